@@ -2,12 +2,12 @@ import { cp, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { exitCodes, signalExitCode } from '../app/exit-codes.ts';
 import { AutomateError } from '../core/failure.ts';
+import { shellWord } from '../core/text/shell-word.ts';
 import { createDemoApi, type DemoApi } from '../io/demo/api.ts';
 import { systemReason } from '../io/files/naming-errors.ts';
-import { exitCodes, signalExitCode } from './exit.ts';
 import { runCommand } from './run/run.ts';
-import { shellWord } from './show/text.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The options of `automate demo`. */

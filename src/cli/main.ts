@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander';
+import { exitCodes } from '../app/exit-codes.ts';
 import { commands } from './commands.ts';
-import { exitCodes } from './exit.ts';
 import { createProgram } from './program.ts';
 import { reportError } from './show/report-error.ts';
 import { createTerminal } from './terminal.ts';

@@ -1,8 +1,8 @@
 import { Argument, Command, Option } from 'commander';
+import { version } from '../app/version.ts';
 import { AutomateError } from '../core/failure.ts';
 import type { CommandSpec, Declared } from './options.ts';
 import type { Terminal } from './terminal.ts';
-import { version } from './version.ts';
 
 /** Receives what comes of a command line. */
 export interface Outcome {

@@ -1,7 +1,7 @@
 import swagger from '@fastify/swagger';
 import type { FastifyContextConfig, FastifyInstance, FastifySchema } from 'fastify';
 import { createJsonSchemaTransform } from 'fastify-type-provider-zod';
-import { version } from '../cli/version.ts';
+import { version } from '../app/version.ts';
 import { addRoutes } from './app.ts';
 
 declare module 'fastify' {

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';
-import { exitCodes, signalExitCode } from '../cli/exit.ts';
-import { limitServerHeap } from '../cli/run/heap-limit.ts';
+import { exitCodes, signalExitCode } from '../app/exit-codes.ts';
+import { limitServerHeap } from '../app/heap-limit.ts';
 import type { ServeOptions } from '../cli/serve/serve-options.ts';
-import { counted } from '../cli/show/number.ts';
 import { reportError } from '../cli/show/report-error.ts';
 import type { Terminal } from '../cli/terminal.ts';
 import { AutomateError } from '../core/failure.ts';
+import { counted } from '../core/text/number.ts';
 import { homeFolder } from '../io/files/home.ts';
 import { systemReason } from '../io/files/naming-errors.ts';
 import { statOf } from '../io/files/stat.ts';

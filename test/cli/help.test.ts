@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { exitCodes, signalExitCode } from '../../src/app/exit-codes.ts';
 import { commands } from '../../src/cli/commands.ts';
 import { addOptions } from '../../src/cli/connections/connection-options.ts';
-import { exitCodes, signalExitCode } from '../../src/cli/exit.ts';
 import type { CommandSpec } from '../../src/cli/options.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';

@@ -430,7 +430,7 @@ test('MCP modules are loaded only by commands that need them', async () => {
   const ofMcp = /^src\/io\/mcp\/|@modelcontextprotocol/;
   for (const args of [['--version'], ['run', 'flow.yaml', '--in', 'rows.csv'], ['connections', 'list'], ['validate', 'flow.yaml']]) {
     const modules = await modulesRun(place, args);
-    expect(modules).toContain('src/cli/exit.ts');
+    expect(modules).toContain('src/app/exit-codes.ts');
     expect(modules.filter((name) => ofMcp.test(name))).toEqual([]);
   }
   await place.write(

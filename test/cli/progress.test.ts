@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { Pauses, pauseText } from '../../src/cli/show/run/pauses.ts';
+import { Pauses, pauseText } from '../../src/app/progress/pauses.ts';
+import { countItems, shareDone } from '../../src/app/progress/reading.ts';
 import { type ProgressFacts, ProgressLine } from '../../src/cli/show/run/progress.ts';
-import { countItems, shareDone } from '../../src/cli/show/run/reading.ts';
 import type { Item } from '../../src/core/item.ts';
 
 describe('the finished share', () => {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { Pauses } from '../../src/cli/show/run/pauses.ts';
-import { RecordRates } from '../../src/cli/show/run/record-rates.ts';
-import { ResponseTimes } from '../../src/cli/show/run/response-times.ts';
-import { Statuses } from '../../src/cli/show/run/statuses.ts';
+import { Pauses } from '../../src/app/progress/pauses.ts';
+import { RecordRates } from '../../src/app/progress/record-rates.ts';
+import { ResponseTimes } from '../../src/app/progress/response-times.ts';
+import { Statuses } from '../../src/app/progress/statuses.ts';
 import { Failure } from '../../src/core/failure.ts';
 
 /** Rates with a clock that is set by hand. */

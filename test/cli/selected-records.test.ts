@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { selectRecords } from '../../src/cli/run/selected-records.ts';
+import { selectRecords } from '../../src/app/input/selected-records.ts';
 import type { Item } from '../../src/core/item.ts';
 import type { Plan } from '../../src/core/plan.ts';
 import { untouched } from '../../src/io/output/output.ts';

@@ -1,7 +1,7 @@
 import { Chalk } from 'chalk';
 import { describe, expect, test } from 'vitest';
+import { addToTally, createTally, type Tally } from '../../src/app/progress/tally.ts';
 import { summaryJson, summaryText } from '../../src/cli/show/run/summary.ts';
-import { addToTally, createTally, type Tally } from '../../src/cli/show/run/tally.ts';
 import type { Event } from '../../src/core/event.ts';
 
 const facts = {

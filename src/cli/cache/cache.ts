@@ -1,13 +1,13 @@
 import { existsSync, rmSync } from 'node:fs';
+import { exitCodes } from '../../app/exit-codes.ts';
+import { cachePath, maxCacheBytes } from '../../app/ports/cache-file.ts';
 import { AutomateError } from '../../core/failure.ts';
+import { counted } from '../../core/text/number.ts';
 import { AnswersFile } from '../../io/cache/answers-file.ts';
 import { damagedPath, isDamaged, setAside } from '../../io/files/database.ts';
 import { systemReason } from '../../io/files/naming-errors.ts';
-import { exitCodes } from '../exit.ts';
-import { counted } from '../show/number.ts';
 import { tableText } from '../show/structure.ts';
 import type { Terminal } from '../terminal.ts';
-import { cachePath, maxCacheBytes } from './cache-file.ts';
 
 /** Shows the size and age of the cache. Returns the exit code. */
 export async function infoCommand(options: { readonly json?: boolean }, terminal: Terminal): Promise<number> {

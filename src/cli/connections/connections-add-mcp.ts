@@ -1,15 +1,15 @@
+import { exitCodes } from '../../app/exit-codes.ts';
+import { askServer, cacheToolServer, printServer } from '../../app/tool-server.ts';
 import { AutomateError, FlowError } from '../../core/failure.ts';
 import type { McpConnection, ToolServer } from '../../core/tools/tools.ts';
 import { compileSavedConnection, connectionProblem, connectionText } from '../../flow/saved-connection.ts';
 import { readConnections } from '../../io/connections.ts';
 import { type Asker, findAsker } from '../ask.ts';
-import { exitCodes } from '../exit.ts';
 import { noteInAudit } from '../keys/audit-note.ts';
 import type { Terminal } from '../terminal.ts';
 import type { AddOptions } from './connection-options.ts';
 import { authOf } from './connections-auth.ts';
 import { chooseName, offerSecret, saveConnection, setHeaders, type WrittenConnection, withoutAbsent } from './connections-saving.ts';
-import { askServer, cacheToolServer, printServer } from './tool-server.ts';
 
 /** Saves a connection to an MCP server, after a test of it: a failed test saves nothing. Returns the exit code. */
 export async function addMcpCommand(given: string | undefined, options: AddOptions, terminal: Terminal): Promise<number> {

@@ -1,9 +1,9 @@
+import { exitCodes } from '../../app/exit-codes.ts';
 import { rateIntervalMs } from '../../core/duration.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { compileSavedConnection, connectionProblem, connectionText } from '../../flow/saved-connection.ts';
 import { type Asker, findAsker } from '../ask.ts';
-import { exitCodes } from '../exit.ts';
 import { noteInAudit } from '../keys/audit-note.ts';
 import type { Terminal } from '../terminal.ts';
 import { type AddOptions, addOptions } from './connection-options.ts';

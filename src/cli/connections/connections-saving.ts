@@ -1,10 +1,10 @@
+import { openCredentials } from '../../app/ports/credential-store.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { name as nameShape } from '../../core/options/names.ts';
 import { changeConnections, readConnections } from '../../io/connections.ts';
 import { variableWith } from '../../io/credentials/environment.ts';
 import { envOption } from '../../io/credentials/secret.ts';
 import type { Asker } from '../ask.ts';
-import { openCredentials } from '../credentials/credential-store.ts';
 import { setCommand } from '../credentials/credentials-set.ts';
 import type { Terminal } from '../terminal.ts';
 import type { AddOptions } from './connection-options.ts';

@@ -1,4 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { envOf } from '../../app/env.ts';
+import { exitCodes } from '../../app/exit-codes.ts';
+import { loadSecretsOf } from '../../app/flow/flow-secrets.ts';
+import { openRunLedger } from '../../app/ports/run-ledger.ts';
+import { type WiredPorts, wire } from '../../app/ports/wire.ts';
+import { type AskingOptions, askServer, cacheToolServer, printServer } from '../../app/tool-server.ts';
 import { answerMessage, cleaned } from '../../core/answer/response.ts';
 import { neededCredentials } from '../../core/auth/auth.ts';
 import type { Connection, HttpConnection } from '../../core/connection.ts';
@@ -7,19 +13,13 @@ import { AutomateError, Failure } from '../../core/failure.ts';
 import type { CredentialUse } from '../../core/plan.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
 import { referencedFields } from '../../core/template/template.ts';
+import { creditsText } from '../../core/text/number.ts';
 import type { McpConnection } from '../../core/tools/tools.ts';
 import { costPath } from '../../nodes/call-policy.ts';
 import { costOf } from '../../nodes/calling.ts';
 import { readIfPossible } from '../../nodes/http/answer-reader.ts';
-import { envOf } from '../env.ts';
-import { exitCodes } from '../exit.ts';
-import { loadSecretsOf } from '../flow/flow-secrets.ts';
-import { openRunLedger } from '../run/run-ledger.ts';
-import { creditsText } from '../show/number.ts';
 import type { Terminal } from '../terminal.ts';
-import { type WiredPorts, wire } from '../wire.ts';
 import { findSaved, loadConnection } from './connections.ts';
-import { type AskingOptions, askServer, cacheToolServer, printServer } from './tool-server.ts';
 
 /** The options of `automate connections test`. */
 export interface TestOptions extends AskingOptions {

@@ -1,9 +1,9 @@
+import { exitCodes } from '../../app/exit-codes.ts';
 import type { Connection } from '../../core/connection.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { compileSavedConnection, connectionText } from '../../flow/saved-connection.ts';
 import { changeConnections, readConnections, type SavedConnections } from '../../io/connections.ts';
-import { exitCodes } from '../exit.ts';
 import { noteInAudit } from '../keys/audit-note.ts';
 import { tableText } from '../show/structure.ts';
 import type { Terminal } from '../terminal.ts';

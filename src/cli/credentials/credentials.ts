@@ -1,14 +1,14 @@
+import { exitCodes } from '../../app/exit-codes.ts';
+import { hide, missingText } from '../../app/flow/flow-secrets.ts';
+import { type CredentialStore, openCredentials } from '../../app/ports/credential-store.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { type BackendName, backendNames } from '../../io/credentials/backend.ts';
 import { variableWith } from '../../io/credentials/environment.ts';
 import { envOption, expiryWarning } from '../../io/credentials/secret.ts';
 import { onOneLine } from '../../io/records/errors.ts';
-import { exitCodes } from '../exit.ts';
-import { hide, missingText } from '../flow/flow-secrets.ts';
 import { credentialJson, credentialRows, credentialText, type ShownCredential, shownCredentials } from '../show/credentials.ts';
 import { tableText } from '../show/structure.ts';
 import type { Terminal } from '../terminal.ts';
-import { type CredentialStore, openCredentials } from './credential-store.ts';
 
 /** The options of most commands. */
 export interface CredentialOptions {

@@ -1,16 +1,16 @@
 import { existsSync } from 'node:fs';
+import { exitCodes } from '../../app/exit-codes.ts';
+import { bookPath } from '../../app/ports/run-ledger.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { rounded, sumOfCredits } from '../../core/spending.ts';
+import { creditsText } from '../../core/text/number.ts';
 import type { Value } from '../../core/value/value.ts';
 import { homeFolder } from '../../io/files/home.ts';
 import { type Book, monthOf, openBook } from '../../io/ledger/book.ts';
 import { heldCredits, settleDead } from '../../io/ledger/holds.ts';
 import { createCsvWriter } from '../../io/records/writers/csv-writer.ts';
-import { exitCodes } from '../exit.ts';
 import { noteInAudit } from '../keys/audit-note.ts';
-import { bookPath } from '../run/run-ledger.ts';
 import { historyText, keySums, sums, usageText } from '../show/credits.ts';
-import { creditsText } from '../show/number.ts';
 import type { Terminal } from '../terminal.ts';
 
 interface JsonOption {

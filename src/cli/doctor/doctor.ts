@@ -1,4 +1,4 @@
-import { exitCodes } from '../exit.ts';
+import { exitCodes } from '../../app/exit-codes.ts';
 import { printJson } from '../show/print-json.ts';
 import type { Terminal } from '../terminal.ts';
 import type { DoctorOptions } from './doctor-options.ts';

@@ -1,9 +1,9 @@
+import { loadFlow } from '../../app/flow/flow-file.ts';
+import { loadSecrets } from '../../app/flow/flow-secrets.ts';
 import { FlowError, type Problem } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
-import { loadFlow } from '../flow/flow-file.ts';
-import { loadSecrets } from '../flow/flow-secrets.ts';
-import { counted } from '../show/number.ts';
-import { shellWord } from '../show/text.ts';
+import { counted } from '../../core/text/number.ts';
+import { shellWord } from '../../core/text/shell-word.ts';
 import type { Terminal } from '../terminal.ts';
 import type { DoctorOptions } from './doctor-options.ts';
 import { type Finding, okFinding, problemFinding, problemIn } from './finding.ts';

@@ -1,6 +1,6 @@
+import { shellWord } from '../../core/text/shell-word.ts';
 import { freeBytes, placeAt } from '../../io/doctor/places.ts';
 import { homeFolder } from '../../io/files/home.ts';
-import { shellWord } from '../show/text.ts';
 import { type Finding, okFinding, problemFinding, warningFinding } from './finding.ts';
 
 const leastNode = [20, 18] as const;

@@ -1,6 +1,6 @@
+import { openCredentials } from '../../app/ports/credential-store.ts';
+import { counted } from '../../core/text/number.ts';
 import { statOf } from '../../io/files/stat.ts';
-import { openCredentials } from '../credentials/credential-store.ts';
-import { counted } from '../show/number.ts';
 import type { Terminal } from '../terminal.ts';
 import type { DoctorOptions } from './doctor-options.ts';
 import { type Finding, okFinding, orProblem, problemIn, warningFinding } from './finding.ts';

@@ -1,14 +1,14 @@
+import { exitCodes } from '../../app/exit-codes.ts';
+import { inputLabel } from '../../app/input/input.ts';
+import { createLateLookups } from '../../app/ports/late-lookups.ts';
+import { bookPath } from '../../app/ports/run-ledger.ts';
+import { writeSummary } from '../../app/report/summary-file.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import { Forecaster } from '../../engine/forecast/forecast.ts';
 import { statOf } from '../../io/files/stat.ts';
-import { exitCodes } from '../exit.ts';
-import { inputLabel } from '../input-options.ts';
-import { createLateLookups } from '../places/late-lookups.ts';
-import { bookPath } from '../run/run-ledger.ts';
 import type { RunOptions } from '../run/run-options.ts';
-import { writeSummary } from '../run/summary-file.ts';
 import { type Allowance, type PlanFacts, planJson, planText } from '../show/plan.ts';
 import type { Terminal } from '../terminal.ts';
 

@@ -1,18 +1,18 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { exitCodes } from '../../app/exit-codes.ts';
+import { checkFields, loadFlow, printWarnings } from '../../app/flow/flow-file.ts';
+import { hasTextCells, type InputOptions, inputFormat, isTable, openInput, withToldFormat } from '../../app/input/input.ts';
 import { delimiterAdvice } from '../../core/columns.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Fields } from '../../core/record.ts';
+import { shellWord } from '../../core/text/shell-word.ts';
 import { type Starter, starterFlow } from '../../flow/starter/starter.ts';
 import type { Example } from '../../flow/starter/starter-references.ts';
 import { namingErrors } from '../../io/files/naming-errors.ts';
 import { refuseExisting } from '../../io/output/sink.ts';
 import type { Source } from '../../io/records/readers/source.ts';
-import { exitCodes } from '../exit.ts';
-import { hasTextCells, type InputOptions, inputFormat, isTable, openInput, withToldFormat } from '../input-options.ts';
-import { shellWord } from '../show/text.ts';
 import type { Terminal } from '../terminal.ts';
-import { checkFields, loadFlow, printWarnings } from './flow-file.ts';
 import type { InitOptions } from './flow-options.ts';
 import { checkSources, requestSource } from './init-sources.ts';
 

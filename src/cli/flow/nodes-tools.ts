@@ -1,10 +1,10 @@
+import { type AskingOptions, askServer, cacheToolServer } from '../../app/tool-server.ts';
 import { cleaned, excerpt } from '../../core/answer/response.ts';
 import { AutomateError } from '../../core/failure.ts';
+import { counted } from '../../core/text/number.ts';
 import { readConnections } from '../../io/connections.ts';
 import { type CachedServer, cachedServer } from '../../io/mcp/tool-cache.ts';
 import { loadConnection } from '../connections/connections.ts';
-import { type AskingOptions, askServer, cacheToolServer } from '../connections/tool-server.ts';
-import { counted } from '../show/number.ts';
 import { tableText } from '../show/structure.ts';
 import { summaryOf } from '../show/tools.ts';
 import type { Terminal } from '../terminal.ts';

@@ -1,10 +1,10 @@
+import { exitCodes } from '../../app/exit-codes.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { NodeType } from '../../core/node.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { flowJsonSchema, toJsonSchema } from '../../flow/json-schema.ts';
 import { nodeSchema } from '../../flow/schema.ts';
 import { nodeTypes } from '../../nodes/index.ts';
-import { exitCodes } from '../exit.ts';
 import { tableText } from '../show/structure.ts';
 import type { Terminal } from '../terminal.ts';
 import { type DescribedOption, describedOptions } from './described-options.ts';

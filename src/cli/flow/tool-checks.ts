@@ -1,7 +1,7 @@
+import { queryServer, type ServerOptions } from '../../app/tool-server.ts';
 import { cleaned } from '../../core/answer/response.ts';
 import { Failure, FlowError, type Problem } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
-import { queryServer, type ServerOptions } from '../connections/tool-server.ts';
 import type { Terminal } from '../terminal.ts';
 
 /**

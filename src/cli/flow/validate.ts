@@ -1,15 +1,15 @@
 import { stat } from 'node:fs/promises';
+import { exitCodes } from '../../app/exit-codes.ts';
+import { checkFields, type FlowFileOptions, loadFlow, printUnknownFields, printWarnings } from '../../app/flow/flow-file.ts';
+import { loadSecrets, loadSecretsOf } from '../../app/flow/flow-secrets.ts';
+import { columnsOf, hasTextCells, type InputFields, withToldFormat } from '../../app/input/input.ts';
 import { FlowError, type Problem } from '../../core/failure.ts';
 import { allSteps, type CredentialUse, dataFilesOf } from '../../core/plan.ts';
+import { counted } from '../../core/text/number.ts';
 import { inOrder } from '../../flow/plan.ts';
 import { readError } from '../../io/records/readers/input.ts';
-import { exitCodes } from '../exit.ts';
-import { columnsOf, hasTextCells, type InputFields, withToldFormat } from '../input-options.ts';
-import { counted } from '../show/number.ts';
 import type { Terminal } from '../terminal.ts';
-import { checkFields, type FlowFileOptions, loadFlow, printUnknownFields, printWarnings } from './flow-file.ts';
 import type { ValidateOptions } from './flow-options.ts';
-import { loadSecrets, loadSecretsOf } from './flow-secrets.ts';
 
 /** Checks a flow: its file, its references to the columns of an input, its credentials and tools. Returns the exit code. */
 export async function validateCommand(flow: string, given: ValidateOptions, terminal: Terminal): Promise<number> {

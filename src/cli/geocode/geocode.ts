@@ -1,14 +1,14 @@
+import { exitCodes } from '../../app/exit-codes.ts';
+import { lookUpOne, type OneLookup } from '../../app/look-up.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import { readCoordinates } from '../../core/lookups/coordinates.ts';
 import { countryCode, noCountry } from '../../core/lookups/country.ts';
 import type { Fields } from '../../core/record.ts';
-import { exitCodes } from '../exit.ts';
 import type { ValuesOf } from '../options.ts';
 import { geocodeText } from '../show/geocode.ts';
 import { printJson } from '../show/print-json.ts';
 import type { Terminal } from '../terminal.ts';
 import type { geocodeOptions } from './geocode-options.ts';
-import { lookUpOne, type OneLookup } from './look-up.ts';
 
 type GeocodeOptions = ValuesOf<typeof geocodeOptions>;
 

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { exitCodes } from '../../app/exit-codes.ts';
 import { durationMs } from '../../core/duration.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { homeFolder } from '../../io/files/home.ts';
@@ -8,7 +9,6 @@ import { holdsKey } from '../../io/server/key-value.ts';
 import type { MadeKey } from '../../io/server/keys.ts';
 import { lastServer } from '../../io/server/running-server.ts';
 import { futureMoment, futureTime } from '../credentials/expiry.ts';
-import { exitCodes } from '../exit.ts';
 import { momentText, rightsText } from '../show/keys.ts';
 import type { Terminal } from '../terminal.ts';
 import type { CreateOptions, RotateOptions } from './key-options.ts';

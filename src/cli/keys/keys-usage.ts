@@ -1,10 +1,10 @@
+import { exitCodes } from '../../app/exit-codes.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { rounded, sumOfCredits } from '../../core/spending.ts';
 import { monthOf } from '../../io/ledger/book.ts';
 import type { ApiKey } from '../../io/server/api-key.ts';
 import type { KeyUsage } from '../../io/server/usage.ts';
 import { withBook } from '../credits/credits.ts';
-import { exitCodes } from '../exit.ts';
 import { dayRows, type MonthOfKey, usageJson, usageRows } from '../show/keys.ts';
 import { tableText } from '../show/structure.ts';
 import type { Terminal } from '../terminal.ts';

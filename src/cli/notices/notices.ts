@@ -1,8 +1,8 @@
+import { exitCodes } from '../../app/exit-codes.ts';
+import { dataFolder } from '../../app/ports/data-folder.ts';
 import { type Source, sources } from '../../core/lookups/sources.ts';
 import { type Notice, readNotices } from '../../io/lookups/notices.ts';
-import { exitCodes } from '../exit.ts';
 import type { Terminal } from '../terminal.ts';
-import { dataFolder } from './data-folder.ts';
 
 /** Prints the notices of all sources, and the licences of everything embedded. Returns the exit code. */
 export async function noticesCommand(terminal: Terminal): Promise<number> {

@@ -1,9 +1,9 @@
+import { exitCodes } from '../../app/exit-codes.ts';
+import { dataFolder } from '../../app/ports/data-folder.ts';
 import { excerpt } from '../../core/answer/response.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { noLanguage } from '../../core/lookups/category.ts';
 import { loadCategoryList } from '../../io/lookups/categories/categories.ts';
-import { exitCodes } from '../exit.ts';
-import { dataFolder } from '../notices/data-folder.ts';
 import { printJson } from '../show/print-json.ts';
 import { tableText } from '../show/structure.ts';
 import type { Terminal } from '../terminal.ts';

@@ -1,9 +1,9 @@
+import { exitCodes } from '../../app/exit-codes.ts';
+import { dataFolder } from '../../app/ports/data-folder.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { countryCode, noCountry } from '../../core/lookups/country.ts';
 import type { ChainCandidate } from '../../io/lookups/chains/chains.ts';
 import { loadChainSearch } from '../../io/lookups/chains/chains.ts';
-import { exitCodes } from '../exit.ts';
-import { dataFolder } from '../notices/data-folder.ts';
 import { printJson } from '../show/print-json.ts';
 import { tableText } from '../show/structure.ts';
 import type { Terminal } from '../terminal.ts';

@@ -1,11 +1,11 @@
+import { exitCodes } from '../../app/exit-codes.ts';
+import { lookUpOne } from '../../app/look-up.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import type { LookupDocument } from '../../core/lookups/lookup.ts';
+import { counted, formatCount } from '../../core/text/number.ts';
 import { isObject, type JsonObject, textOf, type Value } from '../../core/value/value.ts';
-import { exitCodes } from '../exit.ts';
 import { pointFields } from '../geocode/geocode.ts';
-import { lookUpOne } from '../geocode/look-up.ts';
 import type { ValuesOf } from '../options.ts';
-import { counted, formatCount } from '../show/number.ts';
 import { printJson } from '../show/print-json.ts';
 import { tableText } from '../show/structure.ts';
 import type { Terminal } from '../terminal.ts';

@@ -1,14 +1,14 @@
+import type { LastingOptions } from '../../app/output/failed-list-of.ts';
+import { isFileOrFree, type OutputPlan } from '../../app/output/output-plan.ts';
+import { hasChanged } from '../../app/output/run-identity.ts';
 import { AutomateError, FlowError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
+import { shellWord } from '../../core/text/shell-word.ts';
 import { shownPath } from '../../io/files/stat.ts';
 import type { FailedList } from '../../io/journal/failed-list.ts';
 import { errorsFileKey } from '../../io/journal/identity.ts';
 import { extensionOf, formatOfPath } from '../../io/records/format.ts';
-import type { LastingOptions } from '../run/output/failed-list-of.ts';
-import { isFileOrFree, type OutputPlan } from '../run/output/output-plan.ts';
-import { hasChanged } from '../run/output/run-identity.ts';
 import type { GivenRunOptions, RunRequest } from '../run/run-options.ts';
-import { shellWord } from '../show/text.ts';
 import type { Terminal } from '../terminal.ts';
 import type { RetryOptions } from './retry-options.ts';
 

@@ -1,17 +1,17 @@
+import { exitCodes } from '../../app/exit-codes.ts';
+import { openFailedRecords } from '../../app/input/failed-records.ts';
+import { isFileOrFree, planOutput } from '../../app/output/output-plan.ts';
+import { isRetry } from '../../app/output/run-identity.ts';
+import { finishFound, unfinishedRun } from '../../app/output/unfinished-run.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { takeLock } from '../../io/files/lock.ts';
 import { realFile, statOf } from '../../io/files/stat.ts';
 import { type FailedList, failedListPath, readFailedList } from '../../io/journal/failed-list.ts';
 import { type Checkpoint, journalPath, readJournal } from '../../io/journal/journal.ts';
 import { refuseChanged } from '../../io/output/sink.ts';
-import { exitCodes } from '../exit.ts';
-import { isFileOrFree, planOutput } from '../run/output/output-plan.ts';
-import { isRetry } from '../run/output/run-identity.ts';
-import { finishFound, unfinishedRun } from '../run/output/unfinished-run.ts';
 import { runPlanned, startOrEnd } from '../run/run.ts';
 import { planRun } from '../run/run-input.ts';
 import type { Terminal } from '../terminal.ts';
-import { openFailedRecords } from './failed-records.ts';
 import { checkFlow, filesOf, otherWay, type RetryRequest, retryRun } from './retry-plan.ts';
 
 /** Runs the failed records of an output, and puts what comes of them into their places of the same output. Returns the exit code. */

@@ -1,10 +1,10 @@
+import type { OutputPlan } from '../../app/output/output-plan.ts';
 import { Gates } from '../../engine/gates.ts';
 import type { Run } from '../../engine/run.ts';
 import { createClock } from '../../io/clock/clock.ts';
 import { endWaitsForPipes } from '../../io/files/pipe.ts';
 import type { ProgressShow } from '../show/run/progress.ts';
 import type { Follower, OpenRun, RunHost } from './open-run.ts';
-import type { OutputPlan } from './output/output-plan.ts';
 import type { RunOptions } from './run-options.ts';
 import { showProgress } from './run-progress.ts';
 import { type Signals, watchSignals } from './signals.ts';

@@ -1,19 +1,19 @@
+import { exitCodeOf, exitCodeOfRun, signalExitCode } from '../../app/exit-codes.ts';
+import type { OutputPlan } from '../../app/output/output-plan.ts';
+import { keepsOld } from '../../app/output/replace.ts';
+import { attributionsOf } from '../../app/report/attributions.ts';
+import { writeReport } from '../../app/report/report-file.ts';
+import { factsOf } from '../../app/report/run-facts.ts';
+import { runViewOf } from '../../app/report/run-view-of.ts';
+import { writeSummary } from '../../app/report/summary-file.ts';
 import type { Ending } from '../../core/event.ts';
 import { AutomateError } from '../../core/failure.ts';
+import { counted, formatCount } from '../../core/text/number.ts';
 import type { Checkpoint } from '../../io/journal/journal.ts';
 import type { Usage } from '../../io/ledger/holds.ts';
-import { exitCodeOf, exitCodeOfRun, signalExitCode } from '../exit.ts';
-import { attributionsOf } from '../notices/attributions.ts';
-import { writeReport } from '../report/report-file.ts';
-import { factsOf } from '../report/run-facts.ts';
-import { runViewOf } from '../report/run-view-of.ts';
-import { counted, formatCount } from '../show/number.ts';
 import { quietText, type SummaryFacts, summaryJson, summaryText } from '../show/run/summary.ts';
 import { nextSteps, resumeCommand } from './next-steps.ts';
 import type { OpenRun } from './open-run.ts';
-import type { OutputPlan } from './output/output-plan.ts';
-import { keepsOld } from './output/replace.ts';
-import { writeSummary } from './summary-file.ts';
 
 /** Waits for a run to end and closes its output, so that finished records are written whatever happens. */
 export async function endOf(ended: Promise<Ending>, { output, request, files }: OpenRun): Promise<Ending> {

@@ -1,15 +1,15 @@
+import { isTable } from '../../app/input/input.ts';
+import { isFileOrFree, type OutputPlan } from '../../app/output/output-plan.ts';
+import type { FailureGroup, Tally } from '../../app/progress/tally.ts';
 import type { Ending } from '../../core/event.ts';
 import type { Step } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
+import { counted, creditsText } from '../../core/text/number.ts';
+import { shellWord } from '../../core/text/shell-word.ts';
 import { extensionOf, formatOfPath } from '../../io/records/format.ts';
-import { isTable } from '../input-options.ts';
 import type { Declared } from '../options.ts';
-import { counted, creditsText } from '../show/number.ts';
 import type { SummaryFacts } from '../show/run/summary.ts';
-import type { FailureGroup, Tally } from '../show/run/tally.ts';
-import { shellWord } from '../show/text.ts';
 import { testRequestOptions } from '../test-request/test-request-options.ts';
-import { isFileOrFree, type OutputPlan } from './output/output-plan.ts';
 import { type RunRequest, runOptions } from './run-options.ts';
 
 type NextStep = SummaryFacts['next'][number];

@@ -1,10 +1,10 @@
+import { loadFlowFor } from '../../app/flow/flow-file.ts';
+import { withSetFields } from '../../app/flow/set-fields.ts';
+import { hasTextCells, withToldFormat } from '../../app/input/input.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { dataFilesOf, type Plan } from '../../core/plan.ts';
-import { loadFlowFor } from '../flow/flow-file.ts';
-import { hasTextCells, withToldFormat } from '../input-options.ts';
 import type { Terminal } from '../terminal.ts';
 import type { GivenRunOptions, RunOptions, RunRequest } from './run-options.ts';
-import { withSetFields } from './set-fields.ts';
 
 /** Chooses the input: a file, stdin unless it is a terminal, or none. Throws an AutomateError (`usage`). */
 function chooseInput(options: GivenRunOptions): RunOptions {

@@ -1,5 +1,5 @@
+import type { InputOptions } from '../../app/input/input.ts';
 import { inputName, maxErrorsArgument, rateArgument, reportName, wholeNumber } from '../arguments.ts';
-import type { InputOptions } from '../input-options.ts';
 import { defaultsTo, flag, grouped, negated, parsedOption, type ValuesOf, type WrittenOptions } from '../options.ts';
 import { file, format, httpOptions, inputOptions, setOption } from '../shared-options.ts';
 

@@ -1,5 +1,5 @@
+import { shareDone } from '../../app/progress/reading.ts';
 import { type ProgressFacts, ProgressLine, type ProgressShow, showLines, showSpinner } from '../show/run/progress.ts';
-import { shareDone } from '../show/run/reading.ts';
 import type { OpenRun } from './open-run.ts';
 
 /** Shows the progress of a run; absent if the run is quiet. `waiting`: the number of finished records that wait for an earlier one. */

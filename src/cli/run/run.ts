@@ -1,3 +1,11 @@
+import { signalExitCode } from '../../app/exit-codes.ts';
+import { checkFields, printWarnings } from '../../app/flow/flow-file.ts';
+import { loadSecrets } from '../../app/flow/flow-secrets.ts';
+import { limitYoungGeneration } from '../../app/heap-limit.ts';
+import { inputFormat, isTable, openInput } from '../../app/input/input.ts';
+import { selectRecords } from '../../app/input/selected-records.ts';
+import { type Claim, claimOutput, refuseOutput } from '../../app/output/output-claim.ts';
+import { type OutputPlan, planOutput } from '../../app/output/output-plan.ts';
 import type { Trace } from '../../core/action.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
@@ -7,21 +15,13 @@ import type { Checkpoint } from '../../io/journal/journal.ts';
 import type { RunLedger } from '../../io/ledger/run-ledger.ts';
 import type { Source } from '../../io/records/readers/source.ts';
 import { dryRun } from '../dry-run/dry-run.ts';
-import { signalExitCode } from '../exit.ts';
-import { checkFields, printWarnings } from '../flow/flow-file.ts';
-import { loadSecrets } from '../flow/flow-secrets.ts';
-import { inputFormat, isTable, openInput } from '../input-options.ts';
 import { attemptText } from '../show/run/attempts.ts';
 import type { Terminal } from '../terminal.ts';
 import { commandHost, endWaits } from './command-host.ts';
 import { concludeRun, endOf, reportProblem } from './conclude.ts';
-import { limitYoungGeneration } from './heap-limit.ts';
 import { type OpenRun, openRun, type ReadyRun, type RunHost } from './open-run.ts';
-import { type Claim, claimOutput, refuseOutput } from './output/output-claim.ts';
-import { type OutputPlan, planOutput } from './output/output-plan.ts';
 import { planRun, readDataFiles } from './run-input.ts';
 import type { GivenRunOptions, RunOptions, RunRequest } from './run-options.ts';
-import { selectRecords } from './selected-records.ts';
 import { endOnSignal } from './signals.ts';
 
 /** Runs a flow over the records of a file. Returns the exit code. */

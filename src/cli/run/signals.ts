@@ -1,6 +1,6 @@
+import { signalExitCode } from '../../app/exit-codes.ts';
 import type { Clock } from '../../core/ports.ts';
 import type { RunPhase } from '../../engine/phase.ts';
-import { signalExitCode } from '../exit.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** Listens to Ctrl-C (SIGINT), SIGTERM and SIGHUP. */

@@ -1,6 +1,6 @@
 import { rounded } from '../../core/spending.ts';
+import { creditText } from '../../core/text/number.ts';
 import type { Spent } from '../../io/ledger/book.ts';
-import { creditText } from './number.ts';
 import { tableText } from './structure.ts';
 
 /** The credits of a month. */

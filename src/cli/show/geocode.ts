@@ -1,6 +1,6 @@
 import type { LookupDocument } from '../../core/lookups/lookup.ts';
+import { formatCount } from '../../core/text/number.ts';
 import { isObject, textOf, type Value } from '../../core/value/value.ts';
-import { formatCount } from './number.ts';
 import { tableText } from './structure.ts';
 
 /** The answer to a geocode, for a person: its parts, and other places that could be meant. */

@@ -1,8 +1,8 @@
+import { creditText, formatCount } from '../../core/text/number.ts';
 import { type ApiKey, apiKeyJson, isoTime, keyState } from '../../io/server/api-key.ts';
 import type { KeyUsage } from '../../io/server/usage.ts';
 import { agoText } from './credentials.ts';
 import { bar } from './credits.ts';
-import { creditText, formatCount } from './number.ts';
 
 /** A key as lists show it. */
 export interface ShownKey {

@@ -1,11 +1,11 @@
 import { cleaned } from '../../core/answer/response.ts';
 import { durationText } from '../../core/duration.ts';
+import { creditsText, creditText, formatCount } from '../../core/text/number.ts';
 import type { Range } from '../../engine/forecast/actions.ts';
 import type { Forecast } from '../../engine/forecast/forecast.ts';
 import type { Duration } from '../../engine/forecast/time.ts';
 import type { Tokens } from '../../engine/forecast/tokens.ts';
 import type { Usage } from '../../io/ledger/holds.ts';
-import { creditsText, creditText, formatCount } from './number.ts';
 import { requestText } from './request.ts';
 
 /** A month's allowance, and the part of it that runs under way hold and have not spent. */

@@ -3,10 +3,10 @@ import { type Auth, curlSecret, shownSignature } from '../../core/auth/auth.ts';
 import type { LookupRequest } from '../../core/lookups/lookup.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import { withQuery } from '../../core/template/query.ts';
+import { shellWord } from '../../core/text/shell-word.ts';
 import { isRemote, type ToolCall } from '../../core/tools/tools.ts';
 import { jsonOf, textOf, type Value } from '../../core/value/value.ts';
 import { credentialVariable } from '../../io/credentials/environment.ts';
-import { shellWord } from './text.ts';
 
 /** A request as it is shown: every secret is `***`. */
 export function requestText(request: ActionRequest): string[] {

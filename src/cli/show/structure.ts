@@ -1,8 +1,8 @@
 import { pathTo } from '../../core/answer/path.ts';
 import { excerpt } from '../../core/answer/response.ts';
+import { counted } from '../../core/text/number.ts';
+import { escapedControls } from '../../core/text/shell-word.ts';
 import { isObject, jsonOf, type Value } from '../../core/value/value.ts';
-import { counted } from './number.ts';
-import { escapedControls } from './text.ts';
 
 /** A path in an answer, as `map` takes it. */
 export interface StructureRow {

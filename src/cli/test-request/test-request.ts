@@ -1,19 +1,19 @@
+import { exitCodes } from '../../app/exit-codes.ts';
+import { checkFields, loadFlow, loadFlowFor, printWarnings } from '../../app/flow/flow-file.ts';
+import { hasTextCells, isTable, openInput, withToldFormat } from '../../app/input/input.ts';
+import { previewRecord } from '../../app/preview/preview-record.ts';
 import type { Action } from '../../core/action.ts';
 import { cleaned } from '../../core/answer/response.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import type { Step } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
+import { creditsText } from '../../core/text/number.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
-import { exitCodes } from '../exit.ts';
-import { checkFields, loadFlow, loadFlowFor, printWarnings } from '../flow/flow-file.ts';
-import { hasTextCells, isTable, openInput, withToldFormat } from '../input-options.ts';
-import { creditsText } from '../show/number.ts';
 import { type Preview, previewText, previewValue } from '../show/preview.ts';
 import { printJson } from '../show/print-json.ts';
 import { curlNotes, embedded } from '../show/request.ts';
 import type { Terminal } from '../terminal.ts';
-import { previewRecord } from './preview-record.ts';
 import type { TestRequestOptions } from './test-request-options.ts';
 
 /** Previews one request of a flow; answers the exit code. With `--curl` nothing is sent. */

@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
+import { exitCodes } from '../../app/exit-codes.ts';
+import { openCredentials } from '../../app/ports/credential-store.ts';
+import { version } from '../../app/version.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { homeFolder } from '../../io/files/home.ts';
 import { createTransport } from '../../io/http/transport.ts';
@@ -8,12 +11,9 @@ import { AuditStore, commandActor } from '../../io/server/audit.ts';
 import { ServerDatabase, serverDatabasePath } from '../../io/server/database.ts';
 import { isDelivered, newSecret, receiptText, refuseAddress, sendMessage } from '../../io/server/webhook-sender.ts';
 import { type LastDelivery, secretNameOf, type Webhook, WebhookStore } from '../../io/server/webhooks.ts';
-import { openCredentials } from '../credentials/credential-store.ts';
-import { exitCodes } from '../exit.ts';
 import { momentText } from '../show/keys.ts';
 import { tableText } from '../show/structure.ts';
 import type { Terminal } from '../terminal.ts';
-import { version } from '../version.ts';
 import type { AddOptions } from './webhook-options.ts';
 import { readWebhookSecret } from './webhook-secret.ts';
 

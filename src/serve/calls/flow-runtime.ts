@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { type FlowSecrets, loadSecrets } from '../../cli/flow/flow-secrets.ts';
-import { openRunLedger, pricesOf } from '../../cli/run/run-ledger.ts';
+import { type FlowSecrets, loadSecrets } from '../../app/flow/flow-secrets.ts';
+import { openRunLedger, pricesOf } from '../../app/ports/run-ledger.ts';
+import { type WiredPorts, wire } from '../../app/ports/wire.ts';
 import { createQuietTerminal } from '../../cli/serve/quiet-terminal.ts';
-import { type WiredPorts, wire } from '../../cli/wire.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import type { Plan } from '../../core/plan.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type Dirent, readdirSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
-import { loadFlow } from '../../cli/flow/flow-file.ts';
+import { loadFlow } from '../../app/flow/flow-file.ts';
 import { FlowError, type Problem } from '../../core/failure.ts';
 import { orUndefined } from '../../core/or-undefined.ts';
 import type { Plan } from '../../core/plan.ts';

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
+import { openCredentials } from '../../app/ports/credential-store.ts';
 import { loadConnection } from '../../cli/connections/connections.ts';
 import { saveConnection } from '../../cli/connections/connections-saving.ts';
 import { testCommand, testUnsaved } from '../../cli/connections/connections-test.ts';
-import { openCredentials } from '../../cli/credentials/credential-store.ts';
 import { createQuietTerminal } from '../../cli/serve/quiet-terminal.ts';
 import type { Terminal } from '../../cli/terminal.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import { compileFlow } from '../../cli/flow/flow-file.ts';
+import { compileFlow } from '../../app/flow/flow-file.ts';
 import { FlowError } from '../../core/failure.ts';
 import { isObject, type Value } from '../../core/value/value.ts';
 import { nodeTexts, type WrittenMap, withMap } from '../../flow/map-text.ts';

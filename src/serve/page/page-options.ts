@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { ServeOptions } from '../../cli/serve/serve-options.ts';
-import { counted, formatCount } from '../../cli/show/number.ts';
+import { counted, formatCount } from '../../core/text/number.ts';
 import type { Actor } from '../../io/server/audit.ts';
 import { type PageFiles, readPageFiles } from './page-files.ts';
 

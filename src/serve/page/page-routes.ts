@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { version } from '../../cli/version.ts';
+import { version } from '../../app/version.ts';
 import { readConnections } from '../../io/connections.ts';
 import type { ServerInfo } from '../../ui/page/shapes.ts';
 import { addRoutes } from '../app.ts';

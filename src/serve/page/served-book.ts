@@ -1,4 +1,4 @@
-import { bookPath } from '../../cli/run/run-ledger.ts';
+import { bookPath } from '../../app/ports/run-ledger.ts';
 import { type Book, openBook } from '../../io/ledger/book.ts';
 
 /** Reads or changes the ledger of a home folder. */

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
+import { previewRecord } from '../../app/preview/preview-record.ts';
 import { createQuietTerminal } from '../../cli/serve/quiet-terminal.ts';
 import { previewValue } from '../../cli/show/preview.ts';
-import { previewRecord } from '../../cli/test-request/preview-record.ts';
 import { chosenStep } from '../../cli/test-request/test-request.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';

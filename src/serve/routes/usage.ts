@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
-import { bookPath } from '../../cli/run/run-ledger.ts';
+import { bookPath } from '../../app/ports/run-ledger.ts';
 import { rounded, sumOfCredits } from '../../core/spending.ts';
 import { type Month, monthOf, openBook } from '../../io/ledger/book.ts';
 import { restOf } from '../../io/ledger/rest.ts';

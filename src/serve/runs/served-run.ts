@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { exitCodes } from '../../cli/exit.ts';
+import { exitCodes } from '../../app/exit-codes.ts';
 import type { RunView } from '../../ui/run/run-view.ts';
 import type { Shared } from '../calls/flow-runtime.ts';
 import { Problem } from '../problem.ts';

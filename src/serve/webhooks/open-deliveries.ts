@@ -1,6 +1,6 @@
-import { openCredentials } from '../../cli/credentials/credential-store.ts';
+import { openCredentials } from '../../app/ports/credential-store.ts';
+import { version } from '../../app/version.ts';
 import { createQuietTerminal } from '../../cli/serve/quiet-terminal.ts';
-import { version } from '../../cli/version.ts';
 import { readWebhookSecret } from '../../cli/webhooks/webhook-secret.ts';
 import { createTransport } from '../../io/http/transport.ts';
 import type { ServerDatabase } from '../../io/server/database.ts';

@@ -1,8 +1,8 @@
+import { pauseText } from '../../../app/progress/pauses.ts';
 import type { Attempt } from '../../../core/action.ts';
 import { durationText } from '../../../core/duration.ts';
 import type { Event } from '../../../core/event.ts';
 import { requestText } from '../request.ts';
-import { pauseText } from './pauses.ts';
 
 /** An attempt on one line: `record 17  profile  GET https://api.example.com/users/17  200  34 ms`. */
 export function attemptText({ record, node, request, ms, result }: Attempt): string {

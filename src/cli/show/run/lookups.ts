@@ -1,7 +1,7 @@
+import type { LookupCounts, Tally } from '../../../app/progress/tally.ts';
+import type { Attribution } from '../../../app/report/attributions.ts';
 import { excerpt } from '../../../core/answer/response.ts';
-import type { Attribution } from '../../notices/attributions.ts';
-import { counted, formatCount } from '../number.ts';
-import type { LookupCounts, Tally } from './tally.ts';
+import { counted, formatCount } from '../../../core/text/number.ts';
 
 /** The lines of a summary about lookups. */
 export function lookupLines({ lookups }: Tally): string[] {

@@ -1,8 +1,8 @@
+import type { Pauses } from '../../../app/progress/pauses.ts';
+import type { Share } from '../../../app/progress/reading.ts';
+import type { Tally } from '../../../app/progress/tally.ts';
 import { durationText } from '../../../core/duration.ts';
-import { counted, creditsText, formatCount } from '../number.ts';
-import type { Pauses } from './pauses.ts';
-import type { Share } from './reading.ts';
-import type { Tally } from './tally.ts';
+import { counted, creditsText, formatCount } from '../../../core/text/number.ts';
 
 /** The figures of a progress line. */
 export interface ProgressFacts {

@@ -1,14 +1,14 @@
 import type { ChalkInstance } from 'chalk';
+import { responseTimeLines, responseTimesJson } from '../../../app/progress/response-times.ts';
+import type { FailureGroup, PathHits, Tally } from '../../../app/progress/tally.ts';
+import type { Attribution } from '../../../app/report/attributions.ts';
 import { excerpt } from '../../../core/answer/response.ts';
 import { durationText } from '../../../core/duration.ts';
 import type { Ending } from '../../../core/event.ts';
+import { counted, creditsText, creditText, formatCount } from '../../../core/text/number.ts';
 import type { Usage } from '../../../io/ledger/holds.ts';
 import { onOneLine } from '../../../io/records/errors.ts';
-import type { Attribution } from '../../notices/attributions.ts';
-import { counted, creditsText, creditText, formatCount } from '../number.ts';
 import { attributionLines, attributionsJson, lookupLines, lookupsJson } from './lookups.ts';
-import { responseTimeLines, responseTimesJson } from './response-times.ts';
-import type { FailureGroup, PathHits, Tally } from './tally.ts';
 import { tokenLines, tokensJson } from './tokens.ts';
 
 /** The facts of a summary that are not in the tally. */

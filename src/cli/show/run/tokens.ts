@@ -1,5 +1,5 @@
-import { formatCount } from '../number.ts';
-import type { Tally } from './tally.ts';
+import type { Tally } from '../../../app/progress/tally.ts';
+import { formatCount } from '../../../core/text/number.ts';
 
 /** A line for each node that asked a model: `llm-1: 1,204,331 tokens in, 88,120 out, cost 0.48`. */
 export function tokenLines({ tokens }: Tally): string[] {

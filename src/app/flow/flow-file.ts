@@ -1,0 +1,122 @@
+import { isUtf8 } from 'node:buffer';
+import { readFile } from 'node:fs/promises';
+import { problemText } from '../../cli/show/problems.ts';
+import type { Terminal } from '../../cli/terminal.ts';
+import { limitLongEvaluations } from '../../core/condition/long-evaluation.ts';
+import { loadPatternEngine } from '../../core/condition/pattern.ts';
+import { durationText } from '../../core/duration.ts';
+import { FlowError, type Problem } from '../../core/failure.ts';
+import type { CategoryNames } from '../../core/lookups/category.ts';
+import type { LimitOverrides } from '../../core/node.ts';
+import type { CredentialUse, Plan } from '../../core/plan.ts';
+import { compile } from '../../flow/compile.ts';
+import { createTimeLimit } from '../../io/clock/time-limit.ts';
+import { readConnections } from '../../io/connections.ts';
+import { systemReason } from '../../io/files/naming-errors.ts';
+import { utf8Length } from '../../io/records/readers/utf8.ts';
+import { nodeTypes } from '../../nodes/index.ts';
+import { columnsOf, type InputOptions } from '../input/input.ts';
+import { dataFolder } from '../ports/data-folder.ts';
+
+/** Maximum for one expression and one record. Meanwhile nothing else happens, signals included. */
+const maxEvaluationMs = 1000;
+
+/** Options of the command line that a flow is compiled with. */
+export interface FlowFileOptions extends LimitOverrides {
+  readonly allowHttp: boolean;
+  readonly textCells: boolean;
+  readonly columns?: readonly string[] | undefined;
+  /** The name of a flow that has none of its own; absent for that of its file. */
+  readonly name?: string;
+  /** Receives the credentials of a flow that has other problems. */
+  readonly credentials?: (uses: readonly CredentialUse[]) => void;
+}
+
+/** Reads and compiles a flow file. Throws a FlowError. */
+export async function loadFlow(file: string, options: FlowFileOptions): Promise<Plan> {
+  return compileFlow(await readFlowText(file), file, options);
+}
+
+/** Compiles the text of a flow file. Throws a FlowError. */
+export async function compileFlow(text: string, file: string, options: FlowFileOptions): Promise<Plan> {
+  await prepareExpressions(text);
+  const categories = await categoriesFor(text);
+  return compile(text, { file, nodeTypes, savedConnections: () => readConnections(process.env), categories, ...options });
+}
+
+/**
+ * Reads and compiles a flow file before the input is read. For a flow with problems, the FlowError includes wrong references to the
+ * columns of the input. `added`: further fields of every record.
+ */
+export async function loadFlowFor(
+  input: InputOptions,
+  file: string,
+  options: FlowFileOptions,
+  added: readonly string[] = [],
+): Promise<Plan> {
+  try {
+    return await loadFlow(file, options);
+  } catch (error) {
+    if (!(error instanceof FlowError)) throw error;
+    // The problems of a flow must not wait for a stream.
+    const { columns } = input.noInput ? { columns: [] } : input.in === '-' ? {} : await columnsOf(input);
+    if (columns) await loadFlow(file, { ...options, columns: [...columns, ...added] });
+    throw error;
+  }
+}
+
+/** Loads the engine of matches() for a flow that could call it: a backslash may hide any word. */
+async function prepareExpressions(text: string): Promise<void> {
+  limitLongEvaluations(createTimeLimit(maxEvaluationMs, `the expression takes more than ${durationText(maxEvaluationMs)} for this record`));
+  if (/matches|\\/.test(text)) await loadPatternEngine();
+}
+
+/** Loads the categories for a flow that could name one: a backslash may hide any word. */
+async function categoriesFor(text: string): Promise<CategoryNames | undefined> {
+  if (!/category|\\/.test(text) || !/places|\\/.test(text)) return undefined;
+  const { loadCategoryNames } = await import('../../io/lookups/categories/category-names.ts');
+  return loadCategoryNames(dataFolder);
+}
+
+/** Throws a FlowError if a reference names a field that no record can have. */
+export function checkFields(plan: Plan, file: string, columns: readonly string[]): void {
+  const problems = plan.unknownFields(columns);
+  if (problems.length > 0) throw new FlowError(file, problems);
+}
+
+/** Prints the warnings of a flow. `columns`: the input's; absent if they are not known. */
+export function printWarnings(plan: Plan, file: string, { say, colors }: Terminal, columns?: readonly string[]): void {
+  for (const warning of plan.warnings(columns)) say(problemText(file, warning, colors, 'warning'));
+}
+
+/** Warns of references to fields that the first records of JSON do not have. Later ones may have them. */
+export function printUnknownFields(plan: Plan, file: string, { say, colors }: Terminal, fields: readonly string[]): void {
+  for (const problem of plan.unknownFields(fields, 'none of the first records')) say(problemText(file, problem, colors, 'warning'));
+}
+
+/** Throws a FlowError if the file cannot be read or is not UTF-8. */
+async function readFlowText(file: string): Promise<string> {
+  const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {
+    const reason = error.code === 'ENOENT' ? 'there is no such file' : error.code === 'EISDIR' ? 'it is a folder' : systemReason(error);
+    throw new FlowError(file, [{ message: `the flow file cannot be read: ${reason}` }]);
+  });
+  const problem = encodingProblem(bytes);
+  if (problem) throw new FlowError(file, [problem]);
+  return bytes.toString();
+}
+
+/** Does not show the line: it cannot be searched for secrets. */
+function encodingProblem(bytes: Buffer): Problem | undefined {
+  if (isUtf16(bytes)) return { line: 1, column: 1, message: 'expected UTF-8, found UTF-16\nsave the flow file as UTF-8' };
+  if (isUtf8(bytes)) return undefined;
+  const length = utf8Length(bytes);
+  const lines = bytes.toString('utf8', 0, length).split('\n');
+  const hex = (bytes[length] as number).toString(16).toUpperCase();
+  const message = `expected UTF-8, found the byte 0x${hex}\nsave the flow file as UTF-8`;
+  return { line: lines.length, column: (lines.at(-1) as string).length + 1, message };
+}
+
+/** Detects UTF-16 by its byte order mark, or by the zero byte of an ASCII character. */
+function isUtf16([first, second]: Buffer): boolean {
+  return (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff) || (first === 0) !== (second === 0);
+}

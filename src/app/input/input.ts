@@ -1,0 +1,91 @@
+import { Readable } from 'node:stream';
+import { AutomateError } from '../../core/failure.ts';
+import { type Format, formatNames, formatOfName, formatOfPath } from '../../io/records/format.ts';
+import type { Position } from '../../io/records/readers/record-reader.ts';
+import { inputFormatOf, openSource, type Source } from '../../io/records/readers/source.ts';
+import { tellFormat } from '../../io/records/readers/stdin-format.ts';
+
+/** The options of an input. */
+export interface InputOptions {
+  readonly in: string;
+  readonly inFormat?: string;
+  readonly delimiter?: string;
+  readonly encoding?: string;
+  /** True for one record without fields, and no input. */
+  readonly noInput?: boolean;
+}
+
+/** The name of an input in messages. */
+export function inputLabel({ in: input, noInput }: InputOptions): string {
+  if (noInput) return 'none';
+  return input === '-' ? 'stdin' : input;
+}
+
+/**
+ * The options with the format that stdin tells, unless --in-format names one. `say`: receives a line with the format.
+ * The problems of a flow must not wait for stdin: they are reported before.
+ */
+export async function withToldFormat<Options extends InputOptions>(options: Options, say?: (line: string) => void): Promise<Options> {
+  if (options.in !== '-' || options.noInput || options.inFormat !== undefined) return options;
+  const { kind, gzip } = await tellFormat(process.stdin, options.encoding);
+  const inFormat = `${kind}${gzip ? '.gz' : ''}`;
+  say?.(`reading stdin as ${inFormat} (--in-format reads it as another format)`);
+  return { ...options, inFormat };
+}
+
+/** The format of a name such as `csv`. Throws an AutomateError (`usage`) for any other name. */
+export function namedFormat(option: string, name: string | undefined): Format | undefined {
+  if (name === undefined) return undefined;
+  const format = formatOfName(name);
+  if (!format) throw new AutomateError('usage', `${option}: expected ${formatNames.join(', ')}, found "${name}"`);
+  return format;
+}
+
+/** The format of a file, or the one found in stdin. Throws an AutomateError (`usage`) if neither its name nor an option gives it. */
+export function inputFormat(options: InputOptions): Format {
+  return inputFormatOf({ path: options.in, format: namedFormat('--in-format', options.inFormat) });
+}
+
+/** Opens the input at its beginning, or after the records that are done. */
+export function openInput(options: InputOptions, from?: Position): Promise<Source> {
+  const format = namedFormat('--in-format', options.inFormat);
+  return openSource({
+    path: options.in,
+    stdin: options.noInput ? Readable.from([Buffer.from('{}\n')]) : process.stdin,
+    ...(format ? { format } : {}),
+    ...(options.delimiter === undefined ? {} : { delimiter: options.delimiter }),
+    ...(options.encoding === undefined ? {} : { encoding: options.encoding }),
+    ...(from && from.offset > 0 ? { from } : {}),
+  });
+}
+
+/** True if all fields of an input are texts. False without a known format: opening it reports that. */
+export function hasTextCells(options: Pick<InputOptions, 'inFormat'> & { readonly in?: string }): boolean {
+  const format = options.inFormat === undefined ? formatOfPath(options.in ?? '') : formatOfName(options.inFormat);
+  return format !== undefined && isTable(format);
+}
+
+/** True for a format with a header row. */
+export function isTable({ kind }: Format): boolean {
+  return kind === 'csv' || kind === 'tsv';
+}
+
+/** The fields that an input's records have. */
+export interface InputFields {
+  /** The columns; absent for JSON, in which each record may have other fields. */
+  readonly columns?: readonly string[];
+  /** All fields of the first records of JSON; absent for a table, and without a record. */
+  readonly firstFields?: readonly string[] | undefined;
+  readonly error?: unknown;
+}
+
+/** The columns of an input. An error of the input is returned, so that the problems of a flow are reported first. */
+export async function columnsOf(options: InputOptions): Promise<InputFields> {
+  try {
+    const source = await openInput(options);
+    await source.close();
+    return isTable(source.format) ? { columns: source.columns ?? [] } : { firstFields: source.firstFields };
+  } catch (error) {
+    return { error };
+  }
+}

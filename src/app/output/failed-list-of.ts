@@ -1,0 +1,59 @@
+import type { RunOptions, RunRequest } from '../../cli/run/run-options.ts';
+import type { Terminal } from '../../cli/terminal.ts';
+import type { Plan } from '../../core/plan.ts';
+import { fullPath } from '../../io/files/stat.ts';
+import type { FoundFailures, ListOfRun } from '../../io/journal/failed-list.ts';
+import type { OldOutput } from '../../io/output/old-rows.ts';
+import type { EndedOutput } from '../../io/output/output.ts';
+import type { Source } from '../../io/records/readers/source.ts';
+import { envOf } from '../env.ts';
+import { isFileOrFree, type OutputPlan } from './output-plan.ts';
+
+/** The options of a run that hold for its retries, too. */
+const lastingOptions = ['set', 'unordered', 'csvSafe', 'env', 'allowHttp', 'cacert', 'concurrency', 'rate'] as const;
+
+/** The options of a run that its list of failed records has. */
+export type LastingOptions = Pick<RunOptions, (typeof lastingOptions)[number]>;
+
+/** A complete run. */
+export interface ListedRun {
+  readonly request: RunRequest;
+  readonly plan: Plan;
+  readonly source: Pick<Source, 'columns'>;
+  readonly files: OutputPlan;
+  readonly terminal: Pick<Terminal, 'redactor'>;
+  readonly retried?: FoundFailures | undefined;
+}
+
+/** The list of failed records that a complete run leaves; absent if none failed, or if they are in no file. */
+export function failedListOf(run: ListedRun, { saved, out, firstRow, rowsEnd }: EndedOutput): ListOfRun | undefined {
+  const { request, plan, source, files, retried, terminal } = run;
+  const { options, flow } = request;
+  const { redactor } = terminal;
+  if (saved.failed === 0 || files.errors === undefined || !isFileOrFree(files.errors)) return undefined;
+  const set = JSON.stringify(options.set);
+  // A secret may be in no file, and without it a retry would send something else.
+  if (redactor.json(set) !== set) return undefined;
+  const input = source.columns ?? [];
+  const { written = 0, rows = 0 } = retried?.counts ?? {};
+  return {
+    flow: fullPath(flow),
+    options: lasting(options),
+    columns: { input, output: plan.columns(input) },
+    formats: { output: files.format, errors: files.errorsFormat },
+    output: { ...out, firstRow, rowsEnd },
+    counts: { written: written + saved.written, failed: saved.failed, rows: rows + saved.rows },
+  };
+}
+
+function lasting(options: RunOptions): LastingOptions {
+  const given = Object.fromEntries(lastingOptions.map((name) => [name, options[name]])) as unknown as LastingOptions;
+  return { ...given, env: envOf(options.env), ...(options.cacert !== undefined && { cacert: fullPath(options.cacert) }) };
+}
+
+/** The output into which a retry inserts its rows. Those of a run with --unordered go to its end. */
+export function oldOutput({ out, format: { gzip } }: OutputPlan, { output, options, failed }: FoundFailures): OldOutput {
+  const { firstRow, rowsEnd } = output;
+  const placeOf = (record: number) => (options.unordered ? rowsEnd : (failed.placeOf(record) ?? rowsEnd));
+  return { path: out, gzip, firstRow, rowsEnd, placeOf };
+}

@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { devNull, tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { isNoFile } from '../../io/files/stat.ts';
+import type { Checkpoint, Journal } from '../../io/journal/journal.ts';
+import { type OldOutput, OldRows } from '../../io/output/old-rows.ts';
+import { type EndedOutput, FileOutput, type FileOutputParts } from '../../io/output/output.ts';
+import { createClosedSink, createStreamSink, isRegularFile, openFileSink, type Sink } from '../../io/output/sink.ts';
+import { SpillFiles } from '../../io/output/spill.ts';
+import { errorColumns, otherFields } from '../../io/records/errors.ts';
+import type { Format } from '../../io/records/format.ts';
+import { createWriter } from '../../io/records/writers/writer.ts';
+import type { Redactor } from '../../io/secrets/redact.ts';
+import { isTable } from '../input/input.ts';
+import { isFileOrFree, type OutputPlan } from './output-plan.ts';
+
+/** The facts about a run that its output depends on. */
+export interface OutputRun {
+  readonly inputFormat: Format;
+  readonly inputColumns: readonly string[];
+  readonly outputColumns: readonly string[];
+  readonly redactor: Redactor;
+  readonly csvSafe: boolean;
+  readonly journal: Journal | undefined;
+  readonly from: Checkpoint;
+  credits(): number;
+  costs(): Readonly<Record<string, number>> | undefined;
+  notes?: (() => object) | undefined;
+  /** The output into which a retry inserts its rows; absent for other runs. */
+  readonly old?: OldOutput | undefined;
+  /** True if the run is complete: its files stay as they are. */
+  readonly isComplete: boolean;
+  publish?: ((ended: EndedOutput) => Promise<void>) | undefined;
+}
+
+/** Opens the output: new, or cut back to the checkpoint. Deletes an errors file that the checkpoint does not have; the first failure creates a new one. */
+export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<FileOutput> {
+  const { from, csvSafe } = run;
+  const writers = {
+    records: createWriter(plan.format, run.outputColumns, { csvSafe }),
+    // Without csvSafe: the errors file is an input for the next run.
+    errors: createWriter(plan.errorsFormat, columnsOfErrors(run)),
+  };
+  const { records, errors } = run.isComplete ? closedSinks(from) : await openSinks(plan, from);
+  return new FileOutput({
+    records: { sink: records, writer: writers.records },
+    errors: { ...errors, writer: writers.errors },
+    redactor: run.redactor,
+    spillFiles: new SpillFiles(() => spillPath(plan.out)),
+    journal: run.journal,
+    from,
+    credits: run.credits,
+    costs: run.costs,
+    notes: run.notes,
+    old: run.old && new OldRows(run.old, from.copied ?? 0),
+    publish: run.publish,
+  });
+}
+
+interface Sinks {
+  readonly records: Sink;
+  readonly errors: Omit<FileOutputParts['errors'], 'writer'>;
+}
+
+function closedSinks({ out }: Checkpoint): Sinks {
+  const sink = createClosedSink(out);
+  return { records: sink, errors: { isBegun: false, open: async () => sink } };
+}
+
+async function openSinks(plan: OutputPlan, from: Checkpoint): Promise<Sinks> {
+  const isBegun = from.records + from.beyond.length > 0;
+  const records =
+    plan.out === '-'
+      ? createStreamSink(process.stdout, 'stdout', plan.format)
+      : await openFileSink(plan.out, { ...plan.format, keep: isBegun ? from.out : undefined });
+  const { errors = devNull, errorsFormat } = plan;
+  const writtenErrors = from.errors?.bytes && isFileOrFree(errors) ? from.errors : undefined;
+  if (!writtenErrors && errors !== '-' && isRegularFile(errors)) await rm(errors);
+  const open = async () =>
+    errors === '-'
+      ? createStreamSink(process.stdout, 'stdout', errorsFormat)
+      : openFileSink(errors, { ...errorsFormat, isNew: true, keep: writtenErrors });
+  return { records, errors: { isBegun: writtenErrors !== undefined, open } };
+}
+
+/** Later records of a JSON input may have fields that the first one lacks: they get a column together. */
+function columnsOfErrors({ inputFormat, inputColumns }: OutputRun): string[] {
+  if (isTable(inputFormat)) return [...inputColumns, ...errorColumns];
+  return [...inputColumns, ...errorColumns, otherFields];
+}
+
+/** Next to the output, whose disk has space for it. */
+function spillPath(out: string): string {
+  const [folder, name] = out === '-' || isNoFile(out) ? [tmpdir(), 'automate'] : [dirname(out), basename(out)];
+  return join(folder, `.${name}.${randomUUID()}.part`);
+}

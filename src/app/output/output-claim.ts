@@ -1,0 +1,172 @@
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import type { RunOptions } from '../../cli/run/run-options.ts';
+import { AutomateError } from '../../core/failure.ts';
+import { type Lock, takeLock } from '../../io/files/lock.ts';
+import { refuseUnwritable } from '../../io/files/naming-errors.ts';
+import { fullPath, realFile, shownPath } from '../../io/files/stat.ts';
+import { type FailedList, failedListPath, type ListOfRun } from '../../io/journal/failed-list.ts';
+import { errorsFileKey, type Identity } from '../../io/journal/identity.ts';
+import { type Checkpoint, continueJournal, createJournal, type FoundJournal, type Journal, journalPath } from '../../io/journal/journal.ts';
+import { ownerOfErrors } from '../../io/journal/owner-of-errors.ts';
+import { untouched } from '../../io/output/output.ts';
+import { refuseChanged } from '../../io/output/sink.ts';
+import { refuseMissing } from '../../io/records/readers/input.ts';
+import { refusePlaces } from './output-places.ts';
+import { isFileOrFree, type OutputPlan, refuseExistingErrors, refuseExistingFiles } from './output-plan.ts';
+import { finishRun, keepsOld, partPlan, removeOldErrors, removeParts } from './replace.ts';
+import { type FlowInFile, identityOf, identityOfRetry, refuseOtherRun } from './run-identity.ts';
+import { findJournal, type RetryClaim } from './unfinished-run.ts';
+
+/** The right to write a run's output, and the checkpoint at which the run begins. */
+export interface Claim {
+  /** The run's UUID. A resumed run keeps its first one. */
+  readonly run: string;
+  readonly from: Checkpoint;
+  /** Records that an earlier run has parked. */
+  readonly parked: FoundJournal['parked'];
+  /** The files that the run writes: those of the plan, or parts that replace them in the end. */
+  readonly work: OutputPlan;
+  /** Creates or continues the journal; absent for a stream, in which nothing can be cut off. */
+  begin(): Promise<Journal | undefined>;
+  /** True if an earlier call has completed the run: its files are in their places. */
+  readonly isComplete: boolean;
+  /** Completes the journal, puts the files of a complete run in place, and removes the journal. Absent for a stream. */
+  publish?(journal: Journal, saved: Checkpoint, list: ListOfRun | undefined): Promise<void>;
+  /** Gives the output up. */
+  release(): void;
+}
+
+/**
+ * Claims the output of a run. Throws an AutomateError if another run is writing it, if an earlier run did not finish it and
+ * neither --resume nor --force is set, or if --resume finds another run's journal.
+ */
+export async function claimOutput(flow: FlowInFile, options: RunOptions, plan: OutputPlan, retry?: RetryClaim): Promise<Claim> {
+  // The errors file that a retry reads is the one that it replaces. The input of the whole run must stay, too.
+  refuseMixedFiles(flow.file, retry ? { ...options, in: inputOf(retry.list) } : options, plan);
+  if (!retry) refuseNoInput(options);
+  const out = plan.isStreamed ? undefined : realFile(plan.out);
+  const errors = errorsFileOf(plan);
+  const release = takeLocks({ '--out': out, '--errors': errors });
+  try {
+    if (errors !== undefined) await refuseOthers(errors, out);
+    return { ...(await (out === undefined ? claimStream(options, plan) : claimFile(flow, options, plan, retry))), release };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+/** Throws the AutomateError that `claimOutput` would throw for the files that exist. Writes nothing, locks included. */
+export async function refuseOutput(flow: string, options: RunOptions, plan: OutputPlan): Promise<void> {
+  refuseMixedFiles(flow, options, plan);
+  refuseNoInput(options);
+  const out = plan.isStreamed ? undefined : realFile(plan.out);
+  const errors = errorsFileOf(plan);
+  if (errors !== undefined) await refuseOthers(errors, out);
+  await (out === undefined ? claimStream(options, plan) : findJournal(journalPath(out), options, plan));
+  for (const file of [plan.out, plan.errors, options.events]) if (file !== undefined && file !== '-') refuseUnwritable(file);
+}
+
+function refuseNoInput({ in: input }: RunOptions): void {
+  if (input !== '-') refuseMissing(input);
+}
+
+/** The input of the run that a list belongs to; `-` if it was stdin, or the errors file of an earlier retry. */
+function inputOf({ identity }: FailedList): string {
+  const { input = 'stdin' } = identity;
+  return input === 'stdin' || input === identity[errorsFileKey] ? '-' : input;
+}
+
+/** Refuses one file or stream in two roles. */
+function refuseMixedFiles(flow: string, options: RunOptions, plan: OutputPlan): void {
+  refusePlaces(flow, options, plan);
+  refuseSharedStdout({ '--out': plan.out, '--errors': plan.errors, '--events': options.events, '--summary': options.summary });
+}
+
+/** The errors file; absent if it is not a regular file, nor will be. */
+function errorsFileOf({ errors }: OutputPlan): string | undefined {
+  return errors !== undefined && isFileOrFree(errors) ? realFile(errors) : undefined;
+}
+
+/** Refuses the errors file of another output, also with --force. */
+async function refuseOthers(errors: string, out: string | undefined): Promise<void> {
+  const owner = await ownerOfErrors(fullPath(errors), out && fullPath(out));
+  if (owner === undefined) return;
+  throw new AutomateError('output-exists', `${errors} is the errors file of ${shownPath(owner)}\nname another with --errors`);
+}
+
+/** Refuses several outputs on stdout: no reader could separate them. */
+function refuseSharedStdout(paths: Readonly<Record<string, string | undefined>>): void {
+  const onStdout = Object.keys(paths).filter((option) => paths[option] === '-');
+  if (onStdout.length > 1) throw new AutomateError('usage', `${onStdout.join(' and ')} write to stdout; only one of them can`);
+}
+
+/** Takes all of the locks or none. Returns what releases them. */
+function takeLocks(paths: Readonly<Record<string, string | undefined>>): () => void {
+  const locks: Lock[] = [];
+  const release = () => {
+    for (const lock of locks) lock.release();
+  };
+  try {
+    for (const [option, path] of Object.entries(paths)) if (path !== undefined) locks.push(takeLock(path, option));
+  } catch (error) {
+    release();
+    throw error;
+  }
+  return release;
+}
+
+async function claimStream(options: RunOptions, plan: OutputPlan): Promise<Omit<Claim, 'release'>> {
+  if (options.resume) throw new AutomateError('usage', '--resume needs an output file: a stream cannot be resumed\nname a file with --out');
+  if (options.replace)
+    throw new AutomateError('usage', '--replace needs an output file: a stream replaces nothing\nname a file with --out');
+  if (!options.force) await refuseExistingFiles(plan);
+  return { run: randomUUID(), from: untouched, parked: new Map(), work: plan, isComplete: false, begin: async () => undefined };
+}
+
+async function claimFile(flow: FlowInFile, options: RunOptions, plan: OutputPlan, retry?: RetryClaim): Promise<Omit<Claim, 'release'>> {
+  const path = journalPath(realFile(plan.out));
+  const identity = { ...(await identityOf(flow, options, plan)), ...(retry && identityOfRetry(retry.list)) };
+  const found = await findJournal(path, options, plan, retry);
+  const replaces = (options.replace ?? false) && !found?.isComplete;
+  const work = replaces ? partPlan(plan) : plan;
+  if (found) await refuseOtherFiles(found, identity, plan, work);
+  const run = found?.run ?? randomUUID();
+  return {
+    run,
+    from: found?.checkpoint ?? untouched,
+    parked: found?.parked ?? new Map(),
+    work,
+    isComplete: found?.isComplete ?? false,
+    async begin() {
+      if (found) return found.isComplete ? undefined : continueJournal(path, found);
+      await removeParts(plan);
+      const journal = await createJournal(path, run, identity);
+      if (replaces) return journal;
+      await removeOldErrors(plan.out, identity);
+      await rm(failedListPath(realFile(plan.out)), { force: true });
+      return journal;
+    },
+    async publish(journal, saved, facts) {
+      if (replaces && !retry && keepsOld(saved)) {
+        await journal.close();
+        await rm(path);
+        return removeParts(plan);
+      }
+      const list = facts && { run, identity, ...facts };
+      await journal.complete(list);
+      return finishRun(plan.out, { identity, list, failed: saved.failed });
+    },
+  };
+}
+
+/** Refuses to resume another run, or to continue files that are not as they were left. */
+async function refuseOtherFiles({ identity, checkpoint }: FoundJournal, now: Identity, plan: OutputPlan, work: OutputPlan): Promise<void> {
+  refuseOtherRun(identity, now, plan.out);
+  if (checkpoint) await refuseChanged(work.out, checkpoint.out);
+  const errors = errorsFileOf(work);
+  // A run notes its errors file in the journal before it creates it: one that is not noted is another run's.
+  if (checkpoint?.errors === undefined) await refuseExistingErrors(work);
+  if (checkpoint?.errors && errors !== undefined) await refuseChanged(errors, checkpoint.errors);
+}

@@ -1,0 +1,81 @@
+import { basename, dirname, extname, join } from 'node:path';
+import { AutomateError } from '../../core/failure.ts';
+import { isNoFile } from '../../io/files/stat.ts';
+import { refuseExisting } from '../../io/output/sink.ts';
+import { extensionOf, type Format, formatNames, formatOfPath } from '../../io/records/format.ts';
+import { namedFormat } from '../input/input.ts';
+
+/** The places and formats of a run's output. */
+export interface OutputPlan {
+  /** `-` is stdout. */
+  readonly out: string;
+  /** True for stdout, a pipe or a device: nothing in it can be cut off, so it cannot be resumed. */
+  readonly isStreamed: boolean;
+  readonly format: Format;
+  /** Absent for `--errors none`. */
+  readonly errors: string | undefined;
+  readonly errorsFormat: Format;
+  /** True for files that automate keeps in its own home folder; absent for all others. */
+  readonly isOwn?: boolean;
+}
+
+/** The options for the places of a run's output. */
+export interface OutputOptions {
+  readonly in: string;
+  readonly out: string;
+  readonly outFormat?: string;
+  readonly errors?: string;
+}
+
+/**
+ * Plans the output of a flow, with its errors file beside it in the input's format.
+ * Throws an AutomateError (`usage`) for an output of unknown format.
+ */
+export function planOutput(flow: string, options: OutputOptions, input: Format): OutputPlan {
+  const { out } = options;
+  const isStreamed = !isFileOrFree(out);
+  const byName = (path: string) => formatOfPath(path) ?? { kind: input.kind, gzip: /\.gz$/i.test(path) };
+  const format = namedFormat('--out-format', options.outFormat) ?? (isStreamed ? byName(out) : fileFormat(out));
+  const named = options.errors ?? defaultErrors(flow, options, input);
+  const errors = named === 'none' ? undefined : named;
+  return { out, isStreamed, format, errors, errorsFormat: errors === undefined ? input : byName(errors) };
+}
+
+function fileFormat(out: string): Format {
+  const format = formatOfPath(out);
+  if (format) return format;
+  const extensions = formatNames.map((name) => `.${name}`).join(', ');
+  throw new AutomateError(
+    'usage',
+    `--out ${out}: expected a file name that ends in ${extensions}, or one of these and .gz\nor say what to write: --out-format ${formatNames.join(', ')}`,
+  );
+}
+
+/** Beside the output and named after it; for a stream in the current folder and named after the flow. */
+function defaultErrors(flow: string, { in: input, out }: OutputOptions, format: Format): string {
+  const ending = `.errors${extensionOf(format, input)}`;
+  if (!isFileOrFree(out)) return basename(flow, extname(flow)) + ending;
+  const named = formatOfPath(out);
+  return join(dirname(out), basename(out, named && extensionOf(named, out)) + ending);
+}
+
+/** True if a path has a regular file, or a place for one; false for stdout, pipes and devices. */
+export function isFileOrFree(path: string): boolean {
+  return path !== '-' && !isNoFile(path);
+}
+
+/** Refuses to overwrite an existing output or errors file. */
+export async function refuseExistingFiles(plan: OutputPlan): Promise<void> {
+  if (plan.out !== '-')
+    await refuseExisting(plan.out, 'name another with --out, or overwrite it: at the end of the run with --replace, at once with --force');
+  await refuseExistingErrors(plan);
+}
+
+/** Refuses to overwrite an existing errors file. */
+export async function refuseExistingErrors(plan: OutputPlan): Promise<void> {
+  if (plan.errors === undefined || plan.errors === '-') return;
+  await refuseExisting(
+    plan.errors,
+    'it may hold failed records of an earlier run: name another with --errors, or overwrite it with --force',
+  );
+}

@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import type { RunOptions } from '../../cli/run/run-options.ts';
+import { AutomateError } from '../../core/failure.ts';
+import { dataFilesOf, type Plan } from '../../core/plan.ts';
+import { inputFingerprint } from '../../io/files/fingerprint.ts';
+import { fullPath, statOf } from '../../io/files/stat.ts';
+import type { FailedList } from '../../io/journal/failed-list.ts';
+import { errorsFileKey, type Identity } from '../../io/journal/identity.ts';
+import { readError } from '../../io/records/readers/input.ts';
+import { envOf } from '../env.ts';
+import { version } from '../version.ts';
+import type { OutputPlan } from './output-plan.ts';
+
+/** A flow and its file. */
+export interface FlowInFile {
+  readonly file: string;
+  readonly plan: Plan;
+}
+
+const writingKey = 'the way the output is written';
+
+/** True for a run with --replace, whose files are no output yet. */
+export function isReplacing(identity: Identity): boolean {
+  return JSON.parse(identity[writingKey] ?? '{}').replace === true;
+}
+
+const flowKey = 'the flow';
+
+/** True if a flow file is not as it was in an earlier run. */
+export async function hasChanged(flow: string, { [flowKey]: before }: Identity): Promise<boolean> {
+  return (await flowHash(flow)) !== before;
+}
+
+/** A hash of a flow file without the numbers of `max_cost`: a run that one of them has stopped is resumed with another. */
+async function flowHash(flow: string): Promise<string> {
+  const text = await readFile(flow, 'latin1');
+  return contentHash(text.replace(/(\bmax_cost["']?\s*:\s*)\d[\d._eE+-]*/g, '$1'));
+}
+
+const retryKey = 'the run whose failed records are retried';
+
+/** The part of an identity that a retry has besides. */
+export function identityOfRetry({ run }: FailedList): Identity {
+  return { [retryKey]: run };
+}
+
+/** True for a retry. */
+export function isRetry(identity: Identity): boolean {
+  return Object.hasOwn(identity, retryKey);
+}
+
+/** Everything that the bytes of the output depend on. The names are used in messages. */
+export async function identityOf(flow: FlowInFile, options: RunOptions, output: OutputPlan): Promise<Identity> {
+  const { skip, limit, set, noInput, unordered, replace, inFormat, delimiter, encoding, csvSafe } = options;
+  const { savedConnections } = flow.plan;
+  return {
+    'the version of automate': version,
+    [flowKey]: await flowHash(flow.file),
+    ...(savedConnections.size > 0 ? { 'the saved connection': contentHash(JSON.stringify([...savedConnections])) } : {}),
+    'the environment of its credentials': envOf(options.env),
+    ...(await fingerprintOf(options.in)),
+    ...Object.fromEntries(dataFilesOf(flow.plan).map((file) => [`the data file ${file}`, stateOf(file)])),
+    'the way the input is read': JSON.stringify({ skip, limit, noInput, inFormat, delimiter, encoding }),
+    ...(set.length > 0 && { 'the fields of --set': contentHash(JSON.stringify(set)) }),
+    [writingKey]: JSON.stringify({
+      unordered,
+      replace,
+      csvSafe,
+      format: output.format,
+      errorsFormat: output.errorsFormat,
+    }),
+    [errorsFileKey]: output.errors === undefined || output.errors === '-' ? (output.errors ?? 'none') : fullPath(output.errors),
+  };
+}
+
+function contentHash(content: string): string {
+  return createHash('sha256').update(content).digest('hex').slice(0, 16);
+}
+
+/** The size and the time of a file. */
+function stateOf(file: string): string {
+  const found = statOf(file);
+  return found ? `${found.size} bytes of ${found.mtime.toISOString()}` : 'missing';
+}
+
+async function fingerprintOf(input: string): Promise<Identity> {
+  return inputFingerprint(input).catch((error: unknown) => {
+    throw readError(input, error);
+  });
+}
+
+/** Throws an AutomateError (`output-exists`) that lists the differences between the interrupted run and this one. */
+export function refuseOtherRun(before: Identity, now: Identity, out: string): void {
+  const changed = changedNames(before, now);
+  if (changed.length === 0) return;
+  const lines = changed.flatMap((what) => describeChange(what, before[what] ?? 'nothing', now[what] ?? 'nothing'));
+  // A run with --replace whose first line is run again begins anew, and keeps the old output.
+  const startingOver = isReplacing(before) ? '--replace, and without --resume' : '--force';
+  throw new AutomateError(
+    'output-exists',
+    `${out} cannot be resumed, because this is not the run that began it:\n${lines.join('\n')}\nundo these changes, or start over with ${startingOver}`,
+  );
+}
+
+/** Reports a hash only as "has changed"; of a set of options lists only those that differ. */
+function describeChange(what: string, before: string, now: string): string[] {
+  if (/^[0-9a-f]{16}$/.test(now)) return [`${what} has changed`];
+  if (!before.startsWith('{') || !now.startsWith('{')) return [`${what} was ${before}, is ${now}`];
+  const [old = {}, present = {}] = [before, now].map((text) => JSON.parse(text) as Record<string, unknown>);
+  return changedNames(old, present).map((name) => `${what}: ${name} was ${showOption(old[name])}, is ${showOption(present[name])}`);
+}
+
+function showOption(value: unknown): string {
+  return value === undefined ? 'not set' : JSON.stringify(value);
+}
+
+function changedNames(before: Readonly<Record<string, unknown>>, now: Readonly<Record<string, unknown>>): string[] {
+  return Object.keys({ ...before, ...now }).filter((name) => JSON.stringify(before[name]) !== JSON.stringify(now[name]));
+}

@@ -1,0 +1,77 @@
+import type { RunOptions } from '../../cli/run/run-options.ts';
+import { AutomateError } from '../../core/failure.ts';
+import { counted, formatCount } from '../../core/text/number.ts';
+import { shellWord } from '../../core/text/shell-word.ts';
+import type { FailedList } from '../../io/journal/failed-list.ts';
+import { type FoundJournal, readJournal } from '../../io/journal/journal.ts';
+import { isRegularFile } from '../../io/output/sink.ts';
+import { type OutputPlan, refuseExistingFiles } from './output-plan.ts';
+import { finishRun } from './replace.ts';
+import { isReplacing, isRetry } from './run-identity.ts';
+
+/** A retry that claims its output. */
+export interface RetryClaim {
+  readonly list: FailedList;
+  /** True if an unfinished retry is given up. */
+  readonly startsOver: boolean;
+}
+
+/** The journal to resume from; absent for a run from the beginning. */
+export async function findJournal(
+  path: string,
+  options: RunOptions,
+  plan: OutputPlan,
+  retry?: RetryClaim,
+): Promise<FoundJournal | undefined> {
+  refuseConflicts(options);
+  // With --force an existing journal is replaced when the run begins, not before.
+  if (options.force) return undefined;
+  const found = await readUnfinished(path, options, plan.out);
+  if (found && isRetry(found.identity) !== (retry !== undefined)) throw unfinishedRun(found, plan.out, path);
+  if (found && !options.resume) {
+    // Its files are no output yet: the next run of the same line begins anew.
+    if (retry ? retry.startsOver : options.replace && isReplacing(found.identity)) return undefined;
+    throw unfinishedRun(found, plan.out, path);
+  }
+  if (!found && options.resume && isRegularFile(plan.out)) {
+    throw new AutomateError('output-exists', `${plan.out} exists, and has no journal of an unfinished run: there is nothing to resume`);
+  }
+  if (!found && !options.replace) await refuseExistingFiles(plan);
+  return found;
+}
+
+function refuseConflicts(options: RunOptions): void {
+  if (options.resume && options.force) {
+    throw new AutomateError('usage', '--resume continues an output, --force overwrites it: expected one of them');
+  }
+  if (options.replace && options.force) {
+    throw new AutomateError('usage', '--replace keeps the old output until the end, --force deletes it now: expected one of them');
+  }
+}
+
+/** The journal of an unfinished run. If only the end of a complete one was cut off, that is made up for. */
+async function readUnfinished(path: string, { resume, dryRun }: RunOptions, out: string): Promise<FoundJournal | undefined> {
+  const found = await readJournal(path);
+  if (!found?.isComplete) return found;
+  if (!dryRun) await finishFound(out, found);
+  return resume ? found : undefined;
+}
+
+/** Puts the files of a complete run in their places. */
+export function finishFound(out: string, { identity, list, checkpoint }: FoundJournal): Promise<void> {
+  return finishRun(out, { identity, list, failed: checkpoint?.failed ?? 0 });
+}
+
+/** The error for a journal of a run that has not finished its output. */
+export function unfinishedRun({ identity, checkpoint, parked }: FoundJournal, out: string, path: string): AutomateError {
+  const done = checkpoint?.records ?? 0;
+  const waiting = [...parked.keys()].filter((number) => number > done).length;
+  const records = `${done === 0 ? 'no record' : counted(done, 'record')} ${done > 1 ? 'are' : 'is'} done`;
+  const finished = waiting === 0 ? '' : `, and ${formatCount(waiting)} more finished after one that is not`;
+  const isOfRetry = isRetry(identity);
+  const command = isOfRetry ? `automate retry ${shellWord(out)}` : 'the command line of that run and';
+  return new AutomateError(
+    'output-exists',
+    `an earlier ${isOfRetry ? 'retry' : 'run'} did not finish ${out}: ${records}${finished} (journal: ${path})\nresume it: ${command} --resume\nstart over: ${command} --force`,
+  );
+}

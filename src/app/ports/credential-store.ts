@@ -1,0 +1,64 @@
+import { join } from 'node:path';
+import { type Asker, findAsker } from '../../cli/ask.ts';
+import type { Terminal } from '../../cli/terminal.ts';
+import type { BackendName, SecretBackend } from '../../io/credentials/backend.ts';
+import { openCatalog } from '../../io/credentials/catalog.ts';
+import { type Credentials, createCredentials } from '../../io/credentials/credentials.ts';
+import { createKeychain } from '../../io/credentials/keychain.ts';
+import { createPassphrase } from '../../io/credentials/passphrase.ts';
+import { Vault } from '../../io/credentials/vault.ts';
+import { homeFolder } from '../../io/files/home.ts';
+import { envOf } from '../env.ts';
+
+/** Timeouts of the keychain. With a person at the terminal, a window may ask for its password. */
+const keychainTimeoutMs = { alone: 10_000, withPerson: 120_000 };
+
+/** The credentials of an environment, and the backends that store them. */
+export interface CredentialStore extends Credentials {
+  readonly env: string;
+  readonly backends: Readonly<Record<BackendName, SecretBackend>>;
+  /** Path of the encrypted file. */
+  readonly vaultPath: string;
+}
+
+/** Opens the credentials of an environment, by default AUTOMATE_ENV. Reads nothing until it is needed. */
+export function openCredentials(
+  env: string | undefined,
+  { redactor, warn, isUnattended }: Pick<Terminal, 'redactor' | 'isUnattended'> & Partial<Pick<Terminal, 'warn'>>,
+): CredentialStore {
+  const home = homeFolder(process.env);
+  const asker = isUnattended ? undefined : findAsker();
+  const passphrase = createPassphrase(process.env, asker && ((...how) => askPassphrase(asker, ...how)), warn);
+  const vaultPath = join(home, 'vault.json');
+  const backends: Record<BackendName, SecretBackend> = {
+    keychain: createKeychain({
+      service: `automate ${home}`,
+      environment: process.env,
+      timeoutMs: asker ? keychainTimeoutMs.withPerson : keychainTimeoutMs.alone,
+    }),
+    vault: new Vault(vaultPath, {
+      ...passphrase,
+      async get(isNew) {
+        const text = await passphrase.get(isNew);
+        redactor.add(text);
+        return text;
+      },
+    }),
+  };
+  const chosen = envOf(env);
+  const credentials = createCredentials({
+    env: chosen,
+    environment: process.env,
+    catalog: () => openCatalog(join(home, 'credentials.json')),
+    backend: (name) => backends[name],
+    wallNow: Date.now,
+  });
+  return { ...credentials, env: chosen, backends, vaultPath };
+}
+
+async function askPassphrase(asker: Asker, isNew: boolean, isAgain: boolean): Promise<string> {
+  if (!isNew) return asker.secret(isAgain ? 'That is not the passphrase. Passphrase of the vault' : 'Passphrase of the vault');
+  const first = await asker.secret('Choose a passphrase for the new vault (without it, its secrets are lost)');
+  await asker.secret('Repeat it', (again) => (again === first ? undefined : 'the two differ'));
+  return first;
+}

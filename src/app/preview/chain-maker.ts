@@ -1,0 +1,61 @@
+import { AutomateError, Failure, LimitReached, Unfinished } from '../../core/failure.ts';
+import type { Item, PartialRows } from '../../core/item.ts';
+import type { Step } from '../../core/node.ts';
+import { allSteps, type Plan } from '../../core/plan.ts';
+import type { Fields } from '../../core/record.ts';
+import { Batches } from '../../engine/batches/batches.ts';
+import { Calls, RecordProgress } from '../../engine/call.ts';
+import { Chain } from '../../engine/chain.ts';
+import type { ChainTools } from '../../engine/context.ts';
+import { type Gates, RunGates } from '../../engine/gates.ts';
+import { RunPhase } from '../../engine/phase.ts';
+import type { WiredPorts } from '../ports/wire.ts';
+
+/** Runs single nodes for one record. */
+export class ChainMaker {
+  readonly #phase = new RunPhase();
+  readonly #tools: Omit<ChainTools, 'partialRows'>;
+
+  constructor({ steps }: Plan, ports: WiredPorts, gates: Gates) {
+    const phase = this.#phase;
+    const calls = new Calls({ ports, phase, gates: new RunGates(gates, phase), keepsGoing: true });
+    const batches = new Batches({ steps: allSteps(steps), clock: ports.clock, calls, input: () => 'ended' });
+    this.#tools = { ports, phase, calls, batches };
+  }
+
+  /** The first output record of a step, or why the record failed. Throws an AutomateError if there is none. */
+  async firstRow(step: Step, item: Item): Promise<Fields | Failure> {
+    const rows: Fields[] = [];
+    const chain = new Chain({ steps: [step] }, { ...this.#tools, partialRows: () => gatherInto(rows) });
+    try {
+      const passed = await chain.pass(item, new RecordProgress());
+      const [first] = 'drop' in passed ? rows : passed;
+      if (first) return first;
+    } catch (error) {
+      const { reason } = this.#phase;
+      if (error instanceof Unfinished && reason)
+        throw new AutomateError(reason.ending === 'refused-credential' ? 'credential' : 'credits', reason.message);
+      return asFailure(error);
+    }
+    throw new AutomateError('input', 'a node before this one drops the record; choose another with --record N');
+  }
+}
+
+function gatherInto(rows: Fields[]): PartialRows {
+  return {
+    get rows() {
+      return rows.length;
+    },
+    async add(added) {
+      for (const row of added) rows.push(row);
+    },
+    drop: () => undefined,
+  };
+}
+
+/** The error as a Failure. Throws any other, and an AutomateError for one that ends a run. */
+export function asFailure(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  if (error instanceof LimitReached) throw new AutomateError(error.ending === 'max-credits' ? 'credits' : 'credential', error.message);
+  throw error;
+}

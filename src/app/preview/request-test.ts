@@ -1,0 +1,163 @@
+import type { Preview } from '../../cli/show/preview.ts';
+import type { Terminal } from '../../cli/terminal.ts';
+import { type Action, type ActionRequest, type ActionResponse, Unasked } from '../../core/action.ts';
+import { inQuotes, readBody } from '../../core/answer/response.ts';
+import { AutomateError, Failure, LimitReached } from '../../core/failure.ts';
+import type { Item } from '../../core/item.ts';
+import { withChain } from '../../core/lookups/named-chain.ts';
+import type { Node, Step } from '../../core/node.ts';
+import { allSteps, type Plan } from '../../core/plan.ts';
+import type { Fields } from '../../core/record.ts';
+import { Gates } from '../../engine/gates.ts';
+import { costOf, sendRequest } from '../../nodes/calling.ts';
+import type { WiredPorts } from '../ports/wire.ts';
+import { asFailure, ChainMaker } from './chain-maker.ts';
+
+/** The options that decide what is sent. */
+export interface RequestTestOptions {
+  readonly in?: string;
+  readonly set: readonly [string, string][];
+  readonly send: boolean;
+}
+
+/** Sends one request of a flow, and those of earlier nodes that its record needs. */
+export class RequestTest {
+  constructor(
+    private readonly plan: Plan,
+    private readonly ports: WiredPorts,
+    private readonly options: RequestTestOptions & { readonly gates?: Gates | undefined },
+    private readonly terminal: Terminal,
+  ) {}
+
+  /** The preview of a step's request for a record. */
+  async preview(step: Step, item: Item): Promise<Preview> {
+    if (item.failure) throw new AutomateError('input', `${this.options.in === '-' ? '<stdin>' : this.options.in}: ${item.failure.message}`);
+    const fields = await this.#fieldsBefore(step, item);
+    if (fields instanceof Failure) return { failure: fields };
+    if (skips(step, fields)) this.terminal.say(`a run skips ${step.id} for this record: its \`when\` is false`);
+    const action = step.node.action as Action;
+    const named = prepareFor(action, fields, this.#unsentBefore(step));
+    if (named instanceof Unasked) return this.#unasked(unaskedReason(action));
+    const request = await withChain(named, this.ports.lookups);
+    if (!request) return this.#unasked(`no chain is called ${inQuotes(chainNameOf(named))}`);
+    const { minCalls = 1 } = action;
+    if (minCalls > 1) this.terminal.say(`a run sends ${minCalls} requests for each record: this is the first`);
+    return this.options.send ? this.#sent(step.id, action, request, fields) : { request };
+  }
+
+  #unasked(reason: string): Preview {
+    this.terminal.say(`a run sends no request for this record: ${reason}`);
+    return {};
+  }
+
+  /** The ids of earlier nodes whose requests are left out. */
+  #unsentBefore(step: Step): string[] {
+    return this.options.send ? [] : callingIds(stepsBefore(this.plan.steps, step) ?? []);
+  }
+
+  async #sent(node: string, action: Action, request: ActionRequest, fields: Fields): Promise<Preview> {
+    const { ledger, clock, http, tools, lookups } = this.ports;
+    const startedMs = clock.now();
+    const refusal = ledger.hold(node);
+    if (refusal !== undefined) throw new AutomateError('credits', refusal);
+    let response: ActionResponse;
+    try {
+      response = await sendRequest(request, { http, tools, lookups, report: () => undefined });
+    } catch (error) {
+      if (error instanceof Failure && error.sent) ledger.settle(node);
+      else ledger.release(node);
+      return { request, failure: asFailure(error) };
+    }
+    const preview = { request, response, ms: clock.now() - startedMs, ...shownBody(action, response) };
+    let cost: number | undefined;
+    try {
+      const answer = action.accept(response, request, fields);
+      cost = costOf(action, answer);
+      return { ...preview, ...(action.makesDocument && { body: answer.body }), ...action.read(fields, answer) };
+    } catch (error) {
+      // As in a run, a call that a limit has ended costs nothing.
+      if (error instanceof LimitReached) cost = 0;
+      return { ...preview, failure: asFailure(error) };
+    } finally {
+      ledger.settle(node, cost);
+    }
+  }
+
+  /**
+   * The record as it reaches the step. Earlier nodes that send requests do so for real, which costs credits.
+   * If one of them makes several records, the first goes on alone.
+   */
+  async #fieldsBefore(step: Step, item: Item): Promise<Fields | Failure> {
+    const before = stepsBefore(this.plan.steps, step)?.filter(({ node }) => this.options.send || !makesCalls(node)) ?? [];
+    const calling = callingIds(before);
+    if (calling.length > 0) this.terminal.say(`running node${calling.length === 1 ? '' : 's'} ${calling.join(', ')} first`);
+    const chains = new ChainMaker(this.plan, this.ports, this.options.gates ?? new Gates(this.ports.clock));
+    let { fields } = item;
+    for (const one of before) {
+      const first = await chains.firstRow(one, { ...item, fields });
+      if (first instanceof Failure) return first;
+      fields = first;
+    }
+    return new Map([...fields, ...this.options.set]);
+  }
+}
+
+function unaskedReason({ lookup }: Action): string {
+  return lookup === undefined ? 'null finds nothing in an answer' : 'there is nothing to look up';
+}
+
+function chainNameOf(request: ActionRequest): string {
+  return ('chain' in request && request.chain?.query.name) || '';
+}
+
+function skips({ when }: Step, fields: Fields): boolean {
+  try {
+    return when !== undefined && !when.evaluate(fields);
+  } catch (error) {
+    if (error instanceof Failure) return false;
+    throw error;
+  }
+}
+
+/** The ids of the steps that send requests, in quotes. */
+function callingIds(steps: readonly Step[]): string[] {
+  return steps.flatMap(({ id, node }) => (makesCalls(node) ? [`"${id}"`] : []));
+}
+
+function prepareFor(action: Action, fields: Fields, unsent: readonly string[]): ActionRequest | Unasked {
+  try {
+    return action.prepare(fields);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    if (error.kind === 'template' && unsent.length > 0) {
+      const reason = `nothing is sent, so ${unsent.join(', ')} before it give${unsent.length === 1 ? 's' : ''} no fields`;
+      throw new AutomateError('usage', `${error.message}\n${reason}; set them with --set field=value`, { cause: error });
+    }
+    const mend = error.kind === 'template' ? '\nset it with --set field=value, or take a record with --in FILE --record N' : '';
+    throw new AutomateError('flow', error.message + mend, { cause: error });
+  }
+}
+
+/** The steps that a record passes before one, in its first pass; absent if the step is not among them. */
+function stepsBefore(steps: readonly Step[], step: Step): Step[] | undefined {
+  for (const [index, candidate] of steps.entries()) {
+    const inside = candidate === step ? [] : stepsBefore(candidate.node.inner?.steps ?? [], step);
+    if (inside) return [...steps.slice(0, index), ...inside];
+  }
+  return undefined;
+}
+
+function makesCalls({ action, inner }: Node): boolean {
+  return action !== undefined || allSteps(inner?.steps ?? []).some(({ node }) => node.action);
+}
+
+/** The body for display, whatever the answer's status. */
+function shownBody({ responseMode = 'auto' }: Action, response: ActionResponse): Pick<Preview, 'body' | 'unread'> {
+  if ('kind' in response) return { body: response.body };
+  try {
+    return { body: readBody(response, responseMode, false) };
+  } catch (error) {
+    // The dots mark a body that was cut off: the beginning of a secret is masked only with them.
+    return { body: new TextDecoder().decode(response.body) + (response.endedByClose ? '...' : ''), unread: asFailure(error) };
+  }
+}

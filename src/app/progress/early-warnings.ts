@@ -1,0 +1,25 @@
+import type { Event } from '../../core/event.ts';
+import type { Tally } from './tally.ts';
+
+/** Finished records after which a run is looked at once. */
+const firstRecords = 100;
+
+/** Warnings of a fault that each of the first 100 records has; empty for most runs. Takes every event. */
+export function earlyWarnings(event: Event, tally: Tally): string[] {
+  if (tally.read !== firstRecords || (event.type !== 'record-done' && event.type !== 'record-failed')) return [];
+  return [...sameFailure(tally), ...emptyPaths(tally)];
+}
+
+function sameFailure({ failures }: Tally): string[] {
+  const [group, ...others] = [...failures.values()];
+  if (!group || others.length > 0 || group.status === undefined || group.count < firstRecords) return [];
+  const where = group.node === undefined ? '' : ` at ${group.node}`;
+  return [`each of the first ${firstRecords} records failed${where} with status ${group.status}: ${group.message}`];
+}
+
+function emptyPaths({ hits }: Tally): string[] {
+  return [...hits.values()].flat().flatMap(({ node, path, found, of }) => {
+    if (found > 0 || of < firstRecords) return [];
+    return [`none of the first ${of} answers of ${node} has "${path}"; automate test-request shows the paths that there are`];
+  });
+}

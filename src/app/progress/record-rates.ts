@@ -1,0 +1,132 @@
+import type { Event } from '../../core/event.ts';
+
+/** Widths of the buckets. Each is a multiple of the one before, so buckets can be merged. */
+const widthsMs = [100, 200, 1000, 2000, 10_000, 30_000, 60_000, 120_000, 600_000, 1_800_000, 3_600_000, 21_600_000, 86_400_000];
+
+/** Maximum of buckets: one more makes all of them wider. */
+const maxBuckets = 240;
+
+/** Maximum of buckets that are shown. */
+const maxShown = 60;
+
+/** The records of a slice of time. */
+export interface Bucket {
+  /** Since the run began. */
+  readonly startMs: number;
+  readonly ms: number;
+  written: number;
+  failed: number;
+  /** The time for which a gate stood still. */
+  pausedMs: number;
+}
+
+type Counts = Pick<Bucket, 'written' | 'failed' | 'pausedMs'>;
+
+/** Records over time, in buckets: memory does not grow with the run. */
+export class RecordRates {
+  readonly #now: () => number;
+  readonly #startedMs: number;
+  #width = 0;
+  #buckets: Counts[] = [];
+  /** The part of a pause that is in no bucket yet. */
+  #pause = { fromMs: 0, untilMs: 0 };
+  #lastMs = 0;
+
+  /** `now`: monotonic ms. */
+  constructor(now: () => number) {
+    this.#now = now;
+    this.#startedMs = now();
+  }
+
+  /** Counts a record that has ended now. */
+  add(result: 'written' | 'failed'): void {
+    const ms = this.#elapsed();
+    this.#passPause(ms);
+    this.#at(ms)[result]++;
+    this.#lastMs = ms;
+  }
+
+  /** Counts a pause that begins now. A shorter one does not end a longer one. */
+  pause(waitMs: number): void {
+    const ms = this.#elapsed();
+    this.#passPause(ms);
+    this.#pause = { fromMs: ms, untilMs: Math.max(this.#pause.untilMs, ms + waitMs) };
+  }
+
+  /** The time since the run began. */
+  get ms(): number {
+    return this.#elapsed();
+  }
+
+  /** The buckets without gaps, as wide as their maximum demands. The last one ends after `ranMs`, or now. */
+  buckets(ranMs = this.#elapsed()): Bucket[] {
+    const ms = Math.max(ranMs, this.#lastMs);
+    this.#passPause(ms);
+    this.#at(ms);
+    const width = widthsMs.find((wide) => wide >= this.#widthMs() && ms <= wide * maxShown) ?? (widthsMs.at(-1) as number);
+    const shown = mergedBuckets(this.#buckets, width / this.#widthMs()).slice(0, Math.floor(ms / width) + 1);
+    const all = shown.map((counts, index) => ({ startMs: index * width, ms: Math.min(width, ms - index * width), ...counts }));
+    const last = all.at(-1);
+    // A short rest would look like a high or a low rate.
+    if (all.length > 1 && last && last.ms < width / 2) all.splice(-2, 2, joinedBuckets(all.at(-2) as Bucket, last));
+    return all;
+  }
+
+  #elapsed(): number {
+    return this.#now() - this.#startedMs;
+  }
+
+  #widthMs(): number {
+    return widthsMs[this.#width] as number;
+  }
+
+  /** The bucket of a time. The widest buckets have no maximum. */
+  #at(ms: number): Counts {
+    while (ms >= maxBuckets * this.#widthMs() && this.#width < widthsMs.length - 1) this.#widen();
+    const index = Math.floor(ms / this.#widthMs());
+    while (this.#buckets.length <= index) this.#buckets.push({ written: 0, failed: 0, pausedMs: 0 });
+    return this.#buckets[index] as Counts;
+  }
+
+  #widen(): void {
+    this.#buckets = mergedBuckets(this.#buckets, (widthsMs[this.#width + 1] as number) / this.#widthMs());
+    this.#width++;
+  }
+
+  /** Moves the elapsed part of the pause into its buckets. */
+  #passPause(nowMs: number): void {
+    const untilMs = Math.min(nowMs, this.#pause.untilMs);
+    while (this.#pause.fromMs < untilMs) {
+      const { fromMs } = this.#pause;
+      const bucket = this.#at(fromMs);
+      const endMs = Math.min(untilMs, (Math.floor(fromMs / this.#widthMs()) + 1) * this.#widthMs());
+      bucket.pausedMs += endMs - fromMs;
+      this.#pause = { ...this.#pause, fromMs: endMs };
+    }
+  }
+}
+
+/** Counts an event if it is the end of a record or a pause. */
+export function addToRates(rates: RecordRates, event: Event): void {
+  if (event.type === 'record-done') rates.add('written');
+  else if (event.type === 'record-failed') rates.add('failed');
+  else if (event.type === 'gate-paused') rates.pause(event.waitMs);
+}
+
+/** The same in wider buckets. `times`: buckets that become one. */
+function mergedBuckets(buckets: readonly Counts[], times: number): Counts[] {
+  const wider: Counts[] = [];
+  for (const [index, counts] of buckets.entries()) {
+    const at = Math.floor(index / times);
+    wider[at] = added(wider[at] ?? { written: 0, failed: 0, pausedMs: 0 }, counts);
+  }
+  return wider;
+}
+
+function added(one: Counts, other: Counts): Counts {
+  return { written: one.written + other.written, failed: one.failed + other.failed, pausedMs: one.pausedMs + other.pausedMs };
+}
+
+function joinedBuckets(one: Bucket, next: Bucket): Bucket {
+  return { startMs: one.startMs, ms: one.ms + next.ms, ...added(one, next) };
+}

@@ -1,0 +1,295 @@
+import type { Ending, Event, FailureReport, HitSource, ShortPage } from '../../core/event.ts';
+import type { SourceName } from '../../core/lookups/sources.ts';
+import { rounded } from '../../core/spending.ts';
+import { ResponseTimes } from './response-times.ts';
+
+/** Failures of the same node, class and status, with the message of the first one. */
+export interface FailureGroup extends FailureReport {
+  count: number;
+  /** Numbers of the first few records, ascending. */
+  readonly firstRecords: number[];
+  /** The count of each message, for a limited number of messages. */
+  readonly messages: Map<string, number>;
+}
+
+/** Counts how often a path of a map found a value. */
+export interface PathHits {
+  readonly node: string;
+  readonly path: string;
+  found: number;
+  of: number;
+}
+
+/** The tokens that a node's models have read and written. */
+export interface TokenCounts {
+  input: number;
+  output: number;
+  /** In the unit of the node's price; absent without one. */
+  cost: number | undefined;
+}
+
+/** Counts the lookups of a node. */
+export interface LookupCounts {
+  /** As summaries name it. */
+  readonly lookup: string;
+  readonly node: string;
+  of: number;
+  matched: number;
+  ambiguous: number;
+  /** The first question that something else fits as well; absent without one. */
+  firstAmbiguous: string | undefined;
+  /** Matches without a value, by field. */
+  readonly lacking: Map<string, number>;
+  /** Answers that were cut off, and the maximum at which they were. */
+  cutOff: number;
+  cutOffAt: number | undefined;
+}
+
+/** Counts the records with a short page. */
+export interface ShortPages {
+  records: number;
+  /** The short page of the first such record. */
+  readonly first: ShortPage & { readonly record: number };
+}
+
+/** The counts of a run so far. */
+export interface Tally {
+  read: number;
+  written: number;
+  failed: number;
+  /** Failed records that `on_error: keep` passed through with `_error`. */
+  passedThrough: number;
+  /** Records that have finished after one that has not: the resumed run writes them. */
+  parked: number;
+  /** Those of them that finished in this run. */
+  newlyParked: number;
+  retries: number;
+  /** Answers without a request of their own: from disk, or from a request in flight. */
+  readonly cached: Record<HitSource, number>;
+  /** The credits that these answers would have cost. */
+  creditsSaved: number;
+  readonly failures: Map<string, FailureGroup>;
+  /** Failures passed through by records that have not ended yet, by record number: the record may still fail. */
+  readonly undecided: Map<number, Map<string, FailureReport>>;
+  readonly hits: Map<string, PathHits[]>;
+  /** Nodes whose hits count pages. */
+  readonly paged: Set<string>;
+  /** Answers that hold errors beside their data, by node: the flow takes them for successes. */
+  readonly ignoredErrors: Map<string, number>;
+  /** Records that lacked a field to rename, by node and field. */
+  readonly notRenamed: Map<string, Map<string, number>>;
+  /** The times of the attempts that succeeded. */
+  readonly responseTimes: ResponseTimes;
+  /** The tokens of models and their cost, by node. */
+  readonly tokens: Map<string, TokenCounts>;
+  /** Records with a short page, by node. */
+  readonly short: Map<string, ShortPages>;
+  /** By node. */
+  readonly lookups: Map<string, LookupCounts>;
+  /** The sources that have answered. */
+  readonly sources: Set<SourceName>;
+  /** The first record whose answer was mapped, by node. */
+  readonly answered: Map<string, number>;
+  stopReason: string | undefined;
+  ending: Ending | undefined;
+  ms: number;
+  /** Number of the last record written or failed, in input order. */
+  lastRecord: number;
+}
+
+/** An empty tally. */
+export function createTally(): Tally {
+  return {
+    read: 0,
+    written: 0,
+    failed: 0,
+    passedThrough: 0,
+    parked: 0,
+    newlyParked: 0,
+    retries: 0,
+    cached: { kept: 0, 'in-flight': 0 },
+    creditsSaved: 0,
+    failures: new Map(),
+    undecided: new Map(),
+    hits: new Map(),
+    paged: new Set(),
+    ignoredErrors: new Map(),
+    notRenamed: new Map(),
+    responseTimes: new ResponseTimes(),
+    tokens: new Map(),
+    short: new Map(),
+    lookups: new Map(),
+    sources: new Set(),
+    answered: new Map(),
+    stopReason: undefined,
+    ending: undefined,
+    ms: 0,
+    lastRecord: 0,
+  };
+}
+
+const maxRecords = 3;
+
+/** Maximum of distinct messages of a group: a message may name its record. */
+const maxMessages = 64;
+
+type EventOf<Type> = Extract<Event, { readonly type: Type }>;
+
+/** The handler of each event; `null` for events that are not counted. */
+const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: EventOf<Type>) => void) | null } = {
+  'run-started': null,
+  'gate-paused': null,
+  'tool-progress': null,
+  'server-started': null,
+  'server-lost': null,
+  'server-log': null,
+  'server-tools': null,
+  'cache-hit'(tally, { source, credits }) {
+    tally.cached[source]++;
+    tally.creditsSaved += credits;
+  },
+  'call-done'(tally, { responseMs }) {
+    if (responseMs !== undefined) tally.responseTimes.add(responseMs);
+  },
+  'call-retried'(tally) {
+    tally.retries++;
+  },
+  mapped(tally, { node, record, paths, found, isPage }) {
+    addHits(tally, node, paths, found);
+    if (isPage) tally.paged.add(node);
+    if (record < (tally.answered.get(node) ?? Infinity)) tally.answered.set(node, record);
+  },
+  'page-short': addShort,
+  'errors-beside-data'(tally, { node }) {
+    tally.ignoredErrors.set(node, (tally.ignoredErrors.get(node) ?? 0) + 1);
+  },
+  'not-renamed'({ notRenamed }, { node, fields }) {
+    const counts = notRenamed.get(node) ?? new Map<string, number>();
+    notRenamed.set(node, counts);
+    for (const field of fields) counts.set(field, (counts.get(field) ?? 0) + 1);
+  },
+  tokens: addTokens,
+  'looked-up': addLookup,
+  'record-kept': addUndecided,
+  'record-done'(tally, { record }) {
+    addPassedThrough(tally, record);
+    tally.read++;
+    tally.written++;
+    tally.lastRecord = record;
+  },
+  'record-failed'(tally, event) {
+    tally.read++;
+    tally.failed++;
+    tally.undecided.delete(event.record);
+    tally.lastRecord = event.record;
+    addFailure(tally, event.record, event);
+  },
+  'record-parked'(tally, { isNew }) {
+    tally.parked++;
+    if (isNew) tally.newlyParked++;
+  },
+  stopping(tally, { reason }) {
+    tally.stopReason = reason;
+  },
+  'run-ended'(tally, { ending, ms }) {
+    tally.ending = ending;
+    tally.ms = ms;
+  },
+};
+
+/** Counts an event. */
+export function addToTally(tally: Tally, event: Event): void {
+  (handlers[event.type] as ((tally: Tally, event: Event) => void) | null)?.(tally, event);
+}
+
+/** Several rows of one record may be passed through. */
+function addUndecided(tally: Tally, event: EventOf<'record-kept'>): void {
+  const reports = tally.undecided.get(event.record) ?? new Map<string, FailureReport>();
+  const key = groupKey(event);
+  if (!reports.has(key)) reports.set(key, event);
+  tally.undecided.set(event.record, reports);
+}
+
+function addPassedThrough(tally: Tally, record: number): void {
+  const reports = tally.undecided.get(record);
+  if (!reports) return;
+  tally.undecided.delete(record);
+  tally.passedThrough++;
+  for (const report of reports.values()) addFailure(tally, record, report);
+}
+
+function addFailure(tally: Tally, record: number, report: FailureReport): void {
+  const key = groupKey(report);
+  const group = tally.failures.get(key) ?? newGroup(report);
+  group.count++;
+  group.firstRecords.push(record);
+  group.firstRecords.sort((a, b) => a - b).splice(maxRecords);
+  const { messages } = group;
+  if (messages.has(report.message) || messages.size < maxMessages) messages.set(report.message, (messages.get(report.message) ?? 0) + 1);
+  tally.failures.set(key, group);
+}
+
+function newGroup({ node, class: kind, status, message, attempts }: FailureReport): FailureGroup {
+  return { node, class: kind, status, message, attempts, count: 0, firstRecords: [], messages: new Map() };
+}
+
+function groupKey({ node, class: kind, status }: FailureReport): string {
+  return `${node ?? ''} ${kind} ${status ?? ''}`;
+}
+
+function addShort(tally: Tally, { node, record, page, items, size }: EventOf<'page-short'>): void {
+  const short = tally.short.get(node);
+  if (short) short.records++;
+  else tally.short.set(node, { records: 1, first: { record, page, items, size } });
+}
+
+function addTokens(tally: Tally, { node, input, output, cost }: EventOf<'tokens'>): void {
+  const counts = tally.tokens.get(node) ?? { input: 0, output: 0, cost: undefined };
+  counts.input += input;
+  counts.output += output;
+  if (cost !== undefined) counts.cost = rounded((counts.cost ?? 0) + cost);
+  tally.tokens.set(node, counts);
+}
+
+function addLookup(
+  { lookups, sources }: Tally,
+  { node, lookup, match, ambiguous, lacking = [], cutOffAt, sources: named }: EventOf<'looked-up'>,
+): void {
+  const counts = lookups.get(node) ?? {
+    lookup,
+    node,
+    of: 0,
+    matched: 0,
+    ambiguous: 0,
+    firstAmbiguous: undefined,
+    lacking: new Map(),
+    cutOff: 0,
+    cutOffAt,
+  };
+  lookups.set(node, counts);
+  counts.of++;
+  if (match) counts.matched++;
+  if (ambiguous !== undefined) {
+    counts.ambiguous++;
+    counts.firstAmbiguous ??= ambiguous;
+  }
+  if (cutOffAt !== undefined) {
+    counts.cutOff++;
+    counts.cutOffAt = cutOffAt;
+  }
+  for (const field of lacking) counts.lacking.set(field, (counts.lacking.get(field) ?? 0) + 1);
+  for (const source of named) sources.add(source);
+}
+
+function addHits(tally: Tally, node: string, paths: readonly string[], found: readonly boolean[]): void {
+  let hits = tally.hits.get(node);
+  if (!hits) {
+    hits = paths.map((path) => ({ node, path, found: 0, of: 0 }));
+    tally.hits.set(node, hits);
+  }
+  for (let i = 0; i < hits.length; i++) {
+    const hit = hits[i] as PathHits;
+    hit.of++;
+    if (found[i]) hit.found++;
+  }
+}

@@ -1,0 +1,24 @@
+import { randomUUID } from 'node:crypto';
+import { rename, rm, writeFile } from 'node:fs/promises';
+import type { Terminal } from '../../cli/terminal.ts';
+import { namingErrors } from '../../io/files/naming-errors.ts';
+import { realFile } from '../../io/files/stat.ts';
+import type { RunView } from '../../ui/run/run-view.ts';
+import { version } from '../version.ts';
+import { maskedView } from './run-view-of.ts';
+
+/** Writes a run as one HTML file, in one step: a reader never finds half of it. Masks secrets. */
+export async function writeReport(path: string, view: RunView, { redactor }: Terminal): Promise<void> {
+  // Loaded here: no other command needs it.
+  const { reportHtml } = await import('../../ui/report/report.tsx');
+  const masked = maskedView(view, redactor);
+  const file = realFile(path);
+  const part = `${file}.${randomUUID().slice(0, 8)}.part`;
+  try {
+    await namingErrors(path, 'written', () => writeFile(part, reportHtml(masked, version), { flag: 'wx' }));
+    await namingErrors(path, 'written', () => rename(part, file));
+  } catch (error) {
+    await rm(part, { force: true });
+    throw error;
+  }
+}

@@ -1,0 +1,133 @@
+import { basename, dirname } from 'node:path';
+import { commandOf } from '../../cli/run/next-steps.ts';
+import type { OpenRun } from '../../cli/run/open-run.ts';
+import { workOf } from '../../cli/run/run-progress.ts';
+import { endings, frequentMessages, type SummaryFacts, sortedGroups, wholeCounts } from '../../cli/show/run/summary.ts';
+import { cleaned, excerpt } from '../../core/answer/response.ts';
+import { allSteps } from '../../core/plan.ts';
+import type { Redactor } from '../../io/secrets/redact.ts';
+import type { FailureView, MappingView, ResponseTimesView, RunState, RunView } from '../../ui/run/run-view.ts';
+import { type ResponseTimes, typicalMs } from '../progress/response-times.ts';
+import type { FailureGroup, Tally } from '../progress/tally.ts';
+import { factsOf } from './run-facts.ts';
+
+/** Maximum of rows of a table: a flow may have any number of nodes. */
+const maxRows = 60;
+
+/** Maximum of groups of failures. */
+const maxGroups = 30;
+
+/** Maximum of characters of a line that comes from a file or a server. */
+const maxText = 160;
+
+/** Maximum of lines of a message: the reason, and what to do. */
+const maxLines = 2;
+
+const maxCommand = 2000;
+
+/** A run that has ended, in the figures that its report shows. */
+export function runViewOf(run: OpenRun, facts: SummaryFacts): RunView {
+  const { tally, request, rates, statuses, startedAtMs } = run;
+  const groups = sortedGroups(tally);
+  return {
+    flow: shortened(run.plan.name),
+    ...endView(run, facts),
+    startedAt: new Date(startedAtMs).toISOString(),
+    ms: tally.ms,
+    ...placesOf(run, facts),
+    counts: countsOf(tally, facts),
+    earlier: facts.before.written + facts.before.failed,
+    total: workOf(run).total(),
+    share: workOf(run).share()?.ofWhole,
+    rates: rates.buckets(tally.ms),
+    responseTimes: responseTimesOf(tally.responseTimes),
+    statuses: statuses.counts().slice(0, maxRows),
+    failures: groups.slice(0, maxGroups).map(failureView),
+    moreFailures: Math.max(0, groups.length - maxGroups),
+    mapping: mappingOf(run).slice(0, maxRows),
+    lookups: [...tally.lookups.values()].slice(0, maxRows).map(({ node, matched, ambiguous, of }) => ({ node, matched, ambiguous, of })),
+    tokens: [...tally.tokens].slice(0, maxRows).map(([node, counts]) => ({ node, ...counts })),
+    credits: { spent: facts.credits, saved: tally.creditsSaved, limit: request.options.maxCredits, allowance: facts.usage },
+    pauses: pausesOf(run, facts),
+    command: run.files.isOwn ? undefined : cutCommand(commandOf(request)),
+    next: run.files.isOwn ? [] : facts.next.map(({ why, command }) => ({ why: shortened(why), command: cutCommand(command) })),
+  };
+}
+
+/** The view of a run under way, or of one whose end is shown elsewhere. Secrets are masked. */
+export function liveViewOf(run: OpenRun): RunView {
+  const tally = { ...run.tally, ms: run.tally.ms || run.rates.ms };
+  const facts = { ...factsOf(run), usage: undefined, attributions: [], exitCode: 0, next: [] };
+  const view = runViewOf({ ...run, tally }, facts);
+  return { ...maskedView(view, run.terminal.redactor), state: 'running', ending: undefined, reason: undefined };
+}
+
+/** The view with `***` for every secret, and without characters that could control what shows it. */
+export function maskedView(view: RunView, redactor: Pick<Redactor, 'text'>): RunView {
+  return JSON.parse(JSON.stringify(view), (_, value) => (typeof value === 'string' ? cleaned(redactor.text(value)) : value));
+}
+
+/** Of files that automate keeps in its home folder, only the names are shown. */
+function placesOf({ files }: OpenRun, { input, output, errors, errorRecords }: SummaryFacts): Pick<RunView, 'input' | 'output' | 'errors'> {
+  const shown = (path: string) => shortened(files.isOwn ? basename(path) : path);
+  return { input: shown(input), output: shown(output), errors: errorRecords > 0 && errors !== undefined ? shown(errors) : undefined };
+}
+
+function endView({ tally, files }: OpenRun, { problem }: SummaryFacts): Pick<RunView, 'state' | 'ending' | 'reason'> {
+  const { ending = 'interrupted', stopReason } = tally;
+  const shown = (reason: string) => (files.isOwn ? reason.replaceAll(`${dirname(files.out)}/`, '') : reason);
+  if (problem !== undefined) return { state: 'failed', ending: 'ended by an error', reason: shortened(shown(problem), 500) };
+  const state: RunState = ending === 'complete' ? 'finished' : 'stopped';
+  return { state, ending: endings[ending], reason: stopReason === undefined ? undefined : shortened(stopReason) };
+}
+
+function countsOf(tally: Tally, facts: SummaryFacts): RunView['counts'] {
+  const { written, failed } = wholeCounts(tally, facts);
+  const { passedThrough, parked: waiting, retries, cached } = tally;
+  return { written, failed, passedThrough, waiting, retries, cached: cached.kept + cached['in-flight'] };
+}
+
+function responseTimesOf(times: ResponseTimes): ResponseTimesView | undefined {
+  if (times.count === 0) return undefined;
+  const [p50Ms, p95Ms, maxMs] = typicalMs(times);
+  return { count: times.count, p50Ms, p95Ms, maxMs, buckets: times.bars() };
+}
+
+function failureView(group: FailureGroup): FailureView {
+  const { node, class: kind, status, count, firstRecords } = group;
+  return { node, class: kind, status, count, firstRecords, messages: messagesOf(group) };
+}
+
+function pausesOf({ pauses }: OpenRun, { paused }: SummaryFacts): RunView['pauses'] {
+  const gates = pauses.gates();
+  return { totalMs: paused.ms, times: gates.reduce((sum, { times }) => sum + times, 0), gates };
+}
+
+function messagesOf(group: FailureGroup): FailureView['messages'] {
+  return frequentMessages(group).map(([message, count]) => ({ text: shortened(message), count }));
+}
+
+function mappingOf({ tally, plan }: OpenRun): MappingView[] {
+  const steps = allSteps(plan.steps);
+  return [...tally.hits].flatMap(([node, hits]) => {
+    const action = steps.find(({ id }) => id === node)?.node.action;
+    return hits.map(({ path, found, of }, index) => {
+      const field = action?.paths[index] === path ? action.fields[index] : undefined;
+      return { node, field: field && shortened(field), path: shortened(path), found, of };
+    });
+  });
+}
+
+/** A text of limited length. */
+function shortened(long: string, length = maxText): string {
+  return long
+    .split('\n')
+    .slice(0, maxLines)
+    .map((line) => excerpt(line, length))
+    .join('\n');
+}
+
+/** A command line of limited length. Its blanks stay. */
+function cutCommand(command: string): string {
+  return command.length > maxCommand ? `${command.slice(0, maxCommand).toWellFormed()}...` : command;
+}
