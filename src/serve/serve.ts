@@ -12,6 +12,7 @@ import { homeFolder } from '../io/files/home.ts';
 import { systemReason } from '../io/files/naming-errors.ts';
 import { statOf } from '../io/files/stat.ts';
 import { ServerDatabase } from '../io/server/database.ts';
+import { Links } from '../io/server/links.ts';
 import { startBrowser } from '../io/start-browser.ts';
 import { createApp } from './app.ts';
 import { AnswersUnderWay } from './ending/answers-under-way.ts';
@@ -24,7 +25,6 @@ import { pageOptions } from './page/page-options.ts';
 import { addAllRoutes } from './routes/all-routes.ts';
 import { takeServeLock } from './serve-lock.ts';
 import { Server } from './server.ts';
-import { Links } from './session/links.ts';
 import { Sessions } from './session/sessions.ts';
 
 /** Changed keys are read and usage is written this often. */

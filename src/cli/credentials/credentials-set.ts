@@ -1,6 +1,7 @@
 import { exitCodes } from '../../app/exit-codes.ts';
 import { hide } from '../../app/flow/flow-secrets.ts';
 import { openCredentials } from '../../app/ports/credential-store.ts';
+import { futureTime } from '../../core/expiry.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { credentialName } from '../../core/options/names.ts';
 import { type BackendName, backendNames } from '../../io/credentials/backend.ts';
@@ -9,7 +10,6 @@ import { defaultEnv, envOption } from '../../io/credentials/secret.ts';
 import { findAsker } from '../ask.ts';
 import type { Terminal } from '../terminal.ts';
 import type { SetOptions } from './credential-options.ts';
-import { futureTime } from './expiry.ts';
 
 /** Stores a secret, from a prompt or from stdin. Returns the exit code. */
 export async function setCommand(name: string, options: SetOptions, terminal: Terminal): Promise<number> {

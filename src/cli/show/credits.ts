@@ -1,7 +1,7 @@
 import { rounded } from '../../core/spending.ts';
 import { creditText } from '../../core/text/number.ts';
 import type { Spent } from '../../io/ledger/book.ts';
-import { tableText } from './structure.ts';
+import { tableText } from './table.ts';
 
 /** The credits of a month. */
 export interface MonthUsage {

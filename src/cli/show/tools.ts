@@ -2,7 +2,7 @@ import { cleaned, excerpt } from '../../core/answer/response.ts';
 import { counted } from '../../core/text/number.ts';
 import { escapedControls } from '../../core/text/shell-word.ts';
 import type { Tool, ToolSchema, ToolServer } from '../../core/tools/tools.ts';
-import { tableText } from './structure.ts';
+import { tableText } from './table.ts';
 
 /** A server on one line: name, version, protocol, transport and number of tools. */
 export function serverText({ name, version, protocol, transport, tools }: ToolServer): string {

@@ -1,13 +1,14 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
+import { testConnection } from '../../app/connections/connection-test.ts';
+import { findSaved, loadConnection, saveConnection } from '../../app/connections/saved-connections.ts';
+import { askServer, cacheToolServer } from '../../app/connections/tool-server.ts';
+import { createMessages, type Messages } from '../../app/messages.ts';
 import { openCredentials } from '../../app/ports/credential-store.ts';
-import { loadConnection } from '../../cli/connections/connections.ts';
-import { saveConnection } from '../../cli/connections/connections-saving.ts';
-import { testCommand, testUnsaved } from '../../cli/connections/connections-test.ts';
-import { createQuietTerminal } from '../../cli/serve/quiet-terminal.ts';
-import type { Terminal } from '../../cli/terminal.ts';
-import { AutomateError, Failure } from '../../core/failure.ts';
+import type { Connection as CompiledConnection } from '../../core/connection.ts';
+import { AutomateError, detailsOf, Failure } from '../../core/failure.ts';
 import { name as connectionName, credentialName } from '../../core/options/names.ts';
+import type { ToolServer } from '../../core/tools/tools.ts';
 import { compileSavedConnection } from '../../flow/saved-connection.ts';
 import { changeConnections, readConnections, type SavedConnections } from '../../io/connections.ts';
 import type { Connection, ConnectionTest } from '../../ui/page/shapes.ts';
@@ -65,8 +66,7 @@ export function addConnectionRoutes(app: FastifyInstance, server: Server): void 
       schema: { params },
       handler: async (request) => {
         const { name } = request.params as z.output<typeof params>;
-        const terminal = createQuietTerminal();
-        const result = await resultOf(() => testCommand(savedName(name), optionsOf(server), terminal), terminal);
+        const result = await resultOf(testSaved(savedName(name), server));
         tested(name, result);
         return result;
       },
@@ -137,10 +137,9 @@ async function saveFromPage(given: Body, request: FastifyRequest, server: Server
 /** Tests a connection with its secret, and leaves nothing of both. */
 async function testNew(given: Body, request: FastifyRequest, server: Server): Promise<ConnectionTest> {
   const { connection } = writtenOf(given, server);
-  const terminal = createQuietTerminal();
   const forget = await storeSecret(given, request, server);
   try {
-    return await resultOf(() => testUnsaved(connection, optionsOf(server), terminal), terminal);
+    return await resultOf(testOne(connection, server));
   } finally {
     await forget();
   }
@@ -155,7 +154,7 @@ async function storeSecret({ auth: method, secret }: Body, request: FastifyReque
   if (request.protocol !== 'https' && !isLoopback(request.ip))
     throw new Problem('bad-request', 'expected TLS for a secret: store it on the command line, with automate credentials set');
   const { credential } = method;
-  const store = openCredentials(server.shared.env, createQuietTerminal());
+  const store = openCredentials(server.shared.env, createMessages());
   if (store.list().some(({ name, env }) => name === credential && env === store.env))
     throw new Problem('bad-request', `there is a credential "${credential}" already: leave its secret out to use it, or take another name`);
   try {
@@ -167,18 +166,37 @@ async function storeSecret({ auth: method, secret }: Body, request: FastifyReque
   return () => store.remove(credential, true);
 }
 
-/** The result of a test. Its error has the reason in the first line, and what to check after it. */
-async function resultOf(test: () => Promise<unknown>, { redactor }: Terminal): Promise<ConnectionTest> {
+/** Tests a saved connection. The tools of its server are cached for the page. */
+function testSaved(name: string, server: Server): TestOfConnection {
+  return async (messages) => {
+    const connection = loadConnection(name, server.shared.allowHttp);
+    const tools = await testOne(connection, server)(messages);
+    if (tools) await cacheToolServer(name, findSaved(name), tools, messages);
+    return tools;
+  };
+}
+
+/** Throws an AutomateError or a Failure if the connection does not work. Resolves with the tools of an MCP server. */
+type TestOfConnection = (messages: Messages) => Promise<ToolServer | undefined>;
+
+function testOne(connection: CompiledConnection, server: Server): TestOfConnection {
+  return async (messages) => {
+    if (connection.type === 'mcp') return askServer(connection, optionsOf(server), messages);
+    const { problem } = await testConnection(connection, optionsOf(server), messages, server.shared);
+    if (problem) throw problem;
+    return undefined;
+  };
+}
+
+async function resultOf(test: TestOfConnection): Promise<ConnectionTest> {
+  const messages = createMessages();
   try {
-    await test();
+    await test(messages);
     return { ok: true, message: 'it answers as expected', check: [] };
   } catch (error) {
     if (!(error instanceof AutomateError || error instanceof Failure)) throw error;
-    const [message = '', ...rest] = redactor.text(error.message).split('\n');
-    return { ok: false, message, check: checksIn(rest) };
+    const [message = '', ...more] = messages.redactor.text(error.message).split('\n');
+    const { part, checks = more } = detailsOf(error, 'connection-failed') ?? {};
+    return { ok: false, message, check: [...(part === undefined ? [] : [`the trouble is with the ${part}`]), ...checks] };
   }
-}
-
-function checksIn(lines: readonly string[]): string[] {
-  return lines.flatMap((line) => line.replace(/^check /, '').split(/, (?:and )?/)).filter((check) => check !== '');
 }

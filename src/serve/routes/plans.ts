@@ -5,9 +5,9 @@ import type * as z from 'zod';
 import { loadFlow } from '../../app/flow/flow-file.ts';
 import { isTable } from '../../app/input/input.ts';
 import { selectRecords } from '../../app/input/selected-records.ts';
+import { createMessages } from '../../app/messages.ts';
 import { createLateLookups } from '../../app/ports/late-lookups.ts';
-import { createQuietTerminal } from '../../cli/serve/quiet-terminal.ts';
-import { requestValue } from '../../cli/show/preview.ts';
+import { requestValue } from '../../app/preview/preview.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { Forecaster } from '../../engine/forecast/forecast.ts';
 import { openSource } from '../../io/records/readers/source.ts';
@@ -72,7 +72,7 @@ async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyR
 function planJson(forecaster: Forecaster): z.output<typeof planShape> {
   const { records, actions, credits, requests } = forecaster.forecast();
   const [first] = requests;
-  const { redactor } = createQuietTerminal();
+  const { redactor } = createMessages();
   return {
     records,
     actions: bounds(actions),

@@ -5,8 +5,8 @@ import { createGunzip } from 'node:zlib';
 import { loadFlow } from '../../app/flow/flow-file.ts';
 import { loadSecrets } from '../../app/flow/flow-secrets.ts';
 import { isTable, openInput } from '../../app/input/input.ts';
+import { createMessages } from '../../app/messages.ts';
 import { openRunLedger, pricesOf } from '../../app/ports/run-ledger.ts';
-import { createQuietTerminal } from '../../cli/serve/quiet-terminal.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { syncFolder } from '../../io/files/folder.ts';
@@ -154,8 +154,8 @@ export async function checkUpload({ flow, folder, inputFormat, options, key }: S
     const errors = problems.map((problem) => problemJson(problem, folder.flow));
     throw new Problem('input-unreadable', `the columns of the body do not satisfy ${flow.id}: ${errors[0]?.message}`, { line: 1, errors });
   }
-  const terminal = createQuietTerminal(shared.say);
-  await loadSecrets(plan, flow.path, { ...(env !== undefined && { env }) }, terminal).catch(asProblem(flow));
+  const messages = createMessages(shared.say);
+  await loadSecrets(plan, flow.path, { ...(env !== undefined && { env }) }, messages).catch(asProblem(flow));
   await refuseUnpaid(plan, key, shared);
 }
 
