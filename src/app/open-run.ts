@@ -3,48 +3,19 @@ import type { Item } from '../core/item.ts';
 import { createClock } from '../io/clock/clock.ts';
 import type { Checkpoint } from '../io/journal/journal.ts';
 import type { EndedOutput, FileOutput } from '../io/output/output.ts';
-import type { Source } from '../io/records/readers/source.ts';
 import { loadSecrets } from './flow/flow-secrets.ts';
 import { selectRecords } from './input/selected-records.ts';
 import { failedListOf, oldOutput } from './output/failed-list-of.ts';
 import { openOutput } from './output/open-output.ts';
-import type { Claim } from './output/output-claim.ts';
-import { statesPrice } from './ports/run-ledger.ts';
 import { earlyWarnings } from './progress/early-warnings.ts';
 import { warnOfMany } from './progress/public-servers.ts';
 import { countItems } from './progress/reading.ts';
 import { RunProgress } from './progress/run-progress.ts';
 import { beginReport } from './report/begin-report.ts';
-import { type EventsFile, openEvents } from './report/events-file.ts';
+import { openEvents } from './report/events-file.ts';
 import { beginSummary } from './report/summary-file.ts';
-import type { RunSurroundings } from './run.ts';
-import type { RunRequest } from './run-options.ts';
+import type { ClaimedRun, OpenRun, RunSurroundings } from './run-request.ts';
 import { openSession, type Session, useOf } from './session.ts';
-
-/** A run with everything that it reads, spends, reports and writes. */
-export interface OpenRun {
-  readonly request: RunRequest;
-  readonly session: Session;
-  readonly claim: Claim;
-  readonly source: Source;
-  readonly input: AsyncIterable<readonly Item[]>;
-  readonly output: FileOutput;
-  readonly progress: RunProgress;
-  /** Undefined if no events file is wanted. */
-  readonly events: EventsFile | undefined;
-}
-
-/** A run whose output is claimed and whose input is open. */
-export interface ClaimedRun {
-  readonly request: RunRequest;
-  readonly claim: Claim;
-  readonly source: Source;
-}
-
-/** True if credits matter to the user: something limits them, or the flow states a price. */
-export function showsCredits({ session: { ledger }, request: { plan } }: OpenRun): boolean {
-  return ledger.isLimited || statesPrice(plan);
-}
 
 /** Loads the secrets, and opens the files and the session of a run. Leaves nothing open if that fails. */
 export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings): Promise<OpenRun> {

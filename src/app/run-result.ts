@@ -2,7 +2,6 @@ import type { Ending } from '../core/event.ts';
 import { AutomateError } from '../core/failure.ts';
 import type { Usage } from '../io/ledger/holds.ts';
 import { exitCodeOf, exitCodeOfRun } from './exit-codes.ts';
-import type { OpenRun } from './open-run.ts';
 import { keepsOld } from './output/replace.ts';
 import { attributionsOf } from './report/attributions.ts';
 import { writeReport } from './report/report-file.ts';
@@ -11,6 +10,7 @@ import { countsOf, type RunCounts, type RunTotals, totalsOf } from './report/run
 import { runViewOf } from './report/run-view-of.ts';
 import { type SummaryFacts, summaryJson } from './report/summary.ts';
 import { writeSummary } from './report/summary-file.ts';
+import type { OpenRun } from './run-request.ts';
 
 /** The end of a run. */
 export interface RunResult {

@@ -1,5 +1,5 @@
 import type { Trace } from '../core/action.ts';
-import type { Ending, Event } from '../core/event.ts';
+import type { Ending } from '../core/event.ts';
 import { AutomateError } from '../core/failure.ts';
 import { Gates } from '../engine/gates.ts';
 import type { StopReason } from '../engine/phase.ts';
@@ -10,31 +10,10 @@ import { readDataFiles } from './flow/data-files.ts';
 import { checkFields } from './flow/flow-file.ts';
 import { limitYoungGeneration } from './heap-limit.ts';
 import { isTable } from './input/input.ts';
-import type { Messages } from './messages.ts';
-import { type OpenRun, openRun } from './open-run.ts';
+import { openRun } from './open-run.ts';
 import { type Claim, claimOutput } from './output/output-claim.ts';
-import type { RunRequest } from './run-options.ts';
+import type { OpenRun, RunRequest, RunSurroundings } from './run-request.ts';
 import { concludeRun, failedRun, type RunResult } from './run-result.ts';
-import type { SessionParts } from './session.ts';
-
-/** The surroundings of a run: what it shares with other runs of the process, and who follows it. */
-export interface RunSurroundings extends Pick<SessionParts, 'routes' | 'key'> {
-  readonly messages: Messages;
-  /** Takes warnings about the run itself. By default they are messages like any other. */
-  readonly warn?: (message: string) => void;
-  /** The gates of all runs of the process. Without them, the run has its own. */
-  readonly gates?: Gates;
-  /** Takes every attempt. */
-  readonly attempt?: Trace | undefined;
-  /** Takes every event. */
-  event?(event: Event): void;
-  /** The input is open; nothing was sent. `columns`: undefined for JSON. */
-  checked?(columns: readonly string[] | undefined): void;
-  /** The first records are about to start. `waiting`: the number of finished records that wait for an earlier one. */
-  started?(run: OpenRun, waiting: () => number): void | Promise<void>;
-  /** Every record has ended, and the output is closed. */
-  recordsEnded?(): void;
-}
 
 /** The reason for stopping a run. */
 export interface Stop extends StopReason {

@@ -11,9 +11,16 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
 /** The message of an error with the option to type, or with what else gets out of it. */
 export function messageWithAdvice(error: AutomateError): string {
   const { message, code } = error;
+  const wrong = detailsOf(error, 'invalid-option');
+  if (wrong) return `${optionName(wrong.option)}: ${message}`;
   if (code === undefined) return message;
   const text = (advice[code] as ((details: object) => string) | undefined)?.(detailsOf(error, code) ?? {});
   return text === undefined ? message : `${message}\n${text}`;
+}
+
+/** The option of a name in camel case: `--in-format` for `inFormat`. */
+function optionName(name: string): string {
+  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
 /** `A`, `A, B`, or `A, B, and C`. */

@@ -3,6 +3,8 @@
  * `serve/http/advice.ts` the fields to send.
  */
 export interface ErrorDetails {
+  /** The value of an option is wrong. `option`: its name in camel case, as in `inFormat`. */
+  readonly 'invalid-option': { readonly option: string };
   /** The run that is to be resumed is complete, or never began. */
   readonly 'nothing-to-resume': { readonly out: string };
   /** The test of a connection failed. `part`: the part that is to blame; undefined if it is not known. */

@@ -108,6 +108,11 @@ export class AutomateError extends Error {
   }
 }
 
+/** The error for a wrong value of an option. `option`: its name in camel case, as in `inFormat`. */
+export function invalidOption(option: string, message: string, cause?: unknown): AutomateError {
+  return new AutomateError('usage', message, { code: 'invalid-option', details: { option }, cause });
+}
+
 /** The details of an error with this code; undefined for every other error. */
 export function detailsOf<Code extends ErrorCode>(error: unknown, code: Code): ErrorDetails[Code] | undefined {
   return error instanceof AutomateError && error.code === code ? (error.details as ErrorDetails[Code]) : undefined;

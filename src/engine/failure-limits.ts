@@ -4,6 +4,13 @@ import type { RunPhase } from './phase.ts';
 /** The limit of failed records: a count, or a share of the finished records. */
 export type MaxErrors = { readonly count: number } | { readonly share: number };
 
+/** The limit that a text such as `10` or `5%` gives; undefined for any other text. */
+export function maxErrorsOf(text: string): MaxErrors | undefined {
+  if (/^\d+$/.test(text)) return { count: Number(text) };
+  const share = /^(\d+(?:\.\d+)?)%$/.exec(text)?.[1];
+  return share !== undefined && Number(share) <= 100 ? { share: Number(share) / 100 } : undefined;
+}
+
 /** A share counts only once this many records are finished: one failure among the first three says little. */
 const minForShare = 100;
 

@@ -4,7 +4,8 @@ import type { OldOutput } from '../../io/output/old-rows.ts';
 import type { EndedOutput } from '../../io/output/output.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
 import { envOf } from '../env.ts';
-import type { RunOptions, RunRequest } from '../run-options.ts';
+import type { RunOptions } from '../run-options.ts';
+import type { RunRequest } from '../run-request.ts';
 import { isFileOrFree, type OutputPlan } from './output-plan.ts';
 
 /** The options of a run that hold for its retries, too. */

@@ -1,5 +1,5 @@
 import { inputLabel } from '../input/input.ts';
-import { type OpenRun, showsCredits } from '../open-run.ts';
+import { type OpenRun, showsCredits } from '../run-request.ts';
 import type { SummaryFacts } from './summary.ts';
 
 /** The facts of a run's summary that are known at any time. */

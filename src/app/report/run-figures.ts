@@ -1,5 +1,5 @@
-import type { OpenRun } from '../open-run.ts';
 import { type Share, shareDone } from '../progress/reading.ts';
+import type { OpenRun } from '../run-request.ts';
 
 /** Records of a run, with those of its earlier parts. */
 export interface RunCounts {

@@ -1,6 +1,7 @@
+import { summaryOf } from '../../app/connections/tool-node.ts';
 import { cleaned, excerpt } from '../../core/answer/response.ts';
 import type { ToolServer } from '../../core/tools/tools.ts';
-import { serverText, summaryOf } from '../show/tools.ts';
+import { serverText } from '../show/tools.ts';
 import type { Terminal } from '../terminal.ts';
 
 const maxShownTools = 10;

@@ -1,9 +1,9 @@
 import { exitCodes } from '../../app/exit-codes.ts';
 import { hide } from '../../app/flow/flow-secrets.ts';
 import { openCredentials } from '../../app/ports/credential-store.ts';
-import { futureTime } from '../../core/expiry.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { credentialName } from '../../core/options/names.ts';
+import { futureTime } from '../../core/text/expiry.ts';
 import { type BackendName, backendNames } from '../../io/credentials/backend.ts';
 import { oneLine, utf8Of, variableWith } from '../../io/credentials/environment.ts';
 import { defaultEnv, envOption } from '../../io/credentials/secret.ts';

@@ -1,4 +1,5 @@
 import { loadConnection } from '../../app/connections/saved-connections.ts';
+import { summaryOf } from '../../app/connections/tool-node.ts';
 import { type AskingOptions, askServer, cacheToolServer } from '../../app/connections/tool-server.ts';
 import { cleaned, excerpt } from '../../core/answer/response.ts';
 import { AutomateError } from '../../core/failure.ts';
@@ -6,7 +7,6 @@ import { counted } from '../../core/text/number.ts';
 import { readConnections } from '../../io/connections.ts';
 import { type CachedServer, cachedServer } from '../../io/mcp/tool-cache.ts';
 import { tableText } from '../show/table.ts';
-import { summaryOf } from '../show/tools.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** The tools of each saved MCP connection, as cached. `refresh` asks the servers first. */

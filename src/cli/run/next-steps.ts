@@ -1,8 +1,7 @@
 import { isTable } from '../../app/input/input.ts';
-import type { OpenRun } from '../../app/open-run.ts';
 import { isFileOrFree, type OutputPlan } from '../../app/output/output-plan.ts';
 import type { FailureGroup, Tally } from '../../app/progress/tally.ts';
-import type { EndedRun, NextStep, RunWords } from '../../app/run-options.ts';
+import type { EndedRun, NextStep, OpenRun, RunWords } from '../../app/run-request.ts';
 import type { ErrorDetails } from '../../core/error-code.ts';
 import type { Ending } from '../../core/event.ts';
 import { AutomateError, detailsOf } from '../../core/failure.ts';

@@ -1,5 +1,5 @@
-import { type OpenRun, showsCredits } from '../../app/open-run.ts';
 import { workOf } from '../../app/report/run-figures.ts';
+import { type OpenRun, showsCredits } from '../../app/run-request.ts';
 import { ProgressLine, type ProgressShow, showLines, showSpinner } from '../show/run/progress.ts';
 import type { Terminal } from '../terminal.ts';
 

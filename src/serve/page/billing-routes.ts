@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
-import { sums } from '../../cli/show/credits.ts';
+import { sums } from '../../app/credits/credit-sums.ts';
 import { rounded, sumOfCredits } from '../../core/spending.ts';
 import { type Book, monthOf, type Spent } from '../../io/ledger/book.ts';
 import { heldCredits } from '../../io/ledger/holds.ts';

@@ -1,13 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
-import { keySettings, overlapOf } from '../../cli/keys/keys-making.ts';
+import { keySettings, overlapOf } from '../../app/keys/key-settings.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { rounded, sumOfCredits } from '../../core/spending.ts';
 import { monthOf } from '../../io/ledger/book.ts';
 import { type ApiKey, apiKeyJson, isoTime } from '../../io/server/api-key.ts';
 import type { MadeKey } from '../../io/server/keys.ts';
 import { addRoutes } from '../app.ts';
-import { httpWords } from '../http/http-words.ts';
+import { messageForClient } from '../http/advice.ts';
 import { Problem } from '../problem.ts';
 import type { Server } from '../server.ts';
 import { actorOf } from './page-options.ts';
@@ -75,7 +75,7 @@ export function refusing<Result>(act: () => Result): Result {
   try {
     return act();
   } catch (error) {
-    if (error instanceof AutomateError && error.kind === 'usage') throw new Problem('bad-request', httpWords(error.message));
+    if (error instanceof AutomateError && error.kind === 'usage') throw new Problem('bad-request', messageForClient(error));
     throw error;
   }
 }

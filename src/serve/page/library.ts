@@ -1,4 +1,4 @@
-import { nodeText, summaryOf } from '../../cli/show/tools.ts';
+import { nodeText, summaryOf } from '../../app/connections/tool-node.ts';
 import { excerpt } from '../../core/answer/response.ts';
 import { readConnections } from '../../io/connections.ts';
 import { cachedServer } from '../../io/mcp/tool-cache.ts';

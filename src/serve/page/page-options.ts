@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
-import type { ServeOptions } from '../../cli/serve/serve-options.ts';
 import { counted, formatCount } from '../../core/text/number.ts';
 import type { Actor } from '../../io/server/audit.ts';
+import type { ServeOptions } from '../serve-options.ts';
 import { type PageFiles, readPageFiles } from './page-files.ts';
 
 /** The facts about the server that the page shows. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import { maxErrorsArgument } from '../../cli/arguments.ts';
+import { maxErrorsOf } from '../../engine/failure-limits.ts';
 import { addRoutes } from '../app.ts';
 import type { Caller } from '../caller.ts';
 import type { NamedRequest } from '../idempotency.ts';
@@ -17,12 +17,9 @@ import { wholeNumber } from './query.ts';
 import { namedRequest, requestHash } from './replays.ts';
 
 const maxErrors = z.string().transform((text, context) => {
-  try {
-    return maxErrorsArgument(text);
-  } catch (error) {
-    context.addIssue((error as Error).message);
-    return z.NEVER;
-  }
+  const limit = maxErrorsOf(text);
+  if (!limit) context.addIssue(`expected a number or a percentage such as 5%, found "${text}"`);
+  return limit ?? z.NEVER;
 });
 
 /** The query of a new run, and of its plan. */
