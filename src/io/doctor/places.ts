@@ -1,6 +1,6 @@
 import { accessSync, constants, readdirSync, statfsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { orUndefined } from '../../core/or-undefined.ts';
+import { orUndefined } from '../../core/value/or-undefined.ts';
 import { statOf } from '../files/stat.ts';
 
 /** A folder as this process may use it. */

@@ -1,5 +1,5 @@
-import { orUndefined } from '../../core/or-undefined.ts';
 import type { HttpResponse } from '../../core/ports.ts';
+import { orUndefined } from '../../core/value/or-undefined.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 

@@ -1,8 +1,8 @@
 import type { CallToolResult } from '@modelcontextprotocol/client';
 import { Failure } from '../../core/failure.ts';
-import { orUndefined } from '../../core/or-undefined.ts';
 import type { ToolAnswer } from '../../core/tools/tools.ts';
 import { isNestedTooDeep, parseJson, tooDeep } from '../../core/value/json.ts';
+import { orUndefined } from '../../core/value/or-undefined.ts';
 import { isObject, type JsonObject, type Value } from '../../core/value/value.ts';
 
 /** Converts an answer to what a map reads: structuredContent, else the text as JSON, else `{ text }`, plus links and files. Throws a Failure (`parse`). */

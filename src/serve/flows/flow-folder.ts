@@ -4,8 +4,8 @@ import { readFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { loadFlow } from '../../app/flow/flow-file.ts';
 import { FlowError, type Problem } from '../../core/failure.ts';
-import { orUndefined } from '../../core/or-undefined.ts';
 import type { Plan } from '../../core/plan.ts';
+import { orUndefined } from '../../core/value/or-undefined.ts';
 
 /** A flow that is served. */
 export interface ServedFlow {

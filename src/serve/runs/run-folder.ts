@@ -1,6 +1,6 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { orUndefined } from '../../core/or-undefined.ts';
+import { orUndefined } from '../../core/value/or-undefined.ts';
 import { makeFolder } from '../../io/files/folder.ts';
 import { statOf } from '../../io/files/stat.ts';
 import { writeDurably } from '../../io/files/state-file.ts';

@@ -11,7 +11,7 @@ import type { OpenRun, RunRequest, RunSurroundings } from '../../app/run-request
 import { failedRun, type RunResult } from '../../app/run-result.ts';
 import type { Event } from '../../core/event.ts';
 import { AutomateError } from '../../core/failure.ts';
-import { orUndefined } from '../../core/or-undefined.ts';
+import { orUndefined } from '../../core/value/or-undefined.ts';
 import type { PayingKey } from '../../io/ledger/rest.ts';
 import type { RunView } from '../../ui/run/run-view.ts';
 import type { Shared } from '../calls/flow-runtime.ts';

@@ -1,6 +1,6 @@
 import { StringDecoder } from 'node:string_decoder';
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
-import { orUndefined } from '../../../core/or-undefined.ts';
+import { orUndefined } from '../../../core/value/or-undefined.ts';
 
 /** A longer message would hold more than a record can use. In characters. */
 const maxLength = 10_000_000;
