@@ -90,7 +90,11 @@ const commonJs = { ...shared, format: 'cjs', outExtension: { '.js': '.cjs' }, le
 await build({ ...commonJs, entryPoints: Object.entries(packages).map(([name, path]) => ({ in: path, out: fileOf(name) })) });
 
 // The lookups in embedded data: most flows have none.
-await build({ ...commonJs, entryPoints: [{ in: beside('lookups-parts.mjs'), out: 'lookups' }], plugins: [fromShared((name) => name === 'core/failure.ts')] });
+await build({
+  ...commonJs,
+  entryPoints: [{ in: beside('lookups-parts.mjs'), out: 'lookups' }],
+  plugins: [fromShared((name) => name === 'core/failure.ts')],
+});
 
 // The page of a run, for --report alone.
 await build({ ...commonJs, entryPoints: [{ in: 'src/ui/report/report.tsx', out: 'report' }], loader: { '.css': 'text' } });
@@ -113,7 +117,13 @@ const bundle = {
 
 /** Our modules in a file, by their paths in src. */
 const modulesOf = async (entry) => {
-  const { metafile } = await build({ ...bundle, entryPoints: [entry], plugins: [serverApart, inFilesOfTheirOwn], write: false, metafile: true });
+  const { metafile } = await build({
+    ...bundle,
+    entryPoints: [entry],
+    plugins: [serverApart, inFilesOfTheirOwn],
+    write: false,
+    metafile: true,
+  });
   return Object.keys(metafile.inputs).flatMap((path) => (path.startsWith('src/') ? relative(src, path) : []));
 };
 
