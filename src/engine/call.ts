@@ -3,10 +3,10 @@ import type { FailureReport } from '../core/event.ts';
 import { Failure, LimitReached, Unfinished } from '../core/failure.ts';
 import type { Ports } from '../core/ports.ts';
 import { UnreachableWatch } from './failure-limits.ts';
-import type { WaitingCall } from './gate.ts';
 import type { RunGates } from './gates.ts';
 import type { CallStage, RunPhase } from './phase.ts';
 import { finalFailure, waitBeforeRetry } from './retry.ts';
+import type { WaitingCall } from './turns.ts';
 
 /** The record, or the batch of records, that makes a call. */
 export interface Caller extends AttemptContext {
@@ -130,7 +130,7 @@ export class Calls {
     const startedMs = this.#ports.clock.now();
     try {
       for (let attempts = 1; ; attempts++) {
-        await this.#gates.enter(call, running);
+        const slot = await this.#gates.enter(call, running);
         let failed: FailedAttempt | undefined;
         const attemptMs = this.#ports.clock.now();
         try {
@@ -144,8 +144,8 @@ export class Calls {
           failed = this.#fail(call, running, error, attempts);
         } finally {
           // A final failure can end the run: that must be known before the next call starts.
-          if (failed?.final) void this.#ports.clock.nextTurn().then(() => this.#gates.leave(call));
-          else this.#gates.leave(call);
+          if (failed?.final) void this.#ports.clock.nextTurn().then(() => slot.free());
+          else slot.free();
         }
         await this.#waitForRetry(running, failed);
       }

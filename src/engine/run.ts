@@ -110,9 +110,9 @@ class RecordRun {
       for await (const items of input) if (!(await this.#beginAll(items))) break;
     } finally {
       this.#setReading('ended');
-      await this.#window.end().finally(() => this.#writing.end());
+      // No call is under way any more, whatever has failed.
+      await this.#window.end().finally(() => this.#writing.end().finally(() => this.#gates.close()));
       this.#park();
-      this.#gates.close();
     }
     const ending = this.phase.reason?.ending ?? 'complete';
     ports.report({ type: 'run-ended', ending, ms: ports.clock.now() - startedMs });

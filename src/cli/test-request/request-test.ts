@@ -1,4 +1,4 @@
-import { type Action, type ActionRequest, type ActionResponse, Unasked } from '../../core/action.ts';
+import { type Action, type ActionRequest, type ActionResponse, gateOf, Unasked } from '../../core/action.ts';
 import { inQuotes, readBody } from '../../core/answer/response.ts';
 import { AutomateError, Failure, LimitReached } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
@@ -22,12 +22,16 @@ export interface RequestTestOptions {
 
 /** Sends one request of a flow, and those of earlier nodes that its record needs. */
 export class RequestTest {
+  readonly #gates: Gates;
+
   constructor(
     private readonly plan: Plan,
     private readonly ports: WiredPorts,
     private readonly options: RequestTestOptions & { readonly gates?: Gates | undefined },
     private readonly terminal: Terminal,
-  ) {}
+  ) {
+    this.#gates = options.gates ?? new Gates(ports.clock);
+  }
 
   /** The preview of a step's request for a record. */
   async preview(step: Step, item: Item): Promise<Preview> {
@@ -42,7 +46,7 @@ export class RequestTest {
     if (!request) return this.#unasked(`no chain is called ${inQuotes(chainNameOf(named))}`);
     const { minCalls = 1 } = action;
     if (minCalls > 1) this.terminal.say(`a run sends ${minCalls} requests for each record: this is the first`);
-    return this.options.send ? this.#sent(step.id, action, request, fields) : { request };
+    return this.options.send ? this.#sentInTurn(step.id, action, request, fields) : { request };
   }
 
   #unasked(reason: string): Preview {
@@ -53,6 +57,14 @@ export class RequestTest {
   /** The ids of earlier nodes whose requests are left out. */
   #unsentBefore(step: Step): string[] {
     return this.options.send ? [] : callingIds(stepsBefore(this.plan.steps, step) ?? []);
+  }
+
+  /** Sends a request as a call of a run: it waits at its gate, and counts among the calls in flight. */
+  #sentInTurn(node: string, action: Action, request: ActionRequest, fields: Fields): Promise<Preview> {
+    const send = () => this.#sent(node, action, request, fields);
+    const { limit, intervalMs } = action;
+    const gate = gateOf(request);
+    return gate ? this.#gates.pass({ gate, limit, intervalMs }, send) : send();
   }
 
   async #sent(node: string, action: Action, request: ActionRequest, fields: Fields): Promise<Preview> {
@@ -91,14 +103,18 @@ export class RequestTest {
     const before = stepsBefore(this.plan.steps, step)?.filter(({ node }) => this.options.send || !makesCalls(node)) ?? [];
     const calling = callingIds(before);
     if (calling.length > 0) this.terminal.say(`running node${calling.length === 1 ? '' : 's'} ${calling.join(', ')} first`);
-    const chains = new ChainMaker(this.plan, this.ports, this.options.gates ?? new Gates(this.ports.clock));
+    const chains = new ChainMaker(this.plan, this.ports, this.#gates);
     let { fields } = item;
-    for (const one of before) {
-      const first = await chains.firstRow(one, { ...item, fields });
-      if (first instanceof Failure) return first;
-      fields = first;
+    try {
+      for (const one of before) {
+        const first = await chains.firstRow(one, { ...item, fields });
+        if (first instanceof Failure) return first;
+        fields = first;
+      }
+      return new Map([...fields, ...this.options.set]);
+    } finally {
+      chains.close();
     }
-    return new Map([...fields, ...this.options.set]);
   }
 }
 

@@ -6,6 +6,7 @@ import { testCommand, testUnsaved } from '../../cli/connections/connections-test
 import { openCredentials } from '../../cli/credentials/credential-store.ts';
 import { createQuietTerminal } from '../../cli/serve/quiet-terminal.ts';
 import type { Terminal } from '../../cli/terminal.ts';
+import { connectionLimitKey } from '../../core/connection.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import { name as connectionName, credentialName } from '../../core/options/names.ts';
 import { compileSavedConnection } from '../../flow/saved-connection.ts';
@@ -66,7 +67,7 @@ export function addConnectionRoutes(app: FastifyInstance, server: Server): void 
       handler: async (request) => {
         const { name } = request.params as z.output<typeof params>;
         const terminal = createQuietTerminal();
-        const result = await resultOf(() => testCommand(savedName(name), optionsOf(server), terminal), terminal);
+        const result = await resultOf(() => testSaved(savedName(name), server, terminal), terminal);
         tested(name, result);
         return result;
       },
@@ -132,6 +133,16 @@ async function saveFromPage(given: Body, request: FastifyRequest, server: Server
   await storeSecret(given, request, server);
   await saveConnection(given.name, written, { force: false });
   loadConnection(given.name, server.shared.allowHttp);
+}
+
+/** Tests a saved connection. The test counts among the connection's calls in flight, but waits for no pause: it shows if the connection works now. */
+function testSaved(name: string, server: Server, terminal: Terminal): Promise<unknown> {
+  const { gates, allowHttp } = server.shared;
+  const connection = loadConnection(name, allowHttp);
+  const test = () => testCommand(name, optionsOf(server), terminal);
+  if (connection.concurrency === undefined) return test();
+  const limit = { key: connectionLimitKey(connection, ''), max: connection.concurrency };
+  return gates.pass({ gate: { origin: `test of ${limit.key}`, credential: undefined }, limit, intervalMs: undefined }, test);
 }
 
 /** Tests a connection with its secret, and leaves nothing of both. */
