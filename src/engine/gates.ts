@@ -148,7 +148,7 @@ class RunSlots {
     }
     this.#waiting++;
     const started = this.#queueAt(gate).wait(call);
-    gate.startReady();
+    if (slots.isOpen()) gate.startReady();
     return started;
   }
 

@@ -93,10 +93,8 @@ export class Queue {
   }
 
   #endTurn(): void {
-    for (const { turns } of [this.#slots, this.#gate]) {
-      if (this.isEmpty) turns.remove(this.#run, this);
-      else turns.moveToEnd(this.#run);
-    }
+    this.#slots.turns.end(this.#run, this);
+    this.#gate.turns.end(this.#run, this);
   }
 }
 
@@ -128,20 +126,13 @@ export class Turns {
     else this.#queues.set(run, new Set([queue]));
   }
 
-  /** Removes an empty queue. The turn of its run ends. */
-  remove(run: RunPhase, queue: Queue): void {
+  /** Ends the turn of a run that has started a call from a queue. */
+  end(run: RunPhase, queue: Queue): void {
+    if (!queue.isEmpty && this.#queues.size === 1) return;
     const queues = this.#queues.get(run);
-    queues?.delete(queue);
-    if (queues?.size === 0) this.#queues.delete(run);
-    else this.moveToEnd(run);
-  }
-
-  /** Ends the turn of a run. */
-  moveToEnd(run: RunPhase): void {
-    const queues = this.#queues.get(run);
-    if (!queues || this.#queues.size === 1) return;
+    if (queue.isEmpty) queues?.delete(queue);
     this.#queues.delete(run);
-    this.#queues.set(run, queues);
+    if (queues && queues.size > 0) this.#queues.set(run, queues);
   }
 }
 
