@@ -5,7 +5,7 @@ import { Gate, Slots, type SlotUser } from './gate.ts';
 import { RunPhase, Wakeup } from './phase.ts';
 import { Queue, type Slot, type WaitingCall } from './turns.ts';
 
-/** From this number of gates on, idle ones are forgotten: records can name any number of hosts. */
+/** From this number of gates on, idle gates are forgotten: records can name any number of hosts. */
 const maxIdleGates = 1000;
 
 /** The gate and the limits of a call. */
@@ -82,12 +82,12 @@ export class RunGates implements SlotUser {
     return this.#limitOf(call).enter(waiting, gate);
   }
 
-  /** Starts no call at the gate of this one for `waitMs`. */
+  /** Pauses the gate of a call for `waitMs`. */
   pause(call: LimitedCall, waitMs: number): void {
     this.#gates.gateOf(call).pause(waitMs);
   }
 
-  /** Resolves when more records are worth beginning; `undefined` when they are now. */
+  /** Resolves when the run has room for more records; `undefined` if it has room now. */
   room(): Promise<void> | undefined {
     return this.#hasRoom() ? undefined : this.#room.wait();
   }
@@ -140,7 +140,7 @@ class RunSlots {
   /** Resolves with a slot when the call may start. */
   enter(call: WaitingCall, gate: Gate): Promise<Slot> {
     const { slots } = this;
-    // Nobody is overtaken: a call waits for a slot only while all are taken, or at another gate.
+    // No call is overtaken: a call waits for a slot only while all slots are taken, or at another gate.
     if (gate.turns.areNone && slots.isOpen() && gate.isOpen()) {
       slots.pass();
       gate.pass();

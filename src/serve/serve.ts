@@ -42,7 +42,7 @@ export async function serveCommand(dir: string, options: ServeOptions, terminal:
 async function serve(dir: string, options: ServeOptions, terminal: Terminal): Promise<number> {
   if (!statOf(dir)?.isDirectory()) throw new AutomateError('usage', `expected a folder with flows, found none at ${dir}`);
   const home = homeFolder(process.env);
-  // Files of the server are its owner's alone.
+  // Only the owner can read the server's files.
   process.umask(0o077);
   const lock = takeServeLock(home, resolve(dir));
   try {
@@ -144,7 +144,7 @@ interface Started {
   readonly links: Links;
 }
 
-/** Says what is served, and how to begin. */
+/** Prints the served flows, and how to begin. */
 async function greet({ app, server, keys, dir, options, terminal, links }: Started): Promise<void> {
   const { flows, unserved } = await server.flows.list();
   const [address, forClients] = [listeningAddress(options, portOf(app)), clientAddress(options, portOf(app))];
@@ -168,7 +168,7 @@ async function greet({ app, server, keys, dir, options, terminal, links }: Start
   terminal.say(`  curl ${forClients}/v1/flows/${flow}/calls -H "Authorization: Bearer $KEY" --json '{}'`);
 }
 
-/** Reads changed keys: the streams of those that are not let in any more end, and the runs of those that say so stop. */
+/** Reads changed keys. Ends the event streams of keys that are no longer valid, and stops the runs of keys that were revoked with --stop-runs. */
 function applyChanges(server: Server, keys: ServerKeys): void {
   keys.tick();
   server.deliveries.tick();
@@ -185,7 +185,7 @@ interface Serving extends EndingServer {
   readonly state: { isStopping: boolean };
 }
 
-/** Serves until a signal, then ends what is under way. A second signal cuts it short. */
+/** Serves until a signal, then ends all work under way. A second signal ends the process at once. */
 async function untilSignal({ options, terminal, state, ...serving }: Serving): Promise<number> {
   const signals = watchSignals();
   const first = await signals.first;

@@ -35,7 +35,7 @@ export interface CallUnderWay {
   credits(): number;
 }
 
-/** A flow that is ready for calls: its plan, secrets, connections and ledger are kept between them. */
+/** A flow that is ready for calls: its plan, secrets, connections and ledger stay open between calls. */
 export class FlowRuntime {
   readonly redactor: Redactor;
   readonly #plan: Plan;
@@ -63,7 +63,7 @@ export class FlowRuntime {
     return new FlowRuntime(plan, shared, { redactor, secrets, ledger });
   }
 
-  /** Starts the call of one record. Throws an AutomateError (`credits`) if nothing is left to pay with. */
+  /** Starts the call of one record. Throws an AutomateError (`credits`) if no credits are left. */
   call(fields: Fields): CallUnderWay {
     const usedUp = this.#ledger.usedUp();
     if (usedUp !== undefined) throw new AutomateError('credits', usedUp);
@@ -76,7 +76,7 @@ export class FlowRuntime {
     return { run, output, credits: () => paid.spent };
   }
 
-  /** Writes to the ledger what its calls have spent, and gives back what is held beside: other runs may need it. */
+  /** Writes the credits that the calls have spent to the ledger, and gives back the other credits that it holds: other runs may need them. */
   giveBack(): void {
     this.#ledger.giveBack();
   }

@@ -25,7 +25,7 @@ const auth = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('basic'), credential: credentialName, username: z.string().optional() }),
 ]);
 
-/** A connection by URL. One that starts a program is added on the command line alone. */
+/** A connection by URL. A connection that starts a program can only be added on the command line. */
 const body = z.strictObject({
   type: z.enum(['http', 'mcp']),
   name: connectionName,
@@ -145,7 +145,7 @@ function testSaved(name: string, server: Server, terminal: Terminal): Promise<un
   return gates.pass({ gate: { origin: `test of ${limit.key}`, credential: undefined }, limit, intervalMs: undefined }, test);
 }
 
-/** Tests a connection with its secret, and leaves nothing of both. */
+/** Tests a connection with its secret. Neither the connection nor the secret stays saved. */
 async function testNew(given: Body, request: FastifyRequest, server: Server): Promise<ConnectionTest> {
   const { connection } = writtenOf(given, server);
   const terminal = createQuietTerminal();
@@ -158,8 +158,8 @@ async function testNew(given: Body, request: FastifyRequest, server: Server): Pr
 }
 
 /**
- * Stores the typed secret. Returns what takes it away again. It is refused where others could read it on its way, and where it would
- * replace another.
+ * Stores the typed secret. Returns a function that removes the secret again. A secret is refused if others could read it on its way, or if
+ * it would replace another secret.
  */
 async function storeSecret({ auth: method, secret }: Body, request: FastifyRequest, server: Server): Promise<() => Promise<unknown>> {
   if (secret === undefined || method.type === 'none') return async () => undefined;
@@ -178,7 +178,7 @@ async function storeSecret({ auth: method, secret }: Body, request: FastifyReque
   return () => store.remove(credential, true);
 }
 
-/** The result of a test. Its error has the reason in the first line, and what to check after it. */
+/** Runs a test. The first line of its error is the reason; the later lines say what to check. */
 async function resultOf(test: () => Promise<unknown>, { redactor }: Terminal): Promise<ConnectionTest> {
   try {
     await test();

@@ -61,7 +61,7 @@ async function testText({ shared }: Server, flow: Flow, request: FastifyRequest,
     const action = step.node.action;
     return jsonOf(terminal.redactor.value(action ? previewValue(preview, action, false) : null));
   } catch (error) {
-    // The record is at fault, before anything was sent.
+    // The record caused the failure, before anything was sent.
     const { cause } = error as Error;
     if (cause instanceof Failure) throw failureProblem(cause, terminal.redactor, 0);
     if (error instanceof AutomateError && (error.kind === 'usage' || error.kind === 'input'))

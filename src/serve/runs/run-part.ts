@@ -26,7 +26,7 @@ export interface EndedPart {
   readonly ending: string | null;
   readonly exitCode: number;
   readonly reason: string | null;
-  /** True if it can go on later. */
+  /** True if the run can be resumed. */
   readonly isResumable: boolean;
   readonly counts: StoredRun['counts'] | undefined;
   readonly totals: Totals;
@@ -73,7 +73,7 @@ export class RunPart {
     }
   }
 
-  /** Starts no more records, and gives up those under way after a grace time. */
+  /** Starts no more records, and gives up the records under way after a grace time. */
   stop(message: string): void {
     this.#stop = { ending: 'interrupted', message, patienceMs: graceMs };
     this.#phase?.advance('finishing', this.#stop);
@@ -86,7 +86,7 @@ export class RunPart {
     this.#phase?.advance('stopped', this.#stop);
   }
 
-  /** The counts so far, with those of earlier parts. */
+  /** The counts so far, including earlier parts. */
   counts(): StoredRun['counts'] {
     if (!this.#run) return this.#stored.counts;
     const { tally, claim } = this.#run;
@@ -100,7 +100,7 @@ export class RunPart {
     };
   }
 
-  /** The figures of the whole run so far: those that its checkpoint holds, and those since. */
+  /** The totals of the whole run so far: the totals of its checkpoint and of this part. */
   totals(): Totals {
     if (!this.#run) return this.#stored.totals;
     const { tally, ports, claim } = this.#run;
@@ -135,7 +135,7 @@ export class RunPart {
     return this.#run && liveViewOf(this.#run);
   }
 
-  /** Keeps the figures of the end. A full disk loses them, and nothing else. */
+  /** Saves the figures at the end. With a full disk only these figures are lost. */
   async #saveView(): Promise<void> {
     const view = this.view();
     if (view) await writeFile(this.#folder.view, JSON.stringify(view)).catch(() => undefined);
@@ -220,7 +220,7 @@ export class RunPart {
   async #published(): Promise<EndedPart> {
     const { counts, totals: before } = this.#stored;
     const text = await readFile(this.#folder.summary, 'utf8').catch(() => '');
-    // It has the totals of the last part, and the counts of the whole.
+    // The summary has the totals of the last part, and the counts of the whole run.
     const { whole, ...last } = orUndefined(() => JSON.parse(text) as Totals & { readonly whole: object }) ?? { ...noTotals, whole: {} };
     const failures = last.failures.map(({ node, class: kind, status, count, message }) => ({ node, class: kind, status, count, message }));
     const totals = sumOfTotals(before, { ...last, failures });
@@ -247,12 +247,12 @@ export class RunPart {
   }
 }
 
-/** True for an error that comes again: the input and the text of the flow stay as they are. */
+/** True for an error that a resumed run would meet again: the input and the text of the flow stay the same. */
 function isLasting(error: unknown): boolean {
   return error instanceof AutomateError && ['usage', 'flow', 'input'].includes(error.kind);
 }
 
-/** True for the error of a run that is resumed and has nothing left to do. */
+/** True for the error of a resumed run that has nothing left to do. */
 function isPublished(error: unknown, { parts }: StoredRun): boolean {
   return parts > 1 && error instanceof AutomateError && error.kind === 'output-exists' && error.message.includes('nothing to resume');
 }
