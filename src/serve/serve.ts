@@ -33,7 +33,7 @@ const tickMs = 500;
 export async function serveCommand(dir: string, options: ServeOptions, messages: Messages): Promise<number> {
   if (!statOf(dir)?.isDirectory()) throw new AutomateError('usage', `expected a folder with flows, found none at ${dir}`);
   const home = homeFolder(process.env);
-  // Files of the server are its owner's alone.
+  // Only the owner can read the server's files.
   process.umask(0o077);
   const lock = takeServeLock(home, resolve(dir));
   try {
@@ -159,7 +159,7 @@ async function greet({ app, server, keys, dir, options, messages, links }: Start
   messages.say(`  curl ${forClients}/v1/flows/${flow}/calls -H "Authorization: Bearer $KEY" --json '{}'`);
 }
 
-/** Reads changed keys: the streams of those that are not let in any more end, and the runs of those that say so stop. */
+/** Reads changed keys. Ends the event streams of keys that are no longer valid, and stops the runs of keys that were revoked with --stop-runs. */
 function applyChanges(server: Server, keys: ServerKeys): void {
   keys.tick();
   server.deliveries.tick();

@@ -1,4 +1,4 @@
-import { type Action, type ActionRequest, type ActionResponse, Unasked } from '../../core/action.ts';
+import { type Action, type ActionRequest, type ActionResponse, gateOf, Unasked } from '../../core/action.ts';
 import { inQuotes, readBody } from '../../core/answer/response.ts';
 import { AutomateError, Failure, LimitReached } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
@@ -42,7 +42,7 @@ export class RequestTest {
     if (!request) return this.#unasked(`no chain is called ${inQuotes(chainNameOf(named))}`);
     const { minCalls = 1 } = action;
     if (minCalls > 1) this.messages.say(`a run sends ${minCalls} requests for each record: this is the first`);
-    return this.options.send ? this.#sent(step.id, action, request, fields) : { request };
+    return this.options.send ? this.#sentInTurn(step.id, action, request, fields) : { request };
   }
 
   #unasked(reason: string): Preview {
@@ -53,6 +53,14 @@ export class RequestTest {
   /** The ids of earlier nodes whose requests are left out. */
   #unsentBefore(step: Step): string[] {
     return this.options.send ? [] : callingIds(stepsBefore(this.plan.steps, step) ?? []);
+  }
+
+  /** Sends a request as a call of a run: it waits at its gate, and counts among the calls in flight. */
+  #sentInTurn(node: string, action: Action, request: ActionRequest, fields: Fields): Promise<Preview> {
+    const send = () => this.#sent(node, action, request, fields);
+    const { limit, intervalMs } = action;
+    const gate = gateOf(request);
+    return gate ? this.options.gates.pass({ gate, limit, intervalMs }, send) : send();
   }
 
   async #sent(node: string, action: Action, request: ActionRequest, fields: Fields): Promise<Preview> {
@@ -93,12 +101,16 @@ export class RequestTest {
     if (calling.length > 0) this.messages.say(`running node${calling.length === 1 ? '' : 's'} ${calling.join(', ')} first`);
     const chains = new ChainMaker(this.plan, this.ports, this.options.gates);
     let { fields } = item;
-    for (const one of before) {
-      const first = await chains.firstRow(one, { ...item, fields });
-      if (first instanceof Failure) return first;
-      fields = first;
+    try {
+      for (const one of before) {
+        const first = await chains.firstRow(one, { ...item, fields });
+        if (first instanceof Failure) return first;
+        fields = first;
+      }
+      return new Map([...fields, ...this.options.set]);
+    } finally {
+      chains.close();
     }
-    return new Map([...fields, ...this.options.set]);
   }
 }
 

@@ -53,7 +53,7 @@ export function decryptSecrets(vault: VaultFile, key: Buffer): Map<string, strin
   return bytes && new Map(JSON.parse(bytes.toString()) as [string, string][]);
 }
 
-/** The unencrypted fields. They are authenticated with the secrets, so that a change of them does not go unnoticed. */
+/** The unencrypted fields. They are authenticated together with the secrets, so that a changed field is noticed. */
 function clearFields({ version, kdf: { name, n, r, p, salt } }: Pick<VaultFile, 'version' | 'kdf'>): Buffer {
   return Buffer.from(JSON.stringify([version, name, n, r, p, salt]));
 }

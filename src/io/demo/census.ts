@@ -13,7 +13,7 @@ const counties = Object.keys(tracts);
 /** The places of a unit's code, by the name of its column. */
 const columns = { state: [0, 2], county: [2, 5], tract: [5, 11], 'block group': [11, 12] } as const;
 
-/** The API of the American Community Survey, which takes any key and none. */
+/** The API of the American Community Survey, with any key or without a key. */
 export function censusRoute(): Route {
   return {
     method: 'GET',

@@ -63,7 +63,7 @@ const hints: Readonly<Record<string, RegExp>> = {
   low: /whenever|no hurry|curious|wonder/gi,
 };
 
-/** The choice that most words speak for; without any, `other` or `normal`, else the last. */
+/** The choice that most words speak for. Without such a word it is `other` or `normal`, else the last choice. */
 function choiceOf(choices: readonly (string | null)[], question: string): string | null {
   const scored = choices.map((choice) => ({ choice, score: question.match(hints[choice ?? ''] ?? /$^/g)?.length ?? 0 }));
   const best = scored.reduce((one, other) => (other.score > one.score ? other : one));

@@ -52,7 +52,7 @@ function photonSearch(query: URLSearchParams): DemoAnswer {
   return text ? answerWith(collectionOf(matching(text, undefined))) : answerWith({ message: "missing search term 'q'" }, 400);
 }
 
-/** Both have the same path: only Nominatim is asked for a format. */
+/** Nominatim and Photon have the same path. Only a request to Nominatim names a format. */
 function reverse(query: URLSearchParams): DemoAnswer {
   const isNominatim = query.has('format');
   const wrong = isNominatim ? wrongFormat(query) : undefined;

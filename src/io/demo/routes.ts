@@ -32,7 +32,7 @@ export function createRoutes(): Route[] {
   ];
 }
 
-/** An airport without a known elevation has no such member. */
+/** The fields of an airport. If its elevation is not known, `elevation` is missing. */
 type Airport = Omit<(typeof data.airports)[number], 'elevation_ft'> & { elevation_ft?: number };
 
 function airportBody({ iata, name, lat, lon, elevation_ft, timezone, icao, country }: Airport): object {

@@ -42,7 +42,7 @@ export function freeBytes(path: string): number | undefined {
   return found && found.bavail * found.bsize;
 }
 
-/** Windows keeps no such bits. */
+/** Windows has no bits for the access of other users. */
 function othersMay(mode: number): number {
   return process.platform === 'win32' ? 0 : ((mode >> 3) | mode) & 0o7;
 }

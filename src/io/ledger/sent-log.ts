@@ -26,7 +26,7 @@ export class SentLog {
   #bufferedBytes = 0;
   #writtenBytes = 0;
 
-  /** Begins a log; one that is there is replaced. Throws an AutomateError (`output`) if it cannot be written. */
+  /** Begins a log; an existing log is replaced. Throws an AutomateError (`output`) if it cannot be written. */
   constructor(path: string) {
     this.#path = path;
     this.#file = namingErrors(path, 'written', () => {

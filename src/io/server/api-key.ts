@@ -4,21 +4,21 @@ export const scopes = ['run', 'test', 'read'] as const;
 /** A right of a key: to run flows, to send test requests, to read all runs. */
 export type Scope = (typeof scopes)[number];
 
-/** The scopes of a key for which none were named. */
+/** The default scopes of a key. */
 export const defaultScopes: readonly Scope[] = ['run'];
 
-/** The rate of a key for which none was named. */
+/** The default rate of a key. */
 export const defaultRate = '600/min';
 
 /** The settings of a key. */
 export interface KeySettings {
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** Ids of the flows that it may use; absent for all. */
+  /** Ids of the flows that the key may use; absent for all flows. */
   readonly flows: readonly string[] | undefined;
   /** Requests per time, such as 600/min. */
   readonly rate: string;
-  /** Credits a calendar month; absent for no limit of its own. */
+  /** Credits per calendar month; absent if the key has no quota. */
   readonly quota: number | undefined;
   /** Wall time; absent for a key that does not expire. */
   readonly expiresAtMs: number | undefined;
@@ -55,7 +55,7 @@ export interface Rate {
 
 const windows = { s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** The longest rate, such as 1000000/s: more is no limit. */
+/** The longest text of a rate, such as 1000000/s: a higher rate would not be a limit. */
 const maxRequests = 1_000_000;
 
 /** A written rate such as 600/min. Absent for any other text. */

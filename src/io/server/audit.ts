@@ -3,9 +3,9 @@ import type { ServerDatabase } from './database.ts';
 
 /** The person or program that does something. */
 export interface Actor {
-  /** A key's id, `session`, `command`; empty if it is not known. */
+  /** A key's id, `session` or `command`; empty if the actor is not known. */
   readonly who: string;
-  /** Empty for a command. */
+  /** The address of the actor; empty for a command. */
   readonly address: string;
 }
 
@@ -16,7 +16,7 @@ export const commandActor: Actor = { who: 'command', address: '' };
 export interface AuditEntry extends Actor {
   /** Such as `key.create`. */
   readonly what: string;
-  /** The name or id of the thing. */
+  /** The name or id of the key, run, connection or webhook. */
   readonly target: string;
   /** `ok`, or the name of a problem. */
   readonly outcome: string;
@@ -24,13 +24,13 @@ export interface AuditEntry extends Actor {
 
 /** An entry with its place and time. */
 export interface AuditLine extends AuditEntry {
-  /** Counts up. */
+  /** The number of the entry, in ascending order. */
   readonly id: number;
   /** Wall time. */
   readonly atMs: number;
 }
 
-const keptMs = 90 * 86_400_000;
+const maxAgeMs = 90 * 86_400_000;
 
 /** The record of who did what, in the server's database: 90 days. */
 export class AuditStore {
@@ -39,7 +39,7 @@ export class AuditStore {
     readonly wallNow: () => number,
   ) {}
 
-  /** Adds an entry, and removes those that are too old. */
+  /** Adds an entry, and removes entries that are too old. */
   add(entry: AuditEntry): void {
     this.database.write((database) => addAuditEntry(database, entry, this.wallNow()));
   }
@@ -52,16 +52,16 @@ export class AuditStore {
           .prepare(
             'select id, at as atMs, who, what, target, address, outcome from audit where id < ? and at >= ? order by id desc limit ?',
           )
-          .all(before, this.wallNow() - keptMs, limit) as AuditLine[]
+          .all(before, this.wallNow() - maxAgeMs, limit) as AuditLine[]
       ).map((line) => ({ ...line })),
     );
   }
 }
 
-/** Adds an entry in the transaction of that which it is about, and removes those that are too old. */
+/** Adds an entry in the transaction of the change that it describes, and removes entries that are too old. */
 export function addAuditEntry(database: Database.Database, entry: AuditEntry, wallMs: number): void {
   const { who, what, target, address, outcome } = entry;
-  database.prepare('delete from audit where at < ?').run(wallMs - keptMs);
+  database.prepare('delete from audit where at < ?').run(wallMs - maxAgeMs);
   database
     .prepare('insert into audit (at, who, what, target, address, outcome) values (?, ?, ?, ?, ?, ?)')
     .run(wallMs, who, what, target, address, outcome);

@@ -36,7 +36,7 @@ export function withoutKeys(text: string): string {
 /** The path of an address without the values of keys, in whatever way they are percent-encoded. */
 export function pathWithoutKeys(path: string): string {
   if (!path.includes('%')) return withoutKeys(path);
-  // decodeURIComponent would refuse the whole path for one wrong escape.
+  // decodeURIComponent would refuse the whole path because of one wrong escape.
   const decoded = path.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
   return holdsKey(decoded) ? encodeURI(withoutKeys(decoded)) : path;
 }

@@ -17,12 +17,12 @@ export interface MadeKey {
 export interface KeyValue {
   readonly hash: string;
   readonly key: ApiKey;
-  /** Wall time at which a replaced value ends; absent for the present one. */
+  /** Wall time at which a replaced value ends; absent for the present value. */
   readonly endsAtMs: number | undefined;
 }
 
 interface RevokeOptions {
-  /** True if the runs that it has begun have to stop, too. */
+  /** True if the runs that the key has begun have to stop as well. */
   readonly stopRuns: boolean;
   readonly by?: Actor;
 }
@@ -54,7 +54,7 @@ export class KeyStore {
     readonly wallNow: () => number,
   ) {}
 
-  /** Makes a key. Throws if a living one has its name. */
+  /** Makes a key. Throws if a living key has the same name. */
   create(settings: KeySettings, by: Actor = commandActor): MadeKey {
     const { name, scopes, flows, rate, quota, expiresAtMs } = settings;
     const [id, value, now] = [newKeyId(), newKeyValue(), this.wallNow()];
@@ -75,12 +75,12 @@ export class KeyStore {
     return this.database.read(readKeys);
   }
 
-  /** The key with a name or an id: the living one, else the newest. Throws if there is none. */
+  /** The key with a name or an id: the living key, else the newest key. Throws if there is no such key. */
   find(nameOrId: string): ApiKey {
     return this.database.read((database) => findKey(database, nameOrId, this.wallNow()));
   }
 
-  /** Gives a living key a new value. Older ones end after `overlapMs`, if not before. */
+  /** Gives a living key a new value. Older values end after `overlapMs`, if not before. */
   rotate(nameOrId: string, overlapMs: number, by: Actor = commandActor): MadeKey {
     const [value, now] = [newKeyValue(), this.wallNow()];
     return this.database.writeDurably((database) => {
@@ -105,7 +105,7 @@ export class KeyStore {
     });
   }
 
-  /** The values of all keys that were not revoked, expired ones too. */
+  /** The values of all keys that were not revoked, including expired keys. */
   values(): KeyValue[] {
     return this.database.read((database) => {
       const keys = new Map(readKeys(database).map((key) => [key.id, key]));
@@ -145,7 +145,7 @@ function readKeys(database: Database.Database): ApiKey[] {
   return rows.map((row) => apiKeyOf(row, values.get(row.id) ?? []));
 }
 
-/** The present values first, then the newest. */
+/** Reads the values of all keys: present values first, then the newest values. */
 function readValues(database: Database.Database): ValueRow[] {
   return database
     .prepare('select hash, key, start, ends_at from key_values order by ends_at is not null, created_at desc, ends_at desc')

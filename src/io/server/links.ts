@@ -26,7 +26,7 @@ export class Links {
     return token;
   }
 
-  /** Spends a link. Returns false if it is spent, has expired or never was. */
+  /** Uses up a link. Returns false if the link is used up, has expired or never existed. */
   spend(token: string): boolean {
     const path = this.#pathOf(token);
     const isFresh = this.#isFresh(path);

@@ -3,9 +3,9 @@ import type { ServerDatabase } from './database.ts';
 
 /** Counts of a key's work. */
 export interface UsageCounts {
-  /** Requests that a key was let in for. */
+  /** Accepted requests of the key. */
   readonly requests: number;
-  /** Requests of it that were refused: a scope, a flow, the rate, the quota. */
+  /** Requests of the key that were refused for its scope, its flows, its rate or its quota. */
   readonly refused: number;
   readonly records: number;
   readonly credits: number;
@@ -17,7 +17,7 @@ export interface KeyUsage extends UsageCounts {
   readonly key: string;
   /** In UTC, such as 2026-11-24. */
   readonly day: string;
-  /** Wall time, exact to a minute; absent if it was not used. */
+  /** Wall time of the last use, exact to a minute; absent if the key was not used. */
   readonly lastUsedAtMs: number | undefined;
 }
 
@@ -25,7 +25,7 @@ export interface KeyUsage extends UsageCounts {
 export class UsageStore {
   constructor(readonly database: ServerDatabase) {}
 
-  /** Adds counts to those that are there. */
+  /** Adds counts to the stored counts. */
   add(counts: readonly KeyUsage[]): void {
     if (counts.length > 0) this.database.write((database) => addAll(database, counts));
   }

@@ -5,7 +5,7 @@ import { refuseHost, refuseName } from '../http/guard.ts';
 import type { Transport } from '../http/transport.ts';
 import type { Message, Webhook } from './webhooks.ts';
 
-/** The receiver's answer, or why there is none. */
+/** The receiver's answer, or the reason for which there is no answer. */
 export type Receipt = { readonly status: number } | { readonly problem: string };
 
 /** The transport and the clocks. */
@@ -82,7 +82,7 @@ export function isDelivered(receipt: Receipt): boolean {
   return 'status' in receipt && receipt.status >= 200 && receipt.status <= 299;
 }
 
-/** The receiver's answer in a word, or why there is none. */
+/** The receiver's answer in a word, or the reason for which there is no answer. */
 export function receiptText(receipt: Receipt): string {
   return 'status' in receipt ? String(receipt.status) : receipt.problem;
 }

@@ -56,7 +56,7 @@ export class FlowRuntime {
     return this.#session.redactor;
   }
 
-  /** Starts the call of one record. Throws an AutomateError (`credits`) if nothing is left to pay with. */
+  /** Starts the call of one record. Throws an AutomateError (`credits`) if no credits are left. */
   call(fields: Fields): CallUnderWay {
     const usedUp = this.#session.ledger.usedUp();
     if (usedUp !== undefined) throw new AutomateError('credits', usedUp);
@@ -69,7 +69,7 @@ export class FlowRuntime {
     return { run, output, credits: () => paid.spent };
   }
 
-  /** Writes to the ledger what its calls have spent, and gives back what is held beside: other runs may need it. */
+  /** Writes the credits that the calls have spent to the ledger, and gives back the other credits that it holds: other runs may need them. */
   giveBack(): void {
     this.#session.ledger.giveBack();
   }

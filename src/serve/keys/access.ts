@@ -12,7 +12,7 @@ export function seesFlow({ flows }: KeyRights, flow: string): boolean {
   return flows === undefined || flows.includes(flow);
 }
 
-/** True if a run exists for a key: of one of its flows, and begun by itself unless it may read all. `key`: the id of the key that began it. */
+/** True if a key may see a run: a run of one of its flows, which the key has begun unless it may read all runs. `key`: the id of the key that began the run. */
 export function seesRun(key: KeyRights & Pick<ApiKey, 'id'>, run: { readonly flow: string; readonly key: string | undefined }): boolean {
   if (hasScope(key, 'read')) return seesFlow(key, run.flow);
   return hasScope(key, 'run') && run.key === key.id;

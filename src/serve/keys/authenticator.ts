@@ -13,26 +13,26 @@ export interface KeyRequest {
   readonly address: string;
 }
 
-/** The names of the problems of a request whose key is not let in. */
+/** The names of the problems of a request whose key is refused. */
 export type KeyProblem = 'bad-request' | 'key-in-query' | 'key-missing' | 'key-invalid' | 'key-expired' | 'rate-limited';
 
-/** The reason why a request is not let in. */
+/** The reason for which a request is refused. */
 export interface KeyRefusal {
   readonly problem: KeyProblem;
-  /** For people. */
+  /** Explanation for the client's developer, in plain words. */
   readonly detail: string;
-  /** With `rate-limited`. */
+  /** Seconds until the next attempt; only with `rate-limited`. */
   readonly retryAfterS?: number | undefined;
 }
 
-/** The key that a request is let in with, or the reason why it is not. */
+/** The key of an accepted request, or the reason for which the request is refused. */
 export type Authentication = { readonly key: ApiKey } | { readonly refusal: KeyRefusal };
 
 /** A refused attempt, at most one a minute and address. */
 export interface RefusedAttempt {
   readonly address: string;
   readonly problem: KeyProblem;
-  /** The id of an expired key; absent for an unknown one. */
+  /** The id of an expired key; absent for an unknown key. */
   readonly key: string | undefined;
 }
 

@@ -21,7 +21,7 @@ const checkMs = 250;
 export class KeyDirectory {
   #byHash = new Map<string, KeyValue>();
   #byId = new Map<string, ApiKey>();
-  /** Values that were found since the keys have changed: a request after another costs no hash. */
+  /** Key values found since the last change of the keys: a repeated value costs no hash. */
   readonly #known = new Map<string, KeyValue>();
   #state = '';
   #checkedMs = Number.NEGATIVE_INFINITY;
@@ -43,7 +43,7 @@ export class KeyDirectory {
   #found(value: string): KeyValue | undefined {
     if (!isKeyValue(value)) return undefined;
     const hash = keyHash(value);
-    // One that another process has just made.
+    // Another process may just have made the key.
     if (!this.#byHash.has(hash)) this.refresh(0);
     const found = this.#byHash.get(hash);
     if (!found || !isSameHash(found.hash, hash)) return undefined;
@@ -51,19 +51,19 @@ export class KeyDirectory {
     return found;
   }
 
-  /** The key with this id, revoked and expired ones too. */
+  /** The key with this id, even if it is revoked or expired. */
   key(id: string): ApiKey | undefined {
     this.refresh();
     return this.#byId.get(id);
   }
 
-  /** True while the key with this id is let in. Event streams of another one end. */
+  /** True while the key with this id is valid. Event streams of other keys end. */
   isLiving(id: string): boolean {
     const key = this.key(id);
     return key !== undefined && keyState(key, this.clock.wallNow()) === 'living';
   }
 
-  /** True if there is a key that is let in. */
+  /** True if there is a valid key. */
   hasLiving(): boolean {
     this.refresh();
     return [...this.#byId.values()].some((key) => keyState(key, this.clock.wallNow()) === 'living');
@@ -75,7 +75,7 @@ export class KeyDirectory {
     return [...this.#byId.values()].filter(({ stopsRuns }) => stopsRuns).map(({ id }) => id);
   }
 
-  /** Reads the keys again if they have changed. `maxAgeMs`: the time for which the last look counts. */
+  /** Reads the keys again if they have changed. `maxAgeMs`: the time for which the last read counts. */
   refresh(maxAgeMs = checkMs): void {
     if (this.clock.now() - this.#checkedMs < maxAgeMs) return;
     const state = this.source.state();
@@ -84,7 +84,7 @@ export class KeyDirectory {
       this.#byHash = new Map(this.source.values().map((value) => [value.hash, value]));
       this.#byId = new Map(this.source.list().map((key) => [key.id, key]));
     }
-    // Only now: if the database could not be read, the next look-up tries again.
+    // Set after the read: if the database could not be read, the next look-up tries again.
     this.#state = state;
     this.#checkedMs = this.clock.now();
   }

@@ -8,7 +8,7 @@ export interface RateState {
   readonly windowS: number;
   /** Requests that may be sent now. */
   readonly remaining: number;
-  /** Seconds: with none remaining until the next may be sent, else the window. */
+  /** Seconds until the next request may be sent if none remains, else the length of the window. */
   readonly resetS: number;
 }
 
@@ -19,13 +19,13 @@ export interface RateTurn extends RateState {
 }
 
 interface Bucket {
-  /** Requests that may be sent, with the part of one that has grown. */
+  /** Requests that may be sent now, with a fraction for the request that becomes available next. */
   tokens: number;
   atMs: number;
   readonly rate: Rate;
 }
 
-/** Buckets above which full ones are forgotten: a new one is full, too. */
+/** Number of buckets above which full buckets are forgotten: a new bucket is full as well. */
 const manyBuckets = 1000;
 
 /** A token bucket for each key. */
@@ -63,7 +63,7 @@ export class RequestRates {
   }
 }
 
-/** Adds the requests that have grown since the last look. */
+/** Adds the requests that have become available since the last update. */
 function filled(bucket: Bucket, now: number): Bucket {
   const { requests, windowMs } = bucket.rate;
   bucket.tokens = Math.min(requests, bucket.tokens + ((now - bucket.atMs) * requests) / windowMs);

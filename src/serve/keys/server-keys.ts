@@ -9,9 +9,9 @@ import { KeyDirectory } from './key-directory.ts';
 import { RequestRates } from './request-rates.ts';
 import { UsageCounter } from './usage-counter.ts';
 
-/** The keys of a server with all that watches over them. */
+/** The keys of a server, with their rates, failed attempts, usage and audit. */
 export interface ServerKeys {
-  /** Makes, rotates and revokes keys, for the page. A change is in force with the next look of the directory. */
+  /** Makes, rotates and revokes keys, for the page. A change is in force once the directory reads the keys again. */
   readonly store: KeyStore;
   readonly directory: KeyDirectory;
   readonly authenticator: Authenticator;
@@ -23,11 +23,11 @@ export interface ServerKeys {
   countRun(key: string, work: Pick<UsageCounts, 'records' | 'credits'>): void;
   /** To be called about every 500 ms: reads changed keys, writes usage once a minute. */
   tick(): void;
-  /** Writes what is not written yet. The database stays open. */
+  /** Writes the counts that are not written yet. The database stays open. */
   close(): void;
 }
 
-/** Puts the keys of a server together. `warn` takes the error of something that could not be written: the server goes on. */
+/** Puts the keys of a server together. `warn` takes the error of a failed write: the server continues. */
 export function openServerKeys(database: ServerDatabase, clock: KeyClock, warn: (error: unknown) => void): ServerKeys {
   const warning = (act: () => void) => {
     try {

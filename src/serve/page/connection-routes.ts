@@ -5,7 +5,7 @@ import { findSaved, loadConnection, saveConnection } from '../../app/connections
 import { askServer, cacheToolServer } from '../../app/connections/tool-server.ts';
 import { createMessages, type Messages } from '../../app/messages.ts';
 import { openCredentials } from '../../app/ports/credential-store.ts';
-import type { Connection as CompiledConnection } from '../../core/connection.ts';
+import { type Connection as CompiledConnection, connectionLimitKey } from '../../core/connection.ts';
 import { AutomateError, detailsOf, Failure } from '../../core/failure.ts';
 import { name as connectionName, credentialName } from '../../core/options/names.ts';
 import type { ToolServer } from '../../core/tools/tools.ts';
@@ -25,7 +25,7 @@ const auth = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('basic'), credential: credentialName, username: z.string().optional() }),
 ]);
 
-/** A connection by URL. One that starts a program is added on the command line alone. */
+/** A connection by URL. A connection that starts a program can only be added on the command line. */
 const body = z.strictObject({
   type: z.enum(['http', 'mcp']),
   name: connectionName,
@@ -134,7 +134,7 @@ async function saveFromPage(given: Body, request: FastifyRequest, server: Server
   loadConnection(given.name, server.shared.allowHttp);
 }
 
-/** Tests a connection with its secret, and leaves nothing of both. */
+/** Tests a connection with its secret. Neither the connection nor the secret stays saved. */
 async function testNew(given: Body, request: FastifyRequest, server: Server): Promise<ConnectionTest> {
   const { connection } = writtenOf(given, server);
   const forget = await storeSecret(given, request, server);
@@ -146,8 +146,8 @@ async function testNew(given: Body, request: FastifyRequest, server: Server): Pr
 }
 
 /**
- * Stores the typed secret. Returns what takes it away again. It is refused where others could read it on its way, and where it would
- * replace another.
+ * Stores the typed secret. Returns a function that removes the secret again. A secret is refused if others could read it on its way, or if
+ * it would replace another secret.
  */
 async function storeSecret({ auth: method, secret }: Body, request: FastifyRequest, server: Server): Promise<() => Promise<unknown>> {
   if (secret === undefined || method.type === 'none') return async () => undefined;
@@ -166,11 +166,19 @@ async function storeSecret({ auth: method, secret }: Body, request: FastifyReque
   return () => store.remove(credential, true);
 }
 
-/** Tests a saved connection. The tools of its server are cached for the page. */
+/**
+ * Tests a saved connection. The test counts among the connection's calls in flight, but waits for no pause: it shows if the connection works
+ * now. The tools of an MCP server are cached for the page.
+ */
 function testSaved(name: string, server: Server): TestOfConnection {
   return async (messages) => {
-    const connection = loadConnection(name, server.shared.allowHttp);
-    const tools = await testOne(connection, server)(messages);
+    const { gates, allowHttp } = server.shared;
+    const connection = loadConnection(name, allowHttp);
+    const test = () => testOne(connection, server)(messages);
+    const { concurrency: max } = connection;
+    const key = connectionLimitKey(connection, '');
+    const gate = { origin: `test of ${key}`, credential: undefined };
+    const tools = await (max === undefined ? test() : gates.pass({ gate, limit: { key, max }, intervalMs: undefined }, test));
     if (tools) await cacheToolServer(name, findSaved(name), tools, messages);
     return tools;
   };

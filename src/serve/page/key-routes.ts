@@ -65,7 +65,7 @@ function idOf({ params: found }: { readonly params: unknown }): string {
   return (found as z.output<typeof params>).id;
 }
 
-/** The value is in this answer alone. */
+/** The answer with the value of a key, which no other answer has. */
 function madeJson({ key, value }: MadeKey): Record<string, unknown> {
   return apiKeyJson(key, value);
 }
@@ -103,7 +103,7 @@ function shownKeys(server: Server, home: string) {
 
 type DayCount = { readonly day: string; readonly requests: number; readonly refused: number };
 
-/** The last days until today, also those without a request. */
+/** The last days until today, including days without a request. */
 function daysOf(counts: readonly DayCount[]): DayCount[] {
   const dayMs = 86_400_000;
   return Array.from({ length: shownDays }, (_, index) => {

@@ -25,7 +25,7 @@ export function readPageFiles(): PageFiles {
   return { index: read('index.html'), script: read('page.js'), style: read('page.css') };
 }
 
-/** Adds the page: every path of it is answered with the same file, and its script shows the place. It is open to all: the data are not. */
+/** Adds the page. Every path of the page gets the same file, and its script shows the place. The files need no session; the data do. */
 export function addPageFiles(app: FastifyInstance, { index, script, style }: PageFiles): void {
   for (const place of places) addFile(app, place, 'text/html; charset=utf-8', index);
   addFile(app, '/assets/page.js', 'text/javascript; charset=utf-8', script);

@@ -6,7 +6,7 @@ import { type PageFiles, readPageFiles } from './page-files.ts';
 
 /** The facts about the server that the page shows. */
 export interface PageOptions {
-  /** The folder of the flows, as it was named. */
+  /** The folder of the flows, as the command line names it. */
   readonly folder: string;
   readonly home: string;
   /** True if maps may be saved into flows. */

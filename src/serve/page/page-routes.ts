@@ -12,7 +12,7 @@ import { addKeyRoutes } from './key-routes.ts';
 import { libraryOf } from './library.ts';
 import type { PageOptions } from './page-options.ts';
 
-/** Adds the routes that only the page has. A session guards all of them. */
+/** Adds the routes that only the page has. All of them need a session. */
 export function addPageRoutes(app: FastifyInstance, server: Server, options: PageOptions): void {
   addRoutes(app, '/ui/server', {
     GET: {

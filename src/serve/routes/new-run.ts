@@ -39,7 +39,7 @@ export function acceptBodies(app: FastifyInstance): void {
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
 }
 
-/** Adds the route that makes runs. Their bodies may have any size: they go to disk as they come. */
+/** Adds the route that makes runs. Bodies may have any size: they are written to disk as they come. */
 export function addNewRunRoute(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
   void app.register(async (uploads) => {
     acceptBodies(uploads);
@@ -118,10 +118,10 @@ async function onceFor(
   folder: RunFolder,
   make: () => Promise<ServedRun>,
 ): Promise<NewRun> {
-  const kept = named && idempotency.begin(named, hash);
-  if (kept) {
+  const earlier = named && idempotency.begin(named, hash);
+  if (earlier) {
     await folder.delete();
-    const run = runs.find(kept.body);
+    const run = runs.find(earlier.body);
     if (!run) throw new Problem('not-found', 'the run of this Idempotency-Key was deleted');
     return { run, isReplayed: true };
   }

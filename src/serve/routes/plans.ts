@@ -22,7 +22,7 @@ import { planShape } from '../shapes.ts';
 import { type Audience, seenFlow } from './audience.ts';
 import { acceptBodies, newRunQuery } from './new-run.ts';
 
-/** Adds the route of plans. Their bodies may have any size: they are read as they come, and not stored. */
+/** Adds the route of plans. Bodies may have any size: they are read as they come, and not stored. */
 export function addPlanRoute(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
   void app.register(async (streams) => {
     acceptBodies(streams);
@@ -93,7 +93,7 @@ function bounds({ least, most }: { readonly least: number; readonly most: number
   return { least, most: Number.isFinite(most) ? most : null };
 }
 
-/** The body, unpacked and limited as that of a run. `failed`: the Problem that has ended it; a reader wraps it. */
+/** The body, unpacked and limited like the body of a run. `failed`: the Problem that ended the body; readers wrap it in their own error. */
 function unpackedBody(request: FastifyRequest, { isGzip }: BodyFormat, maxBytes: number) {
   let problem: Problem | undefined;
   const fail = (found: Problem) => {
@@ -106,7 +106,7 @@ function unpackedBody(request: FastifyRequest, { isGzip }: BodyFormat, maxBytes:
   const steps: Transform[] = [limited(maxBytes, tooLarge)];
   if (isGzip) steps.push(createGunzip(), limited(maxBytes * maxUnpacked, tooLarge));
   const stdin = steps.reduce<Readable>((from, to) => {
-    // A pipe hands no error on. The request itself stays: it gets the answer.
+    // A pipe does not pass on errors. The request stays open for the answer.
     if (from !== request.raw) from.once('error', (error) => to.destroy(error));
     return from.pipe(to);
   }, request.raw);

@@ -60,7 +60,7 @@ async function testText({ shared }: Server, flow: Flow, request: FastifyRequest,
     const action = step.node.action;
     return jsonOf(messages.redactor.value(action ? previewValue(preview, action) : null));
   } catch (error) {
-    // The record is at fault, before anything was sent.
+    // The record caused the failure, before anything was sent.
     const { cause } = error as Error;
     if (cause instanceof Failure) throw failureProblem(cause, messages.redactor, 0);
     if (error instanceof AutomateError && (error.kind === 'usage' || error.kind === 'input'))

@@ -65,7 +65,7 @@ export class RunPart {
     return ended;
   }
 
-  /** Starts no more records, and gives up those under way after a grace time. */
+  /** Starts no more records, and gives up the records under way after a grace time. */
   stop(message: string): void {
     this.#stop = { ending: 'interrupted', message, patienceMs: graceMs };
     this.#handle?.stop(this.#stop);
@@ -77,7 +77,7 @@ export class RunPart {
     this.#handle?.abort();
   }
 
-  /** The counts so far, with those of earlier parts. */
+  /** The counts so far, including earlier parts. */
   counts(): StoredRun['counts'] {
     if (!this.#run) return this.#stored.counts;
     return { ...countsOf(this.#run), retries: this.totals().retries };
@@ -178,7 +178,7 @@ export class RunPart {
   async #published(): Promise<EndedPart> {
     const { counts, totals: before } = this.#stored;
     const text = await readFile(this.#folder.summary, 'utf8').catch(() => '');
-    // It has the totals of the last part, and the counts of the whole.
+    // The summary has the totals of the last part, and the counts of the whole run.
     const { whole, ...last } = orUndefined(() => JSON.parse(text) as Totals & { readonly whole: object }) ?? { ...noTotals, whole: {} };
     const failures = last.failures.map(({ node, class: kind, status, count, message }) => ({ node, class: kind, status, count, message }));
     const totals = sumOfTotals(before, { ...last, failures });
@@ -194,7 +194,7 @@ export class RunPart {
   }
 }
 
-/** True for an error that comes again: the input and the text of the flow stay as they are. */
+/** True for an error that a resumed run would meet again: the input and the text of the flow stay the same. */
 function isLasting(error: unknown): boolean {
   return error instanceof AutomateError && ['usage', 'flow', 'input'].includes(error.kind);
 }
