@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { RunShape } from '../../src/serve/shapes.ts';
 import { bytesText, counted, countText, duration, percent, rate } from '../../src/ui/figures.ts';
 import { curlOfCall, curlOfRun } from '../../src/ui/page/flows/curl.ts';
 import { inputHeaders } from '../../src/ui/page/flows/input-format.ts';
@@ -6,7 +7,6 @@ import { timeText } from '../../src/ui/page/frame/times.tsx';
 import { matched } from '../../src/ui/page/router.tsx';
 import { EventParser } from '../../src/ui/page/runs/run-events.ts';
 import { withTotals } from '../../src/ui/page/runs/view-of-run.ts';
-import type { Run } from '../../src/ui/page/shapes.ts';
 import { mappedRows, mapYaml, renamed, toggled } from '../../src/ui/page/test-request/path-map.ts';
 import { requestText } from '../../src/ui/page/test-request/request-view.tsx';
 import { ticksUpTo, timeTicks } from '../../src/ui/parts/ticks.ts';
@@ -116,7 +116,7 @@ test('a stream of events is cut where an event ends, however it arrives', () => 
 });
 
 test('a resumed run shows the failures, hits and credits of all its parts', () => {
-  const run = runs[1] as Run;
+  const run = runs[1] as RunShape;
   const whole = withTotals(fullView, run, 0);
   expect(whole.failures).toEqual([
     {

@@ -67,14 +67,14 @@ export function rateOf(written: string): Rate | undefined {
 }
 
 /** A key in JSON, as commands and the server show it. `key`: its value, shown once. */
-export function apiKeyJson(key: ApiKey, value?: string): Record<string, unknown> {
+export function apiKeyJson(key: ApiKey, value?: string) {
   const { id, name, start, scopes, flows = null, rate, quota = null, createdAtMs, expiresAtMs } = key;
   return {
     id,
     name,
     ...(value !== undefined && { key: value }),
     start,
-    created_at: isoTime(createdAtMs),
+    created_at: new Date(createdAtMs).toISOString(),
     expires_at: isoTime(expiresAtMs),
     scopes,
     flows,

@@ -4,12 +4,12 @@ import { sums } from '../../cli/show/credits.ts';
 import { rounded, sumOfCredits } from '../../core/spending.ts';
 import { type Book, monthOf, type Spent } from '../../io/ledger/book.ts';
 import { heldCredits } from '../../io/ledger/holds.ts';
-import type { Billing } from '../../ui/page/shapes.ts';
 import { addRoutes } from '../app.ts';
 import { Caller } from '../caller.ts';
 import type { Server } from '../server.ts';
 import { keyNames } from './key-routes.ts';
 import type { PageOptions } from './page-options.ts';
+import type { Billing } from './page-shapes.ts';
 import { withBook } from './served-book.ts';
 
 const allowanceBody = z.strictObject({ credits: z.int().min(0).nullable() });

@@ -10,12 +10,12 @@ import { AutomateError, Failure } from '../../core/failure.ts';
 import { name as connectionName, credentialName } from '../../core/options/names.ts';
 import { compileSavedConnection } from '../../flow/saved-connection.ts';
 import { changeConnections, readConnections, type SavedConnections } from '../../io/connections.ts';
-import type { Connection, ConnectionTest } from '../../ui/page/shapes.ts';
 import { addRoutes } from '../app.ts';
 import { Caller } from '../caller.ts';
 import { isLoopback } from '../listening.ts';
 import { Problem } from '../problem.ts';
 import type { Server } from '../server.ts';
+import type { Connection, ConnectionTest } from './page-shapes.ts';
 
 const auth = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('none') }),

@@ -7,7 +7,6 @@ import { FlowError } from '../../core/failure.ts';
 import { isObject, type Value } from '../../core/value/value.ts';
 import { nodeTexts, type WrittenMap, withMap } from '../../flow/map-text.ts';
 import { writeDurably } from '../../io/files/state-file.ts';
-import type { FlowText } from '../../ui/page/shapes.ts';
 import { addRoutes } from '../app.ts';
 import { Caller } from '../caller.ts';
 import type { ServedFlow } from '../flows/flow-folder.ts';
@@ -16,6 +15,7 @@ import { Problem } from '../problem.ts';
 import { seenFlow } from '../routes/audience.ts';
 import type { Server } from '../server.ts';
 import type { PageOptions } from './page-options.ts';
+import type { FlowText } from './page-shapes.ts';
 
 /** Not a record of zod, which would leave a field `__proto__` out. */
 const mapBody = z.strictObject({ map: z.custom<WrittenMap>(isTexts, 'expected an object of texts') });

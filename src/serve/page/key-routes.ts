@@ -11,6 +11,7 @@ import { httpWords } from '../http/http-words.ts';
 import { Problem } from '../problem.ts';
 import type { Server } from '../server.ts';
 import { actorOf } from './page-options.ts';
+import type { NewKey, ShownKey } from './page-shapes.ts';
 import { withBook } from './served-book.ts';
 
 const newKey = z.strictObject({
@@ -66,8 +67,8 @@ function idOf({ params: found }: { readonly params: unknown }): string {
 }
 
 /** The value is in this answer alone. */
-function madeJson({ key, value }: MadeKey): Record<string, unknown> {
-  return apiKeyJson(key, value);
+function madeJson({ key, value }: MadeKey): NewKey {
+  return { ...apiKeyJson(key, value), key: value };
 }
 
 /** An option that is refused is a mistake of the request. */
@@ -80,7 +81,7 @@ export function refusing<Result>(act: () => Result): Result {
   }
 }
 
-function shownKeys(server: Server, home: string) {
+function shownKeys(server: Server, home: string): ShownKey[] {
   const { store, usageStore, usage } = server.keys;
   const counts = [...usageStore.read(), ...usage.pending()];
   const lastUses = usageStore.lastUses();

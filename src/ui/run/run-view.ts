@@ -1,3 +1,5 @@
+import type { RunShape } from '../../serve/shapes.ts';
+
 /** A run in figures, as its report and its page show it. It goes over HTTP as JSON: an absent member is not known. */
 export interface RunView {
   readonly flow: string;
@@ -43,7 +45,7 @@ export interface RunView {
 }
 
 /** The state of a run. `stopped`: it can be resumed. `failed`: an error ended it. */
-export type RunState = 'queued' | 'running' | 'stopping' | 'stopped' | 'finished' | 'failed';
+export type RunState = RunShape['state'];
 
 /** The counts of a run. */
 export interface RunCounts {

@@ -1,3 +1,5 @@
+import type { ServerInfo } from '../../../serve/page/page-shapes.ts';
+import type { FlowShape } from '../../../serve/shapes.ts';
 import { Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
 import { curlOfCall, curlOfRun } from '../flows/curl.ts';
@@ -5,14 +7,13 @@ import { CodeBlock } from '../frame/copy.tsx';
 import { LoadedView } from '../frame/feedback.tsx';
 import { Frame } from '../frame/frame.tsx';
 import { Link } from '../router.tsx';
-import type { Flow, ServerInfo } from '../shapes.ts';
 import { useLoaded } from '../use-loaded.ts';
 import { type OpenApi, routesOf } from './openapi-routes.ts';
 
 /** The HTTP interface with examples. */
 export function DocsPage() {
   const { data: server } = useLoaded<ServerInfo>('/server');
-  const { data } = useLoaded<{ readonly flows: readonly Flow[] }>('/flows');
+  const { data } = useLoaded<{ readonly flows: readonly FlowShape[] }>('/flows');
   const openApi = useLoaded<OpenApi>('/openapi.json');
   const flow = data?.flows.find(({ state }) => state === 'valid') ?? { id: 'my-flow', fields: ['id'] };
   const address = server?.address ?? location.origin;

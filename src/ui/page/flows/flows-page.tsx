@@ -1,3 +1,4 @@
+import type { FlowShape, Range, RunListShape, RunShape } from '../../../serve/shapes.ts';
 import { creditFigure } from '../../figures.ts';
 import { Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
@@ -7,15 +8,14 @@ import { Frame } from '../frame/frame.tsx';
 import { Time } from '../frame/times.tsx';
 import { Link } from '../router.tsx';
 import { RunState } from '../runs/run-state.tsx';
-import type { Flow, Range, Run, RunList } from '../shapes.ts';
 import { useLoaded } from '../use-loaded.ts';
 
 const everyMs = 5000;
 
 /** All flows of the folder. */
 export function FlowsPage() {
-  const flows = useLoaded<{ readonly flows: readonly Flow[] }>('/flows', everyMs);
-  const runs = useLoaded<RunList>('/runs?limit=200', everyMs);
+  const flows = useLoaded<{ readonly flows: readonly FlowShape[] }>('/flows', everyMs);
+  const runs = useLoaded<RunListShape>('/runs?limit=200', everyMs);
   return (
     <Frame title="Flows" sub="the YAML files of the folder that is served">
       <LoadedView loaded={flows}>
@@ -35,8 +35,8 @@ function NoFlows() {
 }
 
 interface FlowListProps {
-  readonly flows: readonly Flow[];
-  readonly runs: readonly Run[];
+  readonly flows: readonly FlowShape[];
+  readonly runs: readonly RunShape[];
 }
 
 function FlowList({ flows, runs }: FlowListProps) {
@@ -77,11 +77,11 @@ function FlowList({ flows, runs }: FlowListProps) {
 }
 
 /** The state of a flow's file. */
-export function FlowState({ state }: Pick<Flow, 'state'>) {
+export function FlowState({ state }: Pick<FlowShape, 'state'>) {
   return <span class={`state ${state === 'valid' ? 'good' : 'bad'}`}>{state}</span>;
 }
 
-function LastRun({ run }: { readonly run: Run | undefined }) {
+function LastRun({ run }: { readonly run: RunShape | undefined }) {
   if (run === undefined) return <span class="dim">never</span>;
   return (
     <>
@@ -94,7 +94,7 @@ function LastRun({ run }: { readonly run: Run | undefined }) {
 }
 
 /** The problems of a flow that is not valid, each with its place in the file. */
-export function FlowProblems({ flow: { name, problems } }: { readonly flow: Flow }) {
+export function FlowProblems({ flow: { name, problems } }: { readonly flow: FlowShape }) {
   return (
     <Panel title={`Problems of ${name}`} note="runs are refused until they are solved">
       <Table

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
+import type { Library, Snippet } from '../../../serve/page/page-shapes.ts';
 import { CodeBlock } from '../frame/copy.tsx';
 import { LoadedView } from '../frame/feedback.tsx';
 import { Link } from '../router.tsx';
-import type { Library, Snippet } from '../shapes.ts';
 import { useLoaded } from '../use-loaded.ts';
 
 /** The node types, and the tools of each MCP connection. Choosing one shows the YAML to copy. */

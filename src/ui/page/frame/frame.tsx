@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import type { ServerInfo } from '../../../serve/page/page-shapes.ts';
 import { logOut } from '../api.ts';
 import { goTo, Link, usePlace } from '../router.tsx';
-import type { ServerInfo } from '../shapes.ts';
 import { useLoaded } from '../use-loaded.ts';
 
 interface FrameProps {

@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
+import type { ConnectionTest } from '../../../serve/page/page-shapes.ts';
 import { requestJson, sendRequest } from '../api.ts';
 import { Dialog } from '../frame/dialog.tsx';
 import { ActionButton, ProblemNotice } from '../frame/feedback.tsx';
 import { Check, SelectField, TextField } from '../frame/fields.tsx';
-import type { ConnectionTest } from '../shapes.ts';
 import { useForm } from '../use-form.ts';
 import { useAction } from '../use-loaded.ts';
 import { TestResultView } from './test-result-view.tsx';

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import type { Connection, ConnectionTest } from '../../../serve/page/page-shapes.ts';
 import { Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
 import { requestJson, sendRequest } from '../api.ts';
@@ -7,7 +8,6 @@ import { Dialog } from '../frame/dialog.tsx';
 import { ActionButton, LoadedView, ProblemNotice } from '../frame/feedback.tsx';
 import { Frame } from '../frame/frame.tsx';
 import { Time } from '../frame/times.tsx';
-import type { Connection, ConnectionTest } from '../shapes.ts';
 import { useAction, useLoaded } from '../use-loaded.ts';
 import { AddConnection } from './add-connection.tsx';
 import { TestResultView } from './test-result-view.tsx';

@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
+import type { RunProgress, RunShape } from '../../../serve/shapes.ts';
 import { bytesText, duration } from '../../figures.ts';
 import { RunPanels } from '../../run/run-panels.tsx';
 import type { RunView } from '../../run/run-view.ts';
@@ -6,7 +7,6 @@ import { LoadedView } from '../frame/feedback.tsx';
 import { Frame } from '../frame/frame.tsx';
 import { Time } from '../frame/times.tsx';
 import { Link } from '../router.tsx';
-import type { Run, RunProgress } from '../shapes.ts';
 import { useEvery, useLoaded } from '../use-loaded.ts';
 import { RunActions } from './run-actions.tsx';
 import { followRun } from './run-events.ts';
@@ -23,7 +23,7 @@ const figuresEveryMs = 2000;
 /** One run, live while it goes on. */
 export function RunPage({ id }: { readonly id: string }) {
   const path = `/runs/${encodeURIComponent(id)}`;
-  const run = useLoaded<Run>(path);
+  const run = useLoaded<RunShape>(path);
   const state = run.data?.state;
   const isLiving = state !== undefined && living.has(state);
   const figures = useLoaded<RunView>(state === undefined || state === 'queued' ? undefined : `${path}/view`);
@@ -74,7 +74,7 @@ function useProgress(id: string, isLiving: boolean, onState: () => void): RunPro
   return progress;
 }
 
-function SubTitle({ run }: { readonly run: Run }) {
+function SubTitle({ run }: { readonly run: RunShape }) {
   const { id, key, format, bytes: size, created_at, started_at, ended_at, retry_of } = run;
   return (
     <>
@@ -91,7 +91,7 @@ function SubTitle({ run }: { readonly run: Run }) {
   );
 }
 
-function Reason({ run: { state, ending, reason, resumable } }: { readonly run: Run }) {
+function Reason({ run: { state, ending, reason, resumable } }: { readonly run: RunShape }) {
   if (state !== 'stopped' && state !== 'failed') return null;
   return (
     <div class={`notice ${state === 'failed' ? 'bad' : 'warn'}`}>

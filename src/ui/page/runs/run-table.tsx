@@ -1,13 +1,13 @@
+import type { RunShape } from '../../../serve/shapes.ts';
 import { countText, creditFigure } from '../../figures.ts';
 import { Bar } from '../../parts/bar.tsx';
 import { Table } from '../../parts/table.tsx';
 import { Time } from '../frame/times.tsx';
 import { Link } from '../router.tsx';
-import type { Run } from '../shapes.ts';
 import { RunState } from './run-state.tsx';
 
 /** Runs, newest first. */
-export function RunTable({ runs, isOfOneFlow = false }: { readonly runs: readonly Run[]; readonly isOfOneFlow?: boolean }) {
+export function RunTable({ runs, isOfOneFlow = false }: { readonly runs: readonly RunShape[]; readonly isOfOneFlow?: boolean }) {
   return (
     <Table
       label="Runs"
@@ -39,7 +39,7 @@ export function RunTable({ runs, isOfOneFlow = false }: { readonly runs: readonl
   );
 }
 
-function Parts({ counts: { written, failed } }: Pick<Run, 'counts'>) {
+function Parts({ counts: { written, failed } }: Pick<RunShape, 'counts'>) {
   const done = Math.max(1, written + failed);
   return (
     <Bar

@@ -1,9 +1,10 @@
+import type { ShownKey } from '../../../serve/page/page-shapes.ts';
+import type { FlowShape, RunListShape, RunShape } from '../../../serve/shapes.ts';
 import { Empty, Panel } from '../../parts/panel.tsx';
 import { ActionButton, LoadedView, ProblemNotice } from '../frame/feedback.tsx';
 import { SelectField } from '../frame/fields.tsx';
 import { Frame } from '../frame/frame.tsx';
 import { goTo, Link, usePlace } from '../router.tsx';
-import type { ApiKey, Flow, Run, RunList } from '../shapes.ts';
 import { useLoaded } from '../use-loaded.ts';
 import { useOlder } from '../use-older.ts';
 import { RunTable } from './run-table.tsx';
@@ -26,8 +27,8 @@ export function RunsPage() {
 }
 
 function Filters({ query }: { readonly query: URLSearchParams }) {
-  const { data: flows } = useLoaded<{ readonly flows: readonly Flow[] }>('/flows');
-  const { data: keys } = useLoaded<{ readonly keys: readonly ApiKey[] }>('/keys');
+  const { data: flows } = useLoaded<{ readonly flows: readonly FlowShape[] }>('/flows');
+  const { data: keys } = useLoaded<{ readonly keys: readonly ShownKey[] }>('/keys');
   const set = (name: string) => (value: string) => {
     const changed = new URLSearchParams(query);
     if (value === '') changed.delete(name);
@@ -70,8 +71,8 @@ function Filters({ query }: { readonly query: URLSearchParams }) {
 
 function RunPages({ search }: { readonly search: string }) {
   const path = `/runs?limit=50${search && `&${search}`}`;
-  const first = useLoaded<RunList>(path, 2000);
-  const older = useOlder<RunList>(`${path}&`);
+  const first = useLoaded<RunListShape>(path, 2000);
+  const older = useOlder<RunListShape>(`${path}&`);
   return (
     <LoadedView loaded={first}>
       {(newest) => {
@@ -98,7 +99,7 @@ function RunPages({ search }: { readonly search: string }) {
 }
 
 /** Runs that came meanwhile push others onto the next page. */
-function joined(newest: readonly Run[], older: readonly Run[]): Run[] {
+function joined(newest: readonly RunShape[], older: readonly RunShape[]): RunShape[] {
   const ids = new Set(newest.map(({ id }) => id));
   return [...newest, ...older.filter(({ id }) => !ids.has(id))];
 }

@@ -1,5 +1,5 @@
+import type { RunProgress, RunShape } from '../../../serve/shapes.ts';
 import type { RunView } from '../../run/run-view.ts';
-import type { Run, RunProgress } from '../shapes.ts';
 
 /** The view of a run as its progress changes it. */
 export function withProgress(view: RunView, progress: RunProgress | undefined, now: number): RunView {
@@ -19,7 +19,7 @@ export function withProgress(view: RunView, progress: RunProgress | undefined, n
 }
 
 /** The view with the failures, hits and credits of all parts of the run, as the run itself counts them. */
-export function withTotals(view: RunView, run: Run, now: number): RunView {
+export function withTotals(view: RunView, run: RunShape, now: number): RunView {
   if (view.earlier === 0) return view;
   const { failures, mapping, credits } = viewOfRun(run, now);
   return {
@@ -41,7 +41,7 @@ export function withTotals(view: RunView, run: Run, now: number): RunView {
 }
 
 /** The view of a run without the figures that only its report has. */
-export function viewOfRun(run: Run, now: number): RunView {
+export function viewOfRun(run: RunShape, now: number): RunView {
   const { counts, started_at, created_at, ended_at, state } = run;
   const startedAt = started_at ?? created_at;
   return {

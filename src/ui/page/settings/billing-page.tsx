@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import type { Billing, Share } from '../../../serve/page/page-shapes.ts';
 import { creditFigure, percent } from '../../figures.ts';
 import { Bar } from '../../parts/bar.tsx';
 import { BarsChart } from '../../parts/bars-chart.tsx';
@@ -11,7 +12,6 @@ import { ActionButton, LoadedView, ProblemNotice } from '../frame/feedback.tsx';
 import { TextField } from '../frame/fields.tsx';
 import { Frame } from '../frame/frame.tsx';
 import { Day } from '../frame/times.tsx';
-import type { Billing, Share } from '../shapes.ts';
 import { useAction, useLoaded } from '../use-loaded.ts';
 
 /** The credits of this month, and the limits in force. */

@@ -1,11 +1,11 @@
+import type { ShownKey } from '../../../serve/page/page-shapes.ts';
 import { countText } from '../../figures.ts';
 import { inPercent } from '../../parts/bar.tsx';
-import type { ApiKey } from '../shapes.ts';
 
 interface SparkProps {
   /** The name of the key. */
   readonly label: string;
-  readonly days: ApiKey['days'];
+  readonly days: ShownKey['days'];
 }
 
 const height = 24;

@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks';
+import type { FlowText, StructureRow, TestResult } from '../../../serve/page/page-shapes.ts';
+import type { FlowShape } from '../../../serve/shapes.ts';
 import { duration } from '../../figures.ts';
 import { Empty, Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
 import { LoadedView } from '../frame/feedback.tsx';
-import type { Flow, FlowText, StructureRow, TestResult } from '../shapes.ts';
 import { useLoaded } from '../use-loaded.ts';
 import { MapPanel } from './map-panel.tsx';
 import { type PathMap, toggled } from './path-map.ts';
@@ -12,7 +13,7 @@ import { headerLines } from './request-view.tsx';
 type Answered = TestResult & { readonly response: NonNullable<TestResult['response']> };
 
 interface AnswerViewProps {
-  readonly flow: Flow;
+  readonly flow: FlowShape;
   /** Empty for the first node that sends a request. */
   readonly node: string;
   readonly result: Answered;

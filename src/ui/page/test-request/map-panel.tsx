@@ -1,15 +1,16 @@
+import type { ServerInfo } from '../../../serve/page/page-shapes.ts';
+import type { FlowShape } from '../../../serve/shapes.ts';
 import { counted } from '../../figures.ts';
 import { Empty, Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
 import { sendRequest } from '../api.ts';
 import { CodeBlock } from '../frame/copy.tsx';
 import { ActionButton, ProblemNotice } from '../frame/feedback.tsx';
-import type { Flow, ServerInfo } from '../shapes.ts';
 import { useAction, useLoaded } from '../use-loaded.ts';
 import { type AnswerParts, mappedRows, mapYaml, type PathMap, renamed, toggled } from './path-map.ts';
 
 interface MapPanelProps {
-  readonly flow: Flow;
+  readonly flow: FlowShape;
   readonly node: string;
   readonly map: PathMap;
   readonly written: PathMap;

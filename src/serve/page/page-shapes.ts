@@ -1,99 +1,6 @@
-import type { RunState } from '../run/run-view.ts';
-
-/** A flow. */
-export interface Flow {
-  readonly id: string;
-  readonly name: string;
-  readonly state: 'valid' | 'invalid';
-  readonly problems: readonly { readonly line: number | null; readonly column: number | null; readonly message: string }[];
-  readonly nodes: readonly { readonly id: string; readonly type: string; readonly connection: string | null }[];
-  readonly fields: readonly string[];
-  readonly adds: readonly string[];
-  readonly credits_per_record: Range;
-  readonly updated_at: string;
-}
-
-/** At least and at most; `most` is null if it has no bound. */
-export interface Range {
-  readonly least: number;
-  readonly most: number | null;
-}
-
-/** A run. */
-export interface Run {
-  readonly id: string;
-  readonly flow: string;
-  /** Null for a run that the page started. */
-  readonly key: { readonly id: string; readonly name: string } | null;
-  readonly state: RunState;
-  readonly ending: string | null;
-  readonly exit_code: number | null;
-  readonly reason: string | null;
-  readonly created_at: string;
-  readonly started_at: string | null;
-  readonly ended_at: string | null;
-  readonly format: string;
-  readonly bytes: number;
-  readonly counts: {
-    readonly read: number;
-    readonly written: number;
-    readonly failed: number;
-    readonly retries: number;
-    readonly waiting: number;
-  };
-  readonly failures: readonly {
-    readonly node: string | null;
-    readonly class: string;
-    readonly status: number | null;
-    readonly count: number;
-    readonly message: string;
-  }[];
-  readonly mapped: readonly { readonly node: string; readonly path: string; readonly found: number; readonly of: number }[];
-  readonly credits: number;
-  readonly resumable: boolean;
-  readonly retry_of: string | null;
-}
-
-/** A list of runs, newest first. */
-export interface RunList {
-  readonly runs: readonly Run[];
-  readonly next_cursor: string | null;
-}
-
-/** The `progress` event of a run. */
-export interface RunProgress {
-  readonly read: number;
-  readonly written: number;
-  readonly failed: number;
-  readonly retries: number;
-  readonly credits: number;
-  readonly records_per_second: number;
-  readonly share: number | null;
-  readonly eta_s: number | null;
-  readonly paused: readonly { readonly gate: string; readonly until: string }[];
-}
-
-/** The figures of a run that is not started. */
-export interface RunPlan {
-  readonly records: number;
-  readonly actions: Range;
-  readonly credits: Range;
-  readonly first_request: SentRequest | null;
-}
-
-/** A rendered request; secrets are masked. */
-export interface SentRequest {
-  readonly method?: string;
-  readonly url?: string;
-  readonly tool?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: unknown;
-  readonly [name: string]: unknown;
-}
-
 /** The result of a test request, as `automate test-request --json` prints it. */
 export interface TestResult {
-  readonly request: SentRequest | null;
+  readonly request: Readonly<Record<string, unknown>> | null;
   readonly response: {
     readonly status?: number;
     readonly ms?: number;
@@ -173,7 +80,7 @@ export interface ConnectionTest {
 }
 
 /** An API key. Its value is in no answer but the one that makes it. */
-export interface ApiKey {
+export interface ShownKey {
   readonly id: string;
   readonly name: string;
   readonly start: string;
