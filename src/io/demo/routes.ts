@@ -2,11 +2,6 @@ import type { IncomingMessage } from 'node:http';
 import { json, text } from 'node:stream/consumers';
 import data from './airports.json' with { type: 'json' };
 import { answerWith, type DemoAnswer, type Route, refuse } from './answer.ts';
-import { censusRoute, worldBankRoute } from './census.ts';
-import { geocoderRoutes } from './geocoder.ts';
-import { chatRoute } from './model.ts';
-import { openStreetMapRoutes } from './openstreetmap.ts';
-import { overpassRoute } from './overpass.ts';
 
 /** Creates all endpoints. Their answers are prepared once, so that a run never waits for the API. */
 export function createRoutes(): Route[] {
@@ -23,12 +18,6 @@ export function createRoutes(): Route[] {
     flakyRoute(codes, findAirport),
     ...exportRoutes((country) => (countries.has(country) ? { airports: airportsOf(country) } : undefined)),
     ...flightRoutes(codes),
-    ...geocoderRoutes(),
-    ...openStreetMapRoutes(),
-    overpassRoute(),
-    censusRoute(),
-    worldBankRoute(data.countries),
-    chatRoute(),
   ];
 }
 
