@@ -4,7 +4,6 @@ import { bytesText, counted, countText, duration, percent, rate } from '../../sr
 import { curlOfCall, curlOfRun } from '../../src/ui/page/flows/curl.ts';
 import { inputHeaders } from '../../src/ui/page/flows/input-format.ts';
 import { timeText } from '../../src/ui/page/frame/times.tsx';
-import { matched } from '../../src/ui/page/router.tsx';
 import { EventParser } from '../../src/ui/page/runs/run-events.ts';
 import { withTotals } from '../../src/ui/page/runs/view-of-run.ts';
 import { mappedRows, mapYaml, renamed, toggled } from '../../src/ui/page/test-request/path-map.ts';
@@ -128,14 +127,6 @@ test('a resumed run shows the failures, hits and credits of all its parts', () =
   expect([whole.credits.spent, whole.hasTotals]).toEqual([6224, true]);
   const first = { ...fullView, earlier: 0 };
   expect(withTotals(first, run, 0)).toBe(first);
-});
-
-test('paths of the page are matched part by part', () => {
-  expect(matched('/runs/:id', '/runs/run_1')).toEqual({ id: 'run_1' });
-  expect(matched('/runs/:id', '/runs')).toBeUndefined();
-  expect(matched('/runs/:id', '/runs/')).toBeUndefined();
-  expect(matched('/flows/:id/test', '/flows/a%20b/test')).toEqual({ id: 'a b' });
-  expect(matched('/flows/:id', '/flows/%')).toEqual({ id: '%' });
 });
 
 test('a file tells its format by its name', () => {

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { logIn, type Problem } from './api.ts';
 import { CodeBlock } from './frame/copy.tsx';
 import { ProblemNotice } from './frame/feedback.tsx';
-import { goTo } from './router.tsx';
+import { goTo } from './go-to.ts';
 import { problemOf } from './use-loaded.ts';
 
 /** Exchanges the one-time token after `#` for a session, and says how to get a link. */

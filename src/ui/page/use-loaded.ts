@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, type Problem, requestJson } from './api.ts';
-import { goTo } from './router.tsx';
+import { goTo } from './go-to.ts';
 
 /** Something that is loaded from the server. */
 export interface Loaded<Data> {

@@ -6,7 +6,6 @@ import { curlOfCall, curlOfRun } from '../flows/curl.ts';
 import { CodeBlock } from '../frame/copy.tsx';
 import { LoadedView } from '../frame/feedback.tsx';
 import { Frame } from '../frame/frame.tsx';
-import { Link } from '../router.tsx';
 import { useLoaded } from '../use-loaded.ts';
 import { type OpenApi, routesOf } from './openapi-routes.ts';
 
@@ -22,7 +21,7 @@ export function DocsPage() {
       <div class="stack">
         <Panel title="First steps">
           <h3>
-            1. <Link href="/settings/keys">Create a key</Link>, and put it into the environment of your program
+            1. <a href="/settings/keys">Create a key</a>, and put it into the environment of your program
           </h3>
           <CodeBlock text="export AUTOMATE_KEY=amk_..." label="Key in the environment" />
           <h3>2. One record in, its records out</h3>

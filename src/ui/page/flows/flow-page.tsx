@@ -6,7 +6,6 @@ import { Table } from '../../parts/table.tsx';
 import { CodeBlock } from '../frame/copy.tsx';
 import { LoadedView } from '../frame/feedback.tsx';
 import { Frame } from '../frame/frame.tsx';
-import { Link } from '../router.tsx';
 import { RunTable } from '../runs/run-table.tsx';
 import { useLoaded } from '../use-loaded.ts';
 import { curlOfCall, curlOfRun } from './curl.ts';
@@ -48,9 +47,9 @@ function SubTitle({ flow }: { readonly flow: FlowShape }) {
 function FlowActions({ id, onRun }: { readonly id: string; readonly onRun: () => void }) {
   return (
     <>
-      <Link class="button" href={`/flows/${encodeURIComponent(id)}/test`}>
+      <a class="button" href={`/flows/${encodeURIComponent(id)}/test`}>
         Test request
-      </Link>
+      </a>
       <button type="button" class="main" onClick={onRun}>
         Run
       </button>
@@ -127,7 +126,7 @@ function CallLines({ flow }: { readonly flow: FlowShape }) {
       <h3>A file of records</h3>
       <CodeBlock text={curlOfRun(address, flow)} label="curl for a run" />
       <p class="dim">
-        <Link href="/settings/keys">Make a key</Link> or read about <Link href="/docs">the HTTP interface</Link>
+        <a href="/settings/keys">Make a key</a> or read about <a href="/docs">the HTTP interface</a>
       </p>
     </Panel>
   );

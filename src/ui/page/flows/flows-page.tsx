@@ -6,7 +6,6 @@ import { CodeBlock } from '../frame/copy.tsx';
 import { LoadedView } from '../frame/feedback.tsx';
 import { Frame } from '../frame/frame.tsx';
 import { Time } from '../frame/times.tsx';
-import { Link } from '../router.tsx';
 import { RunState } from '../runs/run-state.tsx';
 import { useLoaded } from '../use-loaded.ts';
 
@@ -53,7 +52,7 @@ function FlowList({ flows, runs }: FlowListProps) {
               isWide: true,
               cell: ({ id, name }) => (
                 <>
-                  <Link href={`/flows/${encodeURIComponent(id)}`}>{name}</Link>
+                  <a href={`/flows/${encodeURIComponent(id)}`}>{name}</a>
                   {name !== id && <small>{id}</small>}
                 </>
               ),
@@ -86,9 +85,9 @@ function LastRun({ run }: { readonly run: RunShape | undefined }) {
   return (
     <>
       <RunState run={run} />{' '}
-      <Link href={`/runs/${run.id}`}>
+      <a href={`/runs/${run.id}`}>
         <Time at={run.started_at ?? run.created_at} />
-      </Link>
+      </a>
     </>
   );
 }

@@ -6,7 +6,7 @@ import { requestJson } from '../api.ts';
 import { Dialog } from '../frame/dialog.tsx';
 import { ActionButton, ProblemNotice } from '../frame/feedback.tsx';
 import { TextField } from '../frame/fields.tsx';
-import { goTo } from '../router.tsx';
+import { goTo } from '../go-to.ts';
 import { RequestView } from '../test-request/request-view.tsx';
 import { useAction } from '../use-loaded.ts';
 import { creditRange } from './flows-page.tsx';

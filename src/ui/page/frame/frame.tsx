@@ -1,8 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { useLocation } from 'preact-iso/router';
 import type { ServerInfo } from '../../../serve/page/page-shapes.ts';
 import { logOut } from '../api.ts';
-import { goTo, Link, usePlace } from '../router.tsx';
+import { goTo } from '../go-to.ts';
 import { useLoaded } from '../use-loaded.ts';
 
 interface FrameProps {
@@ -17,7 +18,7 @@ interface FrameProps {
 
 /** The frame of every page: the ways to the others, and the title, which has the focus once the page is changed. */
 export function Frame({ title, mark, sub, actions, children }: FrameProps) {
-  const { path } = usePlace();
+  const { path } = useLocation();
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · automate`;
@@ -69,30 +70,37 @@ function countAt(href: (typeof places)[number]['href'], { flows, running, connec
   return count > 0 ? `${count}` : '';
 }
 
+/** Scrolls the navigation, which is one row on a narrow screen, to its current link. scrollIntoView would begin the order of Tab there. */
+function centerCurrent(nav: HTMLElement | null): void {
+  const link = nav?.querySelector('[aria-current]')?.getBoundingClientRect();
+  if (!nav || !link) return;
+  const row = nav.getBoundingClientRect();
+  nav.scrollLeft += link.left + link.width / 2 - row.left - row.width / 2;
+}
+
 function Navigation({ path }: { readonly path: string }) {
   const { data: server } = useLoaded<ServerInfo>('/server', 5000);
   const nav = useRef<HTMLElement>(null);
-  // On a narrow screen the ways are a row that scrolls.
-  useEffect(() => nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' }), [path]);
+  useEffect(() => centerCurrent(nav.current), [path]);
   const isHere = (href: string, also: string) => path === href || path.startsWith(`${also}/`);
   return (
     <nav aria-label="Main" ref={nav}>
       <b>automate</b>
       {places.map(({ href, text, also }) => (
-        <Link key={href} href={href} aria-current={isHere(href, also) ? 'page' : undefined}>
+        <a key={href} href={href} aria-current={isHere(href, also) ? 'page' : undefined}>
           {text} {server !== undefined && <small>{countAt(href, server)}</small>}
-        </Link>
+        </a>
       ))}
       <h2>Settings</h2>
       {settings.map(({ href, text }) => (
-        <Link key={href} href={href} aria-current={path === href ? 'page' : undefined}>
+        <a key={href} href={href} aria-current={path === href ? 'page' : undefined}>
           {text}
-        </Link>
+        </a>
       ))}
       <h2>Help</h2>
-      <Link href="/docs" aria-current={path === '/docs' ? 'page' : undefined}>
+      <a href="/docs" aria-current={path === '/docs' ? 'page' : undefined}>
         HTTP interface
-      </Link>
+      </a>
       <button type="button" class="link" onClick={() => void logOut().then(() => goTo('/login'))}>
         Log out
       </button>

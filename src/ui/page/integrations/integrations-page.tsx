@@ -26,12 +26,7 @@ export function IntegrationsPage() {
         </button>
       }
     >
-      <div class="tabs" role="tablist" aria-label="Integrations">
-        <button type="button" role="tab" id="tab-platforms" aria-selected="true" aria-controls="platforms">
-          Platforms
-        </button>
-      </div>
-      <div class="stack" role="tabpanel" id="platforms" aria-labelledby="tab-platforms">
+      <div class="stack">
         <LoadedView loaded={connections}>
           {({ connections: all }) =>
             all.length === 0 ? <NoConnections /> : <Connections connections={all} onChange={connections.reload} />

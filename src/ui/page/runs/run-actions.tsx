@@ -3,7 +3,7 @@ import type { RunShape } from '../../../serve/shapes.ts';
 import { download, requestJson, sendRequest } from '../api.ts';
 import { Dialog } from '../frame/dialog.tsx';
 import { ActionButton, ProblemNotice } from '../frame/feedback.tsx';
-import { goTo } from '../router.tsx';
+import { goTo } from '../go-to.ts';
 import { type Action, useAction } from '../use-loaded.ts';
 
 interface RunActionsProps {

@@ -6,7 +6,6 @@ import type { RunView } from '../../run/run-view.ts';
 import { LoadedView } from '../frame/feedback.tsx';
 import { Frame } from '../frame/frame.tsx';
 import { Time } from '../frame/times.tsx';
-import { Link } from '../router.tsx';
 import { useEvery, useLoaded } from '../use-loaded.ts';
 import { RunActions } from './run-actions.tsx';
 import { followRun } from './run-events.ts';
@@ -84,7 +83,7 @@ function SubTitle({ run }: { readonly run: RunShape }) {
       {retry_of !== null && (
         <>
           {' '}
-          · retries the failed records of <Link href={`/runs/${retry_of}`}>{shortId(retry_of)}</Link>
+          · retries the failed records of <a href={`/runs/${retry_of}`}>{shortId(retry_of)}</a>
         </>
       )}
     </>

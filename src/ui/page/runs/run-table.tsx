@@ -3,7 +3,6 @@ import { countText, creditFigure } from '../../figures.ts';
 import { Bar } from '../../parts/bar.tsx';
 import { Table } from '../../parts/table.tsx';
 import { Time } from '../frame/times.tsx';
-import { Link } from '../router.tsx';
 import { RunState } from './run-state.tsx';
 
 /** Runs, newest first. */
@@ -18,7 +17,7 @@ export function RunTable({ runs, isOfOneFlow = false }: { readonly runs: readonl
           isWide: true,
           cell: ({ id, flow }) => (
             <>
-              <Link href={`/runs/${id}`}>{isOfOneFlow ? shortId(id) : flow}</Link>
+              <a href={`/runs/${id}`}>{isOfOneFlow ? shortId(id) : flow}</a>
               {!isOfOneFlow && <small>{shortId(id)}</small>}
             </>
           ),

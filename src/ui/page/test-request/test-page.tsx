@@ -6,7 +6,6 @@ import { requestJson } from '../api.ts';
 import { ActionButton, LoadedView, ProblemNotice } from '../frame/feedback.tsx';
 import { Check, SelectField, TextField } from '../frame/fields.tsx';
 import { Frame } from '../frame/frame.tsx';
-import { Link } from '../router.tsx';
 import { useAction, useLoaded } from '../use-loaded.ts';
 import { AnswerView } from './answer-view.tsx';
 import { RequestView } from './request-view.tsx';
@@ -15,7 +14,7 @@ import { RequestView } from './request-view.tsx';
 export function TestPage({ id }: { readonly id: string }) {
   const flow = useLoaded<FlowShape>(`/flows/${encodeURIComponent(id)}`);
   return (
-    <Frame title="Test request" sub={<Link href={`/flows/${encodeURIComponent(id)}`}>{flow.data?.name ?? id}</Link>}>
+    <Frame title="Test request" sub={<a href={`/flows/${encodeURIComponent(id)}`}>{flow.data?.name ?? id}</a>}>
       <LoadedView loaded={flow}>
         {(loaded) =>
           loaded.state === 'valid' ? <TestForm flow={loaded} /> : <Empty>The flow is not valid: solve its problems first.</Empty>
