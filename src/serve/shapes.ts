@@ -2,7 +2,7 @@ import * as z from 'zod';
 
 const range = z.object({ least: z.number(), most: z.number().nullable() });
 
-/** At least and at most; `most` is null if it has no bound. */
+/** The least and the most of a figure; `most` is null if there is no bound. */
 export type Range = z.output<typeof range>;
 
 /** A problem of a flow file. */
@@ -80,7 +80,7 @@ export interface RunProgress {
   readonly retries: number;
   readonly credits: number;
   readonly records_per_second: number;
-  /** Null while it is unknown. */
+  /** The finished share, 0 to 1; null while it is unknown. */
   readonly share: number | null;
   readonly eta_s: number | null;
   readonly paused: readonly { readonly gate: string; readonly until: string }[];
@@ -89,7 +89,7 @@ export interface RunProgress {
 /** The answer of a call. */
 export const callShape = z.object({ records: z.array(z.record(z.string(), z.unknown())), credits: z.number() });
 
-/** A plan: what a run would do. */
+/** A plan: the figures of a run before it starts. */
 export const planShape = z.object({
   records: z.int(),
   actions: range,

@@ -10,7 +10,7 @@ const perPage = 100;
 
 const auditQuery = z.strictObject({ cursor: wholeNumber.optional() });
 
-/** Adds the route of the audit, newest first. Keys are named. */
+/** Adds the route of the audit, newest entry first. It shows keys by their names. */
 export function addAuditRoute(app: FastifyInstance, server: Server): void {
   addRoutes(app, '/ui/audit', {
     GET: {

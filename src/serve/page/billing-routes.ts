@@ -59,7 +59,7 @@ function billingOf(book: Book, server: Server, limits: Billing['limits']): Billi
   };
 }
 
-/** The credits of the last twelve months, also those without any. */
+/** The credits of each of the last twelve months, with 0 for a month without credits. */
 function monthsOf(book: Book): Billing['months'] {
   const spent = new Map(sums(book.spent(), 'month').map(({ month, credits }) => [month, credits]));
   const now = new Date();
@@ -73,7 +73,7 @@ function sharesOf(spent: readonly Spent[], by: 'flow' | 'node' | 'connection' | 
   return sums(spent, by).map((sum) => ({ name: sum[by], credits: sum.credits }));
 }
 
-/** The credits that keys have spent on each day of the month until today. The ledger knows months alone. */
+/** The credits that keys have spent on each day of the month until today, from the usage of the keys: the ledger only counts months. */
 function daysOf({ keys: { usageStore, usage } }: Server, month: string): Billing['days'] {
   const counts = [...usageStore.read({ month }), ...usage.pending()];
   const today = new Date().getUTCDate();

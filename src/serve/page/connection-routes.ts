@@ -24,7 +24,7 @@ const auth = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('basic'), credential: credentialName, username: z.string().optional() }),
 ]);
 
-/** A connection by URL. One that starts a program is added on the command line alone. */
+/** The body of a new connection. A connection that starts a program can only be added on the command line. */
 const body = z.strictObject({
   type: z.enum(['http', 'mcp']),
   name: connectionName,
@@ -41,7 +41,7 @@ const page = new Caller(undefined);
 
 /** Adds the routes that test, save, show and remove connections. */
 export function addConnectionRoutes(app: FastifyInstance, server: Server): void {
-  // The results of tests since the start of the server.
+  // The result of each connection's last test since the server started.
   const tests = new Map<string, { readonly at: string; readonly problem: string }>();
   const tested = (name: string, { ok, message }: ConnectionTest) =>
     tests.set(name, { at: new Date().toISOString(), problem: ok ? '' : message });
@@ -134,7 +134,7 @@ async function saveFromPage(given: Body, request: FastifyRequest, server: Server
   loadConnection(given.name, server.shared.allowHttp);
 }
 
-/** Tests a connection with its secret, and leaves nothing of both. */
+/** Tests a connection with its secret, and saves neither. */
 async function testNew(given: Body, request: FastifyRequest, server: Server): Promise<ConnectionTest> {
   const { connection } = writtenOf(given, server);
   const terminal = createQuietTerminal();
@@ -147,8 +147,8 @@ async function testNew(given: Body, request: FastifyRequest, server: Server): Pr
 }
 
 /**
- * Stores the typed secret. Returns what takes it away again. It is refused where others could read it on its way, and where it would
- * replace another.
+ * Stores the typed secret, and returns a function that removes it. Throws a Problem (`bad-request`) if others could read the secret on
+ * its way here, or if it would replace another secret.
  */
 async function storeSecret({ auth: method, secret }: Body, request: FastifyRequest, server: Server): Promise<() => Promise<unknown>> {
   if (secret === undefined || method.type === 'none') return async () => undefined;
@@ -167,7 +167,7 @@ async function storeSecret({ auth: method, secret }: Body, request: FastifyReque
   return () => store.remove(credential, true);
 }
 
-/** The result of a test. Its error has the reason in the first line, and what to check after it. */
+/** Runs a test and returns its result. The first line of an error is the reason; the other lines say what to check. */
 async function resultOf(test: () => Promise<unknown>, { redactor }: Terminal): Promise<ConnectionTest> {
   try {
     await test();

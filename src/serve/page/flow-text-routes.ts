@@ -17,14 +17,14 @@ import type { Server } from '../server.ts';
 import type { PageOptions } from './page-options.ts';
 import type { FlowText } from './page-shapes.ts';
 
-/** Not a record of zod, which would leave a field `__proto__` out. */
+/** The body of a save. z.record would leave out a field `__proto__`. */
 const mapBody = z.strictObject({ map: z.custom<WrittenMap>(isTexts, 'expected an object of texts') });
 
 const mapParams = z.object({ flow: z.string(), node: z.string() });
 
 const page = new Caller(undefined);
 
-/** Adds the routes of a flow's text. Saving a map changes nothing else of the file. */
+/** Adds the routes of a flow's text. Saving a map changes only the map: the rest of the file stays byte for byte. */
 export function addFlowTextRoutes(app: FastifyInstance, server: Server, { edit }: PageOptions): void {
   addRoutes(app, '/ui/flows/:flow/text', {
     GET: { handler: async (request) => editableText(await seenFlow(server, page, request)) },

@@ -19,19 +19,19 @@ export interface StructureRow {
   readonly sample: string;
 }
 
-/** The nodes of a flow as they are written. */
+/** The nodes of a flow as its file writes them. */
 export interface FlowText {
-  /** Of the whole file: a save refuses a file that has changed. */
+  /** The ETag of the whole file: a save is refused if the file has changed. */
   readonly etag: string;
   readonly nodes: readonly {
     readonly id: string;
     readonly yaml: string;
-    /** Null for a node without a map that could be edited here. */
+    /** Null for a node whose map the page cannot edit. */
     readonly map: Readonly<Record<string, string>> | null;
   }[];
 }
 
-/** A thing to copy into a flow. */
+/** YAML to copy into a flow: an example of a node type or of a tool. */
 export interface Snippet {
   readonly name: string;
   readonly summary: string;
@@ -44,7 +44,7 @@ export interface Library {
   readonly connections: readonly { readonly name: string; readonly problem: string | null; readonly tools: readonly Snippet[] }[];
 }
 
-/** The server itself. */
+/** The facts about the server that every page shows. */
 export interface ServerInfo {
   readonly version: string;
   /** The folder of its flows. */
@@ -66,20 +66,20 @@ export interface Connection {
   readonly auth: string;
   readonly credential: string | null;
   readonly tested_at: string | null;
-  /** Null before the first test; empty if it went well. */
+  /** Null before the first test; empty if the last test succeeded. */
   readonly problem: string | null;
 }
 
 /** The result of a connection's test. */
 export interface ConnectionTest {
   readonly ok: boolean;
-  /** The answer in a line, or the reason of the failure. */
+  /** The success in one line, or the reason of the failure. */
   readonly message: string;
   /** The things to check. */
   readonly check: readonly string[];
 }
 
-/** An API key. Its value is in no answer but the one that makes it. */
+/** An API key, without its value. */
 export interface ShownKey {
   readonly id: string;
   readonly name: string;
@@ -93,11 +93,11 @@ export interface ShownKey {
   readonly revoked_at: string | null;
   readonly last_used_at: string | null;
   readonly credits: { readonly used: number; readonly quota: number | null };
-  /** The last days, oldest first. */
+  /** The requests of the last days, oldest day first. */
   readonly days: readonly { readonly day: string; readonly requests: number; readonly refused: number }[];
 }
 
-/** A key that was made just now. */
+/** A new key, with its value. No other answer has the value. */
 export interface NewKey {
   readonly name: string;
   readonly key: string;
@@ -119,11 +119,11 @@ export interface Billing {
   readonly by_key: readonly Share[];
   readonly days: readonly { readonly day: string; readonly credits: number }[];
   readonly months: readonly { readonly month: string; readonly credits: number }[];
-  /** Each with its unit; null is unlimited. */
+  /** The limits in force, each value with its unit; null for no limit. */
   readonly limits: readonly { readonly name: string; readonly value: string | null }[];
 }
 
-/** A part of a month's credits. */
+/** The credits of one flow, node, connection, environment or key. */
 export interface Share {
   readonly name: string;
   readonly credits: number;

@@ -1,4 +1,4 @@
-/** Goes to a path of the page, from code outside of its components, too. `replace`: without a way back. */
+/** Goes to a path of the page, and works outside of components. `replace`: the back button skips the present path. */
 export function goTo(path: string, { replace = false } = {}): void {
   if (replace) history.replaceState(null, '', path);
   else history.pushState(null, '', path);

@@ -18,7 +18,7 @@ import { TestPage } from './test-request/test-page.tsx';
 function Page() {
   const { path } = useLocation();
   if (path === '/login' || !hasToken()) return <Login />;
-  // The key begins each page anew: one flow or run after another is not the same page.
+  // With the key, a page starts over when its path changes: the page of one run keeps no state of another run.
   return (
     <Router key={path}>
       <Route path="/" component={FlowsPage} />

@@ -9,7 +9,7 @@ import { Frame } from '../frame/frame.tsx';
 import { useLoaded } from '../use-loaded.ts';
 import { type OpenApi, routesOf } from './openapi-routes.ts';
 
-/** The HTTP interface with examples. */
+/** The page that describes the HTTP interface, with examples. */
 export function DocsPage() {
   const { data: server } = useLoaded<ServerInfo>('/server');
   const { data } = useLoaded<{ readonly flows: readonly FlowShape[] }>('/flows');

@@ -11,7 +11,7 @@ export function curlOfCall(address: string, { id, fields }: Pick<FlowShape, 'id'
   ].join(' \\\n  ');
 }
 
-/** The curl command line for a run over a file. It waits up to a minute for the end. */
+/** The curl command line for a run over a file. curl waits up to a minute for the end of the run. */
 export function curlOfRun(address: string, { id }: Pick<FlowShape, 'id'>): string {
   return [
     `curl ${shellQuoted(`${address}/v1/flows/${id}/runs`)}`,
@@ -21,7 +21,7 @@ export function curlOfRun(address: string, { id }: Pick<FlowShape, 'id'>): strin
   ].join(' \\\n  ');
 }
 
-/** A word in the quotes of a shell. */
+/** Quotes a word for a shell. */
 function shellQuoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -13,7 +13,7 @@ import { creditsText, FlowProblems, FlowState } from './flows-page.tsx';
 import { LibraryPanel } from './library-panel.tsx';
 import { RunDialog } from './run-dialog.tsx';
 
-/** One flow: its nodes, its runs, and the ways to run it. */
+/** The page of a flow: its nodes, its runs, and the ways to run it. */
 export function FlowPage({ id }: { readonly id: string }) {
   const flow = useLoaded<FlowShape>(`/flows/${encodeURIComponent(id)}`, 5000);
   const [isStarting, setStarting] = useState(false);

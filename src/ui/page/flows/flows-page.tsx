@@ -11,7 +11,7 @@ import { useLoaded } from '../use-loaded.ts';
 
 const everyMs = 5000;
 
-/** All flows of the folder. */
+/** The page that lists all flows of the folder. */
 export function FlowsPage() {
   const flows = useLoaded<{ readonly flows: readonly FlowShape[] }>('/flows', everyMs);
   const runs = useLoaded<RunListShape>('/runs?limit=200', everyMs);
@@ -75,7 +75,7 @@ function FlowList({ flows, runs }: FlowListProps) {
   );
 }
 
-/** The state of a flow's file. */
+/** A label with the state of a flow: valid or invalid. */
 export function FlowState({ state }: Pick<FlowShape, 'state'>) {
   return <span class={`state ${state === 'valid' ? 'good' : 'bad'}`}>{state}</span>;
 }
@@ -114,7 +114,7 @@ export function creditsText(range: Range): string {
   return `${creditRange(range)} ${range.least === 1 && range.most === 1 ? 'credit' : 'credits'}`;
 }
 
-/** A range in one text: `1`, `0 to 3`, `at least 1`. */
+/** Writes a range as one text: `1`, `0 to 3`, `at least 1`. */
 export function creditRange({ least, most }: Range): string {
   if (most === null) return `at least ${creditFigure(least)}`;
   return least === most ? creditFigure(least) : `${creditFigure(least)} to ${creditFigure(most)}`;

@@ -16,7 +16,7 @@ interface FrameProps {
   readonly children: ComponentChildren;
 }
 
-/** The frame of every page: the ways to the others, and the title, which has the focus once the page is changed. */
+/** The frame of every page: navigation, title and content. The title gets the focus when another page opens. */
 export function Frame({ title, mark, sub, actions, children }: FrameProps) {
   const { path } = useLocation();
   const heading = useRef<HTMLHeadingElement>(null);
@@ -48,7 +48,7 @@ export function Frame({ title, mark, sub, actions, children }: FrameProps) {
   );
 }
 
-/** The first page keeps the focus where the browser has it. */
+/** False until a page is shown: the first page leaves the focus to the browser. */
 let hasMoved = false;
 
 const places = [
@@ -63,7 +63,7 @@ const settings = [
   { href: '/settings/audit', text: 'Audit' },
 ] as const;
 
-/** The number beside a way: of things that are there, or of runs that run. */
+/** The text beside a link of the navigation: the number of flows or connections, or of running runs. */
 function countAt(href: (typeof places)[number]['href'], { flows, running, connections }: ServerInfo): string {
   if (href === '/runs') return running > 0 ? `${running} running` : '';
   const count = href === '/' ? flows : connections;

@@ -26,7 +26,7 @@ interface AddConnectionProps {
   readonly onAdded: () => void;
 }
 
-/** Adds a platform: it is tested first, and saved only if the test goes well. */
+/** The dialog that adds a connection. It tests the connection first, and saves it only if the test succeeds. */
 export function AddConnection({ onClose, onAdded }: AddConnectionProps) {
   const [form, set] = useForm<Form>(empty);
   const [isTested, setTested] = useState(true);
@@ -107,7 +107,7 @@ function AuthFields({ form, set }: { readonly form: Form; readonly set: (name: k
   );
 }
 
-/** Only what the chosen method needs. */
+/** The body of the request for a new connection, with the members that the chosen authentication method needs. */
 function connectionBody({ type, name, url, auth, header, username, credential, secret }: Form) {
   if (auth === 'none') return { type, name, url, auth: { type: auth } };
   return {

@@ -12,7 +12,7 @@ import { useAction, useLoaded } from '../use-loaded.ts';
 import { AddConnection } from './add-connection.tsx';
 import { TestResultView } from './test-result-view.tsx';
 
-/** The connections that flows name. */
+/** The page of connections, which flows name. */
 export function IntegrationsPage() {
   const connections = useLoaded<{ readonly connections: readonly Connection[] }>('/connections');
   const [isAdding, setAdding] = useState(false);

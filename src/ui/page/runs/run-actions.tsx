@@ -11,7 +11,7 @@ interface RunActionsProps {
   readonly onChange: () => void;
 }
 
-/** The things that can be done with a run in its state. */
+/** The buttons for everything that a run's state allows: stop, resume, retry the failed records, download, delete. */
 export function RunActions({ run, onChange }: RunActionsProps) {
   const action = useAction();
   const [isDeleting, setDeleting] = useState(false);

@@ -13,13 +13,13 @@ import { RunState } from './run-state.tsx';
 import { shortId } from './run-table.tsx';
 import { viewOfRun, withProgress, withTotals } from './view-of-run.ts';
 
-/** The states in which figures still change. */
+/** The states in which a run's figures still change. */
 const living = new Set(['queued', 'running', 'stopping']);
 
-/** The figures beside the counts are loaded this often. */
+/** Time between two loads of a living run's figures. */
 const figuresEveryMs = 2000;
 
-/** One run, live while it goes on. */
+/** The page of a run. Its figures change while the run goes on. */
 export function RunPage({ id }: { readonly id: string }) {
   const path = `/runs/${encodeURIComponent(id)}`;
   const run = useLoaded<RunShape>(path);
@@ -55,7 +55,7 @@ export function RunPage({ id }: { readonly id: string }) {
   );
 }
 
-/** The last progress of a living run. `onState` is called whenever its state may have changed. */
+/** The last progress of a living run. `onState` is called whenever the state of the run may have changed. */
 function useProgress(id: string, isLiving: boolean, onState: () => void): RunProgress | undefined {
   const [progress, setProgress] = useState<RunProgress>();
   useEffect(() => {

@@ -5,7 +5,7 @@ import { Table } from '../../parts/table.tsx';
 import { Time } from '../frame/times.tsx';
 import { RunState } from './run-state.tsx';
 
-/** Runs, newest first. */
+/** A table of runs, newest first. */
 export function RunTable({ runs, isOfOneFlow = false }: { readonly runs: readonly RunShape[]; readonly isOfOneFlow?: boolean }) {
   return (
     <Table
@@ -50,7 +50,7 @@ function Parts({ counts: { written, failed } }: Pick<RunShape, 'counts'>) {
   );
 }
 
-/** The beginning and the end of an id: runs of one second begin alike. */
+/** The beginning and the end of a run's id. The ids of runs of one second begin alike. */
 export function shortId(id: string): string {
   return id.length > 20 ? `${id.slice(0, 12)}…${id.slice(-4)}` : id;
 }

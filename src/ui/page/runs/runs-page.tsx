@@ -15,7 +15,7 @@ const filters = ['flow', 'state', 'key'];
 
 const states = ['queued', 'running', 'stopping', 'stopped', 'finished', 'failed'];
 
-/** The runs, newest first. New ones appear by themselves. */
+/** The page of runs, newest first. New runs appear by themselves. */
 export function RunsPage() {
   const { query } = useLocation();
   const search = new URLSearchParams(Object.entries(query).filter(([name, value]) => filters.includes(name) && value !== '')).toString();
@@ -101,7 +101,7 @@ function RunPages({ search }: { readonly search: string }) {
   );
 }
 
-/** Runs that came meanwhile push others onto the next page. */
+/** Joins two pages without doubles: new runs push older runs from the first page to the next. */
 function joined(newest: readonly RunShape[], older: readonly RunShape[]): RunShape[] {
   const ids = new Set(newest.map(({ id }) => id));
   return [...newest, ...older.filter(({ id }) => !ids.has(id))];

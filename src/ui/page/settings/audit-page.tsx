@@ -11,7 +11,7 @@ interface AuditList extends ListPart {
   readonly entries: readonly AuditEntry[];
 }
 
-/** The record of actions and their actors, newest first. */
+/** The page of the audit: actions and their actors, newest first. */
 export function AuditPage() {
   const first = useLoaded<AuditList>('/audit');
   const older = useOlder<AuditList>('/audit?');

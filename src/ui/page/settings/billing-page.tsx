@@ -14,7 +14,7 @@ import { Frame } from '../frame/frame.tsx';
 import { Day } from '../frame/times.tsx';
 import { useAction, useLoaded } from '../use-loaded.ts';
 
-/** The credits of this month, and the limits in force. */
+/** The page of this month's credits and of the limits in force. */
 export function BillingPage() {
   const billing = useLoaded<Billing>('/billing', 10_000);
   const [isSetting, setSetting] = useState(false);
@@ -115,7 +115,7 @@ interface SharesProps {
   readonly title: string;
   readonly shares: readonly Share[];
   readonly used: number;
-  /** Stands for an empty name. */
+  /** The text shown for an empty name. */
   readonly none?: string;
 }
 

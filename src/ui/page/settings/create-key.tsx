@@ -26,7 +26,7 @@ interface CreateKeyProps {
   readonly onMade: (key: NewKey) => void;
 }
 
-/** Creates a key. */
+/** The dialog that creates a key. */
 export function CreateKey({ onClose, onMade }: CreateKeyProps) {
   const { data } = useLoaded<{ readonly flows: readonly FlowShape[] }>('/flows');
   const [form, set] = useForm({ name: '', expires: '90d', rate: '600/min', credits: '' });

@@ -12,7 +12,7 @@ interface KeyActionsProps {
   readonly onMade: (key: NewKey) => void;
 }
 
-/** Rotates or revokes a key. */
+/** The buttons that rotate or revoke a key. */
 export function KeyActions({ apiKey, onChange, onMade }: KeyActionsProps) {
   const [open, setOpen] = useState<'rotate' | 'revoke'>();
   const close = () => setOpen(undefined);

@@ -13,11 +13,11 @@ import { CreateKey } from './create-key.tsx';
 import { KeyActions } from './key-actions.tsx';
 import { Spark } from './spark.tsx';
 
-/** The keys of programs. */
+/** The page of API keys. */
 export function KeysPage() {
   const keys = useLoaded<{ readonly keys: readonly ShownKey[] }>('/keys', 10_000);
   const [isCreating, setCreating] = useState(false);
-  // Only here: it is gone once the page is left.
+  // The value of a new key is held only here: it is gone once the page is left.
   const [made, setMade] = useState<NewKey>();
   const take = (key: NewKey) => {
     setMade(key);

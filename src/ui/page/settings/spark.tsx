@@ -10,7 +10,7 @@ interface SparkProps {
 
 const height = 24;
 
-/** The requests of the last days as small bars; refused ones are red. */
+/** A small bar chart of a key's requests by day. Refused requests are red. */
 export function Spark({ label, days }: SparkProps) {
   const most = Math.max(1, ...days.map(({ requests }) => requests));
   const all = days.reduce((sum, { requests }) => sum + requests, 0);

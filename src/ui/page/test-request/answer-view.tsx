@@ -19,7 +19,7 @@ interface AnswerViewProps {
   readonly result: Answered;
 }
 
-/** An answer with its paths, and the map that is made of them. */
+/** Shows the paths of an answer, and the map that is made of the chosen paths. */
 export function AnswerView({ flow, node, result }: AnswerViewProps) {
   const text = useLoaded<FlowText>(`/flows/${encodeURIComponent(flow.id)}/text`);
   return (
@@ -34,7 +34,7 @@ export function AnswerView({ flow, node, result }: AnswerViewProps) {
 
 interface MappedProps extends AnswerViewProps {
   readonly text: FlowText;
-  /** The map of the file. */
+  /** The map in the flow file. */
   readonly written: PathMap;
 }
 

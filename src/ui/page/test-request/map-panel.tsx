@@ -15,7 +15,7 @@ interface MapPanelProps {
   readonly map: PathMap;
   readonly written: PathMap;
   readonly answer: AnswerParts;
-  /** Of the file that has the written map. */
+  /** The ETag of the flow file with the written map. */
   readonly etag: string;
   readonly onChange: (map: PathMap) => void;
 }

@@ -3,12 +3,12 @@ import { CodeBlock } from '../frame/copy.tsx';
 /** A rendered request, with its secrets masked. */
 type SentRequest = Readonly<Record<string, unknown>>;
 
-/** A request as it is sent. */
+/** Shows a request as it is sent. */
 export function RequestView({ request }: { readonly request: SentRequest }) {
   return <CodeBlock text={requestText(request)} label="Request" />;
 }
 
-/** A request as HTTP writes it; one without a URL as JSON. */
+/** Writes a request as HTTP does. A request without a URL, such as a tool call, is written as JSON. */
 export function requestText(request: SentRequest): string {
   const { method = 'GET', url, headers = {}, body } = request;
   if (url === undefined) return JSON.stringify(request, null, 2);
