@@ -5,7 +5,7 @@ import type { ServerDatabase } from './database.ts';
 export interface Actor {
   /** A key's id, `session` or `command`; empty if the actor is not known. */
   readonly who: string;
-  /** The address of the actor; empty for a command. */
+  /** The address of the client; empty for a command. */
   readonly address: string;
 }
 
@@ -14,17 +14,17 @@ export const commandActor: Actor = { who: 'command', address: '' };
 
 /** An action, its actor and its outcome. */
 export interface AuditEntry extends Actor {
-  /** Such as `key.create`. */
+  /** The name of the action, such as `key.create`. */
   readonly what: string;
-  /** The name or id of the key, run, connection or webhook. */
+  /** The name or id of the thing that the action changed. */
   readonly target: string;
   /** `ok`, or the name of a problem. */
   readonly outcome: string;
 }
 
-/** An entry with its place and time. */
+/** A stored entry, with its number and time. */
 export interface AuditLine extends AuditEntry {
-  /** The number of the entry, in ascending order. */
+  /** A number that counts up. */
   readonly id: number;
   /** Wall time. */
   readonly atMs: number;
@@ -32,19 +32,19 @@ export interface AuditLine extends AuditEntry {
 
 const maxAgeMs = 90 * 86_400_000;
 
-/** The record of who did what, in the server's database: 90 days. */
+/** The audit in the server's database: every action with its actor, for 90 days. */
 export class AuditStore {
   constructor(
     readonly database: ServerDatabase,
     readonly wallNow: () => number,
   ) {}
 
-  /** Adds an entry, and removes entries that are too old. */
+  /** Adds an entry, and removes entries that are older than 90 days. */
   add(entry: AuditEntry): void {
     this.database.write((database) => addAuditEntry(database, entry, this.wallNow()));
   }
 
-  /** Entries, the newest first. `before`: the id of the last entry of the page before. */
+  /** Reads entries, newest first. `before`: the id of the last entry of the previous page. */
   read({ limit, before = Number.MAX_SAFE_INTEGER }: { readonly limit: number; readonly before?: number | undefined }): AuditLine[] {
     return this.database.read((database) =>
       (
@@ -58,7 +58,7 @@ export class AuditStore {
   }
 }
 
-/** Adds an entry in the transaction of the change that it describes, and removes entries that are too old. */
+/** Adds an entry in the transaction of the change that it records, and removes entries that are older than 90 days. */
 export function addAuditEntry(database: Database.Database, entry: AuditEntry, wallMs: number): void {
   const { who, what, target, address, outcome } = entry;
   database.prepare('delete from audit where at < ?').run(wallMs - maxAgeMs);

@@ -6,24 +6,24 @@ import { livingOwner } from '../files/owner.ts';
 /** A server that runs on a home folder. */
 export interface RunningServer {
   readonly pid: number;
-  /** The address at which the server listens; absent until it listens. */
+  /** The address of the server; undefined until it listens. */
   readonly address?: string;
-  /** The folder of its flows. */
+  /** The folder of the server's flows. */
   readonly folder: string;
 }
 
-/** The file in which the server of a home folder writes its process and address. */
+/** The path of the file in which the server of a home folder records itself. */
 export function serverLockPath(home: string): string {
   return join(home, 'serve.lock');
 }
 
-/** The server that runs on a home folder; absent if no server runs. */
+/** The server that runs on a home folder; undefined if none runs. */
 export function runningServer(home: string): RunningServer | undefined {
   const lock = orUndefined(() => readFileSync(`${serverLockPath(home)}.automate-lock`, 'utf8'));
   return lock !== undefined && livingOwner(lock, () => true) ? lastServer(home) : undefined;
 }
 
-/** The server that runs or ran last on a home folder; absent if no server ever ran there. */
+/** The server that runs on a home folder, or that ran last; undefined if none ever ran. */
 export function lastServer(home: string): RunningServer | undefined {
   return orUndefined(() => JSON.parse(readFileSync(serverLockPath(home), 'utf8')) as RunningServer);
 }

@@ -3,9 +3,9 @@ import type { ServerDatabase } from './database.ts';
 
 /** Counts of a key's work. */
 export interface UsageCounts {
-  /** Accepted requests of the key. */
+  /** Requests of the key that were accepted. */
   readonly requests: number;
-  /** Requests of the key that were refused for its scope, its flows, its rate or its quota. */
+  /** Requests of the key that were refused, for its scope, flow, rate or quota. */
   readonly refused: number;
   readonly records: number;
   readonly credits: number;
@@ -15,9 +15,9 @@ export interface UsageCounts {
 export interface KeyUsage extends UsageCounts {
   /** The key's id. */
   readonly key: string;
-  /** In UTC, such as 2026-11-24. */
+  /** The day in UTC, such as 2026-11-24. */
   readonly day: string;
-  /** Wall time of the last use, exact to a minute; absent if the key was not used. */
+  /** Wall time of the last use, exact to a minute; undefined if the key was not used. */
   readonly lastUsedAtMs: number | undefined;
 }
 
@@ -30,7 +30,7 @@ export class UsageStore {
     if (counts.length > 0) this.database.write((database) => addAll(database, counts));
   }
 
-  /** The counts by key and day, in order of the day. `month`: such as 2026-11; absent for all. */
+  /** The counts by key and day, in order of the day. `month`: such as 2026-11; undefined for all months. */
   read({ month = '', key = '' }: { readonly month?: string | undefined; readonly key?: string | undefined } = {}): KeyUsage[] {
     return this.database.read((database) =>
       (

@@ -41,7 +41,7 @@ export class UsageCounter {
     return [...this.#counts.values()];
   }
 
-  /** Writes the counts if the last write is a minute ago. */
+  /** Writes all counts if the last write is a minute ago. */
   writeIfDue(): void {
     if (this.clock.now() - this.#writtenMs >= minuteMs) this.write();
   }

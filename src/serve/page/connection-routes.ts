@@ -11,12 +11,12 @@ import { name as connectionName, credentialName } from '../../core/options/names
 import type { ToolServer } from '../../core/tools/tools.ts';
 import { compileSavedConnection } from '../../flow/saved-connection.ts';
 import { changeConnections, readConnections, type SavedConnections } from '../../io/connections.ts';
-import type { Connection, ConnectionTest } from '../../ui/page/shapes.ts';
 import { addRoutes } from '../app.ts';
 import { Caller } from '../caller.ts';
 import { isLoopback } from '../listening.ts';
 import { Problem } from '../problem.ts';
 import type { Server } from '../server.ts';
+import type { Connection, ConnectionTest } from './page-shapes.ts';
 
 const auth = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('none') }),
@@ -42,7 +42,7 @@ const page = new Caller(undefined);
 
 /** Adds the routes that test, save, show and remove connections. */
 export function addConnectionRoutes(app: FastifyInstance, server: Server): void {
-  // The results of tests since the start of the server.
+  // The result of each connection's last test since the server started.
   const tests = new Map<string, { readonly at: string; readonly problem: string }>();
   const tested = (name: string, { ok, message }: ConnectionTest) =>
     tests.set(name, { at: new Date().toISOString(), problem: ok ? '' : message });

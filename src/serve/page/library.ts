@@ -3,7 +3,7 @@ import { excerpt } from '../../core/answer/response.ts';
 import { readConnections } from '../../io/connections.ts';
 import { cachedServer } from '../../io/mcp/tool-cache.ts';
 import { nodeTypes } from '../../nodes/index.ts';
-import type { Library } from '../../ui/page/shapes.ts';
+import type { Library } from './page-shapes.ts';
 
 /** The node types, and the tools of each MCP connection as they were fetched last. */
 export function libraryOf(): Library {

@@ -18,7 +18,7 @@ import { httpWords } from '../http/http-words.ts';
 import { Problem } from '../problem.ts';
 import { type BodyFormat, bodyFormat, maxUnpacked, uploadTypes } from '../runs/upload.ts';
 import type { Server } from '../server.ts';
-import { planShape } from '../shapes.ts';
+import { type PlanShape, planShape } from '../shapes.ts';
 import { type Audience, seenFlow } from './audience.ts';
 import { acceptBodies, newRunQuery } from './new-run.ts';
 
@@ -42,7 +42,7 @@ export function addPlanRoute(app: FastifyInstance, server: Server, { base, calle
 
 type Flow = Awaited<ReturnType<typeof seenFlow>>;
 
-async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyRequest): Promise<z.output<typeof planShape>> {
+async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyRequest): Promise<PlanShape> {
   validPlan(flow);
   const { delimiter, limit, skip } = request.query as z.output<typeof newRunQuery>;
   const body = bodyFormat(request.headers);
@@ -69,7 +69,7 @@ async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyR
   return planJson(forecaster);
 }
 
-function planJson(forecaster: Forecaster): z.output<typeof planShape> {
+function planJson(forecaster: Forecaster): PlanShape {
   const { records, actions, credits, requests } = forecaster.forecast();
   const [first] = requests;
   const { redactor } = createMessages();

@@ -11,7 +11,7 @@ import { runId } from '../runs/run-id.ts';
 import { sendEvents, sendGrowing } from '../runs/run-streams.ts';
 import type { ServedRun } from '../runs/served-run.ts';
 import type { Server } from '../server.ts';
-import { runShape, runStates } from '../shapes.ts';
+import { runListShape, runShape, runStates } from '../shapes.ts';
 import type { Audience } from './audience.ts';
 import { wholeNumber } from './query.ts';
 
@@ -35,7 +35,7 @@ export function addRunRoutes(app: FastifyInstance, server: Server, { base, calle
       schema: {
         summary: 'The runs, newest first',
         querystring: listQuery,
-        response: { 200: z.object({ runs: z.array(runShape), next_cursor: z.string().nullable() }) },
+        response: { 200: runListShape },
       },
       handler: async (request, reply) => listRuns(server, { base, callerOf }, request, reply),
     },
