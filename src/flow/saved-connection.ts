@@ -1,4 +1,5 @@
 import { stringify } from 'yaml';
+import { authOptions } from '../core/auth/auth.ts';
 import type { Connection } from '../core/connection.ts';
 import type { Problem } from '../core/failure.ts';
 import { compileConnections } from './connections.ts';
@@ -13,7 +14,8 @@ export function connectionText(name: string, written: object): string {
 export function compileSavedConnection(name: string, written: object, allowHttp: boolean): Connection {
   const { connection, problems } = checkedConnection(name, written, allowHttp);
   if (connection && problems.length === 0) return connection;
-  throw new Error(problems.map(problemText).join('\n'));
+  const lines = connectionText(name, written).split('\n');
+  throw new Error(problems.map((problem) => problemText(problem, lines)).join('\n'));
 }
 
 function checkedConnection(name: string, written: object, allowHttp: boolean): { connection: Connection | undefined; problems: Problem[] } {
@@ -29,9 +31,10 @@ export function connectionProblem(written: object): string | undefined {
   return problems[0]?.message.split('\n')[0];
 }
 
-/** A problem with its line, and the way out below it. */
-function problemText({ message, source }: Problem): string {
-  const line = source?.text.trim() ?? '';
+/** A problem with its line, and the way out below it. Of a hidden line, only the name of an option under `auth` is shown. */
+function problemText({ message, line = 0, source }: Problem, lines: readonly string[]): string {
+  const option = /^\s*(\w+):/.exec(lines[line - 1] ?? '')?.[1] ?? '';
+  const place = source?.text.trim() ?? (authOptions.has(option) ? option : '');
   const [first, ...more] = message.split('\n');
-  return [line === '' ? first : `${first} (${line})`, ...more].join('\n');
+  return [place === '' ? first : `${first} (${place})`, ...more].join('\n');
 }

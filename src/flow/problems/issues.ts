@@ -1,9 +1,10 @@
 import type * as z from 'zod';
+import { authOptions } from '../../core/auth/auth.ts';
 import type { Problem } from '../../core/failure.ts';
 import { didYouMean, nearest } from '../../core/text/suggest.ts';
 import { isMapping } from '../../core/value/value.ts';
 import { namesAt, toJsonSchema } from '../json-schema.ts';
-import { holdsSecret, isAuthName } from '../secrets/mask.ts';
+import { holdsSecret } from '../secrets/mask.ts';
 import { isUnderAuth } from '../secrets/secrets.ts';
 import type { At, Source } from '../source.ts';
 import { choiceMessage, choicesText, messageOf } from './issue-message.ts';
@@ -155,9 +156,12 @@ function isSecret(place: At): boolean {
   return isUnderAuth(place.map(String)) || place.at(-1) === 'headers';
 }
 
+/** Names that users take for options under `auth`. Any other unknown name there may be the secret itself. */
+const mistakenOptions = /^(?:token|key|value|name|user|client_secret|secret|password)$/;
+
 function unknownKey(key: string, known: readonly string[], place: At): string {
   const suggestion = didYouMean(key, known);
-  const isHidden = holdsSecret(key) || (isSecret(place) && suggestion === '' && !isAuthName(key));
+  const isHidden = holdsSecret(key) || (isSecret(place) && suggestion === '' && !authOptions.has(key) && !mistakenOptions.test(key));
   return `${isHidden ? 'unknown key' : `unknown key "${key}"`}${suggestion || (known.length > 0 ? `; expected one of ${known.join(', ')}` : '')}`;
 }
 
