@@ -11,8 +11,6 @@ export interface DatabaseOptions {
   readonly schema: string;
   /** The version of these tables. */
   readonly version: number;
-  /** Brings the tables of an older version up to this one, by that version. */
-  readonly upgrades?: Readonly<Record<number, string>>;
   /** Longest wait for another process's transaction. */
   readonly timeoutMs: number;
 }
@@ -68,20 +66,25 @@ function connect(path: string, timeout: number): Database.Database {
   }
 }
 
-function createTables(database: Database.Database, { schema, version, upgrades, timeoutMs }: DatabaseOptions): void {
+function createTables(database: Database.Database, { schema, version, timeoutMs }: DatabaseOptions): void {
   database.exec(`PRAGMA busy_timeout = ${timeoutMs}`);
   setWalMode(database, performance.now() + timeoutMs);
   database.exec('PRAGMA synchronous = NORMAL');
-  const found = versionOf(database);
-  if (found > version) throw new Error('it was made by a newer version of automate');
-  if (found === version) return;
+  if (hasTables(database, version)) return;
   inTransaction(database, () => {
     // Another process may have been first.
-    const before = versionOf(database);
-    if (before === version) return;
-    database.exec(upgrades?.[before] ?? schema);
+    if (hasTables(database, version)) return;
+    database.exec(schema);
     database.exec(`PRAGMA user_version = ${version}`);
   });
+}
+
+/** False for a new file. Throws an Error for the tables of another version. */
+function hasTables(database: Database.Database, version: number): boolean {
+  const { user_version: found } = database.prepare('PRAGMA user_version').get() as { user_version: number };
+  if (found > version) throw new Error('it was made by a newer version of automate');
+  if (found !== 0 && found < version) throw new Error('it was made by an older version of automate, which this version cannot read');
+  return found === version;
 }
 
 /** Does something in a write transaction: all of it or nothing. */
@@ -96,10 +99,6 @@ export function inTransaction<Result>(database: Database.Database, act: () => Re
     if (database.inTransaction) database.exec('ROLLBACK');
     throw error;
   }
-}
-
-function versionOf(database: Database.Database): number {
-  return (database.prepare('PRAGMA user_version').get() as { user_version: number }).user_version;
 }
 
 /** Retries: two processes that open a new file may block each other, and busy_timeout does not apply here. */

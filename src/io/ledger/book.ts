@@ -64,31 +64,19 @@ export interface Book {
   close(): void;
 }
 
-const spentTable = `create table if not exists spent (
-  month text not null, flow text not null, node text not null, connection text not null, env text not null,
-  credits real not null, key text not null default '', primary key (month, flow, node, connection, env, key)
-) without rowid;`;
-
 const schema = `
-create table if not exists settings (name text primary key, value) without rowid;
-${spentTable}
-create table if not exists holds (
+create table settings (name text primary key, value) without rowid;
+create table spent (
+  month text not null, flow text not null, node text not null, connection text not null, env text not null,
+  credits real not null, key text not null, primary key (month, flow, node, connection, env, key)
+) without rowid;
+create table holds (
   run text primary key, owner text not null, month text not null, accounts text not null,
-  credits real not null, logged integer not null, total real not null, key text not null default ''
+  credits real not null, logged integer not null, total real not null, key text not null
 ) without rowid;`;
 
 /** The version of the tables above. */
 const version = 2;
-
-/** Version 1 had no keys. A table's primary key cannot be changed: its rows go into a new one. */
-const upgrades = {
-  1: `
-alter table spent rename to spent_1;
-${spentTable}
-insert into spent (month, flow, node, connection, env, credits) select month, flow, node, connection, env, credits from spent_1;
-drop table spent_1;
-alter table holds add column key text not null default '';`,
-};
 
 /** Longest wait for another process's transaction. */
 const timeoutMs = 10_000;
@@ -105,7 +93,7 @@ export const rounding = 1e-6;
 /** Opens the book; creates it if there is none. Throws an AutomateError (`output`) if it cannot be used. */
 export function openBook(path: string): Book {
   const naming = <Result>(act: () => Result) => namingErrors(`the credit ledger ${path}`, 'used', act);
-  const database = naming(() => openDatabase(path, { schema, version, upgrades, timeoutMs }));
+  const database = naming(() => openDatabase(path, { schema, version, timeoutMs }));
   const writing = <Result>(act: () => Result) => naming(() => inTransaction(database, act));
   return {
     limit: () => naming(() => readLimit(database)),
