@@ -1,4 +1,4 @@
-import { closeSync, openSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, openSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import type Database from 'libsql';
@@ -128,13 +128,7 @@ function databaseErrorCode(error: unknown): string {
   return String((error as { code?: unknown } | undefined)?.code);
 }
 
-/** The path to which a damaged file is moved. */
-export function damagedPath(path: string): string {
-  return `${path}.damaged`;
-}
-
-/** Moves a damaged file out of the way. Its log goes first, so that it is not taken for the log of the next file. */
-export function setAside(path: string): void {
-  for (const end of ['-wal', '-shm']) rmSync(path + end, { force: true });
-  renameSync(path, damagedPath(path));
+/** Deletes a database with its log. The log goes first, so that it is not taken for the log of the next file. */
+export function deleteDatabase(path: string): void {
+  for (const end of ['-wal', '-shm', '']) rmSync(path + end, { force: true });
 }
