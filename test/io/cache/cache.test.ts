@@ -413,10 +413,10 @@ describe('a damaged cache file', () => {
 
   test('ends no run if it cannot be deleted', async () => {
     const at = place();
-    await mkdir(`${at.path}-wal`, { recursive: true });
+    await mkdir(`${at.path}-shm`, { recursive: true });
     await writeFile(at.path, 'junk'.repeat(5000));
     expect(text(await at.once('k', 1e9, async () => answer('one')))).toBe('one');
-    expect(at.warnings).toEqual([expect.stringMatching(/^answers are not cached: .* cannot be used: .+cache\.db-wal/)]);
+    expect(at.warnings).toEqual([expect.stringMatching(/^answers are not cached: .* cannot be used: .+cache\.db-shm/)]);
   });
 
   test('may be deleted while a run has it open', async () => {
