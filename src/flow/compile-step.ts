@@ -14,7 +14,7 @@ interface Parent {
   readonly id?: string;
 }
 
-/** Compiles a list of nodes. Absent are those whose problems were reported. */
+/** Compiles a list of nodes. A step is `undefined` if its problems were reported. */
 export function compileSteps(written: readonly unknown[], parent: Parent, compilation: Compilation): (PlacedStep | undefined)[] {
   return written.map((node, index) => {
     const at = [...parent.at, 'nodes', index];

@@ -7,7 +7,7 @@ export type WrittenMap = Readonly<Record<string, string>>;
 export interface NodeText {
   /** Without the indentation of its first line. */
   readonly yaml: string;
-  /** Empty without a map; absent for one that says more than fields and paths. */
+  /** Empty if the node has no map; undefined if its map has more than fields and paths. */
   readonly map: WrittenMap | undefined;
 }
 
@@ -16,7 +16,10 @@ export function nodeTexts(text: string): NodeText[] {
   return nodesIn(text).map((node) => ({ yaml: yamlOf(text, node), map: mapOf(node) }));
 }
 
-/** The text of a flow file with another map in one of its nodes. All else stays byte for byte, also the comments of entries that stay. */
+/**
+ * The text of a flow file with another map in one of its nodes. Everything else stays byte for byte, even the comments of unchanged
+ * entries.
+ */
 export function withMap(text: string, index: number, map: WrittenMap): string {
   const node = nodesIn(text)[index];
   if (!node) throw new Error(`expected a node with the index ${index}`);

@@ -42,7 +42,7 @@ export function compileMcpConnection(name: string, written: unknown, where: Wher
 
 const optionsOf = { url: ['auth', 'headers', 'allow_http'], command: ['pass_env', 'credentials'] } as const;
 
-/** Refuses the options of the other kind of server. Ignoring them would hide a mistake. */
+/** Refuses options for a URL in a connection with a command, and the reverse. Ignoring them would hide a mistake. */
 function refuseForeignOptions(options: Options, problem: Where['problem']): void {
   const [own, other] = options.url === undefined ? (['command', 'url'] as const) : (['url', 'command'] as const);
   for (const key of optionsOf[other]) {

@@ -123,7 +123,10 @@ function listedNames(known: readonly string[]): string {
   return `; there are ${known.slice(0, maxListed).map(listedName).join(', ')}${more}`;
 }
 
-/** Quotes a name with a delimiter in it (the header of a file with another delimiter is one such name), a line break, or a blank at an end. */
+/**
+ * Quotes a name that holds a delimiter or a line break, or begins or ends with a blank. A file with another delimiter has its whole header
+ * as one name.
+ */
 function listedName(name: string): string {
   return /[,;|\p{Cc}]|^\s|\s$/u.test(name) ? JSON.stringify(name) : name;
 }

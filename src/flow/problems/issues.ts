@@ -102,7 +102,7 @@ function withMember(value: unknown, [step, ...more]: readonly PropertyKey[], mem
   return Array.isArray(value) ? value.with(Number(step), inside) : { ...(value as object), [step]: inside };
 }
 
-/** The value without its part at the path. A list loses all elements from there on, so that the others keep their places. */
+/** The value without its part at the path. A list loses all elements from that index on, so that earlier elements keep their index. */
 function without(value: unknown, [step, ...more]: readonly PropertyKey[]): unknown {
   if (step === undefined || typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) {

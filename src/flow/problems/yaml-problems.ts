@@ -114,7 +114,7 @@ function problemOffset({ code, message, pos }: YAMLError, text: string, document
   return opened;
 }
 
-/** Problems for all tags except those that YAML itself defines for plain data. */
+/** Problems for all tags but YAML's own tags for plain data. */
 function tagProblems(text: string, document: Document): YamlProblem[] {
   const problems: YamlProblem[] = [];
   visit(document, {

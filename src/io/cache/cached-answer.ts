@@ -45,7 +45,7 @@ export function answerChecksum(key: Uint8Array, packed: Uint8Array): number {
   return crc32(packed, crc32(key));
 }
 
-/** The error for a file whose content is not what was written. */
+/** The error for a cache file whose bytes have changed since they were written. */
 export function damageError(): Error {
   return Object.assign(new Error('what is in it is not what was written'), { code: 'SQLITE_CORRUPT' });
 }

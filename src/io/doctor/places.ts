@@ -42,7 +42,7 @@ export function freeBytes(path: string): number | undefined {
   return found && found.bavail * found.bsize;
 }
 
-/** Windows keeps no such bits. */
+/** The permission bits of other users. Windows has no such bits. */
 function othersMay(mode: number): number {
   return process.platform === 'win32' ? 0 : ((mode >> 3) | mode) & 0o7;
 }

@@ -114,7 +114,7 @@ function setWalMode(database: Database.Database, untilMs: number): void {
   }
 }
 
-/** True for the error that another process kept the database locked for the whole timeout. */
+/** True for the error that another process held the database's lock for the whole timeout. */
 export function isBusy(error: unknown): boolean {
   return /^SQLITE_(?:BUSY|LOCKED)/.test(databaseErrorCode(error));
 }

@@ -57,8 +57,8 @@ function lockOrOwner(file: string, path = `${file}.automate-lock`): Lock | Owner
 }
 
 /**
- * Removes the lock of a dead process; returns the living one that is about to.
- * Of two processes that find the same dead owner, the slower one would remove the new lock of the faster one. So removing takes
+ * Removes the lock of a dead process. Returns the living process that is already removing it.
+ * If two processes find the same dead owner, the slower process would remove the new lock of the faster process. So removing takes
  * a second lock and another look. Its holder may be killed, too: it is a lock like the first.
  */
 function removeDead(path: string, file: string): Owner | undefined {
@@ -76,7 +76,7 @@ function removeDead(path: string, file: string): Owner | undefined {
   }
 }
 
-/** The text of a lock; absent if it was released meanwhile. Refuses a link: one that leads nowhere would look like a lock that comes and goes. */
+/** The text of a lock; undefined if it was released meanwhile. Refuses a link: a broken link would look like a lock that comes and goes. */
 function readLock(path: string, file: string): string | undefined {
   try {
     const found = lstatSync(path);
@@ -100,14 +100,14 @@ function heldLock(path: string, mine: string): Lock {
   return {
     release() {
       clearInterval(beat);
-      // One that cannot be removed is taken over later, as that of a dead process.
+      // A lock that cannot be removed is taken over later, like the lock of a dead process.
       if (isMine()) orUndefined(() => rmSync(path, { force: true }));
     },
   };
 }
 
 /**
- * Links a whole file to the path, since a lock that is still empty would look like that of a dead process. Returns false if there is one.
+ * Links a whole file to the path, since an empty lock would look like the lock of a dead process. Returns false if the file is locked already.
  * The draft has a random name: containers that share a folder may have the same pid.
  */
 function createLock(path: string, file: string, text: string): boolean {

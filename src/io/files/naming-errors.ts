@@ -39,7 +39,7 @@ export function fileError(file: string, action: FileAction, error: unknown): Aut
   return new AutomateError('output', `${file} cannot be ${action}: ${reason}`, { cause });
 }
 
-/** The error of a file beside the output: a pipe that its reader has closed is not a closed stdout. */
+/** The error of a file that is not the output, such as the errors file. A pipe closed by its reader is not a closed stdout there. */
 export function besideOutput(file: string, error: unknown): unknown {
   if (!(error instanceof AutomateError) || error.kind !== 'stdout-closed') return error;
   return new AutomateError('output', `${file} cannot be written: its reader has closed it`, { cause: error });

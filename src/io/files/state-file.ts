@@ -20,7 +20,7 @@ export interface StateFile<Content> {
   alone<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
-/** A state file at a path. `isContent` checks what is read. */
+/** A state file at a path. `isContent` checks the content of the file. */
 export function createStateFile<Content>(path: string, isContent: (found: unknown) => found is Content): StateFile<Content> {
   return {
     path,

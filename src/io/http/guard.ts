@@ -114,7 +114,7 @@ export function refuseHost(origin: string, isAllowed: boolean): void {
   if (isIP(bare) !== 0) refuseAddress(bare, hostname, isAllowed);
 }
 
-/** Looks names up, and refuses those that lead to a refused address. */
+/** Looks host names up, and refuses a name that leads to a refused address. */
 export function guardedLookup(isAllowed: boolean): LookupFunction {
   return (hostname, options, callback) => {
     const all: LookupOptions = { ...options, all: true };

@@ -12,7 +12,7 @@ export interface Transport {
   send(request: WireRequest): Promise<HttpResponse>;
   /** For single, rare requests. */
   readonly fetch: Fetch;
-  /** Gives up the run's requests in flight, and refuses later ones. Other runs on the same routes go on. */
+  /** Gives up the run's requests in flight, and refuses later ones. Other runs on the same routes continue. */
   abort(): void;
 }
 

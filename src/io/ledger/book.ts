@@ -14,7 +14,7 @@ export interface Account {
 
 /** Credits spent on an account in a month. */
 export interface Spent extends Account {
-  /** Such as 2026-11. */
+  /** Year and month, for example 2026-11. */
   readonly month: string;
   readonly credits: number;
   /** The id of the API key that has paid; empty for a command. */
@@ -45,7 +45,7 @@ export interface HoldRequest {
   readonly min: number;
   /** Credits that the records already begun may need; absent if that is not known. */
   readonly needed?: number;
-  /** Credits that the key of the hold may spend in its month; absent for no limit of its own. */
+  /** Credits that the key of the hold may spend in its month; undefined if the key has no quota. */
   readonly quota?: number | undefined;
 }
 
@@ -81,13 +81,13 @@ const version = 2;
 /** Longest wait for another process's transaction. */
 const timeoutMs = 10_000;
 
-/** A run holds at most this share of the remaining allowance, so that other runs can begin, too. */
+/** The maximum share of the remaining allowance that a run holds for further records, so that other runs can begin. */
 const maxShare = 1 / 8;
 
-/** The same for the credits that its begun records may need. */
+/** The maximum share of the remaining allowance for records that a run has already begun. */
 const maxNeededShare = 1 / 2;
 
-/** Sums of prices such as 0.7 are off by less. */
+/** Sums of fractional prices (0.7 + 0.1) are off by less than this. */
 export const rounding = 1e-6;
 
 /** Opens the book; creates it if there is none. Throws an AutomateError (`output`) if it cannot be used. */
@@ -112,12 +112,12 @@ export function openBook(path: string): Book {
   };
 }
 
-/** A file beside the book that says an allowance is set, for an installation that cannot open the book. */
+/** A file next to the book, which exists while an allowance is set, for an installation that cannot open the book. */
 function limitMark(path: string): string {
   return `${path}-limited`;
 }
 
-/** True if an allowance is set in the book, also where it cannot be opened. */
+/** True if an allowance is set in the book, even if the book cannot be opened. */
 export function isLimited(path: string): boolean {
   return existsSync(limitMark(path));
 }
@@ -205,7 +205,7 @@ function addSpent(database: Database.Database, { month, accounts, key = '' }: Ho
 
 /** A calendar month in UTC. */
 export interface Month {
-  /** Such as 2026-11. */
+  /** Year and month, for example 2026-11. */
   readonly name: string;
   readonly endMs: number;
 }

@@ -13,13 +13,13 @@ export interface ReserveOptions extends Home {
   readonly before: number;
   /** Credits to take from the book at a time: it is asked once per block, not once per action. */
   readonly block: number;
-  /** Pays; absent for a command. */
+  /** The API key that pays; undefined for a command. */
   readonly key?: PayingKey | undefined;
 }
 
 /**
- * The credits that one run has taken from the book: some are spent, the others are available to its next actions.
- * The log holds what is spent and not in the book yet.
+ * The credits that one run has taken from the book: a part is spent, the rest is available to its next actions.
+ * The log holds spent credits that are not in the book yet.
  */
 export class Reserve {
   readonly #book: Book;
@@ -48,7 +48,7 @@ export class Reserve {
   }
 
   /**
-   * Asks the book for more if fewer than `credits` are available, or fewer than `needed`, as far as it has that many.
+   * Takes more credits from the book if fewer than `credits` or `needed` are available.
    * Returns the reason if `credits` are still not available.
    */
   ensure(credits: number, needed = 0): string | undefined {
@@ -69,7 +69,7 @@ export class Reserve {
     return !this.#isLast || this.#covers(credits);
   }
 
-  /** Charges an account, with `credits` below 0 for what it gets back. */
+  /** Charges an account. Negative credits are a refund. */
   charge(account: number, credits: number): void {
     this.#log?.add(account, credits);
     this.#logged++;
@@ -77,12 +77,15 @@ export class Reserve {
     this.#unwritten[account] = (this.#unwritten[account] as number) + credits;
   }
 
-  /** Writes what was charged to disk, before any of it is sent. */
+  /** Writes charged credits to disk, before their requests are sent. */
   flush(): void {
     this.#log?.flush();
   }
 
-  /** Adds everything to the book and closes it. Returns the used part of the allowance; absent without one and on a second call. */
+  /**
+   * Adds everything to the book and closes it. Returns the used part of the allowance; undefined without an allowance and on a second
+   * call.
+   */
   close(): Usage | undefined {
     if (this.#isClosed) return undefined;
     this.#isClosed = true;
@@ -94,12 +97,12 @@ export class Reserve {
     }
   }
 
-  /** The limit that has refused the last action that was refused; absent if none was. */
+  /** The limit that refused the last refused action; undefined if no action was refused. */
   usedUp(): Rest | undefined {
     return this.#usedUp;
   }
 
-  /** Writes to the book what was spent, and gives back what is held beside. */
+  /** Writes the spent credits to the book, and returns the unspent part of the hold. */
   giveBack(): void {
     if (!this.#log || this.#isClosed || (this.#available === 0 && this.#logged === this.#loggedInBook)) return;
     this.#renew(0, 0, 0);

@@ -25,7 +25,7 @@ export interface Connected {
   withLogin<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
-/** Connects to a server: one that is started here, or one at a URL, by Streamable HTTP or else by SSE. Throws a Failure. */
+/** Connects to a server: starts it here, or connects to its URL by Streamable HTTP, else by SSE. Throws a Failure. */
 export function connect(opening: Opening): Promise<Connected> {
   const { server } = opening.connection;
   return isRemote(server) ? connectRemote(server, opening) : connectLocal(server, opening);
@@ -109,7 +109,7 @@ async function logIn(error: unknown, transport: RemoteTransport, { login, connec
   return true;
 }
 
-/** True if the server may be an old one that speaks SSE only (MCP, backwards compatibility). */
+/** True if the server may be so old that it supports SSE only (MCP, backwards compatibility). */
 function maySpeakSse(error: unknown): boolean {
   const { status } = error as Partial<Failure>;
   return status === 400 || status === 404 || status === 405;

@@ -1,7 +1,7 @@
 import type { Failure } from '../../core/failure.ts';
 import { isRemote, type McpConnection, type RemoteServer } from '../../core/tools/tools.ts';
 
-/** The part that keeps a connection from working, and what to check about it. */
+/** The cause of a failed connection, and the advice for it. */
 export interface Diagnosis {
   readonly part: 'address' | 'command' | 'firewall or proxy' | 'TLS' | 'credential' | 'expiry' | 'protocol' | 'server';
   readonly check: string;

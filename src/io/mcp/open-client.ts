@@ -6,7 +6,7 @@ import type { Fetch } from '../http/fetch.ts';
 import { notReady, toFailure } from './failure.ts';
 import type { LoginSession } from './login.ts';
 
-/** Everything that the sessions of a run share. */
+/** Settings and ports that all MCP sessions of a run share. */
 export interface SessionContext {
   /** Our version, which servers get to see. */
   readonly version: string;
@@ -14,7 +14,7 @@ export interface SessionContext {
   readonly signal: AbortSignal;
   /** Makes the fetch that signs requests to a server. */
   fetch(server: RemoteServer): Fetch;
-  /** Variables of a server that is started here, besides those that every program needs. Throws a Failure. */
+  /** Environment variables of a server started here, besides PATH, HOME and the like. Throws a Failure. */
   variables(server: LocalServer): Readonly<Record<string, string>>;
   /** The login of a connection; absent if it needs none. Throws a Failure. */
   login(connection: McpConnection): LoginSession | undefined;

@@ -18,7 +18,7 @@ export class SessionSlot {
     this.#open = open;
   }
 
-  /** The open session. Throws a Failure, one of its own for each caller. */
+  /** The open session. Throws a Failure, a separate one for each caller. */
   async session(): Promise<Session> {
     this.#opening ??= this.#open();
     const opening = this.#opening;

@@ -24,7 +24,7 @@ export interface Signing {
 export interface Fetches {
   /** To an origin that the connection names. */
   readonly fetch: Fetch;
-  /** To an origin that only the server names, such as the one where people log in: never to metadata addresses. */
+  /** To an origin that only the server names, such as its login server: never to metadata addresses. */
   readonly fetchNamed: Fetch;
 }
 
@@ -70,7 +70,9 @@ async function sendSigned(
   });
 }
 
-/** Throws a Failure if the server refuses: what a login or another attempt cannot change, or what the client would wait for in vain. */
+/**
+ * Throws a Failure for a refusal that the MCP client must not handle itself: it would wait in vain, or ask for a login that cannot help.
+ */
 async function checkedResponse(
   response: Response,
   method: string | undefined,
@@ -86,14 +88,14 @@ async function checkedResponse(
   return response;
 }
 
-/** The credential's header replaces one of the same name that the connection sets. */
+/** The credential's header replaces a header of the connection with the same name. */
 function withHeaders(written: RequestInit['headers'], server: RemoteServer, sign: Signature | undefined): Headers {
   const headers = new Headers(written);
   for (const [name, value] of [...Object.entries(server.headers), ...Object.entries(sign?.headers ?? {})]) headers.set(name, value);
   return headers;
 }
 
-/** The secret of a credential. It is bound to its hosts; a connection cannot lift that. */
+/** The secret of a credential, bound to its hosts. A connection cannot remove that limit. */
 function secretFor({ credential }: Auth, secrets: Signing['secrets'], origin: string): string {
   const secret = secrets.get(credential);
   if (secret === undefined) throw new Failure('request', `there is no credential "${credential}"`, { sent: false });

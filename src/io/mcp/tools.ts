@@ -24,7 +24,7 @@ export interface ToolsOptions {
   wallNow(): number;
   /** Called when a request that this credential signed has succeeded. */
   used(credential: string): void;
-  /** Masks a new secret, such as an access token, in all that is written. It replaces the one before it in its slot. */
+  /** Masks a new secret, such as an access token, in all that is written. It replaces the earlier secret in its slot. */
   secret(text: string, slot?: string): void;
   /** Stores the result of a login as the secret of its credential, bound to that host. */
   storeLogin(credential: string, text: string, host: string): Promise<void>;
@@ -93,7 +93,7 @@ function loginFor({ name, server }: McpConnection, { secrets, secret, storeLogin
   });
 }
 
-/** The variables that a server started here sees: only those its connection names. */
+/** The environment variables of a server started here: only the variables that its connection names. */
 function variablesFor({ passEnv, credentials }: LocalServer, { environment, secrets }: ToolsOptions): Record<string, string> {
   const passed = passEnv.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]] as const]));
   const secret = Object.entries(credentials).map(([variable, credential]) => {

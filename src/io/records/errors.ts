@@ -65,7 +65,7 @@ export function unreadableBefore(errorClass: unknown, message: unknown, others?:
   return new Unreadable(stillUnreadable + String(message ?? '').replace(stillUnreadable, ''));
 }
 
-/** The number that an errors file gives a record; nothing if that is no number. */
+/** The record number in an errors file, as `failedAs`; empty if the text is not a number. */
 export function failedAs(number: unknown): Pick<Item, 'failedAs'> {
   const text = String(number ?? '').trim();
   return /^[1-9]\d{0,14}$/.test(text) ? { failedAs: Number(text) } : {};

@@ -10,7 +10,7 @@ import { ProcessGroup } from './process-group.ts';
 /** Longest wait for a server to end by itself, and then by SIGTERM. */
 const endTimeoutMs = 1500;
 
-/** Longest wait for the rest of a server's output once it has ended: what it has started may hold its pipes open. */
+/** Longest wait for the rest of a server's output once it has ended: its child processes may hold its pipes open. */
 const outputTimeoutMs = 200;
 
 /** A transport to a server that is started here. Messages are lines of JSON on its stdin and stdout. */
@@ -28,12 +28,12 @@ export class LocalTransport implements Transport {
   /** Shared by all messages that wait for the server to read. */
   #drained: Promise<void> | undefined;
   #hasEnded = false;
-  /** The reason of its end, in words. */
+  /** The reason why the server ended, in words. */
   #ending = '';
-  /** Resolves when nothing that the server has started is left. */
+  /** Resolves when all child processes of the server have ended. */
   #restEnded: Promise<void> | undefined;
 
-  /** `variables`: set for the server besides those that every program needs; they may hold secrets. */
+  /** `variables`: environment variables for the server, besides PATH, HOME and the like; they may hold secrets. */
   constructor({ command }: LocalServer, variables: Readonly<Record<string, string>>) {
     this.#command = command;
     this.#variables = variables;

@@ -28,7 +28,7 @@ export async function tellFormat(stdin: Readable, encoding = 'utf-8', kind?: For
   }
 }
 
-/** Absent if the bytes do not decide it yet. */
+/** The format of the first bytes; undefined if more bytes are needed. */
 function formatOfHead(head: Buffer, encoding: string, kind: Format['kind'] | undefined): Format | undefined {
   if (head.length < 2 && 0x1f === head[0]) return undefined;
   const gzip = isGzip(head);
