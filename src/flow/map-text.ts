@@ -66,7 +66,8 @@ function entryEdits(text: string, { items }: YAMLMap, map: WrittenMap): Edit[] {
     const path = map[field] as string;
     return pair.value?.value === path ? [] : [{ from: rangeOf(pair.value ?? pair.key)[0], to: end, text: word(path) }];
   });
-  const [first, last] = [pairs[0] as (typeof pairs)[0], pairs.at(-1) as (typeof pairs)[0]];
+  const first = pairs[0] as (typeof pairs)[0];
+  const last = pairs.at(-1) as (typeof pairs)[0];
   const added = Object.entries(map).filter(([field]) => pairs.every(({ key }) => key.value !== field));
   const indent = ' '.repeat(columnAt(text, rangeOf(first.key)[0]) - 2);
   return [

@@ -7,9 +7,9 @@ import type { Http, HttpRequest, HttpResponse } from '../../core/ports.ts';
 import { withQuery } from '../../core/template/query.ts';
 import { type OAuth, Tokens } from '../auth/oauth.ts';
 import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
+import type { WireRequest } from './exchange.ts';
 import { nextTarget } from './redirect.ts';
 import type { Transport } from './transport.ts';
-import type { WireRequest } from './wire-request.ts';
 
 /** The world around the HTTP port. */
 export interface HttpTools {
