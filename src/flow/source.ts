@@ -53,7 +53,7 @@ export function readSource(text: string): Source {
   });
   if (tooDeep) for (const { index } of text.matchAll(/\n/g)) counter.addNewLine(index + 1);
   const secrets = literalSecrets(document);
-  const mask = createMask(text, document, secrets, tooDeep !== undefined || document.errors.length > 0);
+  const mask = createMask({ text, document, counter, isBroken: tooDeep !== undefined || document.errors.length > 0 }, secrets);
   const place = (offset: number, message: string, width = 1): Problem => {
     const { line, col } = counter.linePos(Math.min(offset, text.trimEnd().length));
     const shown = mask.line(line);
