@@ -122,7 +122,7 @@ function endOffset(text: string, node: YAMLMap): number {
   return Math.max(...node.items.map((pair) => placeIn(text, pair as Pair<Scalar, Scalar>)[1]));
 }
 
-/** The first column is 0. */
+/** The column of an offset; the first column is 0. */
 function columnAt(text: string, at: number): number {
   return at - (text.lastIndexOf('\n', at - 1) + 1);
 }

@@ -16,11 +16,11 @@ interface Where extends Place {
   readonly allowHttp: boolean;
   /** Reports a problem with an option. */
   problem(place: At, message: string): void;
-  /** The result of `compile`; absent, with its error reported, if it throws. */
+  /** The result of `compile`; `undefined`, with its error reported, if `compile` throws. */
   tried<Result>(place: At, compile: () => Result): Result | undefined;
 }
 
-/** Compiles a connection to an MCP server. Absent, with the problems reported, if it has any. */
+/** Compiles a connection to an MCP server. Returns `undefined` and reports the problems if the connection has any. */
 export function compileMcpConnection(name: string, written: unknown, where: Where): Connection | undefined {
   const { problem, tried } = where;
   const before = where.problems.length;

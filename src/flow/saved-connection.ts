@@ -10,7 +10,7 @@ export function connectionText(name: string, written: object): string {
   return stringify({ connections: { [name]: written } }, { lineWidth: 0 }).trimEnd();
 }
 
-/** Compiles a saved connection like one in a flow. Throws an Error with all problems. */
+/** Compiles a saved connection like a connection in a flow. Throws an Error with all problems. */
 export function compileSavedConnection(name: string, written: object, allowHttp: boolean): Connection {
   const { connection, problems } = checkedConnection(name, written, allowHttp);
   if (connection && problems.length === 0) return connection;
@@ -25,7 +25,7 @@ function checkedConnection(name: string, written: object, allowHttp: boolean): {
   return { connection, problems };
 }
 
-/** The first problem of a connection, without its place. Absent if there is none. */
+/** The first problem of a connection, without its place. Undefined if the connection is valid. */
 export function connectionProblem(written: object): string | undefined {
   const { problems } = checkedConnection('connection', written, false);
   return problems[0]?.message.split('\n')[0];

@@ -84,7 +84,7 @@ function usesOfWhen(step: Step): FieldUse[] {
   return (step.when?.fields ?? []).map((field) => ({ field, at: ['when'] }));
 }
 
-/** The fields that may be meant instead. */
+/** The advice for an unknown field: the field that may be meant, or the known fields. */
 function adviceFor({ field, at, isName }: FieldUse, known: readonly string[]): string {
   const near = nearest(field, known) ?? (isExpression(at) ? wholeName(field, known) : undefined);
   const isHardToName = near !== undefined && !isName && !takesAnyName(at) && !isReferable(near);
@@ -93,7 +93,7 @@ function adviceFor({ field, at, isName }: FieldUse, known: readonly string[]): s
   return `${choices}${advice ? `\n${advice}` : ''}`;
 }
 
-/** The field that an expression reads as several, such as `first-name`, which is `first` minus `name` there. */
+/** The field whose name an expression reads as several fields: `first-name` is `first` minus `name` in CEL. */
 function wholeName(part: string, known: readonly string[]): string | undefined {
   return known.find((name) => !isReferable(name) && name.split(/[^\p{L}\p{M}\p{N}_]+/u).includes(part));
 }

@@ -16,7 +16,7 @@ export interface Place {
   readonly source: Source;
   readonly at: At;
   readonly problems: Problem[];
-  /** Gets the options that have problems. */
+  /** Collects the names of the options that have problems. */
   readonly wrong?: Set<PropertyKey>;
 }
 
@@ -47,13 +47,13 @@ function isMissing(issue: Issue): boolean {
   );
 }
 
-/** The options that decide how all others are read. With one of them wrong, further problems would be noise. */
+/** The options that decide how all other options are read. If `type` or `connection` is wrong, further problems would be noise. */
 const decisive = new Set<PropertyKey>(['type', 'connection']);
 
 /** Values for required options that are wrong: a method that may have a body, conditions that read no field. */
 const standIns: Readonly<Record<PropertyKey, string>> = { method: 'POST', while: 'true', until: 'true' };
 
-/** The checked value without its wrong parts. If the rest is still not valid, more is left out around them. */
+/** The checked value without its wrong parts. If the rest is still not valid, the parts around them are left out, too. */
 function rest<Schema extends z.ZodType>(schema: Schema, value: unknown, issues: readonly Issue[]): z.output<Schema> | undefined {
   if (!isMapping(value) || issues.some(({ path }) => decisive.has(path[0] as PropertyKey))) return undefined;
   const wrong = issues.map(({ path }) => path);
@@ -114,7 +114,7 @@ function without(value: unknown, [step, ...more]: readonly PropertyKey[]): unkno
   return more.length === 0 || member === undefined ? others : { ...others, [step]: without(member, more) };
 }
 
-/** Replaces the issue of a union by those of the variant that fits the kind of the written value. */
+/** Replaces the issue of a union by the issues of the variant that fits the kind of the written value. */
 function plainIssues(issue: Issue): Issue[] {
   if (issue.code !== 'invalid_union') return [issue];
   const variants = issue.errors.filter((inner) => !inner.some((one) => one.path.length === 0 && isOfKind(one)));

@@ -33,7 +33,7 @@ export function yamlProblems(text: string, document: Document): YamlProblem[] {
   const barePaths = barePathsIn(text, errors);
   const reportedLines = new Set(barePaths.map((offset) => lineStart(text, offset)));
   const isNested = (at: number) => errors.some(({ code, pos }) => code === 'BLOCK_AS_IMPLICIT_KEY' && pos[0] === at);
-  // One unexpected token makes all that follow it unexpected.
+  // After one unexpected token, all later tokens are unexpected, too.
   const first = errors.findIndex(({ code }) => code === 'UNEXPECTED_TOKEN');
   const problems = [
     ...errors

@@ -13,13 +13,13 @@ export interface BufferedAnswersOptions {
   warn(message: string): void;
 }
 
-/** The buffer is flushed once it reaches one of these. */
+/** The buffer is flushed once it reaches one of these limits. */
 const flushAt = { ms: 50, answers: 100, bytes: 1 << 20 };
 
-/** Maximum of the buffer while another process keeps the file locked. */
+/** Maximum of the buffer while another process holds the file's lock. */
 const maxBuffered = { answers: 10_000, bytes: 32 << 20 };
 
-/** Waits for other processes. They block this process, so during a run they are short, with pauses between them. */
+/** Waits for other processes. A wait blocks this process, so during a run each wait is short, with pauses in between. */
 const timeouts = { openMs: 2000, runningMs: 50, pauseMs: 250, closeMs: 2000 };
 
 /** The answers on disk and those in a buffer on their way there. Never throws: an answer that is not cached is requested again. */
@@ -32,7 +32,7 @@ export class BufferedAnswers {
   #timer: NodeJS.Timeout | undefined;
   #canOpen = true;
   #canWrite = true;
-  /** True while another process keeps the file locked. */
+  /** True while another process holds the file's lock. */
   #isBusy = false;
   #isReplaced = false;
   #hasWarned = false;

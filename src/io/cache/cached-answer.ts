@@ -7,7 +7,7 @@ export interface CachedAnswer {
   readonly status: number;
   readonly headers: HttpResponse['headers'];
   readonly body: Uint8Array;
-  /** The URL to which redirects have led: relative links in the answer start there. Absent without one. */
+  /** The URL to which redirects have led: relative links in the answer start there. Undefined without a redirect. */
   readonly redirectedTo?: HttpResponse['redirectedTo'];
 }
 

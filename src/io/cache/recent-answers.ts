@@ -1,6 +1,6 @@
 import type { CachedAnswer } from './cached-answer.ts';
 
-/** Bounds on memory. */
+/** Limits on memory: the least recently found answers are forgotten. */
 const max = { answers: 64, bytes: 16 << 20 };
 
 /**
@@ -26,7 +26,7 @@ export class RecentAnswers {
     return answer;
   }
 
-  /** Forgets an answer, for a newer one. */
+  /** Forgets an answer, because a newer answer replaces it. */
   forget(key: string): void {
     this.#bytes -= this.#answers.get(key)?.body.length ?? 0;
     this.#answers.delete(key);

@@ -7,7 +7,7 @@ import { refuseLink } from './state-file.ts';
 
 /** The tables of a database, and the wait for other processes. */
 export interface DatabaseOptions {
-  /** Creates the tables that are not there yet. */
+  /** The SQL that creates the tables. */
   readonly schema: string;
   /** The version of these tables. */
   readonly version: number;

@@ -29,7 +29,7 @@ export function takeLock(file: string, option: string): Lock {
 
 const pollMs = 20;
 
-/** Locks a file once no other process does. Throws an AutomateError (`output-exists`) after `maxWaitMs`. */
+/** Waits until no other process has locked the file, then locks it. Throws an AutomateError (`output-exists`) after `maxWaitMs`. */
 export async function waitForLock(file: string, maxWaitMs = 30_000): Promise<Lock> {
   const endMs = performance.now() + maxWaitMs;
   for (;;) {

@@ -6,7 +6,7 @@ import { statOf } from './stat.ts';
 type FileAction = 'read' | 'written' | 'used';
 
 /**
- * Does something with a file; an error of it becomes an AutomateError (`output`) that names the file. `act` may answer a promise.
+ * Runs `act`, which uses a file. Its error becomes an AutomateError (`output`) that names the file. `act` may return a promise.
  * A closed pipe is `stdout-closed`.
  */
 export function namingErrors<Result>(file: string, action: FileAction, act: () => Result): Result {
@@ -21,7 +21,7 @@ export function namingErrors<Result>(file: string, action: FileAction, act: () =
   }
 }
 
-/** Throws the AutomateError (`output`) that writing a file would end with, as far as its place and its rights say. Writes nothing. */
+/** Throws an AutomateError (`output`) if a file cannot be written, judging by its path and permissions. Writes nothing. */
 export function refuseUnwritable(file: string): void {
   namingErrors(file, 'written', () => {
     const found = statOf(file);

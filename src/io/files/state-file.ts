@@ -12,9 +12,9 @@ import { isLink, isNoFile } from './stat.ts';
 /** A JSON file of the program's own, which only its owner can read. */
 export interface StateFile<Content> {
   readonly path: string;
-  /** Absent if there is none yet. Throws an AutomateError (`credential`) if it cannot be read. */
+  /** The content; undefined if the file does not exist yet. Throws an AutomateError (`credential`) if it cannot be read. */
   read(): Content | undefined;
-  /** Writes the whole file or nothing. Throws an AutomateError (`output`) if it cannot. */
+  /** Writes the whole file or nothing. Throws an AutomateError (`output`) if it cannot be written. */
   write(content: Content): Promise<void>;
   /** Locks the file against other processes while `work` reads and writes it. */
   alone<Result>(work: () => Promise<Result>): Promise<Result>;

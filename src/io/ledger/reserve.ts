@@ -11,7 +11,7 @@ export interface ReserveOptions extends Home {
   readonly accounts: readonly Account[];
   /** Credits that earlier parts of the run have spent. */
   readonly before: number;
-  /** Credits to take from the book at a time: it is asked once per block, not once per action. */
+  /** Credits to take from the book at a time: the book is read once per block, not once per action. */
   readonly block: number;
   /** The API key that pays; undefined for a command. */
   readonly key?: PayingKey | undefined;
@@ -27,7 +27,7 @@ export class Reserve {
   readonly #owner = ownerText();
   /** Spent credits by account that are not in the book yet. */
   readonly #unwritten: number[];
-  /** Absent until credits are needed for the first time. */
+  /** Undefined until credits are needed for the first time. */
   #log: SentLog | undefined;
   #month: Month = { name: '', endMs: 0 };
   #available = 0;
@@ -127,7 +127,7 @@ export class Reserve {
     const hold = { run, owner: this.#owner, month: this.#month.name, accounts, logged: this.#logged, total, key: key?.id ?? '' };
     const credits = Math.max(block + needed, min);
     const granted = this.#book.renew(hold, this.#unwritten, { credits, min, needed, quota: key?.quota });
-    // Only after the transaction: if it fails, all of this is still to be written.
+    // Only after the transaction: if it fails, these credits are still to be written.
     this.#isLast = granted < credits;
     this.#total = total;
     this.#unwritten.fill(0);
@@ -135,7 +135,7 @@ export class Reserve {
     return granted;
   }
 
-  /** The log stays until all of it is in the book: if this fails, the next process reads it there. */
+  /** The log stays until all its credits are in the book: if the process dies before, the next process reads them in the log. */
   #settle(log: SentLog): void {
     log.flush();
     const settle = () => this.#book.settle(this.#options.run, this.#loggedInBook, this.#unwritten);

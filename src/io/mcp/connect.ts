@@ -57,16 +57,16 @@ async function connectRemote(server: RemoteServer, opening: Opening): Promise<Co
   } catch (error) {
     if (!maySpeakSse(error)) throw error;
     return await openRemote(() => new SSEClientTransport(url, { ...auth, fetch }), 'SSE', remote).catch((inSse: unknown) => {
-      // A server that speaks neither explains itself better in its first refusal.
+      // For a server that supports neither, the refusal of Streamable HTTP explains more.
       throw isRefusedStream(inSse) ? error : inSse;
     });
   }
 }
 
-/** Logins in a row. A server may ask for more scopes after the first one. */
+/** Maximum of logins in a row. A server may ask for more scopes after the first login. */
 const maxLogins = 2;
 
-/** Opens a client on a transport, and on a new one after each login. */
+/** Opens a client on a transport, and on a new transport after each login. */
 async function openRemote(create: () => RemoteTransport, kind: 'streamable HTTP' | 'SSE', remote: RemoteOpening): Promise<Connected> {
   for (let logins = 0; ; logins++) {
     const transport = create();
@@ -98,7 +98,10 @@ async function retryAfterLogin<Result>(work: () => Promise<Result>, transport: R
   }
 }
 
-/** Lets a person log in. False if the error does not ask for a login, or there is no person. Throws a Failure if the login is refused. */
+/**
+ * Asks the person to log in. Returns false if the error does not ask for a login, or there is no person. Throws a Failure if the login is
+ * refused.
+ */
 async function logIn(error: unknown, transport: RemoteTransport, { login, connection }: RemoteOpening): Promise<boolean> {
   const asksForLogin = error instanceof UnauthorizedError || (error as Error).cause instanceof UnauthorizedError;
   if (!login?.answer || !asksForLogin) return false;

@@ -31,7 +31,7 @@ function diagnoseRemote(failure: Failure, server: RemoteServer): Diagnosis {
   return diagnoseNetwork(failure, server.url) ?? diagnoseAnswer(failure, server);
 }
 
-/** True for a status that only the server can do something about. */
+/** True for the status of a problem that only the server's operator can solve. */
 function isTemporary(status: number | undefined): boolean {
   return status !== undefined && (status === 429 || status >= 500);
 }
@@ -42,7 +42,7 @@ function diagnoseTokenServer(failure: Failure, server: RemoteServer, tokenServer
   return { part: 'address', check: `the token_url: whether it leads to a token server at ${tokenServer}; ${orFirewall}` };
 }
 
-/** Absent if the server was reached. */
+/** The diagnosis of a network error; undefined if the server was reached. */
 function diagnoseNetwork(failure: Failure, url: string): Diagnosis | undefined {
   const code = networkErrorCode(failure);
   const { host } = new URL(url);

@@ -8,7 +8,7 @@ import type { LoginSession } from './login.ts';
 
 /** Settings and ports that all MCP sessions of a run share. */
 export interface SessionContext {
-  /** Our version, which servers get to see. */
+  /** The version of automate, which is sent to servers. */
   readonly version: string;
   /** Aborted at the end of the run. */
   readonly signal: AbortSignal;
@@ -18,7 +18,7 @@ export interface SessionContext {
   variables(server: LocalServer): Readonly<Record<string, string>>;
   /** The login of a connection; absent if it needs none. Throws a Failure. */
   login(connection: McpConnection): LoginSession | undefined;
-  /** Fills in the form that a server has for a person; absent if there is no person, and servers learn that at the start. */
+  /** Fills in a server's form for a person. Undefined if there is no person: servers are told so at the start. */
   readonly elicit?: Elicit | undefined;
   report(event: ToolServerEvent): void;
 }
@@ -51,7 +51,7 @@ export async function openClient(
     await withinStart(client.connect(transport, { timeout: timeoutMs, signal: context.signal }), connection);
     return client;
   } catch (error) {
-    // Explained before the transport is closed: the end that follows is not the reason.
+    // The explanation is taken before the transport is closed: closing it would replace the real reason.
     const errorContext = { connection: name, timeoutMs, wasSent: false, explanation: explanation() };
     await transport.close().catch(() => undefined);
     throw toFailure(error, errorContext);

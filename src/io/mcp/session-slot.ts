@@ -36,7 +36,7 @@ export class SessionSlot {
     );
   }
 
-  /** The next caller opens it again, but not after a restart that has failed: that would start a server for every record. */
+  /** The next caller opens the session again, except after a failed restart: otherwise every record would start a server. */
   #refuse(opening: Promise<Session>, error: unknown): never {
     if (this.#opening === opening && this.#restarts === 0) this.#opening = undefined;
     throw error instanceof Failure ? error.withMessage(error.message) : error;

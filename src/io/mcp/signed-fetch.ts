@@ -20,7 +20,7 @@ export interface Signing {
   wallNow(): number;
 }
 
-/** The fetches that a signed one sends with. */
+/** The fetches with which a signed fetch sends. */
 export interface Fetches {
   /** To an origin that the connection names. */
   readonly fetch: Fetch;
@@ -105,7 +105,7 @@ function secretFor({ credential }: Auth, secrets: Signing['secrets'], origin: st
 
 async function serverRefusal(response: Response, nowMs: number): Promise<Failure> {
   const { status } = response;
-  // The header comes first, so that a long page does not push it out: it says whether a token has expired.
+  // The header comes first, so that a long page does not push it out: it shows an expired token.
   const reasons = [response.headers.get('www-authenticate') ?? '', await response.text().catch(() => '')];
   const text = excerpt(reasons.filter((reason) => reason !== '').join('; '));
   const header = (name: string) => response.headers.get(name) ?? undefined;

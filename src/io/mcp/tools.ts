@@ -26,9 +26,9 @@ export interface ToolsOptions {
   used(credential: string): void;
   /** Masks a new secret, such as an access token, in all that is written. It replaces the earlier secret in its slot. */
   secret(text: string, slot?: string): void;
-  /** Stores the result of a login as the secret of its credential, bound to that host. */
+  /** Stores the result of a login as the secret of its credential, bound to `host`. */
   storeLogin(credential: string, text: string, host: string): Promise<void>;
-  /** The person who can log in; absent if there is none, as in a run. */
+  /** The person who can log in; undefined in a run. */
   readonly person?: LoginPerson | undefined;
   readonly elicit?: Elicit | undefined;
   report(event: ToolServerEvent): void;
@@ -38,7 +38,7 @@ export interface ToolsOptions {
 export function createTools(options: ToolsOptions): Tools & { close(): Promise<void> } {
   const slots = new Map<string, SessionSlot>();
   const aborting = new AbortController();
-  // Every call listens to it.
+  // Every call adds a listener to the signal.
   setMaxListeners(0, aborting.signal);
   const routes = new Routes(options);
   const userAgent = `automate/${options.version}`;
@@ -73,7 +73,7 @@ export function createTools(options: ToolsOptions): Tools & { close(): Promise<v
   }
 }
 
-/** Absent for a connection that needs no login. */
+/** The login of a connection; undefined if the connection needs none. */
 function loginFor({ name, server }: McpConnection, { secrets, secret, storeLogin, person }: ToolsOptions): LoginSession | undefined {
   if (!isRemote(server) || server.auth?.type !== 'oauth2_authorization_code') return undefined;
   const { auth } = server;

@@ -82,7 +82,7 @@ function killAll(): void {
   for (const group of running) group.signal('SIGKILL');
 }
 
-/** Exits in commands that have no signal handler of their own. Without it, Node would end this process and run no `exit` listener. */
+/** Exits in commands without a signal handler. Otherwise Node would end this process without running its `exit` listeners. */
 function exitOnSignal(signal: NodeJS.Signals): void {
   if (process.listenerCount(signal) === 1) process.exit(128 + constants.signals[signal]);
 }

@@ -7,7 +7,7 @@ import { encodingOf } from './encoding.ts';
 const maxBlankBytes = 65_536;
 
 /**
- * Tells the format of stdin from its beginning, which stays there to be read: gzip by its first two bytes, then `[` is JSON,
+ * Detects the format of stdin from its first bytes, which can still be read afterwards: gzip by its first two bytes, then `[` is JSON,
  * `{` NDJSON, and anything else CSV. Waits until stdin has enough bytes. `kind`: the format, if an option names it.
  */
 export async function tellFormat(stdin: Readable, encoding = 'utf-8', kind?: Format['kind']): Promise<Format> {
@@ -39,7 +39,7 @@ function formatOfHead(head: Buffer, encoding: string, kind: Format['kind'] | und
   return { kind: first === '[' ? 'json' : first === '{' ? 'ndjson' : 'csv', gzip };
 }
 
-/** RFC 1952, 2.3.1. */
+/** True if the bytes begin like gzip (RFC 1952, 2.3.1). */
 function isGzip(head: Buffer): boolean {
   return head[0] === 0x1f && head[1] === 0x8b;
 }
