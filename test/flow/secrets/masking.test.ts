@@ -54,6 +54,15 @@ describe('a literal secret is never printed, however broken the flow', () => {
   });
 });
 
+test('the second line of a secret is not shown with a problem beside it', () => {
+  const body = `body: { password: "s3cr3t\n      ${secret}" }`;
+  const problems = flowProblems(`nodes:\n  - { type: http, method: POST, url: "https://a.com", ${body}, timeot: 1 }\n`);
+  expect(problems.map(({ line, source }) => [line, source])).toEqual([
+    [2, undefined],
+    [3, undefined],
+  ]);
+});
+
 describe('a flow that YAML cannot read', () => {
   const broken = (line: string) => `nodes:\n  - type: http\n    url: https://a.com\n    ${line}\n    map: { a: b\n`;
   const lines = (line: string) => flowProblems(broken(line)).map(({ line: number, source }) => [number, source?.text]);
