@@ -124,7 +124,7 @@ export interface Problem {
   /** 1-based. Absent if the problem is the file as a whole. */
   line?: number;
   column?: number;
-  /** The source line with every secret masked, and the column of the caret in it (0-based). */
+  /** The source line, and the column of the caret in it (0-based). Undefined if the line may hold a secret. */
   source?: { text: string; caret: number; width: number };
 }
 

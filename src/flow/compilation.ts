@@ -10,7 +10,7 @@ import type { At, Source } from './source.ts';
 export interface CompileOptions extends LimitOverrides {
   /** The flow's file, for messages and as its default name. */
   readonly file: string;
-  /** The name of a flow that has none of its own; absent for that of its file. */
+  /** The name of a flow without a `name`. Undefined: the name of its file. */
   readonly name?: string | undefined;
   readonly nodeTypes: readonly NodeType[];
   readonly allowHttp: boolean;

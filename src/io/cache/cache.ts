@@ -59,7 +59,10 @@ export function createCache(options: CacheOptions): FileCache {
   }
 }
 
-/** A waiting record gets a copy of the failure, which gets its own node and attempts. If the first record gave up, the waiting records do not. */
+/**
+ * A waiting record gets a copy of the failure, with its own node and attempts. If the first record gave up, the waiting records send the
+ * request themselves.
+ */
 function undefinedIfUnfinished(error: unknown): undefined {
   if (error instanceof Unfinished) return;
   throw error instanceof Failure ? error.withMessage(error.message) : error;
