@@ -1,6 +1,5 @@
 import type { CategoryNames, NamedCategory } from '../../../core/lookups/category.ts';
-import { readCategories } from './category-data.ts';
-import { type CategoryHit, CategorySearch } from './category-search.ts';
+import { type CategoryHit, categorySearch } from './category-search.ts';
 
 /** Least score of words that name a category. */
 const minScore = 0.9;
@@ -17,9 +16,9 @@ const minChoiceScore = 0.5;
 /** Most choices of a message. */
 const maxChoices = 5;
 
-/** Loads the categories. Finds the one category that words in a flow name. */
-export async function loadCategoryNames(folder: string): Promise<CategoryNames> {
-  const search = new CategorySearch(await readCategories(folder));
+/** Finds the one category that words in a flow name. `folder`: of the embedded data. */
+export function loadCategoryNames(folder: string): CategoryNames {
+  const search = categorySearch(folder);
   return (words) => namedCategory(search.search(words));
 }
 

@@ -1,4 +1,4 @@
-import type { CategoryData, CategoryRow } from './category-data.ts';
+import { CategoryData, type CategoryRow } from './category-data.ts';
 import { LanguageIndex } from './language-index.ts';
 
 /** A category that words may mean. */
@@ -18,6 +18,15 @@ const minScore = 0.7;
 
 /** Shares of a score in English, and in the other languages. */
 const otherShares = { en: 0.99, other: 0.98 };
+
+const searches = new Map<string, CategorySearch>();
+
+/** The search in a folder of embedded data: one in a process, since it reads what it needs once. */
+export function categorySearch(folder: string): CategorySearch {
+  const found = searches.get(folder) ?? new CategorySearch(new CategoryData(folder));
+  searches.set(folder, found);
+  return found;
+}
 
 /** Finds categories by words in any language. */
 export class CategorySearch {
@@ -41,7 +50,7 @@ export class CategorySearch {
     const exact = this.byId(words);
     if (exact) return [exact];
     const found = new Map<number, number>();
-    const first = language !== undefined && this.data.words.has(language) ? language : 'en';
+    const first = language !== undefined && this.data.languages.includes(language) ? language : 'en';
     const languages = this.#languagesOf(words, first);
     for (const [name, share] of languages) {
       if (best(found) < sureScore) addScores(found, this.#indexOf(name).search(words), share);
@@ -65,7 +74,7 @@ export class CategorySearch {
 
   /** The languages that words may be in, with the shares of their scores: the first one, English, then others with these letters. */
   #languagesOf(words: string, first: string): [language: string, share: number][] {
-    const others = [...this.data.words.keys()].filter((other) => other !== first && other !== 'en' && isWrittenAs(other, words));
+    const others = this.data.languages.filter((other) => other !== first && other !== 'en' && isWrittenAs(other, words));
     const english = first === 'en' ? [] : [['en', otherShares.en] satisfies [string, number]];
     return [[first, 1], ...english, ...others.map((other): [string, number] => [other, otherShares.other])];
   }
@@ -74,7 +83,7 @@ export class CategorySearch {
     const known = this.#languages.get(language);
     if (known) return known;
     const ids = language === 'en' ? this.data.categories.map(([id]) => id) : [];
-    const index = new LanguageIndex(this.data.words.get(language) ?? [], language, ids);
+    const index = new LanguageIndex(this.data.words(language), language, ids);
     this.#languages.set(language, index);
     return index;
   }
