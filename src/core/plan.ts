@@ -52,7 +52,7 @@ export function allSteps(steps: readonly Step[]): Step[] {
 
 /** The files whose data the steps look things up in. */
 export function dataFilesOf({ steps }: Plan): string[] {
-  return [...new Set(allSteps(steps).flatMap(({ node }) => node.action?.dataFile ?? []))];
+  return [...new Set(allSteps(steps).flatMap(({ node }) => node.action?.lookup?.dataFile ?? []))];
 }
 
 /** True if records share the calls of a step. */

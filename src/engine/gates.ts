@@ -1,4 +1,4 @@
-import type { GatedCall } from '../core/call.ts';
+import type { Call } from '../core/call.ts';
 import { Unfinished } from '../core/failure.ts';
 import type { Clock } from '../core/ports.ts';
 import { Gate, Slots, type WaitingCall } from './gate.ts';
@@ -17,7 +17,7 @@ export class Gates {
   }
 
   /** The gate of a call. */
-  gateOf({ gate: { origin, credential } }: GatedCall<unknown>): Gate {
+  gateOf({ gate: { origin, credential } }: Call<unknown>): Gate {
     const key = gateKey(origin, credential);
     const found = this.#gates.get(key);
     if (found) return found;
@@ -47,7 +47,7 @@ export class RunGates {
   }
 
   /** Resolves when the call has a slot and may start: the lowest record first. Rejects with Unfinished once the run no longer admits it. */
-  enter(call: GatedCall<unknown>, waiting: WaitingCall): Promise<void> {
+  enter(call: Call<unknown>, waiting: WaitingCall): Promise<void> {
     if (!this.#phase.admits(waiting.record, waiting.stage)) return Promise.reject(new Unfinished());
     const gate = this.#gates.gateOf(call);
     if (call.intervalMs !== undefined) gate.limitRate(call.intervalMs);
@@ -55,7 +55,7 @@ export class RunGates {
   }
 
   /** Frees the slot of a call. */
-  leave(call: GatedCall<unknown>): void {
+  leave(call: Call<unknown>): void {
     const slots = this.#slotsOf(call);
     slots.inFlight--;
     for (const gate of slots.gates) gate.startReady();
@@ -63,7 +63,7 @@ export class RunGates {
   }
 
   /** Starts no call at the gate of this one for `waitMs`. */
-  pause(call: GatedCall<unknown>, waitMs: number): void {
+  pause(call: Call<unknown>, waitMs: number): void {
     this.#gates.gateOf(call).pause(waitMs);
   }
 
@@ -84,7 +84,7 @@ export class RunGates {
     return true;
   }
 
-  #slotsOf({ limit: { key, max } }: GatedCall<unknown>): Slots {
+  #slotsOf({ limit: { key, max } }: Call<unknown>): Slots {
     const found = this.#slots.get(key);
     if (found) return found;
     const slots = new Slots(max);

@@ -1,10 +1,9 @@
-import type { FieldUse } from '../core/action.ts';
 import { rootValue } from '../core/answer/mapping.ts';
 import type { Path } from '../core/answer/path.ts';
 import { excerpt } from '../core/answer/response.ts';
 import type { AnswerCondition, AnswerVariable } from '../core/condition/condition.ts';
 import { Failure } from '../core/failure.ts';
-import type { BuildContext } from '../core/node.ts';
+import type { BuildContext, FieldUse } from '../core/node.ts';
 import { answerCondition, path } from '../core/options/expressions.ts';
 import type { Fields } from '../core/record.ts';
 import { objectOf } from '../core/value/dictionary.ts';

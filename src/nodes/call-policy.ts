@@ -1,9 +1,8 @@
 import * as z from 'zod';
-import type { CallPolicy } from '../core/action.ts';
 import type { Mapping } from '../core/answer/mapping.ts';
 import { compilePath, type Path } from '../core/answer/path.ts';
 import type { HttpConnection } from '../core/connection.ts';
-import type { BuildContext, Node } from '../core/node.ts';
+import type { BuildContext, CallPolicy, Node } from '../core/node.ts';
 import { path } from '../core/options/expressions.ts';
 import { fieldName } from '../core/options/names.ts';
 import type { retry } from '../core/options/retry.ts';
@@ -43,6 +42,14 @@ interface PolicyOptions {
 }
 
 type PolicyConnection = Pick<HttpConnection, 'name' | 'concurrency' | 'intervalMs' | 'credits' | 'cost'>;
+
+/** The connection that a node names; undefined if it names none, null if there is no such connection: the problem is reported. */
+export function connectionOf(
+  { connection }: { readonly connection?: string | undefined },
+  context: Pick<BuildContext, 'connection'>,
+): HttpConnection | undefined | null {
+  return connection === undefined ? undefined : (context.connection(connection) ?? null);
+}
 
 /** The policy that options and connection ask for. What is wrong with it is reported. */
 export function callPolicy(

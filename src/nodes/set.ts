@@ -1,8 +1,7 @@
 import * as z from 'zod';
-import type { FieldUse } from '../core/action.ts';
 import type { Expression } from '../core/condition/condition.ts';
 import { Failure } from '../core/failure.ts';
-import { type BuildContext, defineNode, type Node } from '../core/node.ts';
+import { type BuildContext, defineNode, type FieldUse, type Node } from '../core/node.ts';
 import { exactNumber } from '../core/options/amounts.ts';
 import { expression } from '../core/options/expressions.ts';
 import { fieldName } from '../core/options/names.ts';

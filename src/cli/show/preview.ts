@@ -1,7 +1,8 @@
-import type { Action, ActionRequest, ActionResponse } from '../../core/action.ts';
+import type { ActionRequest, ActionResponse } from '../../core/action.ts';
 import { cleaned, excerpt } from '../../core/answer/response.ts';
 import { durationText } from '../../core/duration.ts';
 import type { Failure } from '../../core/failure.ts';
+import type { Action } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { textOf, type Value } from '../../core/value/value.ts';

@@ -1,9 +1,9 @@
-import { type Action, type ActionRequest, type ActionResponse, Unasked } from '../../core/action.ts';
+import type { ActionRequest, ActionResponse } from '../../core/action.ts';
 import { inQuotes, readBody } from '../../core/answer/response.ts';
 import { AutomateError, Failure, LimitReached } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import { withChain } from '../../core/lookups/named-chain.ts';
-import type { Node, Step } from '../../core/node.ts';
+import { type Action, type Node, type Step, Unasked } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';
 import { Gates } from '../../engine/gates.ts';

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { duration } from '../../core/options/amounts.ts';
 import { credentialName, fieldName } from '../../core/options/names.ts';
 import { describedAs, dictionary } from '../../core/value/dictionary.ts';
-import { lookupOptions } from '../lookup-options.ts';
+import { lookupOptions } from '../lookup/lookup-options.ts';
 
 const code = z.union([z.string(), z.number()], { error: 'expected a text with {{field}}' }).transform(String);
 

@@ -5,7 +5,7 @@ import type { BuildContext } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
 import { checkedText } from '../checked-text.ts';
-import { queryText } from '../server-lookup.ts';
+import { queryText } from '../lookup/server-requests.ts';
 import { censusBatch } from './census-batch.ts';
 import { addressQuery, type CensusData, fipsWithin, matchedPlace, unitedStates } from './census-place.ts';
 import { type FoundPlace, geocodeDocument, textIn } from './document.ts';

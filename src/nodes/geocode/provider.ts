@@ -4,8 +4,8 @@ import type { BuildContext } from '../../core/node.ts';
 import type { DayLimit } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import type { Value } from '../../core/value/value.ts';
-import type { LookupBatch } from '../lookup-batch.ts';
-import type { Payload } from '../server-lookup.ts';
+import type { LookupBatch } from '../lookup/lookup.ts';
+import type { Payload } from '../lookup/server-requests.ts';
 import type { GeocodeOptions } from './geocode-options.ts';
 import type { Question, QuestionTemplate } from './question.ts';
 

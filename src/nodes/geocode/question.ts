@@ -1,7 +1,6 @@
-import type { FieldUse } from '../../core/action.ts';
 import { readCoordinates } from '../../core/lookups/coordinates.ts';
 import { type AddressParts, type AddressQuery, addressText, type PointQuery } from '../../core/lookups/geocode.ts';
-import type { BuildContext } from '../../core/node.ts';
+import type { BuildContext, FieldUse } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import { fieldOf, referencedFields, textTemplate } from '../../core/template/template.ts';
 import { textOf, type Value } from '../../core/value/value.ts';

@@ -1,7 +1,7 @@
-import { type CallPolicy, type FieldUse, type Reading, Unasked } from '../../core/action.ts';
 import type { MappedPart, Mapping } from '../../core/answer/mapping.ts';
 import type { Batch, BatchEntry, Question } from '../../core/batch.ts';
 import { Failure } from '../../core/failure.ts';
+import { type CallPolicy, type FieldUse, type Reading, Unasked } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import { type Fields, withFields, withNulls } from '../../core/record.ts';
 import { fieldOf, referencedFields, valueTemplate } from '../../core/template/template.ts';

@@ -1,9 +1,8 @@
-import type { FieldUse } from '../../core/action.ts';
 import { pathTo } from '../../core/answer/path.ts';
 import { compileExpression } from '../../core/condition/condition.ts';
 import { ExpressionError } from '../../core/condition/expression-error.ts';
 import { Failure } from '../../core/failure.ts';
-import type { BuildContext } from '../../core/node.ts';
+import type { BuildContext, FieldUse } from '../../core/node.ts';
 import { credentialName } from '../../core/options/names.ts';
 import type { SecretBody } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';

@@ -1,8 +1,7 @@
-import type { FieldUse } from '../../core/action.ts';
 import { redirectStatuses } from '../../core/answer/link.ts';
 import { type Auth, authProblem, placedAuths } from '../../core/auth/auth.ts';
 import type { HttpConnection } from '../../core/connection.ts';
-import type { BuildContext } from '../../core/node.ts';
+import type { BuildContext, FieldUse } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { headerTemplate, referencedFields, type TextTemplate } from '../../core/template/template.ts';

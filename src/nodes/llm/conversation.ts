@@ -1,6 +1,6 @@
-import type { CallPolicy } from '../../core/action.ts';
 import type { AttemptContext } from '../../core/call.ts';
 import { Failure, LimitReached } from '../../core/failure.ts';
+import type { CallPolicy } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { rounded } from '../../core/spending.ts';

@@ -1,15 +1,15 @@
-import { type Action, type ActionRequest, type CredentialNeed, type FieldUse, Unasked } from '../../core/action.ts';
+import type { ActionRequest } from '../../core/action.ts';
 import { compileMapping, type WrittenMap } from '../../core/answer/mapping.ts';
 import { pathTo } from '../../core/answer/path.ts';
 import { type Auth, neededCredentials, placedAuths } from '../../core/auth/auth.ts';
 import type { HttpConnection } from '../../core/connection.ts';
-import { type BuildContext, defineNode, type Node } from '../../core/node.ts';
+import { type Action, type BuildContext, type CredentialNeed, defineNode, type FieldUse, type Node, Unasked } from '../../core/node.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
 import { type Fields, withNulls } from '../../core/record.ts';
 import { textTemplate } from '../../core/template/template.ts';
 import { objectOf } from '../../core/value/dictionary.ts';
 import { type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
-import { callPolicy, mappedColumns, tryOption } from '../call-policy.ts';
+import { callPolicy, connectionOf, mappedColumns, tryOption } from '../call-policy.ts';
 import { readMapped, reported } from '../calling.ts';
 import { httpOptions } from '../http/http-options.ts';
 import { compileRequest, type RequestTemplate, usesWithin } from '../http/request-template.ts';
@@ -37,7 +37,7 @@ export const llm = defineNode({
 const defaultConcurrency = 8;
 
 function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined {
-  const connection = options.connection === undefined ? undefined : (context.connection(options.connection) ?? null);
+  const connection = connectionOf(options, context);
   const provider: Provider = providers[options.provider];
   checkLlmOptions(options, provider, context);
   const schema = options.output ? schemaOf(options.output) : (options.schema as JsonObject | undefined);

@@ -16,7 +16,7 @@ export function categoryOption(words: string, at: readonly (string | number)[], 
     context.problem(at, 'expected one category for all records, found a text with {{field}}');
     return undefined;
   }
-  const named = context.categories?.(words) ?? { reason: 'unknown', choices: [] };
+  const named = context.category(words);
   if ('id' in named) return { ...named, notes: named.id === words.trim() ? [] : [`category "${words}" is ${named.id}`] };
   const { reason, choices } = named;
   const list = choices.join(', ');

@@ -1,26 +1,14 @@
-import type { Action, ActionRequest, CallPolicy, CredentialNeed } from '../core/action.ts';
-import { redirectStatuses } from '../core/answer/link.ts';
-import { answerMessage, excerpt } from '../core/answer/response.ts';
-import { type Auth, neededCredentials, placedAuths } from '../core/auth/auth.ts';
-import type { HttpConnection } from '../core/connection.ts';
-import { Failure } from '../core/failure.ts';
-import type { BuildContext } from '../core/node.ts';
-import type { DayLimit, HttpRequest, HttpResponse } from '../core/ports.ts';
-import { jsonOf } from '../core/value/value.ts';
-import { matches } from './call-policy.ts';
-import type { Accepted } from './calling.ts';
-import { httpOptions } from './http/http-options.ts';
-import { compileRequest } from './http/request-template.ts';
+import { redirectStatuses } from '../../core/answer/link.ts';
+import { answerMessage, excerpt } from '../../core/answer/response.ts';
+import { type Auth, neededCredentials, placedAuths } from '../../core/auth/auth.ts';
+import type { HttpConnection } from '../../core/connection.ts';
+import { Failure } from '../../core/failure.ts';
+import type { BuildContext, CredentialNeed } from '../../core/node.ts';
+import type { DayLimit, HttpRequest, HttpResponse } from '../../core/ports.ts';
+import { matches } from '../call-policy.ts';
+import { httpOptions } from '../http/http-options.ts';
+import { compileRequest } from '../http/request-template.ts';
 import type { LookupOptions } from './lookup-options.ts';
-
-/** The server that answers lookups, as a node asks it. */
-export interface LookupServer {
-  /** Maximum age of a cached answer; absent if none is cached. */
-  readonly maxAgeMs: number | undefined;
-  readonly credentials: readonly CredentialNeed[];
-  /** Refuses a response that answers no record. Throws a Failure, or LimitReached if no other response would be better. */
-  check(response: HttpResponse): void;
-}
 
 type MaybeConnection = HttpConnection | undefined | null;
 
@@ -122,18 +110,7 @@ function refusedWith(response: HttpResponse, { retry }: Pick<LookupOptions, 'ret
   return new Failure('http', answerMessage(response), { status, retryable: matches(retry.on, status), retryAfterMs });
 }
 
-/** The policy of calls to a server. An answer may serve many records, so it is checked without any: each reads it afterwards. */
-export function serverPolicy(action: Action, { check }: LookupServer): CallPolicy {
-  const accept = (answer: unknown): Accepted => {
-    const response = answer as HttpResponse;
-    check(response);
-    return { status: response.status, header: response.header, body: null, response };
-  };
-  return { ...action, accept };
-}
-
-/** Everything that makes two requests the same: not the secret that signs them. */
-export function cacheKey(request: ActionRequest): string {
-  const { method, origin, path, body } = request as HttpRequest;
-  return jsonOf(['lookup', method, origin + path, body ?? null]);
+/** The limits of public servers, whatever a flow says: one request at a time, one in a second, and answers are cached for 30 days. */
+export function publicLimits({ rate = 0, cache = 0 }: Pick<LookupOptions, 'rate' | 'cache'>) {
+  return { concurrency: 1, rate: Math.max(rate, 1000), cache: Math.max(cache, 30 * 86_400_000) };
 }
