@@ -7,6 +7,9 @@ export interface AreasMeta<Area> {
   readonly areas: readonly Area[];
 }
 
+/** Points of a border whose latitudes are looked at together. */
+const pieceSize = 16;
+
 /** Areas of the earth, such as countries. A point lies in at most one of them. */
 export class Areas<Area> {
   readonly #areas: readonly Area[];
@@ -19,6 +22,8 @@ export class Areas<Area> {
   readonly #starts: Uint32Array;
   /** West, south, east and north of each ring. */
   readonly #bounds: Int32Array;
+  /** South and north of each piece of a border. */
+  readonly #pieces: Int32Array;
   /** The rings in each degree of longitude, from -180 to 180. */
   readonly #byDegree: readonly (readonly number[])[];
 
@@ -29,6 +34,7 @@ export class Areas<Area> {
     this.#starts = columns.starts('lengths');
     this.#points = pointsOf(columns.bytes('steps'), this.#starts);
     this.#bounds = boundsOf(this.#points, this.#starts);
+    this.#pieces = piecesOf(this.#points);
     this.#byDegree = ringsByDegree(this.#bounds, this.#scale);
   }
 
@@ -55,21 +61,41 @@ export class Areas<Area> {
     return isBetween && y >= (bounds[at + 1] as number) && y <= (bounds[at + 3] as number);
   }
 
-  /** True if a ray from the point crosses the ring an odd number of times. */
+  /** True if a ray from the point to the east crosses the ring an odd number of times. Skips pieces that lie north or south of the point. */
   #contains(ring: number, y: number, x: number): boolean {
-    const points = this.#points;
-    const end = 2 * (this.#starts[ring + 1] as number);
-    let isInside = false;
-    let [fromX, fromY] = [points[end - 2] as number, points[end - 1] as number];
-    for (let at = 2 * (this.#starts[ring] as number); at < end; at += 2) {
-      const toX = points[at] as number;
-      const toY = points[at + 1] as number;
-      if (toY > y !== fromY > y && x < ((fromX - toX) * (y - toY)) / (fromY - toY) + toX) isInside = !isInside;
-      fromX = toX;
-      fromY = toY;
+    const start = this.#starts[ring] as number;
+    const end = this.#starts[ring + 1] as number;
+    let isInside = this.#isCrossed(end - 1, start, y, x);
+    for (let to = start + 1; to < end; to++) {
+      if (to % pieceSize === 0 && this.#isBeside(to / pieceSize, y)) to += pieceSize - 1;
+      else if (this.#isCrossed(to - 1, to, y, x)) isInside = !isInside;
     }
     return isInside;
   }
+
+  #isBeside(piece: number, y: number): boolean {
+    return y < (this.#pieces[2 * piece] as number) || y >= (this.#pieces[2 * piece + 1] as number);
+  }
+
+  #isCrossed(from: number, to: number, y: number, x: number): boolean {
+    const points = this.#points;
+    const fromY = points[2 * from + 1] as number;
+    const toY = points[2 * to + 1] as number;
+    if (toY > y === fromY > y) return false;
+    const toX = points[2 * to] as number;
+    return x < (((points[2 * from] as number) - toX) * (y - toY)) / (fromY - toY) + toX;
+  }
+}
+
+/** Each piece begins with the edge that leads to its first point. */
+function piecesOf(points: Int32Array): Int32Array {
+  const pieces = new Int32Array(2 * Math.ceil(points.length / 2 / pieceSize));
+  for (let piece = 0; 2 * piece < pieces.length; piece++) {
+    const first = 2 * pieceSize * piece;
+    const latitudes = points.subarray(Math.max(0, first - 2), first + 2 * pieceSize).filter((_, index) => index % 2 === 1);
+    pieces.set([Math.min(...latitudes), Math.max(...latitudes)], 2 * piece);
+  }
+  return pieces;
 }
 
 function boundsOf(points: Int32Array, starts: Uint32Array): Int32Array {
