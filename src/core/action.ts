@@ -38,7 +38,7 @@ export interface TokenEstimate {
   inputOf(fields: Fields): number;
   /** Longest answer. */
   readonly maxOutput: number;
-  /** The cost of tokens; absent without a price. */
+  /** The cost of tokens; undefined without a price. */
   cost(input: number, output: number): number | undefined;
 }
 

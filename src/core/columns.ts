@@ -12,7 +12,7 @@ export function columnsAfter(step: Step, before: readonly string[]): string[] {
   return step.when ? [...new Set([...before, ...columns])] : columns;
 }
 
-/** The option for a file whose header seems to use another delimiter; absent if it does not. */
+/** The option for a file whose header seems to use another delimiter; undefined if it does not. */
 export function delimiterAdvice(columns: readonly string[]): string | undefined {
   const [delimiter] = columns.length === 1 ? (/[;|\t]/.exec(columns[0] as string) ?? []) : [];
   if (delimiter === undefined) return undefined;

@@ -9,9 +9,9 @@ export interface Item {
   readonly fields: Fields;
   /** The place right after the record: bytes and lines of the text before that place. */
   readonly end: { readonly offset: number; readonly line: number };
-  /** 1-based place in the errors file that a retry reads; absent for other inputs, in which the number says it. */
+  /** 1-based place in the errors file that a retry reads; undefined for other inputs, in which the number says it. */
   readonly place?: number;
-  /** The number that an errors file gives the record; absent for other inputs. */
+  /** The number that an errors file gives the record; undefined for other inputs. */
   readonly failedAs?: number;
   /** Set for a record that could not be read: it goes to the errors file and passes no node. */
   readonly failure?: Failure;

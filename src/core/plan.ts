@@ -19,7 +19,7 @@ export interface ToolUse {
 
 /** Something that is likely not meant. */
 export interface Warning extends Problem {
-  /** The input column that it is about; absent if it holds for any input. */
+  /** The input column that it is about; undefined if it holds for any input. */
   readonly cell?: string;
   /** True if the column may be missing: a pass makes the field for the next. */
   readonly isCarried?: boolean;

@@ -48,7 +48,7 @@ export class AnswerRules {
     this.#message = message;
   }
 
-  /** Absent if the node has none. Problems are reported. `isShared`: true if many records share an answer. */
+  /** Undefined if the node has none. Problems are reported. `isShared`: true if many records share an answer. */
   static of(options: RuleOptions, isShared: boolean, context: BuildContext): AnswerRules | undefined {
     const { fail_when: failWhen, retry_when: retryWhen, error_message: written } = options;
     if (!failWhen && !retryWhen && written === undefined) return undefined;
@@ -98,7 +98,7 @@ export class AnswerRules {
     if (isError) throw this.#failure(answer, `fail_when is true: ${rule.source}`, false);
   }
 
-  /** The message in an answer; absent if it has none. */
+  /** The message in an answer; undefined if it has none. */
   messageIn(answer: Accepted): string | undefined {
     if (!this.#message) return undefined;
     const text = textOf(rootValue(this.#message, answer, answer.body) ?? '');

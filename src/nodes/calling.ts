@@ -62,7 +62,7 @@ export class RequestCall implements Call<Accepted> {
   protected request: SentRequest;
   #hasKey = false;
 
-  /** `part`: names one of several calls for a record; absent for the only one. `record`: absent in a batch. */
+  /** `part`: names one of several calls for a record; undefined for the only one. `record`: undefined in a batch. */
   constructor(policy: CallPolicy, request: SentRequest, record?: Fields, part?: string) {
     this.gate = gateOf(request);
     this.#policy = policy;
@@ -144,7 +144,7 @@ export function sendRequest(
   return context.tools.call(request, (progress) => context.report({ type: 'tool-progress', tool, ...progress }));
 }
 
-/** The real cost that an answer states; absent if it states no number from 0 on. */
+/** The real cost that an answer states; undefined if it states no number from 0 on. */
 export function costOf({ cost: path }: Pick<CallPolicy, 'cost'>, answer: Answer): number | undefined {
   if (!path) return undefined;
   const text = textOf(rootValue(path, answer, answer.body) ?? '').trim();

@@ -85,7 +85,7 @@ export const publicAuthOptions: ReadonlySet<string> = new Set(
 /** All options under `auth`. */
 export const authOptions: ReadonlySet<string> = new Set(['type', ...[...allTypes.values()].flatMap(({ parts }) => Object.keys(parts))]);
 
-/** Finds a mistake that the options' shapes cannot show. Absent if there is none. */
+/** Finds a mistake that the options' shapes cannot show. Undefined if there is none. */
 export function authProblem(auth: Auth | Login, allowHttp: boolean): AuthProblem | undefined {
   return (allTypes.get(auth.type) as AuthType).problem?.(auth, allowHttp);
 }

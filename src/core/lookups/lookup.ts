@@ -18,7 +18,7 @@ type Asked<Name extends keyof LookupQueries> = {
   readonly kind: 'lookup';
   readonly lookup: Name;
   readonly query: LookupQueries[Name];
-  /** Absent if it names no chain. */
+  /** Undefined if it names no chain. */
   readonly chain?: NamedChain<LookupRequest>;
 };
 
@@ -29,7 +29,7 @@ export type LookupRequest = { readonly [Name in keyof LookupQueries]: Asked<Name
 export type LookupDocument = JsonObject & {
   /** True if something was found. */
   readonly match: boolean;
-  /** True if something else fits as well. Absent for a lookup that knows no such case. */
+  /** True if something else fits as well. Undefined for a lookup that knows no such case. */
   readonly ambiguous?: boolean;
 };
 

@@ -27,7 +27,7 @@ export interface PointsQuery {
   readonly where: Around | Box;
   /** Each the tags of one category; empty for any. */
   readonly categories: readonly Tags[];
-  /** The tags of a chain; absent for any. */
+  /** The tags of a chain; undefined for any. */
   readonly chain?: Tags | undefined;
 }
 

@@ -11,7 +11,7 @@ export interface McpConnection {
   readonly concurrency: number | undefined;
   /** Credits for one call. */
   readonly credits: number;
-  /** The path in an answer to its real cost. Absent without one. */
+  /** The path in an answer to its real cost. Undefined without one. */
   readonly cost: string | undefined;
   /** Maximum time of the server's start. */
   readonly startTimeoutMs: number;

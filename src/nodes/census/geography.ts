@@ -12,7 +12,7 @@ export interface Unit {
 /** The level of a code by its digits. A block lies in a block group, whose code begins its own. */
 const levels: Readonly<Record<number, Level>> = { 2: 'state', 5: 'county', 11: 'tract', 12: 'block group', 15: 'block group' };
 
-/** The unit that a code means; absent if it means none. A leading zero that got lost is put back. */
+/** The unit that a code means; undefined if it means none. A leading zero that got lost is put back. */
 export function unitOf(text: string): Unit | undefined {
   const code = text.trim();
   const digits = levels[code.length + 1] !== undefined && [1, 4, 10].includes(code.length) ? `0${code}` : code;
@@ -20,7 +20,7 @@ export function unitOf(text: string): Unit | undefined {
   return level !== undefined && /^\d+$/.test(digits) ? { level, geoid: digits.slice(0, 12) } : undefined;
 }
 
-/** The unit of a ZIP code tabulation area; absent if a text is none. A leading zero that got lost is put back. */
+/** The unit of a ZIP code tabulation area; undefined if a text is none. A leading zero that got lost is put back. */
 export function zctaOf(text: string): Unit | undefined {
   const code = text.trim();
   return /^\d{4,5}$/.test(code) ? { level: 'zcta', geoid: code.padStart(5, '0') } : undefined;

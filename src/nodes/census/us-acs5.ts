@@ -92,7 +92,7 @@ function checkAcsAnswer(response: HttpResponse, options: CensusOptions): void {
   rowsOf(response);
 }
 
-/** The title of a page that says that the key is missing or invalid; absent for any other answer. */
+/** The title of a page that says that the key is missing or invalid; undefined for any other answer. */
 function titleOfKeyPage({ body, header }: HttpResponse): string | undefined {
   if (!/html/i.test(header('content-type') ?? '')) return undefined;
   return /<(?:title|h1)>\s*((?:missing|invalid) key)/i.exec(new TextDecoder().decode(body.subarray(0, 20_000)))?.[1];

@@ -50,7 +50,7 @@ function checkWorldBankAnswer(response: HttpResponse, options: CensusOptions): v
   dataPoint(response);
 }
 
-/** The newest value in an answer; absent if there is none. Throws a Failure for a refusal, which comes with status 200. */
+/** The newest value in an answer; undefined if there is none. Throws a Failure for a refusal, which comes with status 200. */
 function dataPoint(response: HttpResponse): JsonObject | undefined {
   const { status } = response;
   const body = readBody(response, 'json', true) ?? null;

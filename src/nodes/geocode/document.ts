@@ -72,7 +72,7 @@ function known(text: string | undefined): string | null {
   return text === undefined || text === '' ? null : text;
 }
 
-/** The first text or number that an answer has under one of these names; absent if it has none. */
+/** The first text or number that an answer has under one of these names; undefined if it has none. */
 export function textIn(object: JsonObject, ...names: readonly string[]): string | undefined {
   return names.map((name) => plainText(object[name])).find((text) => text !== '');
 }

@@ -16,7 +16,7 @@ export interface Provider {
   readonly server: string;
   /** True if the built-in server is run by volunteers for everybody: its rules hold, whatever a flow says. */
   readonly isPublic: boolean;
-  /** The requests that the public server takes from one machine in a day; absent for any other. */
+  /** The requests that the public server takes from one machine in a day; undefined for any other. */
   readonly perDay?: DayLimit;
   /** Options that it does not have. */
   readonly lacks: readonly (keyof GeocodeOptions)[];
@@ -30,9 +30,9 @@ export interface Provider {
   paths(options: GeocodeOptions, context: BuildContext): (question: Question, fields: Fields) => string;
   /** The answer document. Throws a Failure for an answer of another shape. */
   document(body: Value, question: Question): LookupDocument;
-  /** The countries that it knows, and their name; absent for all. */
+  /** The countries that it knows, and their name; undefined for all. */
   readonly countries?: { readonly codes: readonly string[]; readonly name: string };
-  /** Compiles requests for many records; absent if it takes none. */
+  /** Compiles requests for many records; undefined if it takes none. */
   batch?(options: GeocodeOptions, questionOf: QuestionTemplate['render'], context: BuildContext): ProviderBatch;
 }
 

@@ -15,11 +15,11 @@ export type Question = AddressQuery | PointQuery;
 /** The compiled options that make a question. */
 export interface QuestionTemplate {
   readonly reads: readonly FieldUse[];
-  /** The question of a record; absent if there is nothing to look up. Throws a Failure. */
+  /** The question of a record; undefined if there is nothing to look up. Throws a Failure. */
   render(fields: Fields): Question | undefined;
 }
 
-/** Compiles `address` or `point`, and `country`. Absent if a problem was reported. */
+/** Compiles `address` or `point`, and `country`. Undefined if a problem was reported. */
 export function questionTemplate(options: GeocodeOptions, context: BuildContext): QuestionTemplate | undefined {
   const { address, point, country } = options;
   if ((address === undefined) === (point === undefined)) {
@@ -41,7 +41,7 @@ export function questionTemplate(options: GeocodeOptions, context: BuildContext)
 
 type Rendered<Result> = (fields: Fields) => Result | undefined;
 
-/** Renders the codes of the countries; absent for the whole world. */
+/** Renders the codes of the countries; undefined for the whole world. */
 type Countries = Rendered<readonly string[]>;
 
 function addressTemplate(address: string | AddressParts, countries: Countries): Rendered<AddressQuery> {

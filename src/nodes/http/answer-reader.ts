@@ -106,7 +106,7 @@ function neededBody(options: HttpOptions, { mapping, needsJson, cost, rules }: R
   return cost?.root === 'body' || rules?.readsMessage ? readIfPossible(response, options.response) : undefined;
 }
 
-/** Reads a body for its cost or its message alone, which cannot fail a record; absent if that is impossible. */
+/** Reads a body for its cost or its message alone, which cannot fail a record; undefined if that is impossible. */
 export function readIfPossible(response: HttpResponse, mode: ResponseMode): Value | undefined {
   try {
     return readBody(response, mode, false);

@@ -9,7 +9,7 @@ import type { BatchOptions } from './batch-options.ts';
 /** The elements of the answer for each entry, or why it has none; `undefined` if the answer as a whole is everyone's. Throws a Failure. */
 export type Join = (answer: HttpAnswer, entries: readonly { readonly key: string | undefined }[]) => readonly (Elements | Failure)[];
 
-/** The elements of one record; absent if the answer as a whole is everyone's. */
+/** The elements of one record; undefined if the answer as a whole is everyone's. */
 export type Elements = readonly Value[] | undefined;
 
 /** Compiles the way in which records find their elements. Throws an Error that says what is wrong. */

@@ -111,7 +111,7 @@ interface HttpEntry extends BatchEntry<Reading> {
   readonly fields: Fields;
   /** The value it adds to the list. */
   readonly item: Value;
-  /** The value it is found by in the answer; absent where its position counts. */
+  /** The value it is found by in the answer; undefined where its position counts. */
   readonly key: string | undefined;
   readonly question: Question | undefined;
 }

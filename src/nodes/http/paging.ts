@@ -16,7 +16,7 @@ import type { PaginateOptions } from './paginate-options.ts';
 /** A compiled `paginate`. */
 export interface Paging {
   readonly max: number;
-  /** The path that every page should have: the items, or the way to the next page; absent if no body has it. */
+  /** The path that every page should have: the items, or the way to the next page; undefined if no body has it. */
   readonly sought: SoughtPath | undefined;
   /** The request for the first page. */
   first(request: HttpRequest): HttpRequest;
@@ -34,7 +34,7 @@ export interface Page {
   readonly answer: HttpAnswer;
   /** True if it has no items; then it is the last. */
   readonly isEmpty: boolean;
-  /** The first page before this one that had too few items; absent if none had. */
+  /** The first page before this one that had too few items; undefined if none had. */
   readonly short: ShortPage | undefined;
 }
 
@@ -156,7 +156,7 @@ interface Turned {
 /** The way from page to page of one type of paging. */
 interface PageTurning {
   first(request: HttpRequest): HttpRequest;
-  /** The request for the next page; absent after the last one. Throws a Failure. */
+  /** The request for the next page; undefined after the last one. Throws a Failure. */
   turn(page: Turned): HttpRequest | undefined;
 }
 
@@ -212,7 +212,7 @@ function linked({ request, answer, first }: Turned, link: string | undefined, ru
   }
 }
 
-/** The text that leads to the next page; absent after the last one. */
+/** The text that leads to the next page; undefined after the last one. */
 function textAt(path: Path, answer: HttpAnswer): string | undefined {
   const { status } = answer;
   const value = rootValue(path, answer, answer.body);

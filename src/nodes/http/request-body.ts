@@ -21,7 +21,7 @@ interface Payload {
   readonly value: Value;
 }
 
-/** The body, form or text of a node; absent for none. */
+/** The body, form or text of a node; undefined for none. */
 export function payloadOf({ body, form, text }: HttpOptions): Payload | undefined {
   if (body !== undefined) return { name: 'body', value: body as Value };
   if (form !== undefined) return { name: 'form', value: form as Value };
@@ -36,13 +36,13 @@ export function bodyCredentials(options: HttpOptions): BodyCredential[] {
 
 /** A compiled body. */
 export interface RequestBody {
-  /** Absent for a request without a body. */
+  /** Undefined for a request without a body. */
   readonly render: BodyTemplate | undefined;
   /** The fields that its expressions need. */
   readonly reads: readonly FieldUse[];
   /** All fields that its expressions name. */
   readonly named: readonly string[];
-  /** The body with its secrets; absent if it holds none. Throws a Failure for an origin that gets no secrets. */
+  /** The body with its secrets; undefined if it holds none. Throws a Failure for an origin that gets no secrets. */
   readonly secrets?: (fields: Fields, to: { readonly origin: string; readonly isNamed: boolean }) => SecretBody;
 }
 

@@ -13,7 +13,7 @@ import { compileBody, payloadOf } from './request-body.ts';
 
 /** A compiled request. */
 export interface RequestTemplate {
-  /** Absent if a record decides it. */
+  /** Undefined if a record decides it. */
   readonly origin: string | undefined;
   /** The fields that expressions in the body need. */
   readonly reads: readonly FieldUse[];
@@ -86,7 +86,7 @@ export function compileRequest(
   }
 }
 
-/** The node's own ways to sign; absent for none. Reports mistakes that the options' shapes cannot show. */
+/** The node's own ways to sign; undefined for none. Reports mistakes that the options' shapes cannot show. */
 function signersOf({ auth: written }: HttpOptions, allowHttp: boolean, context: BuildContext): readonly Auth[] | undefined {
   const own = placedAuths(written);
   for (const { auth, at } of own) {

@@ -116,7 +116,7 @@ function usesOf({ system, prompt }: LlmOptions): FieldUse[] {
 
 type MaybeConnection = HttpConnection | undefined | null;
 
-/** The way that the node itself signs; absent for none, and if the connection signs. */
+/** The way that the node itself signs; undefined for none, and if the connection signs. */
 function authOf({ connection, credential }: LlmOptions, provider: Provider): Auth | undefined {
   const name = credential ?? (connection === undefined ? provider.credential : undefined);
   return name === undefined || name === 'none' ? undefined : provider.auth(name);

@@ -16,11 +16,11 @@ type MaybeConnection = HttpConnection | undefined | null;
 export interface ServerParts {
   /** Origin of the built-in server. */
   readonly server: string;
-  /** The way to sign requests to it; absent for none, and if the connection signs. */
+  /** The way to sign requests to it; undefined for none, and if the connection signs. */
   readonly auth: Auth | undefined;
   readonly options: Pick<LookupOptions, 'timeout'>;
   readonly connection: MaybeConnection;
-  /** The limit of a public server; absent for any other. */
+  /** The limit of a public server; undefined for any other. */
   readonly perDay?: DayLimit | undefined;
   /** Headers of every request, besides `Accept`. */
   readonly headers?: Readonly<Record<string, string>> | undefined;

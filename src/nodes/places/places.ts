@@ -23,13 +23,13 @@ type OptionName = keyof PlacesOptions;
 
 /** A lookup of the node. */
 interface Kind {
-  /** The option that it cannot do without; absent if it checks that itself. */
+  /** The option that it cannot do without; undefined if it checks that itself. */
   readonly required?: OptionName;
   /** Its other options, besides those of every lookup. */
   readonly optional: readonly OptionName[];
   /** The options with the defaults of this lookup. */
   settle?(options: PlacesOptions): SettledOptions;
-  /** Absent if a problem was reported. */
+  /** Undefined if a problem was reported. */
   build(options: SettledOptions, context: BuildContext): Lookup | undefined;
 }
 

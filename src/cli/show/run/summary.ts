@@ -271,9 +271,9 @@ function notRenamedLines({ notRenamed }: Tally, colors: ChalkInstance): string[]
   );
 }
 
-function cacheLines({ cached, creditsSaved }: Tally, { showsCredits }: SummaryFacts): string[] {
-  const inFlight = cached['in-flight'];
-  const answers = cached.kept + inFlight;
+function cacheLines({ cacheHits, creditsSaved }: Tally, { showsCredits }: SummaryFacts): string[] {
+  const inFlight = cacheHits['in-flight'];
+  const answers = cacheHits.cached + inFlight;
   if (answers === 0) return [];
   const shared = inFlight === 0 ? '' : `, ${formatCount(inFlight)} of them from requests in flight`;
   const saved = showsCredits ? ` (${creditsText(creditsSaved)} saved)` : '';
@@ -299,8 +299,8 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
       error_records: facts.errorRecords,
       resumed_behind: facts.resumedAfter,
       retries,
-      cached: tally.cached.kept + tally.cached['in-flight'],
-      cached_in_flight: tally.cached['in-flight'],
+      cached: tally.cacheHits.cached + tally.cacheHits['in-flight'],
+      cached_in_flight: tally.cacheHits['in-flight'],
       credits_saved: tally.creditsSaved,
       credits: facts.credits,
       ...tokensJson(tally),

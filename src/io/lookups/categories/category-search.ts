@@ -45,7 +45,7 @@ export class CategorySearch {
     return index === undefined ? undefined : { category: this.data.categories[index] as CategoryRow, index, score: 1 };
   }
 
-  /** The categories that words may mean, best first. `language`: looked into first; absent for English. */
+  /** The categories that words may mean, best first. `language`: looked into first; undefined for English. */
   search(words: string, language?: string): CategoryHit[] {
     const exact = this.byId(words);
     if (exact) return [exact];

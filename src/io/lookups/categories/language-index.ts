@@ -57,7 +57,7 @@ export class LanguageIndex {
   readonly #language: string;
   #near: NearKeys | undefined;
 
-  /** `ids`: of the categories; absent in languages other than English. */
+  /** `ids`: of the categories; undefined in languages other than English. */
   constructor(words: readonly CategoryWords[], language: string, ids: readonly string[] = []) {
     this.#size = words.length;
     this.#language = language;

@@ -28,7 +28,7 @@ export function addressDocument({ candidates, isAmbiguous }: Meaning, places: Pl
   return found ? geographyDocument({ found, score: found.score, isAmbiguous, candidates }, places) : { ...noPlace, attribution };
 }
 
-/** The answer document for a point. `county`: the one in which it lies; absent outside of the USA. */
+/** The answer document for a point. `county`: the one in which it lies; undefined outside of the USA. */
 export function pointDocument(nearest: Found | undefined, places: Places, county: County | undefined): LookupDocument {
   if (!nearest) return { ...noPlace, attribution };
   const { place, distance } = nearest;

@@ -7,7 +7,7 @@ export interface Candidate {
   readonly level: 'place' | 'region' | 'country';
   readonly place: number;
   readonly name: string;
-  /** Absent for a country. */
+  /** Undefined for a country. */
   readonly region: Region | undefined;
   readonly country: Country;
   /** Inhabitants; 0 if not known. */
@@ -56,7 +56,7 @@ export function placeCandidate(places: Places, place: number, { reading, count, 
 const wholeShare = 0.8;
 
 /**
- * The candidate of the region or country that an address names and nothing else; absent if it names none. It lies at its seat of
+ * The candidate of the region or country that an address names and nothing else; undefined if it names none. It lies at its seat of
  * government. Where that is all of it, as in Bogotá D.C., it is the town.
  */
 export function areaCandidate(reading: Reading, places: Places): Candidate | undefined {

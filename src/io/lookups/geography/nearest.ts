@@ -54,7 +54,7 @@ export class Nearest {
     }
   }
 
-  /** Finds the nearest place within `maxDistance` metres. `isAllowed`: absent if every place counts. */
+  /** Finds the nearest place within `maxDistance` metres. `isAllowed`: undefined if every place counts. */
   find(lat: number, lon: number, maxDistance: number, isAllowed?: (place: number) => boolean): Found | undefined {
     this.#begin(lat, lon, isAllowed);
     this.#bestSquare = (2 * Math.sin(Math.min(maxDistance / earthRadius, Math.PI) / 2)) ** 2;

@@ -72,7 +72,7 @@ export class Places {
     this.count = this.#lats.length;
   }
 
-  /** The country with an alpha-2 code; absent if no place is in it. */
+  /** The country with an alpha-2 code; undefined if no place is in it. */
   country(code: string): Country | undefined {
     return this.countries.find((country) => country.code === code);
   }

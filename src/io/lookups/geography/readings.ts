@@ -7,7 +7,7 @@ import type { RegionNames } from './region-names.ts';
 /** One way to read an address: the country and the region that it names, and the words that are left. */
 export interface Reading {
   readonly country: Country | undefined;
-  /** Absent if it names none. */
+  /** Undefined if it names none. */
   readonly region: Region | undefined;
   /** The words between commas, in the form of `placeKey`; parts without words are left out. */
   readonly rest: readonly (readonly string[])[];

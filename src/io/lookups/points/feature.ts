@@ -9,7 +9,7 @@ export interface FilePoint extends FoundPoint {
   readonly isArea: boolean;
 }
 
-/** The point of a GeoJSON feature (RFC 7946) or of an element of Overpass; absent for one without tags or place. Throws an Error if it is neither, or if its coordinates are no place on the earth. */
+/** The point of a GeoJSON feature (RFC 7946) or of an element of Overpass; undefined for one without tags or place. Throws an Error if it is neither, or if its coordinates are no place on the earth. */
 export function filePoint(value: unknown): FilePoint | undefined {
   if (isObject(value as Value)) {
     const object = value as JsonObject;

@@ -38,7 +38,7 @@ export function pointsSettings(options: PlacesOptions): SettledOptions {
   return { ...options, timeout, ...publicLimits(options), retry: publicRetry };
 }
 
-/** `lookup: points`: points of interest near a place or in an area. Absent if a problem was reported. */
+/** `lookup: points`: points of interest near a place or in an area. Undefined if a problem was reported. */
 export function pointsLookup(options: SettledOptions, context: BuildContext): Lookup | undefined {
   const where = whereTemplate(options, context);
   const categories = categoriesOf(options, context);
@@ -98,7 +98,7 @@ const nearMap = {
 
 type Category = AskedCategory & { readonly notes: readonly string[] };
 
-/** Absent if a problem was reported. */
+/** Undefined if a problem was reported. */
 function categoriesOf({ category = [] }: PlacesOptions, context: BuildContext): Category[] | undefined {
   const isList = Array.isArray(category);
   const found = [category].flat().map((words, index) => categoryOption(words, isList ? ['category', index] : ['category'], context));
