@@ -8,7 +8,7 @@ import type { McpConnection, Tool, ToolAnswer, ToolCall } from './tools/tools.ts
 /** A request that a node sends. */
 export type ActionRequest = HttpRequest | ToolCall | LookupRequest;
 
-/** The response to it. */
+/** The response to a request. */
 export type ActionResponse = HttpResponse | ToolAnswer | LookupAnswer;
 
 /** A request that leaves this process: it passes a gate. */
@@ -27,18 +27,18 @@ export function gateOf(request: SentRequest): Call<unknown>['gate'] {
   return { origin, credential: isPlain ? auth?.[0]?.credential : credentialsOf(request).join(' ') };
 }
 
-/** The credentials whose secrets a request carries: those that sign it, then those in its body. */
+/** The credentials whose secrets a request carries: first the credentials that sign it, then the credentials in its body. */
 export function credentialsOf({ auth = [], secretBody }: HttpRequest): string[] {
   return [...auth.map(({ credential }) => credential), ...(secretBody?.credentials ?? [])];
 }
 
-/** The tokens of questions to a language model, as far as they are known before one is asked. */
+/** The tokens of questions to a language model, as far as they are known before the model answers. */
 export interface TokenEstimate {
   /** Tokens of the question for a record, at 4 characters each. Throws a Failure. */
   inputOf(fields: Fields): number;
   /** Longest answer. */
   readonly maxOutput: number;
-  /** The cost of tokens; undefined without a price. */
+  /** The cost of tokens; undefined if the flow states no price. */
   cost(input: number, output: number): number | undefined;
 }
 
@@ -60,7 +60,7 @@ export interface ToolProblem {
 /** Takes every attempt of a run. */
 export type Trace = (attempt: Attempt) => void;
 
-/** One attempt of a call, for those who watch a run. */
+/** One attempt of a call, as a trace reports it. */
 export interface Attempt {
   /** Number of the record, or of the first of a batch. */
   readonly record: number;

@@ -1,6 +1,6 @@
 import type { Step } from './node.ts';
 
-/** The columns after some steps, from those before them. */
+/** The columns after some steps, from the columns before them. */
 export function columnsAfterAll(steps: readonly Step[], before: readonly string[]): string[] {
   return steps.reduce((columns, step) => columnsAfter(step, columns), [...before]);
 }

@@ -6,7 +6,7 @@ export interface HttpConnection {
   readonly name: string;
   readonly baseUrl: string;
   readonly origin: string;
-  /** The ways to sign a request; undefined for none. */
+  /** The ways to sign a request; undefined if requests are not signed. */
   readonly auth: readonly Auth[] | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly intervalMs: number | undefined;

@@ -23,7 +23,7 @@ export interface FailureReport {
   readonly attempts: number;
 }
 
-/** The source of an answer that needed no request: the cache, or the same request of another record. */
+/** The source of an answer that needed no request: the cache, or an equal request of another record that was in flight. */
 export type HitSource = 'cached' | 'in-flight';
 
 /** A page before the last with fewer items than the offset grows by: items in between may be missing. */
@@ -39,9 +39,9 @@ export interface LookedUp {
   /** The lookup, as the summary names it. */
   readonly lookup: string;
   readonly match: boolean;
-  /** The question, if something else fits as well; undefined if the answer is the only one. */
+  /** The question, if something else fits as well; undefined if only this answer fits. */
   readonly ambiguous?: string | undefined;
-  /** Fields of a match that have no value; undefined for a lookup without such. */
+  /** Fields of a match that have no value; undefined if every match has values for all fields. */
   readonly lacking?: readonly string[];
   /** The maximum at which the answer was cut off; undefined if it is whole. */
   readonly cutOffAt?: number | undefined;

@@ -20,7 +20,7 @@ export type FailureClass = (typeof failureClasses)[number];
 interface FailureDetails {
   /** The answer's HTTP status. Undefined without an answer. */
   status?: number | undefined;
-  /** True if the same call may be retried. */
+  /** True if the call may be retried. */
   retryable?: boolean;
   /** The wait that the answer's headers ask for. Undefined if they ask for none. */
   retryAfterMs?: number | undefined;

@@ -42,11 +42,11 @@ export interface HttpRequest {
   readonly path: string;
   /** Names as written, values free of control characters. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Without its secrets: `***` stands for each. */
+  /** The body without its secrets: `***` stands for each secret. */
   readonly body?: string | undefined;
   /** Undefined if the body holds no secrets. */
   readonly secretBody?: SecretBody | undefined;
-  /** The ways to sign it; undefined for none. */
+  /** The ways to sign it; undefined if it is not signed. */
   readonly auth?: readonly Auth[] | undefined;
   /** One limit for the whole request: connect, headers, body, and every redirect. */
   readonly timeoutMs: number;
@@ -54,9 +54,9 @@ export interface HttpRequest {
   readonly maxBodyBytes: number;
   /** True if redirects to another origin are followed, without credential, custom headers and body. */
   readonly followAny: boolean;
-  /** Hosts inside the network that a redirect to another origin may lead to; undefined for none. */
+  /** Hosts inside the network that a redirect to another origin may lead to; undefined without any. */
   readonly redirectHosts?: readonly string[] | undefined;
-  /** Statuses of redirects that are answers like any other: the flow counts them as success. Undefined for none. */
+  /** Statuses of redirects that are answers like any other: the flow counts them as success. Undefined if all redirects are followed. */
   readonly unfollowed?: readonly number[] | undefined;
   /** Undefined if it names no chain. */
   readonly chain?: NamedChain<HttpRequest> | undefined;
@@ -76,11 +76,11 @@ export interface HttpResponse {
   readonly body: Uint8Array;
   /** True if only the end of the connection ended the body: then it may be cut off (RFC 9112, 8). */
   readonly endedByClose: boolean;
-  /** The wait that the server asks for; undefined when it asks for none. */
+  /** The wait that the server asks for; undefined if it asks for no wait. */
   readonly retryAfterMs: number | undefined;
   /** The time at which its last byte arrived, in monotonic ms; undefined for a cached answer. */
   readonly atMs?: number;
-  /** The address after redirects; undefined without one. */
+  /** The address after redirects; undefined without redirects. */
   readonly redirectedTo?: { readonly origin: string; readonly path: string };
 }
 
@@ -105,7 +105,7 @@ export interface Ledger {
   affords(calls: readonly (readonly [node: string, count: number])[]): boolean;
 }
 
-/** The answers on disk. */
+/** The answer cache. */
 export interface Cache {
   /**
    * Answers the cached response if it is younger than `maxAgeMs`; else the one that `produce` gives, and caches it. The same key in
@@ -138,7 +138,7 @@ export interface Ports {
   readonly clock: Clock;
   readonly spending: RunSpending;
   report(event: Event): void;
-  /** The UUID of a name: the same in the same run, also when it is resumed. */
+  /** The UUID of a name in this run. A resumed run has the UUIDs that the run had before. */
   uuidOf(name: string): string;
   /** A random number from 0 up to 1, for jitter. */
   random(): number;

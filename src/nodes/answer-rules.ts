@@ -48,7 +48,7 @@ export class AnswerRules {
     this.#message = message;
   }
 
-  /** Undefined if the node has none. Problems are reported. `isShared`: true if many records share an answer. */
+  /** The rules that the options state; undefined without any. Reports problems. `isShared`: true if many records share an answer. */
   static of(options: RuleOptions, isShared: boolean, context: BuildContext): AnswerRules | undefined {
     const { fail_when: failWhen, retry_when: retryWhen, error_message: written } = options;
     if (!failWhen && !retryWhen && written === undefined) return undefined;
@@ -71,7 +71,7 @@ export class AnswerRules {
     return this.#message?.root === 'body';
   }
 
-  /** Makes an attempt fail whose answer asks for another. */
+  /** Makes an attempt fail if its answer asks for a retry. */
   checkRetry(answer: Accepted, record: Fields | undefined): void {
     const rule = this.#retryWhen;
     if (!rule) return;
@@ -112,7 +112,7 @@ export class AnswerRules {
   }
 }
 
-/** The variables that a condition names. A body can be large: it is converted only then. */
+/** The variables that a condition names. A body can be large: it is converted only if the condition names it. */
 function variablesOf({ named }: AnswerCondition, { status, body, response }: Accepted, record: Fields | undefined): Fields {
   const values: Readonly<Record<AnswerVariable, () => Value>> = {
     status: () => status ?? null,

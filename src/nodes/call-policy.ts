@@ -43,7 +43,7 @@ interface PolicyOptions {
 
 type PolicyConnection = Pick<HttpConnection, 'name' | 'concurrency' | 'intervalMs' | 'credits' | 'cost'>;
 
-/** The connection that a node names; undefined if it names none, null if there is no such connection: the problem is reported. */
+/** The connection that a node names; undefined if it names no connection. Null if the flow has none of that name: the problem is reported. */
 export function connectionOf(
   { connection }: { readonly connection?: string | undefined },
   context: Pick<BuildContext, 'connection'>,
@@ -51,7 +51,7 @@ export function connectionOf(
   return connection === undefined ? undefined : (context.connection(connection) ?? null);
 }
 
-/** The policy that options and connection ask for. What is wrong with it is reported. */
+/** The policy that options and connection ask for. Reports what is wrong with it. */
 export function callPolicy(
   options: PolicyOptions,
   connection: PolicyConnection | undefined | null,
@@ -106,7 +106,7 @@ export function mappedColumns(mapping: Mapping | undefined): Pick<Node, 'typedFi
   return { typedFields: fields, columns: (before) => [...new Set([...before, ...fields])] };
 }
 
-/** Compiles one option; absent, with the problem reported, when that throws. */
+/** Compiles one option. If `compile` throws, reports the problem and returns undefined. */
 export function tryOption<Result>(context: BuildContext, at: readonly string[], compile: () => Result): Result | undefined {
   try {
     return compile();
@@ -116,7 +116,7 @@ export function tryOption<Result>(context: BuildContext, at: readonly string[], 
   }
 }
 
-/** True if a status, or its class such as 5xx, is among those given. */
+/** True if the list has a status, or its class such as 5xx. */
 export function matches(wanted: readonly (number | string)[], status: number): boolean {
   return wanted.includes(status) || wanted.includes(`${Math.floor(status / 100)}xx`);
 }

@@ -10,7 +10,7 @@ import type { Fields } from '../core/record.ts';
 import { isObject, textOf } from '../core/value/value.ts';
 import { matches } from './call-policy.ts';
 
-/** An accepted answer; one to an HTTP request keeps its response. */
+/** An accepted answer. The answer to an HTTP request has its response, too. */
 export interface Accepted extends Answer {
   readonly response?: HttpResponse;
 }
@@ -62,7 +62,7 @@ export class RequestCall implements Call<Accepted> {
   protected request: SentRequest;
   #hasKey = false;
 
-  /** `part`: names one of several calls for a record; undefined for the only one. `record`: undefined in a batch. */
+  /** `part`: names one of several calls for a record; undefined if it makes only one. `record`: undefined in a batch. */
   constructor(policy: CallPolicy, request: SentRequest, record?: Fields, part?: string) {
     this.gate = gateOf(request);
     this.#policy = policy;
@@ -144,7 +144,7 @@ export function sendRequest(
   return context.tools.call(request, (progress) => context.report({ type: 'tool-progress', tool, ...progress }));
 }
 
-/** The real cost that an answer states; undefined if it states no number from 0 on. */
+/** The real cost that an answer states; undefined if it does not state a number of 0 or more. */
 export function costOf({ cost: path }: Pick<CallPolicy, 'cost'>, answer: Answer): number | undefined {
   if (!path) return undefined;
   const text = textOf(rootValue(path, answer, answer.body) ?? '').trim();

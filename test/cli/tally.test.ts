@@ -31,7 +31,12 @@ function failuresOf(tally: Tally): string[] {
   return lines.filter((line) => line.startsWith('    ')).map((line) => line.trim());
 }
 
-const failed = (record: number, message: string, type: 'record-failed' | 'record-passed-through' = 'record-failed', node = 'ask'): Event => ({
+const failed = (
+  record: number,
+  message: string,
+  type: 'record-failed' | 'record-passed-through' = 'record-failed',
+  node = 'ask',
+): Event => ({
   ...{ type, record, node, class: 'http', status: 422, attempts: 1 },
   message,
 });
@@ -80,7 +85,12 @@ describe('records passed through by on_error: keep', () => {
 
   test('count once, even with several failed rows', () => {
     const done: Event = { type: 'record-done', record: 1, rows: 3 };
-    const tally = tallyOf(failed(1, 'm', 'record-passed-through'), failed(1, 'm', 'record-passed-through'), failed(1, 'm', 'record-passed-through', 'later'), done);
+    const tally = tallyOf(
+      failed(1, 'm', 'record-passed-through'),
+      failed(1, 'm', 'record-passed-through'),
+      failed(1, 'm', 'record-passed-through', 'later'),
+      done,
+    );
     expect(tally).toMatchObject({ failed: 0, passedThrough: 1, written: 1 });
     expect(tally.undecided.size).toBe(0);
     expect(failuresOf(tally)).toHaveLength(2);

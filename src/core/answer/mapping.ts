@@ -14,7 +14,7 @@ export interface Answer {
   readonly body: Value | undefined;
 }
 
-/** The fate of a record whose array to expand is empty or absent. */
+/** The fate of a record whose array to expand is empty or missing. */
 export type WhenEmpty = 'keep' | 'drop' | 'error';
 
 /** A compiled `map`. */
@@ -37,9 +37,9 @@ export interface Mapping {
 
 /** The part of an answer that belongs to a record. */
 export interface MappedPart {
-  /** Elements of the outermost array. Undefined for all of them. */
+  /** Elements of the outermost array; undefined for all elements. */
   readonly elements?: readonly Value[];
-  /** The fate of the record if there are none. Undefined for the map's own rule. */
+  /** The fate of the record without elements; undefined for the map's own rule. */
   readonly whenEmpty?: WhenEmpty;
 }
 
@@ -176,7 +176,7 @@ function apply({ entries, chain, byDepth }: Expansion, to: Application): Fields[
   }
 }
 
-/** Maps to one row. `element`: one of the array that is expanded, if it holds no other such array; undefined without one. */
+/** Maps to one row. `element`: of the array that is expanded, if it holds no other array to expand; undefined if nothing is expanded. */
 function mappedRow(entries: readonly Entry[], element: Value | undefined, { record, answer, found }: Application): Fields {
   const fields = copyOf(record);
   for (const entry of entries) {

@@ -52,7 +52,7 @@ const anthropicLimits = ['requests', 'tokens', 'input-tokens', 'output-tokens'];
 
 /**
  * The waits of OpenAI's `retry-after-ms` and `x-ratelimit-reset-*` (`1s`, `6m0s`, `120ms`) and of Anthropic's
- * `anthropic-ratelimit-*-reset` (RFC 3339). If some limits are used up, only theirs count. A 5xx has no wait for a limit with something left.
+ * `anthropic-ratelimit-*-reset` (RFC 3339). If some limits are used up, only their waits count. A 5xx has no wait for a limit with something left.
  */
 function modelWaits(status: number, header: Header, serverNow: () => number): (number | undefined)[] {
   const limits = [

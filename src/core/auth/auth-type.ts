@@ -10,7 +10,7 @@ export interface AuthType<Options extends z.ZodType = z.ZodType> {
   readonly parts: { readonly [Key in Exclude<keyof z.input<Options>, 'type'>]-?: AuthPart };
   /** Finds a mistake that the options' shapes cannot show; undefined if they show all. The message never holds the value. */
   problem?(auth: z.output<Options>, allowHttp: boolean): AuthProblem | undefined;
-  /** The credentials that a request to an origin needs. `origin` is absent if records decide it. */
+  /** The credentials that a request to an origin needs. `origin`: undefined if records decide it. */
   credentials(auth: z.output<Options>, origin: string | undefined): readonly NeededCredential[];
 }
 
@@ -60,7 +60,7 @@ export interface NeededCredential extends SecretUse {
   readonly isLogin: boolean;
 }
 
-/** A credential that is sent to an origin. `origin` is absent if records decide it. */
+/** A credential that is sent to an origin. `origin`: undefined if records decide it. */
 export function credentialFor(name: string, origin: string | undefined, isPair = false): NeededCredential {
   return { name, isPair, isLogin: false, origins: origin === undefined ? [] : [origin] };
 }
@@ -72,7 +72,7 @@ export function originOf(url: string): string | undefined {
 
 /** Additions to a request that prove who sends it. */
 export interface Signature {
-  /** Names as written. They replace headers of the same name in any case. */
+  /** Headers, with names as written. They replace headers that differ only in upper and lower case. */
   readonly headers: Readonly<Record<string, string>>;
   /** `name=value` for the query, percent-encoded. */
   readonly query?: string;

@@ -90,7 +90,7 @@ export function authProblem(auth: Auth | Login, allowHttp: boolean): AuthProblem
   return (allTypes.get(auth.type) as AuthType).problem?.(auth, allowHttp);
 }
 
-/** The credentials that a request to an origin needs, the one that signs it first. `origin` is absent if records decide it. */
+/** The credentials that a request to an origin needs, the one that signs it first. `origin`: undefined if records decide it. */
 export function neededCredentials(auth: Auth | Login, origin: string | undefined): readonly NeededCredential[] {
   return (allTypes.get(auth.type) as AuthType).credentials(auth, origin);
 }

@@ -3,7 +3,7 @@ export const categoryLanguages: readonly string[] = 'ar ca cs da de el en es fi 
   ' ',
 );
 
-/** The message for a language without names of categories; undefined for another, also with a region, such as de-AT. */
+/** The message for a language without names of categories; undefined for a language that has names, even with a region, such as de-AT. */
 export function noLanguage(text: string): string | undefined {
   if (categoryLanguages.includes(text.trim().toLowerCase().split(/[-_]/)[0] ?? '')) return undefined;
   return `expected a language such as de, found ${JSON.stringify(text)}\nthere are ${categoryLanguages.join(', ')}`;
@@ -19,7 +19,7 @@ export interface CategoryQuery {
   readonly minScore: number;
 }
 
-/** The category that words in a flow name; or the ids of those that they may mean, and the reason why they name none. */
+/** The category that words in a flow name; or the reason why they name no category, and the ids of categories that they may mean. */
 export type NamedCategory =
   | { readonly id: string; readonly tags: Readonly<Record<string, string>> }
   | { readonly reason: 'unknown' | 'ambiguous'; readonly choices: readonly string[] };

@@ -135,7 +135,7 @@ function refuseHopeless(text: string): void {
   throw new Error(`the body is not JSON for any record: ${withoutExcerpt(reasons[0] as string)}${otherBody(text)}`);
 }
 
-/** The way out for a text that does not begin as JSON does; empty for others. */
+/** The way out for a text that does not begin as JSON does; empty for any other text. */
 function otherBody(text: string): string {
   if (/^\s*(?:[[{"]|-?\d|true|false|null|\{\{)/.test(text)) return '';
   return '\nsend a form with form: { name: value } instead of body, and any other text with text:';

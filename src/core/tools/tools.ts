@@ -29,7 +29,7 @@ export interface RemoteServer {
 export interface LocalServer {
   /** The program and its arguments. No shell reads them. */
   readonly command: readonly [string, ...string[]];
-  /** Variables of our environment that it sees, besides those that every program needs. */
+  /** Environment variables that the server's process gets, besides the variables that every program needs. */
   readonly passEnv: readonly string[];
   /** Further variables, and the credentials whose secrets they hold. */
   readonly credentials: Readonly<Record<string, string>>;

@@ -10,7 +10,7 @@ import { checkedText, type TextForm } from '../checked-text.ts';
 import type { LookupServer } from '../lookup/lookup.ts';
 import type { CensusOptions } from './census-options.ts';
 
-/** Questions for figures, as a provider compiles them. */
+/** The compiled questions of a node, for one provider. */
 export interface CensusQuestions {
   /** The number of requests for one record. */
   readonly count: number;
@@ -27,7 +27,7 @@ export interface CensusProvider {
   readonly source: SourceName;
   /** Origin of its server. */
   readonly server: string;
-  /** Options that it does not have. */
+  /** Options that this provider does not have. */
   readonly lacks: readonly (keyof CensusOptions)[];
   /** The key that it needs: the default name of the credential, where a key is issued, and how the key signs requests. Undefined if it needs no key. */
   readonly key?: { readonly credential: string; readonly hint: string; auth(credential: string): Auth };
@@ -46,7 +46,7 @@ export interface Figures {
   readonly values: JsonObject;
 }
 
-/** The answer document. `figures` has all that is known without a match. */
+/** The answer document. Without a match, `figures` has what is known nevertheless. */
 export function censusDocument(match: boolean, { name, geoid, level, year, values }: Figures, attribution: string): LookupDocument {
   return { match, name, geoid: geoid ?? null, level: level ?? null, year, values, attribution };
 }

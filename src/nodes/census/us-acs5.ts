@@ -100,7 +100,7 @@ function titleOfKeyPage({ body, header }: HttpResponse): string | undefined {
 
 type Row = ReadonlyMap<string, Value>;
 
-/** The rows of an answer, by the codes of their units. Many records read the same answer. */
+/** The rows of each answer, by the codes of their units: many records read one answer. */
 const tables = new WeakMap<Uint8Array, ReadonlyMap<string, Row>>();
 
 function rowsOf(response: HttpResponse): ReadonlyMap<string, Row> {
@@ -151,7 +151,7 @@ function cellOf(row: Row, code: string, { status }: HttpResponse): Value {
 /** Numbers that the census puts in place of a missing value, such as a median of too few answers. */
 const missingValues: ReadonlySet<number> = new Set([-222222222, -333333333, -555555555, -666666666, -888888888, -999999999]);
 
-/** The number that a cell holds as text, with its digits; null for none. */
+/** The number that a cell holds as text, with its digits; null for a missing value. */
 function numberOf(cell: Value | undefined): Value {
   const text = String(cell ?? '').trim();
   if (!/^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text) || missingValues.has(Number(text))) return null;

@@ -54,7 +54,7 @@ function multipart(file: string, data: CensusData): { readonly contentType: stri
   return { contentType: `multipart/form-data; boundary=${boundary}`, body: `${parts.join('')}--${boundary}--\r\n` };
 }
 
-/** The columns of an answer; those after the side only with geographies. */
+/** The columns of an answer. The columns after the side of the street are there only with geographies. */
 type Row = readonly [number: string, sent: string, status: string, ...more: string[]];
 
 /** The documents of the complete rows of an answer, by their numbers. */
@@ -69,7 +69,7 @@ function documentsIn(response: HttpResponse, withGeographies: boolean): Readonly
   return new Map(rows.filter((row) => isComplete(row, withGeographies, row === last)).map((row) => [Number(row[0]), documentOfRow(row)]));
 }
 
-/** True unless a row is cut off. `isOpen`: its line does not end, so its last cell may be a part of one. */
+/** True unless a row is cut off. `isOpen`: its line does not end, so its last cell may be cut off. */
 function isComplete([, , status, ...more]: Row, withGeographies: boolean, isOpen: boolean): boolean {
   if (status !== 'Match') return status === 'No_Match' || status === 'Tie';
   const [columns, end] = withGeographies ? ([9, /^\d{4}$/] as const) : ([5, /^[LR]$/] as const);

@@ -123,7 +123,7 @@ function unitIn(geographies: JsonObject, kind: string) {
   return unit && { geoid: textIn(unit, 'GEOID'), name: textIn(unit, 'BASENAME', 'NAME'), code: textIn(unit, 'STUSAB') };
 }
 
-/** The codes of the units around a place; undefined without any. The longer ones begin with those of the units around them. */
+/** The codes of the units around a place; undefined without any unit. The code of a unit begins with the code of the larger unit around it. */
 function fipsOf(geographies: JsonObject): JsonObject | undefined {
   const [block, tract, county, state] = ['Census Blocks', 'Census Tracts', 'Counties', 'States'].map(
     (kind) => unitIn(geographies, kind)?.geoid,

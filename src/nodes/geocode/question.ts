@@ -62,7 +62,7 @@ function partsTemplate(parts: AddressParts): (fields: Fields) => AddressParts {
   return (fields) => Object.fromEntries(templates.map(([name, render]) => [name, render(fields)]));
 }
 
-/** True of a record if it has nothing to insert: all fields that the texts refer to are blank. */
+/** Compiles a test for records with nothing to look up: all fields that the texts refer to are blank. */
 function blankTemplate(texts: readonly string[]): (fields: Fields) => boolean {
   const names = [...new Set(texts.flatMap(referencedFields))];
   return (fields) => names.length > 0 && names.every((name) => textOf(fieldOf(fields, name)).trim() === '');

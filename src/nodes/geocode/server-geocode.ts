@@ -27,7 +27,7 @@ export function contextOf({ connection }: GeocodeOptions, provider: Provider | u
   return provider?.isPublic && connection === undefined ? { ...context, overrides: {} } : context;
 }
 
-/** The options of a node, with the defaults of its provider. Embedded data need none. */
+/** The options of a node, with the defaults of its provider. Embedded data have no provider. */
 export function settingsOf(options: GeocodeOptions, provider: Provider | undefined, context: BuildContext): LookupOptions {
   const { concurrency, timeoutMs = 30_000 } = provider ?? {};
   const { batch, retry, connection } = options;
@@ -99,7 +99,7 @@ function batchOf(provider: Provider, requests: ServerRequests, { options, questi
   return { ...batch, request: (records) => requests.post(payload(records)) };
 }
 
-/** Reports countries, written in the flow, none of which the provider knows. */
+/** Reports literal countries if the provider knows none of them. */
 function checkCountries({ countries }: Provider, { provider, country = [] }: GeocodeOptions, { problem }: BuildContext): void {
   const written = [country].flat();
   if (

@@ -129,8 +129,9 @@ function policyOf(options: HttpOptions, connection: MaybeConnection, mapping: Ma
 }
 
 /**
- * Everything that makes two requests the same, with the credential's name only. Not the idempotency key, which differs for
- * every record. The rules for success are part of it: an answer that was a success for one node may be none for another.
+ * The key of a request in the cache: two requests with one key have one answer. It has the credential's name, but no secret, and not
+ * the idempotency key, which differs for every record. It has the rules for success: an answer that is a success for one node may be
+ * a failure for another.
  */
 function httpCacheKey(
   { method, origin, path, headers, body, secretBody, auth, followAny }: HttpRequest,

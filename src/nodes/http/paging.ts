@@ -16,11 +16,11 @@ import type { PaginateOptions } from './paginate-options.ts';
 /** A compiled `paginate`. */
 export interface Paging {
   readonly max: number;
-  /** The path that every page should have: the items, or the way to the next page; undefined if no body has it. */
+  /** The path that every page should have: the items, or the way to the next page; undefined if no body has such a path. */
   readonly sought: SoughtPath | undefined;
   /** The request for the first page. */
   first(request: HttpRequest): HttpRequest;
-  /** Requests page after page. Throws a Failure for a page that repeats others, and when there are more than the maximum. */
+  /** Requests page after page. Throws a Failure for a page that repeats an earlier page, and if there are more pages than the maximum. */
   pages(first: HttpRequest, ask: AskPage): AsyncGenerator<Page>;
 }
 
@@ -34,7 +34,7 @@ export interface Page {
   readonly answer: HttpAnswer;
   /** True if it has no items; then it is the last. */
   readonly isEmpty: boolean;
-  /** The first page before this one that had too few items; undefined if none had. */
+  /** The first page before this one that had too few items; undefined if every page had enough. */
   readonly short: ShortPage | undefined;
 }
 
@@ -245,7 +245,7 @@ function hasNoItems({ status, body }: HttpAnswer, path: readonly (string | numbe
   throw new Failure('mapping', `expected an array of items, found ${kindOf(array)}`, { status });
 }
 
-/** A page with fewer items than its size. Throws a Failure for one with more: the next offset would lead to items that are on it already. */
+/** A page with fewer items than its size. Throws a Failure for a page with more items: the next offset would lead to items that are on this page already. */
 function shortOf({ status, body }: HttpAnswer, path: readonly (string | number)[], size: number, page: number): ShortPage | undefined {
   const array = valueAt(body, path);
   if (!Array.isArray(array) || array.length === size) return undefined;

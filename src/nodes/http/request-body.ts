@@ -21,7 +21,7 @@ interface Payload {
   readonly value: Value;
 }
 
-/** The body, form or text of a node; undefined for none. */
+/** The body, form or text of a node; undefined without any of them. */
 export function payloadOf({ body, form, text }: HttpOptions): Payload | undefined {
   if (body !== undefined) return { name: 'body', value: body as Value };
   if (form !== undefined) return { name: 'form', value: form as Value };
@@ -70,7 +70,7 @@ function templateOf({ name, value }: Payload, { isCell }: BuildContext, special:
   return name === 'text' ? textTemplate(value as string) : bodyTemplate(value, isCell, special);
 }
 
-/** Compiles the expressions of a body. Reports those that are none. */
+/** Compiles the expressions of a body. Reports texts that are not valid expressions. */
 function compiledExpressions({ name, value }: Payload, context: BuildContext) {
   const expressions = new Map<Value, SpecialValue>();
   const reads: FieldUse[] = [];

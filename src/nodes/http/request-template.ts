@@ -19,7 +19,7 @@ export interface RequestTemplate {
   readonly reads: readonly FieldUse[];
   /** All fields that these expressions name. */
   readonly named: readonly string[];
-  /** `inBody`: the fields that the body uses, if they are others. Throws a Failure. */
+  /** `inBody`: the fields for the body, if it uses other fields than the rest of the request. Throws a Failure. */
   render(fields: Fields, inBody?: Fields): HttpRequest;
 }
 
@@ -86,7 +86,7 @@ export function compileRequest(
   }
 }
 
-/** The node's own ways to sign; undefined for none. Reports mistakes that the options' shapes cannot show. */
+/** The node's own ways to sign; undefined if it has no `auth`. Reports mistakes that the options' shapes cannot show. */
 function signersOf({ auth: written }: HttpOptions, allowHttp: boolean, context: BuildContext): readonly Auth[] | undefined {
   const own = placedAuths(written);
   for (const { auth, at } of own) {
@@ -105,7 +105,7 @@ interface Header {
   readonly at: readonly string[];
 }
 
-/** Puts the node's headers over the connection's, whatever their case. Unless the flow names others, it sends JSON, and a map asks for JSON. */
+/** Puts the node's headers over the connection's, whatever their case. Unless the flow names other types, the node sends JSON, and a node with a map asks for JSON. */
 function headersOf(options: HttpOptions, connection: HttpConnection | undefined | null): Header[] {
   const headers = new Map<string, Header>();
   const add = (name: string, text: string, at: readonly string[]) => headers.set(name.toLowerCase(), { name, text, at });

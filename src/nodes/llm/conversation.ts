@@ -37,7 +37,7 @@ export interface TokenPrice {
 export interface ConversationRules {
   /** The id of the node, for messages. */
   readonly node: string;
-  /** Undefined if answers cost nothing that is known. */
+  /** The price of tokens; undefined if the flow states no price. */
   readonly price: TokenPrice | undefined;
   /** Infinite without a maximum. */
   readonly maxCost: number;

@@ -116,7 +116,7 @@ function usesOf({ system, prompt }: LlmOptions): FieldUse[] {
 
 type MaybeConnection = HttpConnection | undefined | null;
 
-/** The way that the node itself signs; undefined for none, and if the connection signs. */
+/** The way that the node itself signs; undefined if it has no credential, or if the connection signs. */
 function authOf({ connection, credential }: LlmOptions, provider: Provider): Auth | undefined {
   const name = credential ?? (connection === undefined ? provider.credential : undefined);
   return name === undefined || name === 'none' ? undefined : provider.auth(name);
@@ -158,7 +158,7 @@ function defaultMap(schema: JsonObject | undefined): WrittenMap {
   return objectOf(names.map((name) => [name, pathTo('output', name)] as const));
 }
 
-/** Everything that makes two questions the same. */
+/** The key of a question in the cache: two questions with one key have one answer. */
 function llmCacheKey({ provider, output, schema }: LlmOptions, { origin, path, body }: HttpRequest): string {
   return jsonOf(['llm', provider, origin + path, body ?? null, (output ?? schema ?? null) as Value]);
 }

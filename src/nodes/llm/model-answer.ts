@@ -11,7 +11,7 @@ import { type Provider, textAt, type Usage } from './provider.ts';
 /** The parts of a node that read answers. */
 export interface AnswerParts {
   readonly provider: Provider;
-  /** Undefined for a text. */
+  /** The check of the answer; undefined if the answer is a text. */
   readonly check: OutputCheck | undefined;
   readonly price: TokenPrice | undefined;
   readonly model: string;

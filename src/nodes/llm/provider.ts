@@ -31,7 +31,7 @@ export interface Question extends Tuning {
 /** The way a model ended its answer. */
 export type Finish = 'stop' | 'length' | 'refusal' | 'other';
 
-/** The tokens of an answer. `input` counts all of them, cached ones too. */
+/** The tokens of an answer. `input` includes cached tokens. */
 export interface Usage {
   readonly input: number;
   readonly output: number;
@@ -40,7 +40,7 @@ export interface Usage {
 
 /** An answer, whatever protocol it came in. */
 export interface ModelAnswer {
-  /** Undefined if the body has no text of a model. */
+  /** The answer of the model; undefined if the body has no text of a model. */
   readonly text: string | undefined;
   readonly finish: Finish;
   /** The name that the answer gives; undefined if it gives none. */

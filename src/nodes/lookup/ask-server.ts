@@ -48,7 +48,7 @@ function checkedResponse({ check }: LookupServer, response: HttpResponse): Accep
   return { status: response.status, header: response.header, body: null, response };
 }
 
-/** Everything that makes two requests the same, without the secret that signs them. */
+/** The key of a request in the cache, without the secret that signs it: two requests with one key have one answer. */
 function cacheKey(request: ActionRequest): string {
   const { method, origin, path, body } = request as HttpRequest;
   return jsonOf(['lookup', method, origin + path, body ?? null]);

@@ -5,7 +5,7 @@ import { name } from '../../core/options/names.ts';
 import { defaultRetry, retry } from '../../core/options/retry.ts';
 import { map, whenEmpty } from '../call-policy.ts';
 
-/** The options that all nodes with lookups have. A node can replace those whose defaults differ. */
+/** The options that all nodes with lookups have. A node can replace an option whose default differs. */
 export const lookupOptions = {
   connection: name.optional().describe('your own server instead of the built-in one: base_url, auth, headers, rate and concurrency'),
   timeout: timeout.prefault('30s').describe('one limit for the whole request'),

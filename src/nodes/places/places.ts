@@ -23,13 +23,13 @@ type OptionName = keyof PlacesOptions;
 
 /** A lookup of the node. */
 interface Kind {
-  /** The option that it cannot do without; undefined if it checks that itself. */
+  /** The option that the lookup needs; undefined if `build` checks what it needs. */
   readonly required?: OptionName;
-  /** Its other options, besides those of every lookup. */
+  /** Its other options, besides the options of every lookup. */
   readonly optional: readonly OptionName[];
   /** The options with the defaults of this lookup. */
   settle?(options: PlacesOptions): SettledOptions;
-  /** Undefined if a problem was reported. */
+  /** Compiles the lookup. Undefined if a problem was reported. */
   build(options: SettledOptions, context: BuildContext): Lookup | undefined;
 }
 

@@ -1,6 +1,6 @@
 import { readDataNow } from '../data.ts';
 
-/** A category: its id, the tags that it stands for, its weight among categories with the same words, 0 to 1, and a number of its chains. */
+/** A category: its id, the tags that it stands for, its weight among categories with equal words, 0 to 1, and the number of its chains. */
 export type CategoryRow = readonly [id: string, tags: Readonly<Record<string, string>>, weight: number, chains: number];
 
 /** The words of a language for a category: its name, other names, and terms for it. 0 if the language has none. */

@@ -67,7 +67,7 @@ function isWithin(where: Around | Box, point: FoundPoint): boolean {
 
 type Sides = readonly [south: number, west: number, north: number, east: number];
 
-/** The boxes in which the points lie: two of them across the date line. */
+/** The boxes in which the points lie: two boxes across the date line. */
 function sidesOf(where: Around | Box): Sides[] {
   const [south, west, north, east] = 'near' in where ? boxAround(where) : (where.bbox as unknown as Sides);
   if (west > east)

@@ -98,7 +98,7 @@ const nearMap = {
 
 type Category = AskedCategory & { readonly notes: readonly string[] };
 
-/** Undefined if a problem was reported. */
+/** The categories that the flow names. Undefined if a problem was reported. */
 function categoriesOf({ category = [] }: PlacesOptions, context: BuildContext): Category[] | undefined {
   const isList = Array.isArray(category);
   const found = [category].flat().map((words, index) => categoryOption(words, isList ? ['category', index] : ['category'], context));
