@@ -48,20 +48,19 @@ import type { McpConnection } from './tools/tools.ts';
  *     example: '- type: users\n  id: "{{user_id}}"',
  *     options: z.strictObject({ id: z.string().describe('the id; {{field}} inserts a field'), ...lookupOptions }),
  *     build(options, context) {
- *       const server = { server: 'https://users.example.com', auth: undefined, options, connection: undefined };
- *       const { get } = serverRequests(server, context);
+ *       const { get, credentials } = serverRequests({ server: 'https://users.example.com', options }, context);
  *       const idOf = textTemplate(options.id);
  *       const mapping = compileMapping({ user_name: 'name' }, 'keep');
  *       const { paths, fields, expands } = mapping;
  *       const action: Action = {
- *         ...callPolicy(options, undefined, context),
+ *         ...callPolicy(options, connectionOf(options, context), context),
  *         prepare: (record) => get(`/users/${encodeURIComponent(idOf(record))}`),
  *         accept(response: HttpResponse) {
  *           refuseUnsuccessful(response, options);
  *           return { status: response.status, header: response.header, body: readBody(response, 'json', true) };
  *         },
  *         read: (record, answer) => readMapped(mapping, record, answer),
- *         credentials: [],
+ *         credentials,
  *         maxCalls: 1,
  *         paths,
  *         fields,

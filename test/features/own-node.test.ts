@@ -7,14 +7,14 @@ import { readBody } from '../../src/core/answer/response.ts';
 import { defineNode, type NodeType } from '../../src/core/node.ts';
 import { withFields } from '../../src/core/record.ts';
 import { textTemplate } from '../../src/core/template/template.ts';
-import { callPolicy, mappedColumns } from '../../src/nodes/call-policy.ts';
+import { callPolicy, connectionOf, mappedColumns } from '../../src/nodes/call-policy.ts';
 import { callEach, readMapped } from '../../src/nodes/calling.ts';
 import { usesWithin } from '../../src/nodes/http/request-template.ts';
 import { lookupOptions } from '../../src/nodes/lookup/lookup-options.ts';
 import { refuseUnsuccessful, serverRequests } from '../../src/nodes/lookup/server-requests.ts';
 import { runFlow } from '../helpers/run-flow.ts';
 
-const parts = { z, defineNode, compileMapping, readBody, withFields, textTemplate, callPolicy, mappedColumns };
+const parts = { z, defineNode, compileMapping, readBody, withFields, textTemplate, callPolicy, connectionOf, mappedColumns };
 const known = { ...parts, callEach, readMapped, usesWithin, lookupOptions, refuseUnsuccessful, serverRequests };
 
 /** The node types of the examples on the page for authors. */

@@ -3,11 +3,10 @@ import type { LookupDocument } from '../../core/lookups/lookup.ts';
 import { type BuildContext, defineNode, type Node } from '../../core/node.ts';
 import { membersOf, objectOf } from '../../core/value/dictionary.ts';
 import { isObject, type Value } from '../../core/value/value.ts';
-import { connectionOf } from '../call-policy.ts';
 import { usesWithin } from '../http/request-template.ts';
 import type { Lookup } from '../lookup/lookup.ts';
 import { lookupNode } from '../lookup/lookup-node.ts';
-import { credentialNeeds, serverRequests } from '../lookup/server-requests.ts';
+import { serverRequests } from '../lookup/server-requests.ts';
 import { type CensusOptions, censusOptions } from './census-options.ts';
 import type { CensusProvider } from './provider.ts';
 import { usAcs5 } from './us-acs5.ts';
@@ -32,11 +31,10 @@ function buildCensus(options: CensusOptions, context: BuildContext): Node | unde
   for (const name of provider.lacks) {
     if (options[name] !== undefined) context.problem([name], `${options.provider} has no ${name}; leave it out`);
   }
-  const connection = connectionOf(options, context);
   const { key, server, source } = provider;
   const named = options.credential ?? (options.connection === undefined ? key?.credential : undefined);
   const auth = named === undefined ? undefined : key?.auth(named);
-  const requests = serverRequests({ server, auth, options, connection }, context);
+  const requests = serverRequests({ server, auth, hint: key?.hint, options }, context);
   const questions = provider.questions(options, context);
   if (!questions) return undefined;
   const lookup: Lookup = {
@@ -46,7 +44,7 @@ function buildCensus(options: CensusOptions, context: BuildContext): Node | unde
     reads: readsOf(options),
     answerer: {
       maxAgeMs: options.cache,
-      credentials: credentialNeeds(auth, connection, requests.origin, key?.hint),
+      credentials: requests.credentials,
       calls: questions.count,
       requests: (fields) => questions.paths(fields).map(requests.get),
       check: (response) => provider.check(response, options),

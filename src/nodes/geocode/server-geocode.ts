@@ -2,10 +2,9 @@ import { readBody } from '../../core/answer/response.ts';
 import { Failure } from '../../core/failure.ts';
 import type { BuildContext } from '../../core/node.ts';
 import type { HttpResponse } from '../../core/ports.ts';
-import { connectionOf } from '../call-policy.ts';
 import type { LookupBatch, LookupServer } from '../lookup/lookup.ts';
 import type { LookupOptions } from '../lookup/lookup-options.ts';
-import { credentialNeeds, publicLimits, refuseUnsuccessful, type ServerRequests, serverRequests } from '../lookup/server-requests.ts';
+import { publicLimits, refuseUnsuccessful, type ServerRequests, serverRequests } from '../lookup/server-requests.ts';
 import type { GeocodeOptions } from './geocode-options.ts';
 import type { Provider } from './provider.ts';
 import type { Question, QuestionTemplate } from './question.ts';
@@ -48,18 +47,16 @@ export function settingsOf(options: GeocodeOptions, provider: Provider | undefin
 /** The server of a provider, as a node asks it. */
 export function geocodeServer(provider: Provider, { options, question, context }: ServerGeocode): LookupServer {
   const settings = settingsOf(options, provider, context);
-  const connection = connectionOf(options, context);
-  const { server, headers } = provider;
-  const perDay = connection === undefined ? provider.perDay : undefined;
-  const requests = serverRequests({ server, auth: undefined, options: settings, connection, headers, perDay }, context);
+  const { server, headers, perDay } = provider;
+  const requests = serverRequests({ server, options: settings, headers, perDay }, context);
   const pathOf = provider.paths(options, context);
   const batch = batchOf(provider, requests, { options, question, context });
   checkCountries(provider, options, context);
   const documentOf = (response: HttpResponse, asked: Question) => provider.document(readBody(response, 'json', true) ?? null, asked);
   return {
-    publicServer: perDay?.server,
+    publicServer: requests.publicServer,
+    credentials: requests.credentials,
     maxAgeMs: settings.cache,
-    credentials: credentialNeeds(undefined, connection, requests.origin),
     calls: 1,
     requests(fields) {
       const asked = askable(provider, options, question.render(fields));

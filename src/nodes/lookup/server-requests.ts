@@ -5,22 +5,21 @@ import type { HttpConnection } from '../../core/connection.ts';
 import { Failure } from '../../core/failure.ts';
 import type { BuildContext, CredentialNeed } from '../../core/node.ts';
 import type { DayLimit, HttpRequest, HttpResponse } from '../../core/ports.ts';
-import { matches } from '../call-policy.ts';
+import { connectionOf, matches } from '../call-policy.ts';
 import { httpOptions } from '../http/http-options.ts';
 import { compileRequest } from '../http/request-template.ts';
 import type { LookupOptions } from './lookup-options.ts';
 
-type MaybeConnection = HttpConnection | undefined | null;
-
 /** The parts of a node that decide where requests go. */
 export interface ServerParts {
-  /** Origin of the built-in server. */
+  /** Origin of the built-in server, which a connection replaces. */
   readonly server: string;
-  /** The way to sign requests to it; undefined for none, and if the connection signs. */
-  readonly auth: Auth | undefined;
-  readonly options: Pick<LookupOptions, 'timeout'>;
-  readonly connection: MaybeConnection;
-  /** The limit of a public server; undefined for any other. */
+  readonly options: Pick<LookupOptions, 'timeout' | 'connection'>;
+  /** The way in which the node itself signs requests; undefined if only a connection signs. */
+  readonly auth?: Auth | undefined;
+  /** The place where the secret of `auth` is issued; undefined if its owner knows. */
+  readonly hint?: string | undefined;
+  /** The limit of the built-in server if it is a public one; undefined for any other server. */
   readonly perDay?: DayLimit | undefined;
   /** Headers of every request, besides `Accept`. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -36,23 +35,25 @@ export interface Payload {
 
 /** Makes requests to a server. */
 export interface ServerRequests {
-  readonly origin: string | undefined;
+  /** The credentials that sign the requests: the node's own, else the connection's. */
+  readonly credentials: readonly CredentialNeed[];
+  /** The name of the public server that gets them; undefined for any other server. */
+  readonly publicServer: string | undefined;
   get(path: string): HttpRequest;
   post(payload: Payload): HttpRequest;
 }
 
-/** Makes requests to the built-in server, or to that of the connection. Redirects are answers: they are not followed. */
-export function serverRequests(
-  { server, auth, options: { timeout }, connection, headers, perDay }: ServerParts,
-  context: BuildContext,
-): ServerRequests {
+/** Compiles requests to the built-in server, or to the server of the connection. Redirects are answers: they are not followed. */
+export function serverRequests({ server, auth, hint, options, headers, perDay }: ServerParts, context: BuildContext): ServerRequests {
+  const connection = connectionOf(options, context);
   const isBuiltIn = connection === undefined;
+  const limit = isBuiltIn ? perDay : undefined;
   const written = httpOptions.parse({
     url: isBuiltIn ? `${server}/` : '/',
     headers: { Accept: 'application/json', ...headers },
     auth: auth ?? (isBuiltIn ? 'none' : undefined),
     success: ['2xx', ...redirectStatuses],
-    timeout,
+    timeout: options.timeout,
   });
   const request = compileRequest(written, connection, {
     ...context,
@@ -61,10 +62,11 @@ export function serverRequests(
   const none = new Map();
   const get = (path: string): HttpRequest => {
     const base = request.render(none);
-    return { ...base, path: base.path.slice(0, -1) + path, ...(perDay && { perDay }) };
+    return { ...base, path: base.path.slice(0, -1) + path, ...(limit && { perDay: limit }) };
   };
   return {
-    origin: request.origin,
+    credentials: credentialNeeds(auth, hint, connection, request.origin),
+    publicServer: limit?.server,
     get,
     post({ path, contentType, body }) {
       const { headers, ...base } = get(path);
@@ -81,7 +83,7 @@ export function queryText(query: Readonly<Record<string, string>>): string {
     .join('&');
 }
 
-/** Refuses a redirect, and any other response that is no success. Throws a Failure. */
+/** Refuses a redirect, and any other response that is not a success. Throws a Failure. */
 export function refuseUnsuccessful(response: HttpResponse, options: Pick<LookupOptions, 'retry'>): void {
   const { status, header } = response;
   if (redirectStatuses.includes(status)) {
@@ -90,12 +92,11 @@ export function refuseUnsuccessful(response: HttpResponse, options: Pick<LookupO
   if (status !== 200) throw refusedWith(response, options);
 }
 
-/** The credentials that sign requests: the node's own, else the connection's. `hint`: where the node's own is had. */
-export function credentialNeeds(
+function credentialNeeds(
   auth: Auth | undefined,
-  connection: MaybeConnection,
+  hint: string | undefined,
+  connection: HttpConnection | undefined | null,
   origin: string | undefined,
-  hint?: string,
 ): CredentialNeed[] {
   const signing = auth ? [auth] : placedAuths(connection?.auth).map((placed) => placed.auth);
   const at = [auth ? 'credential' : 'connection'];
@@ -104,7 +105,7 @@ export function credentialNeeds(
     .map(({ name: field, isPair, origins }) => ({ field, at, isPair, origins, ...(auth && hint !== undefined && { hint }) }));
 }
 
-/** The failure of a response with a status that is no success. */
+/** The failure of a response whose status is not a success. */
 function refusedWith(response: HttpResponse, { retry }: Pick<LookupOptions, 'retry'>): Failure {
   const { status, retryAfterMs } = response;
   return new Failure('http', answerMessage(response), { status, retryable: matches(retry.on, status), retryAfterMs });

@@ -2,17 +2,16 @@ import { Failure } from '../../../core/failure.ts';
 import type { BuildContext } from '../../../core/node.ts';
 import type { HttpResponse } from '../../../core/ports.ts';
 import type { Value } from '../../../core/value/value.ts';
-import { connectionOf } from '../../call-policy.ts';
 import { usesWithin } from '../../http/request-template.ts';
 import type { Lookup, LookupServer } from '../../lookup/lookup.ts';
 import type { LookupOptions } from '../../lookup/lookup-options.ts';
-import { credentialNeeds, publicLimits, refuseUnsuccessful, serverRequests } from '../../lookup/server-requests.ts';
+import { publicLimits, refuseUnsuccessful, serverRequests } from '../../lookup/server-requests.ts';
 import { categoryOption } from '../category-option.ts';
 import type { PlacesOptions, SettledOptions } from '../places-options.ts';
-import { pointsFile } from './file-points.ts';
 import { pageText, pointsOf, refuseRemark } from './overpass-answer.ts';
 import { overpassQuery, type Where } from './overpass-query.ts';
 import { type AskedCategory, pointsDocument, type QuestionParts, unknownChain } from './points-document.ts';
+import { pointsFile } from './points-file.ts';
 import { PointsQuestions } from './question.ts';
 import { whereTemplate } from './where-option.ts';
 
@@ -66,14 +65,12 @@ export function pointsLookup(options: SettledOptions, context: BuildContext): Lo
 /** The server of `source: overpass`. */
 function overpass(options: SettledOptions, parts: QuestionParts, context: BuildContext): LookupServer {
   const { where, categories, limit } = parts;
-  const connection = connectionOf(options, context);
-  const perDay = connection === undefined ? publicDay : undefined;
-  const requests = serverRequests({ server, auth: undefined, options, connection, perDay }, context);
+  const requests = serverRequests({ server, options, perDay: publicDay }, context);
   const questions = new PointsQuestions(parts, (question) => requests.post(formOf(overpassQuery(question))));
   return {
-    publicServer: perDay?.server,
+    publicServer: requests.publicServer,
+    credentials: requests.credentials,
     maxAgeMs: options.cache,
-    credentials: credentialNeeds(undefined, connection, requests.origin),
     calls: 1,
     requests(fields) {
       const request = questions.request(fields);
