@@ -18,7 +18,7 @@ export interface CompileOptions extends LimitOverrides {
   readonly textCells: boolean;
   /** Loads the saved connections by name. Called only if a node names a connection that the flow does not have. */
   readonly savedConnections?: () => Readonly<Record<string, object>>;
-  /** Finds the category that words name. Absent for a flow without the word `category`. */
+  /** Finds the category that words name. Undefined if no flow may name one. What it throws ends the compilation. */
   readonly categories?: CategoryNames | undefined;
   /** Gets the credentials of a flow that has problems elsewhere. */
   readonly credentials?: ((uses: readonly CredentialUse[]) => void) | undefined;

@@ -101,7 +101,7 @@ function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: 
     allowHttp,
     allowHosts,
     literalOrigins,
-    categories: compilation.categories,
+    category: (words) => compilation.categories?.(words) ?? { reason: 'unknown', choices: [] },
     isCell,
     inner(written, more = []) {
       const steps = compileSteps(written, { at, id }, { ...compilation, carried: [...carried, ...more] });

@@ -1,7 +1,6 @@
-import type { FieldUse } from '../core/action.ts';
 import { columnsAfter, delimiterAdvice } from '../core/columns.ts';
 import type { Problem } from '../core/failure.ts';
-import type { Step } from '../core/node.ts';
+import type { FieldUse, Step } from '../core/node.ts';
 import { allSteps } from '../core/plan.ts';
 import { isReferable } from '../core/template/template.ts';
 import { didYouMean, nearest } from '../core/text/suggest.ts';

@@ -37,7 +37,7 @@ export function createCache(options: CacheOptions): FileCache {
       const isFresh = ({ cachedAtMs }: CachedAnswer) => Math.abs(wallNow() - cachedAtMs) < maxAgeMs;
       const cached = recent.find(name, isFresh);
       if (cached && isFresh(cached)) {
-        hit('kept');
+        hit('cached');
         return responseOf(cached);
       }
       const answer = request(name, maxAgeMs, produce);

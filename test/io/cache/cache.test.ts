@@ -123,7 +123,7 @@ describe('a cached answer', () => {
     await cache.ask('k', 1000, async () => answer('one'));
     expect(cache.hits).toEqual([]);
     expect(text(await cache.ask('k', 1000, unasked))).toBe('one');
-    expect(cache.hits).toEqual(['kept']);
+    expect(cache.hits).toEqual(['cached']);
     cache.close();
   });
 
