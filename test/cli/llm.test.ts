@@ -125,6 +125,33 @@ describe('a run whose money is used up', () => {
     });
   });
 
+  const refusals = {
+    anthropic: { type: 'error', error: { type: 'invalid_request_error', message: 'Your credit balance is too low to access the API.' } },
+    gemini: { error: { code: 400, message: 'API key not valid.', details: [{ reason: 'API_KEY_INVALID' }] } },
+  };
+
+  test.each([
+    ['anthropic', 5, 'stopped: a limit is reached: '],
+    ['gemini', 7, 'stopped: a credential is refused: '],
+  ] as const)(
+    'of %s, or whose key is refused with 400, stops at once with exit code %d, and can be resumed',
+    async (provider, code, says) => {
+      const server = await httpServer((_request, response) => json(response, refusals[provider], 400));
+      const records = Array.from({ length: 30 }, (_, index) => `name ${index}\n`).join('');
+      const place = await workplace({
+        'rows.csv': `name\n${records}`,
+        'flow.yaml': flow(`provider: ${provider}\n    base_url: ${server.origin}\n    concurrency: 1`),
+      });
+      const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
+      const run = await place.automate(args);
+      expect([run.code, server.requests.length]).toEqual([code, 1]);
+      expect(run.stderr).toContain(says);
+      expect(run.stderr).toContain('--resume');
+      expect(await place.files()).not.toContain('out.errors.csv');
+      expect((await place.automate([...args, '--resume'])).code).toBe(code);
+    },
+  );
+
   test('keeps what was spent in the journal: max_cost holds for the whole run', async () => {
     const { server, pay } = await stingyServer();
     pay();

@@ -207,6 +207,81 @@ describe('money', () => {
     expect([rows.length, failures.length, requests.length, ending, credits]).toEqual([1, 0, 2, 'max-credits', 1]);
   });
 
+  const anthropicRefusal = (message: string) => ({ type: 'error', error: { type: 'invalid_request_error', message } });
+  const lowBalance =
+    'Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits.';
+  const usageLimit = 'You have reached your specified API usage limits. You will regain access on 2026-10-01 at 00:00 UTC.';
+  const exhausted = (message: string, details?: unknown[]) => ({ error: { code: 429, message, status: 'RESOURCE_EXHAUSTED', details } });
+  const quota = (...quotaIds: string[]) => [
+    { '@type': 'type.googleapis.com/google.rpc.QuotaFailure', violations: quotaIds.map((quotaId) => ({ quotaId })) },
+    { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '1s' },
+  ];
+  const badKey = {
+    code: 400,
+    message: 'API key not valid. Please pass a valid API key.',
+    status: 'INVALID_ARGUMENT',
+    details: [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'API_KEY_INVALID', domain: 'googleapis.com' }],
+  };
+
+  test.each([
+    [
+      'anthropic',
+      400,
+      anthropicRefusal(lowBalance),
+      'max-credits',
+      `the account has no money left; the server answered 400: ${lowBalance}`,
+    ],
+    ['anthropic', 400, anthropicRefusal(usageLimit), 'max-credits', /^the account has no money left; .* regain access on 2026-10-01/],
+    ['openai', 400, { error: { message: 'Billing hard limit', code: 'billing_hard_limit_reached' } }, 'max-credits', /no money left/],
+    ['openai', 429, { error: { message: 'Not active', code: 'billing_not_active' } }, 'max-credits', /no money left/],
+    ['gemini', 429, exhausted('Your prepayment credits are depleted. Please go to AI Studio.'), 'max-credits', /no money left/],
+    ['gemini', 429, exhausted('Your project has exceeded its monthly spending cap.'), 'max-credits', /no money left/],
+    [
+      'gemini',
+      429,
+      exhausted(
+        'You exceeded your current quota.',
+        quota('GenerateRequestsPerMinutePerProjectPerModel-FreeTier', 'GenerateRequestsPerDayPerProjectPerModel-FreeTier'),
+      ),
+      'max-credits',
+      "the day's quota of the account is used up; the server answered 429: You exceeded your current quota.",
+    ],
+    [
+      'gemini',
+      400,
+      { error: badKey },
+      'refused-credential',
+      'the server refuses the key "gemini-api-key"; the server answered 400: API key not valid. Please pass a valid API key.',
+    ],
+  ])('or a key of %s that a %s %j refuses ends the run, and the record is not done', async (provider, status, body, wanted, message) => {
+    const { rows, failures, requests, ending, stopReason, credits } = await runFlow(
+      node(`provider: ${provider}, prompt: "{{name}}", concurrency: 1`),
+      [{ name: 'a' }, { name: 'b' }],
+      { http: () => ({ status, body }) },
+    );
+    expect([rows.length, failures.length, requests.length, ending, credits]).toEqual([0, 0, 1, wanted, 0]);
+    expect(stopReason).toEqual(typeof message === 'string' ? message : expect.stringMatching(message));
+  });
+
+  test.each([
+    ['anthropic', 400, anthropicRefusal('messages.0: the text "Your credit balance is too low" is not allowed')],
+    ['anthropic', 400, anthropicRefusal('max_tokens: 99999 > 8192')],
+    ['gemini', 400, { error: { ...badKey, details: [{ reason: 'FIELD_INVALID' }] } }],
+    ['openai', 500, { error: { message: 'oops', code: 'insufficient_quota' } }],
+    ['ollama', 400, anthropicRefusal(lowBalance)],
+  ])('or a key that a %s %s %j does not speak of fails only its record', async (provider, status, body) => {
+    const flow = node(`provider: ${provider}, prompt: "{{name}}", concurrency: 1, retry: { max: 0 }`);
+    const { failures, ending } = await runFlow(flow, [{ name: 'a' }, { name: 'b' }], { http: () => ({ status, body }) });
+    expect([failures.length, ending]).toEqual([2, 'complete']);
+  });
+
+  test("of a minute's quota is waited for", async () => {
+    const full = { status: 429, body: exhausted('slow down', quota('GenerateRequestsPerMinutePerProjectPerModel-FreeTier')) };
+    const good = { body: { candidates: [{ content: { parts: [{ text: 'x' }] }, finishReason: 'STOP' }] } };
+    const { rows, waitedMs } = await runFlow(node('provider: gemini, prompt: x'), [{}], { http: inTurn(full, good) });
+    expect([rows.length, waitedMs]).toEqual([1, 1000]);
+  });
+
   test('is spent up to max_cost', async () => {
     const options = 'prompt: "{{name}}", price: { input: 1000, output: 10000, cached_input: 0 }, max_cost: 0.5, map: { cost: cost }';
     const records = Array.from({ length: 9 }, (_, index) => ({ name: String(index) }));

@@ -49,7 +49,7 @@ function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined 
   const policy = callPolicy({ ...options, concurrency }, connection, context);
   const price = priceOf(options);
   const { model, max_tokens: maxTokens } = options;
-  const parts: AnswerParts = { provider, check, price, model, maxTokens, retryOn: options.retry.on };
+  const parts: AnswerParts = { provider, key: keyOf(options, provider), check, price, model, maxTokens, retryOn: options.retry.on };
   const question = questionOf(options, schema);
   const maxAgeMs = options.cache;
   if (!mapping) return undefined;
@@ -120,6 +120,13 @@ type MaybeConnection = HttpConnection | undefined | null;
 function authOf({ connection, credential }: LlmOptions, provider: Provider): Auth | undefined {
   const name = credential ?? (connection === undefined ? provider.credential : undefined);
   return name === undefined || name === 'none' ? undefined : provider.auth(name);
+}
+
+/** The words for the key of a node, for messages. */
+function keyOf({ connection, credential }: LlmOptions, { credential: usual = 'none' }: Provider): string {
+  const name = credential ?? (connection === undefined ? usual : undefined);
+  if (name === undefined) return `the key of the connection "${connection}"`;
+  return name === 'none' ? 'a request without a key' : `the key "${name}"`;
 }
 
 function requestOf(

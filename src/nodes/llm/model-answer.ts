@@ -6,11 +6,13 @@ import { matches } from '../call-policy.ts';
 import { readIfPossible } from '../http/answer-reader.ts';
 import { type ModelAccepted, type TokenPrice, UnusableAnswer, withUsage } from './conversation.ts';
 import type { OutputCheck } from './output.ts';
-import { type Provider, textAt, type Usage } from './provider.ts';
+import { type HopelessRefusal, type Provider, textAt, type Usage } from './provider.ts';
 
 /** The parts of a node that read answers. */
 export interface AnswerParts {
   readonly provider: Provider;
+  /** The words for its key, for messages. */
+  readonly key: string;
   /** The check of the answer; undefined if the answer is a text. */
   readonly check: OutputCheck | undefined;
   readonly price: TokenPrice | undefined;
@@ -19,15 +21,16 @@ export interface AnswerParts {
   readonly retryOn: readonly (string | number)[];
 }
 
-/** Codes and types of a 429 that no waiting ends: the account has no money. */
+/** Codes and types of a refusal that no waiting ends: the account has no money. */
 const moneyCodes: ReadonlySet<string> = new Set([
   'insufficient_quota',
   'credit_balance_exhausted',
   'billing_hard_limit_reached',
+  'billing_not_active',
   'enforced_spend_limit_reached',
 ]);
 
-/** Takes a response as an answer of a model. Throws a Failure, or LimitReached if the account has no money. */
+/** Takes a response as an answer of a model. Throws a Failure, or LimitReached if no other question would be answered. */
 export function acceptAnswer(parts: AnswerParts, response: HttpResponse): ModelAccepted {
   const { provider, check, maxTokens } = parts;
   if (!matches(['2xx'], response.status)) throw refusalOf(parts, response);
@@ -66,15 +69,15 @@ function errorIn(body: Value): string | undefined {
   return places.map((steps) => textAt(body, ...steps)).find(Boolean);
 }
 
-function refusalOf({ provider, retryOn }: AnswerParts, response: HttpResponse): Error {
+function refusalOf({ provider, key, retryOn }: AnswerParts, response: HttpResponse): Error {
   const { status } = response;
   const body = readIfPossible(response, 'auto');
   const reason = textAt(body, 'error', 'message');
   const message = reason === undefined ? answerMessage(response) : `the server answered ${status}: ${excerpt(reason)}`;
-  const codes = ['code', 'type'].map((name) => textAt(body, 'error', name) ?? '');
-  if (status === 402 || (status === 429 && codes.some((code) => moneyCodes.has(code)))) {
-    return new LimitReached(`the account has no money left; ${message}`);
-  }
+  const hopelessness = hopelessnessOf(provider, status, body ?? null);
+  if (hopelessness === 'refused-key') return new LimitReached(`the server refuses ${key}; ${message}`, 'refused-credential');
+  if (hopelessness === 'day-quota') return new LimitReached(`the day's quota of the account is used up; ${message}`);
+  if (hopelessness === 'no-money') return new LimitReached(`the account has no money left; ${message}`);
   const asked = [response.retryAfterMs, body === undefined ? undefined : provider.waitMs?.(body)];
   const waits = asked.filter((ms) => ms !== undefined);
   return new Failure('http', message, {
@@ -82,4 +85,11 @@ function refusalOf({ provider, retryOn }: AnswerParts, response: HttpResponse): 
     retryable: matches(retryOn, status),
     retryAfterMs: waits.length > 0 ? Math.max(...waits) : undefined,
   });
+}
+
+/** Providers and gateways state it with one status or another: a code decides, whatever the status. */
+function hopelessnessOf(provider: Provider, status: number, body: Value): HopelessRefusal | undefined {
+  const codes = ['code', 'type'].map((name) => textAt(body, 'error', name) ?? '');
+  if (status === 402 || (status < 500 && codes.some((code) => moneyCodes.has(code)))) return 'no-money';
+  return provider.hopelessness?.(status, body);
 }

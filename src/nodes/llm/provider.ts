@@ -48,6 +48,9 @@ export interface ModelAnswer {
   readonly usage: Usage;
 }
 
+/** The reason why no other question would be answered, either: no money, a key that is refused, or a day's quota that is used up. */
+export type HopelessRefusal = 'no-money' | 'refused-key' | 'day-quota';
+
 /** The protocol of a provider of language models. */
 export interface Provider {
   readonly baseUrl: string;
@@ -62,6 +65,8 @@ export interface Provider {
   path(model: string): string;
   body(question: Question): JsonObject;
   answer(body: Value): ModelAnswer;
+  /** The reason in a refusal why no other question would be answered; undefined if others may be. */
+  hopelessness?(status: number, body: Value): HopelessRefusal | undefined;
   /** The wait in the body of a refusal; undefined if it has none. */
   waitMs?(body: Value): number | undefined;
 }
