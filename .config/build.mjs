@@ -1,6 +1,6 @@
 // Bundles src into dist, beside the data that belong to it.
 import { copyFileSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { buildData } from './build-data.mjs';
@@ -45,16 +45,26 @@ const serverApart = {
   },
 };
 
-/** The errors are in a file that all others share: each class is there once, so that `instanceof` holds. */
-const errorsApart = {
-  name: 'errors-apart',
-  setup: ({ onResolve }) => {
-    const errors = beside('../src/core/failure.ts');
-    onResolve({ filter: /\/failure\.ts$/ }, ({ resolveDir, path }) =>
-      resolve(resolveDir, path) === errors ? { path: './failure.cjs', external: true } : undefined,
-    );
+const src = beside('../src');
+
+/** Modules that several files take from shared.cjs, where each is there once. */
+const sharedModules = new Set();
+
+/** Takes modules from shared.cjs in place of bundling them. Each runs when it is needed first. `isShared`: tells by the path in src. */
+const fromShared = (isShared) => ({
+  name: 'from-shared',
+  setup: ({ onResolve, onLoad }) => {
+    onResolve({ filter: /^\.\/shared\.cjs$/ }, ({ path }) => ({ path, external: true }));
+    onResolve({ filter: /^\.{1,2}\// }, ({ resolveDir, path }) => {
+      const name = relative(src, resolve(resolveDir, path));
+      return isShared(name) ? { path: name, namespace: 'shared' } : undefined;
+    });
+    onLoad({ filter: /.*/, namespace: 'shared' }, ({ path }) => {
+      sharedModules.add(path);
+      return { contents: `module.exports = require('./shared.cjs')[${JSON.stringify(path)}]();`, resolveDir: src };
+    });
   },
-};
+});
 
 const inFilesOfTheirOwn = {
   name: 'in-files-of-their-own',
@@ -79,10 +89,12 @@ const commonJs = { ...shared, format: 'cjs', outExtension: { '.js': '.cjs' }, le
 
 await build({ ...commonJs, entryPoints: Object.entries(packages).map(([name, path]) => ({ in: path, out: fileOf(name) })) });
 
-await build({ ...commonJs, entryPoints: [{ in: 'src/core/failure.ts', out: 'failure' }] });
-
 // The lookups in embedded data: most flows have none.
-await build({ ...commonJs, entryPoints: [{ in: beside('lookups-parts.mjs'), out: 'lookups' }], plugins: [errorsApart] });
+await build({
+  ...commonJs,
+  entryPoints: [{ in: beside('lookups-parts.mjs'), out: 'lookups' }],
+  plugins: [fromShared((name) => name === 'core/failure.ts')],
+});
 
 // The page of a run, for --report alone.
 await build({ ...commonJs, entryPoints: [{ in: 'src/ui/report/report.tsx', out: 'report' }], loader: { '.css': 'text' } });
@@ -92,17 +104,48 @@ const browser = { bundle: true, minify: true, legalComments: 'none', logLevel: '
 await build({ ...browser, entryPoints: ['src/ui/page/page.tsx', 'src/ui/page/page.css'], outdir: 'dist/ui' });
 copyFileSync('src/ui/page/index.html', 'dist/ui/index.html');
 
-// All else in one CommonJS file, and the server in another. Node 24 with its compile cache runs one record in three quarters of the CPU that 90 ES modules
-// need, Node 20 in less than half. Modules that are imported dynamically are compiled and run only when they are needed.
-await build({
+// The command line and the server, each in one CommonJS file, and what both need in a third. Node 24 with its compile cache runs one record in
+// three quarters of the CPU that 90 ES modules need, Node 20 in less than half. Modules that are imported dynamically are compiled and run
+// only when they are needed.
+const bundle = {
   ...commonJs,
-  entryPoints: [
-    { in: 'src/cli/main.ts', out: 'main' },
-    { in: 'src/serve/serve.ts', out: 'serve' },
-  ],
-  plugins: [errorsApart, inFilesOfTheirOwn, serverApart],
   // The packages' files are CommonJS, too: require loads them, and the cache of compiled code holds them.
   supported: { 'dynamic-import': false },
   define: { 'import.meta.url': 'urlOfBundle' },
   banner: { js: "const urlOfBundle = require('node:url').pathToFileURL(__filename).href;" },
+};
+
+/** Our modules in a file, by their paths in src. */
+const modulesOf = async (entry) => {
+  const { metafile } = await build({
+    ...bundle,
+    entryPoints: [entry],
+    plugins: [serverApart, inFilesOfTheirOwn],
+    write: false,
+    metafile: true,
+  });
+  return Object.keys(metafile.inputs).flatMap((path) => (path.startsWith('src/') ? relative(src, path) : []));
+};
+
+const [ofMain, ofServer] = await Promise.all([modulesOf('src/cli/main.ts'), modulesOf('src/serve/serve.ts')]);
+const ofBoth = new Set(ofServer.filter((name) => ofMain.includes(name)));
+
+await build({
+  ...bundle,
+  entryPoints: [
+    { in: 'src/cli/main.ts', out: 'main' },
+    { in: 'src/serve/serve.ts', out: 'serve' },
+  ],
+  plugins: [serverApart, inFilesOfTheirOwn, fromShared((name) => ofBoth.has(name))],
+});
+
+const modules = [...sharedModules].sort().map((name) => {
+  return `exports[${JSON.stringify(name)}] = () => require(${JSON.stringify(`./${name}`)});`;
+});
+await build({
+  ...bundle,
+  stdin: { contents: modules.join('\n'), resolveDir: src },
+  outdir: undefined,
+  outfile: 'dist/shared.cjs',
+  plugins: [inFilesOfTheirOwn],
 });

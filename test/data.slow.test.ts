@@ -2,7 +2,6 @@ import { mkdtemp, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-// @ts-expect-error A part of the build, without types.
 import { buildData } from '../.config/build-data.mjs';
 import { dataFolder } from './helpers/data-folder.ts';
 

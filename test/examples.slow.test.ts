@@ -1,11 +1,10 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { cp, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createDemoApi } from '../src/io/demo/api.ts';
 import { type Workplace, workplace } from './helpers/cli.ts';
+import { startExampleServer } from './helpers/example-server.ts';
 import { stdioServers } from './helpers/mcp/servers.ts';
 import { serving } from './helpers/serving.ts';
 import { shell } from './helpers/shell.ts';
@@ -41,7 +40,13 @@ const expected: Readonly<Record<string, readonly { readonly code: number; readon
   'two-apis': [{ code: 0, files: { 'destinations.csv': 'expected.csv' } }],
 };
 
-const folders = (await readdir(examples, { withFileTypes: true })).filter((entry) => entry.isDirectory()).map(({ name }) => name);
+/** The examples; `servers` is a script that three of them need. */
+const folders = (await readdir(examples, { withFileTypes: true }))
+  .filter((entry) => entry.isDirectory() && entry.name !== 'servers')
+  .map(({ name }) => name);
+
+/** The servers that examples need beside the demo API, by the address in their flows. */
+const scripts = { 'http://127.0.0.1:4011': 'graphql/server.mjs', 'http://127.0.0.1:4012': 'servers/start.mjs' };
 
 test('every example has expected results', () => {
   expect(Object.keys(expected).sort()).toEqual(folders.sort());
@@ -54,28 +59,19 @@ async function commandsOf(name: string): Promise<string[]> {
   return lines.filter((line) => !settings.includes(line)).map((line) => [...settings, line].join('\n'));
 }
 
-/** Copies the examples for a demo API of their own, which remembers the records that it has refused. */
-async function playground(): Promise<Workplace> {
+/** Copies an example, for servers of its own: the demo API remembers the records that it has refused. */
+async function playground(name: string): Promise<Workplace> {
   const api = await createDemoApi();
   onTestFinished(api.close);
-  const graphql = await graphqlServer();
   const place = await workplace();
   await cp(examples, place.folder, { recursive: true });
-  for (const name of folders) {
-    const flow = name === 'serve' ? 'serve/flows/enrich.yaml' : `${name}/flow.yaml`;
-    const text = (await place.read(flow)).replaceAll('http://127.0.0.1:4010', api.origin).replace('http://127.0.0.1:4011', graphql);
-    // Starts the installed MCP server: npx would download it.
-    await place.write(flow, text.replace(/npx -y @modelcontextprotocol\/server-everything@\S+ stdio/, stdioServers.everything.join(' ')));
-  }
+  const flow = name === 'serve' ? 'serve/flows/enrich.yaml' : `${name}/flow.yaml`;
+  let text = (await place.read(flow)).replaceAll('http://127.0.0.1:4010', api.origin);
+  for (const [address, script] of Object.entries(scripts))
+    if (text.includes(address)) text = text.replaceAll(address, await startExampleServer(script));
+  // Starts the installed MCP server: npx would download it.
+  await place.write(flow, text.replace(/npx -y @modelcontextprotocol\/server-everything@\S+ stdio/, stdioServers.everything.join(' ')));
   return place;
-}
-
-/** Starts the server of the GraphQL example. Returns its origin. */
-async function graphqlServer(): Promise<string> {
-  const child = spawn(process.execPath, [join(examples, 'graphql', 'server.mjs'), '0'], { stdio: ['ignore', 'pipe', 'inherit'] });
-  onTestFinished(() => void child.kill());
-  const [origin] = await once(child.stdout, 'data');
-  return String(origin).trim();
 }
 
 test('a loop and paginate give the same result', async () => {
@@ -85,7 +81,7 @@ test('a loop and paginate give the same result', async () => {
 
 describe('example', () => {
   test.each(folders.filter((name) => name !== 'serve'))('%s gives the expected files with the commands of its README', async (name) => {
-    const place = await playground();
+    const place = await playground(name);
     const commands = await commandsOf(name);
     expect(commands).toHaveLength(expected[name]?.length ?? 0);
     for (const [index, { code, files }] of (expected[name] ?? []).entries()) {
@@ -102,7 +98,7 @@ describe('example', () => {
 });
 
 test('example serve answers the curl lines of its README', async () => {
-  const place = await playground();
+  const place = await playground('serve');
   const [, serve, create = '', ...curls] = await commandsOf('serve');
   const { address } = await serving({}, { place, folder: 'serve/flows' });
   expect(serve).toBe('automate serve flows');

@@ -1,6 +1,3 @@
-import { randomUUID } from 'node:crypto';
-import { findSaved } from '../cli/connections/connections.ts';
-import type { Terminal } from '../cli/terminal.ts';
 import { AutomateError, Failure, FlowError } from '../core/failure.ts';
 import type { CategoryNames } from '../core/lookups/category.ts';
 import type { LookupDocument } from '../core/lookups/lookup.ts';
@@ -12,11 +9,11 @@ import { Gates } from '../engine/gates.ts';
 import { compile } from '../flow/compile.ts';
 import { readConnections } from '../io/connections.ts';
 import { nodeTypes } from '../nodes/index.ts';
-import { loadSecrets } from './flow/flow-secrets.ts';
+import { findSaved } from './connections/saved-connections.ts';
+import type { Messages } from './messages.ts';
 import { dataFolder } from './ports/data-folder.ts';
-import { openRunLedger, pricesOf } from './ports/run-ledger.ts';
-import { wire } from './ports/wire.ts';
 import { ChainMaker } from './preview/chain-maker.ts';
+import { openSession, type SessionOptions, useOf } from './session.ts';
 
 /** A lookup of a command: one node, and its only record. */
 export interface OneLookup {
@@ -25,27 +22,22 @@ export interface OneLookup {
   /** The options of the node, without those that are absent. */
   readonly node: JsonObject & { readonly type: string; readonly connection?: string };
   readonly fields: Fields;
-  readonly options: { readonly env?: string; readonly allowHttp?: boolean; readonly cacert?: string };
+  readonly options: SessionOptions;
 }
 
 /** Looks one thing up as a run does: with its credit, gate, retries and cache. Returns the answer document, or why there is none. */
-export async function lookUpOne({ command, node, fields, options }: OneLookup, terminal: Terminal): Promise<LookupDocument | Failure> {
-  const { env, cacert, allowHttp = false } = options;
-  const { warn, redactor } = terminal;
+export async function lookUpOne({ command, node, fields, options }: OneLookup, messages: Messages): Promise<LookupDocument | Failure> {
   if (node.connection !== undefined) findSaved(node.connection);
-  const plan = await lookupPlan(command, node, allowHttp);
+  const plan = await lookupPlan(command, node, options.allowHttp ?? false);
   const [step] = plan.steps as [Step];
-  const credentials = await loadSecrets(plan, command, options, terminal);
-  const ledger = await openRunLedger(pricesOf(plan, env), { run: randomUUID(), env, warn });
-  const ports = wire({ credentials, redactor, allowHttp, cacert, ledger, env, report: () => {}, warn });
+  const session = await openSession(useOf(plan, command, options.env), options, messages);
   try {
+    const { ports } = session;
     const chains = new ChainMaker(plan, ports, new Gates(ports.clock));
     const row = await chains.firstRow(step, { number: 1, fields, end: { offset: 0, line: 0 } });
     return row instanceof Failure ? row : (row.get('document') as LookupDocument);
   } finally {
-    await ports.close();
-    ledger.close();
-    await credentials.usesRecorded();
+    await session.close();
   }
 }
 

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { rateIntervalMs } from '../core/duration.ts';
 import { AutomateError } from '../core/failure.ts';
-import type { MaxErrors } from '../engine/failure-limits.ts';
+import { type MaxErrors, maxErrorsOf } from '../engine/failure-limits.ts';
 
 /** Reads a whole number from `least` on. */
 export function wholeNumber(least: number): (text: string) => number {
@@ -39,9 +39,8 @@ export function rateArgument(text: string): number {
 
 /** Reads the maximum of failed records: a count, or a percentage of the records. */
 export function maxErrorsArgument(text: string): MaxErrors {
-  if (/^\d+$/.test(text)) return { count: Number(text) };
-  const share = /^(\d+(?:\.\d+)?)%$/.exec(text)?.[1];
-  if (share !== undefined && Number(share) <= 100) return { share: Number(share) / 100 };
+  const limit = maxErrorsOf(text);
+  if (limit) return limit;
   throw new InvalidArgumentError(`expected a number or a percentage such as 5%, found "${text}"`);
 }
 

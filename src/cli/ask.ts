@@ -1,26 +1,9 @@
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { ReadStream } from 'node:tty';
+import type { AnswerCheck, Asker, TextOptions } from '../app/messages.ts';
 import { AutomateError } from '../core/failure.ts';
 
-/** Asks the person at the terminal. Each method throws an AutomateError (`cancelled`) if the person cancels. */
-export interface Asker {
-  /** Hides what is typed. */
-  secret(question: string, check?: Check): Promise<string>;
-  text(question: string, options?: TextOptions): Promise<string>;
-  choice<Value extends string>(question: string, choices: readonly { readonly value: Value; readonly label: string }[]): Promise<Value>;
-  yes(question: string): Promise<boolean>;
-}
-
-interface TextOptions {
-  /** The answer of Enter alone, shown until something is typed. */
-  readonly default?: string;
-  readonly check?: Check;
-}
-
-/** Returns the problem of an answer; absent if there is none. */
-type Check = (answer: string) => string | undefined;
-
-/** The person at the terminal; absent if there is no terminal, or if it cannot be read without blocking. */
+/** The person at the terminal; undefined if there is no terminal, or if it cannot be read without blocking. */
 export function findAsker(): Asker | undefined {
   if (!process.stderr.isTTY || process.env.TERM === 'dumb' || !isInForeground()) return undefined;
   if (process.stdin.isTTY) return createAsker(() => process.stdin);
@@ -68,7 +51,7 @@ function createAsker(open: Open): Asker {
   };
 }
 
-function askSecret(open: Open, message: string, check?: Check): Promise<string> {
+function askSecret(open: Open, message: string, check?: AnswerCheck): Promise<string> {
   const validate = (answer: string | undefined) => checkAnswer(answer, check);
   return prompt(open, ({ password }, streams) => password({ ...streams, message, mask: '*', validate }));
 }
@@ -108,7 +91,7 @@ interface Streams {
 
 function checkAnswer(
   answer: string | undefined,
-  check: Check = (text) => (text === '' ? 'expected something, found nothing' : undefined),
+  check: AnswerCheck = (text) => (text === '' ? 'expected something, found nothing' : undefined),
 ): string | undefined {
   return check(answer?.trim() ?? '');
 }

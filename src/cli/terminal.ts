@@ -1,26 +1,20 @@
 import { Chalk, type ChalkInstance } from 'chalk';
+import type { Messages } from '../app/messages.ts';
 import { cleaned } from '../core/answer/response.ts';
 import { AutomateError } from '../core/failure.ts';
-import { createRedactor, type Redactor } from '../io/secrets/redact.ts';
+import { createRedactor } from '../io/secrets/redact.ts';
+import { findAsker } from './ask.ts';
 
-/** Prints the output of a command. Masks secrets. */
-export interface Terminal {
+/** Prints the output of a command: its result on stdout, everything else on stderr. Masks secrets. */
+export interface Terminal extends Messages {
   /** Prints the result of the command on stdout. Throws an AutomateError if stdout was closed or is full. */
   print(text: string): Promise<void>;
-  /** Prints everything else on stderr. */
-  say(text: string): void;
-  /** Prints a warning on stderr. */
-  warn(message: string): void;
   /** Colours for stderr; level 0 if none are wanted. */
   readonly colors: ChalkInstance;
   /** True if stderr is a terminal that can show a spinner. */
   readonly isLive: boolean;
-  /** Columns of the terminal that stdout is; absent for a file or a pipe. */
+  /** Columns of the terminal that stdout is; undefined for a file or a pipe. */
   readonly width?: number | undefined;
-  /** True if no person can be asked for a passphrase; absent if one may be there. */
-  readonly isUnattended?: boolean;
-  /** Holds the secrets to mask. */
-  readonly redactor: Redactor;
 }
 
 /** Makes the terminal of this process. NO_COLOR, FORCE_COLOR and TERM=dumb are respected. */
@@ -38,6 +32,7 @@ export function createTerminal(): Terminal {
     width: stdout.isTTY ? stdout.columns || undefined : undefined,
     isLive: stderr.isTTY && !isDumb && env.CI === undefined,
     redactor,
+    findAsker,
     say,
     warn: (message) => say(`${colors.yellow('warning:')} ${message}`),
     print: (text) => printOn(stdout, redactor.text(text)),

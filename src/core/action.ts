@@ -61,7 +61,7 @@ export interface Reading {
 
 /** The rules for every call of a node. */
 export interface CallPolicy {
-  /** Calls with the same key share the maximum of calls in flight. */
+  /** Calls with the same key share the maximum of calls in flight, over all runs of the process. */
   readonly limit: { readonly key: string; readonly max: number };
   /** Ms between two calls; absent for no limit. */
   readonly intervalMs: number | undefined;

@@ -35,7 +35,7 @@ export interface Call<Result> {
   readonly gate: { readonly origin: string; readonly credential: string | undefined } | undefined;
   /** Ms between two calls at the gate; absent for no limit. */
   readonly intervalMs: number | undefined;
-  /** Calls with the same key share the maximum of calls in flight. */
+  /** Calls with the same key share the maximum of calls in flight, over all runs of the process. */
   readonly limit: { readonly key: string; readonly max: number };
   readonly retry: RetryPolicy;
   /** Its place in the cache; absent if it is not cached. */

@@ -4,6 +4,8 @@ import type { McpConnection } from './tools/tools.ts';
 /** A saved or in-flow connection to an HTTP API. */
 export interface HttpConnection {
   readonly name: string;
+  /** True for a saved connection: all flows share it. */
+  readonly isSaved: boolean;
   readonly baseUrl: string;
   readonly origin: string;
   /** The ways to sign a request; absent for none. */
@@ -20,3 +22,8 @@ export interface HttpConnection {
 
 /** A saved or in-flow connection of either type. */
 export type Connection = ({ readonly type: 'http' } & HttpConnection) | ({ readonly type: 'mcp' } & McpConnection);
+
+/** The key of a connection's limit of calls in flight. All flows share that of a saved connection; each flow has its own for its own connections. */
+export function connectionLimitKey({ name, isSaved }: Pick<Connection, 'name' | 'isSaved'>, flow: string): string {
+  return isSaved ? `connection ${name}` : `connection ${name} of flow ${flow}`;
+}

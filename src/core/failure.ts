@@ -1,3 +1,5 @@
+import type { ErrorCode, ErrorDetails, ErrorFacts } from './error-code.ts';
+
 /** Every reason why a record can fail. */
 export const failureClasses = [
   'input',
@@ -84,16 +86,36 @@ export class Failure extends Error {
 /** The reason for the end of a whole run. Each has an exit code. */
 export type ErrorKind = 'usage' | 'cancelled' | 'flow' | 'input' | 'credential' | 'credits' | 'output-exists' | 'output' | 'stdout-closed';
 
-/** An error that ends the run, or keeps it from starting. The message is for the user: expected, found, and the way out on the next line. */
+/**
+ * An error that ends the run, or keeps it from starting. The message says what was expected and what was found, and names no option: the
+ * command line adds the option to type, the server the field to send. Both find the way out by the code (core/error-code.ts).
+ */
 export class AutomateError extends Error {
   override readonly name: string = 'AutomateError';
+  /** Undefined for an error to which nobody adds anything. */
+  readonly code: ErrorCode | undefined;
+  /** The details of the code. Empty without a code. */
+  readonly details: Readonly<Record<string, unknown>>;
+
   constructor(
     readonly kind: ErrorKind,
     message: string,
-    options?: ErrorOptions,
+    facts?: ErrorOptions & Partial<ErrorFacts>,
   ) {
-    super(message, options);
+    super(message, facts);
+    this.code = facts?.code;
+    this.details = facts?.details ?? {};
   }
+}
+
+/** The error for a wrong value of an option. `option`: its name in camel case, as in `inFormat`. */
+export function invalidOption(option: string, message: string, cause?: unknown): AutomateError {
+  return new AutomateError('usage', message, { code: 'invalid-option', details: { option }, cause });
+}
+
+/** The details of an error with this code; undefined for every other error. */
+export function detailsOf<Code extends ErrorCode>(error: unknown, code: Code): ErrorDetails[Code] | undefined {
+  return error instanceof AutomateError && error.code === code ? (error.details as ErrorDetails[Code]) : undefined;
 }
 
 /** Something wrong in a flow file. */

@@ -89,6 +89,8 @@ export interface LimitOverrides {
 /** The services of the compiler for a node type that turns options into a node. */
 export interface BuildContext {
   readonly id: string;
+  /** The name of the flow. */
+  readonly flow: string;
   readonly overrides: LimitOverrides;
   /** The connection of that name. Absent if the flow has none: then the problem is reported at `connection`. */
   connection(name: string): HttpConnection | undefined;

@@ -5,18 +5,18 @@ import { type Progress, RecordProgress } from './call.ts';
 import { type RunPhase, Wakeup } from './phase.ts';
 
 /**
- * Holds records back, so that the last credits bring records to their end: else all of them could go into first calls, and nothing
- * would be written. A record begins if the ledger affords the calls that it and the records under way still need, or if there are
- * none under way, or no credits left: then it ends the run. The calls that a record is assumed to need at a node:
+ * Holds records back, so that the last credits complete records: else all credits could go into first calls, and nothing would be
+ * written. A record begins if the ledger affords the calls that this record and the records under way still need. It also begins if no
+ * record is under way, or if no credits are left: then it ends the run. The calls that a record is assumed to need at a node:
  *
  * | | calls |
  * |---|---|
  * | at first | all pages and passes that the flow allows there; 100 for each call before it that may make several rows |
  * | after a record that called the node | as many as the record that made the most |
- * | after a record that did not | half as many as before, but no fewer than the record that made the most, and no fewer than one |
- * | if records share calls | a share of a full batch; once one was sent, of a batch as full as they were on average |
+ * | after a record that skipped the node | half as many as before, but no fewer than the record that made the most, and no fewer than one |
+ * | if records share calls | a share of a full batch; once a batch was sent, a share of a batch of average size |
  *
- * Records that failed show nothing. If no record makes more than one call, all begin: the ledger refuses the calls.
+ * Failed records do not count. If no record makes more than one call, all records begin: the ledger refuses the calls.
  */
 export class Budget {
   readonly #ledger: Pick<Ledger, 'affords' | 'usedUp'>;
@@ -33,7 +33,7 @@ export class Budget {
     phase.onPhase(() => this.#room.wake());
   }
 
-  /** Resolves when another record is worth beginning; `undefined` when it is now. */
+  /** Resolves when another record may begin; `undefined` if it may now. */
   room(): Promise<void> | undefined {
     return this.#hasRoom() ? undefined : this.#room.wait();
   }
@@ -142,13 +142,13 @@ class Need {
     this.#paid -= calls;
   }
 
-  /** A record came out of the flow. One that skipped the node is a hint, not more. */
+  /** A record came out of the flow. A record that skipped the node is only a hint. */
   learn(hasCalled: boolean): void {
     this.#calls = Math.max(1, this.#maxCalls, hasCalled ? 0 : Math.ceil(this.#calls / 2));
   }
 }
 
-/** True if a record makes one call at most, or has a share in one: the credit held for that call is all that it needs. */
+/** True if a record makes one call at most, or has a share in one call: the credit held for that call is all that the record needs. */
 function makeOneCall(steps: readonly Step[]): boolean {
   const calling = steps.filter(({ node: { action, inner } }) => action || inner);
   return calling.every(({ node: { action } }) => action?.maxCalls === 1 || action?.batchSize !== undefined) && calling.length < 2;
@@ -157,7 +157,7 @@ function makeOneCall(steps: readonly Step[]): boolean {
 /** Rows that one record is assumed to become at a step that may make several: the default maximum of pages and passes. */
 const assumedRows = 100;
 
-/** `passes`: the most passes per record. A poll counts as one: its limit of tries would hold back every record. */
+/** `passes`: maximum of passes per record. A poll counts as one pass: its maximum of passes would hold back every record. */
 function needsOf(steps: readonly Step[], passes = 1): Need[] {
   let rows = 1;
   return steps.flatMap(({ id, node: { action, inner } }) => {
@@ -166,7 +166,7 @@ function needsOf(steps: readonly Step[], passes = 1): Need[] {
     if (inner) return needsOf(inner.steps, inner.waits ? times : times * inner.maxPasses);
     if (!action) return [];
     const { batchSize, maxCalls, entryOf } = action;
-    // If not all records can share a call, it may be that none can.
+    // If only some records can share a call, it may be that no records can.
     return [new Need(id, batchSize === undefined ? times * maxCalls : times, entryOf ? 1 : (batchSize ?? 1))];
   });
 }

@@ -3,10 +3,10 @@ import type { FailureReport } from '../core/event.ts';
 import { Failure, LimitReached, Unfinished } from '../core/failure.ts';
 import type { Ports } from '../core/ports.ts';
 import { UnreachableWatch } from './failure-limits.ts';
-import type { WaitingCall } from './gate.ts';
 import type { RunGates } from './gates.ts';
 import type { CallStage, RunPhase } from './phase.ts';
 import { finalFailure, waitBeforeRetry } from './retry.ts';
+import type { WaitingCall } from './turns.ts';
 
 /** The record, or the batch of records, that makes a call. */
 export interface Caller extends AttemptContext {
@@ -15,15 +15,15 @@ export interface Caller extends AttemptContext {
   readonly progress: Progress;
   /** True once a sibling row has failed: then the record needs no more calls. */
   isAbandoned(): boolean;
-  /** Takes the last answer, and the wait that it asks for; absent if the whole gate waits for it. */
+  /** Takes the last answer with the wait that the server asks for; absent if the whole gate waits. */
   readonly heard?: ((answer: LastAnswer) => void) | undefined;
 }
 
 /** The progress of a record through the flow. */
 export interface Progress {
-  /** True once something was sent for it: then it is brought to its end even while the run finishes. */
+  /** True once a request was sent for the record: then the record is completed even while the run finishes. */
   readonly hasBegun: boolean;
-  /** Notes that a call at this node is paid for. `isShare`: by another record of its batch. */
+  /** Notes a paid call at this node. `isShare`: true if another record of the batch has paid. */
   begin(node: string, isShare?: boolean): void;
 }
 
@@ -41,7 +41,7 @@ export interface CallTools {
   readonly ports: Ports;
   readonly gates: RunGates;
   readonly phase: RunPhase;
-  /** True if the run goes on though no server answers. */
+  /** True if the run continues although no server answers. */
   readonly keepsGoing: boolean;
 }
 
@@ -75,7 +75,7 @@ export class Calls {
   readonly #ports: Ports;
   readonly #gates: RunGates;
   readonly #phase: RunPhase;
-  /** Absent if the run goes on though no server answers. */
+  /** Absent if the run continues although no server answers. */
   readonly #unreachable: UnreachableWatch | undefined;
   /** Records that wait before their next call, for which they hold no credit yet. */
   #waiting = 0;
@@ -95,7 +95,7 @@ export class Calls {
   /** Makes a call that a server answers. */
   async #answerThere<Result>(call: GatedCall<Result>, caller: Caller): Promise<Result> {
     const result = await this.#attempts(call, new RunningCall(caller));
-    // Its slot is free already: the call that waited for it is sent before this answer is worked on.
+    // The slot is free already: the next call is sent before this answer is processed.
     await this.#ports.clock.nextTurn();
     return result;
   }
@@ -106,7 +106,7 @@ export class Calls {
     return this.#waitAs('unpaid', untilMs);
   }
 
-  /** Makes a call that data on this machine answer: no gate, no retry, and no turn of the event loop for each. */
+  /** Makes a call that data on this machine answer: no gate, no retry, and no extra turn of the event loop. */
   async #answerHere<Result>(call: Call<Result>, caller: Caller): Promise<Result> {
     const running = new RunningCall(caller);
     if (!this.#phase.admits(running.record, running.stage)) throw new Unfinished();
@@ -130,7 +130,7 @@ export class Calls {
     const startedMs = this.#ports.clock.now();
     try {
       for (let attempts = 1; ; attempts++) {
-        await this.#gates.enter(call, running);
+        const slot = await this.#gates.enter(call, running);
         let failed: FailedAttempt | undefined;
         const attemptMs = this.#ports.clock.now();
         try {
@@ -144,8 +144,8 @@ export class Calls {
           failed = this.#fail(call, running, error, attempts);
         } finally {
           // A final failure can end the run: that must be known before the next call starts.
-          if (failed?.final) void this.#ports.clock.nextTurn().then(() => this.#gates.leave(call));
-          else this.#gates.leave(call);
+          if (failed?.final) void this.#ports.clock.nextTurn().then(() => slot.free());
+          else slot.free();
         }
         await this.#waitForRetry(running, failed);
       }
@@ -154,7 +154,7 @@ export class Calls {
     }
   }
 
-  /** Holds the credit of a call that has none. Throws Unfinished if none is left. */
+  /** Holds a credit for the call, unless the call has one. Throws Unfinished if no credit is left. */
   #pay(running: RunningCall): void {
     const { caller } = running;
     if (caller.isAbandoned()) throw new Unfinished();
@@ -166,7 +166,7 @@ export class Calls {
       throw new Unfinished();
     }
     running.credit = 'held';
-    // Others may wait for hours: with this credit, nothing may be left for their next calls.
+    // Other records may wait for hours. If this was the last credit, nothing is left for their next calls.
     if (this.#waiting > 0) this.#endIfUsedUp();
     caller.progress.begin(caller.node);
   }
@@ -176,7 +176,7 @@ export class Calls {
     if (message !== undefined) this.#phase.advance('unpaid', { ending: 'max-credits', message });
   }
 
-  /** Ends the run: an attempt found that every other one would end as it did. Calls in flight finish. Throws Unfinished. */
+  /** Ends the run after an attempt whose result every later attempt would have, such as a used-up daily limit. Calls in flight finish. Throws Unfinished. */
   #endUnpaid({ ending, message }: LimitReached): never {
     this.#phase.advance('unpaid', { ending, message });
     throw new Unfinished();
@@ -210,24 +210,24 @@ export class Calls {
     failure.attempts = attempts;
     const waitMs = waitBeforeRetry(call.retry, attempts, failure, this.#ports.random);
     const final = finalFailure(call.retry, failure, waitMs);
-    // Before the call leaves the gate, so that no other enters it.
+    // Pauses before the slot is free: else another call would pass the gate.
     if (concernsAll(failure, final)) this.#pause(call, waitMs, failure.status);
     return { failure, waitMs, final };
   }
 
-  /** Pauses the gate of a call. A wait longer than the policy allows is not waited for: calls in that time are refused, and fail at once. */
+  /** Pauses the gate of a call. A wait longer than `max_wait` pauses nothing: the server refuses the calls in that time, and they fail at once. */
   #pause(call: GatedCall<unknown>, waitMs: number, status?: number): void {
     if (waitMs > call.retry.maxWaitMs) return;
     this.#gates.pause(call, waitMs);
     this.#ports.report({ type: 'gate-paused', gate: call.gate.origin, status, waitMs });
   }
 
-  /** Waits until the next attempt. Throws the call's failure if there is none. */
+  /** Waits until the next attempt. Throws the call's failure if there is no next attempt. */
   async #waitForRetry({ caller }: RunningCall, { failure, waitMs, final }: FailedAttempt): Promise<void> {
     if (this.#phase.current === 'stopped') throw new Unfinished();
     if (final) throw final;
     await this.#waitAs('paid', this.#ports.clock.now() + waitMs);
-    // Not before: a run that ends early does not retry.
+    // Reported after the wait: a run that ends early does not retry.
     this.#ports.report({ type: 'call-retried', record: caller.record, waitMs, ...reportOf(failure, caller.node) });
   }
 

@@ -12,7 +12,7 @@ import { Emitter, LaterFailure, type RowSink } from './emit.ts';
 /** Maximum of output records of one input record that are worked on at once. The gates set the real limit. */
 const maxRowsAtOnce = 64;
 
-/** The same where rows wait for batches, rounded up to fill the last batch: each row takes about 4 kB. */
+/** Maximum of output records of one input record that wait for batches at once, rounded up to fill the last batch. Each takes about 4 kB. */
 const maxRowsInBatches = 10_000;
 
 /** The nodes of a plan. A record passes them as one task; it succeeds or fails as a whole. */
@@ -37,7 +37,7 @@ export class Chain implements PassingChain {
 
   passSteps(steps: readonly Step[], rows: readonly Fields[], position: Position): Promise<readonly Fields[]> {
     const [only] = steps;
-    // Many records may wait here: each await less saves memory.
+    // Thousands of records may wait here: one await less saves memory.
     return only && steps.length === 1 && !only.node.streams ? this.#passAll(only, rows, position) : this.#passInTurn(steps, rows, position);
   }
 
@@ -79,7 +79,7 @@ export class Chain implements PassingChain {
     // To fill batches, all rows of one round end before the next round begins.
     const round = batchSize === 0 ? rows.length : atOnce;
     for (let from = 0; from < rows.length; from += round) {
-      // If one fails, none of them comes out.
+      // If one row fails, no row comes out.
       await forEachRow(rows.slice(from, from + round), atOnce, { ...position, keepsEarlier: false }, async (fields, index, group) => {
         results[from + index] = await this.#passOne(step, fields, from + index, { ...position, group });
       });
@@ -87,7 +87,7 @@ export class Chain implements PassingChain {
     return results.flat();
   }
 
-  /** Brings records through a node that streams, and what it emits through the later nodes. */
+  /** Brings records through a node that streams, and the rows that it emits through the later nodes. */
   async #passStreaming([step, ...later]: readonly Step[], rows: readonly Fields[], position: Position): Promise<void> {
     const max = largestBatch(later);
     const node = step as Step;
@@ -119,7 +119,7 @@ export class Chain implements PassingChain {
     // A record that is about to join a batch does not yield: the batch would be sent without it.
     const joinsBatch = step.node.action?.batchSize !== undefined && !position.group;
     const turn = joinsBatch ? undefined : yieldIfLong(position, this.tools);
-    // Everyone who yielded resumes in one turn: the first may use it up.
+    // All records that yielded resume in one turn, and the first record may use it up.
     return turn ? turn.then(() => this.#passOne(step, fields, row, position)) : this.#passNow(step, fields, row, position);
   }
 
@@ -135,7 +135,7 @@ export class Chain implements PassingChain {
     }
   }
 
-  /** Reports the failures inside a node that `on_error: keep` let pass, once its records go on. */
+  /** Reports the failures that `on_error: keep` has passed through inside a node, once the node's rows go on. */
   #reportPassed({ passedFailures = [], position }: RecordContext, rows: readonly Fields[]): readonly Fields[] {
     for (const report of passedFailures) this.#reportPassedFailure(report, position);
     return rows;
@@ -146,7 +146,7 @@ export class Chain implements PassingChain {
     else this.tools.ports.report({ type: 'record-kept', record: item.number, ...report });
   }
 
-  /** The record that goes on after a failure. Throws the failure if none does. */
+  /** The record that goes on after a failure. Throws the failure if the record does not go on. */
   #afterFailure(step: Step, fields: Fields, position: Position, error: unknown): readonly Fields[] {
     if (!(error instanceof Failure)) throw error;
     const failure = failureAt(step, error, position.progress.hasBegun);
@@ -219,14 +219,14 @@ async function forEachRow(
   throw reasons.find((reason) => reason !== undefined && !(reason instanceof Unfinished)) ?? reasons.find(Boolean);
 }
 
-/** A failure as that of the step where it occurred. `hasBegun`: true if a request was sent for the record. */
+/** The failure of a record, with the step where it occurred. `hasBegun`: true if a request was sent for the record. */
 export function failureAt(step: Step, error: Failure, hasBegun: boolean): Failure {
   // Records that waited for one answer share its failure.
   const isOwn = error.node === undefined;
   const failure = isOwn ? error : error.withMessage(error.message);
   // The failure of an inner node keeps that node's id.
   failure.node = (step.node.inner && error.node) ?? step.id;
-  // A problem in an answer is found after the call; a node with inner nodes judges what those have sent.
+  // A problem in an answer is found after the call was sent. For a node with inner nodes, the calls of the inner nodes count.
   const wasSent = step.node.inner && isOwn ? hasBegun : failure.sent;
   if (failure.attempts === 0 && wasSent) failure.attempts = 1;
   return failure;

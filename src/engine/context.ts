@@ -31,7 +31,7 @@ export interface ChainTools {
 /** A chain as the contexts of its nodes see it. */
 export interface PassingChain {
   readonly tools: ChainTools;
-  /** Brings records through nodes. Output from before a node is done goes to `position.take`, the rest is answered. */
+  /** Brings records through nodes. Rows that come before a node has ended go to `position.take`; returns the other rows. */
   passSteps(steps: readonly Step[], rows: readonly Fields[], position: Position): Promise<readonly Fields[]>;
 }
 
@@ -45,32 +45,32 @@ export interface RowGroup {
 export interface Position {
   readonly item: Item;
   readonly progress: Progress;
-  /** Names the record's row and pass: the same in every run. */
+  /** Name of the record's row and pass. It is the same in every run. */
   readonly place: string;
   /** Index of the node in the flow, from 0. */
   readonly step: number;
-  /** True inside that node. */
+  /** True if the record is inside that node. */
   readonly isInner: boolean;
-  /** Takes output from before the record is done, in its order. */
+  /** Takes rows that come before the record has ended, in their order. */
   readonly take: RowSink;
-  /** True if an enclosing node goes on after a failure: then earlier output stays. */
+  /** True if an enclosing node continues after a failure: then the rows from before the failure stay. */
   readonly keepsEarlier: boolean;
-  /** Absent while the record is one. */
+  /** The rows that the record has become; absent while it is a single row. */
   readonly group?: RowGroup | undefined;
   /** Takes what the node emits; absent at nodes that do not stream. */
   readonly emitter?: Emitter | undefined;
-  /** Collects the failures that `on_error: keep` let pass in a pass whose records may not go on; absent if all do. */
+  /** Collects the failures that `on_error: keep` passes through, in a pass whose rows may not go on; absent if all rows go on. */
   readonly passedFailures?: FailureReport[] | undefined;
   /** Takes answers as they arrive; absent outside of nodes that wait between passes. */
   readonly heard?: ((answer: LastAnswer) => void) | undefined;
 }
 
-/** Records that wake within this time of each other may share a batch: the earlier ones wait for the later ones. */
+/** Records that wake within this time of each other may share a batch: records that wake earlier wait for records that wake later. */
 const awakeMs = 20;
 
-/** The services of the engine for one record at one node. There is one for each, so it has no methods of its own. */
+/** The services of the engine for one record at one node. Every record at every node gets an object, so methods are on the prototype. */
 export class RecordContext implements NodeContext, Caller {
-  /** Failures that `on_error: keep` let pass inside this node, not yet reported. */
+  /** Failures inside this node that `on_error: keep` has passed through, and that are not reported yet. */
   passedFailures: readonly FailureReport[] | undefined;
 
   /** `row`: index among the rows of the record, from 0. */
@@ -180,7 +180,7 @@ export class RecordContext implements NodeContext, Caller {
     await batches.busyWhile(position.step, calls.wait(untilMs));
   }
 
-  /** All passes of a node that streams go on; of another node only the last. */
+  /** The list for the failures of a pass. If the node streams, the rows of all passes go on; else only the rows of the last pass do. */
   #failuresOfPass(): FailureReport[] | undefined {
     if (this.step.node.streams) return this.position.passedFailures;
     const failures: FailureReport[] = [];
@@ -208,7 +208,7 @@ export class RecordContext implements NodeContext, Caller {
   }
 }
 
-/** Lets others have their turn. Absent if there is no need. Throws Unfinished once the record is not wanted any more. */
+/** Yields to the event loop; undefined if the turn was short. Rejects with Unfinished once the run no longer wants the record. */
 export function yieldIfLong(position: Position, { ports, phase, batches }: ChainTools): Promise<void> | undefined {
   const { item, step, progress, group } = position;
   const turn = ports.clock.yieldIfLong();

@@ -13,7 +13,7 @@ export class LaterFailure extends Error {
 
 /** The later nodes, as a node that streams sees them. */
 export interface LaterNodes {
-  /** Maximum of records in the later nodes, so that they fill batches together; 0 if only one part may be there. */
+  /** Maximum of records in the later nodes, so that they fill batches together; 0 if the later nodes take one part at a time. */
   readonly max: number;
   /** Resolves when the rows of earlier records have been taken; absent for the first record. */
   readonly before: Promise<void> | undefined;
@@ -50,7 +50,7 @@ export class Emitter {
   /** Resolves when the node may emit more. Throws LaterFailure once an earlier part has failed. */
   async emit(rows: readonly Fields[]): Promise<void> {
     const { max } = this.#later;
-    // A failure in the later nodes ends this one before it pays for many more calls.
+    // A failure in the later nodes ends this node before it pays for many more calls.
     if (max === 0) await this.#turn;
     while (this.#parts.length > 0 && this.#inside >= max) await this.#oldest();
     if (this.#failure) throw this.#failure;

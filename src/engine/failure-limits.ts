@@ -4,6 +4,13 @@ import type { RunPhase } from './phase.ts';
 /** The limit of failed records: a count, or a share of the finished records. */
 export type MaxErrors = { readonly count: number } | { readonly share: number };
 
+/** The limit that a text such as `10` or `5%` gives; undefined for any other text. */
+export function maxErrorsOf(text: string): MaxErrors | undefined {
+  if (/^\d+$/.test(text)) return { count: Number(text) };
+  const share = /^(\d+(?:\.\d+)?)%$/.exec(text)?.[1];
+  return share !== undefined && Number(share) <= 100 ? { share: Number(share) / 100 } : undefined;
+}
+
 /** A share counts only once this many records are finished: one failure among the first three says little. */
 const minForShare = 100;
 
@@ -22,7 +29,7 @@ export function tooManyErrors(
   return `more than ${percent} % of the records have failed (--max-errors ${percent}%)`;
 }
 
-/** Records that make a call, at least, before failures end the run. `failing` others fail and `uncalled` others succeed without one. */
+/** Records that make a call, at least, before failures end the run. `failing` other records fail and `uncalled` other records succeed without a call. */
 export function minCallsBefore(limit: MaxErrors | undefined, failing: number, uncalled: number): number {
   if (!limit) return Number.POSITIVE_INFINITY;
   if ('count' in limit) return Math.max(0, limit.count + 1 - failing);
@@ -35,7 +42,7 @@ const maxVainAttempts = 10;
 
 /**
  * Ends a run in which no server has answered, before every record becomes an error. The limit grows with the number of origins:
- * if records name them, one says nothing about the next.
+ * if records name the origins, one origin says nothing about the next.
  */
 export class UnreachableWatch {
   readonly #phase: RunPhase;
@@ -62,13 +69,13 @@ export class UnreachableWatch {
   }
 }
 
-/** Finished records from the first on that have to fail alike for the run to end. */
+/** Number of first records that all have to fail in the same way for the run to end. */
 const alikeRecords = 20;
 
 /** Statuses that no record causes: the credential, the method or the content type is wrong. */
 const hopelessStatuses = new Set([401, 403, 405, 415]);
 
-/** Ends a run whose first records all failed at the same node in the same way, if the others can only fail in that way too. */
+/** Ends a run whose first records all failed at the same node in the same way, if the later records can only fail in the same way. */
 export class SameFailureWatch {
   readonly #phase: RunPhase;
   #first: Failure | undefined;

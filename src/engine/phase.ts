@@ -14,7 +14,7 @@ export type Phase = 'open' | 'finishing' | 'unpaid' | 'stopped';
 
 /**
  * new: no request was sent for this record yet.
- * begun: one was, but this call holds no credit.
+ * begun: a request was sent, but this call holds no credit.
  * paid: this call holds its credit.
  */
 export type CallStage = 'new' | 'begun' | 'paid';
@@ -26,13 +26,13 @@ export interface StopReason {
   /** Longest wait that is still waited out; absent for any. */
   readonly patienceMs?: number;
   /**
-   * Records before this number are still begun; absent for none. Without them, a resumed run could end at the same record again
+   * Records before this number are still begun; absent if no record is. Without them, a resumed run could end at the same record again
    * and never get further.
    */
   readonly before?: number;
 }
 
-/** Takes changes of the phase, and of what it still allows. */
+/** Called when the phase changes, or allows less work than before. */
 export type PhaseListener = (phase: Phase, previous: Phase) => void;
 
 const order: readonly Phase[] = ['open', 'finishing', 'unpaid', 'stopped'];
@@ -51,7 +51,7 @@ export class RunPhase {
     return this.#phase;
   }
 
-  /** The first reason that was given; absent while the run is open, and if it broke. */
+  /** The first reason that was given; absent while the run is open, and if an error ended it. */
   get reason(): StopReason | undefined {
     return this.#reason;
   }
@@ -91,17 +91,17 @@ export class RunPhase {
     return this.wants(record, stage !== 'new');
   }
 
-  /** True if a record may go on. `hasBegun`: something was sent for it. */
+  /** True if a record may go on. `hasBegun`: true if a request was sent for the record. */
   wants(record: number, hasBegun: boolean): boolean {
     return this.#phase !== 'stopped' && (hasBegun || record < this.#before);
   }
 
-  /** True if a call may wait that long. `isPaid`: it holds its credit. */
+  /** True if a call may wait for `waitMs`. `isPaid`: true if the call holds its credit. */
   allowsWait(waitMs: number, isPaid: boolean): boolean {
     return this.#phase !== 'stopped' && (isPaid || this.#phase !== 'unpaid') && waitMs <= this.#patienceMs;
   }
 
-  /** True if the reason allows less than those before it. */
+  /** True if the reason allows less work than the earlier reasons. */
   #narrow(reason: StopReason | undefined): boolean {
     if (!reason) return false;
     const { patienceMs = Number.POSITIVE_INFINITY, before = 0 } = reason;

@@ -2,7 +2,7 @@ import type { RetryPolicy } from '../core/call.ts';
 import { durationText } from '../core/duration.ts';
 import type { Failure } from '../core/failure.ts';
 
-/** Ms until the next attempt: the server's wait, else the policy's delay after that many attempts. */
+/** Ms until the next attempt: the server's wait, else the policy's delay after `attempts` attempts. */
 export function waitBeforeRetry(policy: RetryPolicy, attempts: number, failure: Failure, random: () => number): number {
   if (failure.retryAfterMs !== undefined) return failure.retryAfterMs;
   const delay = Math.min(policy.maxDelayMs, policy.firstDelayMs * policy.factor ** (attempts - 1));

@@ -29,7 +29,7 @@ export interface RunSettings {
   readonly unordered: boolean;
   /** Absent for any number of failures. */
   readonly maxErrors: MaxErrors | undefined;
-  /** True if the run goes on though its first records failed alike, or though no server answers. */
+  /** True if the run continues although its first records failed in the same way, or although no server answers. */
   readonly keepsGoing: boolean;
 }
 
@@ -37,7 +37,7 @@ export interface RunSettings {
 export interface Run {
   /** Advance it to end the run early. */
   readonly phase: RunPhase;
-  /** Rejects with an error that is no record's own. */
+  /** Rejects with an error that concerns the whole run, not one record. */
   readonly ended: Promise<Ending>;
   /** The number of finished records that wait for an earlier one, and are written after it. */
   waiting(): number;
@@ -59,10 +59,10 @@ class RecordRun {
   readonly #budget: Budget;
   readonly #window: Window;
   readonly #writing: Writing;
-  /** Absent if the run goes on though its first records failed alike. */
+  /** Absent if the run continues although its first records failed in the same way. */
   readonly #sameFailure: SameFailureWatch | undefined;
   readonly #counts = { finished: 0, failed: 0 };
-  /** Finished records that are not written yet. Their places in the window will be free. */
+  /** Finished records that are not written yet. Their places in the window become free with the write. */
   #unwritten = 0;
   #reading: InputState = 'more';
 
@@ -110,9 +110,9 @@ class RecordRun {
       for await (const items of input) if (!(await this.#beginAll(items))) break;
     } finally {
       this.#setReading('ended');
-      await this.#window.end().finally(() => this.#writing.end());
+      // Even after an error, no call is under way here.
+      await this.#window.end().finally(() => this.#writing.end().finally(() => this.#gates.close()));
       this.#park();
-      this.#gates.close();
     }
     const ending = this.phase.reason?.ending ?? 'complete';
     ports.report({ type: 'run-ended', ending, ms: ports.clock.now() - startedMs });
@@ -167,7 +167,7 @@ class RecordRun {
     this.#batches.recheck();
   }
 
-  /** Parks the finished records after an unfinished one. Those that failed are processed again. */
+  /** Parks the finished records after an unfinished record. A resumed run processes failed records again. */
   #park(): void {
     const { output, ports } = this.#parts;
     for (const { item, outcome } of this.#window.parkable()) {
@@ -181,7 +181,7 @@ class RecordRun {
     this.#batches.recheck();
   }
 
-  /** More records come as soon as finished ones are written. */
+  /** The state of the input. While finished records wait to be written, more records will be read: their places become free. */
   #inputState(): InputState {
     return this.#reading === 'blocked' && this.#unwritten > 0 ? 'more' : this.#reading;
   }

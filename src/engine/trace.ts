@@ -29,7 +29,7 @@ export function tracedTools(ports: Ports, sender: Sender, trace: Trace): Tools {
   return { ...tools, call: (call, progressed) => startAttempt(watch, call)(tools.call(call, progressed)) };
 }
 
-/** Begins an attempt. Returns a function that takes its answer, and passes the attempt on when it is there. */
+/** Begins an attempt. Returns a function that takes the answer, and passes the attempt on once the answer has come. */
 function startAttempt({ sender: { record, node }, trace, clock }: Watch, request: ActionRequest) {
   const startedMs = clock.now();
   const end = (result: Attempt['result']) => trace({ record, node, request, ms: clock.now() - startedMs, result });

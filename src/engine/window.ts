@@ -10,7 +10,7 @@ export interface FinishedRecord {
   readonly outcome: Outcome;
 }
 
-/** The place of a record in the window. A record that was passed on out of turn is not held: after a slow one there may be many. */
+/** The place of a record in the window. A place does not hold a record that was passed on out of order: many records can finish after a slow record. */
 interface Place {
   result?: FinishedRecord | 'passed on';
 }
@@ -25,10 +25,10 @@ export interface WindowOptions {
   finish(item: Item, outcome: Outcome): void;
 }
 
-/** Out of order: how many windows a record may be ahead of the slowest. The places take up memory, too. */
+/** Maximum of windows that a record may be ahead of the slowest record, in a run without order. Places use memory as well. */
 const maxWindowsAhead = 64;
 
-/** Places at the front that are free before they are cut off, all at once. */
+/** Number of free places at the front at which they are removed together. */
 const maxFreePlaces = 256;
 
 /**
@@ -130,7 +130,7 @@ export class Window {
 
   #break(reason: unknown): void {
     if (reason instanceof Unfinished && this.#phase.current !== 'open') return;
-    // A run must never count as complete without that record.
+    // A run must never count as complete while a record is unfinished.
     this.#error ??= reason instanceof Unfinished ? new Error('a record was left unfinished by a run that was not ending') : reason;
     this.#phase.advance('stopped');
   }
@@ -147,7 +147,7 @@ const defaultSize = 1024;
 /** Size of a window whose records may wait between their calls. They hold no slot meanwhile, so that many more can be under way. */
 const waitingSize = 8192;
 
-/** Places beside those of the batches in flight: records that gather for the next batches, and those that wait to be written. */
+/** Places in addition to the batches in flight, for records that gather for the next batches and for records that wait to be written. */
 const extraPlaces = 512;
 
 /** Maximum of places for the records of batches. */

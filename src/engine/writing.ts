@@ -1,7 +1,7 @@
 import type { Clock, Output } from '../core/ports.ts';
 import type { RunPhase } from './phase.ts';
 
-/** The output is flushed once this much waits, or after this time. */
+/** The output is flushed once this many records or characters wait, or after this time. */
 const flushAfter = { records: 256, characters: 256 * 1024, ms: 100 };
 
 /** Flushes the output while records go on. Only one flush runs at a time. */

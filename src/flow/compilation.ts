@@ -28,6 +28,7 @@ export interface CompileOptions extends LimitOverrides {
 
 /** The state of a compilation. */
 export interface Compilation extends CompileOptions {
+  readonly name: string;
   readonly source: Source;
   readonly problems: Problem[];
   readonly warnings: Warning[];

@@ -96,6 +96,7 @@ function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: 
   const isCell = (field: string) => textCells && !typedBefore.has(field);
   return {
     id,
+    flow: compilation.name,
     overrides: compilation,
     allowHttp,
     allowHosts,

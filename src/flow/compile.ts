@@ -20,11 +20,13 @@ export function compile(text: string, options: CompileOptions): Plan {
   const written = mappingOf(source.value);
   const flow = checkedBy(flowSchema, source.value, { source, at: [], problems });
   const { connections = mappingOf(written.connections), nodes = listOf(written.nodes), allow_hosts: allowHosts = [] } = flow ?? {};
+  const name = flow?.name ?? options.name ?? baseName(options.file);
   const base = { source, problems, warnings: nearReferenceWarnings(source), allowHttp: options.allowHttp };
   const compilation: Compilation = {
     ...options,
     ...base,
-    connections: compileConnections(connections, base),
+    name,
+    connections: compileConnections(connections, { ...base, isSaved: false }),
     saved: new Map(),
     ids: new Set(),
     missing: new Set(),
@@ -44,7 +46,7 @@ export function compile(text: string, options: CompileOptions): Plan {
     throw new FlowError(options.file, inOrder(problems), kind);
   }
   if (compilation.literalOrigins.size === 0) compilation.warnings.push(...unsentCredentials(valid, source));
-  return planOf(flow?.name ?? options.name ?? baseName(options.file), valid, compilation);
+  return planOf(name, valid, compilation);
 }
 
 /** Warnings for the credentials of a flow that names no origin literally: no request gets them. */

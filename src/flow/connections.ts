@@ -12,7 +12,7 @@ import type { At, Source } from './source.ts';
 /** Compiles the flow's connections. `undefined` stands for one whose problems were reported. */
 export function compileConnections(
   written: Readonly<Record<string, unknown>>,
-  where: { readonly source: Source; readonly problems: Problem[]; readonly allowHttp: boolean },
+  where: { readonly source: Source; readonly problems: Problem[]; readonly allowHttp: boolean; readonly isSaved: boolean },
 ): Map<string, Connection | undefined> {
   return new Map(Object.entries(written).map(([name, options]) => [name, compileConnection(name, options, where)]));
 }
@@ -50,6 +50,7 @@ function compileConnection(name: string, written: unknown, where: Parameters<typ
   return {
     type: 'http',
     name,
+    isSaved: where.isSaved,
     baseUrl: options.base_url,
     origin,
     auth: signers.length > 0 ? signers.map((signer) => signer.auth) : undefined,

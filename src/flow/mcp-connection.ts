@@ -14,6 +14,7 @@ type Options = z.output<typeof mcpConnectionSchema>;
 /** The place of a connection, and the list for its problems. */
 interface Where extends Place {
   readonly allowHttp: boolean;
+  readonly isSaved: boolean;
   /** Reports a problem with an option. */
   problem(place: At, message: string): void;
   /** The result of `compile`; absent, with its error reported, if it throws. */
@@ -37,7 +38,7 @@ export function compileMcpConnection(name: string, written: unknown, where: Wher
   if (!server || where.problems.length > before) return undefined;
   const { rate: intervalMs, concurrency, credits, cost, start_timeout: startTimeoutMs } = options;
   const origin = 'url' in server ? new URL(server.url).origin : `stdio:${name}`;
-  return { type: 'mcp', name, server, origin, intervalMs, concurrency, credits, cost, startTimeoutMs };
+  return { type: 'mcp', name, isSaved: where.isSaved, server, origin, intervalMs, concurrency, credits, cost, startTimeoutMs };
 }
 
 const optionsOf = { url: ['auth', 'headers', 'allow_http'], command: ['pass_env', 'credentials'] } as const;

@@ -19,7 +19,7 @@ export function compileSavedConnection(name: string, written: object, allowHttp:
 function checkedConnection(name: string, written: object, allowHttp: boolean): { connection: Connection | undefined; problems: Problem[] } {
   const source = readSource(connectionText(name, written));
   const problems = [...source.problems];
-  const [connection] = compileConnections({ [name]: written }, { source, problems, allowHttp }).values();
+  const [connection] = compileConnections({ [name]: written }, { source, problems, allowHttp, isSaved: true }).values();
   return { connection, problems };
 }
 

@@ -11,17 +11,17 @@ interface DayCounts {
   readonly counts: Readonly<Record<string, number>>;
 }
 
-/** A public server that refuses a request gets no other for this long. */
+/** After a public server refuses a request, it gets no other request for this long. */
 const minPauseMs = 30_000;
 
-/** The name that public servers want to know their users by. */
+/** The User-Agent for public servers, which want to know their users. */
 export interface PublicUserAgent {
   readonly userAgent: string;
 }
 
 /**
- * Counts the requests to public servers, of all runs of this machine, and sends none over the limit of a day: LimitReached.
- * They get a User-Agent that says who asks.
+ * Counts the requests to public servers, of all runs of this machine. Throws LimitReached for a request above the daily limit.
+ * Requests to public servers get their own User-Agent.
  */
 export function withDailyLimits(http: Http, { home, userAgent, wallNow }: PublicUserAgent & { home: string; wallNow(): number }): Http {
   return {

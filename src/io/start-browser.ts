@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { withoutOwnVariables } from './credentials/environment.ts';
 
-/** Opens an address in the person's browser. If that fails, nothing happens: the address is shown, too. */
+/** Opens an address in the user's browser. If that fails, nothing happens: the address is shown as well. */
 export function startBrowser(environment: NodeJS.ProcessEnv, url: string): void {
   const opener = process.platform === 'darwin' ? 'open' : process.platform === 'win32' ? 'explorer' : 'xdg-open';
   const env = withoutOwnVariables(environment);

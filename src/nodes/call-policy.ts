@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { CallPolicy } from '../core/action.ts';
 import type { Mapping } from '../core/answer/mapping.ts';
 import { compilePath, type Path } from '../core/answer/path.ts';
-import type { HttpConnection } from '../core/connection.ts';
+import { connectionLimitKey, type HttpConnection } from '../core/connection.ts';
 import type { BuildContext, Node } from '../core/node.ts';
 import { path } from '../core/options/expressions.ts';
 import { fieldName } from '../core/options/names.ts';
@@ -42,7 +42,7 @@ interface PolicyOptions {
   readonly retry: Omit<z.output<typeof retry>, 'on'> & { readonly on: readonly (string | number)[] };
 }
 
-type PolicyConnection = Pick<HttpConnection, 'name' | 'concurrency' | 'intervalMs' | 'credits' | 'cost'>;
+type PolicyConnection = Pick<HttpConnection, 'name' | 'isSaved' | 'concurrency' | 'intervalMs' | 'credits' | 'cost'>;
 
 /** The policy that options and connection ask for. What is wrong with it is reported. */
 export function callPolicy(
@@ -64,17 +64,18 @@ export function callPolicy(
 
 /**
  * The rate and concurrency of a node: the command line's, else its own, else its connection's. A connection's concurrency is
- * shared by all its nodes, whatever number the command line puts in its place.
+ * shared by all its nodes, whatever number the command line puts in its place. A node's own concurrency is shared by all runs and calls
+ * of flows with that name, also of a flow that was edited between them.
  */
 function limitsOf(
   options: PolicyOptions,
   connection: PolicyConnection | undefined | null,
-  { id, overrides }: Pick<BuildContext, 'id' | 'overrides'>,
+  { id, flow, overrides }: Pick<BuildContext, 'id' | 'flow' | 'overrides'>,
 ): Pick<CallPolicy, 'limit' | 'intervalMs'> {
   const isShared = options.concurrency === undefined && connection?.concurrency !== undefined;
   return {
     limit: {
-      key: isShared ? `connection ${connection.name}` : `node ${id}`,
+      key: isShared ? connectionLimitKey(connection, flow) : `node ${id} of flow ${flow}`,
       max: overrides.concurrency ?? options.concurrency ?? connection?.concurrency ?? defaultConcurrency,
     },
     intervalMs: overrides.intervalMs ?? options.rate ?? connection?.intervalMs,

@@ -22,7 +22,7 @@ declare module 'fastify' {
     takes?: readonly string[];
   }
   interface FastifyInstance {
-    /** The paths that are served: their patterns, with the methods of each as the header Allow has them. */
+    /** The patterns of the served paths, each with its methods as in the header Allow. */
     servedPaths: { readonly pattern: RegExp; readonly allow: string }[];
   }
 }
@@ -61,7 +61,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     bodyLimit: maxJsonBytes,
     genReqId: requestIdOf,
     requestIdHeader: false,
-    // The last hop alone.
+    // Trusts only the last hop.
     trustProxy: behindProxy ? (_address, hop) => hop < 1 : false,
     forceCloseConnections: false,
     return503OnClosing: false,
@@ -100,7 +100,7 @@ export function createApp(options: AppOptions): FastifyInstance {
 
 type Check = (request: FastifyRequest, reply: FastifyReply) => void;
 
-/** A hook that refuses a request with what `check` throws. It makes no promise: every request passes several. */
+/** A hook that refuses a request with the error that `check` throws. It creates no promise, because every request passes several hooks. */
 function checking(check: Check): onRequestHookHandler {
   return (request, reply, done) => {
     try {
@@ -136,8 +136,8 @@ function countHosts(rawHeaders: readonly string[]): number {
 const guardedPrefixes = ['/v1', '/ui'] as const;
 
 /**
- * Adds routes below a prefix. Only requests that the guard lets pass reach them, paths that are not there included. The guard belongs to the
- * routes, however their address is written: an address can be percent-encoded or have a host in it.
+ * Adds routes below a prefix. Only requests that the guard accepts reach the routes, or learn that a path does not exist. The guard belongs
+ * to the routes, however their address is written: an address can be percent-encoded or contain a host.
  */
 export function addGuarded(
   app: FastifyInstance,
@@ -154,7 +154,7 @@ export function addGuarded(
   void app.register(addAll, { prefix });
 }
 
-/** Throws a Problem (`bad-request`) for a query of a route that has none. Others check their own. */
+/** Throws a Problem (`bad-request`) for a query at a route without a query schema. Routes with a schema check their own query. */
 function refuseUnknownQuery({ is404, url, query, routeOptions }: FastifyRequest): void {
   if (!url.includes('?') || is404 || (routeOptions.schema as { querystring?: unknown } | undefined)?.querystring) return;
   const [name] = Object.keys(query as object);
@@ -169,7 +169,7 @@ function refuseUnguarded({ url, prefix }: { readonly url: string; readonly prefi
   if (guarded !== undefined && prefix !== guarded) throw new Error(`${url} has no guard`);
 }
 
-/** Answers a path that is not there with 404, and a method that a path does not have with 405. */
+/** Answers an unknown path with 404, and a method that a path does not have with 405. */
 function refuseUnknown({ server, params, url, method }: FastifyRequest): never {
   const { '*': rest = '' } = params as { readonly '*'?: string };
   const path = `${server.prefix}/${rest}`;
@@ -183,7 +183,7 @@ type Routes = Partial<Record<'GET' | 'POST' | 'PUT' | 'DELETE', Parameters<Fasti
 
 type RouteOptions = Omit<Parameters<FastifyInstance['route']>[0], 'method' | 'url'>;
 
-/** Adds the routes of a path. HEAD works where GET does. `url`: with the prefix of `app`, if it has one. */
+/** Adds the routes of a path. HEAD works where GET does. `url`: the path with the prefix of `app`. */
 export function addRoutes(app: FastifyInstance, url: string, routes: { readonly [Method in keyof Routes]?: RouteOptions }): void {
   if (!url.startsWith(app.prefix)) throw new Error(`${url} is not below ${app.prefix}`);
   const path = url.slice(app.prefix.length);

@@ -5,24 +5,24 @@ import { Problem } from './problem.ts';
 /** An API key that was let in. */
 export type LetInKey = Pick<ApiKey, 'id' | 'name' | 'scopes' | 'flows' | 'quota'>;
 
-/** The sender of a request: an API key, or a person with the page. */
+/** The sender of a request: an API key, or a user of the page. */
 export class Caller {
-  /** `key`: absent for a person with the page, who may do everything. */
+  /** `key`: absent for a user of the page, who may do everything. */
   constructor(readonly key: LetInKey | undefined) {}
 
-  /** Throws a Problem (`scope-missing`) unless it has one of these scopes, if there are any. */
+  /** Throws a Problem (`scope-missing`) unless the sender has one of these scopes. An empty list allows every sender. */
   need(...wanted: readonly Scope[]): void {
     if (!this.key || wanted.length === 0 || wanted.some((scope) => this.key?.scopes.includes(scope))) return;
     const scope = wanted[0] as Scope;
     throw new Problem('scope-missing', `expected a key with the scope "${wanted.join('" or "')}"`, { scope });
   }
 
-  /** True if the flow exists for it. */
+  /** True if the sender may see the flow. */
   sees(flow: string): boolean {
     return !this.key || seesFlow(this.key, flow);
   }
 
-  /** True if the run exists for it: one of its flows, and started by itself unless it may read all. */
+  /** True if the sender may see the run: a run of one of its flows, which it has started unless it may read all runs. */
   seesRun({ flow, key }: { readonly flow: string; readonly key: { readonly id: string } | null }): boolean {
     return !this.key || seesRun(this.key, { flow, key: key?.id });
   }

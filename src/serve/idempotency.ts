@@ -5,7 +5,7 @@ import { Problem } from './problem.ts';
 export interface NamedRequest {
   /** The API key's id; empty for the page. */
   readonly key: string;
-  /** The hash of the header's value: that may be a secret. */
+  /** The hash of the header's value, which may be a secret. */
   readonly name: string;
   readonly flow: string;
   /** `call` or `run`. */
@@ -13,7 +13,7 @@ export interface NamedRequest {
 }
 
 /** The answer that a repeated request gets again. */
-export interface KeptAnswer {
+export interface EarlierAnswer {
   readonly status: number;
   readonly type: string;
   readonly body: string;
@@ -27,7 +27,7 @@ interface Row {
   readonly body: string;
 }
 
-const keptMs = 24 * 3_600_000;
+const maxAgeMs = 24 * 3_600_000;
 
 const visible = /^[\x21-\x7e]{1,255}$/;
 
@@ -38,7 +38,7 @@ export function readIdempotencyKey(header: string | string[] | undefined): strin
   throw new Problem('bad-request', 'Idempotency-Key: expected 1 to 255 visible characters');
 }
 
-/** Keeps answers for a day, so that a repeated request sends nothing and costs nothing. */
+/** Saves answers for a day, so that a repeated request sends nothing and costs nothing. */
 export class Idempotency {
   readonly #database: ServerDatabase;
   readonly #wallNow: () => number;
@@ -50,24 +50,24 @@ export class Idempotency {
   }
 
   /**
-   * Begins a request whose body has this hash. Returns the answer that an earlier one got; absent for the first. Throws a Problem:
+   * Begins a request whose body has this hash. Returns the answer of an earlier request; absent for the first request. Throws a Problem:
    * `call-in-progress`, or `idempotency-key-reused` for another body.
    */
-  begin(request: NamedRequest, hash: string): KeptAnswer | undefined {
+  begin(request: NamedRequest, hash: string): EarlierAnswer | undefined {
     const id = idOf(request);
     if (this.#underWay.has(id)) throw new Problem('call-in-progress', 'a request with this Idempotency-Key is under way');
     const row = this.#row(request);
     if (row && (row.hash !== hash || row.kind !== request.kind))
       throw new Problem('idempotency-key-reused', 'this Idempotency-Key belongs to a request with another body');
     if (row) return row.status === null ? interrupted : { status: row.status, type: row.type, body: row.body };
-    // On disk before anything is sent: after a crash nobody knows if it was.
+    // On disk before anything is sent: after a crash, nobody knows if a request was sent.
     this.#put(request, { hash, kind: request.kind, status: null, type: '', body: '' });
     this.#underWay.add(id);
     return undefined;
   }
 
-  /** Keeps the answer. */
-  end(request: NamedRequest, hash: string, answer: KeptAnswer): void {
+  /** Saves the answer. */
+  end(request: NamedRequest, hash: string, answer: EarlierAnswer): void {
     this.#underWay.delete(idOf(request));
     this.#put(request, { hash, kind: request.kind, ...answer });
   }
@@ -82,7 +82,7 @@ export class Idempotency {
   }
 
   #row({ key, name, flow }: NamedRequest): Row | undefined {
-    const since = this.#wallNow() - keptMs;
+    const since = this.#wallNow() - maxAgeMs;
     return this.#database.read(
       (database) =>
         database
@@ -94,7 +94,7 @@ export class Idempotency {
   #put({ key, name, flow }: NamedRequest, { hash, kind, status, type, body }: Row): void {
     const now = this.#wallNow();
     this.#database.write((database) => {
-      database.prepare('delete from idempotency where at <= ?').run(now - keptMs);
+      database.prepare('delete from idempotency where at <= ?').run(now - maxAgeMs);
       database
         .prepare(
           'insert or replace into idempotency (key, name, flow, kind, hash, status, type, body, at) values (?, ?, ?, ?, ?, ?, ?, ?, ?)',
@@ -107,7 +107,7 @@ export class Idempotency {
 const interruptedProblem = new Problem('call-timeout', 'the server stopped during the first request; what was sent is paid');
 
 /** The answer for a request that a crash cut off. */
-const interrupted: KeptAnswer = {
+const interrupted: EarlierAnswer = {
   status: interruptedProblem.status,
   type: 'application/problem+json; charset=utf-8',
   body: JSON.stringify(interruptedProblem.body('interrupted')),

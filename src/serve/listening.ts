@@ -15,7 +15,7 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
-/** Throws an AutomateError (`usage`) that lists what is missing before the server may listen at an address that others reach. */
+/** Throws an AutomateError (`usage`) that lists what is missing before the server may listen at an address that other machines reach. */
 export function refuseOpenAddress(options: ListeningOptions, hasKey: boolean): void {
   const { host, tlsCert, tlsKey, behindProxy, allowHost } = options;
   if ((tlsCert === undefined) !== (tlsKey === undefined)) {
@@ -40,7 +40,7 @@ export function listeningAddress({ host, tlsCert }: ListeningOptions, port: numb
   return `${tlsCert === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** The address at which clients reach the server: the first name that they use, where the one that is listened at is not served. */
+/** The address at which clients reach the server: the first allowed name, or the address at which it listens if there is no name, or only this machine reaches it. */
 export function clientAddress(options: ListeningOptions, port: number): string {
   const { host, behindProxy, allowHost } = options;
   const [name] = allowHost;

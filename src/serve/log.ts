@@ -4,11 +4,11 @@ import type { AppOptions } from './app.ts';
 
 /** The log of requests: no key, no body, no field, no query. */
 export interface RequestLog extends Pick<AppOptions, 'answered' | 'bug'> {
-  /** Writes what is not written yet. */
+  /** Writes the lines that are not written yet. */
   flush(): void;
 }
 
-/** Makes the log. `write`: takes lines. All of one turn of the event loop are written at once. */
+/** Makes the log. `write`: takes lines. All lines of one turn of the event loop are written at once. */
 export function createLog(form: 'text' | 'json', write: (lines: string) => void): RequestLog {
   let lines: string[] = [];
   const flush = () => {

@@ -65,7 +65,7 @@ const components = {
   },
 } as const;
 
-/** Describes the routes of `/v1` as OpenAPI 3.1, from the schemas that check their requests. To be added before them. */
+/** Describes the routes of `/v1` as OpenAPI 3.1, from the schemas that check their requests. Add it before the routes. */
 export async function addOpenApi(app: FastifyInstance): Promise<void> {
   const transform = createJsonSchemaTransform({});
   await app.register(swagger, {
@@ -111,7 +111,7 @@ function withAnswers(api: OpenApi): OpenApi {
   return api;
 }
 
-/** Adds the description itself. */
+/** Adds the route of the description. */
 export function addOpenApiRoute(app: FastifyInstance): void {
   addRoutes(app, '/v1/openapi.json', {
     GET: { schema: { summary: 'This description (OpenAPI 3.1)' }, handler: async () => app.swagger() },

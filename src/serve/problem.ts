@@ -33,17 +33,17 @@ const problems = {
 /** The name of a problem: the last part of its `type`. */
 export type ProblemName = keyof typeof problems;
 
-/** All names. */
+/** The names of all problems. */
 export const problemNames = Object.keys(problems) as ProblemName[];
 
-/** Members of a problem beside those of every problem. */
+/** Additional members of a problem, next to the members that every problem has. */
 export type ProblemMembers = Readonly<Record<string, unknown>>;
 
 /** A request that cannot be answered as asked. */
 export class Problem extends Error {
   readonly status: number;
 
-  /** `detail`: for people, without secrets and paths of the machine. */
+  /** `detail`: an explanation in plain words, without secrets and without paths of the machine. */
   constructor(
     readonly problem: ProblemName,
     readonly detail: string,

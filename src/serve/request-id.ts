@@ -18,7 +18,7 @@ export function newRequestId(): string {
   return random.toString('base64url', used - idBytes, used);
 }
 
-/** The id that the client sent, if it can be shown as it is and holds no API key, or a new one. */
+/** The id that the client sent, if it can be shown as it is and holds no API key; else a new id. */
 export function requestIdOf({ headers }: Pick<IncomingMessage, 'headers'>): string {
   const sent = headers['x-request-id'];
   return typeof sent === 'string' && /^[A-Za-z0-9_-]{1,64}$/.test(sent) && !holdsKey(sent) ? sent : newRequestId();

@@ -3,15 +3,14 @@ import { relative, resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { exitCodes, signalExitCode } from '../app/exit-codes.ts';
 import { limitServerHeap } from '../app/heap-limit.ts';
-import type { ServeOptions } from '../cli/serve/serve-options.ts';
-import { reportError } from '../cli/show/report-error.ts';
-import type { Terminal } from '../cli/terminal.ts';
+import type { Messages } from '../app/messages.ts';
 import { AutomateError } from '../core/failure.ts';
 import { counted } from '../core/text/number.ts';
 import { homeFolder } from '../io/files/home.ts';
 import { systemReason } from '../io/files/naming-errors.ts';
 import { statOf } from '../io/files/stat.ts';
 import { ServerDatabase } from '../io/server/database.ts';
+import { Links } from '../io/server/links.ts';
 import { startBrowser } from '../io/start-browser.ts';
 import { createApp } from './app.ts';
 import { AnswersUnderWay } from './ending/answers-under-way.ts';
@@ -23,32 +22,24 @@ import { createLog } from './log.ts';
 import { pageOptions } from './page/page-options.ts';
 import { addAllRoutes } from './routes/all-routes.ts';
 import { takeServeLock } from './serve-lock.ts';
+import type { ServeOptions } from './serve-options.ts';
 import { Server } from './server.ts';
-import { Links } from './session/links.ts';
 import { Sessions } from './session/sessions.ts';
 
 /** Changed keys are read and usage is written this often. */
 const tickMs = 500;
 
 /** Serves the flows of a folder until a signal. Returns the exit code. */
-export async function serveCommand(dir: string, options: ServeOptions, terminal: Terminal): Promise<number> {
-  try {
-    return await serve(dir, options, terminal);
-  } catch (error) {
-    return reportError(error, terminal);
-  }
-}
-
-async function serve(dir: string, options: ServeOptions, terminal: Terminal): Promise<number> {
+export async function serveCommand(dir: string, options: ServeOptions, messages: Messages): Promise<number> {
   if (!statOf(dir)?.isDirectory()) throw new AutomateError('usage', `expected a folder with flows, found none at ${dir}`);
   const home = homeFolder(process.env);
-  // Files of the server are its owner's alone.
+  // Only the owner can read the server's files.
   process.umask(0o077);
   const lock = takeServeLock(home, resolve(dir));
   try {
     const database = new ServerDatabase(home);
     const keys = openServerKeys(database, { now: () => performance.now(), wallNow: Date.now }, (error) =>
-      terminal.warn((error as Error).message),
+      messages.warn((error as Error).message),
     );
     refuseOpenAddress(options, keys.directory.hasLiving());
     limitServerHeap();
@@ -62,10 +53,10 @@ async function serve(dir: string, options: ServeOptions, terminal: Terminal): Pr
       cacert: options.cacert,
       env: options.env,
       allowHttp: options.allowHttp ?? false,
-      say: terminal.say,
+      say: messages.say,
     });
     const hosts = new Hosts(options.allowHost, options.tlsCert !== undefined);
-    const log = createLog(options.log, (lines) => process.stderr.write(`${terminal.redactor.text(lines)}\n`));
+    const log = createLog(options.log, (lines) => process.stderr.write(`${messages.redactor.text(lines)}\n`));
     const state = { isStopping: false };
     const app = createApp({ hosts, tls: tlsOf(options), behindProxy: options.behindProxy ?? false, ...log });
     const answers = new AnswersUnderWay(app.server);
@@ -85,9 +76,9 @@ async function serve(dir: string, options: ServeOptions, terminal: Terminal): Pr
     hosts.port = portOf(app);
     lock.serves(clientAddress(options, portOf(app)));
     server.runs.start();
-    await greet({ app, server, keys, dir, options, terminal, links });
+    await greet({ app, server, keys, dir, options, messages, links });
     const ticks = setInterval(() => applyChanges(server, keys), tickMs);
-    return await untilSignal({ app, server, answers, options, terminal, state }).finally(() => {
+    return await untilSignal({ app, server, answers, options, messages, state }).finally(() => {
       clearInterval(ticks);
       log.flush();
       keys.close();
@@ -140,35 +131,35 @@ interface Started {
   readonly keys: ServerKeys;
   readonly dir: string;
   readonly options: ServeOptions;
-  readonly terminal: Terminal;
+  readonly messages: Messages;
   readonly links: Links;
 }
 
 /** Says what is served, and how to begin. */
-async function greet({ app, server, keys, dir, options, terminal, links }: Started): Promise<void> {
+async function greet({ app, server, keys, dir, options, messages, links }: Started): Promise<void> {
   const { flows, unserved } = await server.flows.list();
   const [address, forClients] = [listeningAddress(options, portOf(app)), clientAddress(options, portOf(app))];
   const folder = relative('.', dir) || '.';
-  terminal.say(
+  messages.say(
     `serving ${counted(flows.length, 'flow')} of ${folder.startsWith('.') || folder.startsWith('/') ? folder : `./${folder}`} at ${address}`,
   );
   if (options.ui) {
     const link = `${forClients}/login#${links.create()}`;
-    terminal.say(`page: ${link}\n  (once, for 10 minutes; automate serve login prints another)`);
+    messages.say(`page: ${link}\n  (once, for 10 minutes; automate serve login prints another)`);
     if (options.open) startBrowser(process.env, link);
   }
-  for (const { file, reason } of unserved) terminal.say(`not served: ${file}: ${reason}`);
+  for (const { file, reason } of unserved) messages.say(`not served: ${file}: ${reason}`);
   for (const { id, problems } of flows)
     for (const { line, column, message } of problems)
-      terminal.say(`not valid: ${id}:${line ?? 1}:${column ?? 1}: ${message.replaceAll('\n', '\n  ')}`);
+      messages.say(`not valid: ${id}:${line ?? 1}:${column ?? 1}: ${message.replaceAll('\n', '\n  ')}`);
   if (keys.directory.hasLiving()) return;
   const flow = flows[0]?.id ?? 'FLOW';
-  terminal.say('there is no API key yet; make one, and call a flow with it:');
-  terminal.say('  KEY=$(automate keys create first)');
-  terminal.say(`  curl ${forClients}/v1/flows/${flow}/calls -H "Authorization: Bearer $KEY" --json '{}'`);
+  messages.say('there is no API key yet; make one, and call a flow with it:');
+  messages.say('  KEY=$(automate keys create first)');
+  messages.say(`  curl ${forClients}/v1/flows/${flow}/calls -H "Authorization: Bearer $KEY" --json '{}'`);
 }
 
-/** Reads changed keys: the streams of those that are not let in any more end, and the runs of those that say so stop. */
+/** Reads changed keys. Ends the event streams of keys that are no longer valid, and stops the runs of keys that were revoked with --stop-runs. */
 function applyChanges(server: Server, keys: ServerKeys): void {
   keys.tick();
   server.deliveries.tick();
@@ -181,16 +172,16 @@ function applyChanges(server: Server, keys: ServerKeys): void {
 
 interface Serving extends EndingServer {
   readonly options: ServeOptions;
-  readonly terminal: Terminal;
+  readonly messages: Messages;
   readonly state: { isStopping: boolean };
 }
 
 /** Serves until a signal, then ends what is under way. A second signal cuts it short. */
-async function untilSignal({ options, terminal, state, ...serving }: Serving): Promise<number> {
+async function untilSignal({ options, messages, state, ...serving }: Serving): Promise<number> {
   const signals = watchSignals();
   const first = await signals.first;
   state.isStopping = true;
-  terminal.say(`automate: ${first}: ending what is under way, for at most ${options.grace / 1000} s; repeat to stop at once`);
+  messages.say(`automate: ${first}: ending what is under way, for at most ${options.grace / 1000} s; repeat to stop at once`);
   const outcome = await Promise.race([endServer(serving, options.grace).then(() => 'saved' as const), signals.second]);
   if (outcome === 'saved') return exitCodes.success;
   giveUp(serving.server);

@@ -126,7 +126,7 @@ export class Server {
     response.once('close', () => listeners.delete(response));
   }
 
-  /** Ends the streams of listeners, by default of all. `which`: tells by the id of the key, empty for the page. */
+  /** Ends the streams of listeners, by default of all. `which`: true for the ids of keys whose streams end; the id is empty for the page. */
   endListeners(which: (key: string) => boolean = () => true): void {
     for (const [key, listeners] of this.#listeners) if (which(key)) for (const response of listeners) cutOff(response);
   }

@@ -1,5 +1,10 @@
 import * as z from 'zod';
 
+const range = z.object({ least: z.number(), most: z.number().nullable() });
+
+/** The least and the most of a figure; `most` is null if there is no bound. */
+export type Range = z.output<typeof range>;
+
 /** A problem of a flow file. */
 const flowProblem = z.object({ line: z.int().nullable(), column: z.int().nullable(), message: z.string() });
 
@@ -12,7 +17,7 @@ export const flowShape = z.object({
   nodes: z.array(z.object({ id: z.string(), type: z.string(), connection: z.string().nullable() })),
   fields: z.array(z.string()).meta({ description: 'the fields that its records need' }),
   adds: z.array(z.string()).meta({ description: 'the fields that it adds' }),
-  credits_per_record: z.object({ least: z.number(), most: z.number().nullable() }),
+  credits_per_record: range,
   updated_at: z.iso.datetime(),
 });
 
@@ -61,15 +66,36 @@ export const runShape = z.object({
 /** A run in an answer. */
 export type RunShape = z.output<typeof runShape>;
 
+/** A page of runs, newest first. */
+export const runListShape = z.object({ runs: z.array(runShape), next_cursor: z.string().nullable() });
+
+/** A page of runs in an answer. */
+export type RunListShape = z.output<typeof runListShape>;
+
+/** The `progress` event of a run. */
+export interface RunProgress {
+  readonly read: number;
+  readonly written: number;
+  readonly failed: number;
+  readonly retries: number;
+  readonly credits: number;
+  readonly records_per_second: number;
+  /** The finished share, 0 to 1; null while it is unknown. */
+  readonly share: number | null;
+  readonly eta_s: number | null;
+  readonly paused: readonly { readonly gate: string; readonly until: string }[];
+}
+
 /** The answer of a call. */
 export const callShape = z.object({ records: z.array(z.record(z.string(), z.unknown())), credits: z.number() });
 
-const range = z.object({ least: z.number(), most: z.number().nullable() });
-
-/** A plan: what a run would do. */
+/** A plan: the figures of a run before it starts. */
 export const planShape = z.object({
   records: z.int(),
   actions: range,
   credits: range,
   first_request: z.record(z.string(), z.unknown()).nullable(),
 });
+
+/** A plan in an answer. */
+export type PlanShape = z.output<typeof planShape>;

@@ -281,7 +281,7 @@ describe('connections test', () => {
     expect({ code, stdout }).toEqual({ code: 7, stdout: '' });
     expect(stderr).toContain(`connection "crm": the server answered ${status}: /v2/s${status} Bearer ***`);
     expect(stderr).toMatch(
-      /check the URL, outbound firewall rules, the credential's validity and expiry \(automate credentials check c\)\n$/,
+      /check the URL, outbound firewall rules, and the credential's validity and expiry \(automate credentials check c\)\n$/,
     );
     expect(stderr).not.toContain('sesame');
     expect(server.requests).toHaveLength(1);

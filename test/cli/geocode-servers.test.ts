@@ -1,15 +1,28 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { createDemoApi } from '../../src/io/demo/api.ts';
+import { describe, expect, test } from 'vitest';
+import type { Request } from '../../examples/servers/answers.mjs';
+import { addressesOf, answerGeocoder, answerLine } from '../../examples/servers/geocoder.mjs';
+import { answerNominatim, answerPhoton } from '../../examples/servers/openstreetmap.mjs';
+import { answeringServer, type ServerAnswer } from '../helpers/answering-server.ts';
 import { readCredits, workplace } from '../helpers/cli.ts';
-import type { FakeAnswer } from '../helpers/fake-answer.ts';
-import { type Asked, addressesOf, answerLine, type GeocodeProvider, geocodeServer } from '../helpers/geocode-server.ts';
 
 const rows = 'street,city,zip\n100 Main St,Chicago,60614\n1 Nowhere Rd,Chicago,60614\n5 Main St,,60605\n';
 const parts = 'address: { street: "{{street}}", city: "{{city}}", state: IL, postcode: "{{zip}}" }';
 
+const answers = { 'census-us': answerGeocoder, nominatim: answerNominatim, photon: answerPhoton };
+
+type Provider = keyof typeof answers;
+
+/** Gives answers instead of those of the provider. */
+type Other = (request: Request, index: number) => ServerAnswer | undefined;
+
+/** A server on loopback that answers as a provider does. */
+function geocodeServer(provider: Provider, other?: Other) {
+  return answeringServer((request, index) => other?.(request, index) ?? answers[provider](request));
+}
+
 /** A place with a flow whose provider is a server on loopback. */
-async function placeOf(provider: GeocodeProvider, options: string, more?: (asked: Asked, index: number) => FakeAnswer | undefined) {
-  const server = await geocodeServer(provider, more);
+async function placeOf(provider: Provider, options: string, other?: Other) {
+  const server = await geocodeServer(provider, other);
   const place = await workplace({
     'flow.yaml': `connections: { own: { type: http, base_url: "${server.origin}" } }\nnodes: [{ type: geocode, provider: ${provider}, connection: own, ${options} }]\n`,
     'rows.csv': rows,
@@ -40,9 +53,9 @@ describe('a run with geocode over a connection', () => {
   });
 
   test('census-us: a short answer, a cut-off one and a failure cost the run nothing but time', async () => {
-    const short = (asked: Asked, index: number): FakeAnswer | undefined => {
+    const short = (asked: Request, index: number): ServerAnswer | undefined => {
       const lines = (addressesOf(asked) ?? []).map((row) => answerLine(row, 'locations'));
-      return [{ status: 504, body: 'gateway timeout' }, { body: lines[0] }, { body: lines.join('').slice(0, -9) }][index];
+      return [{ status: 504, body: 'gateway timeout' }, { body: lines[0] ?? '' }, { body: lines.join('').slice(0, -9) }][index];
     };
     const { server, automate } = await placeOf('census-us', `${parts}, batch: 1000, retry: { backoff: 1ms }`, short);
     const { code, stderr } = await automate(run);
@@ -71,7 +84,7 @@ describe('a run with geocode over a connection', () => {
 
   test('photon: HTML with 200 is not kept in the cache', async () => {
     const { server, automate, read } = await placeOf('photon', 'address: "{{street}}", cache: 1d', (_, index) =>
-      index < 3 ? { body: '<html>down</html>' } : undefined,
+      index < 3 ? { body: '<html>down</html>', headers: { 'content-type': 'text/html' } } : undefined,
     );
     expect((await automate(run)).code).toBe(4);
     expect(await read('out.errors.csv')).toContain('expected JSON, found text/html: <html>down</html>');
@@ -166,31 +179,5 @@ data: This product uses the Census Bureau Data API but is not endorsed or certif
     const { code, stderr } = await here.automate(['geocode', 'Paris', ...words]);
     expect({ code, requests: server.requests.length }).toEqual({ code: exitCode, requests: 0 });
     expect(stderr).toContain(`automate: ${message}`);
-  });
-
-  test.each(['nominatim', 'photon'])('is answered by the demo API, as %s answers', async (provider) => {
-    const api = await createDemoApi();
-    onTestFinished(api.close);
-    const here = await connected(api.origin);
-    const options = ['--provider', provider, '--connection', 'own', '--json'];
-    const zurich = { name: 'Zurich Airport', lat: 47.450604, lon: 8.561746, country: 'Switzerland', country_code: 'CH', level: 'house' };
-    expect(JSON.parse((await here.automate(['geocode', 'Zurich, Switzerland', ...options])).stdout)).toMatchObject(zurich);
-    const near = await here.automate(['geocode', '--point', '47.4,8.5', ...options]);
-    expect(JSON.parse(near.stdout)).toMatchObject({ ...zurich, distance_m: 7297 });
-    expect((await here.automate(['geocode', '--point', '0,-150', ...options])).code).toBe(4);
-    expect((await here.automate(['geocode', 'Xyzzy', ...options])).code).toBe(4);
-  });
-
-  test('a batch is answered by the demo API, as the Census Bureau answers', async () => {
-    const api = await createDemoApi();
-    onTestFinished(api.close);
-    const here = await workplace({
-      'flow.yaml': `connections: { own: { type: http, base_url: "${api.origin}" } }\nnodes: [{ type: geocode, provider: census-us, connection: own, batch: 9, address: { street: "{{street}}", postcode: "{{zip}}" }, geographies: true, map: { at: lat, tract: fips.tract } }]\n`,
-      'rows.csv': 'street,zip\n"233 S Wacker Dr, ""Tower""",60606\n1 Nowhere Rd,60606\n350 5th Ave,10118\n',
-    });
-    expect((await here.automate(run)).code).toBe(0);
-    expect(await here.read('out.csv')).toBe(
-      'street,zip,at,tract\n"233 S Wacker Dr, ""Tower""",60606,41.87888,17031839100\n1 Nowhere Rd,60606,,\n350 5th Ave,10118,40.74844,36061007600\n',
-    );
   });
 });

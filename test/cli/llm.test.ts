@@ -206,7 +206,7 @@ describe('the example support-tickets', () => {
     }
     await mock.start();
     onTestFinished(() => mock.stop());
-    const yaml = (await example('flow.yaml')).replace('http://127.0.0.1:4010', mock.url);
+    const yaml = (await example('flow.yaml')).replace('http://127.0.0.1:4012', mock.url);
     const place = await workplace({ 'tickets.csv': await example('tickets.csv'), 'flow.yaml': yaml });
     const { code, stdout } = await place.automate(['run', 'flow.yaml', '--in', 'tickets.csv']);
     expect([code, stdout]).toEqual([0, await example('expected.csv')]);

@@ -1,17 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { answerOverpass } from '../../examples/servers/overpass.mjs';
+import { answeringServer } from '../helpers/answering-server.ts';
 import { readCredits, workplace } from '../helpers/cli.ts';
-import { httpServer } from '../helpers/http-server.ts';
-import { overpassAnswer } from '../helpers/overpass-server.ts';
+import { features } from '../helpers/map-features.ts';
 
-const overpass = () =>
-  httpServer((request, response) => {
-    const {
-      status = 200,
-      headers = {},
-      body,
-    } = overpassAnswer(request) as { status?: number; headers?: Record<string, string>; body: string };
-    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body);
-  });
+const overpass = () => answeringServer((request) => answerOverpass(request, features));
 
 async function place() {
   const { origin } = await overpass();

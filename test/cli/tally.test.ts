@@ -1,7 +1,8 @@
 import { Chalk } from 'chalk';
 import { describe, expect, test } from 'vitest';
 import { addToTally, createTally, type Tally } from '../../src/app/progress/tally.ts';
-import { summaryJson, summaryText } from '../../src/cli/show/run/summary.ts';
+import { summaryJson } from '../../src/app/report/summary.ts';
+import { summaryText } from '../../src/cli/show/run/summary.ts';
 import type { Event } from '../../src/core/event.ts';
 
 const facts = {

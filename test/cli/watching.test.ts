@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { earlyWarnings } from '../../src/app/progress/early-warnings.ts';
-import { ResponseTimes, responseTimeLines } from '../../src/app/progress/response-times.ts';
+import { ResponseTimes } from '../../src/app/progress/response-times.ts';
 import { createTally } from '../../src/app/progress/tally.ts';
+import { responseTimeLines } from '../../src/cli/show/run/summary.ts';
 import { workplace } from '../helpers/cli.ts';
 import { type Handler, httpServer, json } from '../helpers/http-server.ts';
 import { shell } from '../helpers/shell.ts';

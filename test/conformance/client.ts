@@ -39,6 +39,7 @@ const tools = createTools({
 
 const connection: McpConnection = {
   name: 'suite',
+  isSaved: false,
   server: { url, auth: scenario.startsWith('auth/') ? await authFor(scenario) : undefined, headers: {}, allowHttp: true },
   origin: new URL(url).origin,
   intervalMs: undefined,

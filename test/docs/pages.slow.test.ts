@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { answer } from '../../examples/servers/answers.mjs';
 import { createDemoApi } from '../../src/io/demo/api.ts';
 import { answeringServer } from '../helpers/answering-server.ts';
 import { makeCertificates } from '../helpers/certificates.ts';
@@ -16,7 +17,9 @@ async function hosts(): Promise<Record<string, string>> {
   const demo = await createDemoApi();
   onTestFinished(demo.close);
   const example = await answeringServer(exampleApi(), certificates.good);
-  const { url } = await proxyServer((host) => (host.startsWith('127.0.0.1') ? Number(new URL(demo.origin).port) : example.port));
+  const foreign = await answeringServer(answer);
+  const ports: Readonly<Record<string, number>> = { '127.0.0.1:4010': Number(new URL(demo.origin).port), '127.0.0.1:4012': foreign.port };
+  const { url } = await proxyServer((host) => ports[host] ?? example.port);
   return { HTTP_PROXY: url, HTTPS_PROXY: url, NODE_EXTRA_CA_CERTS: certificates.authority };
 }
 

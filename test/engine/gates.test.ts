@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { GatedCall } from '../../src/core/call.ts';
 import { Unfinished } from '../../src/core/failure.ts';
-import { Gate, Slots } from '../../src/engine/gate.ts';
 import { Gates, RunGates } from '../../src/engine/gates.ts';
 import { type CallStage, RunPhase } from '../../src/engine/phase.ts';
+import type { Slot } from '../../src/engine/turns.ts';
 import { createFakeClock } from '../helpers/fake-clock.ts';
 
 interface CallOptions {
@@ -17,7 +17,7 @@ const callOf = ({ origin = 'https://api.example.com', node = 'a', max = 1, inter
   ({ gate: { origin, credential: undefined }, limit: { key: node, max }, intervalMs }) as GatedCall<unknown>;
 const stopReason = { ending: 'interrupted', message: 'received SIGINT' } as const;
 
-/** The gates of one run, or of several, that note the records whose calls have started, and when. */
+/** The gates of one run, or of several, that note the records whose calls have started, and when. `free`: frees the slot of a record's call. */
 function gatesOf(runs = 1) {
   const clock = createFakeClock();
   const gates = new Gates(clock);
@@ -26,25 +26,29 @@ function gatesOf(runs = 1) {
     const phase = new RunPhase();
     return { phase, gates: new RunGates(gates, phase) };
   });
+  const slots = new Map<number, Slot>();
   const enter = async (record: number, call = callOf(), stage: CallStage = 'begun', run = 0) => {
-    const error: unknown = await all[run]?.gates.enter(call, { record, stage }).catch((error: unknown) => error);
-    if (error instanceof Unfinished) return 'turned away';
+    const slot = await all[run]?.gates.enter(call, { record, stage }).catch((error: unknown) => error);
+    if (slot instanceof Unfinished) return 'turned away';
+    slots.set(record, slot as Slot);
     started.push([record, clock.now()]);
     return 'started';
   };
+  /** Frees the slot of a record's call, or of the call that started last. */
+  const free = async (record = started.at(-1)?.[0] as number) => {
+    slots.get(record)?.free();
+    await clock.nextTurn();
+  };
   const [{ phase, gates: own } = {}] = all;
-  return { clock, started, enter, all, phase: phase as RunPhase, gates: own as RunGates };
+  return { clock, started, enter, free, all, shared: gates, phase: phase as RunPhase, gates: own as RunGates };
 }
 
 describe('a gate', () => {
   test('starts the waiting call of the lowest record first: a retry does not start over at the end', async () => {
-    const { enter, gates, started, clock } = gatesOf();
+    const { enter, free, started } = gatesOf();
     await enter(9);
     const waiting = [enter(3), enter(5), enter(1)];
-    for (const _ of waiting) {
-      gates.leave(callOf());
-      await clock.nextTurn();
-    }
+    for (const _ of waiting) await free();
     expect(started.map(([record]) => record)).toEqual([9, 1, 3, 5]);
   });
 
@@ -64,53 +68,51 @@ describe('a gate', () => {
   });
 
   test('holds a waiting call without a slot', async () => {
-    const { enter, gates, started } = gatesOf();
+    const { enter, free, gates, started } = gatesOf();
     gates.pause(callOf(), 5000);
     const other = callOf({ origin: 'https://other.example.com' });
     const waiting = enter(1);
     await enter(2, other);
     expect(started).toEqual([[2, 0]]);
-    gates.leave(other);
+    await free();
     await waiting;
   });
 
   test('is forgotten only if nothing is lost with it', async () => {
-    const clock = createFakeClock();
-    const phase = new RunPhase();
-    const slots = new Slots(1);
-    const gate = new Gate(clock);
-    await gate.enter({ record: 1, stage: 'begun' }, slots, phase);
-    expect(gate.forgetIfIdle()).toBe(true);
+    const { clock, enter, shared } = gatesOf();
+    const gate = shared.gateOf(callOf());
+    await enter(1);
+    expect(gate.isIdle()).toBe(true);
     gate.pause(1000);
-    expect(gate.forgetIfIdle()).toBe(false);
+    expect(gate.isIdle()).toBe(false);
     await clock.sleepUntil(2000);
-    void gate.enter({ record: 2, stage: 'begun' }, slots, phase);
-    expect(gate.forgetIfIdle()).toBe(false);
+    expect(gate.isIdle()).toBe(true);
+    void enter(2);
+    expect(gate.isIdle()).toBe(false);
   });
 
   test('lets runs take turns, whatever the numbers of their records', async () => {
     const { enter, started } = gatesOf(2);
     const call = callOf({ max: 9, intervalMs: 1000 });
     await Promise.all([1, 2, 3].map((record) => enter(record, call)).concat([101, 102].map((record) => enter(record, call, 'begun', 1))));
-    expect(started.map(([record]) => record)).toEqual([1, 101, 2, 102, 3]);
+    expect(started.map(([record]) => record)).toEqual([1, 2, 101, 3, 102]);
   });
 });
 
 describe('slots', () => {
   test('limit the calls in flight at all gates together', async () => {
-    const { enter, gates, started, clock } = gatesOf();
+    const { enter, free, started, clock } = gatesOf();
     const calls = ['https://a.example.com', 'https://b.example.com', 'https://c.example.com'].map((origin) => callOf({ origin, max: 2 }));
     const [first] = calls.map((call, index) => enter(index + 1, call));
     await first;
     await clock.nextTurn();
     expect(started).toHaveLength(2);
-    gates.leave(callOf());
-    await clock.nextTurn();
+    await free();
     expect(started.map(([record]) => record)).toEqual([1, 2, 3]);
   });
 
   test('have room for more records while one is free, or fewer calls wait than there are slots', async () => {
-    const { enter, gates } = gatesOf();
+    const { enter, free, gates } = gatesOf();
     const call = callOf({ max: 2 });
     await Promise.all([enter(1, call), enter(2, call)]);
     void enter(3, call);
@@ -118,26 +120,114 @@ describe('slots', () => {
     void enter(4, call);
     const room = gates.room();
     expect(room).toBeInstanceOf(Promise);
-    gates.leave(call);
+    await free();
     await room;
     expect(gates.room()).toBeUndefined();
   });
 
-  test('belong to one run: another run has its own', async () => {
-    const { enter, started } = gatesOf(2);
-    await Promise.all([enter(1), enter(2, callOf(), 'begun', 1)]);
-    expect(started).toHaveLength(2);
+  test('are shared by all runs', async () => {
+    const { enter, free, started } = gatesOf(2);
+    const waiting = [enter(1), enter(101, callOf(), 'begun', 1)];
+    await waiting[0];
+    expect(started.map(([record]) => record)).toEqual([1]);
+    await free();
+    expect(started.map(([record]) => record)).toEqual([1, 101]);
+  });
+
+  test('go to the runs in turns: however many calls a run has, the call of another waits for one of them', async () => {
+    const { enter, free, started } = gatesOf(3);
+    await enter(1);
+    for (const record of [2, 3, 4, 5]) void enter(record);
+    void enter(101, callOf(), 'begun', 1);
+    void enter(102, callOf(), 'begun', 1);
+    void enter(201, callOf(), 'begun', 2);
+    for (let index = 0; index < 7; index++) await free();
+    expect(started.map(([record]) => record)).toEqual([1, 2, 101, 201, 3, 102, 4, 5]);
+  });
+
+  test('let a run with many records have its turn, however many other runs begin', async () => {
+    const { enter, free, started } = gatesOf(20);
+    await enter(1);
+    void enter(2);
+    void enter(3);
+    for (let run = 1; run < 20; run++) {
+      void enter(100 + run, callOf(), 'begun', run);
+      await free();
+    }
+    const order = started.map(([record]) => record);
+    expect(order.slice(0, 5)).toEqual([1, 2, 101, 3, 102]);
+  });
+
+  test('go to a call at another gate in its turn', async () => {
+    const { enter, free, started } = gatesOf(2);
+    const [a, b] = ['https://a.example.com', 'https://b.example.com'].map((origin) => callOf({ origin }));
+    await enter(1, a);
+    for (const record of [2, 3, 4]) void enter(record, a);
+    void enter(101, b, 'begun', 1);
+    await free();
+    await free();
+    expect(started.map(([record]) => record)).toEqual([1, 2, 101]);
+  });
+
+  test('go past the calls that wait at a paused gate', async () => {
+    const { enter, free, gates, started } = gatesOf(2);
+    const other = callOf({ origin: 'https://other.example.com' });
+    await enter(1);
+    gates.pause(callOf(), 5000);
+    const paused = enter(2);
+    void enter(101, other, 'begun', 1);
+    await free();
+    expect(started.map(([record]) => record)).toEqual([1, 101]);
+    await free();
+    expect(await paused).toBe('started');
+    expect(started.at(-1)).toEqual([2, 5000]);
+  });
+
+  test('have the lowest of the limits of the runs that use them', async () => {
+    const { clock, enter, free, all, started } = gatesOf(2);
+    const [wide, narrow] = [3, 1].map((max) => callOf({ max }));
+    await enter(1, wide);
+    void enter(101, narrow, 'begun', 1);
+    void enter(2, wide);
+    void enter(3, wide);
+    await free();
+    expect(started.map(([record]) => record)).toEqual([1, 101]);
+    all[1]?.gates.close();
+    await clock.nextTurn();
+    expect(started.map(([record]) => record)).toEqual([1, 101, 2, 3]);
+  });
+
+  test('wake a run that waits for room when another run frees one', async () => {
+    const { enter, free, all } = gatesOf(2);
+    await enter(101, callOf(), 'begun', 1);
+    void enter(1);
+    const room = all[0]?.gates.room();
+    expect(room).toBeInstanceOf(Promise);
+    await free();
+    await room;
+    expect(all[0]?.gates.room()).toBeUndefined();
+  });
+
+  test('are given to a call that belongs to no run, and freed when it fails', async () => {
+    const { enter, free, shared, started } = gatesOf();
+    await enter(1);
+    const failed = shared.pass(callOf(), () => Promise.reject(new Error('no answer')));
+    void enter(2);
+    await free();
+    await expect(failed).rejects.toThrow('no answer');
+    await free();
+    expect(started.map(([record]) => record)).toEqual([1, 2]);
   });
 });
 
 describe('a run that closes', () => {
   test('turns away the waiting calls that it no longer admits, and later ones', async () => {
-    const { enter, phase, gates } = gatesOf();
+    const { enter, free, phase } = gatesOf();
     await enter(1);
     const waiting = [enter(2, callOf(), 'new'), enter(3, callOf(), 'begun')];
     phase.advance('finishing', stopReason);
     expect(await enter(4, callOf(), 'new')).toBe('turned away');
-    gates.leave(callOf());
+    await free();
     expect(await Promise.all(waiting)).toEqual(['turned away', 'started']);
   });
 
@@ -159,10 +249,11 @@ describe('a run that closes', () => {
     expect(await Promise.all(waiting)).toEqual(['turned away', 'started']);
   });
 
-  test('is forgotten at the gates, whose rate and pause stay', async () => {
-    const { enter, all, started } = gatesOf(2);
+  test('leaves the rate and the pause of its gates', async () => {
+    const { enter, free, all, started } = gatesOf(2);
     const call = callOf({ intervalMs: 1000 });
     await enter(1, call);
+    await free();
     all[0]?.gates.close();
     await enter(2, call, 'begun', 1);
     expect(started).toEqual([

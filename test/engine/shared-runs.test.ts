@@ -14,7 +14,7 @@ import { httpServer, json } from '../helpers/http-server.ts';
 import { type FlowOptions, type FlowResult, runFlow, type SentRequest } from '../helpers/run-flow.ts';
 
 const flow = (name: string, more = '', origin = 'https://api.example.com') =>
-  `nodes: [{ type: http, url: "${origin}/${name}/{{id}}"${more} }]`;
+  `name: ${name}\nnodes: [{ type: http, url: "${origin}/${name}/{{id}}"${more} }]`;
 const names = ['a', 'b', 'c'];
 const times = (requests: readonly SentRequest[]) => requests.map(({ atMs }) => atMs);
 
@@ -51,7 +51,7 @@ describe('runs that share gates', () => {
     expect(results.map(({ rows }) => rows.length)).toEqual([20, 20, 20]);
   });
 
-  test('have slots of their own: nodes of two flows may have the same id', async () => {
+  test('have slots of their own if they are runs of different flows: their nodes may have the same id', async () => {
     const results = await runThree(', concurrency: 4', () => ({ http: () => ({ afterMs: 100 }) }));
     for (const { waitedMs } of results) expect(waitedMs).toBeCloseTo(500, -2);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { censusAnswer, worldBankAnswer } from '../helpers/census-server.ts';
+import { answerSurvey, answerWorldBank } from '../../examples/servers/census.mjs';
 import type { FakeAnswer } from '../helpers/fake-answer.ts';
 import { flowProblems, onOneLine } from '../helpers/flow-problems.ts';
 import { type FlowOptions, runFlow, type SentRequest } from '../helpers/run-flow.ts';
@@ -10,7 +10,7 @@ const flow = (options: string) => `nodes: [{ type: census, ${options} }]`;
 /** Answers as both servers do. The HTTP port signs below this one: the key is added here. */
 function answered({ method, path, auth }: SentRequest): FakeAnswer {
   const key = auth?.[0]?.type === 'api_key' ? `&${auth[0].query}=${auth[0].credential}` : '';
-  return path.startsWith('/v2/') ? worldBankAnswer({ method, path }) : censusAnswer({ method, path: path + key }, 'census-api-key');
+  return path.startsWith('/v2/') ? answerWorldBank({ method, path }) : answerSurvey({ method, path: path + key }, 'census-api-key');
 }
 
 async function run(options: string, records: readonly Record<string, unknown>[], more: FlowOptions = {}) {
@@ -35,7 +35,7 @@ describe('census of us-acs5', () => {
   ])('asks for all units within the parent of %s, and takes its row', async (_, id, query, people) => {
     const { rows, requests } = await run(us(), [{ id }]);
     expect(urls(requests)).toEqual([base + query]);
-    expect(rows).toEqual([{ id, people, income: 52500 }]);
+    expect(rows).toEqual([{ id, people, income: 40_000 + 5 * people }]);
   });
 
   test.each([
@@ -57,7 +57,7 @@ describe('census of us-acs5', () => {
 
   test('an answer is shared over a connection, too, whose own way to sign takes the place of the key', async () => {
     const connection = 'connections: { own: { type: http, base_url: "https://own.example.com/census" } }\n';
-    const http = (request: SentRequest) => censusAnswer({ method: 'GET', path: `${request.path.slice('/census'.length)}&key=x` }, 'x');
+    const http = (request: SentRequest) => answerSurvey({ method: 'GET', path: `${request.path.slice('/census'.length)}&key=x` }, 'x');
     const options = us(', connection: own');
     const { requests, credits } = await runFlow(connection + flow(options), [{ id: '17031' }, { id: '17043' }], { http });
     expect(requests.map(({ origin, path, auth }) => [origin, decodeURIComponent(path), auth])).toEqual([
@@ -74,7 +74,7 @@ describe('census of us-acs5', () => {
       geoid: '17031',
       level: 'county',
       year: 2024,
-      values: { people: 8031, income: 52500 },
+      values: { people: 8031, income: 80_155 },
       attribution: 'This product uses the Census Bureau Data API but is not endorsed or certified by the Census Bureau.',
     });
   });

@@ -1,22 +1,23 @@
 import { describe, expect, test } from 'vitest';
+import type { Request } from '../../examples/servers/answers.mjs';
+import { addressesOf, answerGeocoder, answerLine } from '../../examples/servers/geocoder.mjs';
 import type { FakeAnswer } from '../helpers/fake-answer.ts';
-import { type Asked, addressesOf, answerLine, censusGeocoder } from '../helpers/geocode-server.ts';
 import { type FlowOptions, runFlow, type SentRequest } from '../helpers/run-flow.ts';
 
 const parts = 'address: { street: "{{s}}", city: "{{c}}", state: IL, postcode: "{{z}}" }';
 const flow = (options: string) => `nodes: [{ type: geocode, provider: census-us, ${parts}, ${options} }]`;
 
-const lowered = ({ method, path, headers, body }: SentRequest): Asked => ({
+const lowered = ({ method, path, headers, body }: SentRequest): Request => ({
   ...{ method, path, body },
   headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
 });
 
-type Answerer = (asked: Asked, index: number) => FakeAnswer;
+type Answerer = (asked: Request, index: number) => FakeAnswer;
 
 async function run(
   options: string,
   records: readonly Record<string, unknown>[],
-  answer: Answerer = censusGeocoder,
+  answer: Answerer = answerGeocoder,
   more: FlowOptions = {},
 ) {
   const result = await runFlow(flow(options), records, { http: (request, index) => answer(lowered(request), index), ...more });
@@ -28,7 +29,7 @@ const houses = (count: number) => Array.from({ length: count }, (_, index) => ({
 const found = (rows: readonly Record<string, unknown>[]) => rows.map(({ geocode_name }) => String(geocode_name).split(' ')[0]);
 
 /** The lines of a right answer. */
-const linesFor = (asked: Asked) => (addressesOf(asked) ?? []).map((row) => answerLine(row, 'locations'));
+const linesFor = (asked: Request) => (addressesOf(asked) ?? []).map((row) => answerLine(row, 'locations'));
 
 describe('geocode in batches', () => {
   test('asks for many addresses with one request and one credit, whatever the order of the answer', async () => {
@@ -152,7 +153,7 @@ describe('an answer to a batch that is short', () => {
     ['HTML with 200', { body: '<html>down</html>', headers: { 'content-type': 'text/html' } }],
     ['nothing', { body: '' }],
   ])('%s is asked again', async (_, bad) => {
-    const { rows, requests, credits } = await run('batch: 5', houses(3), (asked, index) => (index < 3 ? bad : censusGeocoder(asked)));
+    const { rows, requests, credits } = await run('batch: 5', houses(3), (asked, index) => (index < 3 ? bad : answerGeocoder(asked)));
     expect(requests).toHaveLength(4);
     expect(found(rows)).toEqual(['100', '101', '102']);
     expect(credits).toBe(1);
@@ -180,7 +181,7 @@ describe('an answer to a batch that is short', () => {
 
   test('a batch of which every answer is refused is halved', async () => {
     const refuseFirst: Answerer = (asked) =>
-      (addressesOf(asked) ?? []).some(([, street]) => street?.startsWith('100 ')) ? { status: 400, body: 'bad' } : censusGeocoder(asked);
+      (addressesOf(asked) ?? []).some(([, street]) => street?.startsWith('100 ')) ? { status: 400, body: 'bad' } : answerGeocoder(asked);
     const { rows, failures } = await run('batch: 4', houses(4), refuseFirst);
     expect(failures).toMatchObject([{ record: 1, class: 'http', status: 400 }]);
     expect(found(rows)).toEqual(['101', '102', '103']);

@@ -1,14 +1,16 @@
 import { describe, expect, test } from 'vitest';
+import type { Request } from '../../examples/servers/answers.mjs';
+import { answerGeocoder } from '../../examples/servers/geocoder.mjs';
+import { answerNominatim, answerPhoton } from '../../examples/servers/openstreetmap.mjs';
 import type { FakeAnswer } from '../helpers/fake-answer.ts';
 import { flowProblems, onOneLine } from '../helpers/flow-problems.ts';
-import { type Asked, censusGeocoder, nominatimAnswer, photonAnswer } from '../helpers/geocode-server.ts';
 import { type FlowOptions, runFlow, type SentRequest } from '../helpers/run-flow.ts';
 
 const flow = (options: string) => `nodes: [{ type: geocode, ${options} }]`;
 
-type Answerer = (asked: Asked) => FakeAnswer;
+type Answerer = (asked: Request) => FakeAnswer;
 
-const lowered = ({ method, path, headers, body }: SentRequest): Asked => ({
+const lowered = ({ method, path, headers, body }: SentRequest): Request => ({
   ...{ method, path, body },
   headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
 });
@@ -23,7 +25,7 @@ const html: FakeAnswer = { body: '<html><body>Down for maintenance</body></html>
 
 describe('provider: census-us', () => {
   const census = (options: string, records: readonly Record<string, unknown>[], more: FlowOptions = {}) =>
-    run(censusGeocoder, `provider: census-us, ${options}`, records, more);
+    run(answerGeocoder, `provider: census-us, ${options}`, records, more);
   const base = 'https://geocoding.geo.census.gov/geocoder';
 
   test('asks for one line, and adds the default fields', async () => {
@@ -66,7 +68,7 @@ describe('provider: census-us', () => {
     const { rows } = await census('address: "{{a}}", geographies: true, map: { all: $body }', [{ a: '100 Main St' }]);
     expect(rows[0]?.all).toEqual({
       ...{ match: true, lat: 41.9, lon: -87.6, level: 'house', name: '100 MAIN ST, CHICAGO, IL, 60600' },
-      ...{ street: 'MAIN ST', housenumber: '100', postcode: '60614', city: 'CHICAGO', county: 'Cook' },
+      ...{ street: 'MAIN ST', housenumber: '100', postcode: '60600', city: 'CHICAGO', county: 'Cook' },
       ...{ region: 'Illinois', region_code: 'IL', country: 'United States of America', country_code: 'US' },
       ...{ population: null, distance_m: null, score: null, ambiguous: false },
       fips: { state: '17', county: '17031', tract: '17031839100', block: '170318391001100' },
@@ -90,7 +92,7 @@ describe('provider: census-us', () => {
     const data = 'benchmark=Public_AR_Current&vintage=Current_Current';
     expect(requests.map(({ url }) => url)).toEqual([`${base}/geographies/coordinates?x=-87.65&y=41.9&${data}&format=json`]);
     expect(rows).toMatchObject([
-      { geocode_lat: 41.9, geocode_lon: -87.65, geocode_region: 'Illinois', geocode_level: 'house', fips_block: '170318391001009' },
+      { geocode_lat: 41.9, geocode_lon: -87.65, geocode_region: 'Illinois', geocode_level: 'house', fips_block: '170318391001150' },
     ]);
   });
 
@@ -125,7 +127,7 @@ describe('provider: census-us', () => {
   test('at most 4 requests are in flight', async () => {
     const records = Array.from({ length: 40 }, (_, index) => ({ a: `${100 + index} Main St` }));
     const { waitedMs } = await census('address: "{{a}}"', records, {
-      http: (request) => ({ ...censusGeocoder(lowered(request)), afterMs: 1000 }),
+      http: (request) => ({ ...answerGeocoder(lowered(request)), afterMs: 1000 }),
     });
     expect(waitedMs).toBe(10_000);
   });
@@ -140,7 +142,7 @@ describe('provider: census-us', () => {
 
 describe('provider: nominatim', () => {
   const nominatim = (options: string, records: readonly Record<string, unknown>[], more: FlowOptions = {}) =>
-    run(nominatimAnswer, `provider: nominatim, ${options}`, records, more);
+    run(answerNominatim, `provider: nominatim, ${options}`, records, more);
 
   test('searches within the countries of the record', async () => {
     const { rows, requests } = await nominatim('address: "{{a}}", country: [US, "{{c}}"]', [{ a: 'Paris', c: 'ca' }]);
@@ -204,7 +206,7 @@ describe('provider: nominatim', () => {
 
 describe('provider: photon', () => {
   const photon = (options: string, records: readonly Record<string, unknown>[], more: FlowOptions = {}) =>
-    run(photonAnswer, `provider: photon, ${options}`, records, more);
+    run(answerPhoton, `provider: photon, ${options}`, records, more);
 
   test('searches, and adds the default fields', async () => {
     const { rows, requests } = await photon('address: "{{a}}"', [{ a: '120 Main St' }]);
@@ -248,8 +250,8 @@ describe('provider: photon', () => {
 });
 
 describe.each([
-  ['nominatim', nominatimAnswer],
-  ['photon', photonAnswer],
+  ['nominatim', answerNominatim],
+  ['photon', answerPhoton],
 ] as const)('the public server of %s', (provider, answer) => {
   const records = Array.from({ length: 4 }, (_, index) => ({ a: `${100 + index} Main St` }));
 
@@ -286,9 +288,9 @@ describe.each([
 });
 
 describe.each([
-  ['census-us', censusGeocoder],
-  ['nominatim', nominatimAnswer],
-  ['photon', photonAnswer],
+  ['census-us', answerGeocoder],
+  ['nominatim', answerNominatim],
+  ['photon', answerPhoton],
 ] as const)('a server of %s', (provider, answer) => {
   const ask = (http: FlowOptions['http'], options = 'address: "{{a}}"') =>
     run(answer, `provider: ${provider}, ${options}`, [{ a: '100 Main St', lat: 41.9, lon: -87.6 }], { http });

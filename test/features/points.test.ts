@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import { answerOverpass } from '../../examples/servers/overpass.mjs';
 import { FlowError } from '../../src/core/failure.ts';
 import { onOneLine } from '../helpers/flow-problems.ts';
-import { features, overpassAnswer } from '../helpers/overpass-server.ts';
+import { features } from '../helpers/map-features.ts';
 import { type FlowOptions, runFlow, type SentRequest } from '../helpers/run-flow.ts';
+
+const overpassAnswer = ({ method, path, body }: SentRequest) => answerOverpass({ method, path, body }, features);
 
 const flow = (options: string) => `nodes: [{ type: places, lookup: points, ${options} }]`;
 const near = 'near: { lat: "{{lat}}", lon: "{{lon}}", radius: 500m }';

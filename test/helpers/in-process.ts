@@ -122,10 +122,13 @@ function begin(
   });
 }
 
+/** The files of the program itself; the others are packages. */
+const ours = /^\.\/(?:main|serve|shared|lookups)\.cjs$/;
+
 /** Flags of V8 would change this process for good. */
 const harmlessV8 = { ...v8, setFlagsFromString: () => undefined };
 
-/** Loads the program with a `process` of its own: its end, streams, variables and listeners. The server is a part of it. */
+/** Loads the program with a `process` of its own: its end, streams, variables and listeners. */
 function load(): Program {
   const own = Object.create(process);
   // A signal to itself must not reach this process.
@@ -134,19 +137,23 @@ function load(): Program {
   define(own, { env: {}, kill });
   EventEmitter.call(own);
   const require = createRequire(folderOfProgram);
+  const loaded = new Map<string, { readonly exports: unknown }>();
   const loadPart = (name: string) => {
     const file = join(folderOfProgram, name);
-    const module = { exports: {} as Pick<Program, 'main'> };
+    const module = { exports: {} };
+    loaded.set(name, module);
     const body = compileFunction(readFileSync(file, 'latin1'), parameters, { filename: file });
     body(module.exports, requireBeside, module, file, folderOfProgram, own);
-    return module.exports;
+    return module;
   };
-  const requireBeside = (name: string) => {
+  const requireBeside = (name: string): unknown => {
     if (/^(?:node:)?process$/.test(name)) return own;
     if (/^(?:node:)?v8$/.test(name)) return harmlessV8;
-    return name === './serve.cjs' ? loadPart(name) : require(name);
+    if (!ours.test(name)) return require(name);
+    return (loaded.get(name) ?? loadPart(name)).exports;
   };
-  return { process: own, main: loadPart('./main.cjs').main };
+  const { main } = requireBeside('./main.cjs') as Pick<Program, 'main'>;
+  return { process: own, main };
 }
 
 function define(own: object, values: object): void {

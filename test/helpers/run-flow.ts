@@ -38,6 +38,8 @@ export interface FlowOptions extends Partial<RunSettings>, LimitOverrides {
   /** True if the records are rows of a CSV: then every field is a text. */
   readonly csv?: boolean;
   readonly allowHttp?: boolean;
+  /** The saved connections by name, as a flow would write them. */
+  readonly savedConnections?: Readonly<Record<string, object>>;
   readonly credits?: number;
   /** The money that earlier parts of the run have spent, by node. */
   readonly costs?: Readonly<Record<string, number>>;
@@ -87,6 +89,7 @@ export async function runFlow(yaml: string, records: Iterable<GivenRecord>, opti
     categories: yaml.includes('category') ? await loadCategoryNames(dataFolder) : undefined,
     concurrency: options.concurrency,
     intervalMs: options.intervalMs,
+    savedConnections: () => options.savedConnections ?? {},
   });
   const clock = options.clock ?? createFakeClock();
   const output = createOutput();

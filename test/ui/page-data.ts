@@ -1,9 +1,10 @@
-import type { Billing, Flow, Run } from '../../src/ui/page/shapes.ts';
+import type { Billing } from '../../src/serve/page/page-shapes.ts';
+import type { FlowShape, RunShape } from '../../src/serve/shapes.ts';
 import { fullView } from './run-views.ts';
 
 const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
 
-const flows: readonly Flow[] = [
+const flows: readonly FlowShape[] = [
   {
     ...{ id: 'enrich-customers', name: 'enrich-customers', state: 'valid', problems: [], updated_at: ago(90) },
     nodes: [
@@ -24,10 +25,12 @@ const flows: readonly Flow[] = [
   },
 ];
 
-function run(number: number, more: Partial<Run>): Run {
+function run(number: number, more: Partial<RunShape>): RunShape {
+  const id = `run_0193f2c1-7e4b-7c55-9d1f-${String(number).padStart(12, '0')}`;
+  const self = `/v1/runs/${id}`;
   return {
     ...{
-      id: `run_0193f2c1-7e4b-7c55-9d1f-${String(number).padStart(12, '0')}`,
+      id,
       flow: 'enrich-customers',
       key: { id: 'key_1', name: 'crm-sync' },
     },
@@ -36,12 +39,13 @@ function run(number: number, more: Partial<Run>): Run {
     counts: { read: 6412, written: 6224, failed: 188, retries: 42, waiting: 0 },
     failures: [{ node: 'profile', class: 'http', status: 404, count: 188, message: 'no such user' }],
     mapped: [{ node: 'profile', path: 'data.user.name', found: 6224, of: 6224 }],
+    links: { self, events: `${self}/events`, output: `${self}/output`, errors: `${self}/errors` },
     ...more,
   };
 }
 
 /** The runs of the page: one of each state. */
-export const runs: readonly Run[] = [
+export const runs: readonly RunShape[] = [
   run(1, { state: 'running', ending: null, exit_code: null, ended_at: null, started_at: ago(11) }),
   run(2, { state: 'stopped', ending: 'max-credits', reason: 'no credits are left of the allowance', resumable: true }),
   run(3, { key: null, counts: { read: 10_000, written: 10_000, failed: 0, retries: 3, waiting: 0 }, failures: [] }),
@@ -174,7 +178,7 @@ const openApi = {
 
 /** The answers of a server with something on every page, by path below `/ui`. */
 export function pageData(): Record<string, unknown> {
-  const flow = flows[0] as Flow;
+  const flow = flows[0] as FlowShape;
   return {
     '/server': {
       version: '1.2.3',

@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import type { RunShape } from '../../src/serve/shapes.ts';
 import { bytesText, counted, countText, duration, percent, rate } from '../../src/ui/figures.ts';
 import { curlOfCall, curlOfRun } from '../../src/ui/page/flows/curl.ts';
 import { inputHeaders } from '../../src/ui/page/flows/input-format.ts';
 import { timeText } from '../../src/ui/page/frame/times.tsx';
-import { matched } from '../../src/ui/page/router.tsx';
 import { EventParser } from '../../src/ui/page/runs/run-events.ts';
 import { withTotals } from '../../src/ui/page/runs/view-of-run.ts';
-import type { Run } from '../../src/ui/page/shapes.ts';
 import { mappedRows, mapYaml, renamed, toggled } from '../../src/ui/page/test-request/path-map.ts';
 import { requestText } from '../../src/ui/page/test-request/request-view.tsx';
 import { ticksUpTo, timeTicks } from '../../src/ui/parts/ticks.ts';
@@ -116,7 +115,7 @@ test('a stream of events is cut where an event ends, however it arrives', () => 
 });
 
 test('a resumed run shows the failures, hits and credits of all its parts', () => {
-  const run = runs[1] as Run;
+  const run = runs[1] as RunShape;
   const whole = withTotals(fullView, run, 0);
   expect(whole.failures).toEqual([
     {
@@ -128,14 +127,6 @@ test('a resumed run shows the failures, hits and credits of all its parts', () =
   expect([whole.credits.spent, whole.hasTotals]).toEqual([6224, true]);
   const first = { ...fullView, earlier: 0 };
   expect(withTotals(first, run, 0)).toBe(first);
-});
-
-test('paths of the page are matched part by part', () => {
-  expect(matched('/runs/:id', '/runs/run_1')).toEqual({ id: 'run_1' });
-  expect(matched('/runs/:id', '/runs')).toBeUndefined();
-  expect(matched('/runs/:id', '/runs/')).toBeUndefined();
-  expect(matched('/flows/:id/test', '/flows/a%20b/test')).toEqual({ id: 'a b' });
-  expect(matched('/flows/:id', '/flows/%')).toEqual({ id: '%' });
 });
 
 test('a file tells its format by its name', () => {

@@ -1,7 +1,5 @@
 import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
-import { problemText } from '../../cli/show/problems.ts';
-import type { Terminal } from '../../cli/terminal.ts';
 import { limitLongEvaluations } from '../../core/condition/long-evaluation.ts';
 import { loadPatternEngine } from '../../core/condition/pattern.ts';
 import { durationText } from '../../core/duration.ts';
@@ -82,16 +80,6 @@ async function categoriesFor(text: string): Promise<CategoryNames | undefined> {
 export function checkFields(plan: Plan, file: string, columns: readonly string[]): void {
   const problems = plan.unknownFields(columns);
   if (problems.length > 0) throw new FlowError(file, problems);
-}
-
-/** Prints the warnings of a flow. `columns`: the input's; absent if they are not known. */
-export function printWarnings(plan: Plan, file: string, { say, colors }: Terminal, columns?: readonly string[]): void {
-  for (const warning of plan.warnings(columns)) say(problemText(file, warning, colors, 'warning'));
-}
-
-/** Warns of references to fields that the first records of JSON do not have. Later ones may have them. */
-export function printUnknownFields(plan: Plan, file: string, { say, colors }: Terminal, fields: readonly string[]): void {
-  for (const problem of plan.unknownFields(fields, 'none of the first records')) say(problemText(file, problem, colors, 'warning'));
 }
 
 /** Throws a FlowError if the file cannot be read or is not UTF-8. */

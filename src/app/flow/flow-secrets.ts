@@ -1,5 +1,3 @@
-import { problemText } from '../../cli/show/problems.ts';
-import type { Terminal } from '../../cli/terminal.ts';
 import { AutomateError, FlowError, type Problem } from '../../core/failure.ts';
 import type { CredentialUse, Plan } from '../../core/plan.ts';
 import { shellWord } from '../../core/text/shell-word.ts';
@@ -16,6 +14,7 @@ import {
   type StoredCredential,
 } from '../../io/credentials/secret.ts';
 import { envOf } from '../env.ts';
+import type { Messages } from '../messages.ts';
 import type { CredentialStore } from '../ports/credential-store.ts';
 
 /** The secrets of a flow. */
@@ -36,17 +35,17 @@ export const noSecrets: FlowSecrets = { secrets: new Map(), used: () => {}, rest
 /** The environment whose secrets are used. */
 export interface SecretsOptions {
   /** Absent for AUTOMATE_ENV. */
-  readonly env?: string;
-  /** True if no keychain and no vault is opened: a credential that is in no variable is a warning. */
-  readonly offline?: boolean;
+  readonly env?: string | undefined;
+  /** Takes a warning for each credential that is in no variable. Without it, keychain and vault are opened, and such a credential is a problem. */
+  readonly offline?: ((problem: Problem) => void) | undefined;
 }
 
 /**
  * Loads the secrets of a flow, and masks them from now on. Throws a FlowError (`credential`) that names all secrets that are missing,
  * have expired, or are not allowed for their host.
  */
-export function loadSecrets(plan: Plan, file: string, options: SecretsOptions, terminal: Terminal): Promise<FlowSecrets> {
-  return loadSecretsOf(plan.credentials, file, options, terminal);
+export function loadSecrets(plan: Plan, file: string, options: SecretsOptions, messages: Messages): Promise<FlowSecrets> {
+  return loadSecretsOf(plan.credentials, file, options, messages);
 }
 
 /** Loads the secrets of some uses, as `loadSecrets` does. */
@@ -54,7 +53,7 @@ export async function loadSecretsOf(
   uses: readonly CredentialUse[],
   file: string,
   options: SecretsOptions,
-  terminal: Terminal,
+  messages: Messages,
 ): Promise<FlowSecrets> {
   envOf(options.env);
   const names = [...new Set(uses.map(({ name }) => name))];
@@ -63,7 +62,7 @@ export async function loadSecretsOf(
   const store =
     options.offline || names.every(isGiven)
       ? undefined
-      : (await import('../ports/credential-store.ts')).openCredentials(options.env, terminal);
+      : (await import('../ports/credential-store.ts')).openCredentials(options.env, messages);
   const found = await (store ? store.find(names) : findInEnvironment(names, process.env));
   const secrets = new Map<string, Secret>();
   const problems: Problem[] = [];
@@ -71,28 +70,28 @@ export async function loadSecretsOf(
     const finding = found.get(use.name);
     if (finding && 'secret' in finding) {
       secrets.set(use.name, finding.secret);
-      hide(finding.secret.text, terminal);
+      hide(finding.secret.text, messages);
     }
     if (options.offline && !isSet(use.name)) {
-      terminal.say(problemText(file, use.problem(offlineText(use.name)), terminal.colors, 'warning'));
+      options.offline(use.problem(offlineText(use.name)));
       continue;
     }
     const problem = useProblem(use, finding, store);
     if (problem !== undefined) problems.push(use.problem(problem));
   }
   if (problems.length > 0) throw new FlowError(file, problems, 'credential');
-  warnOfExpiries(secrets, terminal);
-  return recordUses(secrets, store, terminal);
+  warnOfExpiries(secrets, messages);
+  return recordUses(secrets, store, messages);
 }
 
 /** Masks a secret, also without spaces at both ends, which HTTP removes. For `username:password`, also masks the password by itself. */
-export function hide(secret: string, { redactor }: Terminal): void {
+export function hide(secret: string, { redactor }: Messages): void {
   const password = secret.includes(':') ? secret.slice(secret.indexOf(':') + 1) : secret;
   for (const text of [secret, secret.trim(), password, password.trim()]) redactor.add(text);
 }
 
 /** Warns of secrets that expire soon. */
-export function warnOfExpiries(secrets: ReadonlyMap<string, Secret>, { warn }: Terminal): void {
+export function warnOfExpiries(secrets: ReadonlyMap<string, Secret>, { warn }: Messages): void {
   for (const [name, secret] of secrets) {
     const warning = expiryWarning(name, secret.expiresAt, Date.now());
     if (warning !== undefined) warn(warning);
@@ -156,7 +155,7 @@ function variablesOf(name: string): string {
 }
 
 /** Records the uses of secrets during the run. Only warns if that fails. */
-function recordUses(secrets: ReadonlyMap<string, Secret>, store: CredentialStore | undefined, { warn }: Terminal): FlowSecrets {
+function recordUses(secrets: ReadonlyMap<string, Secret>, store: CredentialStore | undefined, { warn }: Messages): FlowSecrets {
   const uses = new Map<string, Promise<void>>();
   return {
     secrets,

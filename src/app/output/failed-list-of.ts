@@ -1,12 +1,11 @@
-import type { RunOptions, RunRequest } from '../../cli/run/run-options.ts';
-import type { Terminal } from '../../cli/terminal.ts';
-import type { Plan } from '../../core/plan.ts';
 import { fullPath } from '../../io/files/stat.ts';
 import type { FoundFailures, ListOfRun } from '../../io/journal/failed-list.ts';
 import type { OldOutput } from '../../io/output/old-rows.ts';
 import type { EndedOutput } from '../../io/output/output.ts';
-import type { Source } from '../../io/records/readers/source.ts';
+import type { Redactor } from '../../io/secrets/redact.ts';
 import { envOf } from '../env.ts';
+import type { RunOptions } from '../run-options.ts';
+import type { RunRequest } from '../run-request.ts';
 import { isFileOrFree, type OutputPlan } from './output-plan.ts';
 
 /** The options of a run that hold for its retries, too. */
@@ -18,28 +17,24 @@ export type LastingOptions = Pick<RunOptions, (typeof lastingOptions)[number]>;
 /** A complete run. */
 export interface ListedRun {
   readonly request: RunRequest;
-  readonly plan: Plan;
-  readonly source: Pick<Source, 'columns'>;
-  readonly files: OutputPlan;
-  readonly terminal: Pick<Terminal, 'redactor'>;
-  readonly retried?: FoundFailures | undefined;
+  /** The columns of its input; empty for JSON. */
+  readonly columns: readonly string[];
+  readonly redactor: Redactor;
 }
 
-/** The list of failed records that a complete run leaves; absent if none failed, or if they are in no file. */
-export function failedListOf(run: ListedRun, { saved, out, firstRow, rowsEnd }: EndedOutput): ListOfRun | undefined {
-  const { request, plan, source, files, retried, terminal } = run;
-  const { options, flow } = request;
-  const { redactor } = terminal;
+/** The list of failed records that a complete run leaves; undefined if none failed, or if they are in no file. */
+export function failedListOf({ request, columns, redactor }: ListedRun, ended: EndedOutput): ListOfRun | undefined {
+  const { plan, options, flow, files, retried } = request;
+  const { saved, out, firstRow, rowsEnd } = ended;
   if (saved.failed === 0 || files.errors === undefined || !isFileOrFree(files.errors)) return undefined;
-  const set = JSON.stringify(options.set);
+  const set = JSON.stringify(options.set ?? []);
   // A secret may be in no file, and without it a retry would send something else.
   if (redactor.json(set) !== set) return undefined;
-  const input = source.columns ?? [];
   const { written = 0, rows = 0 } = retried?.counts ?? {};
   return {
     flow: fullPath(flow),
     options: lasting(options),
-    columns: { input, output: plan.columns(input) },
+    columns: { input: columns, output: plan.columns(columns) },
     formats: { output: files.format, errors: files.errorsFormat },
     output: { ...out, firstRow, rowsEnd },
     counts: { written: written + saved.written, failed: saved.failed, rows: rows + saved.rows },

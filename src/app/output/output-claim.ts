@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
-import type { RunOptions } from '../../cli/run/run-options.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { type Lock, takeLock } from '../../io/files/lock.ts';
 import { refuseUnwritable } from '../../io/files/naming-errors.ts';
@@ -12,6 +11,7 @@ import { ownerOfErrors } from '../../io/journal/owner-of-errors.ts';
 import { untouched } from '../../io/output/output.ts';
 import { refuseChanged } from '../../io/output/sink.ts';
 import { refuseMissing } from '../../io/records/readers/input.ts';
+import type { RunOptions } from '../run-options.ts';
 import { refusePlaces } from './output-places.ts';
 import { isFileOrFree, type OutputPlan, refuseExistingErrors, refuseExistingFiles } from './output-plan.ts';
 import { finishRun, keepsOld, partPlan, removeOldErrors, removeParts } from './replace.ts';

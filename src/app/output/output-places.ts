@@ -1,7 +1,7 @@
-import type { RunOptions } from '../../cli/run/run-options.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { isInHome } from '../../io/files/home.ts';
 import { fullPath, isLink, realFile, statOf } from '../../io/files/stat.ts';
+import type { RunOptions } from '../run-options.ts';
 import type { OutputPlan } from './output-plan.ts';
 
 /**

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import type { RunOptions } from '../../cli/run/run-options.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { dataFilesOf, type Plan } from '../../core/plan.ts';
 import { inputFingerprint } from '../../io/files/fingerprint.ts';
@@ -9,6 +8,7 @@ import type { FailedList } from '../../io/journal/failed-list.ts';
 import { errorsFileKey, type Identity } from '../../io/journal/identity.ts';
 import { readError } from '../../io/records/readers/input.ts';
 import { envOf } from '../env.ts';
+import type { RunOptions } from '../run-options.ts';
 import { version } from '../version.ts';
 import type { OutputPlan } from './output-plan.ts';
 
@@ -52,7 +52,7 @@ export function isRetry(identity: Identity): boolean {
 
 /** Everything that the bytes of the output depend on. The names are used in messages. */
 export async function identityOf(flow: FlowInFile, options: RunOptions, output: OutputPlan): Promise<Identity> {
-  const { skip, limit, set, noInput, unordered, replace, inFormat, delimiter, encoding, csvSafe } = options;
+  const { skip, limit, set = [], noInput, unordered, replace, inFormat, delimiter, encoding, csvSafe } = options;
   const { savedConnections } = flow.plan;
   return {
     'the version of automate': version,

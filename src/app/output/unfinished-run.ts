@@ -1,10 +1,10 @@
-import type { RunOptions } from '../../cli/run/run-options.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { counted, formatCount } from '../../core/text/number.ts';
 import { shellWord } from '../../core/text/shell-word.ts';
 import type { FailedList } from '../../io/journal/failed-list.ts';
 import { type FoundJournal, readJournal } from '../../io/journal/journal.ts';
 import { isRegularFile } from '../../io/output/sink.ts';
+import type { RunOptions } from '../run-options.ts';
 import { type OutputPlan, refuseExistingFiles } from './output-plan.ts';
 import { finishRun } from './replace.ts';
 import { isReplacing, isRetry } from './run-identity.ts';
@@ -34,7 +34,8 @@ export async function findJournal(
     throw unfinishedRun(found, plan.out, path);
   }
   if (!found && options.resume && isRegularFile(plan.out)) {
-    throw new AutomateError('output-exists', `${plan.out} exists, and has no journal of an unfinished run: there is nothing to resume`);
+    const message = `${plan.out} exists, and has no journal of an unfinished run: there is nothing to resume`;
+    throw new AutomateError('output-exists', message, { code: 'nothing-to-resume', details: { out: plan.out } });
   }
   if (!found && !options.replace) await refuseExistingFiles(plan);
   return found;

@@ -1,6 +1,4 @@
 import { join } from 'node:path';
-import { type Asker, findAsker } from '../../cli/ask.ts';
-import type { Terminal } from '../../cli/terminal.ts';
 import type { BackendName, SecretBackend } from '../../io/credentials/backend.ts';
 import { openCatalog } from '../../io/credentials/catalog.ts';
 import { type Credentials, createCredentials } from '../../io/credentials/credentials.ts';
@@ -9,6 +7,7 @@ import { createPassphrase } from '../../io/credentials/passphrase.ts';
 import { Vault } from '../../io/credentials/vault.ts';
 import { homeFolder } from '../../io/files/home.ts';
 import { envOf } from '../env.ts';
+import type { Asker, Messages } from '../messages.ts';
 
 /** Timeouts of the keychain. With a person at the terminal, a window may ask for its password. */
 const keychainTimeoutMs = { alone: 10_000, withPerson: 120_000 };
@@ -24,10 +23,10 @@ export interface CredentialStore extends Credentials {
 /** Opens the credentials of an environment, by default AUTOMATE_ENV. Reads nothing until it is needed. */
 export function openCredentials(
   env: string | undefined,
-  { redactor, warn, isUnattended }: Pick<Terminal, 'redactor' | 'isUnattended'> & Partial<Pick<Terminal, 'warn'>>,
+  { redactor, warn, findAsker }: Pick<Messages, 'redactor' | 'findAsker'> & Partial<Pick<Messages, 'warn'>>,
 ): CredentialStore {
   const home = homeFolder(process.env);
-  const asker = isUnattended ? undefined : findAsker();
+  const asker = findAsker?.();
   const passphrase = createPassphrase(process.env, asker && ((...how) => askPassphrase(asker, ...how)), warn);
   const vaultPath = join(home, 'vault.json');
   const backends: Record<BackendName, SecretBackend> = {

@@ -14,13 +14,20 @@ import type { WiredPorts } from '../ports/wire.ts';
 /** Runs single nodes for one record. */
 export class ChainMaker {
   readonly #phase = new RunPhase();
+  readonly #gates: RunGates;
   readonly #tools: Omit<ChainTools, 'partialRows'>;
 
   constructor({ steps }: Plan, ports: WiredPorts, gates: Gates) {
     const phase = this.#phase;
-    const calls = new Calls({ ports, phase, gates: new RunGates(gates, phase), keepsGoing: true });
+    this.#gates = new RunGates(gates, phase);
+    const calls = new Calls({ ports, phase, gates: this.#gates, keepsGoing: true });
     const batches = new Batches({ steps: allSteps(steps), clock: ports.clock, calls, input: () => 'ended' });
     this.#tools = { ports, phase, calls, batches };
+  }
+
+  /** Ends the use of the gates. */
+  close(): void {
+    this.#gates.close();
   }
 
   /** The first output record of a step, or why the record failed. Throws an AutomateError if there is none. */

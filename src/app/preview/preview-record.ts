@@ -1,16 +1,15 @@
-import { randomUUID } from 'node:crypto';
-import type { Preview } from '../../cli/show/preview.ts';
-import type { Terminal } from '../../cli/terminal.ts';
+import { AutomateError } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import type { Step } from '../../core/node.ts';
-import type { Plan } from '../../core/plan.ts';
+import { allSteps, type Plan } from '../../core/plan.ts';
 import { creditsText } from '../../core/text/number.ts';
-import type { Gates } from '../../engine/gates.ts';
-import type { Routes } from '../../io/http/routes.ts';
-import type { PayingKey } from '../../io/ledger/rest.ts';
-import { loadSecrets, noSecrets } from '../flow/flow-secrets.ts';
-import { openRunLedger, pricesOf, statesPrice } from '../ports/run-ledger.ts';
-import { wire } from '../ports/wire.ts';
+import { didYouMean } from '../../core/text/suggest.ts';
+import { Gates } from '../../engine/gates.ts';
+import { noSecrets } from '../flow/flow-secrets.ts';
+import type { Messages } from '../messages.ts';
+import { statesPrice } from '../ports/run-ledger.ts';
+import { openSession, type SessionOptions, type SessionParts, useOf } from '../session.ts';
+import type { Preview } from './preview.ts';
 import { RequestTest, type RequestTestOptions } from './request-test.ts';
 
 /** A record whose request is previewed. */
@@ -20,40 +19,45 @@ export interface PreviewedRecord {
   readonly flow: string;
   readonly step: Step;
   readonly item: Item;
-  readonly options: RequestTestOptions & { readonly env?: string; readonly allowHttp?: boolean; readonly cacert?: string };
+  readonly options: RequestTestOptions & SessionOptions;
 }
 
-/** The parts of a process that a preview shares with its runs, and the API key that pays; absent for its own. */
-export interface SharedWithRuns {
+/** The parts of a process that a preview shares with its runs, and the API key that pays. */
+export interface SharedWithRuns extends Pick<SessionParts, 'routes' | 'key'> {
   readonly gates?: Gates;
-  readonly routes?: Routes;
-  readonly key?: PayingKey | undefined;
 }
 
-/** Previews one request of a flow, and counts the credits that it costs. `spent`: them; absent if nothing limits or prices them. */
+/** Previews one request of a flow. `spent`: the credits that it has cost; undefined if nothing limits or prices them. */
 export async function previewRecord(
   { plan, flow, step, item, options }: PreviewedRecord,
-  terminal: Terminal,
+  messages: Messages,
   { gates, routes, key }: SharedWithRuns = {},
 ): Promise<{ readonly preview: Preview; readonly spent: number | undefined }> {
-  const { env, cacert, allowHttp = false, send } = options;
-  const { warn, redactor } = terminal;
-  const credentials = send ? await loadSecrets(plan, flow, options, terminal) : noSecrets;
-  const ledger = await openRunLedger(send ? pricesOf(plan, env) : new Map(), { run: randomUUID(), env, warn, key });
-  const ports = wire({ credentials, redactor, allowHttp, cacert, ledger, env, routes, report: () => {}, warn });
+  const { send } = options;
+  const use = send ? useOf(plan, flow, options.env) : { name: flow, credentials: [], prices: new Map() };
+  const session = await openSession(use, options, messages, { routes, key, ...(!send && { credentials: noSecrets }) });
+  const { ports, ledger } = session;
   const spent = () => (send && (ledger.isLimited || statesPrice(plan)) ? ports.credits() : undefined);
-  const preview = await new RequestTest(plan, ports, { ...options, gates }, terminal)
-    .preview(step, item)
-    .catch((error: unknown) => {
-      // The nodes before have sent something.
-      if (spent()) terminal.say(`${creditsText(ports.credits())} spent`);
-      throw error;
-    })
-    .finally(async () => {
-      await ports.close();
-      ledger.close();
-      await credentials.usesRecorded();
-    });
-  if (preview.failure) preview.failure.node ??= step.id;
-  return { preview, spent: spent() };
+  try {
+    const test = new RequestTest(plan, ports, { ...options, gates: gates ?? new Gates(ports.clock) }, messages);
+    const preview = await test.preview(step, item);
+    if (preview.failure) preview.failure.node ??= step.id;
+    return { preview, spent: spent() };
+  } catch (error) {
+    // The nodes before have sent something.
+    if (spent()) messages.say(`${creditsText(ports.credits())} spent`);
+    throw error;
+  } finally {
+    await session.close();
+  }
+}
+
+/** The step that is previewed: the one of that id, or the first that sends a request. Throws an AutomateError (`usage`). */
+export function chosenStep(plan: Plan, id: string | undefined): Step {
+  const acting = allSteps(plan.steps).filter(({ node }) => node.action);
+  const step = id === undefined ? acting[0] : acting.find((candidate) => candidate.id === id);
+  if (step) return step;
+  if (id === undefined) throw new AutomateError('usage', 'this flow has no node that sends a request');
+  const ids = acting.map((candidate) => candidate.id);
+  throw new AutomateError('usage', `no node "${id}" sends a request${didYouMean(id, ids) || `; expected ${ids.join(', ')}`}`);
 }

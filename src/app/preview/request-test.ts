@@ -1,6 +1,4 @@
-import type { Preview } from '../../cli/show/preview.ts';
-import type { Terminal } from '../../cli/terminal.ts';
-import { type Action, type ActionRequest, type ActionResponse, Unasked } from '../../core/action.ts';
+import { type Action, type ActionRequest, type ActionResponse, gateOf, Unasked } from '../../core/action.ts';
 import { inQuotes, readBody } from '../../core/answer/response.ts';
 import { AutomateError, Failure, LimitReached } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
@@ -8,10 +6,12 @@ import { withChain } from '../../core/lookups/named-chain.ts';
 import type { Node, Step } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';
-import { Gates } from '../../engine/gates.ts';
+import type { Gates } from '../../engine/gates.ts';
 import { costOf, sendRequest } from '../../nodes/calling.ts';
+import type { Messages } from '../messages.ts';
 import type { WiredPorts } from '../ports/wire.ts';
 import { asFailure, ChainMaker } from './chain-maker.ts';
+import type { Preview } from './preview.ts';
 
 /** The options that decide what is sent. */
 export interface RequestTestOptions {
@@ -25,8 +25,8 @@ export class RequestTest {
   constructor(
     private readonly plan: Plan,
     private readonly ports: WiredPorts,
-    private readonly options: RequestTestOptions & { readonly gates?: Gates | undefined },
-    private readonly terminal: Terminal,
+    private readonly options: RequestTestOptions & { readonly gates: Gates },
+    private readonly messages: Messages,
   ) {}
 
   /** The preview of a step's request for a record. */
@@ -34,25 +34,33 @@ export class RequestTest {
     if (item.failure) throw new AutomateError('input', `${this.options.in === '-' ? '<stdin>' : this.options.in}: ${item.failure.message}`);
     const fields = await this.#fieldsBefore(step, item);
     if (fields instanceof Failure) return { failure: fields };
-    if (skips(step, fields)) this.terminal.say(`a run skips ${step.id} for this record: its \`when\` is false`);
+    if (skips(step, fields)) this.messages.say(`a run skips ${step.id} for this record: its \`when\` is false`);
     const action = step.node.action as Action;
     const named = prepareFor(action, fields, this.#unsentBefore(step));
     if (named instanceof Unasked) return this.#unasked(unaskedReason(action));
     const request = await withChain(named, this.ports.lookups);
     if (!request) return this.#unasked(`no chain is called ${inQuotes(chainNameOf(named))}`);
     const { minCalls = 1 } = action;
-    if (minCalls > 1) this.terminal.say(`a run sends ${minCalls} requests for each record: this is the first`);
-    return this.options.send ? this.#sent(step.id, action, request, fields) : { request };
+    if (minCalls > 1) this.messages.say(`a run sends ${minCalls} requests for each record: this is the first`);
+    return this.options.send ? this.#sentInTurn(step.id, action, request, fields) : { request };
   }
 
   #unasked(reason: string): Preview {
-    this.terminal.say(`a run sends no request for this record: ${reason}`);
+    this.messages.say(`a run sends no request for this record: ${reason}`);
     return {};
   }
 
   /** The ids of earlier nodes whose requests are left out. */
   #unsentBefore(step: Step): string[] {
     return this.options.send ? [] : callingIds(stepsBefore(this.plan.steps, step) ?? []);
+  }
+
+  /** Sends a request as a call of a run: it waits at its gate, and counts among the calls in flight. */
+  #sentInTurn(node: string, action: Action, request: ActionRequest, fields: Fields): Promise<Preview> {
+    const send = () => this.#sent(node, action, request, fields);
+    const { limit, intervalMs } = action;
+    const gate = gateOf(request);
+    return gate ? this.options.gates.pass({ gate, limit, intervalMs }, send) : send();
   }
 
   async #sent(node: string, action: Action, request: ActionRequest, fields: Fields): Promise<Preview> {
@@ -90,15 +98,19 @@ export class RequestTest {
   async #fieldsBefore(step: Step, item: Item): Promise<Fields | Failure> {
     const before = stepsBefore(this.plan.steps, step)?.filter(({ node }) => this.options.send || !makesCalls(node)) ?? [];
     const calling = callingIds(before);
-    if (calling.length > 0) this.terminal.say(`running node${calling.length === 1 ? '' : 's'} ${calling.join(', ')} first`);
-    const chains = new ChainMaker(this.plan, this.ports, this.options.gates ?? new Gates(this.ports.clock));
+    if (calling.length > 0) this.messages.say(`running node${calling.length === 1 ? '' : 's'} ${calling.join(', ')} first`);
+    const chains = new ChainMaker(this.plan, this.ports, this.options.gates);
     let { fields } = item;
-    for (const one of before) {
-      const first = await chains.firstRow(one, { ...item, fields });
-      if (first instanceof Failure) return first;
-      fields = first;
+    try {
+      for (const one of before) {
+        const first = await chains.firstRow(one, { ...item, fields });
+        if (first instanceof Failure) return first;
+        fields = first;
+      }
+      return new Map([...fields, ...this.options.set]);
+    } finally {
+      chains.close();
     }
-    return new Map([...fields, ...this.options.set]);
   }
 }
 

@@ -1,5 +1,3 @@
-import { durationText } from '../../core/duration.ts';
-
 /** Buckets for each doubling of the time: a percentile is at most 9 % too high. */
 const bucketsPerDoubling = 8;
 
@@ -68,20 +66,6 @@ function barOf(ms: number): number {
     else low = middle + 1;
   }
   return low;
-}
-
-/** The line of the summary; empty without a response. */
-export function responseTimeLines(times: ResponseTimes): string[] {
-  if (times.count === 0) return [];
-  const [p50, p95, max] = typicalMs(times).map(durationText);
-  return [`  response times: p50 ${p50}, p95 ${p95}, max ${max}`];
-}
-
-/** The same for programs, in ms; absent without a response. */
-export function responseTimesJson(times: ResponseTimes): object {
-  if (times.count === 0) return {};
-  const [p50, p95, max] = typicalMs(times);
-  return { response_ms: { p50, p95, max } };
 }
 
 /** The median, the 95th percentile and the maximum, in ms. The percentiles are near values, as the buckets are. */

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { rename, rm, writeFile } from 'node:fs/promises';
-import type { Terminal } from '../../cli/terminal.ts';
 import { namingErrors } from '../../io/files/naming-errors.ts';
 import { realFile } from '../../io/files/stat.ts';
+import type { Redactor } from '../../io/secrets/redact.ts';
 import type { RunView } from '../../ui/run/run-view.ts';
 import { version } from '../version.ts';
 import { maskedView } from './run-view-of.ts';
 
 /** Writes a run as one HTML file, in one step: a reader never finds half of it. Masks secrets. */
-export async function writeReport(path: string, view: RunView, { redactor }: Terminal): Promise<void> {
+export async function writeReport(path: string, view: RunView, redactor: Redactor): Promise<void> {
   // Loaded here: no other command needs it.
   const { reportHtml } = await import('../../ui/report/report.tsx');
   const masked = maskedView(view, redactor);

@@ -1,19 +1,11 @@
-import type { OpenRun } from '../../cli/run/open-run.ts';
-import type { SummaryFacts } from '../../cli/show/run/summary.ts';
 import { inputLabel } from '../input/input.ts';
+import { type OpenRun, showsCredits } from '../run-request.ts';
+import type { SummaryFacts } from './summary.ts';
 
 /** The facts of a run's summary that are known at any time. */
-export function factsOf({
-  request,
-  files,
-  claim,
-  output,
-  ports,
-  pauses,
-  showsCredits,
-  retried,
-}: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 'usage' | 'attributions'> {
-  const { flow, options } = request;
+export function factsOf(run: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 'usage' | 'attributions'> {
+  const { request, claim, output, session, progress } = run;
+  const { flow, options, files, retried } = request;
   const { written = 0, rows = 0 } = retried?.counts ?? {};
   return {
     flow,
@@ -25,9 +17,9 @@ export function factsOf({
     resumedAfter: retried ? 0 : claim.from.records,
     outputRecords: rows + output.saved().rows,
     errorRecords: output.saved().failed,
-    credits: ports.credits(),
-    showsCredits,
+    credits: session.ports.credits(),
+    showsCredits: showsCredits(run),
     before: { written: written + claim.from.written, failed: claim.from.failed },
-    paused: { ms: pauses.totalMs(), reasons: pauses.reasons() },
+    paused: { ms: progress.pauses.totalMs(), reasons: progress.pauses.reasons() },
   };
 }

@@ -1,15 +1,14 @@
 import { basename, dirname } from 'node:path';
-import { commandOf } from '../../cli/run/next-steps.ts';
-import type { OpenRun } from '../../cli/run/open-run.ts';
-import { workOf } from '../../cli/run/run-progress.ts';
-import { endings, frequentMessages, type SummaryFacts, sortedGroups, wholeCounts } from '../../cli/show/run/summary.ts';
 import { cleaned, excerpt } from '../../core/answer/response.ts';
-import { allSteps } from '../../core/plan.ts';
+import { allSteps, type Plan } from '../../core/plan.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
 import type { FailureView, MappingView, ResponseTimesView, RunState, RunView } from '../../ui/run/run-view.ts';
 import { type ResponseTimes, typicalMs } from '../progress/response-times.ts';
 import type { FailureGroup, Tally } from '../progress/tally.ts';
+import type { OpenRun } from '../run-request.ts';
 import { factsOf } from './run-facts.ts';
+import { workOf } from './run-figures.ts';
+import { endings, frequentMessages, type SummaryFacts, sortedGroups, wholeCounts } from './summary.ts';
 
 /** Maximum of rows of a table: a flow may have any number of nodes. */
 const maxRows = 60;
@@ -26,12 +25,14 @@ const maxLines = 2;
 const maxCommand = 2000;
 
 /** A run that has ended, in the figures that its report shows. */
-export function runViewOf(run: OpenRun, facts: SummaryFacts): RunView {
-  const { tally, request, rates, statuses, startedAtMs } = run;
+export function runViewOf(run: OpenRun, facts: SummaryFacts, tally: Tally = run.progress.tally): RunView {
+  const { request, progress } = run;
+  const { rates, statuses, startedAtMs } = progress;
+  const { plan, words } = request;
   const groups = sortedGroups(tally);
   return {
-    flow: shortened(run.plan.name),
-    ...endView(run, facts),
+    flow: shortened(plan.name),
+    ...endView(run, tally, facts),
     startedAt: new Date(startedAtMs).toISOString(),
     ms: tally.ms,
     ...placesOf(run, facts),
@@ -44,22 +45,22 @@ export function runViewOf(run: OpenRun, facts: SummaryFacts): RunView {
     statuses: statuses.counts().slice(0, maxRows),
     failures: groups.slice(0, maxGroups).map(failureView),
     moreFailures: Math.max(0, groups.length - maxGroups),
-    mapping: mappingOf(run).slice(0, maxRows),
+    mapping: mappingOf(plan, tally).slice(0, maxRows),
     lookups: [...tally.lookups.values()].slice(0, maxRows).map(({ node, matched, ambiguous, of }) => ({ node, matched, ambiguous, of })),
     tokens: [...tally.tokens].slice(0, maxRows).map(([node, counts]) => ({ node, ...counts })),
     credits: { spent: facts.credits, saved: tally.creditsSaved, limit: request.options.maxCredits, allowance: facts.usage },
     pauses: pausesOf(run, facts),
-    command: run.files.isOwn ? undefined : cutCommand(commandOf(request)),
-    next: run.files.isOwn ? [] : facts.next.map(({ why, command }) => ({ why: shortened(why), command: cutCommand(command) })),
+    command: words && cutCommand(words.command),
+    next: facts.next.map(({ why, command }) => ({ why: shortened(why), command: cutCommand(command) })),
   };
 }
 
 /** The view of a run under way, or of one whose end is shown elsewhere. Secrets are masked. */
 export function liveViewOf(run: OpenRun): RunView {
-  const tally = { ...run.tally, ms: run.tally.ms || run.rates.ms };
+  const { tally, rates } = run.progress;
   const facts = { ...factsOf(run), usage: undefined, attributions: [], exitCode: 0, next: [] };
-  const view = runViewOf({ ...run, tally }, facts);
-  return { ...maskedView(view, run.terminal.redactor), state: 'running', ending: undefined, reason: undefined };
+  const view = runViewOf(run, facts, { ...tally, ms: tally.ms || rates.ms });
+  return { ...maskedView(view, run.session.redactor), state: 'running', ending: undefined, reason: undefined };
 }
 
 /** The view with `***` for every secret, and without characters that could control what shows it. */
@@ -68,12 +69,15 @@ export function maskedView(view: RunView, redactor: Pick<Redactor, 'text'>): Run
 }
 
 /** Of files that automate keeps in its home folder, only the names are shown. */
-function placesOf({ files }: OpenRun, { input, output, errors, errorRecords }: SummaryFacts): Pick<RunView, 'input' | 'output' | 'errors'> {
+function placesOf(
+  { request: { files } }: OpenRun,
+  { input, output, errors, errorRecords }: SummaryFacts,
+): Pick<RunView, 'input' | 'output' | 'errors'> {
   const shown = (path: string) => shortened(files.isOwn ? basename(path) : path);
   return { input: shown(input), output: shown(output), errors: errorRecords > 0 && errors !== undefined ? shown(errors) : undefined };
 }
 
-function endView({ tally, files }: OpenRun, { problem }: SummaryFacts): Pick<RunView, 'state' | 'ending' | 'reason'> {
+function endView({ request: { files } }: OpenRun, tally: Tally, { problem }: SummaryFacts): Pick<RunView, 'state' | 'ending' | 'reason'> {
   const { ending = 'interrupted', stopReason } = tally;
   const shown = (reason: string) => (files.isOwn ? reason.replaceAll(`${dirname(files.out)}/`, '') : reason);
   if (problem !== undefined) return { state: 'failed', ending: 'ended by an error', reason: shortened(shown(problem), 500) };
@@ -98,7 +102,7 @@ function failureView(group: FailureGroup): FailureView {
   return { node, class: kind, status, count, firstRecords, messages: messagesOf(group) };
 }
 
-function pausesOf({ pauses }: OpenRun, { paused }: SummaryFacts): RunView['pauses'] {
+function pausesOf({ progress: { pauses } }: OpenRun, { paused }: SummaryFacts): RunView['pauses'] {
   const gates = pauses.gates();
   return { totalMs: paused.ms, times: gates.reduce((sum, { times }) => sum + times, 0), gates };
 }
@@ -107,7 +111,7 @@ function messagesOf(group: FailureGroup): FailureView['messages'] {
   return frequentMessages(group).map(([message, count]) => ({ text: shortened(message), count }));
 }
 
-function mappingOf({ tally, plan }: OpenRun): MappingView[] {
+function mappingOf(plan: Plan, tally: Tally): MappingView[] {
   const steps = allSteps(plan.steps);
   return [...tally.hits].flatMap(([node, hits]) => {
     const action = steps.find(({ id }) => id === node)?.node.action;

@@ -6,7 +6,7 @@ import { counted } from '../../core/text/number.ts';
 import { AnswersFile } from '../../io/cache/answers-file.ts';
 import { damagedPath, isDamaged, setAside } from '../../io/files/database.ts';
 import { systemReason } from '../../io/files/naming-errors.ts';
-import { tableText } from '../show/structure.ts';
+import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** Shows the size and age of the cache. Returns the exit code. */

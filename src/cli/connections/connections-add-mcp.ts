@@ -1,15 +1,19 @@
+import { saveConnection } from '../../app/connections/saved-connections.ts';
+import { askServer, cacheToolServer } from '../../app/connections/tool-server.ts';
 import { exitCodes } from '../../app/exit-codes.ts';
-import { askServer, cacheToolServer, printServer } from '../../app/tool-server.ts';
+import type { Asker } from '../../app/messages.ts';
 import { AutomateError, FlowError } from '../../core/failure.ts';
 import type { McpConnection, ToolServer } from '../../core/tools/tools.ts';
 import { compileSavedConnection, connectionProblem, connectionText } from '../../flow/saved-connection.ts';
 import { readConnections } from '../../io/connections.ts';
-import { type Asker, findAsker } from '../ask.ts';
+import { messageWithAdvice } from '../advice.ts';
+import { findAsker } from '../ask.ts';
 import { noteInAudit } from '../keys/audit-note.ts';
 import type { Terminal } from '../terminal.ts';
 import type { AddOptions } from './connection-options.ts';
 import { authOf } from './connections-auth.ts';
-import { chooseName, offerSecret, saveConnection, setHeaders, type WrittenConnection, withoutAbsent } from './connections-saving.ts';
+import { chooseName, offerSecret, setHeaders, type WrittenConnection, withoutAbsent } from './connections-saving.ts';
+import { printServer } from './tool-server-lines.ts';
 
 /** Saves a connection to an MCP server, after a test of it: a failed test saves nothing. Returns the exit code. */
 export async function addMcpCommand(given: string | undefined, options: AddOptions, terminal: Terminal): Promise<number> {
@@ -36,7 +40,7 @@ async function testServer(connection: McpConnection, options: AddOptions, termin
     return await askServer(connection, options, terminal);
   } catch (error) {
     if (!(error instanceof AutomateError) || error.kind !== 'credential') throw error;
-    const reason = error instanceof FlowError ? `connection "${connection.name}": ${error.message}` : error.message;
+    const reason = error instanceof FlowError ? `connection "${connection.name}": ${error.message}` : messageWithAdvice(error);
     throw new AutomateError('credential', `${reason}\nnothing is saved; --no-test saves it untested`, { cause: error });
   }
 }

@@ -1,14 +1,16 @@
+import { saveConnection } from '../../app/connections/saved-connections.ts';
 import { exitCodes } from '../../app/exit-codes.ts';
+import type { Asker } from '../../app/messages.ts';
 import { rateIntervalMs } from '../../core/duration.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { compileSavedConnection, connectionProblem, connectionText } from '../../flow/saved-connection.ts';
-import { type Asker, findAsker } from '../ask.ts';
+import { findAsker } from '../ask.ts';
 import { noteInAudit } from '../keys/audit-note.ts';
 import type { Terminal } from '../terminal.ts';
 import { type AddOptions, addOptions } from './connection-options.ts';
 import { authOf, exampleOf } from './connections-auth.ts';
-import { chooseName, offerSecret, saveConnection, setHeaders, type WrittenConnection, withoutAbsent } from './connections-saving.ts';
+import { chooseName, offerSecret, setHeaders, type WrittenConnection, withoutAbsent } from './connections-saving.ts';
 
 /** Saves a connection; a person at the terminal is asked for what is missing. Returns the exit code. */
 export async function addCommand(

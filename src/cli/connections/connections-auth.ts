@@ -1,10 +1,10 @@
+import type { Asker } from '../../app/messages.ts';
 import { mcpAuth, neededCredentials } from '../../core/auth/auth.ts';
 import type { AuthPart, AuthType } from '../../core/auth/auth-type.ts';
 import { authTypes, loginTypes } from '../../core/auth/auth-types.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { connectionProblem } from '../../flow/saved-connection.ts';
-import type { Asker } from '../ask.ts';
 import type { AddOptions } from './connection-options.ts';
 
 type Camel<Name> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<Camel<Rest>>}` : Name;

@@ -1,10 +1,12 @@
+import { connectionExists } from '../../app/connections/saved-connections.ts';
+import type { Asker } from '../../app/messages.ts';
 import { openCredentials } from '../../app/ports/credential-store.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { name as nameShape } from '../../core/options/names.ts';
-import { changeConnections, readConnections } from '../../io/connections.ts';
+import { readConnections } from '../../io/connections.ts';
 import { variableWith } from '../../io/credentials/environment.ts';
 import { envOption } from '../../io/credentials/secret.ts';
-import type { Asker } from '../ask.ts';
+import { messageWithAdvice } from '../advice.ts';
 import { setCommand } from '../credentials/credentials-set.ts';
 import type { Terminal } from '../terminal.ts';
 import type { AddOptions } from './connection-options.ts';
@@ -52,23 +54,7 @@ export async function chooseName(
 function nameProblem(name: string, { force }: AddOptions): string | undefined {
   const { error } = nameShape.safeParse(name);
   if (error) return error.issues[0]?.message;
-  return !force && Object.hasOwn(readConnections(process.env), name) ? takenText(name) : undefined;
-}
-
-function takenText(name: string): string {
-  return `there is a connection "${name}" already\nreplace it with --force`;
-}
-
-/** Saves a connection. Throws an AutomateError (`usage`) if another process has saved one of that name. */
-export async function saveConnection(
-  name: string,
-  written: Readonly<Record<string, unknown>>,
-  { force }: Pick<AddOptions, 'force'>,
-): Promise<void> {
-  await changeConnections(process.env, (saved) => {
-    if (Object.hasOwn(saved, name) && !force) throw new AutomateError('usage', takenText(name));
-    return { ...saved, [name]: written };
-  });
+  return !force && Object.hasOwn(readConnections(process.env), name) ? messageWithAdvice(connectionExists(name)) : undefined;
 }
 
 /** Asks for the secret of a new connection, or says how to store it. */

@@ -1,13 +1,14 @@
+import { findSaved, loadConnection } from '../../app/connections/saved-connections.ts';
+import { nodeText } from '../../app/connections/tool-node.ts';
+import { type AskingOptions, askServer, cacheToolServer } from '../../app/connections/tool-server.ts';
 import { exitCodes } from '../../app/exit-codes.ts';
-import { type AskingOptions, askServer, cacheToolServer } from '../../app/tool-server.ts';
 import { excerpt } from '../../core/answer/response.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { escapedControls } from '../../core/text/shell-word.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import type { Tool } from '../../core/tools/tools.ts';
-import { nodeText, serverText, toolsText, toolText } from '../show/tools.ts';
+import { serverText, toolsText, toolText } from '../show/tools.ts';
 import type { Terminal } from '../terminal.ts';
-import { findSaved, loadConnection } from './connections.ts';
 
 /** The options of `automate connections tools`. */
 export interface ToolsOptions extends AskingOptions {

@@ -1,11 +1,9 @@
+import { findSaved } from '../../app/connections/saved-connections.ts';
 import { exitCodes } from '../../app/exit-codes.ts';
-import type { Connection } from '../../core/connection.ts';
-import { AutomateError } from '../../core/failure.ts';
-import { didYouMean } from '../../core/text/suggest.ts';
-import { compileSavedConnection, connectionText } from '../../flow/saved-connection.ts';
+import { connectionText } from '../../flow/saved-connection.ts';
 import { changeConnections, readConnections, type SavedConnections } from '../../io/connections.ts';
 import { noteInAudit } from '../keys/audit-note.ts';
-import { tableText } from '../show/structure.ts';
+import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** Lists the saved connections, or one of them. Returns the exit code. */
@@ -52,24 +50,4 @@ export async function removeCommand(name: string, terminal: Terminal): Promise<n
   noteInAudit('connection.remove', name, terminal);
   terminal.say(`"${name}" is removed`);
   return exitCodes.success;
-}
-
-/** A saved connection as it was written. Throws an AutomateError (`credential`) if there is none of that name. */
-export function findSaved(name: string): Readonly<Record<string, unknown>> {
-  const saved = readConnections(process.env);
-  const found = Object.hasOwn(saved, name) ? saved[name] : undefined;
-  if (found) return found;
-  const names = Object.keys(saved);
-  const choices = didYouMean(name, names) || (names.length === 0 ? '; none is saved' : `; there are ${names.join(', ')}`);
-  throw new AutomateError('credential', `no connection "${name}"${choices}`);
-}
-
-/** Compiles a saved connection. Throws an AutomateError (`credential`). */
-export function loadConnection(name: string, allowHttp: boolean): Connection {
-  try {
-    return compileSavedConnection(name, findSaved(name), allowHttp);
-  } catch (error) {
-    if (error instanceof AutomateError) throw error;
-    throw new AutomateError('credential', `the saved connection "${name}" is not valid: ${(error as Error).message}`);
-  }
 }

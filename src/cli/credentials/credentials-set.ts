@@ -3,13 +3,13 @@ import { hide } from '../../app/flow/flow-secrets.ts';
 import { openCredentials } from '../../app/ports/credential-store.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { credentialName } from '../../core/options/names.ts';
+import { futureTime } from '../../core/text/expiry.ts';
 import { type BackendName, backendNames } from '../../io/credentials/backend.ts';
 import { oneLine, utf8Of, variableWith } from '../../io/credentials/environment.ts';
 import { defaultEnv, envOption } from '../../io/credentials/secret.ts';
 import { findAsker } from '../ask.ts';
 import type { Terminal } from '../terminal.ts';
 import type { SetOptions } from './credential-options.ts';
-import { futureTime } from './expiry.ts';
 
 /** Stores a secret, from a prompt or from stdin. Returns the exit code. */
 export async function setCommand(name: string, options: SetOptions, terminal: Terminal): Promise<number> {

@@ -7,7 +7,7 @@ import { variableWith } from '../../io/credentials/environment.ts';
 import { envOption, expiryWarning } from '../../io/credentials/secret.ts';
 import { onOneLine } from '../../io/records/errors.ts';
 import { credentialJson, credentialRows, credentialText, type ShownCredential, shownCredentials } from '../show/credentials.ts';
-import { tableText } from '../show/structure.ts';
+import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** The options of most commands. */

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { keySums, sums } from '../../app/credits/credit-sums.ts';
 import { exitCodes } from '../../app/exit-codes.ts';
 import { bookPath } from '../../app/ports/run-ledger.ts';
 import { AutomateError } from '../../core/failure.ts';
@@ -10,7 +11,7 @@ import { type Book, monthOf, openBook } from '../../io/ledger/book.ts';
 import { heldCredits, settleDead } from '../../io/ledger/holds.ts';
 import { createCsvWriter } from '../../io/records/writers/csv-writer.ts';
 import { noteInAudit } from '../keys/audit-note.ts';
-import { historyText, keySums, sums, usageText } from '../show/credits.ts';
+import { historyText, usageText } from '../show/credits.ts';
 import type { Terminal } from '../terminal.ts';
 
 interface JsonOption {

@@ -38,7 +38,7 @@ export async function dryRun({ flow, plan, options, records }: DryRun, terminal:
     maxCredits: options.maxCredits,
   };
   if (options.summary !== '-') await terminal.print(planText(forecast, facts));
-  if (options.summary !== undefined) await writeSummary(options.summary, planJson(forecast, facts), terminal);
+  if (options.summary !== undefined) await writeSummary(options.summary, planJson(forecast, facts), terminal.redactor);
   return exitCodes.success;
 }
 

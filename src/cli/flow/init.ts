@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { exitCodes } from '../../app/exit-codes.ts';
-import { checkFields, loadFlow, printWarnings } from '../../app/flow/flow-file.ts';
+import { checkFields, loadFlow } from '../../app/flow/flow-file.ts';
 import { hasTextCells, type InputOptions, inputFormat, isTable, openInput, withToldFormat } from '../../app/input/input.ts';
 import { delimiterAdvice } from '../../core/columns.ts';
 import { AutomateError } from '../../core/failure.ts';
@@ -14,6 +14,7 @@ import { refuseExisting } from '../../io/output/sink.ts';
 import type { Source } from '../../io/records/readers/source.ts';
 import type { Terminal } from '../terminal.ts';
 import type { InitOptions } from './flow-options.ts';
+import { printWarnings } from './flow-warnings.ts';
 import { checkSources, requestSource } from './init-sources.ts';
 
 /** Writes a first flow into a folder, which it creates if needed. Returns the exit code. */

@@ -1,12 +1,12 @@
-import { type AskingOptions, askServer, cacheToolServer } from '../../app/tool-server.ts';
+import { loadConnection } from '../../app/connections/saved-connections.ts';
+import { summaryOf } from '../../app/connections/tool-node.ts';
+import { type AskingOptions, askServer, cacheToolServer } from '../../app/connections/tool-server.ts';
 import { cleaned, excerpt } from '../../core/answer/response.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { counted } from '../../core/text/number.ts';
 import { readConnections } from '../../io/connections.ts';
 import { type CachedServer, cachedServer } from '../../io/mcp/tool-cache.ts';
-import { loadConnection } from '../connections/connections.ts';
-import { tableText } from '../show/structure.ts';
-import { summaryOf } from '../show/tools.ts';
+import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** The tools of each saved MCP connection, as cached. `refresh` asks the servers first. */

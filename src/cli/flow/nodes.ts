@@ -5,7 +5,7 @@ import { didYouMean } from '../../core/text/suggest.ts';
 import { flowJsonSchema, toJsonSchema } from '../../flow/json-schema.ts';
 import { nodeSchema } from '../../flow/schema.ts';
 import { nodeTypes } from '../../nodes/index.ts';
-import { tableText } from '../show/structure.ts';
+import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
 import { type DescribedOption, describedOptions } from './described-options.ts';
 import type { NodesOptions } from './flow-options.ts';

@@ -1,4 +1,4 @@
-import { queryServer, type ServerOptions } from '../../app/tool-server.ts';
+import { queryServer, type ServerOptions } from '../../app/connections/tool-server.ts';
 import { cleaned } from '../../core/answer/response.ts';
 import { Failure, FlowError, type Problem } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';

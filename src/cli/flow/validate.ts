@@ -1,15 +1,17 @@
 import { stat } from 'node:fs/promises';
 import { exitCodes } from '../../app/exit-codes.ts';
-import { checkFields, type FlowFileOptions, loadFlow, printUnknownFields, printWarnings } from '../../app/flow/flow-file.ts';
-import { loadSecrets, loadSecretsOf } from '../../app/flow/flow-secrets.ts';
+import { checkFields, type FlowFileOptions, loadFlow } from '../../app/flow/flow-file.ts';
+import { loadSecrets, loadSecretsOf, type SecretsOptions } from '../../app/flow/flow-secrets.ts';
 import { columnsOf, hasTextCells, type InputFields, withToldFormat } from '../../app/input/input.ts';
 import { FlowError, type Problem } from '../../core/failure.ts';
 import { allSteps, type CredentialUse, dataFilesOf } from '../../core/plan.ts';
 import { counted } from '../../core/text/number.ts';
 import { inOrder } from '../../flow/plan.ts';
 import { readError } from '../../io/records/readers/input.ts';
+import { problemText } from '../show/problems.ts';
 import type { Terminal } from '../terminal.ts';
 import type { ValidateOptions } from './flow-options.ts';
+import { printUnknownFields, printWarnings } from './flow-warnings.ts';
 
 /** Checks a flow: its file, its references to the columns of an input, its credentials and tools. Returns the exit code. */
 export async function validateCommand(flow: string, given: ValidateOptions, terminal: Terminal): Promise<number> {
@@ -29,7 +31,7 @@ export async function validateCommand(flow: string, given: ValidateOptions, term
   await reportTogether(flow, [
     () => read?.columns && checkFields(plan, flow, read.columns),
     async () => {
-      const credentials = await loadSecrets(plan, flow, options, terminal);
+      const credentials = await loadSecrets(plan, flow, secretsOptions(flow, options, terminal), terminal);
       if (options.offline || plan.tools.length === 0) return;
       const asking = { ...options, credentials, isTable: input !== undefined && hasTextCells(options) };
       await (await import('./tool-checks.ts')).checkTools(plan, flow, asking, terminal);
@@ -38,6 +40,12 @@ export async function validateCommand(flow: string, given: ValidateOptions, term
   for (const note of plan.notes) await terminal.print(note);
   await terminal.print(`${flow} is valid: ${counted(allSteps(plan.steps).length, 'node')}${against(input, read)}`);
   return exitCodes.success;
+}
+
+/** With --offline, a credential that is in no variable is a warning. */
+function secretsOptions(flow: string, { env, offline }: ValidateOptions, { say, colors }: Terminal): SecretsOptions {
+  const warn = (problem: Problem) => say(problemText(flow, problem, colors, 'warning'));
+  return { ...(env !== undefined && { env }), ...(offline && { offline: warn }) };
 }
 
 /** Says what the references were checked against; empty without an input. */
@@ -54,7 +62,10 @@ function invalidFlowChecks(flow: string, fileOptions: FlowFileOptions, options: 
   const credentials = (found: readonly CredentialUse[]) => {
     uses = found;
   };
-  return [() => loadFlow(flow, { ...fileOptions, credentials }), () => loadSecretsOf(uses, flow, options, terminal)];
+  return [
+    () => loadFlow(flow, { ...fileOptions, credentials }),
+    () => loadSecretsOf(uses, flow, secretsOptions(flow, options, terminal), terminal),
+  ];
 }
 
 /** Runs every check, and throws all problems as one FlowError. Its kind is `credential` if only credentials are wrong. */

@@ -6,7 +6,7 @@ import type { ApiKey } from '../../io/server/api-key.ts';
 import type { KeyUsage } from '../../io/server/usage.ts';
 import { withBook } from '../credits/credits.ts';
 import { dayRows, type MonthOfKey, usageJson, usageRows } from '../show/keys.ts';
-import { tableText } from '../show/structure.ts';
+import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
 import { readingKeys, withKey } from './stored-keys.ts';
 

@@ -2,7 +2,7 @@ import { exitCodes } from '../../app/exit-codes.ts';
 import { counted } from '../../core/text/number.ts';
 import { type ApiKey, keyState } from '../../io/server/api-key.ts';
 import { keyRows, keyText, type ShownKey, shownKeyJson } from '../show/keys.ts';
-import { tableText } from '../show/structure.ts';
+import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
 import { readingKeys, type StoredKeys, withKey } from './stored-keys.ts';
 

@@ -5,7 +5,7 @@ import { AutomateError } from '../../core/failure.ts';
 import { noLanguage } from '../../core/lookups/category.ts';
 import { loadCategoryList } from '../../io/lookups/categories/categories.ts';
 import { printJson } from '../show/print-json.ts';
-import { tableText } from '../show/structure.ts';
+import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
 import { notFound, refuseBlank } from './not-found.ts';
 

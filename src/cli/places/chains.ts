@@ -5,7 +5,7 @@ import { countryCode, noCountry } from '../../core/lookups/country.ts';
 import type { ChainCandidate } from '../../io/lookups/chains/chains.ts';
 import { loadChainSearch } from '../../io/lookups/chains/chains.ts';
 import { printJson } from '../show/print-json.ts';
-import { tableText } from '../show/structure.ts';
+import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
 import { notFound, refuseBlank } from './not-found.ts';
 

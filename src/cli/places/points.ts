@@ -7,7 +7,7 @@ import { isObject, type JsonObject, textOf, type Value } from '../../core/value/
 import { pointFields } from '../geocode/geocode.ts';
 import type { ValuesOf } from '../options.ts';
 import { printJson } from '../show/print-json.ts';
-import { tableText } from '../show/structure.ts';
+import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
 import type { pointsOptions } from './points-options.ts';
 

@@ -8,12 +8,12 @@ import { shownPath } from '../../io/files/stat.ts';
 import type { FailedList } from '../../io/journal/failed-list.ts';
 import { errorsFileKey } from '../../io/journal/identity.ts';
 import { extensionOf, formatOfPath } from '../../io/records/format.ts';
-import type { GivenRunOptions, RunRequest } from '../run/run-options.ts';
+import type { GivenRunOptions, WrittenRun } from '../run/run-options.ts';
 import type { Terminal } from '../terminal.ts';
 import type { RetryOptions } from './retry-options.ts';
 
 /** A retry as the command line asks for it. */
-export interface RetryRequest extends Pick<RunRequest, 'written'> {
+export interface RetryRequest extends Pick<WrittenRun, 'written'> {
   readonly out: string;
   readonly options: RetryOptions;
 }
@@ -27,10 +27,10 @@ export function filesOf({ out, options }: RetryRequest, { identity, formats }: F
 }
 
 /** The run of the failed records, with the options of the run in which they failed unless the retry has its own. */
-export function retryRun(retry: RetryRequest, list: FailedList, files: OutputPlan): RunRequest<GivenRunOptions> {
+export function retryRun(retry: RetryRequest, list: FailedList, files: OutputPlan): WrittenRun<GivenRunOptions> {
   const { out, options, written } = retry;
   const { force: _, ...given } = options;
-  const lasting = list.options as LastingOptions;
+  const lasting = list.options as Pick<GivenRunOptions, keyof LastingOptions>;
   const input = { in: files.errors ?? '', inFormat: extensionOf(files.errorsFormat, '').slice(1), input: true };
   return {
     flow: shownPath(list.flow),
@@ -41,7 +41,7 @@ export function retryRun(retry: RetryRequest, list: FailedList, files: OutputPla
 }
 
 /** Says that the flow has changed. Throws a FlowError if it gives other columns than the output has. */
-export async function checkFlow(plan: Plan, { flow, options }: RunRequest, list: FailedList, terminal: Terminal): Promise<void> {
+export async function checkFlow(plan: Plan, { flow, options }: WrittenRun, list: FailedList, terminal: Terminal): Promise<void> {
   if (!(await hasChanged(flow, list.identity))) return;
   const { input, output } = list.columns;
   const columns = plan.columns(input);
@@ -55,7 +55,7 @@ function difference(how: string, some: readonly string[], others: readonly strin
   return names.length === 0 ? [] : [`${how} ${names.join(', ')}`];
 }
 
-function otherColumns(flow: string, { out, in: errors }: Pick<RunRequest['options'], 'out' | 'in'>, others: readonly string[]): FlowError {
+function otherColumns(flow: string, { out, in: errors }: Pick<WrittenRun['options'], 'out' | 'in'>, others: readonly string[]): FlowError {
   const found = others.length === 0 ? 'found another order' : `found them ${others.join(' and ')}`;
   const message = `the flow has changed: expected the columns of ${out}, ${found}\n${otherWay(flow, errors)}`;
   return new FlowError(flow, [{ message }]);

@@ -9,7 +9,7 @@ import { realFile, statOf } from '../../io/files/stat.ts';
 import { type FailedList, failedListPath, readFailedList } from '../../io/journal/failed-list.ts';
 import { type Checkpoint, journalPath, readJournal } from '../../io/journal/journal.ts';
 import { refuseChanged } from '../../io/output/sink.ts';
-import { runPlanned, startOrEnd } from '../run/run.ts';
+import { withSignals } from '../run/run.ts';
 import { planRun } from '../run/run-input.ts';
 import type { Terminal } from '../terminal.ts';
 import { checkFlow, filesOf, otherWay, type RetryRequest, retryRun } from './retry-plan.ts';
@@ -21,7 +21,7 @@ export async function retryCommand(retry: RetryRequest, terminal: Terminal): Pro
   if (options.resume && options.force) {
     throw new AutomateError('usage', '--resume continues a retry, --force starts it over: expected one of them');
   }
-  return startOrEnd({ ...options, in: '-' }, terminal, async (start) => {
+  return withSignals(terminal, async (start) => {
     const wasComplete = await endComplete(out);
     const list = await readFailedList(failedListPath(realFile(out)));
     if (wasComplete && (options.resume || !list)) {
@@ -30,13 +30,14 @@ export async function retryCommand(retry: RetryRequest, terminal: Terminal): Pro
     }
     if (!list) throw notRetriable(out, `${out} has no failed records to retry: there is no ${failedListPath(out)}`);
     const files = filesOf(retry, list);
-    const { plan, request } = await planRun(retryRun(retry, list, files), terminal);
-    await checkFlow(plan, request, list, terminal);
+    const { plan, written } = await planRun(retryRun(retry, list, files), terminal);
+    await checkFlow(plan, written, list, terminal);
+    const { flow, options: chosen } = written;
     const open = async (from: Checkpoint) => {
-      await refuseChangedOutput(out, list, request.flow, request.options.in);
-      return openFailedRecords(request.options, from, list);
+      await refuseChangedOutput(out, list, flow, chosen.in);
+      return openFailedRecords(chosen, from, list);
     };
-    return runPlanned({ plan, request, files, retried: list, startsOver: options.force ?? false, open }, start, terminal);
+    return start({ flow, plan, options: chosen, files, retried: list, startsOver: options.force ?? false, open }, written);
   });
 }
 

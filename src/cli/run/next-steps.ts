@@ -1,31 +1,71 @@
 import { isTable } from '../../app/input/input.ts';
 import { isFileOrFree, type OutputPlan } from '../../app/output/output-plan.ts';
 import type { FailureGroup, Tally } from '../../app/progress/tally.ts';
+import type { EndedRun, NextStep, OpenRun, RunWords } from '../../app/run-request.ts';
+import type { ErrorDetails } from '../../core/error-code.ts';
 import type { Ending } from '../../core/event.ts';
+import { AutomateError, detailsOf } from '../../core/failure.ts';
 import type { Step } from '../../core/node.ts';
-import { allSteps, type Plan } from '../../core/plan.ts';
-import { counted, creditsText } from '../../core/text/number.ts';
+import { allSteps } from '../../core/plan.ts';
+import { counted, creditsText, formatCount } from '../../core/text/number.ts';
 import { shellWord } from '../../core/text/shell-word.ts';
 import { extensionOf, formatOfPath } from '../../io/records/format.ts';
+import { messageWithAdvice } from '../advice.ts';
 import type { Declared } from '../options.ts';
-import type { SummaryFacts } from '../show/run/summary.ts';
 import { testRequestOptions } from '../test-request/test-request-options.ts';
-import { type RunRequest, runOptions } from './run-options.ts';
+import { runOptions, type WrittenRun } from './run-options.ts';
 
-type NextStep = SummaryFacts['next'][number];
+/** The words of the command line about a run. */
+export function wordsOf(written: WrittenRun): RunWords {
+  return {
+    command: commandOf(written),
+    next: (ended) => [...nextSteps(written, ended), ...restoreSteps(ended.run)],
+    problem: (error) => runProblem(error, written),
+  };
+}
 
-/** A run that has ended. */
-export interface EndedRun {
-  readonly plan: Plan;
-  readonly ending: Ending;
-  readonly tally: Tally;
-  readonly files: OutputPlan;
-  /** Records in the errors file. */
-  readonly failed: number;
+/** A refused secret that was set recently may be the wrong one. */
+function restoreSteps({ progress: { tally }, session: { credentials } }: OpenRun): NextStep[] {
+  if (![...tally.failures.values()].some(({ status }) => status === 401 || status === 403)) return [];
+  const why = 'if the new secret was refused, bring back the previous one with';
+  return credentials.restoreCommands().map((command) => ({ why, command }));
+}
+
+/** The message of an error that ended a run, with the records that are done and the command line for the rest. */
+export function runProblem(error: Error, written: WrittenRun): string {
+  if (!(error instanceof AutomateError)) return error.message;
+  const brokenInput = detailsOf(error, 'input-broken');
+  const brokenOutput = detailsOf(error, 'output-broken');
+  const message = error.cause instanceof AutomateError ? messageWithAdvice(error.cause) : messageWithAdvice(error);
+  if (brokenInput) return [message, ...restLines(brokenInput, written)].join('\n');
+  if (!brokenOutput) return messageWithAdvice(error);
+  const { records } = brokenOutput;
+  const done = `${counted(records, 'record')} ${records === 1 ? 'is' : 'are'} done; once that is solved, resume with`;
+  return `${message}\n${done}:\n  ${resumeCommand(written)}`;
+}
+
+/** The records before the fault of an input, which are done, and the options for the rest. */
+function restLines({ records, written: rows, failed, files }: ErrorDetails['input-broken'], { options }: WrittenRun): string[] {
+  if (rows + failed === 0) return [];
+  const isStreamed = !isFileOrFree(files.out);
+  // Unless it was named, the errors file of another output is another file.
+  const keepsErrors = failed > 0 && files.errors !== undefined && (isStreamed || options.errors !== undefined);
+  const others = [...(isStreamed ? [] : ['--out']), ...(keepsErrors ? ['--errors'] : [])];
+  const rest = `--skip ${records}${others.length === 0 ? '' : `, and another ${others.join(' and ')}`}`;
+  return [`${doneText(rows, failed, files)}; once the input is corrected, run the rest with ${rest}`];
+}
+
+function doneText(written: number, failed: number, { out, errors }: ErrorDetails['input-broken']['files']): string {
+  const before = `${counted(written + failed, 'record')} before that`;
+  const [outName, errorsName] = [out, errors].map((path) => (path === '-' ? 'stdout' : path));
+  if (failed === 0) return `the ${before} went to ${outName}`;
+  if (errors === undefined) return `of the ${before}, ${formatCount(written)} went to ${outName}, and ${formatCount(failed)} failed`;
+  if (written === 0) return `the ${before} failed and went to ${errorsName}`;
+  return `of the ${before}, ${formatCount(written)} went to ${outName}, and ${formatCount(failed)} failed and went to ${errorsName}`;
 }
 
 /** The steps that may follow a run, as command lines to copy. */
-export function nextSteps(request: RunRequest, ended: EndedRun): NextStep[] {
+function nextSteps(request: WrittenRun, ended: EndedRun): NextStep[] {
   return [
     ...checkSteps(request, ended),
     ...resumeSteps(request, ended),
@@ -36,8 +76,9 @@ export function nextSteps(request: RunRequest, ended: EndedRun): NextStep[] {
 }
 
 /** The advice after a run that could only fail. */
-function checkSteps(request: RunRequest, { plan, ending, tally }: EndedRun): NextStep[] {
-  const steps = allSteps(plan.steps);
+function checkSteps(request: WrittenRun, { run, ending }: EndedRun): NextStep[] {
+  const { tally } = run.progress;
+  const steps = allSteps(run.request.plan.steps);
   if (ending === 'unreachable') {
     const node = [...tally.failures.values()][0]?.node ?? steps.find(({ node }) => node.action)?.id ?? '';
     return [{ why: 'check the address, the network and the proxy; try one request with', command: previewCommand(request, node) }];
@@ -53,7 +94,7 @@ function checkSteps(request: RunRequest, { plan, ending, tally }: EndedRun): Nex
   return [{ why, command: previewCommand(request, step.id, group.firstRecords[0]) }];
 }
 
-function credentialSteps({ options: { env } }: RunRequest, { node }: Step): NextStep[] {
+function credentialSteps({ options: { env } }: WrittenRun, { node }: Step): NextStep[] {
   const names = [...new Set(node.action?.credentials.map(({ field }) => field))];
   return names.map((name) => {
     const words = ['automate', 'credentials', 'check', name, ...(env === undefined ? [] : ['--env', env])];
@@ -70,8 +111,10 @@ function whatToCheck({ status, class: kind }: FailureGroup): string {
 }
 
 /** The rest of a run that stopped early: a file is resumed; after an ordered stream, a new run skips the finished records. */
-function resumeSteps(request: RunRequest, { ending, tally, files }: EndedRun): NextStep[] {
+function resumeSteps(request: WrittenRun, { run, ending }: EndedRun): NextStep[] {
   if (ending === 'complete') return [];
+  const { tally } = run.progress;
+  const { files } = run.request;
   const short = ending === 'max-credits' && tally.read + tally.newlyParked === 0 ? shortOf(tally, request) : undefined;
   if (!files.isStreamed)
     return [{ why: short?.why ?? goingOn(ending, raising(tally, 'resume')), command: resumeCommand(request, short?.more) }];
@@ -92,8 +135,8 @@ function resumeSteps(request: RunRequest, { ending, tally, files }: EndedRun): N
 }
 
 /** A changed flow cannot resume a run: one that could only fail begins anew with it. */
-function startOverSteps(request: RunRequest, { ending, files }: EndedRun): NextStep[] {
-  if (!canOnlyFail(ending) || files.isStreamed) return [];
+function startOverSteps(request: WrittenRun, { run, ending }: EndedRun): NextStep[] {
+  if (!canOnlyFail(ending) || run.request.files.isStreamed) return [];
   const more = request.options.replace ? [] : ['--force'];
   return [{ why: 'if you change the flow, start over with', command: runAgain(request, (_, { about }) => about !== 'start', more) }];
 }
@@ -115,7 +158,7 @@ function raising({ stopReason = '' }: Tally, how: string): string {
 /** With the same credits, no record would be completed the next time either. Absent if another limit has stopped the run. */
 function shortOf(
   { stopReason = '' }: Tally,
-  { options }: RunRequest,
+  { options }: WrittenRun,
 ): { readonly why: string; readonly more: readonly string[] } | undefined {
   const { maxCredits } = options;
   if (/\bthe allowance of /.test(stopReason))
@@ -128,20 +171,21 @@ function shortOf(
 }
 
 /** The command line of this run. */
-export function commandOf(request: RunRequest): string {
+function commandOf(request: WrittenRun): string {
   return runAgain(request, () => true, []);
 }
 
 /** The command line that resumes a run: as it was started, and `--resume`. */
-export function resumeCommand(request: RunRequest, more: readonly string[] = []): string {
+function resumeCommand(request: WrittenRun, more: readonly string[] = []): string {
   return runAgain(request, (_, { about }) => about !== 'start', ['--resume', ...more]);
 }
 
 /** While a run can be resumed, more records may fail and go into the same file. */
-function retrySteps(request: RunRequest, { ending, tally, files, failed }: EndedRun): NextStep[] {
+function retrySteps(request: WrittenRun, { run, ending, failed }: EndedRun): NextStep[] {
+  const { files } = run.request;
   const isWhole = ending === 'complete' || files.isStreamed;
   if (failed === 0 || !isWhole || !hasErrorsFile(files)) return [];
-  return [{ why: retryText(tally, failed, files), command: retryCommand(request, files) }];
+  return [{ why: retryText(run.progress.tally, failed, files), command: retryCommand(request, files) }];
 }
 
 type PlanWithErrors = OutputPlan & { readonly errors: string };
@@ -161,7 +205,7 @@ function retryText({ failures }: Tally, failed: number, { errors, errorsFormat }
 }
 
 /** The command that runs the failed records. After a stream its input is the errors file, so options about the input do not carry over. */
-function retryCommand(request: RunRequest, files: PlanWithErrors): string {
+function retryCommand(request: WrittenRun, files: PlanWithErrors): string {
   const { errors, errorsFormat, isStreamed, out } = files;
   if (!isStreamed) return commandLine('retry', out, []);
   return runAgain(request, (_, { about }) => about === undefined, [
@@ -178,7 +222,8 @@ function insertWord(path: string, word: string): string {
 }
 
 /** A path that is found in no answer is probably wrong: `test-request` shows the paths that there are. */
-function previewSteps(request: RunRequest, { tally: { hits, answered }, failed }: EndedRun): NextStep[] {
+function previewSteps(request: WrittenRun, { run, failed }: EndedRun): NextStep[] {
+  const { hits, answered } = run.progress.tally;
   // A retry without failures has deleted the file of its records.
   if (request.retryOf !== undefined && failed === 0) return [];
   const missing = [...hits.values()].flat().find(({ found, of }) => found === 0 && of > 0);
@@ -188,7 +233,7 @@ function previewSteps(request: RunRequest, { tally: { hits, answered }, failed }
 }
 
 /** The command line that previews the request of a node for a record. stdin cannot be read again: then the record is given by hand. */
-function previewCommand(request: RunRequest, node: string, record = 1): string {
+function previewCommand(request: WrittenRun, node: string, record = 1): string {
   const { retryOf, options } = request;
   const isStdin = options.in === '-';
   const isRetry = retryOf !== undefined;
@@ -204,13 +249,13 @@ function previewCommand(request: RunRequest, node: string, record = 1): string {
 type Choice = (name: string, option: Declared<unknown>) => boolean;
 
 /** The command line of this run with the chosen options and more of them, which replace those of the same name. */
-function runAgain(request: RunRequest, choose: Choice, more: readonly string[]): string {
+function runAgain(request: WrittenRun, choose: Choice, more: readonly string[]): string {
   const words = commandWords(request, (name, option) => choose(name, option) && !more.includes(option.flags.split(' ')[0] ?? ''));
   const [command, argument] = request.retryOf === undefined ? ['run', request.flow] : ['retry', request.retryOf];
   return commandLine(command, argument, [...words, ...more]);
 }
 
-function commandWords({ written }: RunRequest, choose: Choice): string[] {
+function commandWords({ written }: WrittenRun, choose: Choice): string[] {
   return [...written].flatMap(([name, words]) => (choose(name, runOptions[name as keyof typeof runOptions]) ? words : []));
 }
 

@@ -2,9 +2,9 @@ import { loadFlowFor } from '../../app/flow/flow-file.ts';
 import { withSetFields } from '../../app/flow/set-fields.ts';
 import { hasTextCells, withToldFormat } from '../../app/input/input.ts';
 import { AutomateError } from '../../core/failure.ts';
-import { dataFilesOf, type Plan } from '../../core/plan.ts';
+import type { Plan } from '../../core/plan.ts';
 import type { Terminal } from '../terminal.ts';
-import type { GivenRunOptions, RunOptions, RunRequest } from './run-options.ts';
+import type { GivenRunOptions, RunOptions, WrittenRun } from './run-options.ts';
 
 /** Chooses the input: a file, stdin unless it is a terminal, or none. Throws an AutomateError (`usage`). */
 function chooseInput(options: GivenRunOptions): RunOptions {
@@ -24,7 +24,7 @@ function chooseInput(options: GivenRunOptions): RunOptions {
 }
 
 /** Loads the flow of a run, and chooses its input. Waits for stdin only once the flow is valid. */
-export async function planRun(given: RunRequest<GivenRunOptions>, terminal: Terminal): Promise<{ plan: Plan; request: RunRequest }> {
+export async function planRun(given: WrittenRun<GivenRunOptions>, terminal: Terminal): Promise<{ plan: Plan; written: WrittenRun }> {
   if (given.options.quiet && given.options.verbose) throw new AutomateError('usage', 'expected --quiet or --verbose, found both');
   const chosen = chooseInput(given.options);
   const { allowHttp = false, concurrency, rate: intervalMs, set } = chosen;
@@ -34,13 +34,5 @@ export async function planRun(given: RunRequest<GivenRunOptions>, terminal: Term
   const plan = await load(chosen);
   const options = await withToldFormat(chosen, chosen.quiet ? undefined : terminal.say);
   const told = hasTextCells(options) === hasTextCells(chosen) ? plan : await load(options);
-  return { plan: withSetFields(told, set), request: { ...given, options } };
-}
-
-/** Reads the files in which the plan looks things up; the run then has them in memory. Throws an AutomateError (`input`). */
-export async function readDataFiles(plan: Plan): Promise<void> {
-  const files = dataFilesOf(plan);
-  if (files.length === 0) return;
-  const { pointsOfFile } = await import('../../io/lookups/points/points.ts');
-  for (const file of files) await pointsOfFile(file);
+  return { plan: withSetFields(told, set), written: { ...given, options } };
 }

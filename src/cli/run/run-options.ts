@@ -61,7 +61,7 @@ export type GivenRunOptions = ValuesOf<typeof runOptions>;
 export type RunOptions = GivenRunOptions & InputOptions;
 
 /** A run as the command line asks for it. */
-export interface RunRequest<Options = RunOptions> {
+export interface WrittenRun<Options = RunOptions> {
   readonly flow: string;
   readonly options: Options;
   readonly written: WrittenOptions;

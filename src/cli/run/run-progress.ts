@@ -1,11 +1,11 @@
-import { shareDone } from '../../app/progress/reading.ts';
-import { type ProgressFacts, ProgressLine, type ProgressShow, showLines, showSpinner } from '../show/run/progress.ts';
-import type { OpenRun } from './open-run.ts';
+import { workOf } from '../../app/report/run-figures.ts';
+import { type OpenRun, showsCredits } from '../../app/run-request.ts';
+import { ProgressLine, type ProgressShow, showLines, showSpinner } from '../show/run/progress.ts';
+import type { Terminal } from '../terminal.ts';
 
-/** Shows the progress of a run; absent if the run is quiet. `waiting`: the number of finished records that wait for an earlier one. */
-export async function showProgress(run: OpenRun, waiting: () => number): Promise<ProgressShow | undefined> {
-  const { request, files, terminal } = run;
-  if (request.options.quiet) return undefined;
+/** Shows the progress of a run. `waiting`: the number of finished records that wait for an earlier one. */
+export async function showProgress(run: OpenRun, waiting: () => number, terminal: Terminal): Promise<ProgressShow> {
+  const { files } = run.request;
   const line = progressLine(run, waiting);
   // A spinner and records on the same screen would overwrite each other.
   const isLive = terminal.isLive && !(files.out === '-' && process.stdout.isTTY);
@@ -13,36 +13,16 @@ export async function showProgress(run: OpenRun, waiting: () => number): Promise
 }
 
 function progressLine(run: OpenRun, waiting: () => number): ProgressLine {
-  const { claim, tally, pauses, ports, showsCredits } = run;
+  const { claim, progress, session } = run;
+  const { tally, pauses } = progress;
   const { written, failed } = claim.from;
   return new ProgressLine({
-    ...{ tally, before: { read: written + failed, failed }, pauses },
+    tally,
+    before: { read: written + failed, failed },
+    pauses,
     done: () => tally.read + waiting(),
     ...workOf(run, waiting),
-    credits: showsCredits ? ports.credits : undefined,
-    now: ports.clock.now,
+    credits: showsCredits(run) ? session.ports.credits : undefined,
+    now: session.ports.clock.now,
   });
-}
-
-/** The amount of a run's work, and the finished share of it. `waiting`: as for `showProgress`. */
-export function workOf(run: OpenRun, waiting: () => number = () => 0): Pick<ProgressFacts, 'total' | 'share'> {
-  const { source, claim, tally, reading } = run;
-  const before = claim.from.written + claim.from.failed;
-  const limit = remainingLimit(run);
-  const { totalBytes } = source;
-  return {
-    total: () => (reading.isComplete ? before + reading.records : undefined),
-    share: () =>
-      shareDone({
-        ...{ totalBytes, readBytes: source.readBytes(), reading, limit },
-        doneRecords: tally.read + waiting(),
-        recordsBefore: before,
-      }),
-  };
-}
-
-/** The part of `--limit` that a resumed run has left; absent for all records. */
-function remainingLimit({ request, claim }: OpenRun): number | undefined {
-  const { skip = 0, limit } = request.options;
-  return limit === undefined ? undefined : limit - Math.max(0, claim.from.records - skip);
 }

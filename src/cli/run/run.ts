@@ -1,177 +1,142 @@
-import { signalExitCode } from '../../app/exit-codes.ts';
-import { checkFields, printWarnings } from '../../app/flow/flow-file.ts';
+import { exitCodes } from '../../app/exit-codes.ts';
+import { readDataFiles } from '../../app/flow/data-files.ts';
+import { checkFields } from '../../app/flow/flow-file.ts';
 import { loadSecrets } from '../../app/flow/flow-secrets.ts';
-import { limitYoungGeneration } from '../../app/heap-limit.ts';
 import { inputFormat, isTable, openInput } from '../../app/input/input.ts';
 import { selectRecords } from '../../app/input/selected-records.ts';
-import { type Claim, claimOutput, refuseOutput } from '../../app/output/output-claim.ts';
-import { type OutputPlan, planOutput } from '../../app/output/output-plan.ts';
-import type { Trace } from '../../core/action.ts';
+import { refuseOutput } from '../../app/output/output-claim.ts';
+import { planOutput } from '../../app/output/output-plan.ts';
+import { type RunHandle, runFlow } from '../../app/run.ts';
+import type { RunRequest, RunSurroundings } from '../../app/run-request.ts';
+import type { RunResult } from '../../app/run-result.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
-import { startRun } from '../../engine/run.ts';
 import { authorities } from '../../io/http/authorities.ts';
-import type { Checkpoint } from '../../io/journal/journal.ts';
-import type { RunLedger } from '../../io/ledger/run-ledger.ts';
 import type { Source } from '../../io/records/readers/source.ts';
 import { dryRun } from '../dry-run/dry-run.ts';
-import { attemptText } from '../show/run/attempts.ts';
+import { printWarnings } from '../flow/flow-warnings.ts';
+import { attemptText, eventText } from '../show/run/attempts.ts';
+import type { ProgressShow } from '../show/run/progress.ts';
+import { quietText, summaryText } from '../show/run/summary.ts';
 import type { Terminal } from '../terminal.ts';
-import { commandHost, endWaits } from './command-host.ts';
-import { concludeRun, endOf, reportProblem } from './conclude.ts';
-import { type OpenRun, openRun, type ReadyRun, type RunHost } from './open-run.ts';
-import { planRun, readDataFiles } from './run-input.ts';
-import type { GivenRunOptions, RunOptions, RunRequest } from './run-options.ts';
-import { endOnSignal } from './signals.ts';
+import { runProblem, wordsOf } from './next-steps.ts';
+import { planRun } from './run-input.ts';
+import type { GivenRunOptions, WrittenRun } from './run-options.ts';
+import { showProgress } from './run-progress.ts';
+import { stopOnSignals } from './signals.ts';
 
 /** Runs a flow over the records of a file. Returns the exit code. */
-export async function runCommand(given: RunRequest<GivenRunOptions>, terminal: Terminal): Promise<number> {
-  const { flow } = given;
-  return startOrEnd({ ...given.options, in: given.options.in ?? '-' }, terminal, async (start) => {
-    const { plan, request } = await planRun(given, terminal);
-    const { options } = request;
-    if (options.dryRun) return dryRunCommand(plan, request, terminal);
+export async function runCommand(given: WrittenRun<GivenRunOptions>, terminal: Terminal): Promise<number> {
+  return withSignals(terminal, async (start) => {
+    const { plan, written } = await planRun(given, terminal);
+    const { flow, options, isFree } = written;
+    if (options.dryRun) return dryRunCommand(plan, written, terminal);
     const files = planOutput(flow, options, inputFormat(options));
-    return runPlanned({ plan, request, files, open: (from) => openInput(options, from) }, start, terminal);
+    return start({ flow, plan, options, files, isFree, open: (from) => openInput(options, from) }, written);
   });
 }
 
-/** The start of a run: a signal ends it before anything is sent. */
-export interface RunStart {
-  claim?: Claim;
-  files?: OutputPlan;
-  /** Leaves the signals to the run. */
-  stop(): void;
-}
+/** Starts a run and shows it. Returns the exit code. */
+type Start = (request: RunRequest, written: WrittenRun) => Promise<number>;
 
-/** Starts a run. Returns its exit code. */
-export async function startOrEnd(
-  options: Pick<RunOptions, 'in' | 'events' | 'summary'>,
-  terminal: Terminal,
-  act: (start: RunStart) => Promise<number>,
-): Promise<number> {
-  const earlySignals = endOnSignal(terminal, () => {
-    start.claim?.release();
-    if (start.files) endWaits(options, start.files);
-  });
-  const start: RunStart = earlySignals;
+/** Does something that may start a run. A signal before the run sends anything ends the process; later ones stop the run. */
+export async function withSignals(terminal: Terminal, act: (start: Start) => Promise<number>): Promise<number> {
+  const signals = stopOnSignals(terminal);
   try {
-    return await act(start);
+    return await act((request, written) => showRun(request, written, terminal, signals));
   } finally {
-    earlySignals.stop();
-    start.claim?.release();
+    signals.stop();
   }
 }
 
-/** A run whose flow is checked. */
-export interface PlannedRun extends Pick<ReadyRun, 'plan' | 'request' | 'files' | 'retried'> {
-  /** True for a retry that gives up an unfinished one. */
-  readonly startsOver?: boolean;
-  /** Opens the input at its beginning, or after the records that are done. */
-  open(from: Checkpoint): Promise<Source>;
-}
-
-/** Claims the output of a run, opens its input, and runs the records. Returns the exit code. */
-export async function runPlanned(
-  planned: PlannedRun,
-  start: RunStart,
+async function showRun(
+  request: RunRequest,
+  written: WrittenRun,
   terminal: Terminal,
-  host: RunHost = commandHost(start),
+  signals: { follow(run: RunHandle): void },
 ): Promise<number> {
-  const { plan, request, files, retried, startsOver = false } = planned;
-  const { flow, options } = request;
-  await readDataFiles(plan);
-  start.files = files;
-  const claim = await claimOutput({ file: flow, plan }, options, files, retried && { list: retried, startsOver });
-  start.claim = claim;
-  const source = await planned.open(claim.from);
+  const follower = new Follower(written, terminal);
+  const run = runFlow({ ...request, words: wordsOf(written) }, follower.surroundings(request));
+  signals.follow(run);
   try {
-    checkInput(plan, source, request, terminal);
-    const credentials = await loadSecrets(plan, flow, options, terminal);
-    return await runRecords({ request, plan, source, files, claim, credentials, terminal, retried, host });
+    return await follower.conclude(await run.ended);
   } finally {
-    await source.close();
+    follower.stop();
   }
 }
 
-async function dryRunCommand(plan: Plan, request: RunRequest, terminal: Terminal): Promise<number> {
-  const { flow, options } = request;
+/** Shows a run on the terminal: warnings, progress, attempts and the summary. */
+class Follower {
+  readonly #written: WrittenRun;
+  readonly #terminal: Terminal;
+  #progress: ProgressShow | undefined;
+  #summary: ((result: RunResult) => string) | undefined;
+
+  constructor(written: WrittenRun, terminal: Terminal) {
+    this.#written = written;
+    this.#terminal = terminal;
+  }
+
+  surroundings({ plan, flow }: RunRequest): RunSurroundings {
+    const { quiet = false, verbose = false } = this.#written.options;
+    const terminal = this.#terminal;
+    const { say } = terminal;
+    return {
+      messages: terminal,
+      ...(quiet && { warn: () => undefined }),
+      checked: (columns) => quiet || printWarnings(plan, flow, terminal, columns),
+      attempt: verbose ? (attempt) => say(attemptText(attempt)) : undefined,
+      event(event) {
+        const line = verbose ? eventText(event) : undefined;
+        if (line !== undefined) say(line);
+      },
+      started: async (run, waiting) => {
+        const text = quiet ? quietText : summaryText;
+        this.#summary = ({ facts }) => (facts ? text(run.progress.tally, facts, terminal.colors) : '');
+        if (!quiet) this.#progress = await showProgress(run, waiting, terminal);
+      },
+      recordsEnded: () => this.stop(),
+    };
+  }
+
+  /** Prints the summary. Returns the exit code, or throws the error that ended the run. */
+  async conclude(result: RunResult): Promise<number> {
+    this.stop();
+    const { exitCode, error } = result;
+    const text = this.#summary?.(result) ?? '';
+    if (text !== '') this.#terminal.say(text);
+    if (error === undefined) return exitCode;
+    if (!(error instanceof AutomateError) || (error.code !== 'input-broken' && error.code !== 'output-broken')) throw error;
+    throw new AutomateError(error.kind, runProblem(error, this.#written), { cause: error });
+  }
+
+  stop(): void {
+    this.#progress?.stop();
+  }
+}
+
+async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal): Promise<number> {
+  const { flow, options } = written;
   if (options.resume) throw new AutomateError('usage', '--dry-run plans a run from its beginning: leave --resume out');
   if (options.report !== undefined) throw new AutomateError('usage', '--dry-run has no report: leave --report out');
   const source = await openInput(options);
   try {
-    checkInput(plan, source, request, terminal);
+    checkInput(plan, source, written, terminal);
     await readDataFiles(plan);
     const files = planOutput(flow, options, source.format);
     const { format } = files;
-    const exitCode = await dryRun({ flow, plan, options, records: selectRecords(source, { options, plan, format }) }, terminal);
+    await dryRun({ flow, plan, options, records: selectRecords(source, { options, plan, format }) }, terminal);
     // Ends as the run would, with the plan all the same.
     await refuseOutput(flow, options, files);
     authorities(options.cacert, process.env);
     await loadSecrets(plan, flow, options, terminal);
-    return exitCode;
+    return exitCodes.success;
   } finally {
     await source.close();
   }
 }
 
-function checkInput(plan: Plan, { format, columns }: Source, { flow, options }: RunRequest, terminal: Terminal): void {
+function checkInput(plan: Plan, { format, columns }: Source, { flow, options }: WrittenRun, terminal: Terminal): void {
   if (isTable(format) || options.noInput) checkFields(plan, flow, columns ?? []);
   if (!options.quiet) printWarnings(plan, flow, terminal, columns);
-}
-
-/** Runs the records of a run that may start. Returns the exit code. */
-async function runRecords(ready: ReadyRun): Promise<number> {
-  const { plan, source, credentials, host } = ready;
-  const { unordered = false, maxErrors, keepGoing: keepsGoing = false } = ready.request.options;
-  limitYoungGeneration();
-  const run = await openRun(ready);
-  const { input, output, ports, ledger, events } = run;
-  const follower = await host.follow(run);
-  const startedMs = ports.clock.now();
-  const parts = { input, output, ports, gates: host.gates, trace: traceOf(run) };
-  const started = startRun(plan, parts, { unordered, maxErrors, keepsGoing });
-  follower.started(started);
-  started.phase.onPhase(() => void source.close());
-  try {
-    const ending = await endOf(started.ended, run);
-    follower.recordsEnded();
-    await ports.close();
-    return await concludeRun({ ...run, ending, signal: follower.signal(), usage: ledger.close() });
-  } catch (error) {
-    await reportProblem(error, run, ports.clock.now() - startedMs);
-    const signal = follower.signal();
-    if (signal !== undefined && isOfClosedPipe(error)) return signalExitCode(signal);
-    throw error;
-  } finally {
-    follower.stop();
-    await ports.close();
-    closeAfterError(ledger);
-    await credentials.usesRecorded();
-    await events?.close();
-  }
-}
-
-/** Watches the attempts of a run; absent if neither its lines nor its report need them. */
-function traceOf({ request, terminal, statuses }: OpenRun): Trace | undefined {
-  const { verbose, report } = request.options;
-  if (!verbose && report === undefined) return undefined;
-  return (attempt) => {
-    statuses.add(attempt);
-    if (verbose) terminal.say(attemptText(attempt));
-  };
-}
-
-/** Closes the ledger without a second error: the first one matters, and the ledger's log stays for the next run. */
-function closeAfterError(ledger: RunLedger): void {
-  try {
-    ledger.close();
-  } catch {
-    // The first error is already on its way.
-  }
-}
-
-/** True if the reader of an output has left. */
-function isOfClosedPipe(error: unknown): boolean {
-  return error instanceof AutomateError && (error.kind === 'stdout-closed' || isOfClosedPipe(error.cause));
 }

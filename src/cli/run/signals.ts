@@ -1,14 +1,6 @@
 import { signalExitCode } from '../../app/exit-codes.ts';
-import type { Clock } from '../../core/ports.ts';
-import type { RunPhase } from '../../engine/phase.ts';
+import type { RunHandle } from '../../app/run.ts';
 import type { Terminal } from '../terminal.ts';
-
-/** Listens to Ctrl-C (SIGINT), SIGTERM and SIGHUP. */
-export interface Signals {
-  /** The first signal received. */
-  received(): NodeJS.Signals | undefined;
-  stop(): void;
-}
 
 const signals: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
@@ -18,48 +10,42 @@ const graceMs = 10_000;
 /** Ignores a second signal for this long: one Ctrl-C may arrive twice, from the terminal and from a parent process. */
 const echoMs = 200;
 
-/** Another pipe may be opened meanwhile, such as that of the summary. */
-const endWaitsEveryMs = 1000;
-
-/** Ends the command at the first signal, before the run starts and anything is sent. */
-export function endOnSignal({ say }: Terminal, cleanUp: () => void): Pick<Signals, 'stop'> {
-  const listener = (signal: NodeJS.Signals) => {
-    say(`automate: ${signal}: no record was started`);
-    cleanUp();
-    process.exit(signalExitCode(signal));
-  };
-  for (const signal of signals) process.once(signal, listener);
-  return {
-    stop() {
-      for (const signal of signals) process.off(signal, listener);
-    },
-  };
+/** Listens to Ctrl-C (SIGINT), SIGTERM and SIGHUP. */
+export interface Signals {
+  /** Stops this run at the next signal. */
+  follow(run: RunHandle): void;
+  /** Listens no longer. */
+  stop(): void;
 }
 
 /**
- * At the first signal the run starts no more records and finishes those it has started.
- * The second signal, or the end of `graceMs`, aborts the requests in flight. `endWaits` ends waits for named pipes.
+ * Before a run has started records, the first signal ends the process. After that, the first signal starts no more records and finishes
+ * those under way; the second, or the end of `graceMs`, aborts them.
  */
-export function watchSignals(phase: RunPhase, clock: Clock, { say }: Terminal, endWaits: () => void): Signals {
-  let first: NodeJS.Signals | undefined;
-  let echoUntilMs = 0;
-  let waits: NodeJS.Timeout | undefined;
+export function stopOnSignals({ say }: Terminal): Signals {
+  let run: RunHandle | undefined;
+  let firstAtMs: number | undefined;
   const listener = (signal: NodeJS.Signals) => {
-    if (first !== undefined) return clock.now() < echoUntilMs ? undefined : phase.advance('stopped');
-    first = signal;
-    echoUntilMs = clock.now() + echoMs;
+    if (firstAtMs !== undefined) {
+      if (performance.now() - firstAtMs >= echoMs) run?.abort();
+      return;
+    }
+    if (!run?.hasStarted) {
+      say(`automate: ${signal}: no record was started`);
+      run?.release();
+      process.exit(signalExitCode(signal));
+    }
+    firstAtMs = performance.now();
     say(`automate: ${signal}: finishing the records already started, for at most ${graceMs / 1000} s; repeat to stop at once`);
-    phase.advance('finishing', { ending: 'interrupted', message: `received ${signal}`, patienceMs: graceMs });
-    void clock.sleepUntil(clock.now() + graceMs, phase.stopped).then(() => phase.advance('stopped'));
-    endWaits();
-    waits = setInterval(endWaits, endWaitsEveryMs);
-    return undefined;
+    const exitCode = signalExitCode(signal);
+    run.stop({ ending: 'interrupted', message: `received ${signal}`, patienceMs: graceMs, exitCode });
   };
   for (const signal of signals) process.on(signal, listener);
   return {
-    received: () => first,
+    follow(started) {
+      run = started;
+    },
     stop() {
-      clearInterval(waits);
       for (const signal of signals) process.off(signal, listener);
     },
   };

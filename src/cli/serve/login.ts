@@ -1,8 +1,8 @@
 import { exitCodes } from '../../app/exit-codes.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { homeFolder } from '../../io/files/home.ts';
+import { Links } from '../../io/server/links.ts';
 import { runningServer } from '../../io/server/running-server.ts';
-import { Links } from '../../serve/session/links.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** Prints a link to the page of the server that runs on this home. Returns the exit code. */

@@ -1,7 +1,7 @@
 import type { LookupDocument } from '../../core/lookups/lookup.ts';
 import { formatCount } from '../../core/text/number.ts';
 import { isObject, textOf, type Value } from '../../core/value/value.ts';
-import { tableText } from './structure.ts';
+import { tableText } from './table.ts';
 
 /** The answer to a geocode, for a person: its parts, and other places that could be meant. */
 export function geocodeText(document: LookupDocument): string {

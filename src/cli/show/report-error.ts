@@ -2,6 +2,7 @@ import { CommanderError } from 'commander';
 import { exitCodeOf, exitCodes } from '../../app/exit-codes.ts';
 import { cleaned } from '../../core/answer/response.ts';
 import { AutomateError, FlowError } from '../../core/failure.ts';
+import { messageWithAdvice } from '../advice.ts';
 import type { Terminal } from '../terminal.ts';
 import { flowErrorText } from './problems.ts';
 
@@ -19,7 +20,7 @@ function printError(error: unknown, { say, colors }: Terminal): number {
   if (error instanceof CommanderError) return exitCodes.usage;
   if (error instanceof FlowError) say(flowErrorText(error, colors));
   else if (error instanceof AutomateError) {
-    if (error.kind !== 'stdout-closed') say(`${colors.red('automate:')} ${cleaned(error.message).replaceAll('\n', '\n  ')}`);
+    if (error.kind !== 'stdout-closed') say(`${colors.red('automate:')} ${cleaned(messageWithAdvice(error)).replaceAll('\n', '\n  ')}`);
   } else {
     say(`${colors.red('automate: this is a bug, please report it:')} ${(error as Error)?.stack ?? String(error)}`);
   }

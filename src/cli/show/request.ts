@@ -1,3 +1,4 @@
+import { lookupQuestion, sourceOf } from '../../app/preview/preview.ts';
 import type { ActionRequest } from '../../core/action.ts';
 import { type Auth, curlSecret, shownSignature } from '../../core/auth/auth.ts';
 import type { LookupRequest } from '../../core/lookups/lookup.ts';
@@ -5,7 +6,7 @@ import type { HttpRequest } from '../../core/ports.ts';
 import { withQuery } from '../../core/template/query.ts';
 import { shellWord } from '../../core/text/shell-word.ts';
 import { isRemote, type ToolCall } from '../../core/tools/tools.ts';
-import { jsonOf, textOf, type Value } from '../../core/value/value.ts';
+import { jsonOf, textOf } from '../../core/value/value.ts';
 import { credentialVariable } from '../../io/credentials/environment.ts';
 
 /** A request as it is shown: every secret is `***`. */
@@ -17,20 +18,6 @@ export function requestText(request: ActionRequest): string[] {
 function lookupText(request: LookupRequest): string[] {
   const query = Object.entries(lookupQuestion(request)).map(([name, value]) => `${name}: ${textOf(value)}`);
   return [sourceOf(request), `lookup: ${request.lookup}`, ...query];
-}
-
-/** Stands in the place of a request that no server gets. */
-export const embedded = 'embedded data';
-
-/** The data that answer a lookup. */
-export function sourceOf(request: LookupRequest): string {
-  return request.lookup === 'points' ? 'a file' : embedded;
-}
-
-/** The question of a lookup, under the names of the node's options. */
-export function lookupQuestion({ query }: LookupRequest): Record<string, Value> {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given.map(([name, value]) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value as Value]));
 }
 
 function callText({ connection: { name, server }, tool, arguments: values }: ToolCall): string[] {

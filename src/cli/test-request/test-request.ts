@@ -1,18 +1,19 @@
 import { exitCodes } from '../../app/exit-codes.ts';
-import { checkFields, loadFlow, loadFlowFor, printWarnings } from '../../app/flow/flow-file.ts';
+import { checkFields, loadFlow, loadFlowFor } from '../../app/flow/flow-file.ts';
 import { hasTextCells, isTable, openInput, withToldFormat } from '../../app/input/input.ts';
-import { previewRecord } from '../../app/preview/preview-record.ts';
+import { embedded, type Preview, previewValue } from '../../app/preview/preview.ts';
+import { chosenStep, previewRecord } from '../../app/preview/preview-record.ts';
 import type { Action } from '../../core/action.ts';
 import { cleaned } from '../../core/answer/response.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import type { Step } from '../../core/node.ts';
-import { allSteps, type Plan } from '../../core/plan.ts';
+import type { Plan } from '../../core/plan.ts';
 import { creditsText } from '../../core/text/number.ts';
-import { didYouMean } from '../../core/text/suggest.ts';
-import { type Preview, previewText, previewValue } from '../show/preview.ts';
+import { printWarnings } from '../flow/flow-warnings.ts';
+import { previewText } from '../show/preview.ts';
 import { printJson } from '../show/print-json.ts';
-import { curlNotes, embedded } from '../show/request.ts';
+import { curlNotes, curlText } from '../show/request.ts';
 import type { Terminal } from '../terminal.ts';
 import type { TestRequestOptions } from './test-request-options.ts';
 
@@ -41,7 +42,9 @@ export async function testRequestCommand(flow: string, given: TestRequestOptions
 }
 
 async function show(preview: Preview, action: Action, { json, curl = false }: TestRequestOptions, terminal: Terminal): Promise<void> {
-  if (json) return printJson(previewValue(preview, action, curl), terminal);
+  const { request } = preview;
+  const line = curl && request && !('kind' in request) ? curlText(request) : undefined;
+  if (json) return printJson(previewValue(preview, action, line), terminal);
   const text = previewText(preview, action, curl);
   if (text !== '') await terminal.print(text);
 }
@@ -51,16 +54,6 @@ function refuseCurl({ id, node: { action } }: Step): void {
   const reason = action?.tool ? 'calls a tool, in a session that curl does not have' : `is answered by ${source}, and sends nothing`;
   if (action?.tool || action?.isEmbedded)
     throw new AutomateError('usage', `--curl shows HTTP requests; "${id}" ${reason}\nleave --curl out, or take --json`);
-}
-
-/** The step that is previewed: the one of that id, or the first that sends a request. Throws an AutomateError (`usage`). */
-export function chosenStep(plan: Plan, id: string | undefined): Step {
-  const acting = allSteps(plan.steps).filter(({ node }) => node.action);
-  const step = id === undefined ? acting[0] : acting.find((candidate) => candidate.id === id);
-  if (step) return step;
-  if (id === undefined) throw new AutomateError('usage', 'this flow has no node that sends a request');
-  const ids = acting.map((candidate) => candidate.id);
-  throw new AutomateError('usage', `no node "${id}" sends a request${didYouMean(id, ids) || `; expected ${ids.join(', ')}`}`);
 }
 
 function setNames({ set }: TestRequestOptions): string[] {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { exitCodes } from '../../app/exit-codes.ts';
 import { openCredentials } from '../../app/ports/credential-store.ts';
+import { readWebhookSecret } from '../../app/ports/webhook-secret.ts';
 import { version } from '../../app/version.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { homeFolder } from '../../io/files/home.ts';
@@ -12,10 +13,9 @@ import { ServerDatabase, serverDatabasePath } from '../../io/server/database.ts'
 import { isDelivered, newSecret, receiptText, refuseAddress, sendMessage } from '../../io/server/webhook-sender.ts';
 import { type LastDelivery, secretNameOf, type Webhook, WebhookStore } from '../../io/server/webhooks.ts';
 import { momentText } from '../show/keys.ts';
-import { tableText } from '../show/structure.ts';
+import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
 import type { AddOptions } from './webhook-options.ts';
-import { readWebhookSecret } from './webhook-secret.ts';
 
 /** Adds a webhook and prints its secret. Returns the exit code. */
 export async function addWebhook(name: string, { url, flows, allowPrivate = false }: AddOptions, terminal: Terminal): Promise<number> {

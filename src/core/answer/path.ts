@@ -1,4 +1,4 @@
-import { orUndefined } from '../or-undefined.ts';
+import { orUndefined } from '../value/or-undefined.ts';
 import { isObject, type Value } from '../value/value.ts';
 
 /** One step into a value: a name, an index, or each element of an array. */

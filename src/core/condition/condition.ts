@@ -1,9 +1,9 @@
 import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import { inQuotes } from '../answer/response.ts';
 import { Failure } from '../failure.ts';
-import { orUndefined } from '../or-undefined.ts';
 import type { Fields } from '../record.ts';
 import { missingField } from '../template/template.ts';
+import { orUndefined } from '../value/or-undefined.ts';
 import type { Value } from '../value/value.ts';
 import { fromCel, toCel } from './cel-value.ts';
 import { type CelError, ExpressionError, expressionError, isTooDeep, parseError, tooDeep, written } from './expression-error.ts';

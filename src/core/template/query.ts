@@ -1,4 +1,4 @@
-import { orUndefined } from '../or-undefined.ts';
+import { orUndefined } from '../value/or-undefined.ts';
 
 /** The text without percent-encoding. Unchanged if the encoding is broken. */
 export function percentDecoded(text: string): string {

@@ -10,6 +10,7 @@ export function escapedControls(json: string): string {
 export function shellWord(text: string): string {
   if (/^[\w@%+=:,./-]+$/.test(text)) return text;
   if (text.search(controls) < 0) return `'${text.replaceAll("'", "'\\''")}'`;
-  const bytes = (character: string) => [...Buffer.from(character)].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('');
+  const bytes = (character: string) =>
+    [...new TextEncoder().encode(character)].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('');
   return `$'${text.replace(/[\\']/g, '\\$&').replace(controls, bytes)}'`;
 }

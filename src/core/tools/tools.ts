@@ -4,6 +4,8 @@ import type { JsonObject, Value } from '../value/value.ts';
 /** A saved or in-flow connection to an MCP server. */
 export interface McpConnection {
   readonly name: string;
+  /** True for a saved connection: all flows share it. */
+  readonly isSaved: boolean;
   readonly server: RemoteServer | LocalServer;
   /** The origin whose gate its calls pass. */
   readonly origin: string;

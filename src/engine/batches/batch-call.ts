@@ -34,7 +34,7 @@ function settleMember({ resolve, reject }: BatchMember, result: unknown): void {
   else resolve(result as never);
 }
 
-/** Statuses that no record causes: missing credentials (401, 407), too many requests (429), too slow ones (408). */
+/** Statuses that no record causes: missing credentials (401, 407), too many requests (429), a timeout of the request (408). */
 const otherStatuses = new Set([401, 407, 408, 429]);
 
 function isAboutRecords(error: unknown): boolean {
@@ -42,7 +42,7 @@ function isAboutRecords(error: unknown): boolean {
   return error.status >= 400 && error.status <= 499 && !otherStatuses.has(error.status);
 }
 
-/** The members of a batch as one caller: the call counts as sent for all of them, and all hear its answer. */
+/** The members of a batch as one caller: the call counts as sent for all members, and all members get its answer. */
 function commonCaller(members: readonly BatchMember[]): Caller {
   const callers = members.map(({ caller }) => caller);
   const first = callers[0] as Caller;
@@ -61,7 +61,7 @@ function commonCaller(members: readonly BatchMember[]): Caller {
   return {
     ...{ record, node, http, tools, lookups, spending, progress },
     report: (event) => first.report(event),
-    // The same records in one call get the same key.
+    // A call with the same records gets the same key.
     idempotencyKey: () => first.idempotencyKey(callers.map((caller) => caller.idempotencyKey()).join(' ')),
     isAbandoned: () => callers.every((caller) => caller.isAbandoned()),
     heard: callers.every((caller) => caller.heard) ? heard : undefined,

@@ -10,11 +10,11 @@ export interface Place {
   readonly caller: Caller;
   /** Index of the node in the flow, from 0. */
   readonly step: number;
-  /** True inside that node: then its records may come around again. */
+  /** True if the record is inside that node: then it may come again in a later pass. */
   readonly isInner: boolean;
 }
 
-/** `more`: records will be read. `blocked`: none until some that have begun are done. `ended`: all have been read. */
+/** `more`: records will be read. `blocked`: no record is read until a record under way has ended. `ended`: all records have been read. */
 export type InputState = 'more' | 'blocked' | 'ended';
 
 /** A batch that is not sent yet. */
@@ -29,7 +29,7 @@ interface OpenBatch {
 
 /** The parts of a run that its batches use. */
 export interface BatchTools {
-  /** The steps of the flow, inner ones included, in their order. */
+  /** The steps of the flow, including inner steps, in their order. */
   readonly steps: readonly Step[];
   readonly clock: Pick<Clock, 'nextTurn'>;
   readonly calls: Pick<Calls, 'make'>;
@@ -43,7 +43,7 @@ export class Batches {
   readonly #tools: BatchTools;
   readonly #order: ReadonlyMap<string, number>;
   readonly #open = new Map<string, OpenBatch>();
-  /** For each node of the flow, the number of works that are under way there, and of those that only wait. */
+  /** For each node of the flow, the number of tasks that work there, and the number of tasks that only wait. */
   readonly #working: number[] = [];
   readonly #waiting: number[] = [];
   #willCheck = false;
@@ -71,7 +71,7 @@ export class Batches {
 
   /**
    * Keeps the batches of later nodes open while `work` lasts: its records may join them. `step`: index of the node in the flow, from 0.
-   * `waiting`: it only waits, so that batches inside the same node need not wait for it.
+   * `waiting`: the work only waits, so batches inside the same node need not wait for it.
    */
   busyWhile<Result>(step: number, work: Promise<Result>, kind?: 'waiting'): Promise<Result> {
     return this.areAny ? this.#counted(step, work, kind === 'waiting' ? this.#waiting : this.#working) : work;
@@ -87,7 +87,7 @@ export class Batches {
     }
   }
 
-  /** Checks if more records can come, a turn later: then the consequences of a change have begun. */
+  /** Checks one turn later if more records can come: by then, every effect of a change is under way. */
   recheck(): void {
     if (this.#willCheck || this.#open.size === 0) return;
     this.#willCheck = true;
@@ -97,7 +97,7 @@ export class Batches {
     });
   }
 
-  /** The open batch for an entry. One that has no room for it, or an entry that clashes with it, is sent first. */
+  /** The open batch for an entry. If the open batch has no room for the entry, or has an entry that clashes with it, that batch is sent first. */
   #openFor(key: string, { batch, bytes, question }: BatchEntry<unknown>, place: Place): OpenBatch {
     const open = this.#open.get(key);
     if (open) {
@@ -111,11 +111,11 @@ export class Batches {
     return next;
   }
 
-  /** Sends the complete batches of the first node that has open ones: their records may join the others. */
+  /** Sends the complete batches of the first node that has open batches: their records may join the batches of later nodes. */
   #sendComplete(): void {
     let first = Number.POSITIVE_INFINITY;
     for (const open of this.#open.values()) first = Math.min(first, this.#orderOf(open));
-    // Sending is work under way: the complete ones are found before.
+    // A batch that is sent counts as work under way, so all complete batches are found first.
     const complete = [...this.#open].filter(([, open]) => this.#orderOf(open) === first && this.#isComplete(open.place));
     for (const [key] of complete) this.#send(key);
   }

@@ -20,7 +20,7 @@ export interface StepLoad {
   /** The calls that these records need at least; absent if any records can share a batch. */
   readonly calls: number | undefined;
   readonly isCached: boolean;
-  /** The different requests among these calls, if answers to others are cached; absent if all of them are sent. */
+  /** Number of different requests among these calls, if equal requests are answered from the cache; absent if all calls are sent. */
   readonly different: number | undefined;
 }
 
@@ -49,7 +49,7 @@ export function actionsOf(flow: readonly Step[], steps: readonly Step[], loads: 
   });
 }
 
-/** Adds up the ranges of all steps by weight. `fewest`: the run may end after that many calls. */
+/** Adds up the ranges of all steps by weight. `fewest`: the number of calls after which the run may end. */
 export function sumOf(ranges: readonly Range[], weightOf: (index: number) => number, fewest: number): Range {
   const total = (key: keyof Range) =>
     ranges.reduce((sum, range, index) => (range[key] === 0 || weightOf(index) === 0 ? sum : sum + range[key] * weightOf(index)), 0);

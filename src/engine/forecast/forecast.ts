@@ -22,7 +22,7 @@ export interface Forecast {
   readonly firstFailure: { readonly record: number; readonly message: string } | undefined;
   /** Records that `on_error: keep` passes through before anything is sent. */
   readonly passedThrough: number;
-  /** The record whose failure ends the run; absent when none is known to. */
+  /** The record whose failure ends the run; absent if no such failure is known. */
   readonly stopsAt: { readonly record: number; readonly why: 'on-error-stop' | 'max-errors' } | undefined;
   readonly actions: Range;
   readonly credits: Range;
@@ -38,7 +38,7 @@ export interface Forecast {
   readonly time: Duration | undefined;
   /** Absent if no node asks a language model. */
   readonly tokens: Tokens | undefined;
-  /** The first requests, without those whose answers others have brought. */
+  /** The first requests. A request whose answer the cache has from an earlier record is left out. */
   readonly requests: readonly ActionRequest[];
 }
 
@@ -48,7 +48,7 @@ export interface ForecastSettings {
   readonly maxRequests: number;
   /** Absent for any number of failures. */
   readonly maxErrors?: MaxErrors | undefined;
-  /** Finds the chains that requests name; absent if every name counts as that of a chain. */
+  /** Finds the chains that requests name; absent if every name counts as the name of a chain. */
   readonly lookups?: Lookups;
 }
 
@@ -160,7 +160,7 @@ export class Forecaster implements WalkListener {
     if (maxErrors && 'count' in maxErrors && this.#failing > maxErrors.count) this.#stopsAt ??= { record, why: 'max-errors' };
   }
 
-  /** Calls that are made at least before failures end the run. One answer can be that of a whole batch; from the cache, of any number of records. */
+  /** Minimum of calls before failures end the run. One answer can belong to a whole batch, and a cached answer to any number of records. */
   #fewestCalls(): number {
     const records = this.#fewestRecords();
     if (records === Number.POSITIVE_INFINITY) return records;

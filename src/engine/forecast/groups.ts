@@ -3,10 +3,10 @@ import type { Step } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import { fingerprint } from '../../core/text/fingerprint.ts';
 
-/** Bound on memory: records can differ in any number of ways. Later ones count only in the groups that exist. */
+/** Bound on memory: records can differ in any number of ways. Later records count only in the groups that exist. */
 const maxEntries = 100_000;
 
-/** The batches of one key. The last one is open. */
+/** The batches of one key. The last batch is open. */
 interface Group {
   calls: number;
   records: number;
@@ -25,7 +25,7 @@ export class Groups {
     this.#entryOf = entryOf;
   }
 
-  /** The groups of a step; absent if any of its records can share a batch, or none. */
+  /** The groups of a step; absent if all records can share batches, or if no records can. */
   static of({ node: { action } }: Step): Groups | undefined {
     return action?.entryOf && new Groups(action.entryOf);
   }
@@ -63,7 +63,7 @@ export class Groups {
     group.bytes = 0;
   }
 
-  /** Absent once there are too many. */
+  /** The group of that name; absent for a new group once there are too many groups. */
   #groupOf(name: string): Group | undefined {
     const key = fingerprint(name);
     const found = this.#groups.get(key);

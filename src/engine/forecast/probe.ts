@@ -8,7 +8,7 @@ import { type Fields, withFields } from '../../core/record.ts';
 export interface Probe {
   /** Absent if no request could be prepared. */
   readonly gate: Call<unknown>['gate'] | undefined;
-  /** True if the fields were a record's own; false if those that earlier answers add were guessed. */
+  /** True if all fields came from a record; false if the fields that earlier answers add were guessed. */
   readonly isExact: boolean;
   /** Tokens of a question to a language model; absent at other steps. */
   readonly inputTokens: number | undefined;

@@ -3,10 +3,10 @@ import type { Step } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import { fingerprint } from '../../core/text/fingerprint.ts';
 
-/** Bound on memory: later requests count as different ones. */
+/** Bound on memory: later requests count as different requests. */
 const maxKeys = 100_000;
 
-/** The different requests of a step whose answers are cached: the same one is sent once. */
+/** The different requests of a step whose answers are cached: equal requests are sent once. */
 export class Questions {
   readonly #keyOf: NonNullable<Action['cache']>['key'];
   readonly #keys = new Set<string>();
@@ -21,7 +21,7 @@ export class Questions {
     return action?.cache && action.batchSize === undefined ? new Questions(action.cache.key) : undefined;
   }
 
-  /** Returns false if the same request was added before. */
+  /** Adds a request. Returns false if an equal request was added before. */
   add(request: ActionRequest, fields: Fields): boolean {
     const key = fingerprint(this.#keyOf(request, fields));
     if (this.#keys.has(key)) return false;
@@ -30,7 +30,7 @@ export class Questions {
     return true;
   }
 
-  /** Number of different ones. */
+  /** Number of different requests. */
   count(): number {
     return this.#keys.size + this.#others;
   }

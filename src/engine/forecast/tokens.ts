@@ -4,22 +4,22 @@ import { rounded } from '../../core/spending.ts';
 import type { Range } from './actions.ts';
 import type { Probes } from './probe.ts';
 
-/** The tokens of a run, about. */
+/** Estimate of the tokens of a run. */
 export interface Tokens {
   readonly input: number;
-  /** If every answer is as long as it may be. */
+  /** Tokens of the answers if every answer has the maximum length. */
   readonly maxOutput: number;
-  /** The most that these cost; absent if a node has no price. */
+  /** Maximum cost of these tokens; absent if a node has no price. */
   readonly maxCost: number | undefined;
 }
 
-/** The questions of a step that are known. */
+/** The known questions of a step. */
 interface Known {
   questions: number;
   input: number;
 }
 
-/** Counts the tokens of questions to language models. Those that are not known yet are taken to be as long as the others. */
+/** Counts the tokens of questions to language models. A question that is not known yet counts with the average length of the known questions. */
 export class TokenCounts {
   readonly #steps: readonly Step[];
   readonly #known: readonly Known[];

@@ -15,7 +15,7 @@ export interface WalkListener {
   stop(record: number): void;
 }
 
-/** One record on its way to its first calls. Nothing is sent: a row ends where it would call; steps that do not call run for real. */
+/** One record on its way to its first calls. Nothing is sent: a row stops at its first call; steps without a call run for real. */
 export class Walk {
   /** First calls so far. There are several if the record became several rows. */
   calls = 0;
@@ -25,7 +25,7 @@ export class Walk {
   readonly #listener: WalkListener;
   readonly #lookups: Lookups | undefined;
 
-  /** `lookups`: finds the chains that requests name. Without it every name counts as that of a chain. */
+  /** `lookups`: finds the chains that requests name. Without it, every name counts as the name of a chain. */
   constructor(item: Item, listener: WalkListener, lookups: Lookups | undefined) {
     this.#item = item;
     this.#listener = listener;

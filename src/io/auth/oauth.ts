@@ -6,12 +6,12 @@ import type { Fetch } from '../http/fetch.ts';
 /** Authentication with the client credentials grant. */
 export type OAuth = Extract<Auth, { type: 'oauth2_client_credentials' }>;
 
-/** The world around the tokens. */
+/** The ports that tokens use. */
 export interface TokenTools {
   /** The monotonic clock, in ms. */
   now(): number;
   readonly fetch: Fetch;
-  /** Registers a token as a secret. It replaces the earlier one in its slot. */
+  /** Registers a token as a secret. It replaces the earlier token in its slot. */
   secret(token: string, slot?: string): void;
   /** Reports that a client secret was accepted. */
   used(credential: string): void;
@@ -22,24 +22,24 @@ interface TokenEntry {
   /** The token itself, once it has come. */
   text?: string;
   expiresMs: number;
-  /** Until then a 401 is not the token's fault. */
+  /** The time from which on a 401 counts as a refusal of the token. */
   trustedUntilMs: number;
 }
 
-/** A token is not used in the last 30 s of its life, or in the last tenth of a short one. */
+/** A token is not used in the last 30 s of its life, or in the last tenth of a short life. */
 const marginMs = 30_000;
 
-/** A refusal by the token server, or by the API of a new token, holds for a minute: no other record would fare better. */
+/** A refusal by the token server, or by the API of a new token, holds for a minute: the requests of other records would be refused as well. */
 const refusalMs = 60_000;
 
-/** A token that expires at once is good for the request that it was requested for. */
+/** A token that expires at once is used for the request that needed it. */
 const minLifetimeMs = 1000;
 
 /** Without expires_in (RFC 6749, 5.1: recommended). A 401 requests a new token anyway. */
 const defaultLifetimeMs = 3_600_000;
 
 /**
- * Gets access tokens by the OAuth 2.0 client credentials grant (RFC 6749, 4.4). Each is used until shortly before it expires,
+ * Gets access tokens by the OAuth 2.0 client credentials grant (RFC 6749, 4.4). Each token is used until shortly before it expires,
  * and requested once, however many records wait for it.
  */
 export class Tokens {
@@ -51,8 +51,8 @@ export class Tokens {
   }
 
   /**
-   * Sends with a token. After a 401 it sends once more, with a new one: the first may have been revoked before its end.
-   * `refused` is the answer to the first. Throws a Failure if the token server refuses.
+   * Sends a request with a token. After a 401 it sends the request once more, with a new token: the first token may have been revoked.
+   * `refused`: the answer to the first request; absent in the first request. Throws a Failure if the token server refuses.
    */
   async send<Answer extends { readonly status: number }>(
     auth: OAuth,
@@ -80,7 +80,7 @@ export class Tokens {
     }
   }
 
-  /** True if no other token would help. A token that was refused is forgotten, unless a newer one has replaced it. */
+  /** True if no other token would help. A refused token is forgotten, unless a newer token has replaced it. */
   #isTrusted(key: string, token: string): boolean {
     const entry = this.#entries.get(key);
     if (!entry || entry.text !== token) return false;
@@ -125,7 +125,7 @@ async function requestToken(auth: OAuth, clientSecret: string, tools: TokenTools
   if (auth.scopes.length > 0) body.set('scope', auth.scopes.join(' '));
   const headers = { authorization: `Basic ${pair}`, accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' };
   try {
-    // Loaded with the first token: ky loads Node's own fetch, which most runs do without.
+    // Loaded with the first token: ky loads Node's own fetch, which most runs do not need.
     const { readJson, sendSingle } = await import('../http/single-request.ts');
     const response = await sendSingle(tools.fetch, auth.tokenUrl, { method: 'post', headers, body });
     return toToken(await readJson(response, auth.tokenUrl), response.status);

@@ -57,7 +57,7 @@ export class AnswersFile {
   readonly #statements: Record<keyof typeof queries, Database.Statement>;
   #readEnd: NodeJS.Immediate | undefined;
 
-  /** Opens the file; creates it if there is none. `timeoutMs`: longest wait for another process. */
+  /** Opens the file; creates it if there is no file. `timeoutMs`: longest wait for another process. */
   constructor(path: string, timeoutMs: number) {
     this.#database = openDatabase(path, { schema, version, timeoutMs });
     try {
@@ -78,7 +78,7 @@ export class AnswersFile {
     return row && unpackAnswer(bytes, row);
   }
 
-  /** Writes answers, and deletes some that have expired or exceed `maxBytes`, the oldest first. Returns true if there are more to delete. */
+  /** Writes answers, and deletes some that have expired or exceed `maxBytes`, the oldest first. Returns true if there are more answers to delete. */
   write(answers: ReadonlyMap<string, NewAnswer>, nowMs: number, maxBytes: number): boolean {
     if (answers.size === 0 && !this.#hasSurplus(nowMs, maxBytes)) return false;
     this.#endReading();
@@ -98,7 +98,7 @@ export class AnswersFile {
     return { answers: row.answers, bytes: row.bytes };
   }
 
-  /** The times at which the oldest and the newest answer were cached; absent if there is none. */
+  /** The times at which the oldest and the newest answer were cached; absent if there is no answer. */
   span(): { readonly oldestMs: number; readonly newestMs: number } | undefined {
     const [oldest, newest] = ['asc', 'desc'].map((order) => {
       const edge = this.#database.prepare(`select cast(kept_at as integer) as ms from answers order by number ${order} limit 1`);

@@ -14,16 +14,16 @@ export interface BufferedAnswersOptions {
   warn(message: string): void;
 }
 
-/** The buffer is flushed once it reaches one of these. */
+/** The buffer is flushed once it reaches one of these limits. */
 const flushAt = { ms: 50, answers: 100, bytes: 1 << 20 };
 
-/** Maximum of the buffer while another process keeps the file locked. */
+/** Maximum of the buffer while another process locks the file. */
 const maxBuffered = { answers: 10_000, bytes: 32 << 20 };
 
 /** Waits for other processes. They block this process, so during a run they are short, with pauses between them. */
 const timeouts = { openMs: 2000, runningMs: 50, pauseMs: 250, closeMs: 2000 };
 
-/** The answers on disk and those in a buffer on their way there. Never throws: an answer that is not cached is requested again. */
+/** The answers on disk, and a buffer of answers that are not written yet. Never throws: an answer that is not cached is requested again. */
 export class BufferedAnswers {
   readonly #options: BufferedAnswersOptions;
   readonly #buffer = new Map<string, NewAnswer>();
@@ -35,7 +35,7 @@ export class BufferedAnswers {
   #timer: NodeJS.Timeout | undefined;
   #canOpen = true;
   #canWrite = true;
-  /** True while another process keeps the file locked. */
+  /** True while another process locks the file. */
   #isBusy = false;
   #isReplaced = false;
   #hasWarned = false;
@@ -93,7 +93,7 @@ export class BufferedAnswers {
 
   #flushAll(): void {
     let result = this.#flush();
-    // The first attempt may have replaced a damaged file; then the second one succeeds.
+    // The first attempt may have replaced a damaged file; then the second attempt succeeds.
     if (result === 'failed' && !this.#isBusy) result = this.#flush();
     while (result === 'more') result = this.#flush();
     if (this.#buffer.size > 0) this.#giveUp(lockedError());
@@ -129,7 +129,7 @@ export class BufferedAnswers {
     return file;
   }
 
-  /** Sets a damaged file aside, unless another process has done so. The next attempt creates a new one. */
+  /** Sets a damaged file aside, unless another process has done so. The next attempt creates a new file. */
   #replaceFile(damage: Error): void {
     const { path } = this.#options;
     this.#isReplaced = true;

@@ -59,7 +59,7 @@ export function createCache(options: CacheOptions): FileCache {
   }
 }
 
-/** A waiting record gets a copy of the failure, which gets its own node and attempts. One that gave up did so for itself only. */
+/** A waiting record gets a copy of the failure, which gets its own node and attempts. If the first record gave up, the waiting records do not. */
 function undefinedIfUnfinished(error: unknown): undefined {
   if (error instanceof Unfinished) return;
   throw error instanceof Failure ? error.withMessage(error.message) : error;

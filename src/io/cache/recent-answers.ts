@@ -3,10 +3,10 @@ import type { CachedAnswer } from './cached-answer.ts';
 /** Bounds on memory. */
 const max = { answers: 64, bytes: 16 << 20 };
 
-/** The answers that were found last: records that ask the same often follow each other, and get the same object. */
+/** The answers that were found last. Records with the same request often follow each other, and get the same object. */
 export class RecentAnswers {
   readonly #find: (key: string) => CachedAnswer | undefined;
-  /** The last one is the latest. */
+  /** By key; the latest answer is the last entry. */
   readonly #answers = new Map<string, CachedAnswer>();
   #bytes = 0;
 
@@ -23,7 +23,7 @@ export class RecentAnswers {
     return answer;
   }
 
-  /** Forgets an answer, for a newer one. */
+  /** Forgets an answer that a newer answer replaces. */
   forget(key: string): void {
     this.#bytes -= this.#answers.get(key)?.body.length ?? 0;
     this.#answers.delete(key);

@@ -10,7 +10,7 @@ export function createClock(): Clock {
 /** Thousands of sleeps may end at once. */
 const wakeInTurn = inTurns();
 
-/** Sleeps again after an early timer: those of Node.js may fire up to a millisecond early. */
+/** Sleeps again after an early timer: timers of Node.js may fire up to a millisecond early. */
 function sleepUntil(untilMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();

@@ -1,6 +1,6 @@
 import vm from 'node:vm';
 
-/** Only scripts have a time limit, so the work is called by one. */
+/** Only scripts can have a time limit, so a script calls the work. */
 const script = new vm.Script('work()');
 
 /**

@@ -20,7 +20,7 @@ export function inTurns(): (continueCaller: () => void) => void {
   };
 }
 
-/** Maximum of a turn, so that signals and answers need not wait for computations. */
+/** Maximum duration of a turn, so that signals and answers need not wait for computations. */
 const maxTurnMs = 10;
 
 /** Yields to the event loop once a turn has lasted 10 ms. All callers that yield in one turn resume together in the next. */

@@ -12,7 +12,7 @@ export interface Catalog {
   /** Throws an AutomateError (`credential`) when it cannot be read. */
   all(): readonly StoredCredential[];
   find(name: string, env: string): StoredCredential | undefined;
-  /** Adds a credential, or replaces the one of that name. */
+  /** Adds a credential, or replaces the credential with that name. */
   put(credential: StoredCredential): Promise<void>;
   remove(name: string, env: string): Promise<void>;
   /** Runs work while no other process can change the list or its secrets. */

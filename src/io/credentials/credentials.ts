@@ -6,7 +6,7 @@ import { deleteSecrets, type StoreOptions, storeSecret } from './store-secret.ts
 
 /** The credentials of one environment (`--env`). */
 export interface Credentials {
-  /** The secrets of these names, from variables, files, the keychain or the vault. Names that none of them has are left out. */
+  /** The secrets of these names, from variables, files, the keychain or the vault. Names without a secret are left out. */
   find(names: readonly string[]): Promise<ReadonlyMap<string, Finding>>;
   /** All stored credentials, of every environment. */
   list(): readonly StoredCredential[];
@@ -80,7 +80,7 @@ async function noteUse(name: string, setAt: string, context: CredentialContext):
     if (!stored) return;
     const { previous, ...rest } = stored;
     const lastUsedAt = new Date(wallNow()).toISOString();
-    // After a newer `set`, the success was that of the previous secret: both stay.
+    // After a newer `set`, the request was signed with the previous secret: both secrets stay.
     if (stored.setAt !== setAt || !previous) return catalog().put({ ...stored, lastUsedAt });
     await catalog().put({ ...rest, lastUsedAt });
     await context.backend(stored.backend).write(new Map([[accountOf({ ...stored, ...previous }), undefined]]));

@@ -8,7 +8,7 @@ export function credentialVariable(name: string): string {
   return `AUTOMATE_CREDENTIAL_${name.toUpperCase().replace(/[^A-Z0-9]/g, '_')}`;
 }
 
-/** The variable that holds a credential or names its file; absent if none is set. */
+/** The variable that holds a credential or names its file; absent if neither variable is set. */
 export function variableWith(name: string, environment: NodeJS.ProcessEnv): string | undefined {
   const variable = credentialVariable(name);
   return [variable, `${variable}_FILE`].find((candidate) => environment[candidate]);

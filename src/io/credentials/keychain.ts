@@ -21,10 +21,10 @@ export type KeychainAnswer = { readonly found: readonly (readonly [account: stri
 
 /** Settings of the keychain. */
 export interface KeychainOptions {
-  /** Separates the secrets of one home folder from those of another. */
+  /** Separates the secrets of one home folder from the secrets of others. */
   readonly service: string;
   readonly environment: NodeJS.ProcessEnv;
-  /** Longest wait for an answer. The keychain may ask the person for a password. */
+  /** Longest wait for an answer. The keychain may ask the user for a password. */
   readonly timeoutMs: number;
 }
 
@@ -63,7 +63,7 @@ async function requestAnswer(task: KeychainTask, { service, environment, timeout
     child.kill('SIGKILL');
   }, timeoutMs);
   child.stdin.on('error', () => {});
-  // stdin stays open: its end tells the other process that this one has ended.
+  // stdin stays open: its end tells the keychain's process that this process has ended.
   child.stdin.write(`${JSON.stringify({ service, ...task } satisfies KeychainRequest)}\n`);
   try {
     const failed = new Promise<never>((_, reject) => child.on('error', reject));

@@ -7,7 +7,7 @@ const variable = 'AUTOMATE_VAULT_PASSPHRASE';
 
 const noPassphrase = `there is no passphrase\nset ${variable}, or ${variable}_FILE to the name of a file that holds it`;
 
-/** The rights of a file that its group or others can read, such as `0644`; absent for any other. */
+/** The rights of a file that its group or others can read, such as `0644`; absent for any other file. */
 function modeOthersCanRead(file: string): string | undefined {
   const mode = statOf(file)?.mode ?? 0;
   if (process.platform === 'win32' || (mode & 0o077) === 0) return undefined;
@@ -15,8 +15,8 @@ function modeOthersCanRead(file: string): string | undefined {
 }
 
 /**
- * Finds the vault's passphrase: in a variable, in a file, or by asking the person once. `ask` is absent if there is no person.
- * `warn` hears of a file that others can read.
+ * Finds the vault's passphrase: in a variable, in a file, or by asking the user once. `ask` is absent without a terminal.
+ * `warn` takes a message about a file that other users can read.
  */
 export function createPassphrase(
   environment: NodeJS.ProcessEnv,

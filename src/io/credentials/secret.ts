@@ -5,15 +5,15 @@ export interface Secret {
   readonly text: string;
   /** Its source in words: an environment variable, the keychain or the vault. */
   readonly from: string;
-  /** The `--env` it is stored for; absent for the default one, and for a secret from a variable. */
+  /** The `--env` it is stored for; absent for the default environment, and for a secret from a variable. */
   readonly env?: string;
   /** Time at which it was stored (ISO 8601). Part of its account's name; absent for a secret from a variable. */
   readonly setAt?: string;
   /** ISO 8601; absent if it does not expire. */
   readonly expiresAt?: string;
-  /** True while the previous secret is stored too, because this one has not succeeded yet. */
+  /** True while the previous secret is stored as well, because this secret has not succeeded yet. */
   readonly hasPrevious?: boolean;
-  /** The only hosts it may be sent to; absent for any. */
+  /** The only hosts that the secret may be sent to; absent for any host. */
   readonly hosts?: readonly string[];
 }
 
@@ -34,15 +34,15 @@ export interface StoredCredential {
   readonly previous?: { readonly setAt: string; readonly expiresAt?: string; readonly hosts?: readonly string[] };
 }
 
-/** Name of a secret inside its backend. The time makes it unique, so a new secret never overwrites an old one. */
+/** Name of a secret inside its backend. The time makes it unique, so a new secret never overwrites an older secret. */
 export function accountOf({ env, name, setAt }: Pick<StoredCredential, 'env' | 'name' | 'setAt'>): string {
   return `${env}/${name} ${setAt}`;
 }
 
-/** The environment if none is named. */
+/** The default environment. */
 export const defaultEnv = 'default';
 
-/** The option that names an environment on a command line: ` --env staging`; empty for the default one. */
+/** The option that names an environment on a command line: ` --env staging`; empty for the default environment. */
 export function envOption(env: string = defaultEnv): string {
   return env === defaultEnv ? '' : ` --env ${env}`;
 }
@@ -78,7 +78,7 @@ export function expiryWarning(name: string, expiresAt: string | undefined, nowMs
   return `the credential "${name}" expires ${when} (${expiresAt.slice(0, 10)})`;
 }
 
-/** Second line of `hostRefusal`: the way out. */
+/** The second line of `hostRefusal`, which says what to do. */
 export function hostsHint(credential: string, env: string | undefined): string {
   return `set it again with other --hosts if that is meant: automate credentials set ${credential}${envOption(env)}`;
 }

@@ -10,13 +10,13 @@ export interface StoreOptions {
   readonly expiresAt?: string | undefined;
   /** Absent: the hosts of the present secret; `*`: any host. */
   readonly hosts?: readonly string[] | undefined;
-  /** Absent: the backend of the present secret, else the first that can be used. */
+  /** Absent: the backend of the present secret, else the first backend that can be used. */
   readonly backend?: BackendName | undefined;
 }
 
 type Stored = { readonly stored: StoredCredential; readonly left: readonly BackendName[] };
 
-/** Stores a secret in the backend that `options` name, or in the one that has it. */
+/** Stores a secret in the backend that `options` name, or in the backend that has the present secret. */
 export async function storeSecret(name: string, secret: string, options: StoreOptions, context: CredentialContext): Promise<Stored> {
   const backend = await chooseBackend(name, options, context);
   await backend.unlock?.();
@@ -24,7 +24,7 @@ export async function storeSecret(name: string, secret: string, options: StoreOp
 }
 
 /**
- * Writes the new secret beside the old one, then switches the catalog over in one write, with its hosts and expiry.
+ * Writes the new secret next to the old secret, then switches the catalog over in one write, with its hosts and expiry.
  * Even if the process is killed in between, no secret is used with the hosts of another.
  */
 async function replaceSecret(name: string, secret: string, options: StoreOptions, context: CredentialContext): Promise<Stored> {
@@ -51,7 +51,7 @@ async function replaceSecret(name: string, secret: string, options: StoreOptions
   return { stored, left: refusal && isMoved ? [before.backend] : [] };
 }
 
-/** Deletes the secret of a credential and the previous one, except the one set at `exceptSetAt`. */
+/** Deletes the secret of a credential and its previous secret, except the secret set at `exceptSetAt`. */
 export async function deleteSecrets(credential: StoredCredential, context: CredentialContext, exceptSetAt?: string): Promise<void> {
   const times = [credential, credential.previous].flatMap((secret) => (secret && secret.setAt !== exceptSetAt ? [secret.setAt] : []));
   await context.backend(credential.backend).write(new Map(times.map((setAt) => [accountOf({ ...credential, setAt }), undefined])));
@@ -65,7 +65,7 @@ function uniqueTime(before: StoredCredential | undefined, nowMs: number): string
 
 type GoodSecret = { readonly previous: NonNullable<StoredCredential['previous']>; readonly text: string };
 
-/** The last secret that has succeeded, or the only one. Absent if it cannot be read, or equals the new one. */
+/** The last secret that has succeeded, or the only secret. Absent if it cannot be read, or equals the new secret. */
 async function lastGoodSecret(before: StoredCredential, secret: string, backend: SecretBackend): Promise<GoodSecret | undefined> {
   const { setAt, expiresAt, hosts } = before;
   const previous = before.previous ?? ({ setAt, expiresAt, hosts } as GoodSecret['previous']);
@@ -75,20 +75,20 @@ async function lastGoodSecret(before: StoredCredential, secret: string, backend:
   return text === undefined || text === secret ? undefined : { previous, text };
 }
 
-/** The first backend that can be used. A stored credential stays in its backend: it is not moved because that cannot be opened just now. */
+/** The first backend that can be used. A stored credential stays in its backend: it is not moved to another backend if its own cannot be opened now. */
 async function chooseBackend(name: string, { backend }: StoreOptions, context: CredentialContext): Promise<SecretBackend> {
   const fixed = backend ?? context.catalog().find(name, context.env)?.backend;
   const problems: string[] = [];
   for (const choice of fixed ? [fixed] : backendNames) {
     const problem = await context.backend(choice).problem();
     if (problem === undefined) return context.backend(choice);
-    // The ways out stand below, once.
+    // Only the reason: the message says once, at its end, what to do.
     problems.push(`the ${choice} cannot be used: ${problem.split('\n')[0]}`);
   }
   throw new AutomateError('credential', ['the secret cannot be stored', ...problems, ...waysOut(name, fixed)].join('\n'));
 }
 
-/** A secret is never written to a file in the clear, so these are the only ways left. */
+/** Advice for a user without a backend. A secret is never written to a file in the clear. */
 function waysOut(name: string, fixed: BackendName | undefined): string[] {
   const variable = credentialVariable(name);
   const vault =

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes, scrypt } from 'node:crypto';
-import { orUndefined } from '../../core/or-undefined.ts';
+import { orUndefined } from '../../core/value/or-undefined.ts';
 
 /** The vault on disk: secrets under AES-256-GCM. Binary fields are in Base64. */
 export interface VaultFile {
@@ -53,7 +53,7 @@ export function decryptSecrets(vault: VaultFile, key: Buffer): Map<string, strin
   return bytes && new Map(JSON.parse(bytes.toString()) as [string, string][]);
 }
 
-/** The unencrypted fields. They are authenticated with the secrets, so that a change of them does not go unnoticed. */
+/** The unencrypted fields. They are authenticated together with the secrets, so that a changed field is noticed. */
 function clearFields({ version, kdf: { name, n, r, p, salt } }: Pick<VaultFile, 'version' | 'kdf'>): Buffer {
   return Buffer.from(JSON.stringify([version, name, n, r, p, salt]));
 }

@@ -3,21 +3,21 @@ import { createStateFile, type StateFile } from '../files/state-file.ts';
 import type { SecretBackend } from './backend.ts';
 import { decryptSecrets, deriveKey, encryptSecrets, isVaultFile, type Kdf, newKdf, type VaultFile } from './vault-file.ts';
 
-/** Source of the vault's passphrase: a variable, a file, or a person. */
+/** Source of the vault's passphrase: a variable, a file, or the user. */
 export interface Passphrase {
-  /** The reason why there is none; absent if there is one, or a person to ask. */
+  /** The reason for which there is no passphrase; absent if there is a passphrase, or a user to ask. */
   problem(): string | undefined;
   /** `isNew`: for a vault that is about to be created. Throws an AutomateError (`credential`). */
   get(isNew: boolean): Promise<string>;
-  /** Forgets a passphrase that did not open the vault. False if there is no person to ask for another. */
+  /** Forgets a passphrase that did not open the vault. False if there is no user to ask for another passphrase. */
   forget(): boolean;
-  /** True if no person is needed. */
+  /** True if the passphrase is known without asking the user. */
   isGiven(): boolean;
   /** Its source in words, for messages. */
   source(): string;
 }
 
-/** Times that a person may type a wrong passphrase. */
+/** Number of wrong passphrases that a user may type. */
 const maxTries = 3;
 
 /** A backend that is one file, encrypted with a key made from a passphrase. */

@@ -3,11 +3,11 @@ import type { AddressInfo } from 'node:net';
 import { type DemoAnswer, type Route, refuse } from './answer.ts';
 import { createRoutes } from './routes.ts';
 
-/** A small API over real airports on loopback, for the demo, the examples and their tests. */
+/** The demo API: a small server on loopback over real airports, for the demo, the examples and their tests. */
 export interface DemoApi {
   /** `http://127.0.0.1:PORT` */
   readonly origin: string;
-  /** Closes open connections, too. */
+  /** Stops the server, and closes open connections. */
   close(): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ async function reply(routes: readonly Route[], request: IncomingMessage, respons
     const { status, headers, body } = await demoAnswer(routes, request);
     response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), ...headers }).end(body);
   } catch {
-    // The client closed the connection within its body.
+    // The client closed the connection while it sent its body.
     response.destroy();
   }
 }

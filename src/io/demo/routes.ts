@@ -2,13 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { json, text } from 'node:stream/consumers';
 import data from './airports.json' with { type: 'json' };
 import { answerWith, type DemoAnswer, type Route, refuse } from './answer.ts';
-import { censusRoute, worldBankRoute } from './census.ts';
-import { geocoderRoutes } from './geocoder.ts';
-import { chatRoute } from './model.ts';
-import { openStreetMapRoutes } from './openstreetmap.ts';
-import { overpassRoute } from './overpass.ts';
 
-/** Creates all endpoints. Their answers are prepared once, so that a run never waits for the API. */
+/** Creates all endpoints. The answers are prepared once, so that a run never waits for the API. */
 export function createRoutes(): Route[] {
   const airports = new Map(data.airports.map((airport) => [airport.iata, answerWith(airportBody(airport))]));
   const countries = new Map(Object.keys(data.countries).map((code) => [code, answerWith({ results: airportsOf(code) })]));
@@ -23,16 +18,10 @@ export function createRoutes(): Route[] {
     flakyRoute(codes, findAirport),
     ...exportRoutes((country) => (countries.has(country) ? { airports: airportsOf(country) } : undefined)),
     ...flightRoutes(codes),
-    ...geocoderRoutes(),
-    ...openStreetMapRoutes(),
-    overpassRoute(),
-    censusRoute(),
-    worldBankRoute(data.countries),
-    chatRoute(),
   ];
 }
 
-/** An airport without a known elevation has no such member. */
+/** An airport. Without a known elevation it has no `elevation_ft`. */
 type Airport = Omit<(typeof data.airports)[number], 'elevation_ft'> & { elevation_ft?: number };
 
 function airportBody({ iata, name, lat, lon, elevation_ft, timezone, icao, country }: Airport): object {
@@ -70,7 +59,7 @@ async function acceptEvent(request: IncomingMessage): Promise<DemoAnswer> {
   }
 }
 
-/** Takes a form. */
+/** Accepts a form. */
 async function subscribe(request: IncomingMessage): Promise<DemoAnswer> {
   const form = new URLSearchParams(await text(request));
   if (request.headers['content-type'] !== 'application/x-www-form-urlencoded') return refuse(415, 'expected a form');
@@ -81,12 +70,12 @@ async function subscribe(request: IncomingMessage): Promise<DemoAnswer> {
 }
 
 const alwaysBroken = new Set(['KEF']);
-/** Answers the first request with Retry-After. */
+/** Airports whose first request is answered with Retry-After. */
 const rateLimited = new Set(['LHR', 'NRT']);
-/** Failures until the airport is back: as many as a call has attempts by default. */
+/** Failures before an airport answers. BOG fails as often as a call has attempts by default. */
 const outages = new Map([['BOG', 4]]);
 
-/** Airports of which some fail at first. Fixed rules: the same records always end the same way. `codes` are sorted. */
+/** Airports, some of which fail at first, by fixed rules: the same records always end the same way. `codes` are sorted. */
 function flakyRoute(codes: readonly string[], findAirport: (iata: string) => DemoAnswer): Route {
   const places = new Map(codes.map((iata, index) => [iata, index + 1]));
   const requests = new Map<string, number>();
@@ -106,11 +95,11 @@ function flakyRoute(codes: readonly string[], findAirport: (iata: string) => Dem
 
 interface Job {
   readonly country: string;
-  /** Requests for its state. */
+  /** Requests for the state of the job so far. */
   requests: number;
 }
 
-/** Exports that take time: a job runs until its state is requested for the third time, and then has a file. `fileOf` is absent for an unknown country. */
+/** Exports that take time: a job runs until its state is requested for the third time, and then has a file. `fileOf` returns undefined for an unknown country. */
 function exportRoutes(fileOf: (country: string) => object | undefined): Route[] {
   const jobs = new Map<string, Job>();
   return [

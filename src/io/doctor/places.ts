@@ -1,6 +1,6 @@
 import { accessSync, constants, readdirSync, statfsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { orUndefined } from '../../core/or-undefined.ts';
+import { orUndefined } from '../../core/value/or-undefined.ts';
 import { statOf } from '../files/stat.ts';
 
 /** A folder as this process may use it. */
@@ -42,7 +42,7 @@ export function freeBytes(path: string): number | undefined {
   return found && found.bavail * found.bsize;
 }
 
-/** Windows keeps no such bits. */
+/** Windows has no bits for the access of other users. */
 function othersMay(mode: number): number {
   return process.platform === 'win32' ? 0 : ((mode >> 3) | mode) & 0o7;
 }

@@ -12,7 +12,7 @@ export interface Reached {
 
 const timeoutMs = 10_000;
 
-/** Connects to an origin, with TLS for https, and closes the connection again. Sends no request. Throws a Failure that says why it cannot. */
+/** Connects to an origin, with TLS for https, and closes the connection again. Sends no request. Throws a Failure with the reason if the connection fails. */
 export async function reach(origin: string, secureContext?: SecureContext): Promise<Reached> {
   const socket = openSocket(new URL(origin), secureContext);
   const signal = AbortSignal.timeout(timeoutMs);

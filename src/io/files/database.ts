@@ -11,14 +11,14 @@ export interface DatabaseOptions {
   readonly schema: string;
   /** The version of these tables. */
   readonly version: number;
-  /** Brings the tables of an older version up to this one, by that version. */
+  /** Brings the tables of an older version up to this version, by the older version. */
   readonly upgrades?: Readonly<Record<number, string>>;
   /** Longest wait for another process's transaction. */
   readonly timeoutMs: number;
 }
 
 /**
- * Opens a SQLite file that only its owner can read; creates it if there is none. Several processes may have it open.
+ * Opens a SQLite file that only its owner can read; creates it if there is no file. Several processes may have it open.
  * Throws an AutomateError (`credential`) for a symbolic link, else what Node.js and libsql throw.
  */
 export function openDatabase(path: string, options: DatabaseOptions): Database.Database {
@@ -42,7 +42,7 @@ export function openDatabase(path: string, options: DatabaseOptions): Database.D
 /** The error of an installation whose libsql cannot be loaded. */
 class LibraryMissing extends Error {}
 
-/** True for an error, or the cause of one, that libsql cannot be loaded: no database can be opened here, whatever is in it. */
+/** True for an error, or the cause of one, that libsql cannot be loaded: no database can be opened here, whatever its content. */
 export function isLibraryMissing(error: unknown): boolean {
   return error instanceof LibraryMissing || (error instanceof Error && error.cause instanceof LibraryMissing);
 }
@@ -115,7 +115,7 @@ function setWalMode(database: Database.Database, untilMs: number): void {
   }
 }
 
-/** True for the error that another process kept the database locked for the whole timeout. */
+/** True for the error that another process has locked the database for the whole timeout. */
 export function isBusy(error: unknown): boolean {
   return /^SQLITE_(?:BUSY|LOCKED)/.test(databaseErrorCode(error));
 }

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { statOf } from './stat.ts';
 
 /**
- * Creates a folder and its parents with access for the owner only, whatever the umask. An existing one stays as it is.
+ * Creates a folder and its parents with access for the owner only, whatever the umask. An existing folder stays as it is.
  * Throws what Node.js throws. Node's own `recursive` never ends where the system refuses new folders, as under /proc or an automounter's folder.
  */
 export function makeFolder(folder: string): void {

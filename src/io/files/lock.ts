@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, linkSync, lstatSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { utimes } from 'node:fs/promises';
 import { AutomateError } from '../../core/failure.ts';
-import { orUndefined } from '../../core/or-undefined.ts';
+import { orUndefined } from '../../core/value/or-undefined.ts';
 import { fileError, systemReason } from './naming-errors.ts';
 import { livingOwner, type Owner, otherMachine, ownerText } from './owner.ts';
 import { statOf } from './stat.ts';
@@ -12,7 +12,7 @@ export interface Lock {
   release(): void;
 }
 
-/** Other machines see by the age of a lock whether its owner is alive. */
+/** A living owner touches its lock this often. A lock of another machine counts as dead after the longer time without a touch. */
 const heartbeat = { everyMs: 10_000, deadAfterMs: 60_000 };
 
 /**
@@ -29,7 +29,7 @@ export function takeLock(file: string, option: string): Lock {
 
 const pollMs = 20;
 
-/** Locks a file once no other process does. Throws an AutomateError (`output-exists`) after `maxWaitMs`. */
+/** Locks a file once no other process locks it. Throws an AutomateError (`output-exists`) after `maxWaitMs`. */
 export async function waitForLock(file: string, maxWaitMs = 30_000): Promise<Lock> {
   const endMs = performance.now() + maxWaitMs;
   for (;;) {
@@ -57,9 +57,10 @@ function lockOrOwner(file: string, path = `${file}.automate-lock`): Lock | Owner
 }
 
 /**
- * Removes the lock of a dead process; returns the living one that is about to.
- * Of two processes that find the same dead owner, the slower one would remove the new lock of the faster one. So removing takes
- * a second lock and another look. Its holder may be killed, too: it is a lock like the first.
+ * Removes the lock of a dead process, or returns the living process that is removing it.
+ * Of two processes that find the same dead owner, the slower process would remove the new lock of the faster process. So a process takes
+ * a second lock before it removes the first, and checks the first again. The holder of the second lock may be killed as well: it is a lock
+ * like the first.
  */
 function removeDead(path: string, file: string): Owner | undefined {
   const takeover = lockOrOwner(file, `${path}.takeover`);
@@ -76,7 +77,7 @@ function removeDead(path: string, file: string): Owner | undefined {
   }
 }
 
-/** The text of a lock; absent if it was released meanwhile. Refuses a link: one that leads nowhere would look like a lock that comes and goes. */
+/** The text of a lock; absent if it was released meanwhile. Refuses a symbolic link: a link without a target would look like a lock that comes and goes. */
 function readLock(path: string, file: string): string | undefined {
   try {
     const found = lstatSync(path);
@@ -100,14 +101,14 @@ function heldLock(path: string, mine: string): Lock {
   return {
     release() {
       clearInterval(beat);
-      // One that cannot be removed is taken over later, as that of a dead process.
+      // A lock that cannot be removed is taken over later, like the lock of a dead process.
       if (isMine()) orUndefined(() => rmSync(path, { force: true }));
     },
   };
 }
 
 /**
- * Links a whole file to the path, since a lock that is still empty would look like that of a dead process. Returns false if there is one.
+ * Links a whole file to the path, since a lock that is still empty would look like that of a dead process. Returns false if there is a lock.
  * The draft has a random name: containers that share a folder may have the same pid.
  */
 function createLock(path: string, file: string, text: string): boolean {

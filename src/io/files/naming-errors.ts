@@ -6,7 +6,7 @@ import { statOf } from './stat.ts';
 type FileAction = 'read' | 'written' | 'used';
 
 /**
- * Does something with a file; an error of it becomes an AutomateError (`output`) that names the file. `act` may answer a promise.
+ * Calls `act`, which works with a file; an error of the file becomes an AutomateError (`output`) that names it. `act` may return a promise.
  * A closed pipe is `stdout-closed`.
  */
 export function namingErrors<Result>(file: string, action: FileAction, act: () => Result): Result {
@@ -39,7 +39,7 @@ export function fileError(file: string, action: FileAction, error: unknown): Aut
   return new AutomateError('output', `${file} cannot be ${action}: ${reason}`, { cause });
 }
 
-/** The error of a file beside the output: a pipe that its reader has closed is not a closed stdout. */
+/** The error of another file than the output: a pipe that its reader has closed is not a closed stdout. */
 export function besideOutput(file: string, error: unknown): unknown {
   if (!(error instanceof AutomateError) || error.kind !== 'stdout-closed') return error;
   return new AutomateError('output', `${file} cannot be written: its reader has closed it`, { cause: error });

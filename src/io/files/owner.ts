@@ -1,13 +1,13 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { orUndefined } from '../../core/or-undefined.ts';
+import { orUndefined } from '../../core/value/or-undefined.ts';
 
 /** A process that owns a lock or a hold. */
 export interface Owner {
   readonly pid: number;
   /** Start of the process in clock ticks, since a pid is reused; empty if the platform does not show it. */
   readonly born: string;
-  /** The machine or container in which the pid is valid; absent for this one. */
+  /** The machine or container in which the pid is valid; absent for this machine. */
   readonly where?: string;
 }
 
@@ -22,7 +22,7 @@ export function livingOwner(text: string, isRecent: () => boolean): Owner | unde
   return owner && isAlive(owner, isRecent) ? owner : undefined;
 }
 
-/** The name of an owner's machine; absent if it is this one. */
+/** The name of an owner's machine; absent for this machine. */
 export function otherMachine({ where }: Owner): string | undefined {
   return where === undefined || where === machine() ? undefined : where.split(' ')[0];
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { AutomateError } from '../../core/failure.ts';
-import { orUndefined } from '../../core/or-undefined.ts';
+import { orUndefined } from '../../core/value/or-undefined.ts';
 import { makeFolder, syncFolder } from './folder.ts';
 import { waitForLock } from './lock.ts';
 import { fileError, namingErrors, systemReason } from './naming-errors.ts';
@@ -12,7 +12,7 @@ import { isLink, isNoFile } from './stat.ts';
 /** A JSON file of the program's own, which only its owner can read. */
 export interface StateFile<Content> {
   readonly path: string;
-  /** Absent if there is none yet. Throws an AutomateError (`credential`) if it cannot be read. */
+  /** The content; absent if there is no file yet. Throws an AutomateError (`credential`) if the file cannot be read. */
   read(): Content | undefined;
   /** Writes the whole file or nothing. Throws an AutomateError (`output`) if it cannot. */
   write(content: Content): Promise<void>;

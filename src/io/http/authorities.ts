@@ -4,7 +4,7 @@ import type { SecureContext } from 'node:tls';
 import { AutomateError } from '../../core/failure.ts';
 
 /**
- * Trusts the default certificate authorities and those of a PEM file. Absent without a file.
+ * The default certificate authorities and the authorities of a PEM file. Absent without a file.
  * Made once: reading some 150 certificates costs more than a connection. Throws an AutomateError.
  */
 export function authorities(cacert: string | undefined, environment: NodeJS.ProcessEnv): SecureContext | undefined {
@@ -18,7 +18,7 @@ export function authorities(cacert: string | undefined, environment: NodeJS.Proc
   }
 }
 
-/** Reads every certificate here: OpenSSL skips one that it cannot read, and each connection would fail without a reason. */
+/** Reads every certificate here: OpenSSL skips a certificate that it cannot read, and each connection would fail without a reason. */
 function readCertificates(text: string): readonly string[] {
   const found = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g);
   if (!found) throw new Error('it holds no PEM certificate');
@@ -26,7 +26,7 @@ function readCertificates(text: string): readonly string[] {
   return found;
 }
 
-/** Lists the default authorities, as a list of our own replaces Node's. Newer versions of Node include those of the system. */
+/** Lists the default authorities, as a list of our own replaces Node's. Newer versions of Node include the system's authorities. */
 function defaultAuthorities(tls: typeof import('node:tls'), environment: NodeJS.ProcessEnv): readonly string[] {
   const { getCACertificates } = tls as { getCACertificates?: (type: 'default') => string[] };
   const extra = environment.NODE_EXTRA_CA_CERTS;

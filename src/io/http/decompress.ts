@@ -25,7 +25,7 @@ const brotli: Decoder = { sync: brotliDecompressSync, async: promisify<Buffer, Z
 /** The encodings that requests accept. */
 export const acceptEncoding = 'gzip, deflate, br';
 
-/** No server applies more: more are an attack. */
+/** Maximum of encodings of one body. No server applies more; a body with more is an attack. */
 const maxEncodings = 5;
 
 /** Up to this size, handing the work to a thread costs more than the work. */

@@ -4,7 +4,7 @@ import { Failure } from '../../core/failure.ts';
 /** The request that a connection error ended. */
 export interface Occasion {
   readonly origin: string;
-  /** The proxy's host and port; absent without one. */
+  /** The proxy's host and port; absent without a proxy. */
   readonly proxy?: string | undefined;
   /** True once the request was written to a connection. */
   readonly wasSent: boolean;
@@ -48,7 +48,7 @@ function rootOf(error: unknown): Coded {
   return error as Coded;
 }
 
-/** A refusal by the proxy. undici gives its status only in the message. Below 500 the next attempt would be refused, too. */
+/** A refusal by the proxy. undici gives its status only in the message. Below 500, the next attempt would be refused as well. */
 function proxyRefusal(message: string, { origin, proxy }: Occasion): Failure | undefined {
   const status = Number(/^Proxy (?:response|Authentication Required) \((\d{3})\)/.exec(message)?.[1]);
   if (Number.isNaN(status)) return undefined;

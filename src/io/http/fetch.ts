@@ -10,12 +10,12 @@ export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promi
 /** A stream of events is limited per event, any other body as a whole. */
 const maxMessageBytes = 10_000_000;
 
-/** The message of the failure for a longer one. */
+/** The message of the failure for a longer event or body. */
 export const messageTooLong = `the server sent a message of more than ${maxMessageBytes / 1e6} MB`;
 
 /**
  * Makes a fetch on the tool's own connections, with its proxies and certificates, for an origin that the flow or a connection names.
- * Unlike the standard's it follows no redirect: it answers with the redirect itself. It asks for no compression and decodes none.
+ * Unlike the standard fetch it follows no redirect: the redirect is its answer. It does not ask for compression, and does not decode it.
  * Throws a Failure for an error of the network, with the error as its cause.
  */
 export function createFetch(routes: Routes, userAgent: string): Fetch {
@@ -25,7 +25,7 @@ export function createFetch(routes: Routes, userAgent: string): Fetch {
   };
 }
 
-/** Makes a fetch like `createFetch` for origins that only a server names, such as the one where people log in: never metadata addresses. */
+/** Makes a fetch like `createFetch` for origins that only a server names, such as the origin of a login page: never metadata addresses. */
 export function createGuardedFetch(routes: Routes, userAgent: string): Fetch {
   return async (input, init) => {
     const { origin } = new URL(input instanceof Request ? input.url : input);
@@ -53,7 +53,7 @@ async function sendFetch(route: Route, userAgent: string, input: string | URL | 
 }
 
 interface Sent {
-  /** Held until the end: its signal follows another one only while the request is alive. */
+  /** Held until the end: the request's signal follows the caller's signal only while the request is alive. */
   readonly request: Request;
   readonly signal: AbortSignal;
   readonly proxy: string | undefined;

@@ -72,7 +72,7 @@ function refuseAddress(address: string, host: string, isAllowed: boolean): void 
   }
 }
 
-/** Prefixes of IPv6 addresses that carry an IPv4 address, and the group at which that begins. */
+/** Prefixes of IPv6 addresses that carry an IPv4 address, and the group at which the IPv4 address begins. */
 const carriers: readonly { readonly prefix: readonly number[]; readonly at: number }[] = [
   { prefix: [0, 0, 0, 0, 0, 0xffff], at: 6 }, // IPv4-mapped (RFC 4291, 2.5.5.2)
   { prefix: [0, 0, 0, 0, 0xffff, 0], at: 6 }, // IPv4-translated (RFC 2765, 2.1)
@@ -114,7 +114,7 @@ export function refuseHost(origin: string, isAllowed: boolean): void {
   if (isIP(bare) !== 0) refuseAddress(bare, hostname, isAllowed);
 }
 
-/** Looks names up, and refuses those that lead to a refused address. */
+/** Looks names up, and refuses names that lead to a refused address. */
 export function guardedLookup(isAllowed: boolean): LookupFunction {
   return (hostname, options, callback) => {
     const all: LookupOptions = { ...options, all: true };

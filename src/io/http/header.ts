@@ -1,9 +1,9 @@
-import { orUndefined } from '../../core/or-undefined.ts';
 import type { HttpResponse } from '../../core/ports.ts';
+import { orUndefined } from '../../core/value/or-undefined.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Reads headers by their lower-case names. Several values of one are joined by `, `. */
+/** Reads headers by their lower-case names. Several values of one header are joined by `, `. */
 export function headerReader(headers: HttpResponse['headers']): HttpResponse['header'] {
   return (name) => {
     if (!Object.hasOwn(headers, name)) return undefined;

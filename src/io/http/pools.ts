@@ -1,22 +1,22 @@
 import { Client, type Dispatcher, type Pool } from 'undici';
 
-/** Origins with open connections. With an origin for each record there would be no end of them. */
+/** Maximum of origins with open connections. Records can name any number of origins. */
 const maxOrigins = 256;
 
 /**
- * One pool of keep-alive connections per origin. Beyond 256 origins the one that was used least recently is closed.
+ * One pool of keep-alive connections per origin. Beyond 256 origins, the pool that was used least recently is closed.
  *
- * A pool opens a connection only if all are busy. `Exchange` hands an answer on once its connection is free again,
+ * A pool opens a connection only if all its connections are busy. `Exchange` passes an answer on once its connection is free again,
  * so there are never more connections than requests in flight.
  */
 export class Pools {
   readonly #open: (origin: string, options: Pool.Options) => Dispatcher;
   readonly #warn: (message: string) => void;
-  /** The pool that was used last is the last. */
+  /** By origin; the pool that was used last is the last entry. */
   readonly #pools = new Map<string, Dispatcher>();
-  /** Closed for new requests; some are still in flight. */
+  /** Pools that take no new requests and still have requests in flight. */
   readonly #closing = new Set<Dispatcher>();
-  /** Origins that have sent an answer without a request. They get a connection per request: the next one would be taken for the answer to another. */
+  /** Origins that have sent an answer without a request. They get a connection per request: else such an answer could be taken for the answer to the next request. */
   readonly #distrusted = new Set<string>();
 
   /** `warn`: takes a message for each distrusted origin. */
@@ -71,7 +71,7 @@ function openClient(origin: URL, options: object, distrust: () => void): Client 
     // undici's word for an answer that no request has asked for.
     if (error.message === 'bad response') distrust();
     if (error.message !== 'aborted') return;
-    // Makes the pool forget it.
+    // Makes the pool forget the client.
     client.emit('connectionError', url, [client], error);
     client.destroy().catch(() => undefined);
   });

@@ -5,8 +5,8 @@ import { AutomateError } from '../../core/failure.ts';
 export type ProxyFinder = (origin: string) => URL | undefined;
 
 /**
- * Reads HTTP_PROXY, HTTPS_PROXY and NO_PROXY the way curl does: each for its own scheme, lower case before upper case, empty for none.
- * Throws an AutomateError for a value that is no URL of a proxy.
+ * Reads HTTP_PROXY, HTTPS_PROXY and NO_PROXY the way curl does: each for its own scheme, lower case before upper case, empty for no proxy.
+ * Throws an AutomateError for a value that is not the URL of a proxy.
  */
 export function proxyFinder(environment: NodeJS.ProcessEnv): ProxyFinder {
   const http = proxyOf(environment, 'http_proxy');

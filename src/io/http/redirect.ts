@@ -4,8 +4,8 @@ import type { HttpResponse } from '../../core/ports.ts';
 import type { WireRequest } from './wire-request.ts';
 
 /**
- * The request that a redirect asks for (RFC 9110, 15.4), without a credential. Absent if the answer is no redirect.
- * It goes to another origin only if the flow allows that, and then without custom headers and body.
+ * The request that a redirect asks for (RFC 9110, 15.4), without a credential. Absent if the answer is not a redirect.
+ * It goes to another origin only if the flow allows other origins, and then without custom headers and body.
  * `dataHosts`: where a request may lead whose host a record names, and every redirect after it; absent if the flow names the host.
  * Throws a Failure.
  */
@@ -31,7 +31,7 @@ function redirectTarget(location: string, request: WireRequest, rules: LinkRules
   }
 }
 
-/** A 303 asks for a GET. After a POST, all clients send one after a 301 or 302, too. */
+/** A 303 asks for a GET. After a POST, all clients send a GET after a 301 or 302 as well. */
 function afterRedirect(request: WireRequest, status: number): WireRequest {
   const becomesGet = status === 303 || ((status === 301 || status === 302) && request.method === 'POST');
   return becomesGet ? withoutBody({ ...request, method: 'GET' }) : request;

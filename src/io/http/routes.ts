@@ -20,7 +20,7 @@ export interface RouteOptions {
   readonly cacert?: string | undefined;
   /** The environment: HTTP_PROXY, HTTPS_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS. */
   readonly environment: NodeJS.ProcessEnv;
-  /** Prints a warning; absent for none. */
+  /** Takes a warning; absent if warnings are not shown. */
   readonly warn?: ((message: string) => void) | undefined;
 }
 
@@ -35,7 +35,7 @@ const connectTimeoutMs = 10_000;
 /** Node tries a host's addresses one after another, 250 ms each by default: too short for the other side of the world. */
 const addresses = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: 1000 };
 
-/** Finds the route to an origin. Each is made when it is first needed. */
+/** Finds the route to an origin. Routes are made when they are first needed. */
 export class Routes {
   readonly #proxyOf: (origin: string) => URL | undefined;
   readonly #tls: { readonly timeout: number; readonly rejectUnauthorized: true; readonly secureContext?: SecureContext };
@@ -114,7 +114,7 @@ export class Routes {
   }
 }
 
-/** Hides undici's error code: it would take a proxy that hangs up before there is a tunnel for a lost connection, and ask for tunnels forever. */
+/** Hides undici's error code. If a proxy hangs up before there is a tunnel, undici would take the error for a lost connection, and ask for tunnels forever. */
 function withPlainErrors(connect: buildConnector.connector): buildConnector.connector {
   return (options, callback) =>
     connect(options, (...[error, socket]) => {

@@ -10,9 +10,9 @@ import type { WireRequest } from './wire-request.ts';
 export interface Transport {
   /** Sends the request of a record, and reads the whole answer. Throws a Failure. */
   send(request: WireRequest): Promise<HttpResponse>;
-  /** For single, rare requests. */
+  /** A fetch for single, rare requests. */
   readonly fetch: Fetch;
-  /** Gives up the run's requests in flight, and refuses later ones. Other runs on the same routes go on. */
+  /** Gives up the run's requests in flight, and refuses its later requests. Other runs on the same routes continue. */
   abort(): void;
 }
 

@@ -25,7 +25,7 @@ export interface FailedList {
   readonly counts: { readonly written: number; readonly failed: number; readonly rows: number };
 }
 
-/** The part of a list that the journal of its run does not have. */
+/** The part of a list that is not in the journal of its run. */
 export type ListOfRun = Omit<FailedList, 'run' | 'identity'>;
 
 /** The list and its records. */
@@ -55,7 +55,7 @@ export function writeFailedList(path: string, list: FailedList, marks: AsyncIter
   });
 }
 
-/** Reads a list; absent if there is none. Throws an AutomateError (`output-exists`) if it is damaged. */
+/** Reads a list; absent if there is no list. Throws an AutomateError (`output-exists`) if it is damaged. */
 export async function readFailedList(path: string): Promise<FoundFailures | undefined> {
   refuseNoFile(path, 'the list of failed records');
   let list: FailedList | undefined;

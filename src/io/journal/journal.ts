@@ -24,9 +24,9 @@ export interface Checkpoint {
   readonly failed: number;
   readonly rows: number;
   readonly credits: number;
-  /** The money that nodes with a price have spent, by node; absent for none. */
+  /** The money that nodes with a price have spent, by node; absent if no node has a price. */
   readonly costs?: Readonly<Record<string, number>>;
-  /** Counts that the process of the run keeps; absent for a command. */
+  /** Counts of the server that runs it; absent for a command. */
   readonly notes?: object;
   /** A retry: the part of the earlier output that is copied, in bytes of text. */
   readonly copied?: number;
@@ -37,12 +37,12 @@ export interface FoundJournal {
   /** The run's UUID, the source of its idempotency keys. */
   readonly run: string;
   readonly identity: Identity;
-  /** The last complete checkpoint; absent if the run reached none. */
+  /** The last complete checkpoint; absent if the run reached no checkpoint. */
   readonly checkpoint: Checkpoint | undefined;
   readonly parked: ParkedRecords<RenderedRows>;
   /** True if all records are done, and its files only need to be put in place. */
   readonly isComplete: boolean;
-  /** The list of failed records that a complete run leaves; absent if none failed, or if they are in no file. */
+  /** The list of failed records that a complete run leaves; absent if no record failed, or if the failed records are in no file. */
   readonly list: FailedList | undefined;
   /** The length of the file without a line that a crash cut off. */
   readonly validBytes: number;
@@ -50,7 +50,7 @@ export interface FoundJournal {
 
 /** The file with the checkpoints of a run. It exists until the run is complete. */
 export interface Journal {
-  /** Adds a checkpoint, with the records that have failed since the one before, and waits until it is on disk. Throws an AutomateError (`output`). */
+  /** Adds a checkpoint, with the records that have failed since the last checkpoint, and waits until it is on disk. Throws an AutomateError (`output`). */
   add(checkpoint: Checkpoint, marks?: readonly Mark[]): Promise<void>;
   /** Adds parked records. Throws an AutomateError (`output`). */
   park(records: ParkedRecords): Promise<void>;
@@ -94,7 +94,7 @@ export async function continueJournal(path: string, found: FoundJournal): Promis
   });
 }
 
-/** Reads a journal; absent if there is none. Throws an AutomateError if its first line is damaged. */
+/** Reads a journal; absent if there is no journal. Throws an AutomateError if its first line is damaged. */
 export async function readJournal(path: string): Promise<FoundJournal | undefined> {
   refuseNoFile(path, 'a journal');
   let first: Pick<FoundJournal, 'run' | 'identity'> | undefined;
@@ -124,12 +124,12 @@ export async function readJournal(path: string): Promise<FoundJournal | undefine
   return { ...first, checkpoint, parked: parked.records, isComplete: end !== undefined, list: end?.list, validBytes };
 }
 
-/** The identity in the first line of a journal; absent if that cannot be read. */
+/** The identity in the first line of a journal; absent if the line cannot be read. */
 export async function readIdentity(path: string): Promise<Identity | undefined> {
   try {
     for await (const bytes of linesOf(path)) return (parseLine(bytes.toString()) as Pick<FoundJournal, 'identity'> | undefined)?.identity;
   } catch {
-    // A journal that this user may not read is another user's.
+    // A journal that the user may not read belongs to another user.
   }
   return undefined;
 }
@@ -142,7 +142,7 @@ interface JournalEnd {
 
 type CheckpointLine = Checkpoint & { readonly marks?: readonly Mark[] };
 
-/** The marks of a line stand in it once: they are not part of the state that the run goes on with. */
+/** The checkpoint in a line, without the marks of failed records: they are not part of the state with which the run continues. */
 function withoutMarks({ marks: _, ...checkpoint }: CheckpointLine): Checkpoint {
   return checkpoint;
 }

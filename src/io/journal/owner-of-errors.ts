@@ -6,8 +6,8 @@ import { errorsFileKey } from './identity.ts';
 import { journalPath, readIdentity } from './journal.ts';
 
 /**
- * The path of the output that an errors file belongs to, other than `out`: its unfinished run or its list of failed records names that
- * file. Absent if there is none. Only outputs in the folders of the errors file and of `out` are found. Both paths are full.
+ * The path of the output that an errors file belongs to, other than `out`: its unfinished run or its list of failed records names the
+ * errors file. Absent if there is no such output. Only outputs in the folders of the errors file and of `out` are found. Both paths are full.
  */
 export async function ownerOfErrors(errors: string, out: string | undefined): Promise<string | undefined> {
   for (const folder of new Set([dirname(errors), dirname(out ?? errors)])) {
@@ -28,7 +28,7 @@ async function ownerIn(folder: string, errors: string, out: string | undefined):
   return undefined;
 }
 
-/** The name of the output to which a journal or a list belongs; absent for other files. A list without its output belongs to none. */
+/** The name of the output to which a journal or a list belongs; absent for other files. A list without its output belongs to no output. */
 function outputOf(folder: string, name: string): string | undefined {
   const [journal, list] = [journalPath(''), failedListPath('')];
   if (name.endsWith(journal)) return name.slice(0, -journal.length);

@@ -15,7 +15,7 @@ export interface RenderedRows extends ParkedRows, SpilledRows {}
 /** Parked records, by their number in the input. */
 export type ParkedRecords<Rows extends ParkedRows = ParkedRows> = ReadonlyMap<number, Rows>;
 
-/** A line of the journal: a piece of a record's text, or, after all of its pieces, the number of its rows. */
+/** A line of the journal: a piece of a record's text, or, after all pieces, the number of the record's rows (`kept`). */
 export type ParkedLine =
   | { readonly text: readonly [number: number, index: number, text: string] }
   | { readonly kept: readonly [number: number, rows: number] };
@@ -34,7 +34,7 @@ export async function* parkedLines(records: ParkedRecords): AsyncGenerator<Parke
   }
 }
 
-/** Cuts between characters: each piece is encoded alone. */
+/** Splits a text between characters, since each piece is encoded by itself. */
 function* piecesOf(text: string): Generator<string> {
   for (let start = 0, end: number; start < text.length; start = end) {
     end = start + maxPiece;
@@ -64,7 +64,7 @@ export class ParkedReader {
       return;
     }
     const [number, index] = line.text;
-    // A crash may have cut the record's lines off; then they start again.
+    // A crash may have cut off the record's lines; then the record starts again from its first piece.
     if (index === 0) this.#lines.set(number, []);
     this.#lines.get(number)?.push(place);
   }

@@ -5,7 +5,7 @@ import type { Checkpoint } from './journal.ts';
 interface Range {
   first: number;
   last: number;
-  /** The place after the last. */
+  /** The place after the last record. */
   end: Item['end'];
 }
 

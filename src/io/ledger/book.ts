@@ -7,7 +7,7 @@ import { namingErrors } from '../files/naming-errors.ts';
 export interface Account {
   readonly flow: string;
   readonly node: string;
-  /** Empty for none. */
+  /** The connection; empty for no connection. */
   readonly connection: string;
   readonly env: string;
 }
@@ -41,11 +41,11 @@ export interface Hold {
 /** Credits that a run asks for. */
 export interface HoldRequest {
   readonly credits: number;
-  /** A smaller hold would be of no use: then the run gets none. */
+  /** Minimum of the hold. If the run cannot get it, it gets no hold. */
   readonly min: number;
-  /** Credits that the records already begun may need; absent if that is not known. */
+  /** Credits that the records already begun may need; absent if the need is not known. */
   readonly needed?: number;
-  /** Credits that the key of the hold may spend in its month; absent for no limit of its own. */
+  /** Credits that the key of the hold may spend in its month; absent if the key has no quota. */
   readonly quota?: number | undefined;
 }
 
@@ -93,10 +93,10 @@ alter table holds add column key text not null default '';`,
 /** Longest wait for another process's transaction. */
 const timeoutMs = 10_000;
 
-/** A run holds at most this share of the remaining allowance, so that other runs can begin, too. */
+/** A run holds at most this share of the remaining allowance, so that other runs can begin as well. */
 const maxShare = 1 / 8;
 
-/** The same for the credits that its begun records may need. */
+/** Maximum share of the remaining allowance for the credits that the begun records of a run may need. */
 const maxNeededShare = 1 / 2;
 
 /** Sums of prices such as 0.7 are off by less. */
@@ -111,7 +111,7 @@ export function openBook(path: string): Book {
     limit: () => naming(() => readLimit(database)),
     setLimit: (limit) =>
       naming(() => {
-        // Set before the limit and removed after it: a crash in between leaves it set.
+        // The file is made before the limit is set, and removed after the limit is removed: after a crash in between, it is there.
         if (limit !== undefined) writeFileSync(limitMark(path), '', { mode: 0o600 });
         writeLimit(database, limit);
         if (limit === undefined) rmSync(limitMark(path), { force: true });
@@ -129,7 +129,7 @@ function limitMark(path: string): string {
   return `${path}-limited`;
 }
 
-/** True if an allowance is set in the book, also where it cannot be opened. */
+/** True if an allowance is set in the book, even if the book cannot be opened. */
 export function isLimited(path: string): boolean {
   return existsSync(limitMark(path));
 }
@@ -181,7 +181,7 @@ function grant(database: Database.Database, hold: HoldOwner, request: HoldReques
 
 type HoldOwner = Pick<Hold, 'month' | 'run' | 'key'>;
 
-/** The smaller rest of the allowance and of the key's quota; absent without any limit. */
+/** The smaller of two rests: the allowance's and the key's quota's; absent without a limit. */
 function remainingFor(database: Database.Database, { month, run, key = '' }: HoldOwner, quota: number | undefined): number | undefined {
   const taken = database.prepare(
     `select (select coalesce(sum(credits), 0) from spent where month = ? and ? in ('', key)) +

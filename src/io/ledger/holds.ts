@@ -24,7 +24,7 @@ export function usageOf(book: Book, month: string): Usage | undefined {
   return { month, limit, spent: book.spent(month).reduce((sum, { credits }) => sum + credits, 0) };
 }
 
-/** The same as if dead runs were settled, and the credits that living ones hold. Writes nothing. */
+/** The used part of the allowance, as if dead runs were settled, and the credits that living runs hold. Writes nothing. */
 export function usageWithHolds(book: Book, month: string, where: Home): (Usage & { readonly held: number }) | undefined {
   const usage = usageOf(book, month);
   const dead = deadHolds(book, where).filter((hold) => hold.month === month);
@@ -45,7 +45,7 @@ export function heldCredits(book: Book, month: string, except: readonly string[]
 /** A run on another machine counts as dead after this time without an action. */
 const silentMs = 86_400_000;
 
-/** Adds to the book what dead runs have spent, and ends their holds. Returns true if there were any. `run` is never taken for dead. */
+/** Adds to the book what dead runs have spent, and ends their holds. Returns true if there were dead runs. `run` never counts as dead. */
 export function settleDead(book: Book, where: Home & { readonly run?: string }): boolean {
   return deadHolds(book, where)
     .map((hold) => settleHold(book, where.home, hold, 0))

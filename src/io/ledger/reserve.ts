@@ -19,7 +19,7 @@ export interface ReserveOptions extends Home {
 
 /**
  * The credits that one run has taken from the book: some are spent, the others are available to its next actions.
- * The log holds what is spent and not in the book yet.
+ * The log holds the spent credits that are not in the book yet.
  */
 export class Reserve {
   readonly #book: Book;
@@ -48,7 +48,7 @@ export class Reserve {
   }
 
   /**
-   * Asks the book for more if fewer than `credits` are available, or fewer than `needed`, as far as it has that many.
+   * Asks the book for more credits if fewer than `credits` or `needed` are available. The book may give fewer than `needed`.
    * Returns the reason if `credits` are still not available.
    */
   ensure(credits: number, needed = 0): string | undefined {
@@ -64,12 +64,12 @@ export class Reserve {
 
   /** Returns false once the allowance is too small for `credits` in all. `min`: the price of the cheapest action. */
   affords(credits: number, min: number): boolean {
-    // Records are begun before anything is taken from the book; and a block is not all that the book has.
+    // The first records begin before the book has given credits, and the book may have more than one block.
     if (!this.#log || this.#isLast) this.ensure(min, credits);
     return !this.#isLast || this.#covers(credits);
   }
 
-  /** Charges an account, with `credits` below 0 for what it gets back. */
+  /** Charges an account. `credits` below 0 are given back. */
   charge(account: number, credits: number): void {
     this.#log?.add(account, credits);
     this.#logged++;
@@ -77,12 +77,12 @@ export class Reserve {
     this.#unwritten[account] = (this.#unwritten[account] as number) + credits;
   }
 
-  /** Writes what was charged to disk, before any of it is sent. */
+  /** Writes the charged credits to disk, before any request is sent. */
   flush(): void {
     this.#log?.flush();
   }
 
-  /** Adds everything to the book and closes it. Returns the used part of the allowance; absent without one and on a second call. */
+  /** Adds everything to the book and closes it. Returns the used part of the allowance; absent without an allowance and on a second call. */
   close(): Usage | undefined {
     if (this.#isClosed) return undefined;
     this.#isClosed = true;
@@ -94,12 +94,12 @@ export class Reserve {
     }
   }
 
-  /** The limit that has refused the last action that was refused; absent if none was. */
+  /** The limit that refused the last refused action; absent if no action was refused. */
   usedUp(): Rest | undefined {
     return this.#usedUp;
   }
 
-  /** Writes to the book what was spent, and gives back what is held beside. */
+  /** Writes the spent credits to the book, and gives back the other held credits. */
   giveBack(): void {
     if (!this.#log || this.#isClosed || (this.#available === 0 && this.#logged === this.#loggedInBook)) return;
     this.#renew(0, 0, 0);
@@ -124,7 +124,7 @@ export class Reserve {
     const hold = { run, owner: this.#owner, month: this.#month.name, accounts, logged: this.#logged, total, key: key?.id ?? '' };
     const credits = Math.max(block + needed, min);
     const granted = this.#book.renew(hold, this.#unwritten, { credits, min, needed, quota: key?.quota });
-    // Only after the transaction: if it fails, all of this is still to be written.
+    // Reset after the transaction: if it fails, these credits are still to be written.
     this.#isLast = granted < credits;
     this.#total = total;
     this.#unwritten.fill(0);
@@ -137,7 +137,7 @@ export class Reserve {
     log.flush();
     const settle = () => this.#book.settle(this.#options.run, this.#loggedInBook, this.#unwritten);
     if (!settle()) {
-      // Another process took this run for dead and settled it. Some credits may count twice now, but none is missed.
+      // Another process took this run for dead and settled it. Some credits may count twice now, but no credit is missed.
       this.#renew(0);
       settle();
     }

@@ -5,7 +5,7 @@ import type { Book, Month } from './book.ts';
 export interface PayingKey {
   readonly id: string;
   readonly name: string;
-  /** Credits a month; absent for no limit of its own. */
+  /** Credits a month; absent if the key has no quota. */
   readonly quota: number | undefined;
 }
 
@@ -21,20 +21,20 @@ export interface Rest {
   readonly remaining: number;
 }
 
-/** The limits that count, and the run whose own hold does not. */
+/** The limits that count, and the run whose own hold does not count. */
 interface RestOptions {
   readonly month: string;
   readonly key?: PayingKey | undefined;
   readonly run?: string;
 }
 
-/** The limit of a month with the smallest rest; absent if there is none. */
+/** The limit of a month with the smallest rest; absent if there is no limit. */
 export function smallestRest(book: Book, options: RestOptions): Rest | undefined {
   const rests = [restOf(book, 'key', options), restOf(book, 'allowance', options)].filter((rest) => rest !== undefined);
   return rests.sort((one, other) => one.limit - one.spent - one.held - (other.limit - other.spent - other.held))[0];
 }
 
-/** The rest of a key's quota or of the allowance; absent if that is unlimited. */
+/** The rest of a key's quota or of the allowance; absent if there is no such limit. */
 export function restOf(book: Book, of: Rest['of'], { month, key, run }: RestOptions): Rest | undefined {
   const limit = of === 'key' ? key?.quota : book.limit();
   if (limit === undefined) return undefined;

@@ -42,7 +42,7 @@ export class RunLedger implements Ledger {
   #held = 0;
   #spent = 0;
 
-  /** Closes the book with itself. Without a book it watches only the run's own maximum. */
+  /** `close` closes the book as well. Without a book, only the run's own maximum counts. */
   constructor(
     { prices, max = Number.POSITIVE_INFINITY, before, block = defaultBlock, ...where }: RunLedgerOptions,
     book: Book | undefined,
@@ -72,7 +72,7 @@ export class RunLedger implements Ledger {
     this.#charge(node, -this.#priceOf(node).credits);
   }
 
-  // Where an action was too expensive, a cheaper one may still be possible.
+  // If an action was too expensive, a cheaper action may still be possible.
   usedUp(): string | undefined {
     return this.#refusalOf(this.#cheapest);
   }
@@ -82,7 +82,7 @@ export class RunLedger implements Ledger {
     return !this.#exceedsMax(credits) && (this.#reserve?.affords(credits, this.#cheapest) ?? true);
   }
 
-  /** Writes to disk what was held, before any of it is sent. */
+  /** Writes the held credits to disk, before any request is sent. */
   flush(): void {
     this.#reserve?.flush();
   }
@@ -92,17 +92,17 @@ export class RunLedger implements Ledger {
     return this.#spent;
   }
 
-  /** Writes to the book what is not in it yet. Returns the used part of the allowance; absent without one and on a second call. */
+  /** Writes the remaining credits to the book. Returns the used part of the allowance; absent without an allowance and on a second call. */
   close(): Usage | undefined {
     return this.#reserve?.close();
   }
 
-  /** The limit that has refused the last action that was refused; absent if none was, or the run's own maximum did. */
+  /** The limit that refused the last refused action; absent if no action was refused, or if the run's own maximum refused it. */
   limitReached(): Rest | undefined {
     return this.#reserve?.usedUp();
   }
 
-  /** Writes to the book what was spent, and gives back what is held beside: for a ledger that stays open without actions. */
+  /** Writes the spent credits to the book, and gives back the other held credits: for a ledger that stays open without actions. */
   giveBack(): void {
     this.#reserve?.giveBack();
   }

@@ -1,6 +1,6 @@
 import { closeSync, ftruncateSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { orUndefined } from '../../core/or-undefined.ts';
+import { orUndefined } from '../../core/value/or-undefined.ts';
 import { makeFolder } from '../files/folder.ts';
 import { fileError, namingErrors } from '../files/naming-errors.ts';
 import { isLink } from '../files/stat.ts';
@@ -26,7 +26,7 @@ export class SentLog {
   #bufferedBytes = 0;
   #writtenBytes = 0;
 
-  /** Begins a log; one that is there is replaced. Throws an AutomateError (`output`) if it cannot be written. */
+  /** Begins a log; an existing log is replaced. Throws an AutomateError (`output`) if it cannot be written. */
   constructor(path: string) {
     this.#path = path;
     this.#file = namingErrors(path, 'written', () => {

@@ -1,8 +1,8 @@
 import type { CallToolResult } from '@modelcontextprotocol/client';
 import { Failure } from '../../core/failure.ts';
-import { orUndefined } from '../../core/or-undefined.ts';
 import type { ToolAnswer } from '../../core/tools/tools.ts';
 import { isNestedTooDeep, parseJson, tooDeep } from '../../core/value/json.ts';
+import { orUndefined } from '../../core/value/or-undefined.ts';
 import { isObject, type JsonObject, type Value } from '../../core/value/value.ts';
 
 /** Converts an answer to what a map reads: structuredContent, else the text as JSON, else `{ text }`, plus links and files. Throws a Failure (`parse`). */
@@ -25,7 +25,7 @@ function withAllDigits(structured: Value, text: string): Value {
   return orUndefined(() => (JSON.stringify(JSON.parse(text)) === json ? parseJson(text) : undefined)) ?? structured;
 }
 
-/** An object or a list; a list of them if each of several texts is one. `42` stays a text: the next answer may be `none`. */
+/** An object or a list from a text; a list of these if each of several texts is JSON. `42` stays a text: the next answer may be `none`. */
 function jsonOf(texts: readonly string[]): Value | undefined {
   const whole = containerOf(texts.join('\n'));
   if (whole !== undefined || texts.length < 2) return whole;
@@ -37,7 +37,7 @@ function containerOf(text: string): Value | undefined {
   return /^\s*[[{]/.test(text) ? orUndefined(() => parseJson(text)) : undefined;
 }
 
-/** The links, resources, images and sounds of an answer: a list for each kind that it has. */
+/** The links, resources, images and sounds of an answer: a list for each kind in the answer. */
 function besideText(content: CallToolResult['content']): JsonObject {
   const others: Record<string, Value[]> = {};
   for (const block of content) {

@@ -5,7 +5,7 @@ import { Failure } from '../../core/failure.ts';
 import { startBrowser } from '../start-browser.ts';
 import type { LoginPerson } from './login.ts';
 
-/** Longest wait for a person to log in. */
+/** Longest wait for a user to log in. */
 const loginTimeoutMs = 300_000;
 
 /** Listens on a free port for browsers that come back from a login (RFC 8252, 7.3). `show`: tells the person the address of the login. */
@@ -21,14 +21,14 @@ interface PendingLogin {
   resolve(answer: URLSearchParams): void;
 }
 
-/** A browser in which a person logs in. */
+/** A browser in which a user logs in. */
 export class Browser implements LoginPerson {
   readonly redirectUrl: string;
   readonly #server: Server;
   readonly #environment: NodeJS.ProcessEnv;
   readonly #show: (url: string) => void;
   readonly #logins = new Set<PendingLogin>();
-  /** Answers that no login has taken. One may come before its login waits for it. */
+  /** Answers that no login has taken yet. An answer may come before its login waits for it. */
   readonly #answers = new Set<URLSearchParams>();
 
   constructor(server: Server, environment: NodeJS.ProcessEnv, show: (url: string) => void) {
@@ -67,7 +67,7 @@ export class Browser implements LoginPerson {
     this.#settle();
   }
 
-  /** Hands each login the answer with its state. An attacker may send answers with another one (RFC 6749, 10.12). */
+  /** Passes the answer with a login's state to that login. An attacker may send answers with another state (RFC 6749, 10.12). */
   #settle(): void {
     for (const login of this.#logins) {
       const answer = [...this.#answers].find((candidate) => candidate.get('state') === login.state);

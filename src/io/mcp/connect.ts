@@ -25,7 +25,7 @@ export interface Connected {
   withLogin<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
-/** Connects to a server: one that is started here, or one at a URL, by Streamable HTTP or else by SSE. Throws a Failure. */
+/** Connects to a server that is started here, or to a server at a URL, by Streamable HTTP or else by SSE. Throws a Failure. */
 export function connect(opening: Opening): Promise<Connected> {
   const { server } = opening.connection;
   return isRemote(server) ? connectRemote(server, opening) : connectLocal(server, opening);
@@ -57,16 +57,16 @@ async function connectRemote(server: RemoteServer, opening: Opening): Promise<Co
   } catch (error) {
     if (!maySpeakSse(error)) throw error;
     return await openRemote(() => new SSEClientTransport(url, { ...auth, fetch }), 'SSE', remote).catch((inSse: unknown) => {
-      // A server that speaks neither explains itself better in its first refusal.
+      // If a server supports neither, its first refusal is the better explanation.
       throw isRefusedStream(inSse) ? error : inSse;
     });
   }
 }
 
-/** Logins in a row. A server may ask for more scopes after the first one. */
+/** Maximum of logins in a row. A server may ask for more scopes after the first login. */
 const maxLogins = 2;
 
-/** Opens a client on a transport, and on a new one after each login. */
+/** Opens a client on a transport, and on a new transport after each login. */
 async function openRemote(create: () => RemoteTransport, kind: 'streamable HTTP' | 'SSE', remote: RemoteOpening): Promise<Connected> {
   for (let logins = 0; ; logins++) {
     const transport = create();
@@ -109,7 +109,7 @@ async function logIn(error: unknown, transport: RemoteTransport, { login, connec
   return true;
 }
 
-/** True if the server may be an old one that speaks SSE only (MCP, backwards compatibility). */
+/** True if the server may be an old server that only supports SSE (MCP, backwards compatibility). */
 function maySpeakSse(error: unknown): boolean {
   const { status } = error as Partial<Failure>;
   return status === 400 || status === 404 || status === 405;

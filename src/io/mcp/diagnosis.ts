@@ -7,7 +7,7 @@ export interface Diagnosis {
   readonly check: string;
 }
 
-/** Explains a failed connection to the person who sets it up. */
+/** Explains a failed connection to the user who sets it up. */
 export function diagnose(failure: Failure, { server }: McpConnection): Diagnosis {
   return isRemote(server) ? diagnoseRemote(failure, server) : diagnoseLocal(failure, server.command);
 }

@@ -38,7 +38,7 @@ function endFailure(connection: string, lastError: string): Failure {
   return new Failure('network', `the MCP server "${connection}" ended the connection before its answer`, { retryable: true });
 }
 
-/** The message in a body. Requests for tokens are forms, which hold none. */
+/** The message in a body. Requests for tokens are forms, which hold no message. */
 function parseBody(text: string): JSONRPCMessage {
   return JSON.parse(text.startsWith('{') ? text : '{}');
 }

@@ -46,7 +46,7 @@ const sdkFailures: Readonly<Partial<Record<SdkErrorCode, (error: SdkError, conte
   },
   [SdkErrorCode.InvalidResult]: ({ message }) =>
     new Failure('parse', `the answer does not follow the protocol: ${withReadableIssues(message)}`),
-  // The tool asks for something that only a person could give, or that this client does not speak.
+  // The tool asks for input that only a user could give, or uses a feature that this client does not support.
   [SdkErrorCode.UnsupportedResultType]: notCallable,
   [SdkErrorCode.InputRequiredRoundsExceeded]: notCallable,
   [SdkErrorCode.CapabilityNotSupported]: notCallable,
@@ -90,7 +90,7 @@ export function notReady(connection: string, timeoutMs: number): string {
   return `the MCP server "${connection}" is not ready within ${durationText(timeoutMs)} (start_timeout)`;
 }
 
-/** A program that is missing now will be missing at the next attempt, too. */
+/** A program that is missing now will be missing at the next attempt as well. */
 function lostFailure(error: Error, { connection, wasSent: sent, explanation }: ErrorContext): Failure {
   const what = sent ? `the connection to the MCP server "${connection}" is lost` : `no connection to the MCP server "${connection}"`;
   const { code } = error as NodeJS.ErrnoException;

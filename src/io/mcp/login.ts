@@ -24,10 +24,10 @@ export interface LoginOptions {
   readonly auth: Login;
   /** Absent for a public client. */
   readonly clientSecret: string | undefined;
-  /** Text that `store` was given in an earlier run; absent for none. */
+  /** Text that an earlier run has passed to `store`; absent without an earlier login. */
   readonly stored: string | undefined;
   store(text: string): Promise<void>;
-  /** Masks a token in all that is written. It replaces the one before it in its slot. */
+  /** Masks a token in all that is written. It replaces the earlier token in its slot. */
   secret(token: string, slot?: string): void;
   /** Absent if there is no person to ask. */
   readonly person: LoginPerson | undefined;
@@ -123,7 +123,7 @@ class LoginProvider implements OAuthClientProvider {
   async redirectToAuthorization(url: URL): Promise<void> {
     const { person, connection } = this.#options;
     if (person) return person.visit(url);
-    // The way out for a run, in which nobody can log in.
+    // Advice for a run, in which no user can log in.
     throw new Failure('http', `the MCP server "${connection}" asks for a login\n${loginHint(connection)}`, { status: 401, sent: false });
   }
 
@@ -160,7 +160,7 @@ class LoginProvider implements OAuthClientProvider {
     if (refresh_token) secret(refresh_token, `refresh ${auth.credential}`);
   }
 
-  /** Stores nothing before the first tokens. Later it also stores that there are none, or invalid ones would come back. */
+  /** Stores nothing before the first tokens. Later it stores even an empty result, so that invalid tokens do not come back. */
   async #store(): Promise<void> {
     this.#isStored ||= Object.keys(this.#login.tokens).length > 0;
     if (this.#isStored) await this.#options.store(JSON.stringify(this.#login));
@@ -172,7 +172,7 @@ function isMetadataUrl(clientId: string | undefined): clientId is `https://${str
   return clientId?.startsWith('https://') ?? false;
 }
 
-/** Reads a stored login. Anything else, such as a secret set by hand, counts as none. */
+/** Reads a stored login. Any other text, such as a secret set by hand, counts as no login. */
 function parseLogin(text: string | undefined): StoredLogin {
   try {
     const found = JSON.parse(text ?? '{}') as Partial<StoredLogin>;

@@ -14,9 +14,9 @@ export interface SessionContext {
   readonly signal: AbortSignal;
   /** Makes the fetch that signs requests to a server. */
   fetch(server: RemoteServer): Fetch;
-  /** Variables of a server that is started here, besides those that every program needs. Throws a Failure. */
+  /** Variables of a server that is started here, in addition to the variables that every program needs. Throws a Failure. */
   variables(server: LocalServer): Readonly<Record<string, string>>;
-  /** The login of a connection; absent if it needs none. Throws a Failure. */
+  /** The login of a connection; absent if the connection needs no login. Throws a Failure. */
   login(connection: McpConnection): LoginSession | undefined;
   /** Fills in the form that a server has for a person; absent if there is no person, and servers learn that at the start. */
   readonly elicit?: Elicit | undefined;

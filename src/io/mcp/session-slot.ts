@@ -18,7 +18,7 @@ export class SessionSlot {
     this.#open = open;
   }
 
-  /** The open session. Throws a Failure, one of its own for each caller. */
+  /** The open session. Throws a Failure; each caller gets a Failure of its own. */
   async session(): Promise<Session> {
     this.#opening ??= this.#open();
     const opening = this.#opening;
@@ -36,7 +36,7 @@ export class SessionSlot {
     );
   }
 
-  /** The next caller opens it again, but not after a restart that has failed: that would start a server for every record. */
+  /** The next caller opens the session again, but not after a failed restart: that would start a server for every record. */
   #refuse(opening: Promise<Session>, error: unknown): never {
     if (this.#opening === opening && this.#restarts === 0) this.#opening = undefined;
     throw error instanceof Failure ? error.withMessage(error.message) : error;

@@ -37,7 +37,7 @@ function clientOptions({ name }: McpConnection, context: SessionContext, tools: 
   };
 }
 
-/** A client with a server that answers, until it is lost. */
+/** A client and its server, until the connection is lost. */
 export class Session {
   readonly #connection: McpConnection;
   readonly #context: SessionContext;

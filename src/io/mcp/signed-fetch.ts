@@ -20,16 +20,16 @@ export interface Signing {
   wallNow(): number;
 }
 
-/** The fetches that a signed one sends with. */
+/** The fetches with which a signed fetch sends. */
 export interface Fetches {
-  /** To an origin that the connection names. */
+  /** Sends to an origin that the connection names. */
   readonly fetch: Fetch;
-  /** To an origin that only the server names, such as the one where people log in: never to metadata addresses. */
+  /** Sends to an origin that only the server names, such as the origin of a login page: never to metadata addresses. */
   readonly fetchNamed: Fetch;
 }
 
 /**
- * Makes a fetch that signs requests to the server's own origin, and no others.
+ * Makes a fetch that signs requests to the server's own origin, and no other requests.
  * A refusal is a Failure with its reason and its Retry-After: the MCP client would drop both.
  */
 export function signedFetch(fetches: Fetches, server: RemoteServer, signing: Signing): Fetch {
@@ -70,7 +70,7 @@ async function sendSigned(
   });
 }
 
-/** Throws a Failure if the server refuses: what a login or another attempt cannot change, or what the client would wait for in vain. */
+/** Throws a Failure for a refusal that neither a login nor another attempt can change, or after which the client would wait in vain. */
 async function checkedResponse(
   response: Response,
   method: string | undefined,
@@ -86,14 +86,14 @@ async function checkedResponse(
   return response;
 }
 
-/** The credential's header replaces one of the same name that the connection sets. */
+/** The credential's header replaces a header with the same name that the connection sets. */
 function withHeaders(written: RequestInit['headers'], server: RemoteServer, sign: Signature | undefined): Headers {
   const headers = new Headers(written);
   for (const [name, value] of [...Object.entries(server.headers), ...Object.entries(sign?.headers ?? {})]) headers.set(name, value);
   return headers;
 }
 
-/** The secret of a credential. It is bound to its hosts; a connection cannot lift that. */
+/** The secret of a credential. It is bound to its hosts; a connection cannot change the hosts. */
 function secretFor({ credential }: Auth, secrets: Signing['secrets'], origin: string): string {
   const secret = secrets.get(credential);
   if (secret === undefined) throw new Failure('request', `there is no credential "${credential}"`, { sent: false });

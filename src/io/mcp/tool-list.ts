@@ -30,7 +30,7 @@ export class ToolList {
   }
 
   /**
-   * The arguments as the client sends them. Leaves out those that are null if the tool refuses null.
+   * The arguments as the client sends them. Leaves out arguments that are null if the tool refuses null.
    * Throws a Failure (`request`) for an unknown tool, for arguments it does not take, and for numbers that would lose digits.
    */
   checkArguments(name: string, values: JsonObject): Record<string, unknown> {

@@ -33,12 +33,12 @@ export class OldRows {
     return this.copied > this.#old.firstRow;
   }
 
-  /** The rows before those of a failed record; absent if they are copied. */
+  /** The rows before the rows of a failed record; absent if these rows are copied already. */
   before(record: number): OldPart | undefined {
     return this.#upTo(this.#old.placeOf(record));
   }
 
-  /** The rows that are left; absent if there are none. */
+  /** The remaining rows; absent if there are no more rows. */
   rest(): OldPart | undefined {
     return this.#upTo(this.#old.rowsEnd);
   }
@@ -69,7 +69,7 @@ class OldText {
   constructor({ path, gzip }: OldOutput, start: number) {
     this.#path = path;
     this.#start = start;
-    // Places in a gzipped file are not offsets in the file.
+    // In a gzipped file, places in the text are not offsets in the file.
     this.#at = gzip ? 0 : start;
     const chunks = chunksOf(path, this.#at);
     this.#chunks = gzip ? gunzip(chunks, path) : chunks;

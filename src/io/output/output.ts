@@ -30,9 +30,9 @@ export interface FileOutputParts {
   /** The checkpoint at which the run begins. */
   readonly from: Checkpoint;
   credits(): number;
-  /** The money that nodes with a price have spent, by node; absent for none. */
+  /** The money that nodes with a price have spent, by node; absent if no node has a price. */
   costs?(): Readonly<Record<string, number>> | undefined;
-  /** Counts for the checkpoint that only the run's process reads; absent for none. */
+  /** Counts that the server stores in the checkpoint; absent for a command. */
   notes?: (() => object) | undefined;
   /** The output into which a retry inserts its rows; absent for other runs. */
   readonly old?: OldRows | undefined;
@@ -208,7 +208,7 @@ export class FileOutput implements Output {
     await this.#save({ ...reached, out: records.sink.written, ...errorsWritten }, marks);
   }
 
-  /** Notes the errors file in the journal before it exists: a resumed run that finds it there knows that it is its own. */
+  /** Notes the errors file in the journal before it exists: a resumed run that finds the file then knows that it is the run's own file. */
   async #openErrors(): Promise<Sink> {
     const { journal, errors } = this.#parts;
     if (this.#saved.errors === undefined) await journal?.add({ ...this.#saved, errors: nothingWritten });

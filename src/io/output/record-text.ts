@@ -25,7 +25,7 @@ interface FailedPiece {
   count: number;
 }
 
-/** Writes pieces in their order, and drops those that spilled. Returns the failed records with their places. */
+/** Writes pieces in their order, and deletes the spilled pieces. Returns the failed records with their places. */
 export async function writeAll(sink: Sink, begin: string, pieces: readonly Piece[]): Promise<Mark[]> {
   const marks: Mark[] = [];
   const text = new JoinedText(sink, begin);
@@ -171,7 +171,7 @@ export class RecordText {
     };
   }
 
-  /** Queued characters, without those that have spilled or are not rendered yet. */
+  /** Queued characters, without text that has spilled or is not rendered yet. */
   get waiting(): number {
     return this.#queuedLength + this.#text.length;
   }
@@ -251,7 +251,7 @@ class Renderer {
     return isTableWriter(writer) ? writer.header(this.#redactor.names(writer.columns)) : writer.begin();
   }
 
-  /** The text of the rows; several texts if together they are longer than a string can be. */
+  /** The text of the rows; several texts if the whole text is longer than a string can be. */
   texts(rows: readonly Fields[], isFirst: boolean): string[] {
     if (rows.length <= maxRendered) {
       try {
@@ -264,7 +264,7 @@ class Renderer {
     return [...this.texts(rows.slice(0, middle), isFirst), ...this.texts(rows.slice(middle), false)];
   }
 
-  /** The same text without what separates it from a row before it. */
+  /** The text of the rows without the separator from an earlier row. */
   asFirst(rows: SpilledPiece): SpilledPiece {
     const { between } = this.writer;
     return {

@@ -31,7 +31,7 @@ export const nothingWritten: Written = { bytes: 0, crc: 0, text: 0 };
 /** Options for opening a file. */
 export interface FileSinkOptions {
   readonly gzip: boolean;
-  /** The content to keep: the rest of the file is cut off. Absent for a new file. */
+  /** The content that stays: the rest of the file is cut off. Absent for a new file. */
   readonly keep?: Written | undefined;
   /** Refuses an existing file: another process made it meanwhile. */
   readonly isNew?: boolean;
@@ -51,7 +51,7 @@ export async function refuseExisting(path: string, advice: string): Promise<void
   if (isRegularFile(path)) throw new AutomateError('output-exists', `${path} exists already\n${advice}`);
 }
 
-/** Refuses a file whose beginning is not what was written. Throws an AutomateError (`output-exists`). */
+/** Refuses a file whose beginning differs from the written content. Throws an AutomateError (`output-exists`). */
 export async function refuseChanged(
   path: string,
   { bytes, crc }: Omit<Written, 'text'>,
@@ -83,7 +83,7 @@ async function readWritten(path: string, maxBytes: number): Promise<Omit<Written
   return { bytes, crc };
 }
 
-/** Opens a file. Every write of a gzipped one is a separate gzip member (RFC 1952, 2.2), so the file can be read, and cut, after each. */
+/** Opens a file. Every write to a gzipped file is a separate gzip member (RFC 1952, 2.2), so the file can be read, and cut, after each write. */
 export async function openFileSink(path: string, options: FileSinkOptions): Promise<Sink> {
   const handle = await namingErrors(path, 'written', () => openToWrite(path, options));
   const device = { write: (bytes: Buffer) => writeAll(handle, bytes), sync: () => syncFile(handle), close: () => handle.close() };

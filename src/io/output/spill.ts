@@ -4,7 +4,7 @@ import { namingErrors } from '../files/naming-errors.ts';
 /** Characters that one text may hold in memory. */
 const maxHeld = 256 * 1024;
 
-/** Characters that all texts together may hold in memory. Above it, those with more than `minWrite` are written. */
+/** Characters that all texts together may hold in memory. Above this limit, texts with more than `minWrite` characters are written. */
 const maxHeldTogether = 4 * 1024 * 1024;
 const minWrite = 8 * 1024;
 
@@ -30,7 +30,7 @@ export class SpillFiles {
     return new SpilledText(this);
   }
 
-  /** A share in a new file, or in the one with the fewest texts. */
+  /** A share in a new file, or in the file with the fewest texts. */
   join(): SharedFile {
     const [emptiest] = this.#files.toSorted((a, b) => a.texts - b.texts);
     const file = emptiest && this.#files.length >= maxFiles ? emptiest : new SharedFile(this.#newPath());
@@ -39,7 +39,7 @@ export class SpillFiles {
     return file;
   }
 
-  /** Gives a share back. The last one closes the file. */
+  /** Gives a share back. The last share closes the file. */
   leave(file: SharedFile): void {
     if (--file.texts > 0) return;
     this.#files.splice(this.#files.indexOf(file), 1);

@@ -22,7 +22,7 @@ export class Unreadable extends Failure {
   }
 }
 
-/** The row of the errors file for a failed record. A table holds all of its fields, too. */
+/** The row of the errors file for a failed record. A table holds all fields of the record as well. */
 export function errorRow(item: Item, failure: Failure, writer: RecordWriter): Fields {
   if (!isTableWriter(writer)) return withFields(item.fields, errorFields(item, failure, false));
   return withFields(fitColumns(item.fields, writer.columns), errorFields(item, failure, true));
@@ -65,7 +65,7 @@ export function unreadableBefore(errorClass: unknown, message: unknown, others?:
   return new Unreadable(stillUnreadable + String(message ?? '').replace(stillUnreadable, ''));
 }
 
-/** The number that an errors file gives a record; nothing if that is no number. */
+/** The number that an errors file gives a record; empty if the cell is not a number. */
 export function failedAs(number: unknown): Pick<Item, 'failedAs'> {
   const text = String(number ?? '').trim();
   return /^[1-9]\d{0,14}$/.test(text) ? { failedAs: Number(text) } : {};

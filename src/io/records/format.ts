@@ -28,7 +28,7 @@ export function formatOfPath(path: string): Format | undefined {
   return extension === undefined ? undefined : formatOfName(extension);
 }
 
-/** The extension for files of a format, such as `.ndjson.gz`: the one that the path has (`.jsonl`), if it names this format. */
+/** The extension for files of a format, such as `.ndjson.gz`. A path with another extension of the same format (`.jsonl`) keeps its extension. */
 export function extensionOf({ kind, gzip }: Format, path: string): string {
   const ofPath = formatOfPath(path);
   if (ofPath?.kind === kind && ofPath.gzip === gzip) return `.${writtenExtension(path)}`;

@@ -3,7 +3,7 @@ import { type Characters, type Form, shortestSecret } from './secret-forms.ts';
 /** The rest of an escaped character that a cut may leave before its dots. */
 const cutEnd = `(?:[%&\\\\\ufffd\\x80-\\xff][\\w#%\\\\\\x80-\\xff]{0,24})?(?=\\.\\.\\.)`;
 
-/** The end of the form that begins at `start`, whole or cut. A whole one comes first, since it may contain the dots itself. Absent if it is neither. */
+/** The end of the form that begins at `start`, whole or cut. The whole form is tried first, since it may contain the dots itself. Absent if the text has neither. */
 export function cutEndOf(form: Form, text: string, start: number): number | undefined {
   const { whole, partial } = reach(form.characters, text, start);
   if (whole.length > 0) return wholeEndOf(form, text, start);

@@ -20,17 +20,17 @@ export interface Redactor {
   json(text: string, indent?: number): string;
 }
 
-/** More escapes than the search knows. */
+/** Matches more escapes than the search knows. */
 const moreEscapes = new RegExp(`[\\\\"]{${maxEscapes + 1}}`);
 
-/** The secret in use, and those that requests in flight may still carry. */
+/** Number of secrets in a slot: the secret in use, and earlier secrets that requests in flight may still carry. */
 const slotSize = 3;
 
 /** Creates a redactor without secrets. */
 export function createRedactor(): Redactor {
   const permanent = new Set<string>();
   const slots = new Map<string, readonly string[]>();
-  /** Absent after a secret was added: the next text may come after many more. */
+  /** The prepared search; absent after a secret was added, since many more secrets may be added before the next text. */
   let current: SecretSearch | undefined;
   let last: SecretSearch | undefined;
   const search = () => {

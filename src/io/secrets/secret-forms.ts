@@ -4,7 +4,7 @@ export const shortestSecret = 4;
 /** A way in which a secret can be written. */
 export interface Form {
   readonly characters: readonly Characters[];
-  /** A pattern for what may follow the last of them. */
+  /** A pattern for the text that may follow the last character. */
   readonly end: string;
 }
 
@@ -64,7 +64,7 @@ const base64Form = memoized((character: string): Characters => {
   return single(anyOf([...formsOf(character), character === '+' ? '-' : '_']));
 });
 
-/** The same function with a memory for single characters: there are few, and a secret has many. */
+/** Caches the results of a function for single characters: there are few different characters, and a secret has many. */
 function memoized<Result>(compute: (text: string) => Result): (text: string) => Result {
   const results = new Map<string, Result>();
   return (text) => {
@@ -120,7 +120,7 @@ function unitsOf(text: string): number[] {
 
 const windows1252 = new TextDecoder('windows-1252');
 
-/** A byte of UTF-8 as a character of ISO 8859-1 or Windows-1252. Messages leave out those that are control characters there. */
+/** A byte of UTF-8 as a character of ISO 8859-1 or Windows-1252. Messages leave out bytes that are control characters there. */
 function byteForm(byte: number): string {
   const character = String.fromCharCode(byte);
   return byte > 0x9f ? character : `[${character}${windows1252.decode(Uint8Array.of(byte))}]?`;

@@ -24,7 +24,7 @@ const cutMark = '...';
 /** Finds all secrets in a text and masks them. */
 export class SecretSearch {
   readonly #secrets: ReadonlyMap<string, PreparedSecret>;
-  /** A text without secrets matches none of these. There is nearly always just one, so that such a text is read once. */
+  /** Expressions for the beginnings of secrets. Nearly always there is a single expression, so that a text without secrets is read once. */
   readonly #any: readonly RegExp[];
   readonly #short: readonly RegExp[];
   readonly #long: Starts;
@@ -47,7 +47,7 @@ export class SecretSearch {
     };
   }
 
-  /** The text with `***` for every secret, and for the beginning of one where the text was cut. */
+  /** The text with `***` for every secret, and for the beginning of a secret at which the text was cut. */
   mask(text: string): string {
     const uncut = text.includes(cutMark) ? maskForms(text, this.#cutStarts(), cutEndOf) : text;
     if (!this.#any.some((expression) => uncut.search(expression) >= 0)) return uncut;

@@ -4,23 +4,23 @@ export const scopes = ['run', 'test', 'read'] as const;
 /** A right of a key: to run flows, to send test requests, to read all runs. */
 export type Scope = (typeof scopes)[number];
 
-/** The scopes of a key for which none were named. */
+/** The default scopes of a key. */
 export const defaultScopes: readonly Scope[] = ['run'];
 
-/** The rate of a key for which none was named. */
+/** The default rate of a key. */
 export const defaultRate = '600/min';
 
 /** The settings of a key. */
 export interface KeySettings {
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** Ids of the flows that it may use; absent for all. */
+  /** Ids of the flows that the key may use; undefined for all flows. */
   readonly flows: readonly string[] | undefined;
   /** Requests per time, such as 600/min. */
   readonly rate: string;
-  /** Credits a calendar month; absent for no limit of its own. */
+  /** Credits a calendar month; undefined for no limit of its own. */
   readonly quota: number | undefined;
-  /** Wall time; absent for a key that does not expire. */
+  /** Wall time; undefined for a key that does not expire. */
   readonly expiresAtMs: number | undefined;
 }
 
@@ -30,9 +30,9 @@ export interface ApiKey extends KeySettings {
   /** The first characters of its value. */
   readonly start: string;
   readonly createdAtMs: number;
-  /** Absent for a key that was not revoked. */
+  /** Undefined for a key that is not revoked. */
   readonly revokedAtMs: number | undefined;
-  /** True for a revoked key whose runs have to stop. */
+  /** True for a revoked key whose runs must stop. */
   readonly stopsRuns: boolean;
   /** Values that a rotation has replaced, the newest first. */
   readonly replaced: readonly { readonly start: string; readonly endsAtMs: number }[];
@@ -55,10 +55,10 @@ export interface Rate {
 
 const windows = { s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** The longest rate, such as 1000000/s: more is no limit. */
+/** Maximum of requests in a rate. A higher rate would be no limit. */
 const maxRequests = 1_000_000;
 
-/** A written rate such as 600/min. Absent for any other text. */
+/** Reads a rate such as 600/min. Returns undefined for any other text. */
 export function rateOf(written: string): Rate | undefined {
   const [, count, unit] = /^(\d{1,7})\/(s|min|h|d)$/.exec(written) ?? [];
   const requests = Number(count);
@@ -66,15 +66,15 @@ export function rateOf(written: string): Rate | undefined {
   return { requests, windowMs: windows[unit as keyof typeof windows] };
 }
 
-/** A key in JSON, as commands and the server show it. `key`: its value, shown once. */
-export function apiKeyJson(key: ApiKey, value?: string): Record<string, unknown> {
+/** A key as JSON, as commands and the server show it. `value`: the value of a new key, shown once as `key`. */
+export function apiKeyJson(key: ApiKey, value?: string) {
   const { id, name, start, scopes, flows = null, rate, quota = null, createdAtMs, expiresAtMs } = key;
   return {
     id,
     name,
     ...(value !== undefined && { key: value }),
     start,
-    created_at: isoTime(createdAtMs),
+    created_at: new Date(createdAtMs).toISOString(),
     expires_at: isoTime(expiresAtMs),
     scopes,
     flows,
@@ -83,7 +83,7 @@ export function apiKeyJson(key: ApiKey, value?: string): Record<string, unknown>
   };
 }
 
-/** A time in RFC 3339; null for none. */
+/** Writes a time as RFC 3339; null for undefined. */
 export function isoTime(wallMs: number | undefined): string | null {
   return wallMs === undefined ? null : new Date(wallMs).toISOString();
 }

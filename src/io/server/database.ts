@@ -4,13 +4,13 @@ import { AutomateError } from '../../core/failure.ts';
 import { inTransaction, isDamaged, openDatabase } from '../files/database.ts';
 import { namingErrors } from '../files/naming-errors.ts';
 
-/** The tables of `serve.db`. A new table is added here. */
+/** The tables of `serve.db`. */
 const tables = [
   `keys (
     id text primary key, name text not null, scopes text not null, flows text, rate text not null, credits real,
     created_at integer not null, expires_at integer, revoked_at integer, stops_runs integer not null default 0
   ) without rowid`,
-  // A key has one value, and after a rotation for some time older ones.
+  // A key has one value. After a rotation, older values live on for the overlap.
   `key_values (
     hash text primary key, key text not null, start text not null, created_at integer not null, ends_at integer
   ) without rowid`,
@@ -18,7 +18,7 @@ const tables = [
     key text not null, day text not null, requests integer not null, refused integer not null, records integer not null,
     credits real not null, last_used_at integer, primary key (key, day)
   ) without rowid`,
-  // Answers that a repeated request gets again; without a status while the first one is under way.
+  // The answers that a repeated request gets. The status is null while the first request is under way.
   `idempotency (
     key text not null, name text not null, flow text not null, kind text not null, hash text not null, status integer,
     type text not null, body text not null, at integer not null, primary key (key, name, flow)
@@ -26,7 +26,7 @@ const tables = [
   `webhooks (
     name text primary key, url text not null, flows text, allows_private integer not null, created_at integer not null, is_off integer not null
   ) without rowid`,
-  // Without a time for the next attempt once it is delivered or given up.
+  // The time of the next attempt is null once a message is delivered or given up.
   `deliveries (
     webhook text not null, id text not null, body text not null, created_at integer not null, attempts integer not null,
     next_at integer, attempted_at integer, outcome text, primary key (webhook, id)
@@ -51,7 +51,7 @@ export function serverDatabasePath(home: string): string {
 }
 
 /**
- * The database of the server: keys, usage, audit. Commands use it, too, also while a server runs.
+ * The database of the server: keys, usage, audit. Commands use it as well, even while a server runs.
  * Every method throws an AutomateError (`output`) if the file cannot be used.
  */
 export class ServerDatabase {
@@ -68,12 +68,12 @@ export class ServerDatabase {
       ...indexes.map((index) => `create index if not exists ${index};`),
     ];
     this.#database = this.#naming(() => openDatabase(this.path, { schema: schema.join('\n'), version, timeoutMs }));
-    // Without the table of the audit, for one, a server would let keys in and note nothing.
+    // Without the table of the audit, for example, a server would accept keys and record nothing.
     const names = tables.map((table) => table.split(' ')[0]);
     this.read((database) => database.prepare(`select 1 from ${names.join(', ')} limit 0`).all());
   }
 
-  /** Reads. Errors name the file. */
+  /** Reads from the database. Errors name the file. */
   read<Result>(act: (database: Database.Database) => Result): Result {
     return this.#naming(() => act(this.#database));
   }
@@ -94,7 +94,7 @@ export class ServerDatabase {
     }
   }
 
-  /** A text that changes with every transaction of this and any other process. */
+  /** A text that differs after every transaction, by this process or another. */
   state(): string {
     const row = this.read((database) => database.prepare('PRAGMA data_version').get()) as { data_version: number };
     return `${row.data_version} ${this.#written}`;

@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib';
 
 const prefix = 'amk_';
 
-/** Base62 characters of 256 random bits, and of their CRC-32. */
+/** The number of base62 characters for 256 random bits, and for their CRC-32. */
 const length = { random: 43, check: 6 };
 
 const shape = /^amk_[0-9A-Za-z]{49}$/;
@@ -18,7 +18,7 @@ export function newKeyValue(random: Uint8Array = randomBytes(32)): string {
   return prefix + text + checkOf(text);
 }
 
-/** True for a text that can be a key: its shape and its check are right. */
+/** True if a text can be a key: its shape and its check characters are right. */
 export function isKeyValue(text: string): boolean {
   return shape.test(text) && text.endsWith(checkOf(text.slice(prefix.length, prefix.length + length.random)));
 }
@@ -28,20 +28,20 @@ export function holdsKey(text: string): boolean {
   return text.search(shapeInside) >= 0;
 }
 
-/** A text without the values of keys. */
+/** Masks the values of keys in a text. */
 export function withoutKeys(text: string): string {
   return text.replace(shapeInside, '***');
 }
 
-/** The path of an address without the values of keys, in whatever way they are percent-encoded. */
+/** Masks the values of keys in the path of an address, however they are percent-encoded. */
 export function pathWithoutKeys(path: string): string {
   if (!path.includes('%')) return withoutKeys(path);
-  // decodeURIComponent would refuse the whole path for one wrong escape.
+  // decodeURIComponent would refuse the whole path because of one wrong escape.
   const decoded = path.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
   return holdsKey(decoded) ? encodeURI(withoutKeys(decoded)) : path;
 }
 
-/** The hash under which a key is stored. A value has 256 random bits: it needs no salt and no slow hash. */
+/** The hash under which the value of a key is stored. The value has 256 random bits, so it needs no salt and no slow hash. */
 export function keyHash(value: string): string {
   return hash('sha256', value);
 }
@@ -59,7 +59,7 @@ export function keyStart(value: string): string {
 /** The shape of a key's id. */
 export const keyId = /^key_[0-9A-Za-z]{17}$/;
 
-/** An id of a key, which is no secret. */
+/** Makes the id of a key. The id is not a secret. */
 export function newKeyId(): string {
   return `key_${base62(BigInt(`0x${randomBytes(12).toString('hex')}`), 17)}`;
 }
@@ -70,7 +70,7 @@ function checkOf(text: string): string {
   return check.padStart(length.check, '0');
 }
 
-/** A number in base62, the most significant digit first, padded with 0. */
+/** Writes a number in base62, most significant digit first, padded with 0. */
 function base62(number: bigint, width: number): string {
   let text = '';
   for (let rest = number; rest > 0n; rest /= 62n) text = digits.charAt(Number(rest % 62n)) + text;

@@ -1,28 +1,28 @@
 import { existsSync } from 'node:fs';
 import type Database from 'libsql';
 import { AutomateError } from '../../core/failure.ts';
-import { orUndefined } from '../../core/or-undefined.ts';
+import { orUndefined } from '../../core/value/or-undefined.ts';
 import { type ApiKey, type KeySettings, keyState, type Scope } from './api-key.ts';
 import { type Actor, addAuditEntry, commandActor } from './audit.ts';
 import { ServerDatabase, serverDatabasePath } from './database.ts';
 import { keyHash, keyStart, newKeyId, newKeyValue, withoutKeys } from './key-value.ts';
 
-/** A key with its value, which is known only now. */
+/** A new or rotated key, with its value, which is not stored. */
 export interface MadeKey {
   readonly key: ApiKey;
   readonly value: string;
 }
 
-/** A value of a key that was not revoked. */
+/** The hash of a value of a key that is not revoked. */
 export interface KeyValue {
   readonly hash: string;
   readonly key: ApiKey;
-  /** Wall time at which a replaced value ends; absent for the present one. */
+  /** Wall time at which a replaced value ends; undefined for the present value. */
   readonly endsAtMs: number | undefined;
 }
 
 interface RevokeOptions {
-  /** True if the runs that it has begun have to stop, too. */
+  /** True if the runs that the key has begun must stop as well. */
   readonly stopRuns: boolean;
   readonly by?: Actor;
 }
@@ -54,7 +54,7 @@ export class KeyStore {
     readonly wallNow: () => number,
   ) {}
 
-  /** Makes a key. Throws if a living one has its name. */
+  /** Makes a key. Throws if a living key has the name. */
   create(settings: KeySettings, by: Actor = commandActor): MadeKey {
     const { name, scopes, flows, rate, quota, expiresAtMs } = settings;
     const [id, value, now] = [newKeyId(), newKeyValue(), this.wallNow()];
@@ -75,12 +75,12 @@ export class KeyStore {
     return this.database.read(readKeys);
   }
 
-  /** The key with a name or an id: the living one, else the newest. Throws if there is none. */
+  /** Returns the key with a name or an id: the living key, else the newest. Throws if there is none. */
   find(nameOrId: string): ApiKey {
     return this.database.read((database) => findKey(database, nameOrId, this.wallNow()));
   }
 
-  /** Gives a living key a new value. Older ones end after `overlapMs`, if not before. */
+  /** Gives a living key a new value. Its older values end after `overlapMs`, or earlier if they already had an end. */
   rotate(nameOrId: string, overlapMs: number, by: Actor = commandActor): MadeKey {
     const [value, now] = [newKeyValue(), this.wallNow()];
     return this.database.writeDurably((database) => {
@@ -105,7 +105,7 @@ export class KeyStore {
     });
   }
 
-  /** The values of all keys that were not revoked, expired ones too. */
+  /** The values of all keys that are not revoked, even of expired keys. */
   values(): KeyValue[] {
     return this.database.read((database) => {
       const keys = new Map(readKeys(database).map((key) => [key.id, key]));
@@ -145,7 +145,7 @@ function readKeys(database: Database.Database): ApiKey[] {
   return rows.map((row) => apiKeyOf(row, values.get(row.id) ?? []));
 }
 
-/** The present values first, then the newest. */
+/** Reads all values: the present values first, then replaced values, newest first. */
 function readValues(database: Database.Database): ValueRow[] {
   return database
     .prepare('select hash, key, start, ends_at from key_values order by ends_at is not null, created_at desc, ends_at desc')
@@ -181,7 +181,7 @@ function findKey(database: Database.Database, nameOrId: string, now: number): Ap
   throw noKey(nameOrId);
 }
 
-/** The error for a key that is not there. */
+/** The error for a key that does not exist. */
 export function noKey(nameOrId: string): AutomateError {
   return new AutomateError('usage', `there is no key "${withoutKeys(nameOrId)}"\nlist them: automate keys list --all`);
 }

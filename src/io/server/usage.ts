@@ -3,9 +3,9 @@ import type { ServerDatabase } from './database.ts';
 
 /** Counts of a key's work. */
 export interface UsageCounts {
-  /** Requests that a key was let in for. */
+  /** Requests of the key that were accepted. */
   readonly requests: number;
-  /** Requests of it that were refused: a scope, a flow, the rate, the quota. */
+  /** Requests of the key that were refused, for its scope, flow, rate or quota. */
   readonly refused: number;
   readonly records: number;
   readonly credits: number;
@@ -15,9 +15,9 @@ export interface UsageCounts {
 export interface KeyUsage extends UsageCounts {
   /** The key's id. */
   readonly key: string;
-  /** In UTC, such as 2026-11-24. */
+  /** The day in UTC, such as 2026-11-24. */
   readonly day: string;
-  /** Wall time, exact to a minute; absent if it was not used. */
+  /** Wall time of the last use, exact to a minute; undefined if the key was not used. */
   readonly lastUsedAtMs: number | undefined;
 }
 
@@ -25,12 +25,12 @@ export interface KeyUsage extends UsageCounts {
 export class UsageStore {
   constructor(readonly database: ServerDatabase) {}
 
-  /** Adds counts to those that are there. */
+  /** Adds counts to the stored counts. */
   add(counts: readonly KeyUsage[]): void {
     if (counts.length > 0) this.database.write((database) => addAll(database, counts));
   }
 
-  /** The counts by key and day, in order of the day. `month`: such as 2026-11; absent for all. */
+  /** The counts by key and day, in order of the day. `month`: such as 2026-11; undefined for all months. */
   read({ month = '', key = '' }: { readonly month?: string | undefined; readonly key?: string | undefined } = {}): KeyUsage[] {
     return this.database.read((database) =>
       (

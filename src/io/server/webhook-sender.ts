@@ -5,13 +5,13 @@ import { refuseHost, refuseName } from '../http/guard.ts';
 import type { Transport } from '../http/transport.ts';
 import type { Message, Webhook } from './webhooks.ts';
 
-/** The receiver's answer, or why there is none. */
+/** The receiver's answer, or the reason why there is none. */
 export type Receipt = { readonly status: number } | { readonly problem: string };
 
 /** The transport and the clocks. */
 export interface SenderTools {
   readonly transport: Pick<Transport, 'send'>;
-  /** Monotonic ms. */
+  /** Ms of a monotonic clock. */
   now(): number;
   wallNow(): number;
 }
@@ -31,7 +31,7 @@ export function signatureOf(secret: string, { id, body }: Message, timestamp: nu
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
 }
 
-/** Checks the address of a webhook as it is seen from here. Throws an AutomateError (`usage`). */
+/** Checks the address of a webhook, resolved on this machine. Throws an AutomateError (`usage`). */
 export async function refuseAddress(url: string, allowsPrivate: boolean): Promise<void> {
   try {
     const { origin } = targetOf(url, { allowHttp: false });
@@ -77,12 +77,12 @@ export async function sendMessage(webhook: Webhook, secret: string, message: Mes
   }
 }
 
-/** True for a receiver that has taken the message. */
+/** True if the receiver has accepted the message. */
 export function isDelivered(receipt: Receipt): boolean {
   return 'status' in receipt && receipt.status >= 200 && receipt.status <= 299;
 }
 
-/** The receiver's answer in a word, or why there is none. */
+/** The receiver's answer in a word, or the reason why there is none. */
 export function receiptText(receipt: Receipt): string {
   return 'status' in receipt ? String(receipt.status) : receipt.problem;
 }

@@ -6,42 +6,42 @@ import type { ServerDatabase } from './database.ts';
 export interface Webhook {
   readonly name: string;
   readonly url: string;
-  /** Ids of the flows whose runs it wants; absent for all. */
+  /** Ids of the flows whose runs the webhook reports; undefined for all flows. */
   readonly flows: readonly string[] | undefined;
-  /** True if its address may be inside the network. */
+  /** True if the address may be private or link-local. */
   readonly allowsPrivate: boolean;
   /** Wall time. */
   readonly createdAtMs: number;
-  /** True once its receiver has answered 410. */
+  /** True once the receiver has answered 410. */
   readonly isOff: boolean;
 }
 
 /** A message to a webhook. */
 export interface Message {
-  /** The same for every attempt, and unique at its receiver. */
+  /** An id that every attempt sends, unique for the receiver. */
   readonly id: string;
-  /** JSON. */
+  /** The message as JSON. */
   readonly body: string;
 }
 
 /** A message that is not delivered yet. */
 export interface Delivery extends Message {
   readonly webhook: Webhook;
-  /** Attempts that were made. */
+  /** The number of attempts so far. */
   readonly attempts: number;
 }
 
 /** The last message of a webhook. */
 export interface LastDelivery {
   readonly atMs: number;
-  /** Such as `200`, or why it failed. */
+  /** The status, such as `200`, or the reason of the failure. */
   readonly outcome: string;
   /** True if another attempt follows. */
   readonly isOpen: boolean;
 }
 
-/** Messages are kept this long, so that none is made twice. */
-const keptMs = 60 * 86_400_000;
+/** The time for which messages are stored, so that no message is made twice. */
+const maxAgeMs = 60 * 86_400_000;
 
 interface Row {
   readonly name: string;
@@ -64,7 +64,7 @@ export class WebhookStore {
     readonly wallNow: () => number,
   ) {}
 
-  /** Throws an AutomateError (`usage`) if there is one of that name. */
+  /** Adds a webhook. Throws an AutomateError (`usage`) if there is a webhook of that name. */
   add({ name, url, flows, allowsPrivate }: Omit<Webhook, 'createdAtMs' | 'isOff'>): void {
     this.refuseTaken(name);
     this.database.write((database) =>
@@ -74,18 +74,18 @@ export class WebhookStore {
     );
   }
 
-  /** Throws an AutomateError (`usage`) if there is a webhook of that name. */
+  /** Throws an AutomateError (`usage`) if there is a webhook with that name already. */
   refuseTaken(name: string): void {
     if (this.all().some((webhook) => webhook.name === name))
       throw new AutomateError('usage', `there is a webhook "${name}" already\nremove it first: automate webhooks remove ${name}`);
   }
 
-  /** By name. */
+  /** All webhooks, by name. */
   all(): Webhook[] {
     return this.database.read((database) => (database.prepare('select * from webhooks order by name').all() as Row[]).map(webhookOf));
   }
 
-  /** Throws an AutomateError (`usage`) if there is none. */
+  /** Returns the webhook of a name. Throws an AutomateError (`usage`) if there is none. */
   find(name: string): Webhook {
     const found = this.all().find((webhook) => webhook.name === name);
     if (found) return found;
@@ -100,23 +100,23 @@ export class WebhookStore {
     });
   }
 
-  /** Nothing more is sent to it. */
+  /** Turns a webhook off: nothing more is sent to it. */
   turnOff(name: string): void {
     this.database.write((database) => database.prepare('update webhooks set is_off = 1 where name = ?').run(name));
   }
 
-  /** Adds a message, unless the webhook has it already. */
+  /** Adds a message, unless the webhook already has it. */
   addMessage(webhook: string, { id, body }: Message): void {
     const now = this.wallNow();
     this.database.write((database) => {
-      database.prepare('delete from deliveries where created_at < ?').run(now - keptMs);
+      database.prepare('delete from deliveries where created_at < ?').run(now - maxAgeMs);
       database
         .prepare('insert or ignore into deliveries (webhook, id, body, created_at, attempts, next_at) values (?, ?, ?, ?, 0, ?)')
         .run(webhook, id, body, now, now);
     });
   }
 
-  /** The messages whose time has come, the oldest first. */
+  /** The messages that are due, oldest first. */
   due(): Delivery[] {
     const rows = this.database.read((database) =>
       database
@@ -129,7 +129,7 @@ export class WebhookStore {
     return rows.map((row) => ({ webhook: webhookOf(row), id: row.id, body: row.body, attempts: row.attempts }));
   }
 
-  /** Notes an attempt. `nextAtMs`: wall time of the next one; absent after the last. */
+  /** Records an attempt. `nextAtMs`: wall time of the next attempt; undefined after the last one. */
   attempted({ webhook, id }: Delivery, outcome: string, nextAtMs: number | undefined): void {
     this.database.write((database) =>
       database

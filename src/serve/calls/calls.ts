@@ -16,7 +16,7 @@ export interface CallAnswer {
   readonly credits: number;
 }
 
-/** A call as it was asked for. */
+/** The request of a call. */
 export interface CallRequest {
   readonly flow: ServedFlow;
   readonly fields: Fields;
@@ -31,22 +31,23 @@ export interface CallRequest {
 /** Maximum of calls under way. */
 const maxCalls = 256;
 
-/** A runtime is made anew after this time: its secrets may have changed. */
+/** A runtime is opened again after this time: its secrets may have changed. */
 const maxAgeMs = 60_000;
 
 /** A runtime without a call gives back the credits that it holds after this time. */
 const idleMs = 200;
 
-interface Kept {
+/** The runtime of a flow that is open for calls. */
+interface OpenRuntime {
   readonly flow: ServedFlow;
   readonly runtime: Promise<FlowRuntime>;
   readonly untilMs: number;
   calls: number;
-  /** Ends the wait of a runtime without a call. */
+  /** The timer after which a runtime without a call gives back its credits. */
   idle?: NodeJS.Timeout;
 }
 
-/** Takes the work of a call. */
+/** Takes the records and credits of a call. */
 type CallListener = (key: LetInKey | undefined, work: { readonly records: number; readonly credits: number }) => void;
 
 /** The calls of all flows. */
@@ -54,12 +55,12 @@ export class Calls {
   readonly #shared: Shared;
   readonly #now: () => number;
   readonly #paid: CallListener;
-  readonly #kept = new Map<string, Kept>();
+  readonly #runtimes = new Map<string, OpenRuntime>();
   readonly #closing = new Set<Promise<void>>();
   readonly #aborted = new AbortController();
   #underWay = 0;
 
-  /** `paid` takes the work of each call once it has ended, also of one that failed or was given up. */
+  /** `paid` takes the work of each call once the call has ended, even if it failed or was given up. */
   constructor(shared: Shared, now: () => number, paid: CallListener) {
     this.#shared = shared;
     this.#now = now;
@@ -72,11 +73,11 @@ export class Calls {
       throw new Problem('queue-full', `expected at most ${maxCalls} calls at once`, {}, { 'retry-after': '1' });
     }
     this.#underWay++;
-    const kept = this.#runtimeOf(request);
-    kept.calls++;
-    clearTimeout(kept.idle);
+    const open = this.#runtimeOf(request);
+    open.calls++;
+    clearTimeout(open.idle);
     try {
-      const runtime = await kept.runtime.catch(asProblem(request.flow));
+      const runtime = await open.runtime.catch(asProblem(request.flow));
       const call = startCall(runtime, request.fields);
       const count = () => this.#paid(request.key, { records: 1, credits: call.credits() });
       call.run.ended.then(count, count);
@@ -84,8 +85,8 @@ export class Calls {
       return answerText(call, runtime, request);
     } finally {
       this.#underWay--;
-      kept.calls--;
-      this.#giveBackLater(kept);
+      open.calls--;
+      this.#giveBackLater(open);
       this.#forgetOld();
     }
   }
@@ -95,10 +96,10 @@ export class Calls {
     this.#aborted.abort();
   }
 
-  /** Waits for the calls under way and closes everything that was kept for them. */
+  /** Waits for the calls under way and closes the runtimes. */
   async close(): Promise<void> {
-    for (const kept of this.#kept.values()) this.#close(kept);
-    this.#kept.clear();
+    for (const open of this.#runtimes.values()) this.#close(open);
+    this.#runtimes.clear();
     await Promise.all(this.#closing);
   }
 
@@ -125,47 +126,47 @@ export class Calls {
     }
   }
 
-  #runtimeOf({ flow, key }: CallRequest): Kept {
+  #runtimeOf({ flow, key }: CallRequest): OpenRuntime {
     const name = `${key?.id ?? ''} ${flow.id}`;
-    const found = this.#kept.get(name);
+    const found = this.#runtimes.get(name);
     if (found && found.flow === flow && this.#now() < found.untilMs) return found;
     if (found) this.#close(found);
     const runtime = FlowRuntime.open(validPlan(flow), flow.path, this.#shared, key);
-    const kept: Kept = { flow, runtime, untilMs: this.#now() + maxAgeMs, calls: 0 };
-    this.#kept.set(name, kept);
-    runtime.catch(() => this.#kept.get(name) === kept && this.#kept.delete(name));
-    return kept;
+    const open: OpenRuntime = { flow, runtime, untilMs: this.#now() + maxAgeMs, calls: 0 };
+    this.#runtimes.set(name, open);
+    runtime.catch(() => this.#runtimes.get(name) === open && this.#runtimes.delete(name));
+    return open;
   }
 
-  #giveBackLater(kept: Kept): void {
-    if (kept.calls > 0) return;
-    kept.idle = setTimeout(() => {
-      const runtime = kept.runtime.catch(() => undefined);
-      const given = runtime.then((opened) => (kept.calls === 0 ? opened?.giveBack() : undefined));
+  #giveBackLater(open: OpenRuntime): void {
+    if (open.calls > 0) return;
+    open.idle = setTimeout(() => {
+      const runtime = open.runtime.catch(() => undefined);
+      const given = runtime.then((opened) => (open.calls === 0 ? opened?.giveBack() : undefined));
       given.catch((error: unknown) => this.#shared.say((error as Error).message));
     }, idleMs);
-    kept.idle.unref();
+    open.idle.unref();
   }
 
   #forgetOld(): void {
-    for (const [name, kept] of this.#kept) {
-      if (kept.calls > 0 || this.#now() < kept.untilMs) continue;
-      this.#kept.delete(name);
-      this.#close(kept);
+    for (const [name, open] of this.#runtimes) {
+      if (open.calls > 0 || this.#now() < open.untilMs) continue;
+      this.#runtimes.delete(name);
+      this.#close(open);
     }
   }
 
   /** Closes a runtime once its calls have ended. */
-  #close(kept: Kept): void {
-    const closed = this.#closed(kept)
+  #close(open: OpenRuntime): void {
+    const closed = this.#closed(open)
       .catch((error: unknown) => this.#shared.say((error as Error).message))
       .finally(() => this.#closing.delete(closed));
     this.#closing.add(closed);
   }
 
-  async #closed(kept: Kept): Promise<void> {
-    while (kept.calls > 0) await new Promise((resolve) => setTimeout(resolve, 50));
-    await (await kept.runtime.catch(() => undefined))?.close();
+  async #closed(open: OpenRuntime): Promise<void> {
+    while (open.calls > 0) await new Promise((resolve) => setTimeout(resolve, 50));
+    await (await open.runtime.catch(() => undefined))?.close();
   }
 }
 

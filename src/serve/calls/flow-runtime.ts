@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { type FlowSecrets, loadSecrets } from '../../app/flow/flow-secrets.ts';
-import { openRunLedger, pricesOf } from '../../app/ports/run-ledger.ts';
-import { type WiredPorts, wire } from '../../app/ports/wire.ts';
-import { createQuietTerminal } from '../../cli/serve/quiet-terminal.ts';
+import { createMessages } from '../../app/messages.ts';
+import { openSession, type Session, useOf } from '../../app/session.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import type { Plan } from '../../core/plan.ts';
@@ -35,56 +33,49 @@ export interface CallUnderWay {
   credits(): number;
 }
 
-/** A flow that is ready for calls: its plan, secrets, connections and ledger are kept between them. */
+/** A flow that is ready for calls. Its plan and its session stay between them. */
 export class FlowRuntime {
-  readonly redactor: Redactor;
   readonly #plan: Plan;
   readonly #shared: Shared;
-  readonly #secrets: FlowSecrets;
-  readonly #ledger: RunLedger;
-  readonly #ports: WiredPorts;
+  readonly #session: Session;
 
-  private constructor(plan: Plan, shared: Shared, parts: { redactor: Redactor; secrets: FlowSecrets; ledger: RunLedger }) {
-    const { redactor, secrets, ledger } = parts;
-    this.redactor = redactor;
+  private constructor(plan: Plan, shared: Shared, session: Session) {
     this.#plan = plan;
     this.#shared = shared;
-    this.#secrets = secrets;
-    this.#ledger = ledger;
-    const { allowHttp, cacert, env, routes, say } = shared;
-    this.#ports = wire({ credentials: secrets, redactor, allowHttp, cacert, env, routes, ledger, report: () => undefined, warn: say });
+    this.#session = session;
   }
 
-  /** Loads the secrets and opens the ledger. Throws a FlowError (`credential`). `key`: pays; absent for the page. */
+  /** Loads the secrets and opens the ledger. Throws a FlowError (`credential`). `key`: pays; undefined for the page. */
   static async open(plan: Plan, file: string, shared: Shared, key: LetInKey | undefined): Promise<FlowRuntime> {
-    const { redactor, ...terminal } = createQuietTerminal(shared.say);
-    const secrets = await loadSecrets(plan, file, { ...(shared.env !== undefined && { env: shared.env }) }, { ...terminal, redactor });
-    const ledger = await openRunLedger(pricesOf(plan, shared.env), { run: randomUUID(), env: shared.env, warn: shared.say, key });
-    return new FlowRuntime(plan, shared, { redactor, secrets, ledger });
+    const { env, routes, say } = shared;
+    return new FlowRuntime(plan, shared, await openSession(useOf(plan, file, env), shared, createMessages(say), { routes, key }));
   }
 
-  /** Starts the call of one record. Throws an AutomateError (`credits`) if nothing is left to pay with. */
+  /** Masks the secrets of the flow. */
+  get redactor(): Redactor {
+    return this.#session.redactor;
+  }
+
+  /** Starts the call of one record. Throws an AutomateError (`credits`) if no credits are left. */
   call(fields: Fields): CallUnderWay {
-    const usedUp = this.#ledger.usedUp();
+    const usedUp = this.#session.ledger.usedUp();
     if (usedUp !== undefined) throw new AutomateError('credits', usedUp);
     const output = new MemoryOutput();
-    const paid = new CountingLedger(this.#ledger);
-    const ports = { ...this.#ports.forRun(randomUUID(), () => undefined), ledger: paid };
+    const paid = new CountingLedger(this.#session.ledger);
+    const ports = { ...this.#session.ports.forRun(randomUUID(), () => undefined), ledger: paid };
     const item: Item = { number: 1, fields, end: { offset: 0, line: 0 } };
     const parts = { input: oneItem(item), output, ports, gates: this.#shared.gates };
     const run = startRun(this.#plan, parts, { unordered: false, maxErrors: undefined, keepsGoing: true });
     return { run, output, credits: () => paid.spent };
   }
 
-  /** Writes to the ledger what its calls have spent, and gives back what is held beside: other runs may need it. */
+  /** Writes the credits that the calls have spent to the ledger, and gives back the other credits that it holds: other runs may need them. */
   giveBack(): void {
-    this.#ledger.giveBack();
+    this.#session.ledger.giveBack();
   }
 
   async close(): Promise<void> {
-    await this.#ports.close();
-    this.#ledger.close();
-    await this.#secrets.usesRecorded();
+    await this.#session.close();
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Server, ServerResponse } from 'node:http';
 
-/** The answers of a web server that are begun and not ended, those of uploads included. */
+/** The answers of a web server that have begun and not ended, answers to uploads included. */
 export class AnswersUnderWay {
   readonly #answers = new Set<ServerResponse>();
   #settled = () => {};
@@ -15,7 +15,7 @@ export class AnswersUnderWay {
     });
   }
 
-  /** Resolves once there is none. */
+  /** Resolves once no answer is under way. */
   async settled(): Promise<void> {
     if (this.#answers.size === 0) return;
     await new Promise<void>((resolve) => {

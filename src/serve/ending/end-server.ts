@@ -9,12 +9,12 @@ export interface EndingServer {
   readonly answers: AnswersUnderWay;
 }
 
-/** The end of the grace time in which nothing new is waited for: what is given up is saved in it. */
+/** The part at the end of the grace time in which runs that were given up are saved. */
 const savingMs = 1000;
 
 /**
- * Ends a server: no new connections; answers and calls under way finish, runs are saved, waiting clients get an answer. What is not finished by
- * the end of the grace time is given up.
+ * Ends a server: no new connections; answers and calls under way finish, runs are saved, waiting clients get an answer. Work that has not
+ * finished by the end of the grace time is given up.
  */
 export async function endServer({ app, server, answers }: EndingServer, graceMs: number): Promise<void> {
   const deadline = new Deadline(Math.max(graceMs - savingMs, graceMs / 2), () => giveUp(server));
@@ -26,7 +26,7 @@ export async function endServer({ app, server, answers }: EndingServer, graceMs:
   await deadline.orEarlier(server.deliveries.settled());
   await Promise.all([saved, server.calls.close()]);
   deadline.clear();
-  // Kept-alive clients, and those that were given up.
+  // Idle keep-alive connections, and connections whose answer was given up.
   app.server.closeAllConnections();
   await closed;
   server.shared.routes.destroy();

@@ -4,8 +4,8 @@ import { readFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { loadFlow } from '../../app/flow/flow-file.ts';
 import { FlowError, type Problem } from '../../core/failure.ts';
-import { orUndefined } from '../../core/or-undefined.ts';
 import type { Plan } from '../../core/plan.ts';
+import { orUndefined } from '../../core/value/or-undefined.ts';
 
 /** A flow that is served. */
 export interface ServedFlow {
@@ -28,9 +28,9 @@ export interface Unserved {
   readonly reason: string;
 }
 
-/** A flow as it was read. */
+/** A flow that was read, and the version of its file. */
 interface Seen {
-  /** Empty if the file may change without another version. */
+  /** Version of the file; empty if the file may change without a new version. */
   readonly version: string;
   readonly flow: ServedFlow;
 }
@@ -40,9 +40,9 @@ interface Entry {
   readonly id: string;
   readonly file: string;
   readonly path: string;
-  /** A link may lead to another file at any time, and the folder stays as it is. */
+  /** True for a symbolic link: its target can change although the folder does not. */
   readonly isLink: boolean;
-  /** The reason why it is not served, by its name. */
+  /** The reason for which a file with this name is not served; absent if it is served. */
   readonly reason: string | undefined;
 }
 
@@ -59,7 +59,7 @@ export interface FlowList {
   readonly unserved: readonly Unserved[];
 }
 
-/** A flow, if it is not to be read first. */
+/** A served flow, or undefined until its file is read. */
 type Loaded = ServedFlow | undefined | Promise<ServedFlow | undefined>;
 
 /** The state of the folder in one turn of the event loop. */
@@ -74,7 +74,7 @@ const flowFile = /^(.+)\.ya?ml$/;
 /** The shape of a flow's id. */
 export const flowId = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** A change so soon after another may leave the time of a file as it is: file systems count in steps of up to 2 s. */
+/** Two changes within this time may leave the same time on a file: file systems count in steps of up to 2 s. */
 const stepMs = 2000;
 
 /** The flows of a folder. A changed file counts from the next request on. */
@@ -99,7 +99,7 @@ export class FlowFolder {
     return turn.list;
   }
 
-  /** A flow; absent if none of that id is served. */
+  /** The flow with an id; absent if no flow with that id is served. */
   async find(id: string): Promise<ServedFlow | undefined> {
     if (!flowId.test(id)) return undefined;
     const turn = this.#thisTurn();
@@ -159,13 +159,13 @@ export class FlowFolder {
       const etag = createHash('sha256').update(text).digest('base64url').slice(0, 22);
       const version = this.#versionOf(stat);
       const seen = this.#seen.get(path)?.flow;
-      // Calls go on with what they keep for a flow.
+      // An unchanged flow stays the same object: calls then use the runtime that is open for it.
       const isSame = seen?.etag === etag && seen.updatedAt.getTime() === stat.mtime.getTime();
       const flow = isSame ? seen : { id, path, text, etag, updatedAt: stat.mtime, ...(await this.#check(id, path)) };
       this.#seen.set(path, { version, flow });
       return flow;
     } catch (error) {
-      // It was deleted meanwhile, or it is not readable.
+      // The file was deleted meanwhile, or it is not readable.
       if (['ENOENT', 'EACCES', 'EISDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
       throw error;
     }

@@ -38,7 +38,7 @@ export function problemJson({ line, column, message }: Problem, path: string) {
   return { line: line ?? null, column: column ?? null, message: message.replaceAll(path, basename(path)) };
 }
 
-/** The fields that its records need: those that its nodes read and no node before adds. */
+/** The fields that the flow's records need: fields that a node reads and no earlier node adds. */
 function fieldsRead(plan: Plan): string[] {
   const needed = new Set<string>();
   let added: string[] = [];
@@ -63,7 +63,7 @@ function creditsPerRecord({ steps: flow }: Plan): { least: number; most: number 
   return { least: leastOf(flow), most: Number.isFinite(most) ? most : null };
 }
 
-/** The price of the cheapest call that may be a record's only one; 0 if it may pass without any. */
+/** The price of the cheapest call that may be the only call of a record; 0 if a record may pass without a call. */
 function leastOf(flow: readonly Step[]): number {
   let least = Number.POSITIVE_INFINITY;
   for (const { when, node } of flow) {

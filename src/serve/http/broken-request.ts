@@ -7,7 +7,7 @@ const answers: Readonly<Record<string, readonly [status: string, detail: string]
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'the headers of the request are too large'],
 };
 
-/** Answers bytes that are no HTTP request, in the form of every other problem. */
+/** Answers bytes that are not an HTTP request, in the form of all problems. */
 export function refuseBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   const [status, detail] = answers[error.code ?? ''] ?? ['400 Bad Request', 'the request is not valid HTTP'];

@@ -5,7 +5,7 @@ const contentTypes: Readonly<Record<string, string>> = {
   ndjson: 'application/x-ndjson',
 };
 
-/** Lines that say what to do on the command line. */
+/** Matches lines that advise a command. */
 const advice = /--(?:skip|out|errors|resume|replace|force|out-format)\b|\bautomate [a-z]/;
 
 /** An option of a command with the value after it: a number, a text in quotes, or the name of a delimiter. */
@@ -13,7 +13,7 @@ const option = /--([a-z][a-z-]*)(?: ('[^']*'|"[^"]*"|\d[\d.]*%?|tab\b))?/g;
 
 /**
  * A message of a command in the words of the HTTP interface: `max_errors=10` for `--max-errors 10`, `charset=latin1` for
- * `--encoding latin1`. Leaves out what a client cannot do.
+ * `--encoding latin1`. Leaves out the advice that a client cannot follow.
  */
 export function httpWords(message: string): string {
   const [first = '', ...rest] = message.split('\n');

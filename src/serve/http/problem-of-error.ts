@@ -8,7 +8,7 @@ export const maxJsonBytes = 1024 * 1024;
 
 const fullDisk: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
 
-/** The error as a Problem. Anything that is no fault of the request is `internal`. `takes`: the types of body that were expected. */
+/** Turns an error into a Problem. An error that is not the request's fault becomes `internal`. `takes`: the expected types of body. */
 export function problemOfError(error: unknown, takes: readonly string[] = ['application/json']): Problem {
   if (error instanceof Problem) return error;
   if (hasZodFastifySchemaValidationErrors(error)) return invalid(error.validationContext ?? 'request', error.validation);

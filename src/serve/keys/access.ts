@@ -7,12 +7,12 @@ export function hasScope({ scopes }: KeyRights, ...wanted: readonly Scope[]): bo
   return wanted.some((scope) => scopes.includes(scope));
 }
 
-/** True if a flow exists for a key. */
+/** True if a key may see a flow. */
 export function seesFlow({ flows }: KeyRights, flow: string): boolean {
   return flows === undefined || flows.includes(flow);
 }
 
-/** True if a run exists for a key: of one of its flows, and begun by itself unless it may read all. `key`: the id of the key that began it. */
+/** True if a key may see a run: with `read` every run of the key's flows, else only runs that the key has begun. `run.key`: the id of the key that began the run. */
 export function seesRun(key: KeyRights & Pick<ApiKey, 'id'>, run: { readonly flow: string; readonly key: string | undefined }): boolean {
   if (hasScope(key, 'read')) return seesFlow(key, run.flow);
   return hasScope(key, 'run') && run.key === key.id;

@@ -13,26 +13,26 @@ export interface KeyRequest {
   readonly address: string;
 }
 
-/** The names of the problems of a request whose key is not let in. */
+/** The problem types of a request without an accepted key. */
 export type KeyProblem = 'bad-request' | 'key-in-query' | 'key-missing' | 'key-invalid' | 'key-expired' | 'rate-limited';
 
-/** The reason why a request is not let in. */
+/** The reason why a request is refused. */
 export interface KeyRefusal {
   readonly problem: KeyProblem;
-  /** For people. */
+  /** The reason in words, for the `detail` of the problem. */
   readonly detail: string;
-  /** With `rate-limited`. */
+  /** Seconds until the next attempt is allowed; only for `rate-limited`. */
   readonly retryAfterS?: number | undefined;
 }
 
-/** The key that a request is let in with, or the reason why it is not. */
+/** The accepted key of a request, or the reason why the request is refused. */
 export type Authentication = { readonly key: ApiKey } | { readonly refusal: KeyRefusal };
 
-/** A refused attempt, at most one a minute and address. */
+/** A refused attempt to use a key. At most one a minute is recorded for each address. */
 export interface RefusedAttempt {
   readonly address: string;
   readonly problem: KeyProblem;
-  /** The id of an expired key; absent for an unknown one. */
+  /** The id of an expired key; undefined for an unknown key. */
   readonly key: string | undefined;
 }
 
@@ -46,7 +46,7 @@ export interface AuthenticatorOptions {
 
 const sending = 'Authorization: Bearer KEY or X-API-Key: KEY';
 
-/** Finds the key of a request, without its scopes, flows and rate. */
+/** Finds the key of a request. Checks neither scopes nor flows nor the rate. */
 export class Authenticator {
   constructor(readonly options: AuthenticatorOptions) {}
 
@@ -76,7 +76,7 @@ function refusedKey(problem: KeyProblem, detail: string): Authentication {
   return { refusal: { problem, detail } };
 }
 
-/** The key after `Bearer`; absent for another scheme. */
+/** Returns the key after `Bearer`; undefined for another scheme. */
 function tokenOf(authorization: string | undefined): string | undefined {
   return /^bearer[ \t]+(\S.*)$/i.exec(authorization?.trim() ?? '')?.[1];
 }

@@ -5,20 +5,20 @@ const windowMs = 60_000;
 /** Failures of an address in a minute that are answered with 401. */
 const maxFailures = 19;
 
-/** Addresses that are remembered: older ones are forgotten first. */
+/** Maximum of addresses whose failures are counted. The address with the oldest minute is forgotten first. */
 const maxAddresses = 10_000;
 
 /** A failed attempt of an address. */
 export interface FailedAttempt {
-  /** True for the first one of the address in its minute. */
+  /** True for the first failed attempt of the address in its minute. */
   readonly isFirst: boolean;
-  /** Seconds until the address has a new minute; absent while it has attempts left. */
+  /** Seconds until the minute of the address ends; undefined while the address has attempts left. */
   readonly retryAfterS: number | undefined;
 }
 
-/** Counts the failed attempts of each address by the minute that begins with its first one. */
+/** Counts the failed attempts of each address, in minutes that begin with a first failed attempt. */
 export class FailedAttempts {
-  /** In the order in which their minutes began. */
+  /** The minutes by address, oldest first. */
   readonly #windows = new Map<string, { readonly startMs: number; count: number }>();
 
   constructor(readonly clock: Pick<KeyClock, 'now'>) {}
@@ -45,7 +45,7 @@ export class FailedAttempts {
   }
 }
 
-/** The part of an address that one sender has: of an IPv6 address the first 64 bits, since the others are its own to choose. */
+/** The network of a sender. For IPv6 it is the first 64 bits of the address: the sender can choose the others. */
 function networkOf(address: string): string {
   const [plain = ''] = address.split('%');
   if (!plain.includes(':')) return plain;

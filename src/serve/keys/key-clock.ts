@@ -1,6 +1,6 @@
 /** The clocks of the server. */
 export interface KeyClock {
-  /** Ms of a clock that is never set. */
+  /** Ms of a monotonic clock. */
   now(): number;
   /** Ms of the wall clock. */
   wallNow(): number;

@@ -8,24 +8,24 @@ export interface RateState {
   readonly windowS: number;
   /** Requests that may be sent now. */
   readonly remaining: number;
-  /** Seconds: with none remaining until the next may be sent, else the window. */
+  /** Seconds until the next request may be sent if none remains; else the length of the window. */
   readonly resetS: number;
 }
 
-/** A request's turn. */
+/** The result of a request: whether the rate allows it, and the state after it. */
 export interface RateTurn extends RateState {
-  /** False for a request that came too early. */
+  /** False if the request came too early. */
   readonly isAllowed: boolean;
 }
 
 interface Bucket {
-  /** Requests that may be sent, with the part of one that has grown. */
+  /** Requests that may be sent now, with a fraction of the next one. */
   tokens: number;
   atMs: number;
   readonly rate: Rate;
 }
 
-/** Buckets above which full ones are forgotten: a new one is full, too. */
+/** Number of buckets from which full buckets are forgotten. A new bucket is full, so nothing is lost. */
 const manyBuckets = 1000;
 
 /** A token bucket for each key. */
@@ -34,7 +34,7 @@ export class RequestRates {
 
   constructor(readonly clock: Pick<KeyClock, 'now'>) {}
 
-  /** Takes a request's turn. */
+  /** Takes a token for a request, if there is one. */
   take(key: Pick<ApiKey, 'id' | 'rate'>): RateTurn {
     const bucket = this.#bucketOf(key);
     const isAllowed = bucket.tokens >= 1;
@@ -42,7 +42,7 @@ export class RequestRates {
     return { isAllowed, ...stateOf(bucket) };
   }
 
-  /** The state without a turn. */
+  /** The state of a key's rate; takes no token. */
   look(key: Pick<ApiKey, 'id' | 'rate'>): RateState {
     return stateOf(this.#bucketOf(key));
   }
@@ -63,7 +63,7 @@ export class RequestRates {
   }
 }
 
-/** Adds the requests that have grown since the last look. */
+/** Adds the tokens of the time since the last look. */
 function filled(bucket: Bucket, now: number): Bucket {
   const { requests, windowMs } = bucket.rate;
   bucket.tokens = Math.min(requests, bucket.tokens + ((now - bucket.atMs) * requests) / windowMs);
@@ -78,7 +78,7 @@ function stateOf({ tokens, rate: { requests, windowMs } }: Bucket): RateState {
   return { quota: requests, windowS, remaining, resetS: remaining > 0 ? windowS : waitS };
 }
 
-/** The headers of an answer to a key. */
+/** The RateLimit headers of an answer to a key. */
 export function rateHeaders({ quota, windowS, remaining, resetS }: RateState): Record<string, string> {
   return { 'ratelimit-policy': `"key";q=${quota};w=${windowS}`, ratelimit: `"key";r=${remaining};t=${resetS}` };
 }

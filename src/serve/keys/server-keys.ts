@@ -9,9 +9,9 @@ import { KeyDirectory } from './key-directory.ts';
 import { RequestRates } from './request-rates.ts';
 import { UsageCounter } from './usage-counter.ts';
 
-/** The keys of a server with all that watches over them. */
+/** The keys of a server, with their authentication, rates, usage and audit. */
 export interface ServerKeys {
-  /** Makes, rotates and revokes keys, for the page. A change is in force with the next look of the directory. */
+  /** Makes, rotates and revokes keys for the page. A change is in force once the directory has read it. */
   readonly store: KeyStore;
   readonly directory: KeyDirectory;
   readonly authenticator: Authenticator;
@@ -19,15 +19,15 @@ export interface ServerKeys {
   readonly usage: UsageCounter;
   readonly usageStore: UsageStore;
   readonly audit: AuditStore;
-  /** Writes the work of a run at once: its count is not made again after a crash. */
+  /** Counts the work of a run and writes it at once, because a resumed run does not count that work again after a crash. */
   countRun(key: string, work: Pick<UsageCounts, 'records' | 'credits'>): void;
-  /** To be called about every 500 ms: reads changed keys, writes usage once a minute. */
+  /** Reads changed keys, and writes usage once a minute. The server calls it about every 500 ms. */
   tick(): void;
-  /** Writes what is not written yet. The database stays open. */
+  /** Writes the pending usage. The database stays open. */
   close(): void;
 }
 
-/** Puts the keys of a server together. `warn` takes the error of something that could not be written: the server goes on. */
+/** Opens the keys of a server. `warn` gets the error of a failed read or write, after which the server goes on. */
 export function openServerKeys(database: ServerDatabase, clock: KeyClock, warn: (error: unknown) => void): ServerKeys {
   const warning = (act: () => void) => {
     try {

@@ -41,12 +41,12 @@ export class UsageCounter {
     return [...this.#counts.values()];
   }
 
-  /** Writes if the last time is a minute ago. */
+  /** Writes all counts if the last write is a minute ago. */
   writeIfDue(): void {
     if (this.clock.now() - this.#writtenMs >= minuteMs) this.write();
   }
 
-  /** Writes all counts. If that fails, they stay for the next time. */
+  /** Writes all counts. If the write fails, the counts stay for the next write. */
   write(): void {
     this.#writtenMs = this.clock.now();
     this.target.add(this.pending());

@@ -4,12 +4,13 @@ import { addRoutes } from '../app.ts';
 import { wholeNumber } from '../routes/query.ts';
 import type { Server } from '../server.ts';
 import { keyNames } from './key-routes.ts';
+import type { AuditEntry } from './page-shapes.ts';
 
 const perPage = 100;
 
 const auditQuery = z.strictObject({ cursor: wholeNumber.optional() });
 
-/** Adds the route of the audit, newest first. Keys are named. */
+/** Adds the route of the audit, newest entry first. It shows keys by their names. */
 export function addAuditRoute(app: FastifyInstance, server: Server): void {
   addRoutes(app, '/ui/audit', {
     GET: {
@@ -19,7 +20,7 @@ export function addAuditRoute(app: FastifyInstance, server: Server): void {
         const { audit, store } = server.keys;
         const lines = audit.read({ limit: perPage, ...(cursor !== undefined && { before: cursor }) });
         const names = keyNames(store.list());
-        const entries = lines.map(({ atMs, who, what, target, address, outcome }) => ({
+        const entries: AuditEntry[] = lines.map(({ atMs, who, what, target, address, outcome }) => ({
           ...{ time: new Date(atMs).toISOString(), who: names.get(who) ?? who, what },
           ...{ on: names.get(target) ?? target, address, outcome },
         }));

@@ -1,15 +1,15 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
-import { sums } from '../../cli/show/credits.ts';
+import { sums } from '../../app/credits/credit-sums.ts';
 import { rounded, sumOfCredits } from '../../core/spending.ts';
 import { type Book, monthOf, type Spent } from '../../io/ledger/book.ts';
 import { heldCredits } from '../../io/ledger/holds.ts';
-import type { Billing } from '../../ui/page/shapes.ts';
 import { addRoutes } from '../app.ts';
 import { Caller } from '../caller.ts';
 import type { Server } from '../server.ts';
 import { keyNames } from './key-routes.ts';
 import type { PageOptions } from './page-options.ts';
+import type { Billing } from './page-shapes.ts';
 import { withBook } from './served-book.ts';
 
 const allowanceBody = z.strictObject({ credits: z.int().min(0).nullable() });
@@ -59,7 +59,7 @@ function billingOf(book: Book, server: Server, limits: Billing['limits']): Billi
   };
 }
 
-/** The credits of the last twelve months, also those without any. */
+/** The credits of each of the last twelve months, with 0 for a month without credits. */
 function monthsOf(book: Book): Billing['months'] {
   const spent = new Map(sums(book.spent(), 'month').map(({ month, credits }) => [month, credits]));
   const now = new Date();
@@ -73,7 +73,7 @@ function sharesOf(spent: readonly Spent[], by: 'flow' | 'node' | 'connection' | 
   return sums(spent, by).map((sum) => ({ name: sum[by], credits: sum.credits }));
 }
 
-/** The credits that keys have spent on each day of the month until today. The ledger knows months alone. */
+/** The credits that keys have spent on each day of the month until today, from the usage of the keys: the ledger only counts months. */
 function daysOf({ keys: { usageStore, usage } }: Server, month: string): Billing['days'] {
   const counts = [...usageStore.read({ month }), ...usage.pending()];
   const today = new Date().getUTCDate();

@@ -1,21 +1,22 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
+import { testConnection } from '../../app/connections/connection-test.ts';
+import { findSaved, loadConnection, saveConnection } from '../../app/connections/saved-connections.ts';
+import { askServer, cacheToolServer } from '../../app/connections/tool-server.ts';
+import { createMessages, type Messages } from '../../app/messages.ts';
 import { openCredentials } from '../../app/ports/credential-store.ts';
-import { loadConnection } from '../../cli/connections/connections.ts';
-import { saveConnection } from '../../cli/connections/connections-saving.ts';
-import { testCommand, testUnsaved } from '../../cli/connections/connections-test.ts';
-import { createQuietTerminal } from '../../cli/serve/quiet-terminal.ts';
-import type { Terminal } from '../../cli/terminal.ts';
-import { AutomateError, Failure } from '../../core/failure.ts';
+import { type Connection as CompiledConnection, connectionLimitKey } from '../../core/connection.ts';
+import { AutomateError, detailsOf, Failure } from '../../core/failure.ts';
 import { name as connectionName, credentialName } from '../../core/options/names.ts';
+import type { ToolServer } from '../../core/tools/tools.ts';
 import { compileSavedConnection } from '../../flow/saved-connection.ts';
 import { changeConnections, readConnections, type SavedConnections } from '../../io/connections.ts';
-import type { Connection, ConnectionTest } from '../../ui/page/shapes.ts';
 import { addRoutes } from '../app.ts';
 import { Caller } from '../caller.ts';
 import { isLoopback } from '../listening.ts';
 import { Problem } from '../problem.ts';
 import type { Server } from '../server.ts';
+import type { Connection, ConnectionTest } from './page-shapes.ts';
 
 const auth = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('none') }),
@@ -24,7 +25,7 @@ const auth = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('basic'), credential: credentialName, username: z.string().optional() }),
 ]);
 
-/** A connection by URL. One that starts a program is added on the command line alone. */
+/** A connection by URL. A connection that starts a program can only be added on the command line. */
 const body = z.strictObject({
   type: z.enum(['http', 'mcp']),
   name: connectionName,
@@ -41,7 +42,7 @@ const page = new Caller(undefined);
 
 /** Adds the routes that test, save, show and remove connections. */
 export function addConnectionRoutes(app: FastifyInstance, server: Server): void {
-  // The results of tests since the start of the server.
+  // The result of each connection's last test since the server started.
   const tests = new Map<string, { readonly at: string; readonly problem: string }>();
   const tested = (name: string, { ok, message }: ConnectionTest) =>
     tests.set(name, { at: new Date().toISOString(), problem: ok ? '' : message });
@@ -65,8 +66,7 @@ export function addConnectionRoutes(app: FastifyInstance, server: Server): void 
       schema: { params },
       handler: async (request) => {
         const { name } = request.params as z.output<typeof params>;
-        const terminal = createQuietTerminal();
-        const result = await resultOf(() => testCommand(savedName(name), optionsOf(server), terminal), terminal);
+        const result = await resultOf(testSaved(savedName(name), server));
         tested(name, result);
         return result;
       },
@@ -134,28 +134,27 @@ async function saveFromPage(given: Body, request: FastifyRequest, server: Server
   loadConnection(given.name, server.shared.allowHttp);
 }
 
-/** Tests a connection with its secret, and leaves nothing of both. */
+/** Tests a connection with its secret. Neither the connection nor the secret stays saved. */
 async function testNew(given: Body, request: FastifyRequest, server: Server): Promise<ConnectionTest> {
   const { connection } = writtenOf(given, server);
-  const terminal = createQuietTerminal();
   const forget = await storeSecret(given, request, server);
   try {
-    return await resultOf(() => testUnsaved(connection, optionsOf(server), terminal), terminal);
+    return await resultOf(testOne(connection, server));
   } finally {
     await forget();
   }
 }
 
 /**
- * Stores the typed secret. Returns what takes it away again. It is refused where others could read it on its way, and where it would
- * replace another.
+ * Stores the typed secret. Returns a function that removes the secret again. A secret is refused if others could read it on its way, or if
+ * it would replace another secret.
  */
 async function storeSecret({ auth: method, secret }: Body, request: FastifyRequest, server: Server): Promise<() => Promise<unknown>> {
   if (secret === undefined || method.type === 'none') return async () => undefined;
   if (request.protocol !== 'https' && !isLoopback(request.ip))
     throw new Problem('bad-request', 'expected TLS for a secret: store it on the command line, with automate credentials set');
   const { credential } = method;
-  const store = openCredentials(server.shared.env, createQuietTerminal());
+  const store = openCredentials(server.shared.env, createMessages());
   if (store.list().some(({ name, env }) => name === credential && env === store.env))
     throw new Problem('bad-request', `there is a credential "${credential}" already: leave its secret out to use it, or take another name`);
   try {
@@ -167,18 +166,45 @@ async function storeSecret({ auth: method, secret }: Body, request: FastifyReque
   return () => store.remove(credential, true);
 }
 
-/** The result of a test. Its error has the reason in the first line, and what to check after it. */
-async function resultOf(test: () => Promise<unknown>, { redactor }: Terminal): Promise<ConnectionTest> {
+/**
+ * Tests a saved connection. The test counts among the connection's calls in flight, but waits for no pause: it shows if the connection works
+ * now. The tools of an MCP server are cached for the page.
+ */
+function testSaved(name: string, server: Server): TestOfConnection {
+  return async (messages) => {
+    const { gates, allowHttp } = server.shared;
+    const connection = loadConnection(name, allowHttp);
+    const test = () => testOne(connection, server)(messages);
+    const { concurrency: max } = connection;
+    const key = connectionLimitKey(connection, '');
+    const gate = { origin: `test of ${key}`, credential: undefined };
+    const tools = await (max === undefined ? test() : gates.pass({ gate, limit: { key, max }, intervalMs: undefined }, test));
+    if (tools) await cacheToolServer(name, findSaved(name), tools, messages);
+    return tools;
+  };
+}
+
+/** Throws an AutomateError or a Failure if the connection does not work. Resolves with the tools of an MCP server. */
+type TestOfConnection = (messages: Messages) => Promise<ToolServer | undefined>;
+
+function testOne(connection: CompiledConnection, server: Server): TestOfConnection {
+  return async (messages) => {
+    if (connection.type === 'mcp') return askServer(connection, optionsOf(server), messages);
+    const { problem } = await testConnection(connection, optionsOf(server), messages, server.shared);
+    if (problem) throw problem;
+    return undefined;
+  };
+}
+
+async function resultOf(test: TestOfConnection): Promise<ConnectionTest> {
+  const messages = createMessages();
   try {
-    await test();
+    await test(messages);
     return { ok: true, message: 'it answers as expected', check: [] };
   } catch (error) {
     if (!(error instanceof AutomateError || error instanceof Failure)) throw error;
-    const [message = '', ...rest] = redactor.text(error.message).split('\n');
-    return { ok: false, message, check: checksIn(rest) };
+    const [message = '', ...more] = messages.redactor.text(error.message).split('\n');
+    const { part, checks = more } = detailsOf(error, 'connection-failed') ?? {};
+    return { ok: false, message, check: [...(part === undefined ? [] : [`the trouble is with the ${part}`]), ...checks] };
   }
-}
-
-function checksIn(lines: readonly string[]): string[] {
-  return lines.flatMap((line) => line.replace(/^check /, '').split(/, (?:and )?/)).filter((check) => check !== '');
 }

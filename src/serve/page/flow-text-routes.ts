@@ -7,7 +7,6 @@ import { FlowError } from '../../core/failure.ts';
 import { isObject, type Value } from '../../core/value/value.ts';
 import { nodeTexts, type WrittenMap, withMap } from '../../flow/map-text.ts';
 import { writeDurably } from '../../io/files/state-file.ts';
-import type { FlowText } from '../../ui/page/shapes.ts';
 import { addRoutes } from '../app.ts';
 import { Caller } from '../caller.ts';
 import type { ServedFlow } from '../flows/flow-folder.ts';
@@ -16,15 +15,16 @@ import { Problem } from '../problem.ts';
 import { seenFlow } from '../routes/audience.ts';
 import type { Server } from '../server.ts';
 import type { PageOptions } from './page-options.ts';
+import type { FlowText } from './page-shapes.ts';
 
-/** Not a record of zod, which would leave a field `__proto__` out. */
+/** The body of a save. z.record would leave out a field `__proto__`. */
 const mapBody = z.strictObject({ map: z.custom<WrittenMap>(isTexts, 'expected an object of texts') });
 
 const mapParams = z.object({ flow: z.string(), node: z.string() });
 
 const page = new Caller(undefined);
 
-/** Adds the routes of a flow's text. Saving a map changes nothing else of the file. */
+/** Adds the routes of a flow's text. Saving a map changes only the map: the rest of the file stays byte for byte. */
 export function addFlowTextRoutes(app: FastifyInstance, server: Server, { edit }: PageOptions): void {
   addRoutes(app, '/ui/flows/:flow/text', {
     GET: { handler: async (request) => editableText(await seenFlow(server, page, request)) },

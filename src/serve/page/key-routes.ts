@@ -1,16 +1,17 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
-import { keySettings, overlapOf } from '../../cli/keys/keys-making.ts';
+import { keySettings, overlapOf } from '../../app/keys/key-settings.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { rounded, sumOfCredits } from '../../core/spending.ts';
 import { monthOf } from '../../io/ledger/book.ts';
 import { type ApiKey, apiKeyJson, isoTime } from '../../io/server/api-key.ts';
 import type { MadeKey } from '../../io/server/keys.ts';
 import { addRoutes } from '../app.ts';
-import { httpWords } from '../http/http-words.ts';
+import { messageForClient } from '../http/advice.ts';
 import { Problem } from '../problem.ts';
 import type { Server } from '../server.ts';
 import { actorOf } from './page-options.ts';
+import type { NewKey, ShownKey } from './page-shapes.ts';
 import { withBook } from './served-book.ts';
 
 const newKey = z.strictObject({
@@ -65,22 +66,22 @@ function idOf({ params: found }: { readonly params: unknown }): string {
   return (found as z.output<typeof params>).id;
 }
 
-/** The value is in this answer alone. */
-function madeJson({ key, value }: MadeKey): Record<string, unknown> {
-  return apiKeyJson(key, value);
+/** A new key as JSON. No other answer has its value. */
+function madeJson({ key, value }: MadeKey): NewKey {
+  return { ...apiKeyJson(key, value), key: value };
 }
 
-/** An option that is refused is a mistake of the request. */
+/** Turns the usage error of a refused option into a Problem (`bad-request`). */
 export function refusing<Result>(act: () => Result): Result {
   try {
     return act();
   } catch (error) {
-    if (error instanceof AutomateError && error.kind === 'usage') throw new Problem('bad-request', httpWords(error.message));
+    if (error instanceof AutomateError && error.kind === 'usage') throw new Problem('bad-request', messageForClient(error));
     throw error;
   }
 }
 
-function shownKeys(server: Server, home: string) {
+function shownKeys(server: Server, home: string): ShownKey[] {
   const { store, usageStore, usage } = server.keys;
   const counts = [...usageStore.read(), ...usage.pending()];
   const lastUses = usageStore.lastUses();
@@ -94,7 +95,7 @@ function shownKeys(server: Server, home: string) {
       ...apiKeyJson(key),
       revoked_at: isoTime(key.revokedAtMs),
       last_used_at: isoTime(pendingUse ?? lastUses.get(key.id)),
-      // The ledger learns of calls a little later.
+      // The ledger counts a call a little later than the server does.
       credits: { used: rounded(Math.max(inLedger, server.usageOf(key.id, month).credits)), quota: key.quota ?? null },
       days: daysOf(own),
     };
@@ -103,7 +104,7 @@ function shownKeys(server: Server, home: string) {
 
 type DayCount = { readonly day: string; readonly requests: number; readonly refused: number };
 
-/** The last days until today, also those without a request. */
+/** The usage of each of the last days until today, with 0 for a day without a request. */
 function daysOf(counts: readonly DayCount[]): DayCount[] {
   const dayMs = 86_400_000;
   return Array.from({ length: shownDays }, (_, index) => {
@@ -120,7 +121,7 @@ function dayOf(day: string, counts: readonly DayCount[]): DayCount {
   return { day, requests: sum('requests'), refused: sum('refused') };
 }
 
-/** The names of keys by their ids. */
+/** Returns the names of keys by their ids. */
 export function keyNames(keys: readonly ApiKey[]): ReadonlyMap<string, string> {
   return new Map(keys.map(({ id, name }) => [id, name]));
 }

@@ -1,9 +1,9 @@
-import { nodeText, summaryOf } from '../../cli/show/tools.ts';
+import { nodeText, summaryOf } from '../../app/connections/tool-node.ts';
 import { excerpt } from '../../core/answer/response.ts';
 import { readConnections } from '../../io/connections.ts';
 import { cachedServer } from '../../io/mcp/tool-cache.ts';
 import { nodeTypes } from '../../nodes/index.ts';
-import type { Library } from '../../ui/page/shapes.ts';
+import type { Library } from './page-shapes.ts';
 
 /** The node types, and the tools of each MCP connection as they were fetched last. */
 export function libraryOf(): Library {

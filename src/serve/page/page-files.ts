@@ -3,10 +3,10 @@ import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
 import { addRoutes } from '../app.ts';
 
-/** The files of the page, beside the bundle. */
+/** The folder with the files of the page, next to the bundle. */
 const folder = fileURLToPath(new URL('ui/', import.meta.url));
 
-/** The paths that the page shows by itself. */
+/** The paths that the script of the page shows. */
 const places = [
   ...['/', '/login', '/runs', '/runs/:id', '/flows/:flow', '/flows/:flow/test'],
   ...['/integrations', '/settings/keys', '/settings/billing', '/settings/audit', '/docs'],
@@ -25,7 +25,7 @@ export function readPageFiles(): PageFiles {
   return { index: read('index.html'), script: read('page.js'), style: read('page.css') };
 }
 
-/** Adds the page: every path of it is answered with the same file, and its script shows the place. It is open to all: the data are not. */
+/** Adds the files of the page. Every path of the page gets the same HTML file, whose script shows the path. The files need no session: the data do. */
 export function addPageFiles(app: FastifyInstance, { index, script, style }: PageFiles): void {
   for (const place of places) addFile(app, place, 'text/html; charset=utf-8', index);
   addFile(app, '/assets/page.js', 'text/javascript; charset=utf-8', script);

@@ -1,17 +1,17 @@
 import type { FastifyRequest } from 'fastify';
-import type { ServeOptions } from '../../cli/serve/serve-options.ts';
 import { counted, formatCount } from '../../core/text/number.ts';
 import type { Actor } from '../../io/server/audit.ts';
+import type { ServeOptions } from '../serve-options.ts';
 import { type PageFiles, readPageFiles } from './page-files.ts';
 
 /** The facts about the server that the page shows. */
 export interface PageOptions {
-  /** The folder of the flows, as it was named. */
+  /** The folder of the flows, as the command names it. */
   readonly folder: string;
   readonly home: string;
   /** True if maps may be saved into flows. */
   readonly edit: boolean;
-  /** The limits in force, each with its unit; null for none. */
+  /** The limits in force, each value with its unit; null for no limit. */
   readonly limits: readonly { readonly name: string; readonly value: string | null }[];
   readonly files: PageFiles;
 }

@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { version } from '../../app/version.ts';
 import { readConnections } from '../../io/connections.ts';
-import type { ServerInfo } from '../../ui/page/shapes.ts';
 import { addRoutes } from '../app.ts';
 import type { Server } from '../server.ts';
 import { addAuditRoute } from './audit-route.ts';
@@ -11,8 +10,9 @@ import { addFlowTextRoutes } from './flow-text-routes.ts';
 import { addKeyRoutes } from './key-routes.ts';
 import { libraryOf } from './library.ts';
 import type { PageOptions } from './page-options.ts';
+import type { ServerInfo } from './page-shapes.ts';
 
-/** Adds the routes that only the page has. A session guards all of them. */
+/** Adds the routes that only the page has. All of them need a session. */
 export function addPageRoutes(app: FastifyInstance, server: Server, options: PageOptions): void {
   addRoutes(app, '/ui/server', {
     GET: {

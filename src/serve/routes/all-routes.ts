@@ -20,7 +20,7 @@ export interface RoutesOptions {
   isStopping(): boolean;
 }
 
-/** Adds every route of the server: those that are open to all, those that need a key, those that need a session. */
+/** Adds every route of the server: routes without a guard, routes that need a key, and routes that need a session. */
 export async function addAllRoutes(app: FastifyInstance, server: Server, options: RoutesOptions): Promise<void> {
   const { home, sessions, page, isStopping } = options;
   await addOpenApi(app);

@@ -5,7 +5,7 @@ import type { Server } from '../server.ts';
 
 /** The routes of one audience: `/v1` for keys, `/ui` for the page. */
 export interface Audience {
-  /** Before every path: `/v1` or `/ui`. */
+  /** The prefix of every path: `/v1` or `/ui`. */
   readonly base: string;
   /** The sender of a request that was let in. */
   callerOf(request: FastifyRequest): Caller;

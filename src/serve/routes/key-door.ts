@@ -8,16 +8,16 @@ import { Problem } from '../problem.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The key that was let in; absent for the page, and before. */
+    /** The key of an accepted request; absent for the page, and until the key is checked. */
     key?: ApiKey;
   }
   interface FastifyContextConfig {
-    /** The scopes of which a key needs one; absent for any key. */
+    /** The scopes, one of which a key needs; absent if every key may send the request. */
     scopes?: readonly Scope[];
   }
 }
 
-/** Adds the routes of `/v1`. Keys are let in in the order of the contract: the key, its scope, its flows, its rate. */
+/** Adds the routes of `/v1`. A request is checked in the order of the contract: the key, its scope, its flows, its rate. */
 export function addKeyDoor(app: FastifyInstance, keys: ServerKeys, add: (guarded: FastifyInstance) => void): void {
   const letIn = (request: FastifyRequest, reply: FastifyReply) => {
     const { url } = request;
@@ -42,7 +42,7 @@ export function addKeyDoor(app: FastifyInstance, keys: ServerKeys, add: (guarded
   });
 }
 
-/** Throws a Problem for a route whose scope the key lacks, and for a flow that does not exist for it. */
+/** Throws a Problem for a route whose scope the key lacks, and for a flow that the key may not see. */
 function refuseUnseen({ routeOptions, params }: FastifyRequest, key: ApiKey): void {
   const caller = new Caller(key);
   const { scopes } = routeOptions.config;

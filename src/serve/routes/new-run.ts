@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import { maxErrorsArgument } from '../../cli/arguments.ts';
+import { maxErrorsOf } from '../../engine/failure-limits.ts';
 import { addRoutes } from '../app.ts';
 import type { Caller } from '../caller.ts';
 import type { NamedRequest } from '../idempotency.ts';
@@ -17,12 +17,9 @@ import { wholeNumber } from './query.ts';
 import { namedRequest, requestHash } from './replays.ts';
 
 const maxErrors = z.string().transform((text, context) => {
-  try {
-    return maxErrorsArgument(text);
-  } catch (error) {
-    context.addIssue((error as Error).message);
-    return z.NEVER;
-  }
+  const limit = maxErrorsOf(text);
+  if (!limit) context.addIssue(`expected a number or a percentage such as 5%, found "${text}"`);
+  return limit ?? z.NEVER;
 });
 
 /** The query of a new run, and of its plan. */
@@ -42,7 +39,7 @@ export function acceptBodies(app: FastifyInstance): void {
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
 }
 
-/** Adds the route that makes runs. Their bodies may have any size: they go to disk as they come. */
+/** Adds the route that makes runs. Bodies may have any size: they are written to disk as they come. */
 export function addNewRunRoute(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
   void app.register(async (uploads) => {
     acceptBodies(uploads);
@@ -121,10 +118,10 @@ async function onceFor(
   folder: RunFolder,
   make: () => Promise<ServedRun>,
 ): Promise<NewRun> {
-  const kept = named && idempotency.begin(named, hash);
-  if (kept) {
+  const earlier = named && idempotency.begin(named, hash);
+  if (earlier) {
     await folder.delete();
-    const run = runs.find(kept.body);
+    const run = runs.find(earlier.body);
     if (!run) throw new Problem('not-found', 'the run of this Idempotency-Key was deleted');
     return { run, isReplayed: true };
   }

@@ -5,9 +5,9 @@ import type * as z from 'zod';
 import { loadFlow } from '../../app/flow/flow-file.ts';
 import { isTable } from '../../app/input/input.ts';
 import { selectRecords } from '../../app/input/selected-records.ts';
+import { createMessages } from '../../app/messages.ts';
 import { createLateLookups } from '../../app/ports/late-lookups.ts';
-import { createQuietTerminal } from '../../cli/serve/quiet-terminal.ts';
-import { requestValue } from '../../cli/show/preview.ts';
+import { requestValue } from '../../app/preview/preview.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { Forecaster } from '../../engine/forecast/forecast.ts';
 import { openSource } from '../../io/records/readers/source.ts';
@@ -18,11 +18,11 @@ import { httpWords } from '../http/http-words.ts';
 import { Problem } from '../problem.ts';
 import { type BodyFormat, bodyFormat, maxUnpacked, uploadTypes } from '../runs/upload.ts';
 import type { Server } from '../server.ts';
-import { planShape } from '../shapes.ts';
+import { type PlanShape, planShape } from '../shapes.ts';
 import { type Audience, seenFlow } from './audience.ts';
 import { acceptBodies, newRunQuery } from './new-run.ts';
 
-/** Adds the route of plans. Their bodies may have any size: they are read as they come, and not stored. */
+/** Adds the route of plans. Bodies may have any size: they are read as they come, and not stored. */
 export function addPlanRoute(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
   void app.register(async (streams) => {
     acceptBodies(streams);
@@ -42,7 +42,7 @@ export function addPlanRoute(app: FastifyInstance, server: Server, { base, calle
 
 type Flow = Awaited<ReturnType<typeof seenFlow>>;
 
-async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyRequest): Promise<z.output<typeof planShape>> {
+async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyRequest): Promise<PlanShape> {
   validPlan(flow);
   const { delimiter, limit, skip } = request.query as z.output<typeof newRunQuery>;
   const body = bodyFormat(request.headers);
@@ -69,10 +69,10 @@ async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyR
   return planJson(forecaster);
 }
 
-function planJson(forecaster: Forecaster): z.output<typeof planShape> {
+function planJson(forecaster: Forecaster): PlanShape {
   const { records, actions, credits, requests } = forecaster.forecast();
   const [first] = requests;
-  const { redactor } = createQuietTerminal();
+  const { redactor } = createMessages();
   return {
     records,
     actions: bounds(actions),
@@ -93,7 +93,7 @@ function bounds({ least, most }: { readonly least: number; readonly most: number
   return { least, most: Number.isFinite(most) ? most : null };
 }
 
-/** The body, unpacked and limited as that of a run. `failed`: the Problem that has ended it; a reader wraps it. */
+/** The body, unpacked and limited like the body of a run. `failed`: the Problem that ended the body; readers wrap it in their own error. */
 function unpackedBody(request: FastifyRequest, { isGzip }: BodyFormat, maxBytes: number) {
   let problem: Problem | undefined;
   const fail = (found: Problem) => {
@@ -106,7 +106,7 @@ function unpackedBody(request: FastifyRequest, { isGzip }: BodyFormat, maxBytes:
   const steps: Transform[] = [limited(maxBytes, tooLarge)];
   if (isGzip) steps.push(createGunzip(), limited(maxBytes * maxUnpacked, tooLarge));
   const stdin = steps.reduce<Readable>((from, to) => {
-    // A pipe hands no error on. The request itself stays: it gets the answer.
+    // A pipe does not pass on errors. The request stays open for the answer.
     if (from !== request.raw) from.once('error', (error) => to.destroy(error));
     return from.pipe(to);
   }, request.raw);

@@ -1,9 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import { previewRecord } from '../../app/preview/preview-record.ts';
-import { createQuietTerminal } from '../../cli/serve/quiet-terminal.ts';
-import { previewValue } from '../../cli/show/preview.ts';
-import { chosenStep } from '../../cli/test-request/test-request.ts';
+import { createMessages } from '../../app/messages.ts';
+import { previewValue } from '../../app/preview/preview.ts';
+import { chosenStep, previewRecord } from '../../app/preview/preview-record.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
 import { addRoutes } from '../app.ts';
@@ -44,7 +43,7 @@ type Flow = Awaited<ReturnType<typeof seenFlow>>;
 
 async function testText({ shared }: Server, flow: Flow, request: FastifyRequest, key: LetInKey | undefined): Promise<string> {
   const { record, node, send } = request.body as z.output<typeof testBody>;
-  const terminal = createQuietTerminal();
+  const messages = createMessages();
   const plan = validPlan(flow);
   const fields = fieldsOf(record as JsonObject, textOfBody(request.body));
   try {
@@ -54,16 +53,16 @@ async function testText({ shared }: Server, flow: Flow, request: FastifyRequest,
       set: [],
       send,
       allowHttp: shared.allowHttp,
-      ...(shared.env !== undefined && { env: shared.env }),
-      ...(shared.cacert !== undefined && { cacert: shared.cacert }),
+      env: shared.env,
+      cacert: shared.cacert,
     };
-    const { preview } = await previewRecord({ plan, flow: flow.path, step, item, options }, terminal, { ...shared, key });
+    const { preview } = await previewRecord({ plan, flow: flow.path, step, item, options }, messages, { ...shared, key });
     const action = step.node.action;
-    return jsonOf(terminal.redactor.value(action ? previewValue(preview, action, false) : null));
+    return jsonOf(messages.redactor.value(action ? previewValue(preview, action) : null));
   } catch (error) {
-    // The record is at fault, before anything was sent.
+    // The record caused the failure, before anything was sent.
     const { cause } = error as Error;
-    if (cause instanceof Failure) throw failureProblem(cause, terminal.redactor, 0);
+    if (cause instanceof Failure) throw failureProblem(cause, messages.redactor, 0);
     if (error instanceof AutomateError && (error.kind === 'usage' || error.kind === 'input'))
       throw new Problem('bad-request', httpWords(error.message));
     return asProblem(flow)(error);

@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../caller.ts';
-import { type KeptAnswer, type NamedRequest, readIdempotencyKey } from '../idempotency.ts';
+import { type EarlierAnswer, type NamedRequest, readIdempotencyKey } from '../idempotency.ts';
 import { Problem, type ProblemName } from '../problem.ts';
 import type { Server } from '../server.ts';
 
-/** Problems of calls for which something was sent: a repeat gets them again. */
+/** Problems of calls that have sent a request: a repeated request gets the same problem. */
 const paid: readonly ProblemName[] = ['record-failed', 'call-timeout'];
 
-/** The request as its Idempotency-Key names it; absent without one. */
+/** The request with its Idempotency-Key; absent without a key. */
 export function namedRequest(request: FastifyRequest, caller: Caller, flow: string, kind: NamedRequest['kind']): NamedRequest | undefined {
   const name = readIdempotencyKey(request.headers['idempotency-key']);
   return name === undefined ? undefined : { key: caller.key?.id ?? '', name: requestHash(name), flow, kind };
 }
 
-/** The hash of what a repeated request has to have in common with the first. */
+/** The hash of the parts that a repeated request must have in common with the first request. */
 export function requestHash(...parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 }
@@ -22,8 +22,8 @@ export function requestHash(...parts: readonly string[]): string {
 /** The type of JSON answers. */
 export const jsonType = 'application/json; charset=utf-8';
 
-/** Sends JSON text, also an answer that an earlier request got. */
-export function sendText(reply: FastifyReply, { status, type, body }: KeptAnswer, isReplayed = false): FastifyReply {
+/** Sends JSON text: a new answer, or the answer of an earlier request. */
+export function sendText(reply: FastifyReply, { status, type, body }: EarlierAnswer, isReplayed = false): FastifyReply {
   if (isReplayed) reply.header('idempotency-replayed', 'true');
   return reply
     .code(status)
@@ -39,8 +39,8 @@ export async function answerOnce(
   { request, reply, hash }: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly hash: string },
   answer: () => Promise<string>,
 ): Promise<FastifyReply> {
-  const kept = named && idempotency.begin(named, hash);
-  if (kept) return sendText(reply, kept, true);
+  const earlier = named && idempotency.begin(named, hash);
+  if (earlier) return sendText(reply, earlier, true);
   try {
     const ok = { status: 200, type: jsonType, body: await answer() };
     if (named) idempotency.end(named, hash, ok);

@@ -11,13 +11,13 @@ import { runId } from '../runs/run-id.ts';
 import { sendEvents, sendGrowing } from '../runs/run-streams.ts';
 import type { ServedRun } from '../runs/served-run.ts';
 import type { Server } from '../server.ts';
-import { runShape, runStates } from '../shapes.ts';
+import { runListShape, runShape, runStates } from '../shapes.ts';
 import type { Audience } from './audience.ts';
 import { wholeNumber } from './query.ts';
 
 const runParams = z.object({ id: z.string() });
 
-/** A flow or a key that is not there has no runs: some of them may have been deleted. */
+/** Filters of the list of runs. An unknown flow or key is not an error: it may have been deleted, and has no runs. */
 const listQuery = z.strictObject({
   flow: z.string().regex(flowId, 'expected the id of a flow').optional(),
   state: z.enum(runStates).optional(),
@@ -35,7 +35,7 @@ export function addRunRoutes(app: FastifyInstance, server: Server, { base, calle
       schema: {
         summary: 'The runs, newest first',
         querystring: listQuery,
-        response: { 200: z.object({ runs: z.array(runShape), next_cursor: z.string().nullable() }) },
+        response: { 200: runListShape },
       },
       handler: async (request, reply) => listRuns(server, { base, callerOf }, request, reply),
     },
@@ -123,10 +123,10 @@ function addFiles(app: FastifyInstance, server: Server, { base, callerOf }: Audi
   });
 }
 
-/** A report runs nothing, and has its styles in itself. */
+/** The Content-Security-Policy of a report: no scripts, inline styles. */
 const reportPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox";
 
-/** Adds the page of a run as one file; for the page of the server also its figures. */
+/** Adds the report of a run as one file, and for the server's page the figures of the report. */
 function addReport(app: FastifyInstance, base: string, runOf: FindRun): void {
   addRoutes(app, `${base}/runs/:id/report`, {
     GET: {

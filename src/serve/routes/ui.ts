@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
+import type { Links } from '../../io/server/links.ts';
 import { addGuarded, addRoutes } from '../app.ts';
 import { Caller } from '../caller.ts';
 import { FailedAttempts } from '../keys/failed-attempts.ts';
 import { Problem } from '../problem.ts';
 import type { Server } from '../server.ts';
-import type { Links } from '../session/links.ts';
 import type { Sessions } from '../session/sessions.ts';
 import { addFlowRoutes } from './v1.ts';
 
@@ -27,7 +27,7 @@ export interface UiOptions {
 
 const page = new Caller(undefined);
 
-/** Adds the routes of the page: those of `/v1` over all flows, those that `add` adds, and the session that opens them. */
+/** Adds the routes of the page: the routes of `/v1` over all flows, the routes that `add` adds, and the route that opens a session. */
 export function addUiRoutes(app: FastifyInstance, server: Server, options: UiOptions, add: (guarded: FastifyInstance) => void): void {
   const letIn = (request: FastifyRequest) => {
     if (!request.routeOptions.config.opensSession) requireSession(request, options);
@@ -42,7 +42,7 @@ export function addUiRoutes(app: FastifyInstance, server: Server, options: UiOpt
 
 function addSessionRoutes(app: FastifyInstance, server: Server, options: UiOptions): void {
   const { sessions, links, isTls } = options;
-  // One line a minute and address.
+  // At most one line per minute and address.
   const refused = new FailedAttempts({ now: () => performance.now() });
   addRoutes(app, '/ui/session', {
     POST: {

@@ -28,7 +28,7 @@ const usageShape = z.object({
   allowance: allowance.optional(),
 });
 
-/** Adds the route with the usage of the key itself. */
+/** Adds the route with the usage of the key that asks. */
 export function addUsageRoute(app: FastifyInstance, server: Server, home: string): void {
   addRoutes(app, '/v1/usage', {
     GET: {
@@ -50,7 +50,7 @@ interface Asked {
   readonly home: string;
 }
 
-/** The credits of a key. The ledger learns of calls later, and the counts of the server can lose those before a crash: the larger number is right. */
+/** The credits of a key. The ledger gets the credits of calls later, and the server's counts can lose the calls before a crash: the larger number is right. */
 function creditsOf({ key, month: { name: month }, home }: Asked, counted: number) {
   const book = openBook(bookPath(home));
   try {

@@ -1,4 +1,4 @@
-/** Runs that wait for their turn. Those who have asked get theirs in turn, whatever the number of their runs. */
+/** Runs that wait for their turn. The keys that own the runs take turns, whatever the number of their runs. */
 export class Queue<Run> {
   readonly #byOwner = new Map<string, Run[]>();
 
@@ -24,7 +24,7 @@ export class Queue<Run> {
     return undefined;
   }
 
-  /** Returns false if the run does not wait. */
+  /** Removes a run. Returns false if the run does not wait. */
   remove(run: Run): boolean {
     for (const [owner, runs] of this.#byOwner) {
       const at = runs.indexOf(run);

@@ -1,5 +1,5 @@
 import { appendFileSync, readFileSync } from 'node:fs';
-import { orUndefined } from '../../core/or-undefined.ts';
+import { orUndefined } from '../../core/value/or-undefined.ts';
 
 /** An event of a run for its listeners. */
 export interface RunEvent {
@@ -11,18 +11,18 @@ export interface RunEvent {
 
 type Listener = (event: RunEvent) => unknown;
 
-/** Events of the run that are never lost: states, the first failures, the end. */
+/** Maximum of `failed` events of a run. Later failures are only counted. */
 const maxFailed = 100;
 
-/** Ids left free after a restart: those of `progress` are not stored, and none may come twice. */
+/** Ids left free after a restart: the ids of `progress` events are not saved, and no id may come twice. */
 const skippedIds = 1e9;
 
-/** The events of one run. Those that may not be lost are kept in a file, so that they outlive the server. */
+/** The events of one run. States, the first failures and the end are saved in a file, so that they outlive the server. */
 export class RunEvents {
   readonly #path: string;
-  readonly #kept: RunEvent[];
+  readonly #saved: RunEvent[];
   readonly #listeners = new Set<Listener>();
-  /** The id of the last event. Absent before the first one of this process. */
+  /** The id of the last event; absent before the first event of this process. */
   #last: number | undefined;
   #failed: number;
 
@@ -30,69 +30,69 @@ export class RunEvents {
     this.#path = path;
     const text = orUndefined(() => readFileSync(path, 'utf8')) ?? '';
     const lines = text.split('\n').slice(0, -1);
-    this.#kept = lines.flatMap((line) => orUndefined(() => JSON.parse(line) as RunEvent) ?? []);
-    this.#failed = this.#kept.filter(({ event }) => event === 'failed').length;
+    this.#saved = lines.flatMap((line) => orUndefined(() => JSON.parse(line) as RunEvent) ?? []);
+    this.#failed = this.#saved.filter(({ event }) => event === 'failed').length;
   }
 
   state(state: string, ending: string | null, reason: string | null): void {
-    this.#keep('state', { state, ending, reason });
+    this.#save('state', { state, ending, reason });
   }
 
-  /** Only the first failures are events of their own. */
+  /** Adds an event for a failed record, up to `maxFailed` events. */
   failed(failure: object): void {
-    if (this.#failed++ < maxFailed) this.#keep('failed', failure);
+    if (this.#failed++ < maxFailed) this.#save('failed', failure);
   }
 
-  /** A newer one replaces it. */
+  /** Sends the progress to the listeners. It is not saved: a newer progress replaces it. */
   progress(progress: object): void {
     if (this.#listeners.size > 0) this.#send({ id: this.#nextId(), event: 'progress', data: JSON.stringify(progress) });
   }
 
   end(run: object): void {
-    this.#keep('end', run);
+    this.#save('end', run);
   }
 
   /**
-   * The events after an id, without the ends of earlier parts: the stream goes on after them. Without an id: the present state, the
-   * failures so far, and the end. The state has an id before those of the failures, so that a listener that is cut off between them gets
-   * the rest.
+   * The saved events after an id, without the `end` events of earlier parts: the stream continues after those. Without an id: the present
+   * state, the failures so far, and the end. The id of the state is below the ids of the failures, so that a listener that is cut off
+   * between two of these events gets the others.
    */
   after(id: number | undefined): readonly RunEvent[] {
-    const last = this.#kept.at(-1);
-    if (id !== undefined) return this.#kept.filter((event) => event.id > id && (event.event !== 'end' || event === last));
-    const state = this.#kept.findLast(({ event }) => event === 'state');
-    const failed = this.#kept.filter(({ event }) => event === 'failed');
+    const last = this.#saved.at(-1);
+    if (id !== undefined) return this.#saved.filter((event) => event.id > id && (event.event !== 'end' || event === last));
+    const state = this.#saved.findLast(({ event }) => event === 'state');
+    const failed = this.#saved.filter(({ event }) => event === 'failed');
     const stateId = Math.min(state?.id ?? 0, (failed[0]?.id ?? Number.POSITIVE_INFINITY) - 1);
     return [...(state ? [{ ...state, id: stateId }] : []), ...failed, ...(last?.event === 'end' ? [last] : [])];
   }
 
-  /** True if the run has ended and nothing follows. */
+  /** True if the run has ended and no event follows. */
   get hasEnded(): boolean {
-    return this.#kept.at(-1)?.event === 'end';
+    return this.#saved.at(-1)?.event === 'end';
   }
 
-  /** The id of the last event that is not lost. */
+  /** The id of the last saved event. */
   get lastId(): number {
-    return this.#kept.at(-1)?.id ?? 0;
+    return this.#saved.at(-1)?.id ?? 0;
   }
 
-  /** Listens to later events. Returns what ends it. */
+  /** Listens to later events. Returns a function that stops listening. */
   listen(listener: Listener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   #nextId(): number {
-    this.#last ??= this.#kept.length === 0 ? 0 : this.lastId + skippedIds;
+    this.#last ??= this.#saved.length === 0 ? 0 : this.lastId + skippedIds;
     return ++this.#last;
   }
 
-  #keep(event: RunEvent['event'], data: object): void {
-    const kept = { id: this.#nextId(), event, data: JSON.stringify(data) };
-    this.#kept.push(kept);
-    // A full disk loses them for the next server only.
-    orUndefined(() => appendFileSync(this.#path, `${JSON.stringify(kept)}\n`, { mode: 0o600 }));
-    this.#send(kept);
+  #save(event: RunEvent['event'], data: object): void {
+    const saved = { id: this.#nextId(), event, data: JSON.stringify(data) };
+    this.#saved.push(saved);
+    // With a full disk, only the next server lacks the event.
+    orUndefined(() => appendFileSync(this.#path, `${JSON.stringify(saved)}\n`, { mode: 0o600 }));
+    this.#send(saved);
   }
 
   #send(event: RunEvent): void {

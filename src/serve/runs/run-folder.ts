@@ -1,6 +1,6 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { orUndefined } from '../../core/or-undefined.ts';
+import { orUndefined } from '../../core/value/or-undefined.ts';
 import { makeFolder } from '../../io/files/folder.ts';
 import { statOf } from '../../io/files/stat.ts';
 import { writeDurably } from '../../io/files/state-file.ts';
@@ -69,13 +69,13 @@ export class RunFolder {
 }
 
 /**
- * The runs of a folder, oldest first. One whose upload broke off has no `run.json`: it is deleted. One whose `run.json` cannot be read is
- * left as it is: `say` takes a line about it.
+ * The runs of a folder, oldest first. A run whose upload broke off has no `run.json`: it is deleted. A run whose `run.json` cannot be read
+ * is left as it is, and `say` takes a line about that run.
  */
 export async function readRuns(runs: string, say: (text: string) => void): Promise<StoredRun[]> {
   const found: StoredRun[] = [];
   for (const id of (await readdir(runs)).filter((name) => runId.test(name)).sort()) {
-    // Only a run without the file is deleted: another error may pass.
+    // Only a run without the file is deleted: another error may be temporary.
     const text = await readFile(join(runs, id, 'run.json'), 'utf8').catch(({ code }) => (code === 'ENOENT' ? undefined : ''));
     const run = text === undefined ? undefined : orUndefined(() => JSON.parse(text) as Partial<StoredRun> | null);
     if (text === undefined) await rm(join(runs, id), { recursive: true, force: true });
@@ -85,7 +85,7 @@ export async function readRuns(runs: string, say: (text: string) => void): Promi
   return found;
 }
 
-/** Older builds counted the work of a run at its end, and did not note it. */
+/** Older builds counted the work of a run at its end, and did not store the counted part. */
 function withCounted(run: StoredRun): StoredRun {
   const { written, failed } = run.counts;
   return {

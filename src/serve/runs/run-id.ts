@@ -6,7 +6,7 @@ export const runId = /^run_[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3
 let lastMs = 0;
 let sequence = 0;
 
-/** A new id: `run_` and a UUIDv7 (RFC 9562, 5.7), which sorts by time, also within a millisecond and when the clock is set back. */
+/** A new id: `run_` and a UUIDv7 (RFC 9562, 5.7), which sorts by time, even within a millisecond and when the clock is set back. */
 export function newRunId(wallMs = Date.now()): string {
   sequence = wallMs > lastMs ? 0 : sequence + 1;
   lastMs = Math.max(lastMs, wallMs) + (sequence > 0xfff ? 1 : 0);

@@ -1,21 +1,21 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import { exitCodeOf, exitCodeOfRun } from '../../app/exit-codes.ts';
+import { exitCodeOfRun } from '../../app/exit-codes.ts';
 import { loadFlow } from '../../app/flow/flow-file.ts';
 import { hasTextCells, inputFormat, openInput } from '../../app/input/input.ts';
+import { createMessages } from '../../app/messages.ts';
 import { planOutput } from '../../app/output/output-plan.ts';
-import { shareDone } from '../../app/progress/reading.ts';
+import { countsOf, totalsOf, workOf } from '../../app/report/run-figures.ts';
 import { liveViewOf } from '../../app/report/run-view-of.ts';
-import type { Follower, OpenRun, RunHost } from '../../cli/run/open-run.ts';
-import { type RunStart, runPlanned } from '../../cli/run/run.ts';
-import type { RunOptions, RunRequest } from '../../cli/run/run-options.ts';
-import { createQuietTerminal } from '../../cli/serve/quiet-terminal.ts';
+import { type RunHandle, runFlow, type Stop } from '../../app/run.ts';
+import type { OpenRun, RunRequest, RunSurroundings } from '../../app/run-request.ts';
+import { failedRun, type RunResult } from '../../app/run-result.ts';
+import type { Event } from '../../core/event.ts';
 import { AutomateError } from '../../core/failure.ts';
-import { orUndefined } from '../../core/or-undefined.ts';
-import type { RunPhase, StopReason } from '../../engine/phase.ts';
+import { orUndefined } from '../../core/value/or-undefined.ts';
 import type { PayingKey } from '../../io/ledger/rest.ts';
 import type { RunView } from '../../ui/run/run-view.ts';
 import type { Shared } from '../calls/flow-runtime.ts';
-import { httpWords } from '../http/http-words.ts';
+import { messageForClient } from '../http/advice.ts';
 import { totalsAt } from './crashed-run.ts';
 import type { RunEvents } from './run-events.ts';
 import type { RunFolder } from './run-folder.ts';
@@ -26,7 +26,7 @@ export interface EndedPart {
   readonly ending: string | null;
   readonly exitCode: number;
   readonly reason: string | null;
-  /** True if it can go on later. */
+  /** True if it can continue later. */
   readonly isResumable: boolean;
   readonly counts: StoredRun['counts'] | undefined;
   readonly totals: Totals;
@@ -35,15 +35,16 @@ export interface EndedPart {
 /** Time for unfinished records after a stop. */
 const graceMs = 10_000;
 
-/** A part of a run under way: the same run that the command would make of these files. */
+/** A part of a run under way. */
 export class RunPart {
   readonly #stored: StoredRun;
   readonly #folder: RunFolder;
   readonly #shared: Shared;
   readonly #events: RunEvents;
+  readonly #messages = createMessages();
   #run: OpenRun | undefined;
-  #phase: RunPhase | undefined;
-  #stop: StopReason | undefined;
+  #handle: RunHandle | undefined;
+  #stop: Stop | undefined;
   #isAborted = false;
 
   constructor(stored: StoredRun, folder: RunFolder, shared: Shared, events: RunEvents) {
@@ -55,209 +56,150 @@ export class RunPart {
 
   /** Runs the records to their end. */
   async run(): Promise<EndedPart> {
-    const ended = await this.#toEnd();
-    await this.#saveView();
-    return { ...ended, reason: ended.reason === null ? null : httpWords(ended.reason) };
+    const result = await this.#result();
+    const ended =
+      result.error instanceof AutomateError && result.error.code === 'nothing-to-resume' ? this.#published() : this.#ended(result);
+    // A full disk loses the figures of the end, and nothing else.
+    const view = this.view();
+    if (view) await writeFile(this.#folder.view, JSON.stringify(view)).catch(() => undefined);
+    return ended;
   }
 
-  async #toEnd(): Promise<EndedPart> {
-    try {
-      const exitCode = await this.#start();
-      const ended = await this.#summary();
-      return { ...ended, exitCode, isResumable: ended.ending !== 'complete' };
-    } catch (error) {
-      if (isPublished(error, this.#stored)) return this.#published();
-      if (!(error instanceof AutomateError)) this.#shared.say((error as Error).stack ?? String(error));
-      const failed = { ending: 'failed', exitCode: exitCodeOf(error), reason: this.reasonOf(error), isResumable: !isLasting(error) };
-      return { ...(await this.#summary()), ...failed };
-    }
-  }
-
-  /** Starts no more records, and gives up those under way after a grace time. */
+  /** Starts no more records, and gives up the records under way after a grace time. */
   stop(message: string): void {
     this.#stop = { ending: 'interrupted', message, patienceMs: graceMs };
-    this.#phase?.advance('finishing', this.#stop);
-    setTimeout(() => this.abort(), graceMs).unref();
+    this.#handle?.stop(this.#stop);
   }
 
   /** Gives up the records under way. */
   abort(): void {
     this.#isAborted = true;
-    this.#phase?.advance('stopped', this.#stop);
+    this.#handle?.abort();
   }
 
-  /** The counts so far, with those of earlier parts. */
+  /** The counts so far, including earlier parts. */
   counts(): StoredRun['counts'] {
     if (!this.#run) return this.#stored.counts;
-    const { tally, claim } = this.#run;
-    const { written, failed } = claim.from;
-    return {
-      read: written + failed + tally.read,
-      written: written + tally.written,
-      failed: failed + tally.failed,
-      retries: this.totals().retries,
-      waiting: tally.parked,
-    };
+    return { ...countsOf(this.#run), retries: this.totals().retries };
   }
 
-  /** The figures of the whole run so far: those that its checkpoint holds, and those since. */
+  /** The totals of the whole run so far: of the checkpoint at which this part began, and since then. */
   totals(): Totals {
     if (!this.#run) return this.#stored.totals;
-    const { tally, ports, claim } = this.#run;
-    return sumOfTotals(totalsAt(claim.from), {
-      retries: tally.retries,
-      credits: ports.credits(),
-      failures: [...tally.failures.values()].map(({ node = null, class: kind, status = null, count, message }) => ({
-        ...{ node, class: kind, status, count, message },
-      })),
-      mapped: [...tally.hits.values()].flat().map((hit) => ({ ...hit })),
-    });
+    const { failures, mapped, ...sums } = totalsOf(this.#run);
+    return sumOfTotals(totalsAt(this.#run.claim.from), { ...sums, failures: [...failures], mapped: [...mapped] });
   }
 
-  /** The finished share and the pauses; absent before the first record. */
+  /** The finished share and the pauses; undefined before the first record. */
   figures(): { readonly share: number | null; readonly paused: readonly { gate: string; until: string }[] } | undefined {
     if (!this.#run) return undefined;
-    const { source, reading, tally, claim, pauses } = this.#run;
-    const recordsBefore = claim.from.written + claim.from.failed;
-    const { limit } = this.#stored.options;
-    const { totalBytes } = source;
-    const facts = { totalBytes, readBytes: source.readBytes(), reading, doneRecords: tally.read, recordsBefore, limit };
-    const pause = pauses.current();
+    const pause = this.#run.progress.pauses.current();
     const until = (leftMs: number) => new Date(Date.now() + leftMs).toISOString();
     return {
-      share: shareDone(facts)?.ofWhole ?? null,
+      share: workOf(this.#run).share()?.ofWhole ?? null,
       paused: pause ? [{ gate: pause.gate, until: until(pause.leftMs) }] : [],
     };
   }
 
-  /** The figures for the page; absent before the first record. */
+  /** The figures for the page; undefined before the first record. */
   view(): RunView | undefined {
     return this.#run && liveViewOf(this.#run);
   }
 
-  /** Keeps the figures of the end. A full disk loses them, and nothing else. */
-  async #saveView(): Promise<void> {
-    const view = this.view();
-    if (view) await writeFile(this.#folder.view, JSON.stringify(view)).catch(() => undefined);
-  }
-
-  async #start(): Promise<number> {
-    const { flow } = this.#folder;
-    const options = this.#options();
-    const { allowHttp } = this.#shared;
-    const plan = await loadFlow(flow, { allowHttp, textCells: hasTextCells(options), name: this.#stored.flow });
-    const files = { ...planOutput(flow, options, inputFormat(options)), isOwn: true };
-    const request: RunRequest = { flow, options, written: new Map() };
-    const start: RunStart = { stop: () => undefined };
-    const terminal = createQuietTerminal();
+  async #result(): Promise<RunResult> {
     try {
-      return await runPlanned({ plan, request, files, open: (from) => openInput(options, from) }, start, terminal, this.#host());
-    } finally {
-      start.claim?.release();
+      const handle = runFlow(await this.#request(), this.#surroundings());
+      this.#handle = handle;
+      if (this.#stop) handle.stop(this.#stop);
+      if (this.#isAborted) handle.abort();
+      return await handle.ended;
+    } catch (error) {
+      return failedRun(error, undefined);
     }
   }
 
-  #options(): RunOptions {
-    const { options, inputFormat: format, format: outFormat, parts } = this.#stored;
+  /** The run of the stored files. */
+  async #request(): Promise<RunRequest> {
+    const { options: asked, inputFormat: format, format: outFormat, parts, flow: name } = this.#stored;
     const { allowHttp, cacert, env } = this.#shared;
     const folder = this.#folder;
-    return {
-      ...options,
+    const { flow, summary, report } = folder;
+    const options = {
+      ...asked,
       in: folder.input(format),
       out: folder.output(outFormat),
       errors: folder.errors(format),
-      summary: folder.summary,
-      report: folder.report,
+      summary,
+      report,
       resume: parts > 1,
-      quiet: true,
       allowHttp,
-      ...(cacert !== undefined && { cacert }),
-      ...(env !== undefined && { env }),
-      input: true,
-      set: [],
+      cacert,
+      env,
+    };
+    const plan = await loadFlow(flow, { allowHttp, textCells: hasTextCells(options), name });
+    return {
+      flow,
+      plan,
+      options,
+      files: { ...planOutput(flow, options, inputFormat(options)), isOwn: true },
+      open: (from) => openInput(options, from),
+      notes: () => (this.#run ? this.totals() : noTotals),
     };
   }
 
-  #host(): RunHost {
+  #surroundings(): RunSurroundings {
+    const { gates, routes } = this.#shared;
     return {
-      gates: this.#shared.gates,
-      routes: this.#shared.routes,
+      messages: this.#messages,
+      gates,
+      routes,
       key: payingKey(this.#stored),
-      notes: () => (this.#run ? this.#masked(this.totals()) : noTotals),
-      report: (event) => {
-        if (event.type !== 'record-failed') return;
-        const { record, node = null, class: kind, status = null, message, attempts } = event;
-        const { redactor } = (this.#run as OpenRun).terminal;
-        this.#events.failed({ record, node, class: kind, status, message: redactor.text(message), attempts });
+      event: (event) => this.#report(event),
+      started: (run) => {
+        this.#run = run;
       },
-      follow: async (run) => this.#follow(run),
     };
   }
 
-  #follow(run: OpenRun): Follower {
-    this.#run = run;
-    return {
-      started: ({ phase }) => {
-        this.#phase = phase;
-        if (this.#stop) phase.advance('finishing', this.#stop);
-        if (this.#isAborted) phase.advance('stopped', this.#stop);
-      },
-      signal: () => undefined,
-      recordsEnded: () => undefined,
-      stop: () => undefined,
-    };
+  #report(event: Event): void {
+    if (event.type !== 'record-failed') return;
+    const { record, node = null, class: kind, status = null, message, attempts } = event;
+    this.#events.failed({ record, node, class: kind, status, message: this.#messages.redactor.text(message), attempts });
   }
 
-  async #summary(): Promise<Omit<EndedPart, 'exitCode' | 'isResumable'>> {
-    const counts = this.#run && this.counts();
-    const totals = this.#run ? this.#masked(this.totals()) : this.totals();
-    const text = await readFile(this.#folder.summary, 'utf8').catch(() => '');
-    const { ending = null, reason = null } = orUndefined(() => JSON.parse(text) as Partial<EndedPart>) ?? {};
-    return { ending, reason, counts, totals };
+  #ended({ ending, exitCode, reason, error }: RunResult): EndedPart {
+    const figures = { counts: this.#run && this.counts(), totals: this.totals() };
+    if (error === undefined) return { ending, exitCode, reason: reason ?? null, isResumable: ending !== 'complete', ...figures };
+    if (!(error instanceof AutomateError)) this.#shared.say((error as Error).stack ?? String(error));
+    return { ending: 'failed', exitCode, reason: this.reasonOf(error), isResumable: !isLasting(error), ...figures };
   }
 
-  /** The result of a run that was complete before a crash: its journal is gone, and its files are in their places. */
+  /** The result of a run that was complete before a crash: its journal is gone, and its files are in their places, its summary among them. */
   async #published(): Promise<EndedPart> {
     const { counts, totals: before } = this.#stored;
     const text = await readFile(this.#folder.summary, 'utf8').catch(() => '');
-    // It has the totals of the last part, and the counts of the whole.
+    // The summary has the totals of the last part, and the counts of the whole run.
     const { whole, ...last } = orUndefined(() => JSON.parse(text) as Totals & { readonly whole: object }) ?? { ...noTotals, whole: {} };
     const failures = last.failures.map(({ node, class: kind, status, count, message }) => ({ node, class: kind, status, count, message }));
     const totals = sumOfTotals(before, { ...last, failures });
     const found = { ...counts, ...whole, retries: totals.retries, waiting: 0 };
-    return {
-      ending: 'complete',
-      reason: null,
-      exitCode: exitCodeOfRun('complete', found.failed),
-      isResumable: false,
-      counts: found,
-      totals,
-    };
+    const exitCode = exitCodeOfRun('complete', found.failed);
+    return { ending: 'complete', reason: null, exitCode, isResumable: false, counts: found, totals };
   }
 
-  #masked(totals: Totals): Totals {
-    const redactor = (this.#run as OpenRun).terminal.redactor;
-    return { ...totals, failures: totals.failures.map((group) => ({ ...group, message: redactor.text(group.message) })) };
-  }
-
-  /** The reason without the run's paths, and without the command that would resume it: a client resumes it by its address. */
+  /** The reason without the run's paths. */
   reasonOf(error: unknown): string {
     if (!(error instanceof AutomateError)) return 'this is a bug; the log of the server says more';
-    return error.message.replaceAll(`${this.#folder.path}/`, '').replace(/\n[^\n]* resume with:\n.*$/s, '');
+    return messageForClient(error).replaceAll(`${this.#folder.path}/`, '');
   }
 }
 
-/** True for an error that comes again: the input and the text of the flow stay as they are. */
+/** True for an error that a resumed run would meet again: the input and the text of the flow stay the same. */
 function isLasting(error: unknown): boolean {
   return error instanceof AutomateError && ['usage', 'flow', 'input'].includes(error.kind);
 }
 
-/** True for the error of a run that is resumed and has nothing left to do. */
-function isPublished(error: unknown, { parts }: StoredRun): boolean {
-  return parts > 1 && error instanceof AutomateError && error.kind === 'output-exists' && error.message.includes('nothing to resume');
-}
-
-/** The key that pays for a run; absent for the page. */
+/** The key that pays for a run; undefined for the page. */
 function payingKey({ key }: StoredRun): PayingKey | undefined {
   return key ? { quota: undefined, ...key } : undefined;
 }

@@ -15,7 +15,7 @@ export function mayFollow(from: RunState, to: RunState): boolean {
   return following[from].includes(to);
 }
 
-/** True before the end of a run. */
+/** True for the states before the end of a run. */
 export function isOpenState(state: RunState): boolean {
   return state === 'queued' || state === 'running' || state === 'stopping';
 }

@@ -10,7 +10,7 @@ const maxUnread = 1024 * 1024;
 
 const commentEveryMs = 15_000;
 
-/** Sends the events of a run as they come (Server-sent events). `after`: the last one that the client has. */
+/** Sends the events of a run as they come (Server-sent events). `after`: the id of the last event that the client has. */
 export function sendEvents(run: ServedRun, reply: FastifyReply, after: number | undefined): void {
   const { raw } = takeOver(reply);
   raw.writeHead(200, { ...headersOf(reply), 'content-type': 'text/event-stream; charset=utf-8', connection: 'close' });
@@ -35,7 +35,7 @@ const pollMs = 100;
 const chunkBytes = 64 * 1024;
 
 /**
- * Sends a file of a run while it grows, to the end of the run. One that does not end complete cuts the connection without the last chunk,
+ * Sends a file of a run while it grows, to the end of the run. If the run does not end complete, the connection is cut without the last chunk,
  * so that an incomplete output never looks whole.
  */
 export async function sendGrowing(run: ServedRun, path: string, reply: FastifyReply, headers: Record<string, string>): Promise<void> {
@@ -53,7 +53,7 @@ export async function sendGrowing(run: ServedRun, path: string, reply: FastifyRe
   else cutOff(raw);
 }
 
-/** Breaks an answer off. A client of HTTP/1.0 knows no chunks: for it only a reset is no end. */
+/** Breaks an answer off. A client of HTTP/1.0 does not know chunks: only a reset shows it that the answer is incomplete. */
 export function cutOff(raw: ServerResponse): void {
   const { socket, req } = raw;
   if (req.httpVersionMinor > 0 || !socket || 'encrypted' in socket) raw.destroy();

@@ -13,11 +13,11 @@ import { noCounts, noTotals, type StoredRun } from './stored-run.ts';
 
 /** The limits of all runs. */
 export interface RunLimits {
-  /** Under way at once. */
+  /** Maximum of runs under way at once. */
   readonly maxRuns: number;
-  /** Waiting at once. */
+  /** Maximum of runs that wait at once. */
   readonly maxQueue: number;
-  /** Bytes of all runs on disk. */
+  /** Maximum of bytes of all runs on disk. */
   readonly maxDisk: number;
   /** Ended runs are deleted after this time. */
   readonly keepMs: number;
@@ -26,18 +26,18 @@ export interface RunLimits {
 /** A run whose input is stored. */
 export type NewRun = Pick<StoredRun, 'id' | 'flow' | 'key' | 'options' | 'inputFormat' | 'format' | 'bytes' | 'retryOf'>;
 
-/** After that many crashes of the server a run waits for a person. */
+/** After this number of crashes of the server, a run is not resumed until a user resumes it. */
 const maxCrashes = 3;
 
 const stoppedText = 'it was stopped';
 
 const notEnded = { ending: null, exitCode: null, reason: null, endedAt: null, resumable: false };
 
-/** Learns what becomes of runs. */
+/** Takes the results of runs. */
 export interface RunListener {
   /** Takes the work of one part of a run. */
   paid(run: StoredRun, work: RunWork): void;
-  /** Takes a run that has ended; at the start of the server, every one. */
+  /** Takes a run that has ended; at the start of the server, every ended run. */
   ended(run: ServedRun): void;
 }
 
@@ -63,8 +63,8 @@ export class Runs {
   }
 
   /**
-   * Reads the runs on disk, before the first request. Those that a stop or a crash left unfinished wait for `start`; with `resumes` false
-   * they wait for a person.
+   * Reads the runs on disk, before the first request. Runs that a stop or a crash left unfinished wait for `start`; with `resumes` false,
+   * runs that a crash has interrupted wait until a user resumes them.
    */
   async open(resumes: boolean): Promise<void> {
     for (const stored of await readRuns(this.#path, this.#shared.say)) {
@@ -82,7 +82,7 @@ export class Runs {
     this.#startNext();
   }
 
-  /** Newest first. */
+  /** All runs, newest first. */
   all(): ServedRun[] {
     return [...this.#runs.values()].sort((one, other) => (one.id < other.id ? 1 : -1));
   }
@@ -102,7 +102,7 @@ export class Runs {
 
   /** Stores a run and starts it when it is its turn. Throws a Problem (`queue-full`), or an AutomateError (`output`). */
   async add(given: NewRun, folder: RunFolder): Promise<ServedRun> {
-    // Others may have come during the upload.
+    // Other runs may have come during the upload.
     this.#refuseFull();
     const run = new ServedRun(
       {
@@ -133,12 +133,12 @@ export class Runs {
     return true;
   }
 
-  /** Ends the runs under way, and those that wait, that `which` tells. */
+  /** Ends the runs for which `which` is true, if they are under way or wait. */
   async stopThose(which: (run: StoredRun) => boolean): Promise<void> {
     for (const run of this.#runs.values()) if (run.isOpen && which(run.stored)) await this.stop(run);
   }
 
-  /** Goes on with a run that stopped early. Throws a Problem (`run-state`, `stopping`, `queue-full`, `disk-full`). */
+  /** Resumes a run that stopped early. Throws a Problem (`run-state`, `stopping`, `queue-full`, `disk-full`). */
   async resume(run: ServedRun): Promise<void> {
     const { state, resumable, ending, exitCode, reason, endedAt } = run.stored;
     if (!resumable) throw new Problem('run-state', `the run is ${state}: there is nothing to resume`, { state });
@@ -147,7 +147,7 @@ export class Runs {
     run.move('queued', { ...notEnded, crashes: 0 });
     this.#enqueue(run);
     await run.saved.catch(() => {
-      // One that has begun fails by itself.
+      // A run that has begun already fails by itself.
       if (this.#queue.remove(run)) run.move(state, { resumable, ending, exitCode, reason, endedAt });
       throw new Problem('disk-full', 'the run cannot be resumed: the disk is full');
     });
@@ -189,7 +189,7 @@ export class Runs {
     }
   }
 
-  /** Deletes ended runs that are too old, or whose space others need. Throws a Problem (`disk-full`). */
+  /** Deletes ended runs that are too old, or whose disk space is needed. Throws a Problem (`disk-full`). */
   async sweep(): Promise<void> {
     await this.deleteOld();
     const { maxDisk } = this.#limits;
@@ -205,7 +205,7 @@ export class Runs {
     if (total > maxDisk) throw new Problem('disk-full', 'the runs take all the space that they may (--max-disk)');
   }
 
-  /** Stops all runs so that the next start goes on with them. Those that wait stay as they are. */
+  /** Stops all runs under way so that the next start resumes them. Waiting runs stay as they are. */
   async close(): Promise<void> {
     this.#isStopping = true;
     const underWay = [...this.#underWay];
@@ -271,7 +271,7 @@ function stopping(): Problem {
   return new Problem('stopping', 'the server is stopping', {}, { 'retry-after': '10' });
 }
 
-/** The part of a key that a run keeps. */
+/** The part of a key that is stored with a run. */
 export function keyOf(key: LetInKey | undefined): StoredRun['key'] {
   return key ? { id: key.id, name: key.name, ...(key.quota !== undefined && { quota: key.quota }) } : null;
 }

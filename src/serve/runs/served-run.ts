@@ -25,7 +25,7 @@ export class ServedRun {
   readonly stored: StoredRun;
   readonly folder: RunFolder;
   readonly events: RunEvents;
-  /** Absent unless it is under way. */
+  /** Absent unless the run is under way. */
   #part: RunPart | undefined;
   #saved: Promise<void> = Promise.resolve();
   #ended: Promise<void> = Promise.resolve();
@@ -40,12 +40,12 @@ export class ServedRun {
     return this.stored.id;
   }
 
-  /** True before its end. */
+  /** True until the run has ended. */
   get isOpen(): boolean {
     return isOpenState(this.stored.state);
   }
 
-  /** Resolves once it is not under way. */
+  /** Resolves once the run is not under way. */
   get ended(): Promise<void> {
     return this.#ended;
   }
@@ -63,7 +63,7 @@ export class ServedRun {
   }
 
   /**
-   * Moves to another state at once, so that nothing comes between the check and the change; `saved` tells when it is on disk. Throws a
+   * Moves to another state at once, so that nothing comes between the check and the change; `saved` resolves when the change is on disk. Throws a
    * Problem (`run-state`) if that state cannot follow.
    */
   move(state: RunState, changes: Partial<StoredRun> = {}): void {
@@ -74,7 +74,7 @@ export class ServedRun {
     this.#save();
   }
 
-  /** Moves to its end. Returns the work that is to be counted for its key. */
+  /** Moves the run to its end. Returns the work that is to be counted for its key. */
   end(state: EndState, changes: Partial<StoredRun>): RunWork {
     const { counts, totals, counted } = { ...this.stored, ...changes };
     const work = { records: counts.read, credits: totals.credits };
@@ -93,7 +93,7 @@ export class ServedRun {
     this.#ended = this.#toEnd(part, ended).catch((error: Error) => shared.say(`${this.id}: ${error.stack}`));
   }
 
-  /** Ends a run under way early. `waits`: the next start of the server goes on with it. */
+  /** Ends a run under way early. `waits`: true if the next start of the server resumes it. */
   stop(message: string, waits = false): void {
     this.move('stopping', { isWaiting: waits });
     this.#part?.stop(message);
@@ -139,7 +139,7 @@ export class ServedRun {
     stopProgress();
     const figures = { ...(counts && { counts }), totals };
     if (this.stored.isWaiting && ending === 'interrupted') {
-      // The server stops: its next start goes on with the run.
+      // The server stops, and its next start resumes the run.
       this.#part = undefined;
       this.move('queued', { ...figures, isWaiting: false });
       return ended({ records: 0, credits: 0 });
@@ -150,11 +150,11 @@ export class ServedRun {
 
   #save(): void {
     this.#saved = this.#saved.catch(() => undefined).then(() => this.folder.save(this.stored));
-    // Callers that need it on disk await it.
+    // Callers that need the change on disk await it.
     this.#saved.catch(() => undefined);
   }
 
-  /** Tells the listeners the progress. Returns what ends it. */
+  /** Sends the progress to the listeners again and again. Returns a function that stops it. */
   #showProgress(part: RunPart): () => void {
     const startedMs = performance.now();
     const before = this.stored.counts;

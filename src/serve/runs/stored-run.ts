@@ -11,16 +11,16 @@ export interface StoredOptions {
   readonly unordered?: boolean;
 }
 
-/** Counts of a run over all its parts that have ended. */
+/** Totals of a run over all its ended parts. */
 export type Totals = Pick<RunShape, 'failures' | 'mapped'> & { readonly retries: number; readonly credits: number };
 
-/** A run as `run.json` keeps it. */
+/** A run as it is stored in `run.json`. */
 export interface StoredRun {
   readonly id: string;
   readonly flow: string;
   readonly key: { readonly id: string; readonly name: string; readonly quota?: number } | null;
   readonly options: StoredOptions;
-  /** Of the stored input, with `.gz` if it is compressed. */
+  /** Format of the stored input, with `.gz` if it is compressed. */
   readonly inputFormat: string;
   readonly format: RunShape['format'];
   readonly bytes: number;
@@ -32,27 +32,27 @@ export interface StoredRun {
   ending: string | null;
   exitCode: number | null;
   reason: string | null;
-  /** True if a later start goes on with it by itself. */
+  /** True if the next start of the server resumes the run. */
   isWaiting: boolean;
   resumable: boolean;
-  /** Starts of the server that found it under way. */
+  /** Starts of the server that found the run under way. */
   crashes: number;
-  /** Parts that have begun: all but the first resume. */
+  /** Number of parts that have begun. Every part but the first resumes the run. */
   parts: number;
   counts: RunShape['counts'];
-  /** Of the parts that have ended, over all of them. */
+  /** Totals over all ended parts. */
   totals: Totals;
-  /** The part of them that is counted for the key. */
+  /** The records and credits that are already counted for the key. */
   counted: { readonly records: number; readonly credits: number };
 }
 
-/** Counts of a run that has not begun. */
+/** Totals of a run that has not begun. */
 export const noTotals: Totals = { failures: [], mapped: [], retries: 0, credits: 0 };
 
-/** The same of its records. */
+/** Record counts of a run that has not begun. */
 export const noCounts: RunShape['counts'] = { read: 0, written: 0, failed: 0, retries: 0, waiting: 0 };
 
-/** The totals of two parts of a run. */
+/** Adds up the totals of two parts of a run. */
 export function sumOfTotals(one: Totals, other: Totals): Totals {
   return {
     retries: one.retries + other.retries,
@@ -62,7 +62,7 @@ export function sumOfTotals(one: Totals, other: Totals): Totals {
   };
 }
 
-/** Entries with the same name as one, with the sums of their counts. */
+/** Merges entries with the same name, and adds up their counts. */
 function mergedCounts<Entry extends object, Count extends keyof Entry>(
   entries: readonly Entry[],
   nameOf: (entry: Entry) => string,

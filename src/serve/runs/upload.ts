@@ -5,8 +5,8 @@ import { createGunzip } from 'node:zlib';
 import { loadFlow } from '../../app/flow/flow-file.ts';
 import { loadSecrets } from '../../app/flow/flow-secrets.ts';
 import { isTable, openInput } from '../../app/input/input.ts';
+import { createMessages } from '../../app/messages.ts';
 import { openRunLedger, pricesOf } from '../../app/ports/run-ledger.ts';
-import { createQuietTerminal } from '../../cli/serve/quiet-terminal.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { syncFolder } from '../../io/files/folder.ts';
@@ -36,7 +36,7 @@ const kinds: Readonly<Record<string, BodyFormat['kind']>> = {
   'application/jsonl': 'ndjson',
 };
 
-/** The types of bodies of records. */
+/** The content types of bodies with records. */
 export const uploadTypes: readonly string[] = Object.keys(kinds);
 
 /** Time without a byte after which an upload is cut off. */
@@ -45,7 +45,7 @@ const idleMs = 60_000;
 /** A body may unpack to this many times the maximum. */
 export const maxUnpacked = 10;
 
-/** The format that the headers of a body tell. Throws a Problem (`media-type`). */
+/** Finds the format of a body in its headers. Throws a Problem (`media-type`). */
 export function bodyFormat(headers: IncomingMessage['headers']): BodyFormat {
   const [type = '', ...parameters] = (headers['content-type'] ?? '').split(';').map((part) => part.trim());
   const kind = kinds[type.toLowerCase()];
@@ -57,7 +57,7 @@ export function bodyFormat(headers: IncomingMessage['headers']): BodyFormat {
   return { kind, isGzip: encoding === 'gzip', charset };
 }
 
-/** Stores a body on disk. Returns its size and hash. Throws a Problem; then nothing of it is left. */
+/** Stores a body on disk. Returns its size and hash. Throws a Problem; then no part of the body is left. */
 export async function storeBody(
   request: IncomingMessage,
   path: string,
@@ -154,8 +154,8 @@ export async function checkUpload({ flow, folder, inputFormat, options, key }: S
     const errors = problems.map((problem) => problemJson(problem, folder.flow));
     throw new Problem('input-unreadable', `the columns of the body do not satisfy ${flow.id}: ${errors[0]?.message}`, { line: 1, errors });
   }
-  const terminal = createQuietTerminal(shared.say);
-  await loadSecrets(plan, flow.path, { ...(env !== undefined && { env }) }, terminal).catch(asProblem(flow));
+  const messages = createMessages(shared.say);
+  await loadSecrets(plan, flow.path, { ...(env !== undefined && { env }) }, messages).catch(asProblem(flow));
   await refuseUnpaid(plan, key, shared);
 }
 

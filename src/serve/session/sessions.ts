@@ -1,11 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
 
-/** Without use, and in all. */
+/** A session ends after this time without use, and after this time in all. */
 const idleMs = 12 * 3_600_000;
 const maxMs = 7 * 24 * 3_600_000;
 
-/** At most this many at once. */
-const maxKept = 1000;
+/** Maximum of sessions at once. */
+const maxSessions = 1000;
 
 interface Session {
   readonly pageToken: string;
@@ -17,11 +17,11 @@ interface Session {
 export interface SessionProofs {
   /** The value of the cookie. */
   readonly cookie: string;
-  /** The token that the page keeps. */
+  /** The token that the page sends with each request. */
   readonly pageToken: string;
 }
 
-/** The sessions of the page, in memory as hashes: a restart ends all. They end by the monotonic clock. */
+/** The sessions of the page, in memory as hashes: a restart ends all sessions. Their times are those of the monotonic clock. */
 export class Sessions {
   readonly #now: () => number;
   /** By the hash of the cookie. */
@@ -40,7 +40,7 @@ export class Sessions {
     return { cookie, pageToken };
   }
 
-  /** True for a living session. It lives on for 12 hours. */
+  /** True for an open session, which then stays open for another 12 hours. */
   use({ cookie, pageToken }: SessionProofs): boolean {
     const session = this.#sessions.get(hashOf(cookie));
     const now = this.#now();
@@ -58,12 +58,12 @@ export class Sessions {
   }
 }
 
-/** Looking a hash up tells nothing about the value by the time it takes. */
+/** The hash under which a value is stored. The time of a look-up by hash reveals nothing about the value. */
 function hashOf(value: string): string {
   return createHash('sha256').update(value).digest('base64url');
 }
 
 function forgetOldest(map: Map<string, unknown>): void {
   const [oldest] = map.keys();
-  if (map.size > maxKept && oldest !== undefined) map.delete(oldest);
+  if (map.size > maxSessions && oldest !== undefined) map.delete(oldest);
 }

@@ -5,16 +5,16 @@ import type { ServedRun } from '../runs/served-run.ts';
 /** The world around the deliveries. */
 export interface DeliveryTools {
   readonly store: WebhookStore;
-  /** Sends a message once. Throws an AutomateError where its secret cannot be read. */
+  /** Sends a message once. Throws an AutomateError if its secret cannot be read. */
   send(webhook: Webhook, message: Message): Promise<Receipt>;
   wallNow(): number;
-  /** From 0 up to 1. */
+  /** A random number from 0 up to 1. */
   random(): number;
   /** Takes a line for the log. */
   say(text: string): void;
 }
 
-/** The waits after the attempts that failed. */
+/** The waits after failed attempts. */
 const waitsMs = [5_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000];
 
 /** A wait is longer by up to this share, so that receivers that were away are not flooded. */
@@ -22,7 +22,7 @@ const jitter = 0.2;
 
 const maxUnderWay = 8;
 
-/** Tells webhooks of runs that have ended. What is not delivered is in the database, and goes on after a restart. */
+/** Sends messages about ended runs to webhooks. Messages that are not delivered yet are in the database, and are sent after a restart. */
 export class Deliveries {
   readonly #tools: DeliveryTools;
   readonly #underWay = new Map<string, Promise<void>>();
@@ -32,7 +32,7 @@ export class Deliveries {
     this.#tools = tools;
   }
 
-  /** Adds a message for each webhook that wants to know of the run. A run that ends again is another message. */
+  /** Adds a message for each webhook that wants messages about the run. A run that ends again gets another message. */
   ended(run: ServedRun): void {
     this.#orSay(() => this.#addMessages(run));
   }

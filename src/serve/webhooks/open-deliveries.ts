@@ -1,7 +1,7 @@
+import { createMessages } from '../../app/messages.ts';
 import { openCredentials } from '../../app/ports/credential-store.ts';
+import { readWebhookSecret } from '../../app/ports/webhook-secret.ts';
 import { version } from '../../app/version.ts';
-import { createQuietTerminal } from '../../cli/serve/quiet-terminal.ts';
-import { readWebhookSecret } from '../../cli/webhooks/webhook-secret.ts';
 import { createTransport } from '../../io/http/transport.ts';
 import type { ServerDatabase } from '../../io/server/database.ts';
 import { sendMessage } from '../../io/server/webhook-sender.ts';
@@ -13,11 +13,11 @@ import { Deliveries } from './deliveries.ts';
 export function openDeliveries(database: ServerDatabase, { routes, cacert, say }: Shared): Deliveries {
   const clocks = { now: () => performance.now(), wallNow: Date.now };
   const transport = createTransport({ cacert, environment: process.env, userAgent: `automate/${version}`, ...clocks }, routes);
-  const terminal = createQuietTerminal();
+  const messages = createMessages();
   return new Deliveries({
     store: new WebhookStore(database, Date.now),
     async send(webhook, message) {
-      const secret = await readWebhookSecret(webhook.name, openCredentials('default', terminal));
+      const secret = await readWebhookSecret(webhook.name, openCredentials('default', messages));
       return sendMessage(webhook, secret, message, { transport, ...clocks });
     },
     wallNow: Date.now,

@@ -7,7 +7,7 @@ export interface Problem {
   readonly errors?: readonly { readonly pointer?: string; readonly message?: string; readonly detail?: string }[];
 }
 
-/** A request that the server refused, or that did not reach it. */
+/** The error of a request that the server refused, or that did not reach the server. */
 export class ApiError extends Error {
   constructor(readonly problem: Problem) {
     super(problem.detail);
@@ -31,7 +31,7 @@ export interface ApiRequest {
 /** The page token proves that a request comes from this page: cookies go to every port of a host, this store does not. */
 const tokenName = 'automate-page-token';
 
-/** True if this browser has logged in once. The server knows if the session lives. */
+/** True if this browser has logged in. The session may have ended since: only the server knows. */
 export function hasToken(): boolean {
   return localStorage.getItem(tokenName) !== null;
 }
@@ -48,13 +48,13 @@ export async function logOut(): Promise<void> {
   localStorage.removeItem(tokenName);
 }
 
-/** The answer of the server as JSON. Throws an ApiError. */
+/** Sends a request and returns the JSON of the answer. Throws an ApiError. */
 export async function requestJson<Answer>(path: string, given: ApiRequest = {}): Promise<Answer> {
   const response = await sendRequest(path, given);
   return (response.status === 204 ? undefined : await response.json()) as Answer;
 }
 
-/** The answer of the server. Throws an ApiError for every status that is no success. */
+/** Sends a request and returns the answer. Throws an ApiError unless the status is 2xx. */
 export async function sendRequest(path: string, { method = 'GET', json, body, headers, signal }: ApiRequest = {}): Promise<Response> {
   const all = new Headers(headers);
   all.set('X-Automate-Page', localStorage.getItem(tokenName) ?? '');
@@ -81,7 +81,7 @@ async function readProblem(response: Response): Promise<Problem> {
   return { type: 'unknown', title, detail: '', ...given, status: response.status };
 }
 
-/** Saves a file of the server under a name: a plain link would not carry the page token. */
+/** Downloads a file of the server and saves it under a name. A plain link would not send the page token. */
 export async function download(path: string, name: string): Promise<void> {
   const response = await sendRequest(path);
   const url = URL.createObjectURL(await response.blob());

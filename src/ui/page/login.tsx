@@ -2,10 +2,10 @@ import { useEffect, useState } from 'preact/hooks';
 import { logIn, type Problem } from './api.ts';
 import { CodeBlock } from './frame/copy.tsx';
 import { ProblemNotice } from './frame/feedback.tsx';
-import { goTo } from './router.tsx';
+import { goTo } from './go-to.ts';
 import { problemOf } from './use-loaded.ts';
 
-/** Exchanges the one-time token after `#` for a session, and says how to get a link. */
+/** The login page: exchanges the one-time token after `#` for a session. Without a token it shows the command that prints a link. */
 export function Login() {
   const [problem, setProblem] = useState<Problem>();
   const [isBusy, setBusy] = useState(location.hash.length > 1);
@@ -13,7 +13,7 @@ export function Login() {
     document.title = 'Log in · automate';
     const token = location.hash.slice(1);
     if (token === '') return;
-    // The token is in no address and no history from here on.
+    // From here on, neither the address nor the history holds the token.
     history.replaceState(null, '', '/login');
     logIn(token)
       .then(() => goTo('/', { replace: true }))

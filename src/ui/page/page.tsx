@@ -1,4 +1,5 @@
 import { render } from 'preact';
+import { LocationProvider, Route, Router, useLocation } from 'preact-iso/router';
 import { Empty } from '../parts/panel.tsx';
 import { hasToken } from './api.ts';
 import { DocsPage } from './docs/docs-page.tsx';
@@ -7,7 +8,6 @@ import { FlowsPage } from './flows/flows-page.tsx';
 import { Frame } from './frame/frame.tsx';
 import { IntegrationsPage } from './integrations/integrations-page.tsx';
 import { Login } from './login.tsx';
-import { Link, matched, Router, usePlace } from './router.tsx';
 import { RunPage } from './runs/run-page.tsx';
 import { RunsPage } from './runs/runs-page.tsx';
 import { AuditPage } from './settings/audit-page.tsx';
@@ -15,39 +15,41 @@ import { BillingPage } from './settings/billing-page.tsx';
 import { KeysPage } from './settings/keys-page.tsx';
 import { TestPage } from './test-request/test-page.tsx';
 
-/** The pages by their paths. */
-const pages = {
-  '/': () => <FlowsPage />,
-  '/flows/:id': ({ id = '' }) => <FlowPage key={id} id={id} />,
-  '/flows/:id/test': ({ id = '' }) => <TestPage key={id} id={id} />,
-  '/runs': () => <RunsPage />,
-  '/runs/:id': ({ id = '' }) => <RunPage key={id} id={id} />,
-  '/integrations': () => <IntegrationsPage />,
-  '/settings/keys': () => <KeysPage />,
-  '/settings/billing': () => <BillingPage />,
-  '/settings/audit': () => <AuditPage />,
-  '/docs': () => <DocsPage />,
-} satisfies Record<string, (parts: Readonly<Record<string, string>>) => preact.JSX.Element>;
-
 function Page() {
-  const { path } = usePlace();
+  const { path } = useLocation();
   if (path === '/login' || !hasToken()) return <Login />;
-  for (const [pattern, show] of Object.entries(pages)) {
-    const parts = matched(pattern, path);
-    if (parts) return show(parts);
-  }
+  // With the key, a page starts over when its path changes: the page of one run keeps no state of another run.
+  return (
+    <Router key={path}>
+      <Route path="/" component={FlowsPage} />
+      <Route path="/flows/:id" component={FlowPage} />
+      <Route path="/flows/:id/test" component={TestPage} />
+      <Route path="/runs" component={RunsPage} />
+      <Route path="/runs/:id" component={RunPage} />
+      <Route path="/integrations" component={IntegrationsPage} />
+      <Route path="/settings/keys" component={KeysPage} />
+      <Route path="/settings/billing" component={BillingPage} />
+      <Route path="/settings/audit" component={AuditPage} />
+      <Route path="/docs" component={DocsPage} />
+      <Route default component={NotFound} />
+    </Router>
+  );
+}
+
+function NotFound() {
+  const { path } = useLocation();
   return (
     <Frame title="Not found">
       <Empty>
-        There is no page {path}. <Link href="/">All flows</Link>
+        There is no page {path}. <a href="/">All flows</a>
       </Empty>
     </Frame>
   );
 }
 
 render(
-  <Router>
+  <LocationProvider>
     <Page />
-  </Router>,
+  </LocationProvider>,
   document.getElementById('page') as HTMLElement,
 );

@@ -1,16 +1,16 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, type Problem, requestJson } from './api.ts';
-import { goTo } from './router.tsx';
+import { goTo } from './go-to.ts';
 
-/** Something that is loaded from the server. */
+/** Data loaded from the server. */
 export interface Loaded<Data> {
-  /** Absent until it is there. It stays while it is loaded again, so nothing jumps. */
+  /** Undefined until the first load has ended. The data stay while they are loaded again, so nothing on the page jumps. */
   readonly data: Data | undefined;
   readonly problem: Problem | undefined;
   reload(): void;
 }
 
-/** Loads JSON from the server, again whenever the path changes, and every `everyMs` while the page is seen. Without a path it loads nothing. */
+/** Loads JSON from the server, and again when the path changes and every `everyMs` while the page is visible. Loads nothing without a path. */
 export function useLoaded<Data>(path: string | undefined, everyMs?: number): Loaded<Data> {
   const [state, setState] = useState<LoadState<Data>>({});
   const [turn, setTurn] = useState(0);
@@ -37,19 +37,19 @@ interface LoadState<Data> {
   readonly problem?: Problem;
 }
 
-/** A problem takes nothing away that was loaded from the same path. */
+/** Adds a problem to the state, and leaves data that came from the same path. */
 function withProblem<Data>(path: string, problem: Problem): (before: LoadState<Data>) => LoadState<Data> {
   return (before) => ({ ...(before.path === path ? before : {}), path, problem });
 }
 
-/** The problem of an error. A session that has ended leads to the login. */
+/** Turns an error into a problem to show. If the session has ended, goes to the login. */
 export function problemOf(error: unknown): Problem {
   if (!(error instanceof ApiError)) return { type: 'page', title: 'The page has an error', status: 0, detail: String(error) };
   if (error.isLoggedOut) goTo('/login', { replace: true });
   return error.problem;
 }
 
-/** Acts again and again while the page is seen. */
+/** Calls `act` every `everyMs` while the page is visible. */
 export function useEvery(everyMs: number | undefined, act: () => void): void {
   useEffect(() => {
     if (everyMs === undefined) return;
@@ -62,11 +62,11 @@ export function useEvery(everyMs: number | undefined, act: () => void): void {
 export interface Action {
   readonly isBusy: boolean;
   readonly problem: Problem | undefined;
-  /** Does something, one thing at a time. Resolves to true if it went well. */
+  /** Calls `act`, unless an earlier call still runs. Resolves to true if `act` succeeded. */
   run(act: () => Promise<unknown>): Promise<boolean>;
 }
 
-/** The state of actions that a person starts. */
+/** Creates an Action. */
 export function useAction(): Action {
   const [state, setState] = useState<{ isBusy: boolean; problem: Problem | undefined }>({ isBusy: false, problem: undefined });
   const busy = useRef(false);

@@ -2,21 +2,21 @@ import { useState } from 'preact/hooks';
 import { requestJson } from './api.ts';
 import { type Action, useAction } from './use-loaded.ts';
 
-/** A part of a list that the server gives part by part. */
+/** A page of a list that the server gives page by page. */
 export interface ListPart {
   readonly next_cursor: string | null;
 }
 
-/** The older parts of a list. */
+/** The older pages of a list. */
 export interface Older<Part> {
   readonly parts: readonly Part[];
   readonly action: Action;
-  /** The cursor of the part after these; `first`: that of the newest part. */
+  /** The cursor of the next older page. `first`: the cursor that came with the newest page. */
   cursor(first: string | null): string | null;
   load(cursor: string): void;
 }
 
-/** Loads the older parts of a list, one after another. `path`: with its `?` and what belongs after it. */
+/** Loads the older pages of a list, one after another. `path`: ends with `?`, or with a query and `&`. */
 export function useOlder<Part extends ListPart>(path: string): Older<Part> {
   const [parts, setParts] = useState<readonly Part[]>([]);
   const action = useAction();

@@ -1,18 +1,18 @@
 /** A part of a bar. */
 export interface BarPart {
-  /** Of the whole bar, 0 to 1. */
+  /** The share of the whole bar, 0 to 1. */
   readonly share: number;
   readonly kind: 'good' | 'bad' | 'plain';
 }
 
 interface BarProps {
   readonly parts: readonly BarPart[];
-  /** The bar in words; absent if the text beside it says the same. */
+  /** The bar in words, for screen readers. Undefined if the text beside the bar says the same. */
   readonly label?: string;
   readonly size?: 'large' | 'small';
 }
 
-/** A horizontal bar. Its widths are attributes of SVG: a policy without inline styles allows them. */
+/** A horizontal bar. Its widths are SVG attributes, because the Content-Security-Policy forbids inline styles. */
 export function Bar({ parts, label, size = 'small' }: BarProps) {
   const starts = parts.map((_, index) => parts.slice(0, index).reduce((sum, { share }) => sum + share, 0));
   return (
@@ -25,7 +25,7 @@ export function Bar({ parts, label, size = 'small' }: BarProps) {
   );
 }
 
-/** A share as a length of SVG. */
+/** Writes a share as an SVG length in per cent. */
 export function inPercent(share: number): string {
   return `${Number((share * 100).toFixed(3))}%`;
 }

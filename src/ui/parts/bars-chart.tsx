@@ -11,7 +11,7 @@ export interface NamedBar {
 }
 
 interface BarsChartProps {
-  /** The bars in words. */
+  /** The chart in words, for screen readers. */
   readonly label: string;
   /** The title of the names and of the values in the table. */
   readonly titles: readonly [names: string, values: string];
@@ -23,7 +23,7 @@ const barShare = 0.72;
 /** Maximum of names below the bars. */
 const maxNames = 6;
 
-/** Values side by side as bars, and as a table. */
+/** A bar chart of named values, with the values as a table below it. */
 export function BarsChart({ label, titles: [names, values], bars }: BarsChartProps) {
   const ticks = ticksUpTo(Math.max(0, ...bars.map(({ value }) => value)));
   const top = ticks.at(-1) ?? 1;

@@ -1,13 +1,13 @@
 import type { ComponentChildren } from 'preact';
 import { inPercent } from './bar.tsx';
 
-/** The height of the drawn part of every chart, in px. */
+/** The height of the plot of every chart, in px. */
 export const plotHeight = 144;
 
-/** The room above the highest line, for half of its label. */
+/** The room above the top grid line, in px: half the height of its label. */
 const topPx = 6.5;
 
-/** With the labels of the time below it. */
+/** The height of a chart with the labels below its plot, in px. */
 const height = plotHeight + 24;
 
 /** A mark at an axis. `at`: 0 at the start to 1 at the end. */
@@ -17,18 +17,18 @@ export interface Mark {
 }
 
 interface ChartProps {
-  /** The chart in words. */
+  /** The chart in words, for screen readers. */
   readonly label: string;
   readonly yMarks: readonly Mark[];
   readonly xMarks: readonly Mark[];
-  /** The side of a time at which its label stands; absent for the middle. */
+  /** `start`: the labels of the x axis begin at their marks. Undefined: they stand in the middle of their marks. */
   readonly anchor?: 'start';
   /** The same figures as a table. */
   readonly table: ComponentChildren;
   readonly children: ComponentChildren;
 }
 
-/** A drawing with its two axes, and the same figures as a table below it. */
+/** A chart: a plot with two axes, and its figures as a table below it. */
 export function Chart({ label, yMarks, xMarks, anchor, table, children }: ChartProps) {
   return (
     <div class="chart">
@@ -60,7 +60,7 @@ export function Chart({ label, yMarks, xMarks, anchor, table, children }: ChartP
   );
 }
 
-/** A label beside an end of the drawing stays inside of it. */
+/** The anchor of a label of the x axis. Labels at the ends stay inside the plot. */
 function anchorAt(at: number, anchor: 'start' | undefined): 'start' | 'middle' | 'end' {
   if (anchor === 'start') return at > 0.86 ? 'end' : 'start';
   if (at < 0.04) return 'start';
@@ -83,7 +83,7 @@ function YAxis({ marks }: { readonly marks: readonly Mark[] }) {
   );
 }
 
-/** The y of a share of the height, in px from the top. */
+/** The y of a value, in px from the top of the plot. `share`: the value as a share of the height, 0 to 1. */
 export function y(share: number): number {
   return Number((topPx + (plotHeight - topPx - 0.5) * (1 - share)).toFixed(2));
 }

@@ -2,12 +2,12 @@ import type { ComponentChildren } from 'preact';
 
 interface PanelProps {
   readonly title: string;
-  /** Stands beside the title, dimmed. */
+  /** A dimmed note beside the title. */
   readonly note?: string | undefined;
   readonly children: ComponentChildren;
 }
 
-/** A titled part of a page. */
+/** A panel of a page, with a title. */
 export function Panel({ title, note, children }: PanelProps) {
   return (
     <section class="panel">
@@ -20,7 +20,7 @@ export function Panel({ title, note, children }: PanelProps) {
   );
 }
 
-/** The place of something that is not there yet: says what to do next. */
+/** The text of a panel that has nothing to show yet: it says what to do next. */
 export function Empty({ children }: { readonly children: ComponentChildren }) {
   return <p class="empty">{children}</p>;
 }

@@ -2,23 +2,23 @@ import type { ComponentChildren } from 'preact';
 
 /** A column of a table. */
 export interface Column<Row> {
-  /** Empty for a column that needs no name: bars, buttons. */
+  /** Empty for a column that needs no title, such as one of buttons. */
   readonly title: string;
-  /** True for numbers, which stand at the right. */
+  /** True for a column of numbers, which are aligned right. */
   readonly isNumber?: boolean;
-  /** True for the column that takes the room the others leave. */
+  /** True for the column that takes the width that the other columns leave. */
   readonly isWide?: boolean;
   cell(row: Row): ComponentChildren;
 }
 
 interface TableProps<Row> {
-  /** The name of the table for those who do not see it. */
+  /** The name of the table, for screen readers. */
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
 }
 
-/** A table that scrolls by itself where it does not fit. */
+/** A table that scrolls if it does not fit into its panel. */
 export function Table<Row>({ label, columns, rows }: TableProps<Row>) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: only what has the focus scrolls by the keyboard

@@ -1,11 +1,11 @@
-/** One figure. */
+/** A figure with its label. */
 export interface Tile {
   readonly label: string;
   readonly value: string;
   readonly note?: string | undefined;
 }
 
-/** Figures side by side. */
+/** A row of figures. */
 export function Tiles({ tiles }: { readonly tiles: readonly Tile[] }) {
   return (
     <dl class="tiles">

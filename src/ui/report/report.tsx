@@ -6,12 +6,12 @@ import type { RunView } from '../run/run-view.ts';
 import { StateLabel } from '../run/state-label.tsx';
 import theme from '../theme.css';
 
-/** A run as one HTML file that asks for nothing else. Texts of the run are shown as text, never as markup. */
+/** Renders the report of a run as one HTML file that loads nothing else. Texts of the run are shown as text, never as markup. */
 export function reportHtml(view: RunView, version: string): string {
   return `<!doctype html>\n${render(<Report view={view} version={version} />)}\n`;
 }
 
-/** Nothing but the file's own styles is allowed. */
+/** The Content-Security-Policy of a report: it allows only the styles in the file. */
 const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
 function Report({ view, version }: { readonly view: RunView; readonly version: string }) {

@@ -3,7 +3,7 @@ import { Empty, Panel } from '../parts/panel.tsx';
 import { Table } from '../parts/table.tsx';
 import type { FailureView, RunView } from './run-view.ts';
 
-/** The failures of a run by node, class and status. */
+/** A table of the failures of a run, by node, class and status. */
 export function Failures({ view }: { readonly view: RunView }) {
   const { failures, moreFailures, counts } = view;
   if (failures.length === 0) {

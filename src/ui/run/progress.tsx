@@ -21,13 +21,13 @@ export function Progress({ view }: { readonly view: RunView }) {
   );
 }
 
-/** Absent while it is not known. */
+/** The finished share of a run, 0 to 1; undefined while it is not known. */
 function shareOf({ state, total, share }: RunView, done: number): number | undefined {
   if (total !== undefined) return total === 0 ? 1 : done / total;
   return state === 'finished' ? 1 : share;
 }
 
-/** A single failed record of a million is still seen. */
+/** A minimal width, so that one failed record of a million is still visible. */
 const leastShare = 0.004;
 
 function barParts({ counts }: RunView, done: number, share: number): BarPart[] {

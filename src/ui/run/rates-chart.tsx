@@ -5,7 +5,7 @@ import { Table } from '../parts/table.tsx';
 import { ticksUpTo, timeTicks } from '../parts/ticks.ts';
 import type { RateBucket } from './run-view.ts';
 
-/** The records per second over time: all as an area, failed ones as another in front of it, pauses as bands. */
+/** A chart of the records per second: an area for all records, a second area in front of it for failed records, and bands for pauses. */
 export function RatesChart({ buckets }: { readonly buckets: readonly RateBucket[] }) {
   const last = buckets.at(-1);
   const endMs = Math.max(1, last ? last.startMs + last.ms : 1);
@@ -33,7 +33,7 @@ export function RatesChart({ buckets }: { readonly buckets: readonly RateBucket[
   );
 }
 
-/** A band as high as the plot. It is as wide as its slice of time is dark. */
+/** The band of a pause, as high as the plot. Its width is the paused part of the slice of time. */
 function PauseBand({ bucket, endMs }: { readonly bucket: RateBucket; readonly endMs: number }) {
   const { startMs, ms, pausedMs } = bucket;
   return (
@@ -41,7 +41,7 @@ function PauseBand({ bucket, endMs }: { readonly bucket: RateBucket; readonly en
   );
 }
 
-/** Steps: the rate of a slice holds for all of it. */
+/** The SVG path of the rates, as steps: the rate of a slice of time holds for the whole slice. */
 function outlineOf(buckets: readonly RateBucket[], endMs: number, share: (bucket: RateBucket) => number): string {
   const x = (ms: number) => Number(((ms / endMs) * 1000).toFixed(1));
   const steps = buckets.map((bucket, index) => `${index === 0 ? 'M0,' : 'V'}${y(share(bucket))}H${x(bucket.startMs + bucket.ms)}`);

@@ -10,11 +10,11 @@ import { TimesChart } from './times-chart.tsx';
 
 interface RunPanelsProps {
   readonly view: RunView;
-  /** True if only the counts are known. */
+  /** True if only the counts of the run are known. */
   readonly isPartial?: boolean;
 }
 
-/** Everything about one run. */
+/** All panels about a run. */
 export function RunPanels({ view, isPartial = false }: RunPanelsProps) {
   return (
     <div class="stack">

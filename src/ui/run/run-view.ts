@@ -1,8 +1,10 @@
-/** A run in figures, as its report and its page show it. It goes over HTTP as JSON: an absent member is not known. */
+import type { RunShape } from '../../serve/shapes.ts';
+
+/** A run in figures, as its report and its page show it. It is sent as JSON: an undefined member is not known. */
 export interface RunView {
   readonly flow: string;
   readonly state: RunState;
-  /** The ending in words, such as `done`; absent while the run goes on. */
+  /** The ending in words, such as `done`; undefined while the run goes on. */
   readonly ending?: string | undefined;
   /** The reason of an early end, or the error that ended the run. */
   readonly reason?: string | undefined;
@@ -11,13 +13,13 @@ export interface RunView {
   readonly ms: number;
   readonly input: string;
   readonly output: string;
-  /** Absent for a run without an errors file, or with an empty one. */
+  /** The errors file; undefined if the run has none, or an empty one. */
   readonly errors?: string | undefined;
-  /** Of the whole run, with its earlier parts. */
+  /** The counts of the whole run, with its earlier parts. */
   readonly counts: RunCounts;
-  /** Records that earlier parts have finished. Figures leave them out, except `counts`. */
+  /** Records that earlier parts of the run have finished. All figures but `counts` leave these records out. */
   readonly earlier: number;
-  /** True if failures, mapping and credits have them, too. */
+  /** True if failures, mapping and credits include the records of earlier parts. */
   readonly hasTotals?: boolean | undefined;
   /** Records of the whole input. */
   readonly total?: number | undefined;
@@ -25,25 +27,25 @@ export interface RunView {
   readonly share?: number | undefined;
   readonly leftMs?: number | undefined;
   readonly rates: readonly RateBucket[];
-  /** Absent without a response. */
+  /** Undefined if no response has come. */
   readonly responseTimes?: ResponseTimesView | undefined;
   /** The answers to all attempts, by status or by the reason why there is none. */
   readonly statuses: readonly StatusCount[];
   readonly failures: readonly FailureView[];
-  /** Groups of failures that are not among them. */
+  /** Groups of failures that `failures` leaves out. */
   readonly moreFailures: number;
   readonly mapping: readonly MappingView[];
   readonly lookups: readonly LookupView[];
   readonly tokens: readonly TokensView[];
   readonly credits: CreditsView;
   readonly pauses: PausesView;
-  /** The command line that started it. */
+  /** The command line that started the run. */
   readonly command?: string | undefined;
   readonly next: readonly { readonly why: string; readonly command: string }[];
 }
 
 /** The state of a run. `stopped`: it can be resumed. `failed`: an error ended it. */
-export type RunState = 'queued' | 'running' | 'stopping' | 'stopped' | 'finished' | 'failed';
+export type RunState = RunShape['state'];
 
 /** The counts of a run. */
 export interface RunCounts {
@@ -73,20 +75,20 @@ export interface ResponseTimesView {
   readonly p50Ms: number;
   readonly p95Ms: number;
   readonly maxMs: number;
-  /** Ascending, without gaps. */
+  /** The buckets of the histogram, ascending, without gaps. */
   readonly buckets: readonly { readonly fromMs: number; readonly toMs: number; readonly count: number }[];
 }
 
 /** The answers of one status. */
 export interface StatusCount {
-  /** `200`, `ok`, `timeout`. */
+  /** A status code, or a word for a result without one: `200`, `ok`, `timeout`. */
   readonly status: string;
   readonly count: number;
 }
 
 /** Failures of the same node, class and status. */
 export interface FailureView {
-  /** Absent for records that could not be read or written. */
+  /** Undefined for records that could not be read or written. */
   readonly node?: string | undefined;
   readonly class: string;
   readonly status?: number | undefined;
@@ -100,7 +102,7 @@ export interface FailureView {
 /** The hits of one path of a map. */
 export interface MappingView {
   readonly node: string;
-  /** Absent if it is not known. */
+  /** Undefined if it is not known. */
   readonly field?: string | undefined;
   readonly path: string;
   readonly found: number;
@@ -128,7 +130,7 @@ export interface CreditsView {
   readonly spent: number;
   /** The credits that cached answers would have cost. */
   readonly saved: number;
-  /** The maximum of this run. */
+  /** The maximum of credits for this run. */
   readonly limit?: number | undefined;
   readonly allowance?: { readonly month: string; readonly spent: number; readonly limit: number } | undefined;
 }

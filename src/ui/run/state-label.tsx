@@ -1,6 +1,6 @@
 import type { RunView } from './run-view.ts';
 
-/** The state of a run in a word. Red only if records failed or an error ended it. */
+/** A label with the state of a run. It is red only if records failed, or if an error ended the run. */
 export function StateLabel({ view }: { readonly view: Pick<RunView, 'state'> & { readonly counts: Pick<RunView['counts'], 'failed'> } }) {
   const { state, counts } = view;
   const kind = state === 'failed' ? 'bad' : state === 'stopped' || state === 'stopping' ? 'warn' : 'good';

@@ -9,7 +9,7 @@ interface ViewProps {
   readonly view: RunView;
 }
 
-/** The answers by status. */
+/** A table of the answers by status. */
 export function StatusTable({ view }: ViewProps) {
   const { statuses } = view;
   const all = statuses.reduce((sum, status) => sum + status.count, 0);
@@ -37,7 +37,7 @@ export function StatusTable({ view }: ViewProps) {
   );
 }
 
-/** The hits of each path of a map. */
+/** A table of the hits of each mapped path. */
 export function MappingTable({ view }: ViewProps) {
   const { mapping } = view;
   if (mapping.length === 0) return null;
@@ -63,7 +63,7 @@ function ShareBar({ part, of, isGood }: { readonly part: number; readonly of: nu
   return <Bar parts={[{ share: of > 0 ? part / of : 0, kind: isGood ? 'good' : 'plain' }]} />;
 }
 
-/** The pauses of each gate; absent without one. */
+/** A table of the pauses of each gate. Renders nothing if there was no pause. */
 export function PausesTable({ view }: ViewProps) {
   const { gates, totalMs } = view.pauses;
   if (gates.length === 0) return null;
@@ -83,7 +83,7 @@ export function PausesTable({ view }: ViewProps) {
   );
 }
 
-/** The lookups and the tokens of the nodes that have them; absent without any. */
+/** The tables of lookups and of tokens, for runs whose nodes have some. */
 export function LookupTables({ view }: ViewProps) {
   const { lookups, tokens } = view;
   return (

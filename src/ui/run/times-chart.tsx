@@ -5,10 +5,10 @@ import { Table } from '../parts/table.tsx';
 import { ticksUpTo } from '../parts/ticks.ts';
 import type { ResponseTimesView } from './run-view.ts';
 
-/** The share of its place that a bar takes. */
+/** The width of a bar, as a share of the distance between two bars. */
 const barShare = 0.84;
 
-/** The response times as a histogram. */
+/** A histogram of the response times. */
 export function TimesChart({ times }: { readonly times: ResponseTimesView }) {
   const { buckets } = times;
   const ticks = ticksUpTo(Math.max(1, ...buckets.map((bucket) => bucket.count)));
@@ -42,7 +42,7 @@ type Bucket = ResponseTimesView['buckets'][number];
 /** Maximum of labels below the bars. */
 const maxMarks = 6;
 
-/** Each bar begins at its label. The last label is the longest time. */
+/** The labels of the x axis: each stands at the start of its bucket. */
 function marksOf(buckets: readonly Bucket[]) {
   const every = Math.ceil(buckets.length / maxMarks);
   return buckets.flatMap(({ fromMs }, index) =>

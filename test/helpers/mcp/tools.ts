@@ -21,7 +21,8 @@ export function remote(url: string, auth?: Auth | Login, headers: Record<string,
   return { ...common, server: { url, auth, headers, allowHttp: true }, origin: new URL(url).origin };
 }
 
-const common = { name: 'tools', intervalMs: undefined, concurrency: undefined, credits: 1, cost: undefined, startTimeoutMs: 10_000 };
+const limits = { intervalMs: undefined, concurrency: undefined, credits: 1, cost: undefined };
+const common = { name: 'tools', isSaved: false, ...limits, startTimeoutMs: 10_000 };
 
 /** The tools port with all it has reported. */
 export interface UsedTools {

@@ -25,20 +25,3 @@ function countsText({ matched, of, ambiguous, firstAmbiguous = '', lacking }: Lo
 export function attributionLines(attributions: readonly Attribution[]): string[] {
   return attributions.map(({ text, date }) => `  data: ${text}${date === undefined ? '' : ` (${date})`}`);
 }
-
-/** The lookups in the summary for programs; nothing without any. */
-export function lookupsJson({ lookups }: Tally): object {
-  if (lookups.size === 0) return {};
-  const all = [...lookups.values()].map(({ firstAmbiguous, lacking, cutOff, cutOffAt, ...counts }) => ({
-    ...counts,
-    first_ambiguous: firstAmbiguous ?? null,
-    ...(cutOff > 0 && { cut_off: cutOff, cut_off_at: cutOffAt ?? null }),
-    ...(lacking.size > 0 && { without_value: Object.fromEntries(lacking) }),
-  }));
-  return { lookups: all };
-}
-
-/** The sources in the summary for programs; nothing without any. */
-export function attributionsJson(attributions: readonly Attribution[]): object {
-  return attributions.length === 0 ? {} : { attributions };
-}

@@ -1,61 +1,13 @@
 import type { ChalkInstance } from 'chalk';
-import { responseTimeLines, responseTimesJson } from '../../../app/progress/response-times.ts';
+import { type ResponseTimes, typicalMs } from '../../../app/progress/response-times.ts';
 import type { FailureGroup, PathHits, Tally } from '../../../app/progress/tally.ts';
-import type { Attribution } from '../../../app/report/attributions.ts';
+import { endings, frequentMessages, type SummaryFacts, sortedGroups, wholeCounts } from '../../../app/report/summary.ts';
 import { excerpt } from '../../../core/answer/response.ts';
 import { durationText } from '../../../core/duration.ts';
-import type { Ending } from '../../../core/event.ts';
 import { counted, creditsText, creditText, formatCount } from '../../../core/text/number.ts';
 import type { Usage } from '../../../io/ledger/holds.ts';
 import { onOneLine } from '../../../io/records/errors.ts';
-import { attributionLines, attributionsJson, lookupLines, lookupsJson } from './lookups.ts';
-import { tokenLines, tokensJson } from './tokens.ts';
-
-/** The facts of a summary that are not in the tally. */
-export interface SummaryFacts {
-  readonly flow: string;
-  readonly input: string;
-  readonly output: string;
-  /** Absent for `--errors none`. */
-  readonly errors: string | undefined;
-  /** The reason why the files are as they were; absent if this run has written them. */
-  readonly unchanged?: string | undefined;
-  /** Number of the record after which the run was resumed; 0 for a run from the beginning. */
-  readonly resumedAfter: number;
-  /** Records that were finished before this part of the run. */
-  readonly before: { readonly written: number; readonly failed: number };
-  /** Records in the files, including those from before the run was resumed. */
-  readonly outputRecords: number;
-  readonly errorRecords: number;
-  readonly credits: number;
-  /** True if credits matter to the user: something limits them, or the flow states a price. */
-  readonly showsCredits: boolean;
-  /** Time for which gates stood still, and the answers that caused it. */
-  readonly paused: { readonly ms: number; readonly reasons: readonly string[] };
-  /** Absent without an allowance. */
-  readonly usage: Usage | undefined;
-  /** The sources that have answered, as they want to be named. */
-  readonly attributions: readonly Attribution[];
-  readonly exitCode: number;
-  /** Absent if no report is wanted. */
-  readonly report?: string | undefined;
-  /** The error that ended the run; absent if it ended by itself. */
-  readonly problem?: string;
-  /** The next steps, each with a command line to copy. */
-  readonly next: readonly { readonly why: string; readonly command: string }[];
-}
-
-/** Each ending in words. */
-export const endings: Record<Ending, string> = {
-  complete: 'done',
-  interrupted: 'interrupted',
-  'max-errors': 'stopped: too many records failed',
-  'max-credits': 'stopped: a limit is reached',
-  'on-error-stop': 'stopped at a failed record (on_error: stop)',
-  unreachable: 'stopped: the server cannot be reached',
-  'same-failure': 'stopped: every record fails in the same way',
-  'refused-credential': 'stopped: a credential is refused',
-};
+import { attributionLines, lookupLines } from './lookups.ts';
 
 /** The summary for people, printed at the end of a run. */
 export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInstance): string {
@@ -159,19 +111,9 @@ function headline(tally: Tally, facts: SummaryFacts, colors: ChalkInstance): str
   return `${color(endings[tally.ending ?? 'interrupted'])}: ${parts.join(', ')} in ${durationText(tally.ms)}${rate}`;
 }
 
-/** The counts of the whole run, with its earlier parts. */
-export function wholeCounts({ read, written, failed }: Tally, { before }: SummaryFacts) {
-  return { read: before.written + before.failed + read, written: before.written + written, failed: before.failed + failed };
-}
-
 /** Marks counts that leave out earlier parts of the run. */
 function partText({ before }: SummaryFacts): string {
   return before.written + before.failed > 0 ? ' (this part)' : '';
-}
-
-/** The groups of failures, the largest first. */
-export function sortedGroups({ failures }: Tally): FailureGroup[] {
-  return [...failures.values()].sort((a, b) => b.count - a.count);
 }
 
 /** Statuses of 4xx that pass by themselves. */
@@ -198,8 +140,6 @@ function groupName({ node, class: kind, status }: FailureGroup): string {
   return `${node ?? 'input'}  ${kind}${status === undefined ? '' : ` ${status}`}`;
 }
 
-const maxMessages = 3;
-
 /** A single message is on the line of its group; of several, the most frequent ones are below it. */
 function failureText(group: FailureGroup, width: number, colors: ChalkInstance): string[] {
   const more = group.count > group.firstRecords.length ? ', ...' : '';
@@ -220,11 +160,6 @@ function messageLines(beginning: string, message: string): string[] {
   const [reason = '', ...advice] = message.split('\n');
   const text = excerpt(onOneLine(advice.join('\n')), 160);
   return [beginning + excerpt(reason, 160), ...(text === '' ? [] : [`        ${text}`])];
-}
-
-/** The most frequent messages of a group, with their counts. */
-export function frequentMessages({ messages }: FailureGroup): [string, number][] {
-  return [...messages].sort(([, a], [, b]) => b - a).slice(0, maxMessages);
 }
 
 function hitLines(tally: Tally, facts: SummaryFacts): string[] {
@@ -280,53 +215,17 @@ function cacheLines({ cached, creditsSaved }: Tally, { showsCredits }: SummaryFa
   return [`  from the cache: ${counted(answers, 'answer')}${shared}${saved}`];
 }
 
-/** The summary as JSON, for programs. */
-export function summaryJson(tally: Tally, facts: SummaryFacts): string {
-  const { read, written, failed, passedThrough, parked, retries, ms, stopReason } = tally;
-  return `${JSON.stringify(
-    {
-      flow: facts.flow,
-      ending: facts.problem === undefined ? (tally.ending ?? 'interrupted') : 'failed',
-      exit_code: facts.exitCode,
-      reason: facts.problem ?? stopReason,
-      read,
-      written,
-      failed,
-      whole: wholeCounts(tally, facts),
-      kept: passedThrough,
-      waiting: parked,
-      output_records: facts.outputRecords,
-      error_records: facts.errorRecords,
-      resumed_behind: facts.resumedAfter,
-      retries,
-      cached: tally.cached.kept + tally.cached['in-flight'],
-      cached_in_flight: tally.cached['in-flight'],
-      credits_saved: tally.creditsSaved,
-      credits: facts.credits,
-      ...tokensJson(tally),
-      ...(facts.usage && { allowance: facts.usage }),
-      ms: Math.round(ms),
-      ...responseTimesJson(tally.responseTimes),
-      paused_ms: Math.round(facts.paused.ms),
-      records_per_second: ms > 0 ? Math.round((read / ms) * 1000) : 0,
-      input: facts.input,
-      output: facts.output,
-      errors: (facts.errorRecords > 0 ? facts.errors : undefined) ?? null,
-      failures: [...tally.failures.values()].map((group) => ({
-        node: group.node ?? null,
-        class: group.class,
-        status: group.status ?? null,
-        count: group.count,
-        first_records: group.firstRecords,
-        message: group.message,
-        messages: frequentMessages(group).map(([message, times]) => ({ message, count: times })),
-      })),
-      mapped: [...tally.hits.values()].flat(),
-      ...lookupsJson(tally),
-      ...attributionsJson(facts.attributions),
-      next: facts.next.map(({ command }) => command),
-    },
-    null,
-    2,
-  )}\n`;
+/** A line for each node that asked a model: `llm-1: 1,204,331 tokens in, 88,120 out, cost 0.48`. */
+function tokenLines({ tokens }: Tally): string[] {
+  return [...tokens].map(([node, { input, output, cost }]) => {
+    const price = cost === undefined ? '' : `, cost ${Number(cost.toPrecision(4))}`;
+    return `  ${node}: ${formatCount(input)} tokens in, ${formatCount(output)} out${price}`;
+  });
+}
+
+/** The line of the summary; empty without a response. */
+export function responseTimeLines(times: ResponseTimes): string[] {
+  if (times.count === 0) return [];
+  const [p50, p95, max] = typicalMs(times).map(durationText);
+  return [`  response times: p50 ${p50}, p95 ${p95}, max ${max}`];
 }

@@ -10,7 +10,7 @@ import { ProcessGroup } from './process-group.ts';
 /** Longest wait for a server to end by itself, and then by SIGTERM. */
 const endTimeoutMs = 1500;
 
-/** Longest wait for the rest of a server's output once it has ended: what it has started may hold its pipes open. */
+/** Longest wait for the rest of a server's output once the server has ended: programs that it has started may hold its pipes open. */
 const outputTimeoutMs = 200;
 
 /** A transport to a server that is started here. Messages are lines of JSON on its stdin and stdout. */
@@ -30,10 +30,10 @@ export class LocalTransport implements Transport {
   #hasEnded = false;
   /** The reason of its end, in words. */
   #ending = '';
-  /** Resolves when nothing that the server has started is left. */
+  /** Resolves when no process that the server has started is left. */
   #restEnded: Promise<void> | undefined;
 
-  /** `variables`: set for the server besides those that every program needs; they may hold secrets. */
+  /** `variables`: set for the server in addition to the variables that every program needs; they may hold secrets. */
   constructor({ command }: LocalServer, variables: Readonly<Record<string, string>>) {
     this.#command = command;
     this.#variables = variables;

@@ -1,8 +1,8 @@
 import { StringDecoder } from 'node:string_decoder';
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
-import { orUndefined } from '../../../core/or-undefined.ts';
+import { orUndefined } from '../../../core/value/or-undefined.ts';
 
-/** A longer message would hold more than a record can use. In characters. */
+/** Maximum length of a message in characters. A record could not use more. */
 const maxLength = 10_000_000;
 
 /** Error for a longer message. */
@@ -34,7 +34,7 @@ export class MessageLines {
     return this.#length > maxLength;
   }
 
-  /** The last line that is no message; empty for none. */
+  /** The last line that is not a message; empty if there is no such line. */
   get skipped(): string {
     return this.#skipped;
   }

@@ -19,7 +19,7 @@ export class OutputTail {
     this.#text = this.#isWithinLine ? '' : this.#text.slice(start);
   }
 
-  /** The last five lines, without those of a stack trace. */
+  /** The last five lines, without the lines of a stack trace. */
   lines(): string {
     const lines = this.#text.trim().split('\n');
     return lines

@@ -23,7 +23,7 @@ export class CsvReader implements RecordReader {
   /** Lines that csv-parse has counted too many: it counts a CR LF between quotes as two. */
   #surplusLines = 0;
 
-  /** `header` is that of the file, if `from` is after it. */
+  /** `header`: the header of the file, if `from` is a place after it. */
   constructor(name: string, delimiter: string, from: Position, header?: readonly string[]) {
     this.#name = name;
     this.#from = from;
@@ -139,7 +139,7 @@ function countLineBreaks(cell: string): number {
   return cell.split(/\r\n|\r|\n/).length - 1;
 }
 
-/** The cells before the one in which the text ended. The parser has them, but not in its types. */
+/** The complete cells before the cell in which the text ended. The parser has them, but not in its types. */
 function openRow(parser: Parser): string[] {
   return (parser as unknown as { state: { record: string[] } }).state.record;
 }

@@ -41,7 +41,7 @@ export async function* transcode(chunks: AsyncIterable<Buffer>, encoding: string
 /** Unzips. Throws an AutomateError (`input`) if the bytes are not gzip, or truncated. */
 export async function* gunzip(bytes: AsyncIterable<Buffer>, name: string): AsyncGenerator<Buffer> {
   const unzipped = createGunzip({ chunkSize: 65_536 });
-  // Every error comes out of the loop below.
+  // Errors are thrown by the loop below.
   pipeline(bytes, unzipped, () => {});
   try {
     yield* unzipped;

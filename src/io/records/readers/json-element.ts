@@ -10,7 +10,7 @@ export class ElementScanner {
 
   /**
    * The index after the object that starts or continues at `start`; absent if it continues in the next chunk.
-   * Stops right after a byte that is no JSON there, so that a broken object does not swallow the rest of the file.
+   * Stops right after a byte that is not JSON there, so that a broken object does not swallow the rest of the file.
    */
   end(chunk: Buffer, start: number): number | undefined {
     // Locals: a loop over private fields takes much longer.

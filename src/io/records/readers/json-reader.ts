@@ -30,7 +30,7 @@ export class JsonReader implements RecordReader {
   #state: State;
   #offset: number;
   #line: number;
-  /** The offset at which the present line starts; NaN if that is before the place where reading began. */
+  /** The offset at which the present line starts; NaN if the line starts before the place where reading began. */
   #lineStart: number;
   #records: number;
   /** The start of the present element. */
@@ -154,7 +154,7 @@ export class JsonReader implements RecordReader {
     return inputError(place, `expected ${expected[this.#state]}, found ${found}${hint}`);
   }
 
-  /** Columns before an element count bytes, so they are too high in a line with letters outside of ASCII. */
+  /** The place of an element, for messages. Columns count bytes, so they are too high in a line with non-ASCII letters. */
   #placeOf(line: number, column: number): string {
     return `${this.#name}:${line}${Number.isNaN(column) ? '' : `:${column + 1}`}`;
   }

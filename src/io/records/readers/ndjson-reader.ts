@@ -6,7 +6,7 @@ import { jsonFault } from './json-fault.ts';
 import { type RecordContent, recordOf, valueKind } from './json-record.ts';
 import { maxRecordBytes, type Position, type RecordReader, tooLong } from './record-reader.ts';
 
-/** Reads one JSON object per line. Any other line becomes a failed record; blank ones are skipped. */
+/** Reads one JSON object per line. Any other line becomes a failed record; blank lines are skipped. */
 export class NdjsonReader implements RecordReader {
   readonly #name: string;
   #offset: number;

@@ -60,7 +60,7 @@ function utf16Error(name: string, encoding: string): AutomateError {
   return inputError(name, `expected UTF-8, found the byte order mark of UTF-16\npass --encoding ${encoding}`);
 }
 
-/** The number of bytes before the first one that is not UTF-8. */
+/** The number of bytes before the first byte that is not UTF-8. */
 export function utf8Length(bytes: Buffer): number {
   let at = 0;
   while (at < bytes.length) {
@@ -81,7 +81,7 @@ function openLength(bytes: Buffer): number {
   return 0;
 }
 
-/** The number of bytes in a character, from its first one (RFC 3629, 3). */
+/** The number of bytes in a character, from its first byte (RFC 3629, 3). */
 function characterLength(first: number): number {
   if (first < 0xc0) return 1;
   if (first < 0xe0) return 2;

@@ -16,7 +16,7 @@ export interface TableWriter extends RecordWriter {
   header(names: readonly string[]): string;
 }
 
-/** Tells a writer of tables from others. */
+/** True for a writer of tables. */
 export function isTableWriter(writer: RecordWriter): writer is TableWriter {
   return 'columns' in writer;
 }
@@ -35,7 +35,7 @@ export function createCsvWriter(names: readonly string[], { delimiter, csvSafe }
     delimiter,
     // An empty line would not be a row.
     quoted_empty: columns.length === 1,
-    // At the start of a file it would be read as a byte order mark.
+    // At the start of a file, this character would be read as a byte order mark.
     quoted_match: '\ufeff',
   };
   const header = (names: readonly string[]) => (names.length === 0 ? '' : stringify([names.map(cellOf)], options));

@@ -1,18 +1,18 @@
+import type { ServerInfo } from '../../../serve/page/page-shapes.ts';
+import type { FlowShape } from '../../../serve/shapes.ts';
 import { Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
 import { curlOfCall, curlOfRun } from '../flows/curl.ts';
 import { CodeBlock } from '../frame/copy.tsx';
 import { LoadedView } from '../frame/feedback.tsx';
 import { Frame } from '../frame/frame.tsx';
-import { Link } from '../router.tsx';
-import type { Flow, ServerInfo } from '../shapes.ts';
 import { useLoaded } from '../use-loaded.ts';
 import { type OpenApi, routesOf } from './openapi-routes.ts';
 
-/** The HTTP interface with examples. */
+/** The page that describes the HTTP interface, with examples. */
 export function DocsPage() {
   const { data: server } = useLoaded<ServerInfo>('/server');
-  const { data } = useLoaded<{ readonly flows: readonly Flow[] }>('/flows');
+  const { data } = useLoaded<{ readonly flows: readonly FlowShape[] }>('/flows');
   const openApi = useLoaded<OpenApi>('/openapi.json');
   const flow = data?.flows.find(({ state }) => state === 'valid') ?? { id: 'my-flow', fields: ['id'] };
   const address = server?.address ?? location.origin;
@@ -21,7 +21,7 @@ export function DocsPage() {
       <div class="stack">
         <Panel title="First steps">
           <h3>
-            1. <Link href="/settings/keys">Create a key</Link>, and put it into the environment of your program
+            1. <a href="/settings/keys">Create a key</a>, and put it into the environment of your program
           </h3>
           <CodeBlock text="export AUTOMATE_KEY=amk_..." label="Key in the environment" />
           <h3>2. One record in, its records out</h3>

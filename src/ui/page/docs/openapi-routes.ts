@@ -1,9 +1,9 @@
-/** The parts of an OpenAPI description that are shown. */
+/** The members of an OpenAPI description that the page shows. */
 export interface OpenApi {
   readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly summary?: string }>>>>;
 }
 
-/** One route. */
+/** A route of the HTTP interface. */
 export interface Route {
   readonly method: string;
   readonly path: string;
@@ -12,7 +12,7 @@ export interface Route {
 
 const methods = ['get', 'post', 'put', 'delete'];
 
-/** The routes of a description, in its order. */
+/** Lists the routes of an OpenAPI description, in its order. */
 export function routesOf({ paths }: OpenApi): Route[] {
   return Object.entries(paths).flatMap(([path, operations]) =>
     methods.flatMap((method) => {

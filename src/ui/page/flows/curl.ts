@@ -1,7 +1,7 @@
-import type { Flow } from '../shapes.ts';
+import type { FlowShape } from '../../../serve/shapes.ts';
 
 /** The curl command line for a call with one record. */
-export function curlOfCall(address: string, { id, fields }: Pick<Flow, 'id' | 'fields'>): string {
+export function curlOfCall(address: string, { id, fields }: Pick<FlowShape, 'id' | 'fields'>): string {
   const record = Object.fromEntries(fields.map((field) => [field, '...']));
   return [
     `curl ${shellQuoted(`${address}/v1/flows/${id}/calls`)}`,
@@ -11,8 +11,8 @@ export function curlOfCall(address: string, { id, fields }: Pick<Flow, 'id' | 'f
   ].join(' \\\n  ');
 }
 
-/** The curl command line for a run over a file. It waits up to a minute for the end. */
-export function curlOfRun(address: string, { id }: Pick<Flow, 'id'>): string {
+/** The curl command line for a run over a file. curl waits up to a minute for the end of the run. */
+export function curlOfRun(address: string, { id }: Pick<FlowShape, 'id'>): string {
   return [
     `curl ${shellQuoted(`${address}/v1/flows/${id}/runs`)}`,
     '-H "Authorization: Bearer $AUTOMATE_KEY"',
@@ -21,7 +21,7 @@ export function curlOfRun(address: string, { id }: Pick<Flow, 'id'>): string {
   ].join(' \\\n  ');
 }
 
-/** A word in the quotes of a shell. */
+/** Quotes a word for a shell. */
 function shellQuoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

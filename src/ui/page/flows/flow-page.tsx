@@ -1,21 +1,21 @@
 import { useState } from 'preact/hooks';
+import type { FlowText, ServerInfo } from '../../../serve/page/page-shapes.ts';
+import type { FlowShape, RunListShape } from '../../../serve/shapes.ts';
 import { Empty, Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
 import { CodeBlock } from '../frame/copy.tsx';
 import { LoadedView } from '../frame/feedback.tsx';
 import { Frame } from '../frame/frame.tsx';
-import { Link } from '../router.tsx';
 import { RunTable } from '../runs/run-table.tsx';
-import type { Flow, FlowText, RunList, ServerInfo } from '../shapes.ts';
 import { useLoaded } from '../use-loaded.ts';
 import { curlOfCall, curlOfRun } from './curl.ts';
 import { creditsText, FlowProblems, FlowState } from './flows-page.tsx';
 import { LibraryPanel } from './library-panel.tsx';
 import { RunDialog } from './run-dialog.tsx';
 
-/** One flow: its nodes, its runs, and the ways to run it. */
+/** The page of a flow: its nodes, its runs, and the ways to run it. */
 export function FlowPage({ id }: { readonly id: string }) {
-  const flow = useLoaded<Flow>(`/flows/${encodeURIComponent(id)}`, 5000);
+  const flow = useLoaded<FlowShape>(`/flows/${encodeURIComponent(id)}`, 5000);
   const [isStarting, setStarting] = useState(false);
   const { data } = flow;
   return (
@@ -36,7 +36,7 @@ export function FlowPage({ id }: { readonly id: string }) {
   );
 }
 
-function SubTitle({ flow }: { readonly flow: Flow }) {
+function SubTitle({ flow }: { readonly flow: FlowShape }) {
   return (
     <>
       <code>{flow.id}</code> · {creditsText(flow.credits_per_record)} per record
@@ -47,9 +47,9 @@ function SubTitle({ flow }: { readonly flow: Flow }) {
 function FlowActions({ id, onRun }: { readonly id: string; readonly onRun: () => void }) {
   return (
     <>
-      <Link class="button" href={`/flows/${encodeURIComponent(id)}/test`}>
+      <a class="button" href={`/flows/${encodeURIComponent(id)}/test`}>
         Test request
-      </Link>
+      </a>
       <button type="button" class="main" onClick={onRun}>
         Run
       </button>
@@ -57,8 +57,8 @@ function FlowActions({ id, onRun }: { readonly id: string; readonly onRun: () =>
   );
 }
 
-function FlowPanels({ flow }: { readonly flow: Flow }) {
-  const runs = useLoaded<RunList>(`/runs?flow=${encodeURIComponent(flow.id)}&limit=5`, 5000);
+function FlowPanels({ flow }: { readonly flow: FlowShape }) {
+  const runs = useLoaded<RunListShape>(`/runs?flow=${encodeURIComponent(flow.id)}&limit=5`, 5000);
   return (
     <>
       {flow.problems.length > 0 && <FlowProblems flow={flow} />}
@@ -79,7 +79,7 @@ function FlowPanels({ flow }: { readonly flow: Flow }) {
   );
 }
 
-function Nodes({ flow }: { readonly flow: Flow }) {
+function Nodes({ flow }: { readonly flow: FlowShape }) {
   const { data: text } = useLoaded<FlowText>(`/flows/${encodeURIComponent(flow.id)}/text`);
   return (
     <Panel title="Nodes" note="a record passes them from the first to the last">
@@ -116,7 +116,7 @@ function FieldLine({ label, fields }: { readonly label: string; readonly fields:
   );
 }
 
-function CallLines({ flow }: { readonly flow: Flow }) {
+function CallLines({ flow }: { readonly flow: FlowShape }) {
   const { data: server } = useLoaded<ServerInfo>('/server');
   const address = server?.address ?? location.origin;
   return (
@@ -126,7 +126,7 @@ function CallLines({ flow }: { readonly flow: Flow }) {
       <h3>A file of records</h3>
       <CodeBlock text={curlOfRun(address, flow)} label="curl for a run" />
       <p class="dim">
-        <Link href="/settings/keys">Make a key</Link> or read about <Link href="/docs">the HTTP interface</Link>
+        <a href="/settings/keys">Make a key</a> or read about <a href="/docs">the HTTP interface</a>
       </p>
     </Panel>
   );

@@ -1,3 +1,4 @@
+import type { FlowShape, Range, RunListShape, RunShape } from '../../../serve/shapes.ts';
 import { creditFigure } from '../../figures.ts';
 import { Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
@@ -5,17 +6,15 @@ import { CodeBlock } from '../frame/copy.tsx';
 import { LoadedView } from '../frame/feedback.tsx';
 import { Frame } from '../frame/frame.tsx';
 import { Time } from '../frame/times.tsx';
-import { Link } from '../router.tsx';
 import { RunState } from '../runs/run-state.tsx';
-import type { Flow, Range, Run, RunList } from '../shapes.ts';
 import { useLoaded } from '../use-loaded.ts';
 
 const everyMs = 5000;
 
-/** All flows of the folder. */
+/** The page that lists all flows of the folder. */
 export function FlowsPage() {
-  const flows = useLoaded<{ readonly flows: readonly Flow[] }>('/flows', everyMs);
-  const runs = useLoaded<RunList>('/runs?limit=200', everyMs);
+  const flows = useLoaded<{ readonly flows: readonly FlowShape[] }>('/flows', everyMs);
+  const runs = useLoaded<RunListShape>('/runs?limit=200', everyMs);
   return (
     <Frame title="Flows" sub="the YAML files of the folder that is served">
       <LoadedView loaded={flows}>
@@ -35,8 +34,8 @@ function NoFlows() {
 }
 
 interface FlowListProps {
-  readonly flows: readonly Flow[];
-  readonly runs: readonly Run[];
+  readonly flows: readonly FlowShape[];
+  readonly runs: readonly RunShape[];
 }
 
 function FlowList({ flows, runs }: FlowListProps) {
@@ -53,7 +52,7 @@ function FlowList({ flows, runs }: FlowListProps) {
               isWide: true,
               cell: ({ id, name }) => (
                 <>
-                  <Link href={`/flows/${encodeURIComponent(id)}`}>{name}</Link>
+                  <a href={`/flows/${encodeURIComponent(id)}`}>{name}</a>
                   {name !== id && <small>{id}</small>}
                 </>
               ),
@@ -76,25 +75,25 @@ function FlowList({ flows, runs }: FlowListProps) {
   );
 }
 
-/** The state of a flow's file. */
-export function FlowState({ state }: Pick<Flow, 'state'>) {
+/** A label with the state of a flow: valid or invalid. */
+export function FlowState({ state }: Pick<FlowShape, 'state'>) {
   return <span class={`state ${state === 'valid' ? 'good' : 'bad'}`}>{state}</span>;
 }
 
-function LastRun({ run }: { readonly run: Run | undefined }) {
+function LastRun({ run }: { readonly run: RunShape | undefined }) {
   if (run === undefined) return <span class="dim">never</span>;
   return (
     <>
       <RunState run={run} />{' '}
-      <Link href={`/runs/${run.id}`}>
+      <a href={`/runs/${run.id}`}>
         <Time at={run.started_at ?? run.created_at} />
-      </Link>
+      </a>
     </>
   );
 }
 
 /** The problems of a flow that is not valid, each with its place in the file. */
-export function FlowProblems({ flow: { name, problems } }: { readonly flow: Flow }) {
+export function FlowProblems({ flow: { name, problems } }: { readonly flow: FlowShape }) {
   return (
     <Panel title={`Problems of ${name}`} note="runs are refused until they are solved">
       <Table
@@ -115,7 +114,7 @@ export function creditsText(range: Range): string {
   return `${creditRange(range)} ${range.least === 1 && range.most === 1 ? 'credit' : 'credits'}`;
 }
 
-/** A range in one text: `1`, `0 to 3`, `at least 1`. */
+/** Writes a range as one text: `1`, `0 to 3`, `at least 1`. */
 export function creditRange({ least, most }: Range): string {
   if (most === null) return `at least ${creditFigure(least)}`;
   return least === most ? creditFigure(least) : `${creditFigure(least)} to ${creditFigure(most)}`;

@@ -1,4 +1,4 @@
-/** The headers that tell the server how a file of records is written. */
+/** The request headers that declare the format of a file of records. */
 export type InputHeaders = Readonly<Record<string, string>>;
 
 const mediaTypes: Readonly<Record<string, string>> = {
@@ -9,7 +9,7 @@ const mediaTypes: Readonly<Record<string, string>> = {
   jsonl: 'application/jsonl',
 };
 
-/** The headers for a file by its name; absent if its name does not tell the format. */
+/** Returns the request headers for a file name; undefined if the ending is not known. */
 export function inputHeaders(name: string): InputHeaders | undefined {
   const [, extension = '', gz] = /\.([a-z]+)(\.gz)?$/i.exec(name.toLowerCase()) ?? [];
   const type = mediaTypes[extension];

@@ -1,11 +1,10 @@
 import { useState } from 'preact/hooks';
+import type { Library, Snippet } from '../../../serve/page/page-shapes.ts';
 import { CodeBlock } from '../frame/copy.tsx';
 import { LoadedView } from '../frame/feedback.tsx';
-import { Link } from '../router.tsx';
-import type { Library, Snippet } from '../shapes.ts';
 import { useLoaded } from '../use-loaded.ts';
 
-/** The node types, and the tools of each MCP connection. Choosing one shows the YAML to copy. */
+/** Lists the node types, and the tools of each MCP connection. Choosing a node type or a tool shows its YAML to copy. */
 export function LibraryPanel() {
   const library = useLoaded<Library>('/library');
   const [chosen, setChosen] = useState<string>();
@@ -24,7 +23,7 @@ export function LibraryPanel() {
             ))}
             {connections.length === 0 && (
               <p class="dim">
-                No MCP connection yet. Its tools would be here. <Link href="/integrations">Add one</Link>
+                No MCP connection yet. Its tools would be here. <a href="/integrations">Add one</a>
               </p>
             )}
           </>

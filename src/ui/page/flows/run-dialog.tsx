@@ -1,38 +1,38 @@
 import { useId, useState } from 'preact/hooks';
+import type { FlowShape, PlanShape, RunShape } from '../../../serve/shapes.ts';
 import { bytesText, counted } from '../../figures.ts';
 import { Tiles } from '../../parts/tiles.tsx';
 import { requestJson } from '../api.ts';
 import { Dialog } from '../frame/dialog.tsx';
 import { ActionButton, ProblemNotice } from '../frame/feedback.tsx';
 import { TextField } from '../frame/fields.tsx';
-import { goTo } from '../router.tsx';
-import type { Flow, Run, RunPlan } from '../shapes.ts';
+import { goTo } from '../go-to.ts';
 import { RequestView } from '../test-request/request-view.tsx';
 import { useAction } from '../use-loaded.ts';
 import { creditRange } from './flows-page.tsx';
 import { inputHeaders } from './input-format.ts';
 
 interface RunDialogProps {
-  readonly flow: Flow;
+  readonly flow: FlowShape;
   readonly onClose: () => void;
 }
 
 /** Chooses a file of records, shows what a run would do, then starts it. */
 export function RunDialog({ flow, onClose }: RunDialogProps) {
   const [file, setFile] = useState<File>();
-  const [plan, setPlan] = useState<RunPlan>();
+  const [plan, setPlan] = useState<PlanShape>();
   const [maxErrors, setMaxErrors] = useState('');
   const action = useAction();
   const path = `/flows/${encodeURIComponent(flow.id)}`;
   const choose = (chosen: File) => {
     setFile(chosen);
     setPlan(undefined);
-    void action.run(async () => setPlan(await requestJson<RunPlan>(`${path}/plans`, uploadOf(chosen))));
+    void action.run(async () => setPlan(await requestJson<PlanShape>(`${path}/plans`, uploadOf(chosen))));
   };
   const start = (chosen: File) =>
     action.run(async () => {
       const query = maxErrors === '' ? '' : `?max_errors=${encodeURIComponent(maxErrors)}`;
-      const run = await requestJson<Run>(`${path}/runs${query}`, uploadOf(chosen));
+      const run = await requestJson<RunShape>(`${path}/runs${query}`, uploadOf(chosen));
       goTo(`/runs/${run.id}`);
     });
   return (
@@ -80,7 +80,7 @@ function FileField({ file, onChoose }: { readonly file: File | undefined; readon
   );
 }
 
-function PlanView({ plan }: { readonly plan: RunPlan }) {
+function PlanView({ plan }: { readonly plan: PlanShape }) {
   return (
     <>
       <Tiles

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** Copies a text. Says so for two seconds. */
+/** A button that copies a text, and confirms it for two seconds. */
 export function CopyButton({ text, label = 'Copy' }: { readonly text: string; readonly label?: string }) {
   const [said, setSaid] = useState('');
   useEffect(() => {
@@ -20,7 +20,7 @@ export function CopyButton({ text, label = 'Copy' }: { readonly text: string; re
   );
 }
 
-/** A text in fixed width to copy, such as a command. */
+/** A text in a fixed-width font with a copy button, such as a command. */
 export function CodeBlock({ text, label }: { readonly text: string; readonly label: string }) {
   return (
     <div class="code">

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { Problem } from '../api.ts';
 import type { Action, Loaded } from '../use-loaded.ts';
 
-/** A problem of the server, in red. */
+/** Shows a problem of the server, in red. */
 export function ProblemNotice({ problem }: { readonly problem: Problem | undefined }) {
   if (problem === undefined) return null;
   return (
@@ -23,7 +23,7 @@ interface LoadedViewProps<Data> {
   readonly children: (data: Data) => ComponentChildren;
 }
 
-/** The view of something that is loaded. A later problem stands above what was there. */
+/** Shows loaded data. If a later load fails, its problem stands above the data of the earlier one. */
 export function LoadedView<Data>({ loaded, children }: LoadedViewProps<Data>) {
   const { data, problem } = loaded;
   return (
@@ -38,12 +38,12 @@ interface ActionButtonProps {
   readonly action: Action;
   readonly kind?: 'main' | 'danger';
   readonly isDisabled?: boolean;
-  /** Absent for the button that submits its form. */
+  /** Undefined for a button that submits its form. */
   readonly onAct?: () => void;
   readonly children: ComponentChildren;
 }
 
-/** A button that starts an action, and can not be pressed again until it is done. */
+/** A button that starts an action. It is disabled until the action is done. */
 export function ActionButton({ action, kind, isDisabled = false, onAct, children }: ActionButtonProps) {
   return (
     <button

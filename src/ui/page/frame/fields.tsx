@@ -15,7 +15,7 @@ interface TextFieldProps extends FieldProps {
   readonly pattern?: string;
 }
 
-/** A text that a person types in. */
+/** A field for a line of text. */
 export function TextField({ label, hint, value, onInput, type = 'text', isRequired = false, placeholder, pattern }: TextFieldProps) {
   const id = useId();
   const more = { ...(placeholder !== undefined && { placeholder }), ...(pattern !== undefined && { pattern }) };
@@ -44,7 +44,7 @@ interface SelectFieldProps extends FieldProps {
   readonly onChange: (value: string) => void;
 }
 
-/** One of several choices. */
+/** A field that takes one of several choices. */
 export function SelectField({ label, hint, value, choices, onChange }: SelectFieldProps) {
   const id = useId();
   return (
@@ -81,7 +81,7 @@ interface CheckProps {
   readonly children: ComponentChildren;
 }
 
-/** A box to check. */
+/** A checkbox with its label. */
 export function Check({ isChecked, onChange, children }: CheckProps) {
   return (
     <label class="check">
@@ -97,7 +97,7 @@ interface CheckGroupProps extends FieldProps {
   readonly onChange: (chosen: readonly string[]) => void;
 }
 
-/** Any of several choices. */
+/** A group of checkboxes. */
 export function CheckGroup({ label, hint, choices, chosen, onChange }: CheckGroupProps) {
   const toggled = (value: string, isChecked: boolean) => (isChecked ? [...chosen, value] : chosen.filter((other) => other !== value));
   return (

@@ -1,8 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { useLocation } from 'preact-iso/router';
+import type { ServerInfo } from '../../../serve/page/page-shapes.ts';
 import { logOut } from '../api.ts';
-import { goTo, Link, usePlace } from '../router.tsx';
-import type { ServerInfo } from '../shapes.ts';
+import { goTo } from '../go-to.ts';
 import { useLoaded } from '../use-loaded.ts';
 
 interface FrameProps {
@@ -15,9 +16,9 @@ interface FrameProps {
   readonly children: ComponentChildren;
 }
 
-/** The frame of every page: the ways to the others, and the title, which has the focus once the page is changed. */
+/** The frame of every page: navigation, title and content. The title gets the focus when another page opens. */
 export function Frame({ title, mark, sub, actions, children }: FrameProps) {
-  const { path } = usePlace();
+  const { path } = useLocation();
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · automate`;
@@ -47,7 +48,7 @@ export function Frame({ title, mark, sub, actions, children }: FrameProps) {
   );
 }
 
-/** The first page keeps the focus where the browser has it. */
+/** False until a page is shown: the first page leaves the focus to the browser. */
 let hasMoved = false;
 
 const places = [
@@ -62,37 +63,44 @@ const settings = [
   { href: '/settings/audit', text: 'Audit' },
 ] as const;
 
-/** The number beside a way: of things that are there, or of runs that run. */
+/** The text beside a link of the navigation: the number of flows or connections, or of running runs. */
 function countAt(href: (typeof places)[number]['href'], { flows, running, connections }: ServerInfo): string {
   if (href === '/runs') return running > 0 ? `${running} running` : '';
   const count = href === '/' ? flows : connections;
   return count > 0 ? `${count}` : '';
 }
 
+/** Scrolls the navigation, which is one row on a narrow screen, to its current link. scrollIntoView would begin the order of Tab there. */
+function centerCurrent(nav: HTMLElement | null): void {
+  const link = nav?.querySelector('[aria-current]')?.getBoundingClientRect();
+  if (!nav || !link) return;
+  const row = nav.getBoundingClientRect();
+  nav.scrollLeft += link.left + link.width / 2 - row.left - row.width / 2;
+}
+
 function Navigation({ path }: { readonly path: string }) {
   const { data: server } = useLoaded<ServerInfo>('/server', 5000);
   const nav = useRef<HTMLElement>(null);
-  // On a narrow screen the ways are a row that scrolls.
-  useEffect(() => nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' }), [path]);
+  useEffect(() => centerCurrent(nav.current), [path]);
   const isHere = (href: string, also: string) => path === href || path.startsWith(`${also}/`);
   return (
     <nav aria-label="Main" ref={nav}>
       <b>automate</b>
       {places.map(({ href, text, also }) => (
-        <Link key={href} href={href} aria-current={isHere(href, also) ? 'page' : undefined}>
+        <a key={href} href={href} aria-current={isHere(href, also) ? 'page' : undefined}>
           {text} {server !== undefined && <small>{countAt(href, server)}</small>}
-        </Link>
+        </a>
       ))}
       <h2>Settings</h2>
       {settings.map(({ href, text }) => (
-        <Link key={href} href={href} aria-current={path === href ? 'page' : undefined}>
+        <a key={href} href={href} aria-current={path === href ? 'page' : undefined}>
           {text}
-        </Link>
+        </a>
       ))}
       <h2>Help</h2>
-      <Link href="/docs" aria-current={path === '/docs' ? 'page' : undefined}>
+      <a href="/docs" aria-current={path === '/docs' ? 'page' : undefined}>
         HTTP interface
-      </Link>
+      </a>
       <button type="button" class="link" onClick={() => void logOut().then(() => goTo('/login'))}>
         Log out
       </button>

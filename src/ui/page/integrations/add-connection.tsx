@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
+import type { ConnectionTest } from '../../../serve/page/page-shapes.ts';
 import { requestJson, sendRequest } from '../api.ts';
 import { Dialog } from '../frame/dialog.tsx';
 import { ActionButton, ProblemNotice } from '../frame/feedback.tsx';
 import { Check, SelectField, TextField } from '../frame/fields.tsx';
-import type { ConnectionTest } from '../shapes.ts';
 import { useForm } from '../use-form.ts';
 import { useAction } from '../use-loaded.ts';
 import { TestResultView } from './test-result-view.tsx';
@@ -26,7 +26,7 @@ interface AddConnectionProps {
   readonly onAdded: () => void;
 }
 
-/** Adds a platform: it is tested first, and saved only if the test goes well. */
+/** The dialog that adds a connection. It tests the connection first, and saves it only if the test succeeds. */
 export function AddConnection({ onClose, onAdded }: AddConnectionProps) {
   const [form, set] = useForm<Form>(empty);
   const [isTested, setTested] = useState(true);
@@ -107,7 +107,7 @@ function AuthFields({ form, set }: { readonly form: Form; readonly set: (name: k
   );
 }
 
-/** Only what the chosen method needs. */
+/** The body of the request for a new connection, with the members that the chosen authentication method needs. */
 function connectionBody({ type, name, url, auth, header, username, credential, secret }: Form) {
   if (auth === 'none') return { type, name, url, auth: { type: auth } };
   return {

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import type { Connection, ConnectionTest } from '../../../serve/page/page-shapes.ts';
 import { Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
 import { requestJson, sendRequest } from '../api.ts';
@@ -7,12 +8,11 @@ import { Dialog } from '../frame/dialog.tsx';
 import { ActionButton, LoadedView, ProblemNotice } from '../frame/feedback.tsx';
 import { Frame } from '../frame/frame.tsx';
 import { Time } from '../frame/times.tsx';
-import type { Connection, ConnectionTest } from '../shapes.ts';
 import { useAction, useLoaded } from '../use-loaded.ts';
 import { AddConnection } from './add-connection.tsx';
 import { TestResultView } from './test-result-view.tsx';
 
-/** The connections that flows name. */
+/** The page of connections, which flows name. */
 export function IntegrationsPage() {
   const connections = useLoaded<{ readonly connections: readonly Connection[] }>('/connections');
   const [isAdding, setAdding] = useState(false);
@@ -26,12 +26,7 @@ export function IntegrationsPage() {
         </button>
       }
     >
-      <div class="tabs" role="tablist" aria-label="Integrations">
-        <button type="button" role="tab" id="tab-platforms" aria-selected="true" aria-controls="platforms">
-          Platforms
-        </button>
-      </div>
-      <div class="stack" role="tabpanel" id="platforms" aria-labelledby="tab-platforms">
+      <div class="stack">
         <LoadedView loaded={connections}>
           {({ connections: all }) =>
             all.length === 0 ? <NoConnections /> : <Connections connections={all} onChange={connections.reload} />

@@ -1,4 +1,4 @@
-import type { ConnectionTest } from '../shapes.ts';
+import type { ConnectionTest } from '../../../serve/page/page-shapes.ts';
 
 /** The result of a test, with the things to check after a failure. */
 export function TestResultView({ result: { ok, message, check } }: { readonly result: ConnectionTest }) {

@@ -1,17 +1,17 @@
 import { useState } from 'preact/hooks';
+import type { RunShape } from '../../../serve/shapes.ts';
 import { download, requestJson, sendRequest } from '../api.ts';
 import { Dialog } from '../frame/dialog.tsx';
 import { ActionButton, ProblemNotice } from '../frame/feedback.tsx';
-import { goTo } from '../router.tsx';
-import type { Run } from '../shapes.ts';
+import { goTo } from '../go-to.ts';
 import { type Action, useAction } from '../use-loaded.ts';
 
 interface RunActionsProps {
-  readonly run: Run;
+  readonly run: RunShape;
   readonly onChange: () => void;
 }
 
-/** The things that can be done with a run in its state. */
+/** The buttons for everything that a run's state allows: stop, resume, retry the failed records, download, delete. */
 export function RunActions({ run, onChange }: RunActionsProps) {
   const action = useAction();
   const [isDeleting, setDeleting] = useState(false);
@@ -19,7 +19,7 @@ export function RunActions({ run, onChange }: RunActionsProps) {
   const path = `/runs/${encodeURIComponent(id)}`;
   const isLiving = state === 'queued' || state === 'running' || state === 'stopping';
   const post = (what: string) => void action.run(() => sendRequest(`${path}/${what}`, { method: 'POST' })).then((ok) => ok && onChange());
-  const retry = () => void action.run(async () => goTo(`/runs/${(await requestJson<Run>(`${path}/retry`, { method: 'POST' })).id}`));
+  const retry = () => void action.run(async () => goTo(`/runs/${(await requestJson<RunShape>(`${path}/retry`, { method: 'POST' })).id}`));
   return (
     <>
       {!isLiving && <Downloads run={run} action={action} />}
@@ -49,7 +49,7 @@ export function RunActions({ run, onChange }: RunActionsProps) {
   );
 }
 
-function Downloads({ run: { id, flow, format, counts }, action }: { readonly run: Run; readonly action: Action }) {
+function Downloads({ run: { id, flow, format, counts }, action }: { readonly run: RunShape; readonly action: Action }) {
   const path = `/runs/${encodeURIComponent(id)}`;
   const save = (what: string, name: string) => void action.run(() => download(`${path}/${what}`, name));
   return (

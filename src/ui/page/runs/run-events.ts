@@ -1,6 +1,6 @@
 import { sendRequest } from '../api.ts';
 
-/** An event of a stream. */
+/** A Server-sent event. */
 export interface StreamEvent {
   readonly id: string | undefined;
   readonly event: string;
@@ -18,7 +18,7 @@ export class EventParser {
   }
 }
 
-/** Absent for a comment, which only keeps the connection alive. */
+/** Undefined for a comment, which only keeps the connection alive. */
 function eventOf(block: string): StreamEvent | undefined {
   const fields = new Map<string, string>();
   for (const line of block.split('\n')) {
@@ -29,10 +29,10 @@ function eventOf(block: string): StreamEvent | undefined {
   return data === undefined ? undefined : { id: fields.get('id'), event: fields.get('event') ?? 'message', data };
 }
 
-/** Waits before another try to listen. */
+/** Wait before the next attempt to connect. */
 const againAfterMs = 2000;
 
-/** Follows the events of a run until its end: an EventSource could not send the page token. A broken stream goes on after the last event. */
+/** Follows the events of a run until the run ends. If the connection breaks, the next one continues after the last event. An EventSource could not send the page token. */
 export async function followRun(id: string, signal: AbortSignal, take: (event: StreamEvent) => void): Promise<void> {
   let last: string | undefined;
   while (!signal.aborted) {

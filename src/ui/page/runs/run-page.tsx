@@ -1,12 +1,11 @@
 import { useEffect, useState } from 'preact/hooks';
+import type { RunProgress, RunShape } from '../../../serve/shapes.ts';
 import { bytesText, duration } from '../../figures.ts';
 import { RunPanels } from '../../run/run-panels.tsx';
 import type { RunView } from '../../run/run-view.ts';
 import { LoadedView } from '../frame/feedback.tsx';
 import { Frame } from '../frame/frame.tsx';
 import { Time } from '../frame/times.tsx';
-import { Link } from '../router.tsx';
-import type { Run, RunProgress } from '../shapes.ts';
 import { useEvery, useLoaded } from '../use-loaded.ts';
 import { RunActions } from './run-actions.tsx';
 import { followRun } from './run-events.ts';
@@ -14,16 +13,16 @@ import { RunState } from './run-state.tsx';
 import { shortId } from './run-table.tsx';
 import { viewOfRun, withProgress, withTotals } from './view-of-run.ts';
 
-/** The states in which figures still change. */
+/** The states in which a run's figures still change. */
 const living = new Set(['queued', 'running', 'stopping']);
 
-/** The figures beside the counts are loaded this often. */
+/** Time between two loads of a living run's figures. */
 const figuresEveryMs = 2000;
 
-/** One run, live while it goes on. */
+/** The page of a run. Its figures change while the run goes on. */
 export function RunPage({ id }: { readonly id: string }) {
   const path = `/runs/${encodeURIComponent(id)}`;
-  const run = useLoaded<Run>(path);
+  const run = useLoaded<RunShape>(path);
   const state = run.data?.state;
   const isLiving = state !== undefined && living.has(state);
   const figures = useLoaded<RunView>(state === undefined || state === 'queued' ? undefined : `${path}/view`);
@@ -56,7 +55,7 @@ export function RunPage({ id }: { readonly id: string }) {
   );
 }
 
-/** The last progress of a living run. `onState` is called whenever its state may have changed. */
+/** The last progress of a living run. `onState` is called whenever the state of the run may have changed. */
 function useProgress(id: string, isLiving: boolean, onState: () => void): RunProgress | undefined {
   const [progress, setProgress] = useState<RunProgress>();
   useEffect(() => {
@@ -74,7 +73,7 @@ function useProgress(id: string, isLiving: boolean, onState: () => void): RunPro
   return progress;
 }
 
-function SubTitle({ run }: { readonly run: Run }) {
+function SubTitle({ run }: { readonly run: RunShape }) {
   const { id, key, format, bytes: size, created_at, started_at, ended_at, retry_of } = run;
   return (
     <>
@@ -84,14 +83,14 @@ function SubTitle({ run }: { readonly run: Run }) {
       {retry_of !== null && (
         <>
           {' '}
-          · retries the failed records of <Link href={`/runs/${retry_of}`}>{shortId(retry_of)}</Link>
+          · retries the failed records of <a href={`/runs/${retry_of}`}>{shortId(retry_of)}</a>
         </>
       )}
     </>
   );
 }
 
-function Reason({ run: { state, ending, reason, resumable } }: { readonly run: Run }) {
+function Reason({ run: { state, ending, reason, resumable } }: { readonly run: RunShape }) {
   if (state !== 'stopped' && state !== 'failed') return null;
   return (
     <div class={`notice ${state === 'failed' ? 'bad' : 'warn'}`}>

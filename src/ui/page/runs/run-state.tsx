@@ -1,7 +1,7 @@
+import type { RunShape } from '../../../serve/shapes.ts';
 import { StateLabel } from '../../run/state-label.tsx';
-import type { Run } from '../shapes.ts';
 
-/** The state of a run in a word. */
-export function RunState({ run }: { readonly run: Pick<Run, 'state' | 'counts'> }) {
+/** A label with the state of a run. */
+export function RunState({ run }: { readonly run: Pick<RunShape, 'state' | 'counts'> }) {
   return <StateLabel view={run} />;
 }

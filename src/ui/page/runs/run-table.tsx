@@ -1,13 +1,12 @@
+import type { RunShape } from '../../../serve/shapes.ts';
 import { countText, creditFigure } from '../../figures.ts';
 import { Bar } from '../../parts/bar.tsx';
 import { Table } from '../../parts/table.tsx';
 import { Time } from '../frame/times.tsx';
-import { Link } from '../router.tsx';
-import type { Run } from '../shapes.ts';
 import { RunState } from './run-state.tsx';
 
-/** Runs, newest first. */
-export function RunTable({ runs, isOfOneFlow = false }: { readonly runs: readonly Run[]; readonly isOfOneFlow?: boolean }) {
+/** A table of runs, newest first. */
+export function RunTable({ runs, isOfOneFlow = false }: { readonly runs: readonly RunShape[]; readonly isOfOneFlow?: boolean }) {
   return (
     <Table
       label="Runs"
@@ -18,7 +17,7 @@ export function RunTable({ runs, isOfOneFlow = false }: { readonly runs: readonl
           isWide: true,
           cell: ({ id, flow }) => (
             <>
-              <Link href={`/runs/${id}`}>{isOfOneFlow ? shortId(id) : flow}</Link>
+              <a href={`/runs/${id}`}>{isOfOneFlow ? shortId(id) : flow}</a>
               {!isOfOneFlow && <small>{shortId(id)}</small>}
             </>
           ),
@@ -39,7 +38,7 @@ export function RunTable({ runs, isOfOneFlow = false }: { readonly runs: readonl
   );
 }
 
-function Parts({ counts: { written, failed } }: Pick<Run, 'counts'>) {
+function Parts({ counts: { written, failed } }: Pick<RunShape, 'counts'>) {
   const done = Math.max(1, written + failed);
   return (
     <Bar
@@ -51,7 +50,7 @@ function Parts({ counts: { written, failed } }: Pick<Run, 'counts'>) {
   );
 }
 
-/** The beginning and the end of an id: runs of one second begin alike. */
+/** The beginning and the end of a run's id. The ids of runs of one second begin alike. */
 export function shortId(id: string): string {
   return id.length > 20 ? `${id.slice(0, 12)}…${id.slice(-4)}` : id;
 }

@@ -1,20 +1,24 @@
+import { useLocation } from 'preact-iso/router';
+import type { ShownKey } from '../../../serve/page/page-shapes.ts';
+import type { FlowShape, RunListShape, RunShape } from '../../../serve/shapes.ts';
 import { Empty, Panel } from '../../parts/panel.tsx';
 import { ActionButton, LoadedView, ProblemNotice } from '../frame/feedback.tsx';
 import { SelectField } from '../frame/fields.tsx';
 import { Frame } from '../frame/frame.tsx';
-import { goTo, Link, usePlace } from '../router.tsx';
-import type { ApiKey, Flow, Run, RunList } from '../shapes.ts';
+import { goTo } from '../go-to.ts';
 import { useLoaded } from '../use-loaded.ts';
 import { useOlder } from '../use-older.ts';
 import { RunTable } from './run-table.tsx';
 
+/** The parameters of the address that choose runs. */
+const filters = ['flow', 'state', 'key'];
+
 const states = ['queued', 'running', 'stopping', 'stopped', 'finished', 'failed'];
 
-/** The runs, newest first. New ones appear by themselves. */
+/** The page of runs, newest first. New runs appear by themselves. */
 export function RunsPage() {
-  const { query } = usePlace();
-  const filters = ['flow', 'state', 'key'].flatMap((name) => (query.get(name) ? [[name, query.get(name) as string]] : []));
-  const search = new URLSearchParams(filters).toString();
+  const { query } = useLocation();
+  const search = new URLSearchParams(Object.entries(query).filter(([name, value]) => filters.includes(name) && value !== '')).toString();
   return (
     <Frame title="Runs" sub="newest first; new ones appear by themselves">
       <div class="stack">
@@ -25,9 +29,9 @@ export function RunsPage() {
   );
 }
 
-function Filters({ query }: { readonly query: URLSearchParams }) {
-  const { data: flows } = useLoaded<{ readonly flows: readonly Flow[] }>('/flows');
-  const { data: keys } = useLoaded<{ readonly keys: readonly ApiKey[] }>('/keys');
+function Filters({ query }: { readonly query: Readonly<Record<string, string>> }) {
+  const { data: flows } = useLoaded<{ readonly flows: readonly FlowShape[] }>('/flows');
+  const { data: keys } = useLoaded<{ readonly keys: readonly ShownKey[] }>('/keys');
   const set = (name: string) => (value: string) => {
     const changed = new URLSearchParams(query);
     if (value === '') changed.delete(name);
@@ -39,7 +43,7 @@ function Filters({ query }: { readonly query: URLSearchParams }) {
     <search class="filters" aria-label="Runs that are shown">
       <SelectField
         label="Flow"
-        value={query.get('flow') ?? ''}
+        value={query.flow ?? ''}
         choices={choicesOf(
           'all flows',
           flows?.flows.map(({ id, name }) => [id, name]),
@@ -48,7 +52,7 @@ function Filters({ query }: { readonly query: URLSearchParams }) {
       />
       <SelectField
         label="State"
-        value={query.get('state') ?? ''}
+        value={query.state ?? ''}
         choices={choicesOf(
           'all states',
           states.map((state) => [state, state]),
@@ -57,7 +61,7 @@ function Filters({ query }: { readonly query: URLSearchParams }) {
       />
       <SelectField
         label="Key"
-        value={query.get('key') ?? ''}
+        value={query.key ?? ''}
         choices={choicesOf(
           'all keys',
           keys?.keys.map(({ id, name }) => [id, name]),
@@ -70,8 +74,8 @@ function Filters({ query }: { readonly query: URLSearchParams }) {
 
 function RunPages({ search }: { readonly search: string }) {
   const path = `/runs?limit=50${search && `&${search}`}`;
-  const first = useLoaded<RunList>(path, 2000);
-  const older = useOlder<RunList>(`${path}&`);
+  const first = useLoaded<RunListShape>(path, 2000);
+  const older = useOlder<RunListShape>(`${path}&`);
   return (
     <LoadedView loaded={first}>
       {(newest) => {
@@ -97,8 +101,8 @@ function RunPages({ search }: { readonly search: string }) {
   );
 }
 
-/** Runs that came meanwhile push others onto the next page. */
-function joined(newest: readonly Run[], older: readonly Run[]): Run[] {
+/** Joins two pages without doubles: new runs push older runs from the first page to the next. */
+function joined(newest: readonly RunShape[], older: readonly RunShape[]): RunShape[] {
   const ids = new Set(newest.map(({ id }) => id));
   return [...newest, ...older.filter(({ id }) => !ids.has(id))];
 }
@@ -108,7 +112,7 @@ function NoRuns({ isFiltered }: { readonly isFiltered: boolean }) {
     return (
       <Panel title="No such run">
         <Empty>
-          No run has this flow, state and key. <Link href="/runs">Show all runs</Link>
+          No run has this flow, state and key. <a href="/runs">Show all runs</a>
         </Empty>
       </Panel>
     );
@@ -116,7 +120,7 @@ function NoRuns({ isFiltered }: { readonly isFiltered: boolean }) {
   return (
     <Panel title="No run yet">
       <Empty>
-        Choose a <Link href="/">flow</Link> and run it over a file, or send records with curl: each flow shows the command.
+        Choose a <a href="/">flow</a> and run it over a file, or send records with curl: each flow shows the command.
       </Empty>
     </Panel>
   );

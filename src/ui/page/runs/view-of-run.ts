@@ -1,7 +1,7 @@
+import type { RunProgress, RunShape } from '../../../serve/shapes.ts';
 import type { RunView } from '../../run/run-view.ts';
-import type { Run, RunProgress } from '../shapes.ts';
 
-/** The view of a run as its progress changes it. */
+/** Returns the view of a run with the figures of its last progress. */
 export function withProgress(view: RunView, progress: RunProgress | undefined, now: number): RunView {
   if (progress === undefined) return view;
   const { written, failed, retries, credits, share, eta_s, paused } = progress;
@@ -18,8 +18,8 @@ export function withProgress(view: RunView, progress: RunProgress | undefined, n
   };
 }
 
-/** The view with the failures, hits and credits of all parts of the run, as the run itself counts them. */
-export function withTotals(view: RunView, run: Run, now: number): RunView {
+/** Returns the view with the failures, mapping hits and credits of the whole run, with its earlier parts. */
+export function withTotals(view: RunView, run: RunShape, now: number): RunView {
   if (view.earlier === 0) return view;
   const { failures, mapping, credits } = viewOfRun(run, now);
   return {
@@ -40,8 +40,8 @@ export function withTotals(view: RunView, run: Run, now: number): RunView {
   };
 }
 
-/** The view of a run without the figures that only its report has. */
-export function viewOfRun(run: Run, now: number): RunView {
+/** Makes a view from a run alone, without the figures that only the report has. */
+export function viewOfRun(run: RunShape, now: number): RunView {
   const { counts, started_at, created_at, ended_at, state } = run;
   const startedAt = started_at ?? created_at;
   return {

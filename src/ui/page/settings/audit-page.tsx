@@ -1,9 +1,9 @@
+import type { AuditEntry } from '../../../serve/page/page-shapes.ts';
 import { Empty } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
 import { ActionButton, LoadedView, ProblemNotice } from '../frame/feedback.tsx';
 import { Frame } from '../frame/frame.tsx';
 import { Time } from '../frame/times.tsx';
-import type { AuditEntry } from '../shapes.ts';
 import { useLoaded } from '../use-loaded.ts';
 import { type ListPart, useOlder } from '../use-older.ts';
 
@@ -11,7 +11,7 @@ interface AuditList extends ListPart {
   readonly entries: readonly AuditEntry[];
 }
 
-/** The record of actions and their actors, newest first. */
+/** The page of the audit: actions and their actors, newest first. */
 export function AuditPage() {
   const first = useLoaded<AuditList>('/audit');
   const older = useOlder<AuditList>('/audit?');

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import type { Billing, Share } from '../../../serve/page/page-shapes.ts';
 import { creditFigure, percent } from '../../figures.ts';
 import { Bar } from '../../parts/bar.tsx';
 import { BarsChart } from '../../parts/bars-chart.tsx';
@@ -11,10 +12,9 @@ import { ActionButton, LoadedView, ProblemNotice } from '../frame/feedback.tsx';
 import { TextField } from '../frame/fields.tsx';
 import { Frame } from '../frame/frame.tsx';
 import { Day } from '../frame/times.tsx';
-import type { Billing, Share } from '../shapes.ts';
 import { useAction, useLoaded } from '../use-loaded.ts';
 
-/** The credits of this month, and the limits in force. */
+/** The page of this month's credits and of the limits in force. */
 export function BillingPage() {
   const billing = useLoaded<Billing>('/billing', 10_000);
   const [isSetting, setSetting] = useState(false);
@@ -115,7 +115,7 @@ interface SharesProps {
   readonly title: string;
   readonly shares: readonly Share[];
   readonly used: number;
-  /** Stands for an empty name. */
+  /** The text shown for an empty name. */
   readonly none?: string;
 }
 

@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks';
+import type { NewKey } from '../../../serve/page/page-shapes.ts';
+import type { FlowShape } from '../../../serve/shapes.ts';
 import { requestJson } from '../api.ts';
 import { Dialog } from '../frame/dialog.tsx';
 import { ActionButton, ProblemNotice } from '../frame/feedback.tsx';
 import { CheckGroup, SelectField, TextField } from '../frame/fields.tsx';
-import type { Flow, NewKey } from '../shapes.ts';
 import { useForm } from '../use-form.ts';
 import { useAction, useLoaded } from '../use-loaded.ts';
 
@@ -25,9 +26,9 @@ interface CreateKeyProps {
   readonly onMade: (key: NewKey) => void;
 }
 
-/** Creates a key. */
+/** The dialog that creates a key. */
 export function CreateKey({ onClose, onMade }: CreateKeyProps) {
-  const { data } = useLoaded<{ readonly flows: readonly Flow[] }>('/flows');
+  const { data } = useLoaded<{ readonly flows: readonly FlowShape[] }>('/flows');
   const [form, set] = useForm({ name: '', expires: '90d', rate: '600/min', credits: '' });
   const [chosenScopes, setScopes] = useState<readonly string[]>(['run']);
   const [flows, setFlows] = useState<readonly string[]>([]);

@@ -1,18 +1,18 @@
 import { useState } from 'preact/hooks';
+import type { NewKey, ShownKey } from '../../../serve/page/page-shapes.ts';
 import { requestJson, sendRequest } from '../api.ts';
 import { Dialog } from '../frame/dialog.tsx';
 import { ActionButton, ProblemNotice } from '../frame/feedback.tsx';
 import { Check, SelectField, TextField } from '../frame/fields.tsx';
-import type { ApiKey, NewKey } from '../shapes.ts';
 import { useAction } from '../use-loaded.ts';
 
 interface KeyActionsProps {
-  readonly apiKey: ApiKey;
+  readonly apiKey: ShownKey;
   readonly onChange: () => void;
   readonly onMade: (key: NewKey) => void;
 }
 
-/** Rotates or revokes a key. */
+/** The buttons that rotate or revoke a key. */
 export function KeyActions({ apiKey, onChange, onMade }: KeyActionsProps) {
   const [open, setOpen] = useState<'rotate' | 'revoke'>();
   const close = () => setOpen(undefined);

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import type { NewKey, ShownKey } from '../../../serve/page/page-shapes.ts';
 import { countText, creditFigure } from '../../figures.ts';
 import { Bar } from '../../parts/bar.tsx';
 import { Panel } from '../../parts/panel.tsx';
@@ -7,17 +8,16 @@ import { CodeBlock } from '../frame/copy.tsx';
 import { LoadedView } from '../frame/feedback.tsx';
 import { Frame } from '../frame/frame.tsx';
 import { Day, Time } from '../frame/times.tsx';
-import type { ApiKey, NewKey } from '../shapes.ts';
 import { useLoaded } from '../use-loaded.ts';
 import { CreateKey } from './create-key.tsx';
 import { KeyActions } from './key-actions.tsx';
 import { Spark } from './spark.tsx';
 
-/** The keys of programs. */
+/** The page of API keys. */
 export function KeysPage() {
-  const keys = useLoaded<{ readonly keys: readonly ApiKey[] }>('/keys', 10_000);
+  const keys = useLoaded<{ readonly keys: readonly ShownKey[] }>('/keys', 10_000);
   const [isCreating, setCreating] = useState(false);
-  // Only here: it is gone once the page is left.
+  // The value of a new key is held only here: it is gone once the page is left.
   const [made, setMade] = useState<NewKey>();
   const take = (key: NewKey) => {
     setMade(key);
@@ -67,7 +67,7 @@ function NoKeys() {
 }
 
 interface KeysProps {
-  readonly keys: readonly ApiKey[];
+  readonly keys: readonly ShownKey[];
   readonly onChange: () => void;
   readonly onMade: (key: NewKey) => void;
 }
@@ -117,14 +117,14 @@ function Keys({ keys, onChange, onMade }: KeysProps) {
   );
 }
 
-function Expiry({ apiKey: { expires_at, revoked_at } }: { readonly apiKey: ApiKey }) {
+function Expiry({ apiKey: { expires_at, revoked_at } }: { readonly apiKey: ShownKey }) {
   if (revoked_at !== null) return <span class="state">revoked</span>;
   if (expires_at === null) return <span class="dim">never</span>;
   const isOver = Date.parse(expires_at) <= Date.now();
   return isOver ? <span class="state warn">expired</span> : <Day at={expires_at} />;
 }
 
-function Quota({ apiKey }: { readonly apiKey: ApiKey }) {
+function Quota({ apiKey }: { readonly apiKey: ShownKey }) {
   const { used, quota } = apiKey.credits;
   if (quota === null) return <>{creditFigure(used)}</>;
   return (

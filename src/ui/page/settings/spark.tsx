@@ -1,16 +1,16 @@
+import type { ShownKey } from '../../../serve/page/page-shapes.ts';
 import { countText } from '../../figures.ts';
 import { inPercent } from '../../parts/bar.tsx';
-import type { ApiKey } from '../shapes.ts';
 
 interface SparkProps {
   /** The name of the key. */
   readonly label: string;
-  readonly days: ApiKey['days'];
+  readonly days: ShownKey['days'];
 }
 
 const height = 24;
 
-/** The requests of the last days as small bars; refused ones are red. */
+/** A small bar chart of a key's requests by day. Refused requests are red. */
 export function Spark({ label, days }: SparkProps) {
   const most = Math.max(1, ...days.map(({ requests }) => requests));
   const all = days.reduce((sum, { requests }) => sum + requests, 0);

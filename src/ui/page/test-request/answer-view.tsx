@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks';
+import type { FlowText, StructureRow, TestResult } from '../../../serve/page/page-shapes.ts';
+import type { FlowShape } from '../../../serve/shapes.ts';
 import { duration } from '../../figures.ts';
 import { Empty, Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
 import { LoadedView } from '../frame/feedback.tsx';
-import type { Flow, FlowText, StructureRow, TestResult } from '../shapes.ts';
 import { useLoaded } from '../use-loaded.ts';
 import { MapPanel } from './map-panel.tsx';
 import { type PathMap, toggled } from './path-map.ts';
@@ -12,13 +13,13 @@ import { headerLines } from './request-view.tsx';
 type Answered = TestResult & { readonly response: NonNullable<TestResult['response']> };
 
 interface AnswerViewProps {
-  readonly flow: Flow;
+  readonly flow: FlowShape;
   /** Empty for the first node that sends a request. */
   readonly node: string;
   readonly result: Answered;
 }
 
-/** An answer with its paths, and the map that is made of them. */
+/** Shows the paths of an answer, and the map that is made of the chosen paths. */
 export function AnswerView({ flow, node, result }: AnswerViewProps) {
   const text = useLoaded<FlowText>(`/flows/${encodeURIComponent(flow.id)}/text`);
   return (
@@ -33,7 +34,7 @@ export function AnswerView({ flow, node, result }: AnswerViewProps) {
 
 interface MappedProps extends AnswerViewProps {
   readonly text: FlowText;
-  /** The map of the file. */
+  /** The map in the flow file. */
   readonly written: PathMap;
 }
 

@@ -1,20 +1,21 @@
+import type { ServerInfo } from '../../../serve/page/page-shapes.ts';
+import type { FlowShape } from '../../../serve/shapes.ts';
 import { counted } from '../../figures.ts';
 import { Empty, Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
 import { sendRequest } from '../api.ts';
 import { CodeBlock } from '../frame/copy.tsx';
 import { ActionButton, ProblemNotice } from '../frame/feedback.tsx';
-import type { Flow, ServerInfo } from '../shapes.ts';
 import { useAction, useLoaded } from '../use-loaded.ts';
 import { type AnswerParts, mappedRows, mapYaml, type PathMap, renamed, toggled } from './path-map.ts';
 
 interface MapPanelProps {
-  readonly flow: Flow;
+  readonly flow: FlowShape;
   readonly node: string;
   readonly map: PathMap;
   readonly written: PathMap;
   readonly answer: AnswerParts;
-  /** Of the file that has the written map. */
+  /** The ETag of the flow file with the written map. */
   readonly etag: string;
   readonly onChange: (map: PathMap) => void;
 }

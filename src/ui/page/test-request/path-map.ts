@@ -1,19 +1,19 @@
-/** A map: paths of an answer by the fields that they fill. */
+/** The `map` of a node: paths of an answer, by the fields that they fill. */
 export type PathMap = Readonly<Record<string, string>>;
 
-/** The map with a path that was not in it, or without one that was. */
+/** Adds a path to a map, or removes it if the map has it. */
 export function toggled(map: PathMap, path: string): PathMap {
   if (Object.values(map).includes(path)) return Object.fromEntries(Object.entries(map).filter(([, other]) => other !== path));
   return { ...map, [freeField(map, path)]: path };
 }
 
-/** The map with a field under another name, at the same place. */
+/** Renames a field of a map, and leaves it at its place. */
 export function renamed(map: PathMap, field: string, name: string): PathMap {
   if (name === '' || (name !== field && name in map)) return map;
   return Object.fromEntries(Object.entries(map).map(([other, path]) => [other === field ? name : other, path]));
 }
 
-/** A field after the last name of the path, with a number if the map has it already. */
+/** A field name from the last name of a path, with a number if the map has that field. */
 function freeField(map: PathMap, path: string): string {
   const name = stepsOf(path).findLast((step) => typeof step === 'string' && step !== each) ?? 'value';
   const base = String(name).replace(/^\$/, '');
@@ -23,20 +23,20 @@ function freeField(map: PathMap, path: string): string {
   }
 }
 
-/** The map as a part of a node. */
+/** Writes a map as the YAML lines of a node. */
 export function mapYaml(map: PathMap): string {
   const entries = Object.entries(map);
   if (entries.length === 0) return 'map: {}';
   return ['map:', ...entries.map(([field, path]) => `  ${yamlWord(field)}: ${yamlWord(path)}`)].join('\n');
 }
 
-/** A text as a YAML word: plain if it can only be read as this text, else in quotes. */
+/** Writes a text as a YAML scalar: in quotes if YAML could read the plain text as anything else. */
 function yamlWord(text: string): string {
   const isPlain = /^[A-Za-z_][\w.[\]-]*$/.test(text) && !/^(?:true|false|null|yes|no|on|off|y|n)$/i.test(text);
   return isPlain ? text : JSON.stringify(text);
 }
 
-/** Stands for each element of an array. */
+/** The step of a path that stands for each element of an array. */
 const each = '[]';
 
 /** The steps of a path such as `data.items[].price`, `list[0]`, `["odd key"]`. */
@@ -58,17 +58,17 @@ function unquoted(quoted: string): string {
   }
 }
 
-/** The parts of an answer that paths start from. */
+/** The members of an answer that a path can start from. */
 export interface AnswerParts {
   readonly status?: number | undefined;
   readonly headers?: Readonly<Record<string, unknown>> | undefined;
   readonly body?: unknown;
 }
 
-/** Maximum of rows that are shown. */
+/** Maximum of rows shown. */
 const maxRows = 20;
 
-/** The rows that a map makes of an answer. A path with `[]` makes one of each element, the other fields repeated. */
+/** The rows that a map makes of an answer. A path with `[]` makes one row for each element, and the other fields repeat. */
 export function mappedRows(map: PathMap, answer: AnswerParts): Record<string, unknown>[] {
   const fields = Object.entries(map).map(([field, path]) => ({ field, values: valuesAt(path, answer), expands: path.includes(each) }));
   const longest = Math.max(1, ...fields.filter(({ expands }) => expands).map(({ values }) => values.length));

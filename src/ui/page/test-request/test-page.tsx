@@ -1,20 +1,20 @@
 import { useState } from 'preact/hooks';
+import type { TestResult } from '../../../serve/page/page-shapes.ts';
+import type { FlowShape } from '../../../serve/shapes.ts';
 import { Empty, Panel } from '../../parts/panel.tsx';
 import { requestJson } from '../api.ts';
 import { ActionButton, LoadedView, ProblemNotice } from '../frame/feedback.tsx';
 import { Check, SelectField, TextField } from '../frame/fields.tsx';
 import { Frame } from '../frame/frame.tsx';
-import { Link } from '../router.tsx';
-import type { Flow, TestResult } from '../shapes.ts';
 import { useAction, useLoaded } from '../use-loaded.ts';
 import { AnswerView } from './answer-view.tsx';
 import { RequestView } from './request-view.tsx';
 
 /** Sends one request of a flow, and makes the map of a node by clicks on its answer. */
 export function TestPage({ id }: { readonly id: string }) {
-  const flow = useLoaded<Flow>(`/flows/${encodeURIComponent(id)}`);
+  const flow = useLoaded<FlowShape>(`/flows/${encodeURIComponent(id)}`);
   return (
-    <Frame title="Test request" sub={<Link href={`/flows/${encodeURIComponent(id)}`}>{flow.data?.name ?? id}</Link>}>
+    <Frame title="Test request" sub={<a href={`/flows/${encodeURIComponent(id)}`}>{flow.data?.name ?? id}</a>}>
       <LoadedView loaded={flow}>
         {(loaded) =>
           loaded.state === 'valid' ? <TestForm flow={loaded} /> : <Empty>The flow is not valid: solve its problems first.</Empty>
@@ -24,7 +24,7 @@ export function TestPage({ id }: { readonly id: string }) {
   );
 }
 
-function TestForm({ flow }: { readonly flow: Flow }) {
+function TestForm({ flow }: { readonly flow: FlowShape }) {
   const [record, setRecord] = useState<Readonly<Record<string, string>>>({});
   const [node, setNode] = useState('');
   const [isSent, setSent] = useState(true);
@@ -77,11 +77,11 @@ function TestForm({ flow }: { readonly flow: Flow }) {
   );
 }
 
-function emptyRecord({ fields }: Flow): Record<string, string> {
+function emptyRecord({ fields }: FlowShape): Record<string, string> {
   return Object.fromEntries(fields.map((field) => [field, '']));
 }
 
-function Result({ flow, node, result }: { readonly flow: Flow; readonly node: string; readonly result: TestResult }) {
+function Result({ flow, node, result }: { readonly flow: FlowShape; readonly node: string; readonly result: TestResult }) {
   const { request, response, failure } = result;
   return (
     <>

@@ -1,99 +1,6 @@
-import type { RunState } from '../run/run-view.ts';
-
-/** A flow. */
-export interface Flow {
-  readonly id: string;
-  readonly name: string;
-  readonly state: 'valid' | 'invalid';
-  readonly problems: readonly { readonly line: number | null; readonly column: number | null; readonly message: string }[];
-  readonly nodes: readonly { readonly id: string; readonly type: string; readonly connection: string | null }[];
-  readonly fields: readonly string[];
-  readonly adds: readonly string[];
-  readonly credits_per_record: Range;
-  readonly updated_at: string;
-}
-
-/** At least and at most; `most` is null if it has no bound. */
-export interface Range {
-  readonly least: number;
-  readonly most: number | null;
-}
-
-/** A run. */
-export interface Run {
-  readonly id: string;
-  readonly flow: string;
-  /** Null for a run that the page started. */
-  readonly key: { readonly id: string; readonly name: string } | null;
-  readonly state: RunState;
-  readonly ending: string | null;
-  readonly exit_code: number | null;
-  readonly reason: string | null;
-  readonly created_at: string;
-  readonly started_at: string | null;
-  readonly ended_at: string | null;
-  readonly format: string;
-  readonly bytes: number;
-  readonly counts: {
-    readonly read: number;
-    readonly written: number;
-    readonly failed: number;
-    readonly retries: number;
-    readonly waiting: number;
-  };
-  readonly failures: readonly {
-    readonly node: string | null;
-    readonly class: string;
-    readonly status: number | null;
-    readonly count: number;
-    readonly message: string;
-  }[];
-  readonly mapped: readonly { readonly node: string; readonly path: string; readonly found: number; readonly of: number }[];
-  readonly credits: number;
-  readonly resumable: boolean;
-  readonly retry_of: string | null;
-}
-
-/** A list of runs, newest first. */
-export interface RunList {
-  readonly runs: readonly Run[];
-  readonly next_cursor: string | null;
-}
-
-/** The `progress` event of a run. */
-export interface RunProgress {
-  readonly read: number;
-  readonly written: number;
-  readonly failed: number;
-  readonly retries: number;
-  readonly credits: number;
-  readonly records_per_second: number;
-  readonly share: number | null;
-  readonly eta_s: number | null;
-  readonly paused: readonly { readonly gate: string; readonly until: string }[];
-}
-
-/** The figures of a run that is not started. */
-export interface RunPlan {
-  readonly records: number;
-  readonly actions: Range;
-  readonly credits: Range;
-  readonly first_request: SentRequest | null;
-}
-
-/** A rendered request; secrets are masked. */
-export interface SentRequest {
-  readonly method?: string;
-  readonly url?: string;
-  readonly tool?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: unknown;
-  readonly [name: string]: unknown;
-}
-
 /** The result of a test request, as `automate test-request --json` prints it. */
 export interface TestResult {
-  readonly request: SentRequest | null;
+  readonly request: Readonly<Record<string, unknown>> | null;
   readonly response: {
     readonly status?: number;
     readonly ms?: number;
@@ -112,19 +19,19 @@ export interface StructureRow {
   readonly sample: string;
 }
 
-/** The nodes of a flow as they are written. */
+/** The nodes of a flow as its file writes them. */
 export interface FlowText {
-  /** Of the whole file: a save refuses a file that has changed. */
+  /** The ETag of the whole file: a save is refused if the file has changed. */
   readonly etag: string;
   readonly nodes: readonly {
     readonly id: string;
     readonly yaml: string;
-    /** Null for a node without a map that could be edited here. */
+    /** Null for a node whose map the page cannot edit. */
     readonly map: Readonly<Record<string, string>> | null;
   }[];
 }
 
-/** A thing to copy into a flow. */
+/** YAML to copy into a flow: an example of a node type or of a tool. */
 export interface Snippet {
   readonly name: string;
   readonly summary: string;
@@ -137,7 +44,7 @@ export interface Library {
   readonly connections: readonly { readonly name: string; readonly problem: string | null; readonly tools: readonly Snippet[] }[];
 }
 
-/** The server itself. */
+/** The facts about the server that every page shows. */
 export interface ServerInfo {
   readonly version: string;
   /** The folder of its flows. */
@@ -159,21 +66,21 @@ export interface Connection {
   readonly auth: string;
   readonly credential: string | null;
   readonly tested_at: string | null;
-  /** Null before the first test; empty if it went well. */
+  /** Null before the first test; empty if the last test succeeded. */
   readonly problem: string | null;
 }
 
 /** The result of a connection's test. */
 export interface ConnectionTest {
   readonly ok: boolean;
-  /** The answer in a line, or the reason of the failure. */
+  /** The success in one line, or the reason of the failure. */
   readonly message: string;
   /** The things to check. */
   readonly check: readonly string[];
 }
 
-/** An API key. Its value is in no answer but the one that makes it. */
-export interface ApiKey {
+/** An API key, without its value. */
+export interface ShownKey {
   readonly id: string;
   readonly name: string;
   readonly start: string;
@@ -186,11 +93,11 @@ export interface ApiKey {
   readonly revoked_at: string | null;
   readonly last_used_at: string | null;
   readonly credits: { readonly used: number; readonly quota: number | null };
-  /** The last days, oldest first. */
+  /** The requests of the last days, oldest day first. */
   readonly days: readonly { readonly day: string; readonly requests: number; readonly refused: number }[];
 }
 
-/** A key that was made just now. */
+/** A new key, with its value. No other answer has the value. */
 export interface NewKey {
   readonly name: string;
   readonly key: string;
@@ -212,11 +119,11 @@ export interface Billing {
   readonly by_key: readonly Share[];
   readonly days: readonly { readonly day: string; readonly credits: number }[];
   readonly months: readonly { readonly month: string; readonly credits: number }[];
-  /** Each with its unit; null is unlimited. */
+  /** The limits in force, each value with its unit; null for no limit. */
   readonly limits: readonly { readonly name: string; readonly value: string | null }[];
 }
 
-/** A part of a month's credits. */
+/** The credits of one flow, node, connection, environment or key. */
 export interface Share {
   readonly name: string;
   readonly credits: number;

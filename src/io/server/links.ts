@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeFolder } from '../../io/files/folder.ts';
-import { namingErrors } from '../../io/files/naming-errors.ts';
-import { statOf } from '../../io/files/stat.ts';
+import { makeFolder } from '../files/folder.ts';
+import { namingErrors } from '../files/naming-errors.ts';
+import { statOf } from '../files/stat.ts';
 
 const linkMs = 10 * 60_000;
 
@@ -26,7 +26,7 @@ export class Links {
     return token;
   }
 
-  /** Spends a link. Returns false if it is spent, has expired or never was. */
+  /** Uses up a link. Returns false if the link is used up, has expired or never existed. */
   spend(token: string): boolean {
     const path = this.#pathOf(token);
     const isFresh = this.#isFresh(path);

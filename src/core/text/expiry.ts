@@ -1,4 +1,4 @@
-import { durationMs } from '../../core/duration.ts';
+import { durationMs } from '../duration.ts';
 
 /** The last time that a Date can hold (ECMA-262, 21.4.1.1). */
 const maxTime = 8.64e15;

@@ -1,0 +1,16 @@
+/**
+ * The parameters of a query, and what is wrong with it: a parameter that lacks, comes twice or is not known.
+ * @param {string} path
+ * @param {readonly string[]} required
+ * @param {readonly string[]} [optional]
+ */
+export function readQuery(path, required, optional = []) {
+  const { searchParams: query } = new URL(path, 'http://127.0.0.1');
+  const names = [...query.keys()];
+  const isExpected = (name, index) => names.indexOf(name) === index && (required.includes(name) || optional.includes(name));
+  const errors = [
+    ...required.filter((name) => !query.get(name)).map((name) => `${name} cannot be empty`),
+    ...names.filter((name, index) => !isExpected(name, index)).map((name) => `${name} is not expected`),
+  ];
+  return { query, errors };
+}

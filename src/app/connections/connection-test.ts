@@ -1,0 +1,108 @@
+import { answerMessage, cleaned } from '../../core/answer/response.ts';
+import { neededCredentials } from '../../core/auth/auth.ts';
+import type { HttpConnection } from '../../core/connection.ts';
+import { AutomateError, Failure } from '../../core/failure.ts';
+import type { CredentialUse } from '../../core/plan.ts';
+import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
+import { referencedFields } from '../../core/template/template.ts';
+import { costPath } from '../../nodes/call-policy.ts';
+import { costOf } from '../../nodes/calling.ts';
+import { readIfPossible } from '../../nodes/http/answer-reader.ts';
+import { envOf } from '../env.ts';
+import type { Messages } from '../messages.ts';
+import type { WiredPorts } from '../ports/wire.ts';
+import { openSession, type SessionOptions, type SessionParts } from '../session.ts';
+
+/** One request to a connection, and its answer or failure. */
+export interface ConnectionTest {
+  readonly request: HttpRequest;
+  readonly response: HttpResponse | Failure;
+  readonly ms: number;
+  /** The credits that the test has cost; undefined if nothing limits or prices them. */
+  readonly spent: number | undefined;
+  /** The reason why the connection does not work, and what to check; undefined if it works, or if the server has nothing at the path. */
+  readonly problem: AutomateError | undefined;
+}
+
+const timeoutMs = 30_000;
+const maxBodyBytes = 10_000_000;
+
+/** Sends a GET request to a connection, which need not be saved. `path`: after the base URL. Throws an AutomateError if a secret or credits are missing. */
+export async function testConnection(
+  connection: HttpConnection,
+  { path, ...options }: SessionOptions & { readonly path?: string | undefined },
+  messages: Messages,
+  parts: Pick<SessionParts, 'routes'> = {},
+): Promise<ConnectionTest> {
+  const { name, allowHttp, credits, cost } = connection;
+  const account = { flow: '', node: 'connections test', connection: name, env: envOf(options.env) };
+  const use = { name: `connection ${name}`, credentials: usesOf(connection), prices: new Map([[name, { account, credits }]]) };
+  const session = await openSession(use, { ...options, allowHttp }, messages, parts);
+  try {
+    const { ports, ledger } = session;
+    const request = testedRequest(connection, path ?? '');
+    const startedMs = ports.clock.now();
+    const response = await sendPaid(connection, request, ports);
+    const ms = ports.clock.now() - startedMs;
+    const spent = ledger.isLimited || credits !== 1 || cost ? ports.credits() : undefined;
+    return { request, response, ms, spent, problem: problemOf(connection, response) };
+  } finally {
+    await session.close();
+  }
+}
+
+/** Sends a request for the credits of a connection. A failure of the request is returned. */
+async function sendPaid(connection: HttpConnection, request: HttpRequest, { ledger, http }: WiredPorts): Promise<HttpResponse | Failure> {
+  const { name } = connection;
+  const refusal = ledger.hold(name);
+  if (refusal !== undefined) throw new AutomateError('credits', refusal);
+  const response = await http.send(request).catch((error: unknown) => {
+    if (error instanceof Failure) return error;
+    throw error;
+  });
+  if (response instanceof Failure && !response.sent) ledger.release(name);
+  else ledger.settle(name, costOfTest(connection, response));
+  return response;
+}
+
+function usesOf({ auth, origin }: HttpConnection): CredentialUse[] {
+  return (auth ?? []).flatMap((one) => neededCredentials(one, origin)).map((need) => ({ ...need, problem: (message) => ({ message }) }));
+}
+
+/** Leaves out headers that need a record. */
+function testedRequest({ baseUrl, origin, auth, headers }: HttpConnection, path: string): HttpRequest {
+  const url = new URL(path === '' ? baseUrl : `${baseUrl.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`);
+  return {
+    method: 'GET',
+    origin,
+    path: url.pathname + url.search,
+    headers: Object.fromEntries(Object.entries(headers).filter(([, value]) => referencedFields(value).length === 0)),
+    ...(auth && { auth }),
+    timeoutMs,
+    maxBodyBytes,
+    followAny: false,
+  };
+}
+
+/** Absent for a failed request, which costs the default price as in a run. */
+function costOfTest({ cost }: HttpConnection, response: HttpResponse | Failure): number | undefined {
+  if (response instanceof Failure || response.status < 200 || response.status > 299) return undefined;
+  const { status, header } = response;
+  return costOf({ cost: costPath(cost) }, { status, header, body: readIfPossible(response, 'auto') });
+}
+
+/** A 404 at the base URL is not a problem: the server was reached. */
+function testProblem(response: HttpResponse | Failure): string | undefined {
+  if (response instanceof Failure) return cleaned(response.message);
+  const { status } = response;
+  return status === 401 || status === 403 || status === 407 || status >= 500 ? cleaned(answerMessage(response)) : undefined;
+}
+
+function problemOf({ name, auth }: HttpConnection, response: HttpResponse | Failure): AutomateError | undefined {
+  const problem = testProblem(response);
+  if (problem === undefined) return undefined;
+  const commands = (auth ?? []).map((one) => `automate credentials check ${one.credential}`).join(' and ');
+  const credential = commands === '' ? [] : [`the credential's validity and expiry (${commands})`];
+  const checks = ['the URL', 'outbound firewall rules', ...credential];
+  return new AutomateError('credential', `connection "${name}": ${problem}`, { code: 'connection-failed', details: { checks } });
+}

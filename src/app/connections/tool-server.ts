@@ -1,0 +1,92 @@
+import { cleaned } from '../../core/answer/response.ts';
+import { AutomateError, Failure } from '../../core/failure.ts';
+import type { CredentialUse } from '../../core/plan.ts';
+import { serverCredentials } from '../../core/tools/tool-credentials.ts';
+import { isRemote, type McpConnection, type ToolServer } from '../../core/tools/tools.ts';
+import type { Secret } from '../../io/credentials/secret.ts';
+import { diagnose } from '../../io/mcp/diagnosis.ts';
+import type { LoginPerson } from '../../io/mcp/login.ts';
+import { cacheServer } from '../../io/mcp/tool-cache.ts';
+import { type FlowSecrets, hide, loadSecretsOf } from '../flow/flow-secrets.ts';
+import type { Messages } from '../messages.ts';
+import { openSession } from '../session.ts';
+
+/** Options of the commands that query a server. */
+export interface AskingOptions {
+  readonly env?: string;
+  readonly cacert?: string;
+}
+
+/** The secrets for a server, and the person who can log in to it; absent without a terminal. */
+export interface ServerOptions extends AskingOptions {
+  readonly credentials: FlowSecrets;
+  readonly person?: LoginPerson | undefined;
+}
+
+/**
+ * Queries the server of a connection for its name, version and tools. A person at the terminal logs in if the server requires it.
+ * It costs no credits. Throws an AutomateError (`connection-failed`).
+ */
+export async function askServer(connection: McpConnection, options: AskingOptions, messages: Messages): Promise<ToolServer> {
+  const person = await openLogin(connection, messages);
+  try {
+    const credentials = await secretsOf(connection, options, messages);
+    return await queryServer(connection, { ...options, credentials, person }, messages);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    const { part, check } = diagnose(error, connection);
+    const facts = { code: 'connection-failed', details: { part, checks: [check] } } as const;
+    throw new AutomateError('credential', `connection "${connection.name}": ${cleaned(error.message)}`, { ...facts, cause: error });
+  } finally {
+    person?.close();
+  }
+}
+
+/** Queries a server with the given secrets. Throws a Failure. */
+export async function queryServer(connection: McpConnection, options: ServerOptions, messages: Messages): Promise<ToolServer> {
+  const { env, cacert, credentials, person } = options;
+  const allowHttp = isRemote(connection.server) && connection.server.allowHttp;
+  const use = { name: connection.name, credentials: [], prices: new Map() };
+  const session = await openSession(use, { env, cacert, allowHttp }, messages, { credentials, person });
+  try {
+    const server = await session.ports.tools.server(connection);
+    return { ...server, tools: [...server.tools] };
+  } finally {
+    await session.close();
+  }
+}
+
+/** Caches the tools of a server for `automate nodes`. Warns if that fails. */
+export async function cacheToolServer(name: string, written: object, server: ToolServer, { redactor, warn }: Messages): Promise<void> {
+  try {
+    await cacheServer({ environment: process.env, redactor }, name, written, server);
+  } catch (error) {
+    if (!(error instanceof AutomateError)) throw error;
+    warn(`the tools of "${name}" were not cached for automate nodes: ${error.message}`);
+  }
+}
+
+/** The secrets of a connection. The secret of a login is missing before the first login. */
+async function secretsOf(connection: McpConnection, options: AskingOptions, messages: Messages): Promise<FlowSecrets> {
+  const needs = serverCredentials(connection);
+  const uses = needs.filter(({ isLogin }) => !isLogin).map((need): CredentialUse => ({ ...need, problem: (message) => ({ message }) }));
+  const found = await loadSecretsOf(uses, `connection ${connection.name}`, options, messages);
+  const secrets = new Map<string, Secret>(found.secrets);
+  for (const { name, isLogin } of needs) {
+    if (!isLogin) continue;
+    const { openCredentials } = await import('../ports/credential-store.ts');
+    const finding = (await openCredentials(options.env, messages).find([name])).get(name);
+    if (!finding || !('secret' in finding)) continue;
+    secrets.set(name, finding.secret);
+    hide(finding.secret.text, messages);
+  }
+  return { ...found, secrets, used: (name) => void (found.secrets.has(name) && found.used(name)) };
+}
+
+/** Opens the way to log in, for a command with a terminal or the variable BROWSER. A server has neither. */
+async function openLogin({ server }: McpConnection, { say, findAsker }: Messages): Promise<(LoginPerson & { close(): void }) | undefined> {
+  if (!isRemote(server) || server.auth?.type !== 'oauth2_authorization_code') return undefined;
+  if (!findAsker || !(findAsker() || process.env.BROWSER)) return undefined;
+  const { openBrowser } = await import('../../io/mcp/browser.ts');
+  return openBrowser(process.env, (url) => say(`log in with your browser; if it does not open:\n  ${url}`));
+}

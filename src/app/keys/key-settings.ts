@@ -1,0 +1,80 @@
+import { durationMs } from '../../core/duration.ts';
+import { AutomateError, invalidOption } from '../../core/failure.ts';
+import { futureMoment, futureTime } from '../../core/text/expiry.ts';
+import { defaultRate, defaultScopes, type KeySettings, rateOf, type Scope, scopes } from '../../io/server/api-key.ts';
+import { holdsKey } from '../../io/server/key-value.ts';
+
+/** The rights of a new key as they were written. */
+export interface WrittenRights {
+  readonly flows?: readonly string[] | undefined;
+  readonly scopes?: readonly string[] | undefined;
+  readonly rate?: string | undefined;
+  readonly credits?: number | undefined;
+  readonly expires?: string | undefined;
+}
+
+/** The settings of a new key as they were written. Throws an AutomateError (`usage`). */
+export function keySettings(name: string, { flows, scopes: rights, rate, credits, expires }: WrittenRights): KeySettings {
+  return {
+    name: checkedKeyName(name),
+    scopes: rights ? scopesOf(rights) : defaultScopes,
+    flows: flows && flowsOf(flows),
+    rate: rateTextOf(rate),
+    quota: credits,
+    expiresAtMs: expiryOf(expires),
+  };
+}
+
+const maxName = 64;
+
+/** Characters that would break a line, or show it in another order. */
+const unshowable = /[\p{Cc}\p{Cs}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
+
+function checkedKeyName(text: string): string {
+  if (holdsKey(text))
+    throw new AutomateError('usage', 'expected a name, found the value of a key\nrevoke that key: it is in the history of the shell now');
+  if (text.trim() !== '' && [...text].length <= maxName && !unshowable.test(text)) return text;
+  throw new AutomateError(
+    'usage',
+    `expected a name of 1 to ${maxName} characters, without control characters, found ${JSON.stringify(text)}`,
+  );
+}
+
+const flowName = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** The ids of flows: the names of their files without ending. */
+function flowsOf(written: readonly string[]): string[] {
+  const wrong = written.find((flow) => !flowName.test(flow));
+  if (wrong === undefined && written.length > 0) return [...new Set(written)];
+  throw invalidOption('flows', `expected names of flow files without .yaml, such as enrich,geocode, found "${wrong ?? ''}"`);
+}
+
+function scopesOf(written: readonly string[]): Scope[] {
+  const wrong = written.find((text) => !(scopes as readonly string[]).includes(text));
+  if (wrong === undefined && written.length > 0) return scopes.filter((scope) => written.includes(scope));
+  throw invalidOption('scopes', `expected ${scopes.join(', ')}, found "${wrong ?? ''}"`);
+}
+
+function rateTextOf(text: string = defaultRate): string {
+  if (rateOf(text)) return text;
+  throw invalidOption('rate', `expected a whole number of requests per s, min, h or d, such as 600/min, found "${text}"`);
+}
+
+function expiryOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const end = futureTime(text, Date.now()) ?? futureMoment(text, Date.now());
+  if (end) return end.getTime();
+  throw invalidOption(
+    'expires',
+    `expected a duration such as 90d, or a day or time in the future, such as 2030-12-31 or 2030-12-31T12:00:00Z, found "${text}"`,
+  );
+}
+
+const maxOverlapMs = 7 * 86_400_000;
+
+/** The ms for which a replaced value lives on, at most 7 days. Throws an AutomateError (`usage`). */
+export function overlapOf(text = '24h'): number {
+  const ms = durationMs(text);
+  if (ms !== undefined && ms <= maxOverlapMs) return ms;
+  throw invalidOption('overlap', `expected a duration from 0 to 7d, such as 24h, found "${text}"`);
+}

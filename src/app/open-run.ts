@@ -1,0 +1,95 @@
+import type { Event } from '../core/event.ts';
+import type { Item } from '../core/item.ts';
+import { createClock } from '../io/clock/clock.ts';
+import type { Checkpoint } from '../io/journal/journal.ts';
+import type { EndedOutput, FileOutput } from '../io/output/output.ts';
+import { loadSecrets } from './flow/flow-secrets.ts';
+import { selectRecords } from './input/selected-records.ts';
+import { failedListOf, oldOutput } from './output/failed-list-of.ts';
+import { openOutput } from './output/open-output.ts';
+import { earlyWarnings } from './progress/early-warnings.ts';
+import { warnOfMany } from './progress/public-servers.ts';
+import { countItems } from './progress/reading.ts';
+import { RunProgress } from './progress/run-progress.ts';
+import { beginReport } from './report/begin-report.ts';
+import { openEvents } from './report/events-file.ts';
+import { beginSummary } from './report/summary-file.ts';
+import type { ClaimedRun, OpenRun, RunSurroundings } from './run-request.ts';
+import { openSession, type Session, useOf } from './session.ts';
+
+/** Loads the secrets, and opens the files and the session of a run. Leaves nothing open if that fails. */
+export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings): Promise<OpenRun> {
+  const { request, claim } = claimed;
+  const { plan, flow, options, isFree } = request;
+  const { messages, routes, key, warn = messages.warn } = surroundings;
+  const credentials = await loadSecrets(plan, flow, options, messages);
+  if (options.report !== undefined) await beginReport(options.report);
+  if (options.summary !== undefined) await beginSummary(options.summary);
+  const progress = new RunProgress(createClock());
+  const events = await openEvents(options.events, messages.redactor, options.resume ?? false);
+  const report = (event: Event) => {
+    progress.add(event);
+    events?.add(event);
+    surroundings.event?.(event);
+    for (const warning of earlyWarnings(event, progress.tally)) warn(warning);
+  };
+  const { credits, costs } = claim.from;
+  const run = { id: claim.run, credits, costs, isFree };
+  const session = await openSession(
+    useOf(plan, flow, options.env),
+    options,
+    { ...messages, warn },
+    { credentials, routes, key, run, report },
+  );
+  try {
+    return { ...claimed, session, progress, events, ...(await openRecords(claimed, session, progress, warn)) };
+  } catch (error) {
+    await session.close().catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Opens the output, and the records of the selected range that no earlier part has finished. */
+async function openRecords(
+  claimed: ClaimedRun,
+  session: Session,
+  { reading }: RunProgress,
+  warn: (message: string) => void,
+): Promise<Pick<OpenRun, 'input' | 'output'>> {
+  const { request, claim, source } = claimed;
+  const { plan, options, files } = request;
+  const done = { ...claim.from, records: Math.max(claim.from.records, options.skip ?? 0) };
+  const output = await openFiles(claimed, done, session);
+  session.ports.report({ type: 'run-started', flow: plan.name, input: options.in, output: files.out, errors: files.errors ?? 'none' });
+  const skipped = (item: Item) => output.skip(item);
+  const records = selectRecords(source, { options, plan, format: files.format, done, skipped, parked: claim.parked });
+  return { output, input: countItems(warnOfMany(records, plan, warn), source.readBytes, reading) };
+}
+
+async function openFiles({ request, source, claim }: ClaimedRun, done: Checkpoint, session: Session): Promise<FileOutput> {
+  const { plan, files, retried, options, notes } = request;
+  const { ports, redactor } = session;
+  const journal = await claim.begin();
+  const { publish } = claim;
+  const inputColumns = source.columns ?? [];
+  const listed = { request, columns: inputColumns, redactor };
+  return openOutput(claim.work, {
+    inputFormat: source.format,
+    inputColumns,
+    outputColumns: plan.columns(inputColumns),
+    redactor,
+    csvSafe: options.csvSafe ?? false,
+    journal,
+    from: done,
+    credits: () => done.credits + ports.credits(),
+    costs: () => nonEmpty(ports.spending.totals()),
+    notes,
+    old: retried && oldOutput(files, retried),
+    isComplete: claim.isComplete,
+    ...(journal && publish && { publish: (ended: EndedOutput) => publish(journal, ended.saved, failedListOf(listed, ended)) }),
+  });
+}
+
+function nonEmpty(costs: Readonly<Record<string, number>>): Readonly<Record<string, number>> | undefined {
+  return Object.keys(costs).length > 0 ? costs : undefined;
+}

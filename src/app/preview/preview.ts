@@ -1,0 +1,80 @@
+import type { Action, ActionRequest, ActionResponse } from '../../core/action.ts';
+import type { Failure } from '../../core/failure.ts';
+import type { LookupRequest } from '../../core/lookups/lookup.ts';
+import type { HttpRequest } from '../../core/ports.ts';
+import type { Fields } from '../../core/record.ts';
+import type { Value } from '../../core/value/value.ts';
+import { structureOf } from './structure.ts';
+
+/** One request of a flow, and its answer or failure. */
+export interface Preview {
+  /** Absent if an earlier node failed, or if a run sends none. */
+  readonly request?: ActionRequest;
+  readonly response?: ActionResponse;
+  readonly ms?: number;
+  /** As the map sees it; as a text if it could not be read. */
+  readonly body?: Value | undefined;
+  /** The reason why the body could not be read; absent if it could. */
+  readonly unread?: Failure;
+  /** The output records; absent if there is no success to map. */
+  readonly rows?: readonly Fields[];
+  /** For each path of the map, true if it was found. */
+  readonly found?: readonly boolean[];
+  readonly failure?: Failure;
+}
+
+/** A preview for a program. `curl`: the request as a command line. */
+export function previewValue(preview: Preview, action: Action, curl?: string): Value {
+  const { request, response, body, unread, rows, failure } = preview;
+  return {
+    request: request ? requestValue(request) : null,
+    ...(curl !== undefined && { curl }),
+    response: response ? responseValue(response, preview) : null,
+    structure: response ? structureOf(unread ? undefined : body).map((row) => ({ ...row })) : null,
+    map: rows ? rows.map((row) => Object.fromEntries(action.fields.map((name) => [name, row.get(name) ?? null]))) : null,
+    failure: failure ? { node: failure.node ?? null, class: failure.kind, status: failure.status ?? null, message: failure.message } : null,
+  };
+}
+
+function responseValue(response: ActionResponse, { ms: exactMs = 0, body = null, unread }: Preview): Value {
+  const ms = Math.round(exactMs);
+  if ('kind' in response) return response.kind === 'tool' ? { is_error: response.isError, ms, body } : { ms, body };
+  const headers = JSON.parse(JSON.stringify(response.headers)) as Value;
+  return { status: response.status, ms, headers, body, ...(unread && { unread: unreadReason(unread) }) };
+}
+
+/** The type of a request's auth; a list of several. */
+function authTypes(auth: HttpRequest['auth']): Value {
+  const types = (auth ?? []).map(({ type }) => type);
+  return types.length > 1 ? types : (types[0] ?? null);
+}
+
+/** A request as JSON, without its secrets. */
+export function requestValue(request: ActionRequest): Value {
+  if ('kind' in request) {
+    if (request.kind === 'lookup') return { source: sourceOf(request), lookup: request.lookup, query: lookupQuestion(request) };
+    return { connection: request.connection.name, tool: request.tool, arguments: request.arguments };
+  }
+  const { method, origin, path, headers, auth, body } = request;
+  return { method, url: origin + path, headers: { ...headers }, auth: authTypes(auth), body: body ?? null };
+}
+
+/** The message of a Failure without its excerpt of the body. */
+export function unreadReason({ message }: Failure): string {
+  if (message.startsWith('the body ')) return message;
+  return `the body is ${/nested more than \d+ deep$/.exec(message)?.[0] ?? 'not valid JSON'}`;
+}
+
+/** Stands in the place of a request that no server gets. */
+export const embedded = 'embedded data';
+
+/** The data that answer a lookup. */
+export function sourceOf(request: LookupRequest): string {
+  return request.lookup === 'points' ? 'a file' : embedded;
+}
+
+/** The question of a lookup, under the names of the node's options. */
+export function lookupQuestion({ query }: LookupRequest): Record<string, Value> {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given.map(([name, value]) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value as Value]));
+}

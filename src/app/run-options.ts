@@ -1,0 +1,39 @@
+import type { MaxErrors } from '../engine/failure-limits.ts';
+import type { SetFields } from './flow/set-fields.ts';
+import type { InputOptions } from './input/input.ts';
+import type { OutputOptions } from './output/output-plan.ts';
+import type { SessionOptions } from './session.ts';
+
+/** The options of a run. Each means what the option of `automate run` with that name means. */
+export interface RunOptions extends InputOptions, OutputOptions, StartOptions, ReportOptions, SessionOptions {
+  /** Maximum of records; undefined for all. */
+  readonly limit?: number;
+  /** Records at the beginning of the input that are left out. */
+  readonly skip?: number;
+  /** Fields that every record gets before the first node. */
+  readonly set?: SetFields;
+  readonly unordered?: boolean;
+  readonly csvSafe?: boolean;
+  readonly maxErrors?: MaxErrors;
+  readonly keepGoing?: boolean;
+  /** Maximum of requests in flight, for each node. */
+  readonly concurrency?: number;
+  /** Ms between the starts of two requests to one origin with one credential. */
+  readonly rate?: number;
+}
+
+/** What a run does with the files that exist, and with an unfinished run. */
+export interface StartOptions {
+  readonly replace?: boolean;
+  readonly resume?: boolean;
+  readonly force?: boolean;
+  /** True for a look at what a run would do: nothing is written. */
+  readonly dryRun?: boolean;
+}
+
+/** The files about a run; undefined for each that is not wanted. `-` is stdout. */
+export interface ReportOptions {
+  readonly events?: string;
+  readonly summary?: string;
+  readonly report?: string;
+}

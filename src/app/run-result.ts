@@ -1,0 +1,95 @@
+import type { Ending } from '../core/event.ts';
+import { AutomateError } from '../core/failure.ts';
+import type { Usage } from '../io/ledger/holds.ts';
+import { exitCodeOf, exitCodeOfRun } from './exit-codes.ts';
+import { keepsOld } from './output/replace.ts';
+import { attributionsOf } from './report/attributions.ts';
+import { writeReport } from './report/report-file.ts';
+import { factsOf } from './report/run-facts.ts';
+import { countsOf, type RunCounts, type RunTotals, totalsOf } from './report/run-figures.ts';
+import { runViewOf } from './report/run-view-of.ts';
+import { type SummaryFacts, summaryJson } from './report/summary.ts';
+import { writeSummary } from './report/summary-file.ts';
+import type { OpenRun } from './run-request.ts';
+
+/** The end of a run. */
+export interface RunResult {
+  /** `failed`: an error ended it, or kept it from starting. */
+  readonly ending: Ending | 'failed';
+  /** The reason why it ended early; undefined for a complete run. */
+  readonly reason: string | undefined;
+  readonly exitCode: number;
+  /** Undefined for a run that did not start. */
+  readonly counts: RunCounts | undefined;
+  /** Undefined for a run that did not start. */
+  readonly totals: RunTotals | undefined;
+  /** The facts of its summary; undefined if an error ended it. */
+  readonly facts: SummaryFacts | undefined;
+  /** The error to report. A run that was complete before a file about it could not be written has one, too. */
+  readonly error: unknown;
+}
+
+/** The end of the records of a run. */
+export interface EndOfRecords {
+  readonly ending: Ending;
+  /** The exit code of the stop that has ended it; undefined for a run that ended by itself. */
+  readonly stopCode: number | undefined;
+  /** Undefined without an allowance. */
+  readonly usage: Usage | undefined;
+}
+
+/** Writes the summary and the report of a run that has ended. */
+export async function concludeRun(run: OpenRun, { ending, stopCode, usage }: EndOfRecords): Promise<RunResult> {
+  const { request, session, progress, output, events } = run;
+  const { tally } = progress;
+  const { failed } = output.saved();
+  const unchanged = unchangedReason(run, ending);
+  const exitCode = stopCode === undefined || ending === 'complete' ? exitCodeOfRun(ending, failed) : stopCode;
+  const next = request.words?.next({ run, ending, failed: unchanged === undefined ? failed : 0 }) ?? [];
+  const facts = { ...factsOf(run), unchanged, usage, attributions: await attributionsOf(tally.sources), exitCode, next };
+  const ended = { ending, reason: tally.stopReason, counts: countsOf(run), totals: totalsOf(run), facts };
+  const { report, summary } = request.options;
+  try {
+    // An events file that cannot be written changes the exit code, so that the summary would be wrong.
+    await events?.close();
+    if (report !== undefined) await writeReport(report, runViewOf(run, facts), session.redactor);
+    if (summary !== undefined) await writeSummary(summary, summaryJson(tally, facts), session.redactor);
+    return { ...ended, exitCode, error: undefined };
+  } catch (error) {
+    return { ...ended, exitCode: exitCodeOf(error), error };
+  }
+}
+
+/** The reason why a run with `replace` has not replaced its output; undefined if it has, and for other runs. */
+function unchangedReason({ request, output }: OpenRun, ending: Ending): string | undefined {
+  if (!request.options.replace) return undefined;
+  if (ending !== 'complete') return `the ${request.retried ? 'retry' : 'run'} is not complete`;
+  return !request.retried && keepsOld(output.saved()) ? 'not one record was written' : undefined;
+}
+
+/** The result of a run that an error has ended, or kept from starting. `run`: undefined if it did not start. */
+export async function failedRun(error: unknown, run: OpenRun | undefined): Promise<RunResult> {
+  if (run) await reportProblem(error, run);
+  return {
+    ending: 'failed',
+    reason: error instanceof AutomateError ? error.message : undefined,
+    exitCode: exitCodeOf(error),
+    counts: run && countsOf(run),
+    totals: run && totalsOf(run),
+    facts: undefined,
+    error,
+  };
+}
+
+/** Writes the summary and the report of a run that an error has ended. */
+async function reportProblem(error: unknown, run: OpenRun): Promise<void> {
+  const { request, session, progress } = run;
+  const { summary, report } = request.options;
+  if ((summary ?? report) === undefined || !(error instanceof AutomateError)) return;
+  const tally = { ...progress.tally, ms: progress.ms };
+  const attributions = await attributionsOf(tally.sources).catch(() => []);
+  const problem = request.words?.problem(error) ?? error.message;
+  const facts = { ...factsOf(run), usage: undefined, attributions, exitCode: exitCodeOf(error), problem, next: [] };
+  if (report !== undefined) await writeReport(report, runViewOf(run, facts, tally), session.redactor).catch(() => undefined);
+  if (summary !== undefined) await writeSummary(summary, summaryJson(tally, facts), session.redactor).catch(() => undefined);
+}

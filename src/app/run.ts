@@ -1,0 +1,185 @@
+import type { Trace } from '../core/action.ts';
+import type { Ending } from '../core/event.ts';
+import { AutomateError } from '../core/failure.ts';
+import { Gates } from '../engine/gates.ts';
+import type { StopReason } from '../engine/phase.ts';
+import { type Run, startRun } from '../engine/run.ts';
+import { createClock } from '../io/clock/clock.ts';
+import { endWaitsForPipes } from '../io/files/pipe.ts';
+import { readDataFiles } from './flow/data-files.ts';
+import { checkFields } from './flow/flow-file.ts';
+import { limitYoungGeneration } from './heap-limit.ts';
+import { isTable } from './input/input.ts';
+import { openRun } from './open-run.ts';
+import { type Claim, claimOutput } from './output/output-claim.ts';
+import type { OpenRun, RunRequest, RunSurroundings } from './run-request.ts';
+import { concludeRun, failedRun, type RunResult } from './run-result.ts';
+
+/** The reason for stopping a run. */
+export interface Stop extends StopReason {
+  /** The exit code of a run that this stop has ended; undefined for the one of its ending. */
+  readonly exitCode?: number;
+}
+
+/** A run under way, from the claim of its output to the last file about it. */
+export interface RunHandle {
+  /** True once records may have started. */
+  readonly hasStarted: boolean;
+  /** Resolves once everything is written and closed. */
+  readonly ended: Promise<RunResult>;
+  /** Starts no more records, and aborts those under way once the patience of the reason is over. */
+  stop(reason: Stop): void;
+  /** Aborts the records under way. */
+  abort(): void;
+  /** Gives the output up and ends waits for named pipes, for a process that is about to exit. */
+  release(): void;
+}
+
+/** Named pipes may be opened one after another. */
+const endWaitsEveryMs = 1000;
+
+/**
+ * Runs a flow over its records: claims the output, opens the input, passes every record through the chain, and writes what comes of it. The
+ * command line, the server and tests run flows by this function alone.
+ */
+export function runFlow(request: RunRequest, surroundings: RunSurroundings): RunHandle {
+  return new FlowRun(request, surroundings);
+}
+
+class FlowRun implements RunHandle {
+  readonly ended: Promise<RunResult>;
+  readonly #request: RunRequest;
+  readonly #surroundings: RunSurroundings;
+  readonly #clock = createClock();
+  #claim: Claim | undefined;
+  #run: OpenRun | undefined;
+  #started: Run | undefined;
+  #stop: Stop | undefined;
+  #isAborted = false;
+  #waits: NodeJS.Timeout | undefined;
+
+  constructor(request: RunRequest, surroundings: RunSurroundings) {
+    this.#request = request;
+    this.#surroundings = surroundings;
+    this.ended = this.#toEnd();
+  }
+
+  get hasStarted(): boolean {
+    return this.#started !== undefined;
+  }
+
+  stop(reason: Stop): void {
+    if (this.#stop) return;
+    this.#stop = reason;
+    this.#started?.phase.advance('finishing', reason);
+    this.#endWaits();
+    this.#waits = setInterval(() => this.#endWaits(), endWaitsEveryMs);
+    this.#waits.unref();
+    const { patienceMs } = reason;
+    if (patienceMs !== undefined) void this.#clock.sleepUntil(this.#clock.now() + patienceMs).then(() => this.abort());
+  }
+
+  abort(): void {
+    this.#isAborted = true;
+    this.#started?.phase.advance('stopped', this.#stop);
+  }
+
+  release(): void {
+    this.#claim?.release();
+    this.#endWaits();
+  }
+
+  async #toEnd(): Promise<RunResult> {
+    try {
+      return await this.#claimed();
+    } catch (error) {
+      const stopCode = this.#stop?.exitCode;
+      const result = await failedRun(error, this.#run);
+      // The reader of the output has left because of the same signal.
+      return stopCode !== undefined && isOfClosedPipe(error) ? { ...result, exitCode: stopCode, error: undefined } : result;
+    } finally {
+      clearInterval(this.#waits);
+      this.#claim?.release();
+    }
+  }
+
+  async #claimed(): Promise<RunResult> {
+    const { plan, flow, options, files, retried, startsOver = false } = this.#request;
+    await readDataFiles(plan);
+    const claim = await claimOutput({ file: flow, plan }, options, files, retried && { list: retried, startsOver });
+    this.#claim = claim;
+    const source = await this.#request.open(claim.from);
+    try {
+      if (isTable(source.format) || options.noInput) checkFields(plan, flow, source.columns ?? []);
+      this.#surroundings.checked?.(source.columns);
+      const run = await openRun({ request: this.#request, claim, source }, this.#surroundings);
+      this.#run = run;
+      return await this.#runRecords(run);
+    } finally {
+      await source.close();
+    }
+  }
+
+  async #runRecords(run: OpenRun): Promise<RunResult> {
+    const { plan, options } = this.#request;
+    const { unordered = false, maxErrors, keepGoing: keepsGoing = false } = options;
+    const { session, source, events, input, output } = run;
+    const { gates = new Gates(this.#clock) } = this.#surroundings;
+    limitYoungGeneration();
+    try {
+      await this.#surroundings.started?.(run, () => this.#started?.waiting() ?? 0);
+      const parts = { input, output, ports: session.ports, gates, trace: this.#traceOf(run) };
+      const started = startRun(plan, parts, { unordered, maxErrors, keepsGoing });
+      this.#started = started;
+      started.phase.onPhase(() => void source.close());
+      if (this.#stop) started.phase.advance(this.#isAborted ? 'stopped' : 'finishing', this.#stop);
+      const ending = await outputClosed(started.ended, run);
+      this.#surroundings.recordsEnded?.();
+      const usage = await session.close();
+      return await concludeRun(run, { ending, stopCode: this.#stop?.exitCode, usage });
+    } finally {
+      // The first error matters. What the ledger has not written stays in its log, for the next run.
+      await session.close().catch(() => undefined);
+      await events?.close();
+    }
+  }
+
+  /** Watches the attempts; undefined if neither the report nor a follower needs them. */
+  #traceOf({ progress, request }: OpenRun): Trace | undefined {
+    const { attempt } = this.#surroundings;
+    if (!attempt && request.options.report === undefined) return undefined;
+    return (made) => {
+      progress.addAttempt(made);
+      attempt?.(made);
+    };
+  }
+
+  #endWaits(): void {
+    const { options, files } = this.#request;
+    endWaitsForPipes(options.in, [files.out, files.errors, options.events, options.summary]);
+  }
+}
+
+/** Waits for the end of the records and closes the output, so that finished records are written whatever happens. */
+async function outputClosed(ended: Promise<Ending>, { output, request }: OpenRun): Promise<Ending> {
+  try {
+    const ending = await ended;
+    await output.close(ending === 'complete');
+    return ending;
+  } catch (error) {
+    await output.close(false).catch(() => undefined);
+    const { options, files } = request;
+    if (!(error instanceof AutomateError)) throw error;
+    const { kind, message } = error;
+    const { records, written, failed } = output.saved();
+    if (kind === 'input' && !options.replace)
+      throw new AutomateError(kind, message, { code: 'input-broken', details: { records, written, failed, files }, cause: error });
+    if (kind !== 'output' || files.isStreamed) throw error;
+    throw new AutomateError(kind, message, { code: 'output-broken', details: { records }, cause: error });
+  }
+}
+
+/** True if the reader of an output has left. */
+function isOfClosedPipe(error: unknown): boolean {
+  return error instanceof AutomateError && (error.kind === 'stdout-closed' || isOfClosedPipe(error.cause));
+}
