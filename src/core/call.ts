@@ -29,37 +29,33 @@ export interface AttemptContext {
   idempotencyKey(part?: string): string;
 }
 
+/** One action that data on this machine answer. It costs credits and is reported as any call, but passes no gate and is not retried. */
+export interface LocalCall<Result> {
+  /** Throws a Failure. */
+  answer(context: AttemptContext): Result | Promise<Result>;
+}
+
 /** One action through a port, with its retries. */
 export interface Call<Result> {
-  /** Calls to one origin with one credential share a gate. Absent if data on this machine answer: no rate, no slots, no retry. */
-  readonly gate: { readonly origin: string; readonly credential: string | undefined } | undefined;
-  /** Ms between two calls at the gate; absent for no limit. */
+  /** Calls to one origin with one credential share a gate. */
+  readonly gate: { readonly origin: string; readonly credential: string | undefined };
+  /** Ms between two calls at the gate; undefined for no limit. */
   readonly intervalMs: number | undefined;
   /** Calls with the same key share the maximum of calls in flight, over all runs of the process. */
   readonly limit: { readonly key: string; readonly max: number };
   readonly retry: RetryPolicy;
-  /** Its place in the cache; absent if it is not cached. */
+  /** Its place in the cache; undefined if it is not cached. */
   readonly cache?: CachedCall<Result> | undefined;
   /** Makes one attempt. Throws a Failure. */
   attempt(context: AttemptContext): Promise<Result>;
-  /** The real cost as the result states it; absent when it does not. */
+  /** The real cost as the result states it; undefined if it does not. */
   cost?(result: Result): number | undefined;
-  /** The wait that a successful result asks for; absent when it asks for none. */
+  /** The wait that a successful result asks for; undefined if it asks for none. */
   askedToWaitMs(result: Result): number | undefined;
   /** True if it asks for the wait because the rate limit is used up, false if this record alone has to wait. */
   isSpent?(result: Result): boolean;
-  /** The time at which the result arrived, in monotonic ms; absent if it was not noted. */
+  /** The time at which the result arrived, in monotonic ms; undefined if it was not noted. */
   atMs?(result: Result): number | undefined;
-}
-
-/** A call that passes a gate. */
-export interface GatedCall<Result> extends Call<Result> {
-  readonly gate: NonNullable<Call<Result>['gate']>;
-}
-
-/** True for a call that passes a gate. */
-export function isGated<Result>(call: Call<Result>): call is GatedCall<Result> {
-  return call.gate !== undefined;
 }
 
 /** A call whose answer may come from the cache. */
@@ -72,10 +68,10 @@ export interface CachedCall<Result> {
   restore(response: HttpResponse): Result;
 }
 
-/** The last answers that a record got. */
+/** The answers that a record got last. */
 export interface LastAnswer {
-  /** The time at which the last one arrived, in monotonic ms. */
+  /** The time at which the last answer arrived, in monotonic ms. */
   readonly atMs: number;
-  /** The longest wait that one asked for; absent when none did. */
+  /** The longest wait that an answer asked for; undefined if none did. */
   readonly waitMs: number | undefined;
 }

@@ -1,6 +1,6 @@
 import type { Step } from './node.ts';
 
-/** The columns after some steps, from those before them. */
+/** The columns after some steps, from the columns before them. */
 export function columnsAfterAll(steps: readonly Step[], before: readonly string[]): string[] {
   return steps.reduce((columns, step) => columnsAfter(step, columns), [...before]);
 }
@@ -12,7 +12,7 @@ export function columnsAfter(step: Step, before: readonly string[]): string[] {
   return step.when ? [...new Set([...before, ...columns])] : columns;
 }
 
-/** The option for a file whose header seems to use another delimiter; absent if it does not. */
+/** The option for a file whose header seems to use another delimiter; undefined if it does not. */
 export function delimiterAdvice(columns: readonly string[]): string | undefined {
   const [delimiter] = columns.length === 1 ? (/[;|\t]/.exec(columns[0] as string) ?? []) : [];
   if (delimiter === undefined) return undefined;

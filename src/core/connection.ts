@@ -8,7 +8,7 @@ export interface HttpConnection {
   readonly isSaved: boolean;
   readonly baseUrl: string;
   readonly origin: string;
-  /** The ways to sign a request; absent for none. */
+  /** The ways to sign a request; undefined if requests are not signed. */
   readonly auth: readonly Auth[] | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly intervalMs: number | undefined;
@@ -16,7 +16,7 @@ export interface HttpConnection {
   readonly allowHttp: boolean;
   /** Credits for one call. */
   readonly credits: number;
-  /** Path to the real cost in an answer; absent when answers do not say. */
+  /** Path to the real cost in an answer; undefined when answers do not say. */
   readonly cost: string | undefined;
 }
 

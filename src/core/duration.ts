@@ -3,7 +3,7 @@ export const longestTimerMs = 2 ** 31 - 1;
 
 const unitMs: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** The ms of a written duration: `250ms`, `1s`, `5m`, `24h`, `7d`, or an integer of ms. Absent for any other text. */
+/** The ms of a written duration: `250ms`, `1s`, `5m`, `24h`, `7d`, or an integer of ms. Undefined for any other text. */
 export function durationMs(written: string | number): number | undefined {
   if (typeof written === 'number') return Number.isInteger(written) && written >= 0 ? written : undefined;
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(written.trim());
@@ -11,7 +11,7 @@ export function durationMs(written: string | number): number | undefined {
   return /^\d+$/.test(written.trim()) ? Number(written) : undefined;
 }
 
-/** The ms between two calls of a written rate: `10/s`, `600/min`, `5000/h`. Absent for any other text. */
+/** The ms between two calls of a written rate: `10/s`, `600/min`, `5000/h`. Undefined for any other text. */
 export function rateIntervalMs(written: string): number | undefined {
   const match = /^(\d+(?:\.\d+)?)\s*\/\s*(s|sec|m|min|h|d)$/.exec(written.trim());
   if (!match || Number(match[1]) <= 0) return undefined;

@@ -15,7 +15,7 @@ export type Ending =
 
 /** A failure as events and summaries show it. */
 export interface FailureReport {
-  /** The node's id; absent when the record could not be read or written. */
+  /** The node's id; undefined when the record could not be read or written. */
   readonly node: string | undefined;
   readonly class: FailureClass;
   readonly status: number | undefined;
@@ -23,8 +23,8 @@ export interface FailureReport {
   readonly attempts: number;
 }
 
-/** The source of an answer that needed no request: the cache, or the same request of another record. */
-export type HitSource = 'kept' | 'in-flight';
+/** The source of an answer that needed no request: the cache, or an equal request of another record that was in flight. */
+export type HitSource = 'cached' | 'in-flight';
 
 /** A page before the last with fewer items than the offset grows by: items in between may be missing. */
 export interface ShortPage {
@@ -39,11 +39,11 @@ export interface LookedUp {
   /** The lookup, as the summary names it. */
   readonly lookup: string;
   readonly match: boolean;
-  /** The question, if something else fits as well; absent if the answer is the only one. */
+  /** The question, if something else fits as well; undefined if only this answer fits. */
   readonly ambiguous?: string | undefined;
-  /** Fields of a match that have no value; absent for a lookup without such. */
+  /** Fields of a match that have no value; undefined if every match has values for all fields. */
   readonly lacking?: readonly string[];
-  /** The maximum at which the answer was cut off; absent if it is whole. */
+  /** The maximum at which the answer was cut off; undefined if it is whole. */
   readonly cutOffAt?: number | undefined;
   /** The sources that have answered. */
   readonly sources: readonly SourceName[];
@@ -59,7 +59,7 @@ export type Event =
       readonly attempts: number;
       /** The time of the whole call, with its waits and retries. */
       readonly ms: number;
-      /** The time of the attempt that succeeded; absent if data on this machine answered. */
+      /** The time of the attempt that succeeded; undefined if data on this machine answered. */
       readonly responseMs?: number;
     }
   | {
@@ -71,11 +71,11 @@ export type Event =
       readonly credits: number;
     }
   | ({ readonly type: 'call-retried'; readonly record: number; readonly waitMs: number } & FailureReport)
-  /** `status`: of the failed answer that paused the gate; absent if a success said that the rate limit is used up. */
+  /** `status`: of the failed answer that paused the gate; undefined if a success said that the rate limit is used up. */
   | { readonly type: 'gate-paused'; readonly gate: string; readonly status: number | undefined; readonly waitMs: number }
   | ({ readonly record: number; readonly node: string } & NodeEvent)
   | ToolServerEvent
-  | ({ readonly type: 'record-kept'; readonly record: number } & FailureReport)
+  | ({ readonly type: 'record-passed-through'; readonly record: number } & FailureReport)
   | { readonly type: 'record-done'; readonly record: number; readonly rows: number }
   | ({ readonly type: 'record-failed'; readonly record: number } & FailureReport)
   /** The run ended when this record was finished and an earlier one was not: the next run writes it. `isNew` is false for a record that was parked before. */
@@ -93,7 +93,7 @@ export type NodeEvent =
   /** Fields that a set node should rename and the record does not have. */
   | { readonly type: 'not-renamed'; readonly fields: readonly string[] }
   | ({ readonly type: 'looked-up' } & LookedUp)
-  /** A model's answer. `cost`: in the unit of the node's price; absent without one. */
+  /** A model's answer. `cost`: in the unit of the node's price; undefined without one. */
   | { readonly type: 'tokens'; readonly input: number; readonly output: number; readonly cost: number | undefined }
   | ({ readonly type: 'tool-progress'; readonly tool: string } & ToolProgress);
 

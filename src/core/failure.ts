@@ -20,11 +20,11 @@ export const failureClasses = [
 export type FailureClass = (typeof failureClasses)[number];
 
 interface FailureDetails {
-  /** The answer's HTTP status. Absent without an answer. */
+  /** The answer's HTTP status. Undefined without an answer. */
   status?: number | undefined;
-  /** True if the same call may be retried. */
+  /** True if the call may be retried. */
   retryable?: boolean;
-  /** The wait that the answer's headers ask for. Absent if they ask for none. */
+  /** The wait that the answer's headers ask for. Undefined if they ask for none. */
   retryAfterMs?: number | undefined;
   /** True if the request may have reached the server. Only a request that was never sent costs no credit. */
   sent?: boolean;
@@ -37,7 +37,7 @@ export class Failure extends Error {
   readonly retryable: boolean;
   readonly retryAfterMs: number | undefined;
   readonly sent: boolean;
-  /** The id of the node that failed. Absent if the record itself was wrong. */
+  /** The id of the node that failed. Undefined if the record itself was wrong. */
   node: string | undefined;
   /** Attempts made, the first included. */
   attempts = 0;
@@ -121,10 +121,10 @@ export function detailsOf<Code extends ErrorCode>(error: unknown, code: Code): E
 /** Something wrong in a flow file. */
 export interface Problem {
   message: string;
-  /** 1-based. Absent if the problem is the file as a whole. */
+  /** 1-based. Undefined if the problem is the file as a whole. */
   line?: number;
   column?: number;
-  /** The source line with every secret masked, and the column of the caret in it (0-based). */
+  /** The source line, and the column of the caret in it (0-based). Undefined if the line may hold a secret. */
   source?: { text: string; caret: number; width: number };
 }
 

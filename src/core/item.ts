@@ -9,9 +9,9 @@ export interface Item {
   readonly fields: Fields;
   /** The place right after the record: bytes and lines of the text before that place. */
   readonly end: { readonly offset: number; readonly line: number };
-  /** 1-based place in the errors file that a retry reads; absent for other inputs, in which the number says it. */
+  /** 1-based place in the errors file that a retry reads; undefined for other inputs, in which `number` is the place. */
   readonly place?: number;
-  /** The number that an errors file gives the record; absent for other inputs. */
+  /** The number that an errors file gives the record; undefined for other inputs. */
   readonly failedAs?: number;
   /** Set for a record that could not be read: it goes to the errors file and passes no node. */
   readonly failure?: Failure;
@@ -24,7 +24,7 @@ export function placeOf({ place, number }: Pick<Item, 'place' | 'number'>): numb
   return place ?? number;
 }
 
-/** Rows of one record that wait until it ends. Many of them wait on disk. */
+/** Rows of one record that wait until the record ends. Many rows wait on disk. */
 export interface SpilledRows {
   /** The number of rows so far. */
   readonly rows: number;

@@ -19,7 +19,7 @@ export interface ToolUse {
 
 /** Something that is likely not meant. */
 export interface Warning extends Problem {
-  /** The input column that it is about; absent if it holds for any input. */
+  /** The input column that the warning is about; undefined if it holds for any input. */
   readonly cell?: string;
   /** True if the column may be missing: a pass makes the field for the next. */
   readonly isCarried?: boolean;
@@ -31,13 +31,13 @@ export interface Plan {
   readonly steps: readonly Step[];
   readonly credentials: readonly CredentialUse[];
   readonly tools: readonly ToolUse[];
-  /** The origins that it names literally, also those that only a credential is sent to. */
+  /** The origins that the flow names literally, even if only a credential is sent there. */
   readonly origins: readonly string[];
   /** Facts for `validate`, such as the category that words were taken for. */
   readonly notes: readonly string[];
   /** The saved connections that it uses, as they were written. */
   readonly savedConnections: ReadonlyMap<string, object>;
-  /** The warnings for an input with these columns; without them, those for any input. */
+  /** The warnings for an input with these columns; without columns, the warnings for any input. */
   warnings(input?: readonly string[]): readonly Warning[];
   /** The output's columns from the input's. */
   columns(input: readonly string[]): string[];
@@ -52,7 +52,7 @@ export function allSteps(steps: readonly Step[]): Step[] {
 
 /** The files whose data the steps look things up in. */
 export function dataFilesOf({ steps }: Plan): string[] {
-  return [...new Set(allSteps(steps).flatMap(({ node }) => node.action?.dataFile ?? []))];
+  return [...new Set(allSteps(steps).flatMap(({ node }) => node.action?.lookup?.dataFile ?? []))];
 }
 
 /** True if records share the calls of a step. */

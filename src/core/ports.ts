@@ -17,7 +17,7 @@ export interface Clock {
   sleepUntil(untilMs: number, signal?: AbortSignal): Promise<void>;
   /** Resolves a turn of the event loop later: requests go out before received answers are worked on. */
   nextTurn(): Promise<void>;
-  /** Resolves in the next turn of the event loop, after signals and answers; absent while this turn has not lasted long. */
+  /** Resolves in the next turn of the event loop, after signals and answers; undefined while this turn has not lasted long. */
   yieldIfLong(): Promise<void> | undefined;
 }
 
@@ -42,11 +42,11 @@ export interface HttpRequest {
   readonly path: string;
   /** Names as written, values free of control characters. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Without its secrets: `***` stands for each. */
+  /** The body without its secrets: `***` stands for each secret. */
   readonly body?: string | undefined;
-  /** Absent if the body holds no secrets. */
+  /** Undefined if the body holds no secrets. */
   readonly secretBody?: SecretBody | undefined;
-  /** The ways to sign it; absent for none. */
+  /** The ways to sign it; undefined if it is not signed. */
   readonly auth?: readonly Auth[] | undefined;
   /** One limit for the whole request: connect, headers, body, and every redirect. */
   readonly timeoutMs: number;
@@ -54,13 +54,13 @@ export interface HttpRequest {
   readonly maxBodyBytes: number;
   /** True if redirects to another origin are followed, without credential, custom headers and body. */
   readonly followAny: boolean;
-  /** Hosts inside the network that a redirect to another origin may lead to; absent for none. */
+  /** Hosts inside the network that a redirect to another origin may lead to; undefined without any. */
   readonly redirectHosts?: readonly string[] | undefined;
-  /** Statuses of redirects that are answers like any other: the flow counts them as success. Absent for none. */
+  /** Statuses of redirects that are answers like any other: the flow counts them as success. Undefined if all redirects are followed. */
   readonly unfollowed?: readonly number[] | undefined;
-  /** Absent if it names no chain. */
+  /** Undefined if it names no chain. */
   readonly chain?: NamedChain<HttpRequest> | undefined;
-  /** The most requests that this machine may send to a public server in a day (UTC); absent for no limit. */
+  /** The most requests that this machine may send to a public server in a day (UTC); undefined for no limit. */
   readonly perDay?: DayLimit | undefined;
   /** Set when a record decided the host: then only these addresses inside the network are allowed. */
   readonly hostFromData?: { readonly allowHosts: readonly string[] } | undefined;
@@ -76,11 +76,11 @@ export interface HttpResponse {
   readonly body: Uint8Array;
   /** True if only the end of the connection ended the body: then it may be cut off (RFC 9112, 8). */
   readonly endedByClose: boolean;
-  /** The wait that the server asks for; absent when it asks for none. */
+  /** The wait that the server asks for; undefined if it asks for no wait. */
   readonly retryAfterMs: number | undefined;
-  /** The time at which its last byte arrived, in monotonic ms; absent for a cached answer. */
+  /** The time at which its last byte arrived, in monotonic ms; undefined for a cached answer. */
   readonly atMs?: number;
-  /** The address after redirects; absent without one. */
+  /** The address after redirects; undefined without redirects. */
   readonly redirectedTo?: { readonly origin: string; readonly path: string };
 }
 
@@ -99,13 +99,13 @@ export interface Ledger {
   settle(node: string, cost?: number): void;
   /** Gives the held credits back: nothing was sent. */
   release(node: string): void;
-  /** The reason why no node can make another call; absent while one can. */
+  /** The reason why no node can make another call; undefined while one can. */
   usedUp(): string | undefined;
   /** True if the credits left are enough for these calls, or if that is not known yet. */
   affords(calls: readonly (readonly [node: string, count: number])[]): boolean;
 }
 
-/** The answers on disk. */
+/** The answer cache. */
 export interface Cache {
   /**
    * Answers the cached response if it is younger than `maxAgeMs`; else the one that `produce` gives, and caches it. The same key in
@@ -138,7 +138,7 @@ export interface Ports {
   readonly clock: Clock;
   readonly spending: RunSpending;
   report(event: Event): void;
-  /** The UUID of a name: the same in the same run, also when it is resumed. */
+  /** The UUID of a name in this run. A resumed run has the UUIDs that the run had before. */
   uuidOf(name: string): string;
   /** A random number from 0 up to 1, for jitter. */
   random(): number;

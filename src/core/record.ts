@@ -24,14 +24,14 @@ import type { Value } from './value/value.ts';
 /** A record's named fields in their order. A Map: `__proto__` and `7` are names like any other. */
 export type Fields = ReadonlyMap<string, Value>;
 
-/** The fields with others added or replaced. A replaced field keeps its place. */
+/** A copy of the fields with some fields added or replaced. A replaced field keeps its place. */
 export function withFields(fields: Fields, added: Iterable<readonly [string, Value]>): Fields {
   const result = copyOf(fields);
   for (const [name, value] of added) result.set(name, value);
   return result;
 }
 
-/** The fields with these added or replaced by null. */
+/** A copy of the fields with null under these names. */
 export function withNulls(fields: Fields, names: readonly string[]): Fields {
   return withFields(
     fields,

@@ -25,7 +25,7 @@ export class Spending {
     return true;
   }
 
-  /** Ends a call that began. `cost`: absent if there was no answer. */
+  /** Ends a call that began. `cost`: undefined if there was no answer. */
   end(cost: number | undefined): void {
     this.#inFlight--;
     if (cost !== undefined) {

@@ -1,4 +1,4 @@
-import { type AttemptContext, type Call, type GatedCall, isGated, type LastAnswer } from '../core/call.ts';
+import type { AttemptContext, Call, LastAnswer, LocalCall } from '../core/call.ts';
 import type { FailureReport } from '../core/event.ts';
 import { Failure, LimitReached, Unfinished } from '../core/failure.ts';
 import type { Ports } from '../core/ports.ts';
@@ -87,13 +87,8 @@ export class Calls {
     this.#unreachable = keepsGoing ? undefined : new UnreachableWatch(phase);
   }
 
-  /** Makes a call. Rejects with the last attempt's Failure, or Unfinished. */
-  make<Result>(call: Call<Result>, caller: Caller): Promise<Result> {
-    return isGated(call) ? this.#answerThere(call, caller) : this.#answerHere(call, caller);
-  }
-
-  /** Makes a call that a server answers. */
-  async #answerThere<Result>(call: GatedCall<Result>, caller: Caller): Promise<Result> {
+  /** Makes a call that a server answers. Rejects with the last attempt's Failure, or Unfinished. */
+  async make<Result>(call: Call<Result>, caller: Caller): Promise<Result> {
     const result = await this.#attempts(call, new RunningCall(caller));
     // The slot is free already: the next call is sent before this answer is processed.
     await this.#ports.clock.nextTurn();
@@ -106,15 +101,15 @@ export class Calls {
     return this.#waitAs('unpaid', untilMs);
   }
 
-  /** Makes a call that data on this machine answer: no gate, no retry, and no extra turn of the event loop. */
-  async #answerHere<Result>(call: Call<Result>, caller: Caller): Promise<Result> {
+  /** Makes a call that data on this machine answer: no gate, no retry, and no turn of the event loop for each. Rejects with a Failure, or Unfinished. */
+  async makeLocally<Result>(call: LocalCall<Result>, caller: Caller): Promise<Result> {
     const running = new RunningCall(caller);
     if (!this.#phase.admits(running.record, running.stage)) throw new Unfinished();
     const { ledger, clock } = this.#ports;
     const startedMs = clock.now();
     try {
       this.#pay(running);
-      const result = await call.attempt(caller);
+      const result = await call.answer(caller);
       this.#settle(running);
       this.#ports.report({ type: 'call-done', record: caller.record, node: caller.node, attempts: 1, ms: clock.now() - startedMs });
       return result;
@@ -126,7 +121,7 @@ export class Calls {
     }
   }
 
-  async #attempts<Result>(call: GatedCall<Result>, running: RunningCall): Promise<Result> {
+  async #attempts<Result>(call: Call<Result>, running: RunningCall): Promise<Result> {
     const startedMs = this.#ports.clock.now();
     try {
       for (let attempts = 1; ; attempts++) {
@@ -188,7 +183,7 @@ export class Calls {
   }
 
   #succeed<Result>(
-    call: GatedCall<Result>,
+    call: Call<Result>,
     running: RunningCall,
     result: Result,
     { attempts, startedMs, attemptMs }: { readonly attempts: number; readonly startedMs: number; readonly attemptMs: number },
@@ -203,7 +198,7 @@ export class Calls {
     this.#ports.report({ type: 'call-done', record, node, attempts, ms: atMs - startedMs, responseMs: atMs - attemptMs });
   }
 
-  #fail(call: GatedCall<unknown>, running: RunningCall, failure: Failure, attempts: number): FailedAttempt {
+  #fail(call: Call<unknown>, running: RunningCall, failure: Failure, attempts: number): FailedAttempt {
     if (failure.sent) this.#settle(running);
     if (failure.status === undefined) this.#unreachable?.failed(failure, call.gate.origin);
     else this.#unreachable?.answered();
@@ -215,8 +210,8 @@ export class Calls {
     return { failure, waitMs, final };
   }
 
-  /** Pauses the gate of a call. A wait longer than `max_wait` pauses nothing: the server refuses the calls in that time, and they fail at once. */
-  #pause(call: GatedCall<unknown>, waitMs: number, status?: number): void {
+  /** Pauses the gate of a call. A wait longer than the policy allows is not waited for: calls in that time are refused, and fail at once. */
+  #pause(call: Call<unknown>, waitMs: number, status?: number): void {
     if (waitMs > call.retry.maxWaitMs) return;
     this.#gates.pause(call, waitMs);
     this.#ports.report({ type: 'gate-paused', gate: call.gate.origin, status, waitMs });

@@ -143,7 +143,7 @@ export class Chain implements PassingChain {
 
   #reportPassedFailure(report: FailureReport, { item, passedFailures }: Position): void {
     if (passedFailures) passedFailures.push(report);
-    else this.tools.ports.report({ type: 'record-kept', record: item.number, ...report });
+    else this.tools.ports.report({ type: 'record-passed-through', record: item.number, ...report });
   }
 
   /** The record that goes on after a failure. Throws the failure if the record does not go on. */

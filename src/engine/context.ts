@@ -1,6 +1,6 @@
 import type { Trace } from '../core/action.ts';
 import type { BatchEntry } from '../core/batch.ts';
-import type { CachedCall, Call, LastAnswer } from '../core/call.ts';
+import type { CachedCall, Call, LastAnswer, LocalCall } from '../core/call.ts';
 import type { FailureReport, HitSource, NodeEvent } from '../core/event.ts';
 import { Unfinished } from '../core/failure.ts';
 import type { Item, PartialRows } from '../core/item.ts';
@@ -115,12 +115,10 @@ export class RecordContext implements NodeContext, Caller {
     return this.chain.tools.ports.spending.of(this.step.id);
   }
 
-  call<Result>(call: Call<Result> | BatchEntry<Result>): Promise<Result> {
-    const { position, chain } = this;
+  call<Result>(call: Call<Result> | LocalCall<Result> | BatchEntry<Result>): Promise<Result> {
     if ('batch' in call) return this.#join(call);
-    const { cache } = call;
-    const { batches } = chain.tools;
-    return batches.busyWhile(position.step, cache ? this.#cached(call, cache) : chain.tools.calls.make(call, this));
+    const { batches, calls } = this.chain.tools;
+    return batches.busyWhile(this.position.step, 'answer' in call ? calls.makeLocally(call, this) : this.#cachedOrMade(call, calls));
   }
 
   report(event: NodeEvent): void {
@@ -192,6 +190,11 @@ export class RecordContext implements NodeContext, Caller {
     if (this.isAbandoned()) return Promise.reject(new Unfinished());
     const { position, chain } = this;
     return chain.tools.batches.join(entry, { caller: this, step: position.step, isInner: position.isInner });
+  }
+
+  #cachedOrMade<Result>(call: Call<Result>, calls: Calls): Promise<Result> {
+    const { cache } = call;
+    return cache ? this.#cached(call, cache) : calls.make(call, this);
   }
 
   async #cached<Result>(call: Call<Result>, cache: CachedCall<Result>): Promise<Result> {

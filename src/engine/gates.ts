@@ -1,4 +1,4 @@
-import type { GatedCall } from '../core/call.ts';
+import type { Call } from '../core/call.ts';
 import { Unfinished } from '../core/failure.ts';
 import type { Clock } from '../core/ports.ts';
 import { Gate, Slots, type SlotUser } from './gate.ts';
@@ -9,7 +9,7 @@ import { Queue, type Slot, type WaitingCall } from './turns.ts';
 const maxIdleGates = 1000;
 
 /** The gate and the limits of a call. */
-export type LimitedCall = Pick<GatedCall<unknown>, 'gate' | 'intervalMs' | 'limit'>;
+export type LimitedCall = Pick<Call<unknown>, 'gate' | 'intervalMs' | 'limit'>;
 
 /** The gates and slots of all runs of a process: one gate for each origin and credential, slots for each limit. */
 export class Gates {

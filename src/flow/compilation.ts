@@ -10,7 +10,7 @@ import type { At, Source } from './source.ts';
 export interface CompileOptions extends LimitOverrides {
   /** The flow's file, for messages and as its default name. */
   readonly file: string;
-  /** The name of a flow that has none of its own; absent for that of its file. */
+  /** The name of a flow without a `name`. Undefined: the name of its file. */
   readonly name?: string | undefined;
   readonly nodeTypes: readonly NodeType[];
   readonly allowHttp: boolean;
@@ -18,7 +18,7 @@ export interface CompileOptions extends LimitOverrides {
   readonly textCells: boolean;
   /** Loads the saved connections by name. Called only if a node names a connection that the flow does not have. */
   readonly savedConnections?: () => Readonly<Record<string, object>>;
-  /** Finds the category that words name. Absent for a flow without the word `category`. */
+  /** Finds the category that words name. Undefined if no flow may name one. What it throws ends the compilation. */
   readonly categories?: CategoryNames | undefined;
   /** Gets the credentials of a flow that has problems elsewhere. */
   readonly credentials?: ((uses: readonly CredentialUse[]) => void) | undefined;

@@ -10,11 +10,11 @@ import type { At } from './source.ts';
 /** The node that holds a list of nodes, or the flow itself. */
 interface Parent {
   readonly at: At;
-  /** Absent for the flow itself. */
+  /** The id of the outer node; undefined for the flow itself. */
   readonly id?: string;
 }
 
-/** Compiles a list of nodes. Absent are those whose problems were reported. */
+/** Compiles a list of nodes. A step is `undefined` if its problems were reported. */
 export function compileSteps(written: readonly unknown[], parent: Parent, compilation: Compilation): (PlacedStep | undefined)[] {
   return written.map((node, index) => {
     const at = [...parent.at, 'nodes', index];
@@ -54,7 +54,7 @@ function compileStep(written: unknown, type: NodeType, place: Place, compilation
   const node = type.build(options as never, context);
   if (!node) return null;
   noteFields(node, when === undefined, compilation);
-  // If it is unknown which records skip the node, all may: otherwise later nodes would seem to miss fields.
+  // With a wrong `when` or `on_error`, any record may skip the node: otherwise later nodes would seem to miss fields.
   const onError = wrong.has('when') || wrong.has('on_error') ? 'keep' : options.on_error;
   return { id, type: type.name, node, when, onError, at, wrong };
 }
@@ -101,7 +101,7 @@ function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: 
     allowHttp,
     allowHosts,
     literalOrigins,
-    categories: compilation.categories,
+    category: (words) => compilation.categories?.(words) ?? { reason: 'unknown', choices: [] },
     isCell,
     inner(written, more = []) {
       const steps = compileSteps(written, { at, id }, { ...compilation, carried: [...carried, ...more] });

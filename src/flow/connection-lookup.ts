@@ -4,7 +4,7 @@ import type { Compilation } from './compilation.ts';
 import { compileSavedConnection } from './saved-connection.ts';
 import type { At } from './source.ts';
 
-/** The connection of that name. Absent, with the problem reported, if there is none, or if it has another type. */
+/** The connection of a name and type. `undefined`, with the problem reported, if no connection has this name, or it has another type. */
 export function connectionOfType<Type extends Connection['type']>(
   type: Type,
   name: string,
@@ -22,7 +22,7 @@ export function connectionOfType<Type extends Connection['type']>(
 
 const addExamples = { http: '--base-url URL', mcp: '--url URL' };
 
-/** The flow's own connection of that name, else the saved one. `expected`: its type, for the way out. */
+/** The flow's own connection of a name, else the saved connection. `expected`: the type that the node needs, for the advice. */
 function connectionNamed(name: string, at: At, compilation: Compilation, expected: Connection['type']): Connection | undefined {
   const { connections, source, problems, missing, saved } = compilation;
   if (connections.has(name)) return connections.get(name);

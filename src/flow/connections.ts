@@ -9,7 +9,7 @@ import { checkedBy } from './problems/issues.ts';
 import { connectionSchema } from './schema.ts';
 import type { At, Source } from './source.ts';
 
-/** Compiles the flow's connections. `undefined` stands for one whose problems were reported. */
+/** Compiles the flow's connections. A connection is `undefined` if its problems were reported. */
 export function compileConnections(
   written: Readonly<Record<string, unknown>>,
   where: { readonly source: Source; readonly problems: Problem[]; readonly allowHttp: boolean; readonly isSaved: boolean },

@@ -5,7 +5,7 @@ import { name } from '../core/options/names.ts';
 import { dictionary, representationOf } from '../core/value/dictionary.ts';
 import { connectionSchema, flowSchema, mcpConnectionSchema, nodeSchema } from './schema.ts';
 
-/** The keywords of JSON Schema (2020-12) that are used here. */
+/** The keywords of JSON Schema (2020-12) that flow schemas use. */
 export interface JsonSchema {
   readonly $schema?: string;
   readonly $ref?: string;
@@ -58,7 +58,7 @@ export function flowJsonSchema(nodeTypes: readonly NodeType[]): JsonSchema {
   return { $schema: dialect, title: 'automate flow', ...toJsonSchema(whole) };
 }
 
-/** The names that a user may write at a place. Of several variants, the one counts that has the type of the written value. */
+/** The names that a user may write at a place. If the schema has several variants, the variant with the written value's `type` counts. */
 export function namesAt(schema: JsonSchema, path: readonly (string | number)[], written: unknown): string[] {
   const places = placesAt(schema, path);
   const chosen = places.filter((place) => isOfVariant(place, written));
@@ -70,7 +70,7 @@ function isOfVariant({ properties = {} }: JsonSchema, written: unknown): boolean
   return type?.const === undefined || (written as { type?: unknown } | undefined)?.type === type.const;
 }
 
-/** The values that a user may write at a place of few. */
+/** The values that a user may write at a place with a fixed list of values. */
 export function choicesAt(schema: JsonSchema, path: readonly (string | number)[]): string[] {
   return [...new Set(placesAt(schema, path).flatMap((place) => (place.const === undefined ? [] : [String(place.const)])))];
 }

@@ -7,7 +7,7 @@ export type WrittenMap = Readonly<Record<string, string>>;
 export interface NodeText {
   /** Without the indentation of its first line. */
   readonly yaml: string;
-  /** Empty without a map; absent for one that says more than fields and paths. */
+  /** Empty if the node has no map; undefined if its map has more than fields and paths. */
   readonly map: WrittenMap | undefined;
 }
 
@@ -16,7 +16,10 @@ export function nodeTexts(text: string): NodeText[] {
   return nodesIn(text).map((node) => ({ yaml: yamlOf(text, node), map: mapOf(node) }));
 }
 
-/** The text of a flow file with another map in one of its nodes. All else stays byte for byte, also the comments of entries that stay. */
+/**
+ * The text of a flow file with another map in one of its nodes. Everything else stays byte for byte, even the comments of unchanged
+ * entries.
+ */
 export function withMap(text: string, index: number, map: WrittenMap): string {
   const node = nodesIn(text)[index];
   if (!node) throw new Error(`expected a node with the index ${index}`);
@@ -63,7 +66,8 @@ function entryEdits(text: string, { items }: YAMLMap, map: WrittenMap): Edit[] {
     const path = map[field] as string;
     return pair.value?.value === path ? [] : [{ from: rangeOf(pair.value ?? pair.key)[0], to: end, text: word(path) }];
   });
-  const [first, last] = [pairs[0] as (typeof pairs)[0], pairs.at(-1) as (typeof pairs)[0]];
+  const first = pairs[0] as (typeof pairs)[0];
+  const last = pairs.at(-1) as (typeof pairs)[0];
   const added = Object.entries(map).filter(([field]) => pairs.every(({ key }) => key.value !== field));
   const indent = ' '.repeat(columnAt(text, rangeOf(first.key)[0]) - 2);
   return [
@@ -118,7 +122,7 @@ function endOffset(text: string, node: YAMLMap): number {
   return Math.max(...node.items.map((pair) => placeIn(text, pair as Pair<Scalar, Scalar>)[1]));
 }
 
-/** The first column is 0. */
+/** The column of an offset; the first column is 0. */
 function columnAt(text: string, at: number): number {
   return at - (text.lastIndexOf('\n', at - 1) + 1);
 }

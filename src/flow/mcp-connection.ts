@@ -17,11 +17,11 @@ interface Where extends Place {
   readonly isSaved: boolean;
   /** Reports a problem with an option. */
   problem(place: At, message: string): void;
-  /** The result of `compile`; absent, with its error reported, if it throws. */
+  /** The result of `compile`; `undefined`, with its error reported, if `compile` throws. */
   tried<Result>(place: At, compile: () => Result): Result | undefined;
 }
 
-/** Compiles a connection to an MCP server. Absent, with the problems reported, if it has any. */
+/** Compiles a connection to an MCP server. Returns `undefined` and reports the problems if the connection has any. */
 export function compileMcpConnection(name: string, written: unknown, where: Where): Connection | undefined {
   const { problem, tried } = where;
   const before = where.problems.length;
@@ -43,7 +43,7 @@ export function compileMcpConnection(name: string, written: unknown, where: Wher
 
 const optionsOf = { url: ['auth', 'headers', 'allow_http'], command: ['pass_env', 'credentials'] } as const;
 
-/** Refuses the options of the other kind of server. Ignoring them would hide a mistake. */
+/** Refuses options for a URL in a connection with a command, and the reverse. Ignoring them would hide a mistake. */
 function refuseForeignOptions(options: Options, problem: Where['problem']): void {
   const [own, other] = options.url === undefined ? (['command', 'url'] as const) : (['url', 'command'] as const);
   for (const key of optionsOf[other]) {

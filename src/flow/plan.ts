@@ -5,12 +5,12 @@ import type { PlacedStep } from './compilation.ts';
 import type { Source } from './source.ts';
 import { unknownFieldsIn } from './unknown-fields.ts';
 
-/** The parts of a flow beside its steps. */
+/** The parts of a plan that do not come from its steps. */
 interface PlanParts {
   readonly source: Source;
   readonly warnings: readonly Warning[];
   readonly saved: ReadonlyMap<string, object>;
-  /** The origins that its URLs name literally. */
+  /** The origins that the flow's URLs name literally. */
   readonly literalOrigins: Iterable<string>;
 }
 

@@ -1,4 +1,5 @@
 import { stringify } from 'yaml';
+import { authOptions } from '../core/auth/auth.ts';
 import type { Connection } from '../core/connection.ts';
 import type { Problem } from '../core/failure.ts';
 import { compileConnections } from './connections.ts';
@@ -9,11 +10,12 @@ export function connectionText(name: string, written: object): string {
   return stringify({ connections: { [name]: written } }, { lineWidth: 0 }).trimEnd();
 }
 
-/** Compiles a saved connection like one in a flow. Throws an Error with all problems. */
+/** Compiles a saved connection like a connection in a flow. Throws an Error with all problems. */
 export function compileSavedConnection(name: string, written: object, allowHttp: boolean): Connection {
   const { connection, problems } = checkedConnection(name, written, allowHttp);
   if (connection && problems.length === 0) return connection;
-  throw new Error(problems.map(problemText).join('\n'));
+  const lines = connectionText(name, written).split('\n');
+  throw new Error(problems.map((problem) => problemText(problem, lines)).join('\n'));
 }
 
 function checkedConnection(name: string, written: object, allowHttp: boolean): { connection: Connection | undefined; problems: Problem[] } {
@@ -23,15 +25,16 @@ function checkedConnection(name: string, written: object, allowHttp: boolean): {
   return { connection, problems };
 }
 
-/** The first problem of a connection, without its place. Absent if there is none. */
+/** The first problem of a connection, without its place. Undefined if the connection is valid. */
 export function connectionProblem(written: object): string | undefined {
   const { problems } = checkedConnection('connection', written, false);
   return problems[0]?.message.split('\n')[0];
 }
 
-/** A problem with its line, and the way out below it. */
-function problemText({ message, source }: Problem): string {
-  const line = source?.text.trim() ?? '';
+/** A problem with its line, and the way out below it. Of a hidden line, only the name of an option under `auth` is shown. */
+function problemText({ message, line = 0, source }: Problem, lines: readonly string[]): string {
+  const option = /^\s*(\w+):/.exec(lines[line - 1] ?? '')?.[1] ?? '';
+  const place = source?.text.trim() ?? (authOptions.has(option) ? option : '');
   const [first, ...more] = message.split('\n');
-  return [line === '' ? first : `${first} (${line})`, ...more].join('\n');
+  return [place === '' ? first : `${first} (${place})`, ...more].join('\n');
 }

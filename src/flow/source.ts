@@ -53,11 +53,12 @@ export function readSource(text: string): Source {
   });
   if (tooDeep) for (const { index } of text.matchAll(/\n/g)) counter.addNewLine(index + 1);
   const secrets = literalSecrets(document);
-  const mask = createMask(text, document, secrets, tooDeep !== undefined || document.errors.length > 0);
+  const mask = createMask({ text, document, counter, isBroken: tooDeep !== undefined || document.errors.length > 0 }, secrets);
   const place = (offset: number, message: string, width = 1): Problem => {
     const { line, col } = counter.linePos(Math.min(offset, text.trimEnd().length));
-    const source = { text: (mask.lines[line - 1] ?? '').replace(/\r$/, ''), caret: col - 1, width: Math.max(1, width) };
-    return { message: mask.message(message), line, column: col, source };
+    const shown = mask.line(line);
+    const problem = { message: mask.message(message), line, column: col };
+    return shown === undefined ? problem : { ...problem, source: { text: shown, caret: col - 1, width: Math.max(1, width) } };
   };
   const broken: YamlProblem[] = tooDeep ? [tooDeep] : yamlProblems(text, document);
   const names = credentialNames(secrets);

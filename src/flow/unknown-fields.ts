@@ -1,7 +1,6 @@
-import type { FieldUse } from '../core/action.ts';
 import { columnsAfter, delimiterAdvice } from '../core/columns.ts';
 import type { Problem } from '../core/failure.ts';
-import type { Step } from '../core/node.ts';
+import type { FieldUse, Step } from '../core/node.ts';
 import { allSteps } from '../core/plan.ts';
 import { isReferable } from '../core/template/template.ts';
 import { didYouMean, nearest } from '../core/text/suggest.ts';
@@ -84,7 +83,7 @@ function usesOfWhen(step: Step): FieldUse[] {
   return (step.when?.fields ?? []).map((field) => ({ field, at: ['when'] }));
 }
 
-/** The fields that may be meant instead. */
+/** The advice for an unknown field: the field that may be meant, or the known fields. */
 function adviceFor({ field, at, isName }: FieldUse, known: readonly string[]): string {
   const near = nearest(field, known) ?? (isExpression(at) ? wholeName(field, known) : undefined);
   const isHardToName = near !== undefined && !isName && !takesAnyName(at) && !isReferable(near);
@@ -93,7 +92,7 @@ function adviceFor({ field, at, isName }: FieldUse, known: readonly string[]): s
   return `${choices}${advice ? `\n${advice}` : ''}`;
 }
 
-/** The field that an expression reads as several, such as `first-name`, which is `first` minus `name` there. */
+/** The field whose name an expression reads as several fields: `first-name` is `first` minus `name` in CEL. */
 function wholeName(part: string, known: readonly string[]): string | undefined {
   return known.find((name) => !isReferable(name) && name.split(/[^\p{L}\p{M}\p{N}_]+/u).includes(part));
 }
@@ -123,7 +122,10 @@ function listedNames(known: readonly string[]): string {
   return `; there are ${known.slice(0, maxListed).map(listedName).join(', ')}${more}`;
 }
 
-/** Quotes a name with a delimiter in it (the header of a file with another delimiter is one such name), a line break, or a blank at an end. */
+/**
+ * Quotes a name that holds a delimiter or a line break, or begins or ends with a blank. A file with another delimiter has its whole header
+ * as one name.
+ */
 function listedName(name: string): string {
   return /[,;|\p{Cc}]|^\s|\s$/u.test(name) ? JSON.stringify(name) : name;
 }

@@ -1,10 +1,9 @@
-import type { FieldUse } from '../core/action.ts';
 import { rootValue } from '../core/answer/mapping.ts';
 import type { Path } from '../core/answer/path.ts';
 import { excerpt } from '../core/answer/response.ts';
 import type { AnswerCondition, AnswerVariable } from '../core/condition/condition.ts';
 import { Failure } from '../core/failure.ts';
-import type { BuildContext } from '../core/node.ts';
+import type { BuildContext, FieldUse } from '../core/node.ts';
 import { answerCondition, path } from '../core/options/expressions.ts';
 import type { Fields } from '../core/record.ts';
 import { objectOf } from '../core/value/dictionary.ts';
@@ -49,7 +48,7 @@ export class AnswerRules {
     this.#message = message;
   }
 
-  /** Absent if the node has none. Problems are reported. `isShared`: true if many records share an answer. */
+  /** The rules that the options state; undefined without any. Reports problems. `isShared`: true if many records share an answer. */
   static of(options: RuleOptions, isShared: boolean, context: BuildContext): AnswerRules | undefined {
     const { fail_when: failWhen, retry_when: retryWhen, error_message: written } = options;
     if (!failWhen && !retryWhen && written === undefined) return undefined;
@@ -72,7 +71,7 @@ export class AnswerRules {
     return this.#message?.root === 'body';
   }
 
-  /** Makes an attempt fail whose answer asks for another. */
+  /** Makes an attempt fail if its answer asks for a retry. */
   checkRetry(answer: Accepted, record: Fields | undefined): void {
     const rule = this.#retryWhen;
     if (!rule) return;
@@ -99,7 +98,7 @@ export class AnswerRules {
     if (isError) throw this.#failure(answer, `fail_when is true: ${rule.source}`, false);
   }
 
-  /** The message in an answer; absent if it has none. */
+  /** The message in an answer; undefined if it has none. */
   messageIn(answer: Accepted): string | undefined {
     if (!this.#message) return undefined;
     const text = textOf(rootValue(this.#message, answer, answer.body) ?? '');
@@ -113,7 +112,7 @@ export class AnswerRules {
   }
 }
 
-/** The variables that a condition names. A body can be large: it is converted only then. */
+/** The variables that a condition names. A body can be large: it is converted only if the condition names it. */
 function variablesOf({ named }: AnswerCondition, { status, body, response }: Accepted, record: Fields | undefined): Fields {
   const values: Readonly<Record<AnswerVariable, () => Value>> = {
     status: () => status ?? null,

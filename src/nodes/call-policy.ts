@@ -1,9 +1,8 @@
 import * as z from 'zod';
-import type { CallPolicy } from '../core/action.ts';
 import type { Mapping } from '../core/answer/mapping.ts';
 import { compilePath, type Path } from '../core/answer/path.ts';
 import { connectionLimitKey, type HttpConnection } from '../core/connection.ts';
-import type { BuildContext, Node } from '../core/node.ts';
+import type { BuildContext, CallPolicy, Node } from '../core/node.ts';
 import { path } from '../core/options/expressions.ts';
 import { fieldName } from '../core/options/names.ts';
 import type { retry } from '../core/options/retry.ts';
@@ -44,7 +43,15 @@ interface PolicyOptions {
 
 type PolicyConnection = Pick<HttpConnection, 'name' | 'isSaved' | 'concurrency' | 'intervalMs' | 'credits' | 'cost'>;
 
-/** The policy that options and connection ask for. What is wrong with it is reported. */
+/** The connection that a node names; undefined if it names no connection. Null if the flow has none of that name: the problem is reported. */
+export function connectionOf(
+  { connection }: { readonly connection?: string | undefined },
+  context: Pick<BuildContext, 'connection'>,
+): HttpConnection | undefined | null {
+  return connection === undefined ? undefined : (context.connection(connection) ?? null);
+}
+
+/** The policy that options and connection ask for. Reports what is wrong with it. */
 export function callPolicy(
   options: PolicyOptions,
   connection: PolicyConnection | undefined | null,
@@ -100,7 +107,7 @@ export function mappedColumns(mapping: Mapping | undefined): Pick<Node, 'typedFi
   return { typedFields: fields, columns: (before) => [...new Set([...before, ...fields])] };
 }
 
-/** Compiles one option; absent, with the problem reported, when that throws. */
+/** Compiles one option. If `compile` throws, reports the problem and returns undefined. */
 export function tryOption<Result>(context: BuildContext, at: readonly string[], compile: () => Result): Result | undefined {
   try {
     return compile();
@@ -110,7 +117,7 @@ export function tryOption<Result>(context: BuildContext, at: readonly string[], 
   }
 }
 
-/** True if a status, or its class such as 5xx, is among those given. */
+/** True if the list has a status, or its class such as 5xx. */
 export function matches(wanted: readonly (number | string)[], status: number): boolean {
   return wanted.includes(status) || wanted.includes(`${Math.floor(status / 100)}xx`);
 }

@@ -1,16 +1,16 @@
-import { type Action, type ActionRequest, type ActionResponse, type CallPolicy, gateOf, type Reading, Unasked } from '../core/action.ts';
+import { type ActionRequest, type ActionResponse, gateOf, type SentRequest } from '../core/action.ts';
 import { type Answer, type MappedPart, type Mapping, rootValue } from '../core/answer/mapping.ts';
 import type { BatchEntry } from '../core/batch.ts';
 import type { AttemptContext, CachedCall, Call } from '../core/call.ts';
 import { Failure } from '../core/failure.ts';
-import type { Node, NodeContext } from '../core/node.ts';
+import { type Action, type CallPolicy, type Node, type NodeContext, type Reading, Unasked } from '../core/node.ts';
 import { maxCredits } from '../core/options/amounts.ts';
 import type { HttpRequest, HttpResponse } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import { isObject, textOf } from '../core/value/value.ts';
 import { matches } from './call-policy.ts';
 
-/** An accepted answer; one to an HTTP request keeps its response. */
+/** An accepted answer. The answer to an HTTP request has its response, too. */
 export interface Accepted extends Answer {
   readonly response?: HttpResponse;
 }
@@ -25,7 +25,9 @@ export function callEach(action: Action): Node['run'] {
   return (fields, context) => {
     const request = action.prepare(fields);
     if (request instanceof Unasked) return Promise.resolve([request.row]);
-    return context.call(new RequestCall(action, request, fields)).then((answer) => reported(action, action.read(fields, answer), context));
+    return context
+      .call(new RequestCall(action, request as SentRequest, fields))
+      .then((answer) => reported(action, action.read(fields, answer), context));
   };
 }
 
@@ -57,11 +59,11 @@ export class RequestCall implements Call<Accepted> {
   readonly #part: string | undefined;
   readonly #record: Fields | undefined;
   /** The request of the next attempt. */
-  protected request: ActionRequest;
+  protected request: SentRequest;
   #hasKey = false;
 
-  /** `part`: names one of several calls for a record; absent for the only one. `record`: absent in a batch. */
-  constructor(policy: CallPolicy, request: ActionRequest, record?: Fields, part?: string) {
+  /** `part`: names one of several calls for a record; undefined if it makes only one. `record`: undefined in a batch. */
+  constructor(policy: CallPolicy, request: SentRequest, record?: Fields, part?: string) {
     this.gate = gateOf(request);
     this.#policy = policy;
     this.request = request;
@@ -92,9 +94,7 @@ export class RequestCall implements Call<Accepted> {
   async attempt(context: AttemptContext): Promise<Accepted> {
     try {
       const request = this.#identified(context);
-      const response = sendRequest(request, context);
-      // Data in memory answer at once: no turn of the queue for each record.
-      const answer = this.#policy.accept(response instanceof Promise ? await response : response, request, this.#record);
+      const answer = this.#policy.accept(await sendRequest(request, context), request, this.#record);
       if (!this.#policy.judgesAnswers && holdsErrors(answer)) context.report({ type: 'errors-beside-data' });
       return answer;
     } catch (error) {
@@ -119,7 +119,7 @@ export class RequestCall implements Call<Accepted> {
     return response?.atMs;
   }
 
-  #identified(context: AttemptContext): ActionRequest {
+  #identified(context: AttemptContext): SentRequest {
     if (this.#policy.hasIdempotencyKey && !this.#hasKey) {
       this.request = withIdempotencyKey(this.request as HttpRequest, context.idempotencyKey(this.#part));
       this.#hasKey = true;
@@ -144,7 +144,7 @@ export function sendRequest(
   return context.tools.call(request, (progress) => context.report({ type: 'tool-progress', tool, ...progress }));
 }
 
-/** The real cost that an answer states; absent if it states no number from 0 on. */
+/** The real cost that an answer states; undefined if it does not state a number of 0 or more. */
 export function costOf({ cost: path }: Pick<CallPolicy, 'cost'>, answer: Answer): number | undefined {
   if (!path) return undefined;
   const text = textOf(rootValue(path, answer, answer.body) ?? '').trim();

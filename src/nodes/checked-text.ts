@@ -6,11 +6,11 @@ import { referencedFields, textTemplate } from '../core/template/template.ts';
 /** The form that a text has to have. */
 export interface TextForm {
   readonly pattern: RegExp;
-  /** As in `expected a year such as 2024`. */
+  /** The words after `expected` in messages, such as `a year such as 2024`. */
   readonly expected: string;
 }
 
-/** Compiles a text of a form. A wrong one is a problem if the flow itself writes it, and fails the record that makes it. */
+/** Compiles a text that has to have a form. A literal of another form is a problem of the flow; a record that renders another form fails. */
 export function checkedText(
   text: string,
   { pattern, expected }: TextForm,

@@ -1,8 +1,7 @@
-import type { FieldUse } from '../core/action.ts';
 import { columnsAfterAll } from '../core/columns.ts';
 import type { Expression } from '../core/condition/condition.ts';
 import { Failure } from '../core/failure.ts';
-import type { BuildContext, Inner, Node, Step } from '../core/node.ts';
+import type { BuildContext, FieldUse, Inner, Node, Step } from '../core/node.ts';
 import type { Fields } from '../core/record.ts';
 
 /** The parts of a node that follow from its inner nodes. */

@@ -81,7 +81,7 @@ function startsAlike({ carry }: LoopOptions): string {
   return carry.length > 0 ? '' : '\nevery pass began alike: carry names the fields that a pass takes over from the one before';
 }
 
-/** Refuses a pass that would begin with the same fields as an earlier one: it would repeat without end. */
+/** Refuses a pass that would begin with the fields of an earlier pass: the loop would repeat without end. */
 function refuseRepeat(options: LoopOptions, last: Fields, pass: number, seen: Map<string, number>): void {
   if (options.carry.length === 0) return;
   const text = carriedText(options, last);

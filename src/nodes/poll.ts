@@ -18,7 +18,7 @@ const growing = z.strictObject({
 
 const defaultMaxMs = 60_000;
 
-/** The shortest wait that a server can ask for; a shorter one is the wait of `every`. */
+/** The shortest wait that a server can ask for. If it asks for a shorter wait, `every` decides. */
 const minAskedMs = 1000;
 
 const pollOptions = z.strictObject({
@@ -66,7 +66,7 @@ function buildPoll(options: PollOptions, context: BuildContext): Node | undefine
   };
 }
 
-/** Refuses cached answers: the same one would come every time. */
+/** Refuses cached answers: every pass would get the same answer. */
 function refuseCaches(steps: readonly Step[], written: readonly unknown[], { problem }: BuildContext): void {
   for (const [index, { node }] of steps.entries()) {
     const nested = (written[index] as { nodes?: unknown[] }).nodes;
@@ -128,7 +128,7 @@ async function runPoll(options: PollOptions, fields: Fields, context: NodeContex
   }
 }
 
-/** The values of a condition's fields, after a colon; empty if it names none. */
+/** The values of a condition's fields, after a colon; empty if the condition names no field. */
 function valuesText({ named }: Expression<boolean>, record: Fields): string {
   const values = named.map((field) => `${field} is ${record.has(field) ? jsonOf(record.get(field) ?? null) : 'absent'}`);
   return values.length === 0 ? '' : `: ${excerpt(values.join(', '))}`;

@@ -1,8 +1,7 @@
 import * as z from 'zod';
-import type { FieldUse } from '../core/action.ts';
 import type { Expression } from '../core/condition/condition.ts';
 import { Failure } from '../core/failure.ts';
-import { type BuildContext, defineNode, type Node } from '../core/node.ts';
+import { type BuildContext, defineNode, type FieldUse, type Node } from '../core/node.ts';
 import { exactNumber } from '../core/options/amounts.ts';
 import { expression } from '../core/options/expressions.ts';
 import { fieldName } from '../core/options/names.ts';
@@ -128,7 +127,7 @@ function renameAll(fields: Fields, renames: ReadonlyMap<string, string>): Fields
   return new Map(renamedNames([...fields.keys()], renames).map(([from, to]) => [to, fields.get(from) as Value]));
 }
 
-/** Old names with new ones. A field that is renamed over another keeps its own place; the other is dropped. */
+/** Old names with new ones. If a field gets the name of another field, it keeps its own place, and the other field is dropped. */
 function renamedNames(names: readonly string[], renames: ReadonlyMap<string, string>): [string, string][] {
   const targets = new Set(names.flatMap((name) => renames.get(name) ?? []));
   const remaining = names.filter((name) => renames.has(name) || !targets.has(name));

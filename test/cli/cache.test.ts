@@ -95,7 +95,7 @@ describe('a second run over the same file', () => {
     const events = (await place.read('events.ndjson')).trim().split('\n');
     const hits = events.map((line) => JSON.parse(line)).filter(({ type }) => type === 'cache-hit');
     expect(hits).toHaveLength(1500);
-    expect(hits[0]).toMatchObject({ record: 1, node: 'ask', source: 'kept', credits: 2 });
+    expect(hits[0]).toMatchObject({ record: 1, node: 'ask', source: 'cached', credits: 2 });
   });
 
   test('requests only failed records again', async () => {

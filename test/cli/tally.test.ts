@@ -32,7 +32,12 @@ function failuresOf(tally: Tally): string[] {
   return lines.filter((line) => line.startsWith('    ')).map((line) => line.trim());
 }
 
-const failed = (record: number, message: string, type: 'record-failed' | 'record-kept' = 'record-failed', node = 'ask'): Event => ({
+const failed = (
+  record: number,
+  message: string,
+  type: 'record-failed' | 'record-passed-through' = 'record-failed',
+  node = 'ask',
+): Event => ({
   ...{ type, record, node, class: 'http', status: 422, attempts: 1 },
   message,
 });
@@ -74,14 +79,19 @@ describe('failures of one node, class and status', () => {
 
 describe('records passed through by on_error: keep', () => {
   test('count as failed if a later node fails', () => {
-    const tally = tallyOf(failed(1, 'first', 'record-kept'), failed(1, 'second', 'record-failed', 'later'));
+    const tally = tallyOf(failed(1, 'first', 'record-passed-through'), failed(1, 'second', 'record-failed', 'later'));
     expect(tally).toMatchObject({ failed: 1, passedThrough: 0, written: 0 });
     expect(failuresOf(tally)).toEqual(['later  http 422  1 x  record 1  second']);
   });
 
   test('count once, even with several failed rows', () => {
     const done: Event = { type: 'record-done', record: 1, rows: 3 };
-    const tally = tallyOf(failed(1, 'm', 'record-kept'), failed(1, 'm', 'record-kept'), failed(1, 'm', 'record-kept', 'later'), done);
+    const tally = tallyOf(
+      failed(1, 'm', 'record-passed-through'),
+      failed(1, 'm', 'record-passed-through'),
+      failed(1, 'm', 'record-passed-through', 'later'),
+      done,
+    );
     expect(tally).toMatchObject({ failed: 0, passedThrough: 1, written: 1 });
     expect(tally.undecided.size).toBe(0);
     expect(failuresOf(tally)).toHaveLength(2);
@@ -89,7 +99,7 @@ describe('records passed through by on_error: keep', () => {
 
   test('are listed in ascending order', () => {
     const ends = [5, 2, 9, 1].map((record): Event => ({ type: 'record-done', record, rows: 1 }));
-    const tally = tallyOf(...[9, 5, 1, 2].map((record) => failed(record, 'm', 'record-kept')), ...ends);
+    const tally = tallyOf(...[9, 5, 1, 2].map((record) => failed(record, 'm', 'record-passed-through')), ...ends);
     expect(failuresOf(tally)).toEqual(['ask  http 422  4 x  records 1, 2, 5, ...  m']);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { GatedCall } from '../../src/core/call.ts';
+import type { Call } from '../../src/core/call.ts';
 import { Unfinished } from '../../src/core/failure.ts';
 import { Gates, RunGates } from '../../src/engine/gates.ts';
 import { type CallStage, RunPhase } from '../../src/engine/phase.ts';
@@ -14,7 +14,7 @@ interface CallOptions {
 }
 
 const callOf = ({ origin = 'https://api.example.com', node = 'a', max = 1, intervalMs }: CallOptions = {}) =>
-  ({ gate: { origin, credential: undefined }, limit: { key: node, max }, intervalMs }) as GatedCall<unknown>;
+  ({ gate: { origin, credential: undefined }, limit: { key: node, max }, intervalMs }) as Call<unknown>;
 const stopReason = { ending: 'interrupted', message: 'received SIGINT' } as const;
 
 /** The gates of one run, or of several, that note the records whose calls have started, and when. `free`: frees the slot of a record's call. */

@@ -91,7 +91,7 @@ describe('the rows of an expanding record', () => {
       },
       { id: 'a', parts: 3, part: 2, value: '/a/2', label: 'a-2' },
     ]);
-    expect(events.filter(({ type }) => type === 'record-kept')).toHaveLength(1);
+    expect(events.filter(({ type }) => type === 'record-passed-through')).toHaveLength(1);
   });
 
   test('end the run with on_error: stop', async () => {

@@ -115,7 +115,7 @@ describe('a loop', () => {
       .replace('map:', 'on_error: keep, map:');
     const { rows, events } = await runFlow(flow, [{ id: 'a' }], { http: () => ({ status: 404 }) });
     expect(rows.map(({ _error }) => _error)).toMatchObject(statuses.map((status) => ({ status })));
-    expect(events.filter(({ type }) => type === 'record-kept')).toMatchObject(statuses.map((status) => ({ status })));
+    expect(events.filter(({ type }) => type === 'record-passed-through')).toMatchObject(statuses.map((status) => ({ status })));
   });
 
   const slowly = (request: { url: string }) => ({ ...cursors(2)(request), headers: { 'retry-after': '2' } });

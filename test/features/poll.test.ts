@@ -196,14 +196,14 @@ describe('a poll', () => {
     const flow = polling('', ', on_error: keep').replace('until: ', 'until: has(status) && ');
     const { rows, events } = await runFlow(flow, [{ id: 'a' }], { http: (_, index) => answers[index] ?? {} });
     expect(rows).toEqual([{ id: 'a', status: 'done' }]);
-    expect(events.filter(({ type }) => type === 'record-kept')).toEqual([]);
+    expect(events.filter(({ type }) => type === 'record-passed-through')).toEqual([]);
   });
 
   test('reports failures that on_error: keep let pass in the last pass', async () => {
     const flow = polling('', ', on_error: keep').replace('until: ', 'until: has(_error) || ');
     const { rows, events } = await runFlow(flow, [{ id: 'a' }], { http: () => ({ status: 404 }) });
     expect(rows).toMatchObject([{ id: 'a', _error: { status: 404 } }]);
-    expect(events.filter(({ type }) => type === 'record-kept')).toMatchObject([{ record: 1, node: 'ask', status: 404 }]);
+    expect(events.filter(({ type }) => type === 'record-passed-through')).toMatchObject([{ record: 1, node: 'ask', status: 404 }]);
   });
 
   test('names the earlier failure that left its condition without a field', async () => {

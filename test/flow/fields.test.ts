@@ -34,10 +34,10 @@ describe("references against a table's header", () => {
     ['{ type: set, rename: { x: id } }', 'x: id'],
     ['{ type: set, remove: [id, x] }', 'x]'],
   ])('%s', (node, place) => {
-    const problems = flowProblems(`nodes:\n  - ${node}\n`, { header: ['id', 'max'] });
-    const [{ message, source } = { message: '' }] = problems;
+    const [{ message, line, column = 0 } = { message: '' }] = flowProblems(`nodes:\n  - ${node}\n`, { header: ['id', 'max'] });
     expect(message).toBe('no record has a field "x" here; there are id, max');
-    expect(source?.text.slice(source.caret)).toMatch(new RegExp(`^${place.replaceAll(/[{}()]/g, '\\$&')}`));
+    expect(line).toBe(2);
+    expect(`  - ${node}`.slice(column - 1).startsWith(place)).toBe(true);
   });
 
   test.each([

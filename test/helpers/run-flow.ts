@@ -86,7 +86,7 @@ export async function runFlow(yaml: string, records: Iterable<GivenRecord>, opti
     nodeTypes: [...nodeTypes, ...(options.nodeTypes ?? [])],
     allowHttp: options.allowHttp ?? false,
     textCells: options.csv ?? false,
-    categories: yaml.includes('category') ? await loadCategoryNames(dataFolder) : undefined,
+    categories: loadCategoryNames(dataFolder),
     concurrency: options.concurrency,
     intervalMs: options.intervalMs,
     savedConnections: () => options.savedConnections ?? {},

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -112,19 +112,6 @@ describe('a run', () => {
       expect(next.said()).toContain(`${broken.id} is left out: its run.json cannot be read`);
       expect((await next.end()).code).toBe(0);
     }
-  });
-
-  test('that an older build has stored is listed, with its work counted', async () => {
-    const server = await slowServer();
-    const key = server.key();
-    const run = await stoppedRun(server, key);
-    await server.end();
-    const path = server.place.path(`.automate/serve/runs/${run.id}/run.json`);
-    const { counted: _, ...older } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>;
-    writeFileSync(path, JSON.stringify(older));
-    const next = await serving({}, { place: server.place });
-    const { runs } = (await (await next.send('/v1/runs', { key })).json()) as { runs: RunShape[] };
-    expect(runs).toMatchObject([{ id: run.id, counts: run.counts }]);
   });
 });
 

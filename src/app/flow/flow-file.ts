@@ -38,9 +38,24 @@ export async function loadFlow(file: string, options: FlowFileOptions): Promise<
 /** Compiles the text of a flow file. Throws a FlowError. */
 export async function compileFlow(text: string, file: string, options: FlowFileOptions): Promise<Plan> {
   await prepareExpressions(text);
-  const categories = await categoriesFor(text);
-  return compile(text, { file, nodeTypes, savedConnections: () => readConnections(process.env), categories, ...options });
+  const compiled = () => compile(text, { file, nodeTypes, savedConnections: () => readConnections(process.env), categories, ...options });
+  try {
+    return compiled();
+  } catch (error) {
+    if (error !== categoriesWanted) throw error;
+  }
+  const { loadCategoryNames } = await import('../../io/lookups/categories/category-names.ts');
+  categories = loadCategoryNames(dataFolder);
+  return compiled();
 }
+
+/** Thrown out of a compilation by the first node that names a category. */
+const categoriesWanted = new Error('a node names a category');
+
+/** Finds the categories that flows name. Most flows name none: its code is loaded for the first that does. */
+let categories: CategoryNames = () => {
+  throw categoriesWanted;
+};
 
 /**
  * Reads and compiles a flow file before the input is read. For a flow with problems, the FlowError includes wrong references to the
@@ -67,13 +82,6 @@ export async function loadFlowFor(
 async function prepareExpressions(text: string): Promise<void> {
   limitLongEvaluations(createTimeLimit(maxEvaluationMs, `the expression takes more than ${durationText(maxEvaluationMs)} for this record`));
   if (/matches|\\/.test(text)) await loadPatternEngine();
-}
-
-/** Loads the categories for a flow that could name one: a backslash may hide any word. */
-async function categoriesFor(text: string): Promise<CategoryNames | undefined> {
-  if (!/category|\\/.test(text) || !/places|\\/.test(text)) return undefined;
-  const { loadCategoryNames } = await import('../../io/lookups/categories/category-names.ts');
-  return loadCategoryNames(dataFolder);
 }
 
 /** Throws a FlowError if a reference names a field that no record can have. */

@@ -1,6 +1,7 @@
-import type { Action, ActionRequest, ActionResponse } from '../../core/action.ts';
+import type { ActionRequest, ActionResponse } from '../../core/action.ts';
 import type { Failure } from '../../core/failure.ts';
 import type { LookupRequest } from '../../core/lookups/lookup.ts';
+import type { Action } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import type { Value } from '../../core/value/value.ts';

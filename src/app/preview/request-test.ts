@@ -1,9 +1,9 @@
-import { type Action, type ActionRequest, type ActionResponse, gateOf, Unasked } from '../../core/action.ts';
+import { type ActionRequest, type ActionResponse, gateOf, isLocal } from '../../core/action.ts';
 import { inQuotes, readBody } from '../../core/answer/response.ts';
 import { AutomateError, Failure, LimitReached } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import { withChain } from '../../core/lookups/named-chain.ts';
-import type { Node, Step } from '../../core/node.ts';
+import { type Action, type Node, type Step, Unasked } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';
 import type { Gates } from '../../engine/gates.ts';
@@ -59,8 +59,7 @@ export class RequestTest {
   #sentInTurn(node: string, action: Action, request: ActionRequest, fields: Fields): Promise<Preview> {
     const send = () => this.#sent(node, action, request, fields);
     const { limit, intervalMs } = action;
-    const gate = gateOf(request);
-    return gate ? this.options.gates.pass({ gate, limit, intervalMs }, send) : send();
+    return isLocal(request) ? send() : this.options.gates.pass({ gate: gateOf(request), limit, intervalMs }, send);
   }
 
   async #sent(node: string, action: Action, request: ActionRequest, fields: Fields): Promise<Preview> {

@@ -11,7 +11,7 @@ export async function* warnOfMany(
   plan: Plan,
   warn: (message: string) => void,
 ): AsyncGenerator<readonly Item[]> {
-  const servers = [...new Set(allSteps(plan.steps).flatMap(({ node }) => node.action?.publicServer ?? []))];
+  const servers = [...new Set(allSteps(plan.steps).flatMap(({ node }) => node.action?.lookup?.publicServer ?? []))];
   let seen = 0;
   for await (const items of records) {
     if (seen <= manyRecords && seen + items.length > manyRecords) for (const server of servers) warn(manyText(server));

@@ -61,11 +61,11 @@ export interface Tally {
   passedThrough: number;
   /** Records that have finished after one that has not: the resumed run writes them. */
   parked: number;
-  /** Those of them that finished in this run. */
+  /** Parked records that finished in this run. */
   newlyParked: number;
   retries: number;
-  /** Answers without a request of their own: from disk, or from a request in flight. */
-  readonly cached: Record<HitSource, number>;
+  /** Answers that needed no request: from the cache, or from a request in flight. */
+  readonly cacheHits: Record<HitSource, number>;
   /** The credits that these answers would have cost. */
   creditsSaved: number;
   readonly failures: Map<string, FailureGroup>;
@@ -107,7 +107,7 @@ export function createTally(): Tally {
     parked: 0,
     newlyParked: 0,
     retries: 0,
-    cached: { kept: 0, 'in-flight': 0 },
+    cacheHits: { cached: 0, 'in-flight': 0 },
     creditsSaved: 0,
     failures: new Map(),
     undecided: new Map(),
@@ -145,7 +145,7 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
   'server-log': null,
   'server-tools': null,
   'cache-hit'(tally, { source, credits }) {
-    tally.cached[source]++;
+    tally.cacheHits[source]++;
     tally.creditsSaved += credits;
   },
   'call-done'(tally, { responseMs }) {
@@ -170,7 +170,7 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
   },
   tokens: addTokens,
   'looked-up': addLookup,
-  'record-kept': addUndecided,
+  'record-passed-through': addUndecided,
   'record-done'(tally, { record }) {
     addPassedThrough(tally, record);
     tally.read++;
@@ -203,7 +203,7 @@ export function addToTally(tally: Tally, event: Event): void {
 }
 
 /** Several rows of one record may be passed through. */
-function addUndecided(tally: Tally, event: EventOf<'record-kept'>): void {
+function addUndecided(tally: Tally, event: EventOf<'record-passed-through'>): void {
   const reports = tally.undecided.get(event.record) ?? new Map<string, FailureReport>();
   const key = groupKey(event);
   if (!reports.has(key)) reports.set(key, event);

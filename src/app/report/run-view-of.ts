@@ -87,8 +87,8 @@ function endView({ request: { files } }: OpenRun, tally: Tally, { problem }: Sum
 
 function countsOf(tally: Tally, facts: SummaryFacts): RunView['counts'] {
   const { written, failed } = wholeCounts(tally, facts);
-  const { passedThrough, parked: waiting, retries, cached } = tally;
-  return { written, failed, passedThrough, waiting, retries, cached: cached.kept + cached['in-flight'] };
+  const { passedThrough, parked: waiting, retries, cacheHits } = tally;
+  return { written, failed, passedThrough, waiting, retries, cached: cacheHits.cached + cacheHits['in-flight'] };
 }
 
 function responseTimesOf(times: ResponseTimes): ResponseTimesView | undefined {

@@ -1,10 +1,10 @@
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { exitCodes } from '../../app/exit-codes.ts';
 import { cachePath, maxCacheBytes } from '../../app/ports/cache-file.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { counted } from '../../core/text/number.ts';
 import { AnswersFile } from '../../io/cache/answers-file.ts';
-import { damagedPath, isDamaged, setAside } from '../../io/files/database.ts';
+import { deleteDatabase, isDamaged } from '../../io/files/database.ts';
 import { systemReason } from '../../io/files/naming-errors.ts';
 import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
@@ -61,7 +61,6 @@ export async function clearCommand(terminal: Terminal): Promise<number> {
   const path = cachePath(process.env);
   if (existsSync(path)) terminal.say(clearCache(path));
   else terminal.say('no answers are cached');
-  rmSync(damagedPath(path), { force: true });
   return exitCodes.success;
 }
 
@@ -71,7 +70,7 @@ function clearCache(path: string): string {
     return `${counted(answers, 'answer')} (${bytesText(bytes)}) ${answers === 1 ? 'is' : 'are'} deleted`;
   } catch (error) {
     if (!(error instanceof AutomateError) || !isUnreadable(error.cause)) throw error;
-    setAside(path);
+    deleteDatabase(path);
     return 'the cache could not be read, and is deleted';
   }
 }

@@ -26,7 +26,7 @@ export async function categoriesCommand(words: string | undefined, options: Cate
   const wrong = options.language === undefined ? undefined : noLanguage(options.language);
   if (wrong !== undefined) throw new AutomateError('usage', `--language: ${wrong}`);
   if (words !== undefined) refuseBlank('words', words);
-  const all = (await loadCategoryList(dataFolder))(words, options.language);
+  const all = loadCategoryList(dataFolder)(words, options.language);
   const found = words === undefined ? all : all.slice(0, maxShown);
   if (found.length === 0) return notFound('category', words ?? '', options, terminal);
   const rows = found.map(({ id, name, words: others }) => [id, name, excerpt(others.join(', '), maxWords)]);

@@ -58,7 +58,7 @@ function countryOf(text: string): string {
 /** The id of a category. Throws an AutomateError (`usage`) for words that mean none, or several. */
 async function categoryOf(words: string): Promise<string> {
   const { loadCategoryNames } = await import('../../io/lookups/categories/category-names.ts');
-  const named = (await loadCategoryNames(dataFolder))(words);
+  const named = loadCategoryNames(dataFolder)(words);
   if ('id' in named) return named.id;
   const choices = named.choices.length === 0 ? 'find one: automate places categories WORDS' : `choose one of ${named.choices.join(', ')}`;
   const reason = named.reason === 'ambiguous' ? `the category "${words}" may mean several` : `no category is called "${words}"`;

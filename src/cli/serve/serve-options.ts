@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander';
 import { durationMs } from '../../core/duration.ts';
 import { byteCount } from '../../core/text/byte-size.ts';
 import { listArgument, wholeNumber } from '../arguments.ts';
-import { argument, defaultsTo, flag, grouped, negated, parsedOption, textOption, type ValuesOf } from '../options.ts';
+import { argument, defaultsTo, flag, grouped, negated, parsedOption, textOption } from '../options.ts';
 import { cacertOption, envOption, file } from '../shared-options.ts';
 
 /** The folder of the flows. */
@@ -69,6 +69,3 @@ export const serveOptions = {
     cacert: cacertOption(),
   }),
 };
-
-/** The values of the options of `automate serve`. */
-export type ServeOptions = ValuesOf<typeof serveOptions>;

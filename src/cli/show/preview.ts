@@ -1,8 +1,9 @@
 import { type Preview, unreadReason } from '../../app/preview/preview.ts';
 import { structureOf } from '../../app/preview/structure.ts';
-import type { Action, ActionResponse } from '../../core/action.ts';
+import type { ActionResponse } from '../../core/action.ts';
 import { cleaned, excerpt } from '../../core/answer/response.ts';
 import { durationText } from '../../core/duration.ts';
+import type { Action } from '../../core/node.ts';
 import { textOf } from '../../core/value/value.ts';
 import { curlText, requestText } from './request.ts';
 import { tableText } from './table.ts';

@@ -3,11 +3,10 @@ import { checkFields, loadFlow, loadFlowFor } from '../../app/flow/flow-file.ts'
 import { hasTextCells, isTable, openInput, withToldFormat } from '../../app/input/input.ts';
 import { embedded, type Preview, previewValue } from '../../app/preview/preview.ts';
 import { chosenStep, previewRecord } from '../../app/preview/preview-record.ts';
-import type { Action } from '../../core/action.ts';
 import { cleaned } from '../../core/answer/response.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
-import type { Step } from '../../core/node.ts';
+import type { Action, Step } from '../../core/node.ts';
 import type { Plan } from '../../core/plan.ts';
 import { creditsText } from '../../core/text/number.ts';
 import { printWarnings } from '../flow/flow-warnings.ts';
@@ -50,9 +49,10 @@ async function show(preview: Preview, action: Action, { json, curl = false }: Te
 }
 
 function refuseCurl({ id, node: { action } }: Step): void {
-  const source = action?.dataFile === undefined ? embedded : `the file ${action.dataFile}`;
+  const { isLocal = false, dataFile } = action?.lookup ?? {};
+  const source = dataFile === undefined ? embedded : `the file ${dataFile}`;
   const reason = action?.tool ? 'calls a tool, in a session that curl does not have' : `is answered by ${source}, and sends nothing`;
-  if (action?.tool || action?.isEmbedded)
+  if (action?.tool || isLocal)
     throw new AutomateError('usage', `--curl shows HTTP requests; "${id}" ${reason}\nleave --curl out, or take --json`);
 }
 

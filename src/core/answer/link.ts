@@ -49,7 +49,7 @@ function reachableHosts(from: string, to: URL, { allowHosts }: LinkRules): reado
   return isLoopback(new URL(from).hostname) && isLoopback(to.hostname) ? [...allowHosts, to.host] : allowHosts;
 }
 
-/** The target of the first link with `rel="next"` in a Link header (RFC 8288, 3). Absent if there is none. */
+/** The target of the first link with `rel="next"` in a Link header (RFC 8288, 3). Undefined if there is none. */
 export function nextLink(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
   for (const [, target, parameters] of header.matchAll(/<([^>]*)>((?:\s*;\s*[^\s=;,]*(?:\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;,]*))?)*)/g)) {

@@ -6,7 +6,7 @@ import { compilePath, type Path, pathTo, valueAt } from './path.ts';
 
 /** One answer, as a node's `map` reads it. */
 export interface Answer {
-  /** Absent for a tool's answer. */
+  /** Undefined for a tool's answer. */
   readonly status: number | undefined;
   /** A header's value by its lower-case name; `undefined` if the answer has none. */
   header(name: string): string | undefined;
@@ -14,7 +14,7 @@ export interface Answer {
   readonly body: Value | undefined;
 }
 
-/** The fate of a record whose array to expand is empty or absent. */
+/** The fate of a record whose array to expand is empty or missing. */
 export type WhenEmpty = 'keep' | 'drop' | 'error';
 
 /** A compiled `map`. */
@@ -31,15 +31,15 @@ export interface Mapping {
   readonly readsBody: boolean;
   /** Makes the record's rows. `found` gets, per path, true if it led to a value. Throws a Failure (`mapping`). */
   apply(record: Fields, answer: Answer, found: boolean[], part?: MappedPart): Fields[];
-  /** The steps to the outermost array that is expanded. Absent without one. */
+  /** The steps to the outermost array that is expanded. Undefined without one. */
   readonly array: readonly (string | number)[] | undefined;
 }
 
 /** The part of an answer that belongs to a record. */
 export interface MappedPart {
-  /** Elements of the outermost array. Absent for all of them. */
+  /** Elements of the outermost array; undefined for all elements. */
   readonly elements?: readonly Value[];
-  /** The fate of the record if there are none. Absent for the map's own rule. */
+  /** The fate of the record without elements; undefined for the map's own rule. */
   readonly whenEmpty?: WhenEmpty;
 }
 
@@ -47,13 +47,13 @@ export interface MappedPart {
 export interface WrittenMember {
   readonly path: string;
   readonly required?: boolean | undefined;
-  /** Stands in for nothing found; absent for null. */
+  /** Stands in for nothing found; undefined for null. */
   readonly default?: unknown;
 }
 
 interface Entry {
   readonly field: string;
-  /** The value if nothing is found. Absent if that fails the record. */
+  /** The value if nothing is found. Undefined if that fails the record. */
   readonly fallback: Value | undefined;
   readonly path: Path;
   readonly place: number;
@@ -176,7 +176,7 @@ function apply({ entries, chain, byDepth }: Expansion, to: Application): Fields[
   }
 }
 
-/** Maps to one row. `element`: one of the array that is expanded, if it holds no other such array; absent without one. */
+/** Maps to one row. `element`: of the array that is expanded, if it holds no other array to expand; undefined if nothing is expanded. */
 function mappedRow(entries: readonly Entry[], element: Value | undefined, { record, answer, found }: Application): Fields {
   const fields = copyOf(record);
   for (const entry of entries) {

@@ -2,7 +2,7 @@
 type Header = (name: string) => string | undefined;
 
 /**
- * The wait in ms that an answer asks for. Absent if it asks for none, or in an unknown form.
+ * The wait in ms that an answer asks for. Undefined if it asks for none, or in an unknown form.
  * Retry-After: RFC 9110, 10.2.3. A date is compared with the answer's own Date, so a wrong clock does no harm.
  * RateLimit: draft-ietf-httpapi-ratelimit-headers (`"default";r=0;t=30`), its draft 7 (`limit=10, remaining=0, reset=30`), and the older RateLimit-Reset.
  * X-RateLimit-Reset: seconds, or an epoch in seconds or ms.
@@ -52,7 +52,7 @@ const anthropicLimits = ['requests', 'tokens', 'input-tokens', 'output-tokens'];
 
 /**
  * The waits of OpenAI's `retry-after-ms` and `x-ratelimit-reset-*` (`1s`, `6m0s`, `120ms`) and of Anthropic's
- * `anthropic-ratelimit-*-reset` (RFC 3339). If some limits are used up, only theirs count. A 5xx has no wait for a limit with something left.
+ * `anthropic-ratelimit-*-reset` (RFC 3339). If some limits are used up, only their waits count. A 5xx has no wait for a limit with something left.
  */
 function modelWaits(status: number, header: Header, serverNow: () => number): (number | undefined)[] {
   const limits = [
@@ -73,7 +73,7 @@ function modelWaits(status: number, header: Header, serverNow: () => number): (n
 
 const unitsMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
-/** Ms of a duration as Go writes it, such as `6m0s`; absent for another text. */
+/** Ms of a duration as Go writes it, such as `6m0s`; undefined for another text. */
 export function goDurationMs(text: string | undefined): number | undefined {
   if (text === undefined || !/^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/.test(text)) return undefined;
   return [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)].reduce(

@@ -8,9 +8,9 @@ export interface AuthType<Options extends z.ZodType = z.ZodType> {
   readonly options: Options;
   /** A part for each option, in the order of the questions. */
   readonly parts: { readonly [Key in Exclude<keyof z.input<Options>, 'type'>]-?: AuthPart };
-  /** Finds a mistake that the options' shapes cannot show; absent if they show all. The message never holds the value. */
+  /** Finds a mistake that the options' shapes cannot show; undefined if they show all. The message never holds the value. */
   problem?(auth: z.output<Options>, allowHttp: boolean): AuthProblem | undefined;
-  /** The credentials that a request to an origin needs. `origin` is absent if records decide it. */
+  /** The credentials that a request to an origin needs. `origin`: undefined if records decide it. */
   credentials(auth: z.output<Options>, origin: string | undefined): readonly NeededCredential[];
 }
 
@@ -18,7 +18,7 @@ export interface AuthType<Options extends z.ZodType = z.ZodType> {
 export interface SigningType<Options extends z.ZodType = z.ZodType> extends AuthType<Options> {
   /** Puts the secret into a request. An OAuth type gets its access token as the secret. */
   sign(auth: z.output<Options>, secret: string): Signature;
-  /** The signature as previews show it; absent if `***` in place of the secret hides all of it. */
+  /** The signature as previews show it; undefined if `***` in place of the secret hides all of it. */
   preview?(auth: z.output<Options>): Signature;
   /** The signature in a curl command. `variable`: the environment variable of the credential. */
   curl(auth: z.output<Options>, variable: string): CurlSecret;
@@ -26,7 +26,7 @@ export interface SigningType<Options extends z.ZodType = z.ZodType> extends Auth
 
 /** An option of a type, as `connections add` asks for it or takes it from a flag such as `--token-url`. */
 export interface AuthPart {
-  /** Absent for a part that is never asked for. */
+  /** Undefined for a part that is never asked for. */
   readonly question?: string;
   readonly isOptional?: boolean;
   /** True for the name of a credential. The values of all other parts are public. */
@@ -60,23 +60,23 @@ export interface NeededCredential extends SecretUse {
   readonly isLogin: boolean;
 }
 
-/** A credential that is sent to an origin. `origin` is absent if records decide it. */
+/** A credential that is sent to an origin. `origin`: undefined if records decide it. */
 export function credentialFor(name: string, origin: string | undefined, isPair = false): NeededCredential {
   return { name, isPair, isLogin: false, origins: origin === undefined ? [] : [origin] };
 }
 
-/** The origin of a URL. Absent if the text is not a URL. */
+/** The origin of a URL. Undefined if the text is not a URL. */
 export function originOf(url: string): string | undefined {
   return URL.canParse(url) ? new URL(url).origin : undefined;
 }
 
 /** Additions to a request that prove who sends it. */
 export interface Signature {
-  /** Names as written. They replace headers of the same name in any case. */
+  /** Headers, with names as written. They replace headers that differ only in upper and lower case. */
   readonly headers: Readonly<Record<string, string>>;
   /** `name=value` for the query, percent-encoded. */
   readonly query?: string;
-  /** The names in the query. Absent for none. */
+  /** The names in the query. Undefined for none. */
   readonly parameters?: readonly string[];
 }
 

@@ -85,12 +85,12 @@ export const publicAuthOptions: ReadonlySet<string> = new Set(
 /** All options under `auth`. */
 export const authOptions: ReadonlySet<string> = new Set(['type', ...[...allTypes.values()].flatMap(({ parts }) => Object.keys(parts))]);
 
-/** Finds a mistake that the options' shapes cannot show. Absent if there is none. */
+/** Finds a mistake that the options' shapes cannot show. Undefined if there is none. */
 export function authProblem(auth: Auth | Login, allowHttp: boolean): AuthProblem | undefined {
   return (allTypes.get(auth.type) as AuthType).problem?.(auth, allowHttp);
 }
 
-/** The credentials that a request to an origin needs, the one that signs it first. `origin` is absent if records decide it. */
+/** The credentials that a request to an origin needs, the one that signs it first. `origin`: undefined if records decide it. */
 export function neededCredentials(auth: Auth | Login, origin: string | undefined): readonly NeededCredential[] {
   return (allTypes.get(auth.type) as AuthType).credentials(auth, origin);
 }

@@ -13,9 +13,9 @@ const options = z
   .transform(({ type, credential, client_id: clientId, client_credential: clientCredential, scopes }) => ({
     type,
     credential,
-    /** Absent if the server registers clients by itself (RFC 7591). */
+    /** Undefined if the server registers clients by itself (RFC 7591). */
     clientId,
-    /** The credential of the client's own secret. Absent for a client without one. */
+    /** The credential of the client's own secret. Undefined for a client without one. */
     clientCredential,
     scopes: scopes as readonly string[],
   }));

@@ -32,7 +32,7 @@ export interface Expression<Result> {
 
 /** The free names that an expression may use. */
 interface Scope {
-  /** The variable that holds what the names stand for; absent if they are variables themselves. */
+  /** The variable that holds what the names stand for; undefined if they are variables themselves. */
   readonly owner?: string;
   /** The types of the variables. */
   readonly types: Readonly<Record<string, string>>;
@@ -86,7 +86,7 @@ export function compileCondition(source: string): Expression<boolean> {
 /** A condition over an answer. */
 export interface AnswerCondition extends Expression<boolean> {
   readonly source: string;
-  /** 0-based, in the expression's text: the place that names `record`. Absent if none does. */
+  /** 0-based, in the expression's text: the place that names `record`. Undefined if none does. */
   readonly recordAt: number | undefined;
   /** The record's fields that it needs, and each as it is written. */
   readonly recordFields: readonly Pick<Member, 'name' | 'written'>[];

@@ -5,7 +5,7 @@ export class ExpressionError extends Error {
   override readonly name = 'ExpressionError';
   constructor(
     message: string,
-    /** 0-based, in the expression's text. Absent if the whole expression is meant. */
+    /** 0-based, in the expression's text. Undefined if the whole expression is meant. */
     readonly offset?: number,
   ) {
     super(message);

@@ -66,7 +66,7 @@ interface Operation {
 /** Variables that macros around a place bind. */
 type Bound = ReadonlySet<string>;
 
-/** Finds the references in a parsed expression. `owner`: the variable that holds what the free names stand for; absent if they are variables themselves. */
+/** Finds the references in a parsed expression. `owner`: the variable that holds what the free names stand for; undefined if they are variables themselves. */
 export function referencesIn(ast: ASTNode, source: string, owner: string | undefined): References {
   const names: { field: string; start: number; inHas: boolean }[] = [];
   const insertions: Insertion[] = [];

@@ -3,7 +3,7 @@ export const categoryLanguages: readonly string[] = 'ar ca cs da de el en es fi 
   ' ',
 );
 
-/** The message for a language without names of categories; absent for another, also with a region, such as de-AT. */
+/** The message for a language without names of categories; undefined for a language that has names, even with a region, such as de-AT. */
 export function noLanguage(text: string): string | undefined {
   if (categoryLanguages.includes(text.trim().toLowerCase().split(/[-_]/)[0] ?? '')) return undefined;
   return `expected a language such as de, found ${JSON.stringify(text)}\nthere are ${categoryLanguages.join(', ')}`;
@@ -13,13 +13,13 @@ export function noLanguage(text: string): string | undefined {
 export interface CategoryQuery {
   /** Words of any language, or the id of a category. */
   readonly words: string;
-  /** The language of the words, tried first, and of the name in the answer; absent for English. */
+  /** The language of the words, tried first, and of the name in the answer; undefined for English. */
   readonly language?: string | undefined;
   /** Least score of a match, 0.5 to 1. */
   readonly minScore: number;
 }
 
-/** The category that words in a flow name; or the ids of those that they may mean, and the reason why they name none. */
+/** The category that words in a flow name; or the reason why they name no category, and the ids of categories that they may mean. */
 export type NamedCategory =
   | { readonly id: string; readonly tags: Readonly<Record<string, string>> }
   | { readonly reason: 'unknown' | 'ambiguous'; readonly choices: readonly string[] };

@@ -4,9 +4,9 @@ import type { Tags } from './points.ts';
 export interface ChainQuery {
   /** A name as people write it. */
   readonly name: string;
-  /** ISO 3166-1 alpha-2, upper case; absent for no preference. */
+  /** ISO 3166-1 alpha-2, upper case; undefined for no preference. */
   readonly country?: string | undefined;
-  /** Tag of the category to prefer, such as `amenity/fast_food`; absent for no preference. */
+  /** Tag of the category to prefer, such as `amenity/fast_food`; undefined for no preference. */
   readonly category?: string | undefined;
   /** Least score of a match, 0.5 to 1. */
   readonly minScore: number;

@@ -12,7 +12,7 @@ const codes = new Set(
     .split(' '),
 );
 
-/** The country code that a text means, in upper case; absent if it means none. UK is taken for GB. */
+/** The country code that a text means, in upper case; undefined if it means none. UK is taken for GB. */
 export function countryCode(text: string): string | undefined {
   const code = text.trim().toUpperCase();
   if (code === 'UK') return 'GB';

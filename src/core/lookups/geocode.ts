@@ -10,7 +10,7 @@ export interface AddressParts {
 /** A question for the place that an address names. */
 export interface AddressQuery {
   readonly address: string | AddressParts;
-  /** ISO 3166-1 alpha-2, upper case: places elsewhere do not count. Absent for the whole world. */
+  /** ISO 3166-1 alpha-2, upper case: places elsewhere do not count. Undefined for the whole world. */
   readonly country?: readonly string[] | undefined;
 }
 

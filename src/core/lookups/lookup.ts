@@ -18,7 +18,7 @@ type Asked<Name extends keyof LookupQueries> = {
   readonly kind: 'lookup';
   readonly lookup: Name;
   readonly query: LookupQueries[Name];
-  /** Absent if it names no chain. */
+  /** Undefined if it names no chain. */
   readonly chain?: NamedChain<LookupRequest>;
 };
 
@@ -29,7 +29,7 @@ export type LookupRequest = { readonly [Name in keyof LookupQueries]: Asked<Name
 export type LookupDocument = JsonObject & {
   /** True if something was found. */
   readonly match: boolean;
-  /** True if something else fits as well. Absent for a lookup that knows no such case. */
+  /** True if something else fits as well. Undefined for a lookup whose answers are never ambiguous. */
   readonly ambiguous?: boolean;
 };
 
@@ -41,6 +41,6 @@ export interface LookupAnswer {
 
 /** Answers lookups from embedded data and local files. */
 export interface Lookups {
-  /** Answers at once, but for the first lookup of each kind, which loads its data. Throws an AutomateError if these cannot be read. */
+  /** Answers at once, but for the first lookup of each kind, which loads its data. Throws an AutomateError if the data cannot be read. */
   find(request: LookupRequest): LookupAnswer | Promise<LookupAnswer>;
 }

@@ -7,7 +7,7 @@ export function namesChain(request: ActionRequest): boolean {
   return 'chain' in request && request.chain !== undefined;
 }
 
-/** The request for the chain that it names. Absent if no chain has that name. */
+/** The request for the chain that it names. Undefined if no chain has that name. */
 export async function withChain(request: ActionRequest, lookups: Lookups): Promise<ActionRequest | undefined> {
   const chain = 'chain' in request ? request.chain : undefined;
   if (!chain) return request;

@@ -5,7 +5,7 @@ export type Tags = Readonly<Record<string, string>>;
 
 /** A point of interest. */
 export interface FoundPoint extends Coordinates {
-  /** Such as `node/1`; null without one. */
+  /** Such as `node/1`; null for a point without an id. */
   readonly id: string | null;
   readonly tags: Readonly<Record<string, string>>;
 }
@@ -25,9 +25,9 @@ export interface Box {
 export interface PointsQuery {
   readonly file: string;
   readonly where: Around | Box;
-  /** Each the tags of one category; empty for any. */
+  /** The tags of each category; empty for any category. */
   readonly categories: readonly Tags[];
-  /** The tags of a chain; absent for any. */
+  /** The tags of a chain; undefined for any chain. */
   readonly chain?: Tags | undefined;
 }
 
@@ -41,7 +41,7 @@ export function isChainId(text: string): boolean {
 /** The least score of a chain that a name stands for. */
 export const minChainScore = 0.85;
 
-/** The tags of the points of a chain. `id`: null for one without an entry in Wikidata. */
+/** The tags of the points of a chain. `id`: null for a chain without an entry in Wikidata. */
 export function chainTags(id: string | null, name: string): Tags {
   return id === null ? { brand: name } : { 'brand:wikidata': id };
 }

@@ -6,7 +6,7 @@ export interface Source {
   readonly url: string;
 }
 
-/** The sources of answers, by name. Those of embedded data have a file of the same name with their licence and date. */
+/** The sources of answers, by name. Embedded data have a file with the name of their source, for licence and date. */
 export const sources = {
   'name-suggestion-index': {
     text: 'name-suggestion-index, BSD 3-Clause, Copyright 2026, name-suggestion-index contributors',

@@ -9,7 +9,7 @@ export interface BodyCredential {
   readonly at: readonly (string | number)[];
 }
 
-/** The name in `{ credential: NAME }`. Absent for any other value. */
+/** The name in `{ credential: NAME }`. Undefined for any other value. */
 export function credentialIn(value: Value | undefined): string | undefined {
   if (!isObject(value) || typeof value.credential !== 'string') return undefined;
   return Object.keys(value).length === 1 ? value.credential : undefined;

@@ -18,7 +18,7 @@ export type SpecialValue = (fields: Fields, secretOf?: SecretOf) => Value;
  * Compiles a request body into JSON text.
  * A mapping or list is JSON by construction; a string is JSON text with references in it.
  * `isCell`: true for a field from a table (CSV), where a number is written as a text.
- * `special` renders a value inside the body that is more than data; absent for any other.
+ * `special` renders a value inside the body that is more than data; undefined for any other.
  * Throws an Error if the text can never become JSON, with the reason.
  */
 export function bodyTemplate(body: Value, isCell: (field: string) => boolean, special: Special = () => undefined): BodyTemplate {
@@ -28,7 +28,7 @@ export function bodyTemplate(body: Value, isCell: (field: string) => boolean, sp
 
 type Special = (value: Value) => SpecialValue | undefined;
 
-/** The secret in place of `{ credential: NAME }`. Absent for any other value. */
+/** The secret in place of `{ credential: NAME }`. Undefined for any other value. */
 export function secretValue(value: Value): SpecialValue | undefined {
   const name = credentialIn(value);
   return name === undefined ? undefined : (_fields, secretOf = masked) => secretOf(name);
@@ -135,7 +135,7 @@ function refuseHopeless(text: string): void {
   throw new Error(`the body is not JSON for any record: ${withoutExcerpt(reasons[0] as string)}${otherBody(text)}`);
 }
 
-/** The way out for a text that does not begin as JSON does; empty for others. */
+/** The way out for a text that does not begin as JSON does; empty for any other text. */
 function otherBody(text: string): string {
   if (/^\s*(?:[[{"]|-?\d|true|false|null|\{\{)/.test(text)) return '';
   return '\nsend a form with form: { name: value } instead of body, and any other text with text:';

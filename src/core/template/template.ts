@@ -56,8 +56,8 @@ export function fieldOf(fields: Fields, name: string): Value {
 
 /** The failure of a record that lacks a field. If an earlier node failed and passed the record on, the message adds that node's reason. */
 export function missingField(name: string, fields: Fields): Failure {
-  const kept = fields.get('_error');
-  const before = isObject(kept) && typeof kept.message === 'string' ? `; before, ${textOf(kept.node ?? null)}: ${kept.message}` : '';
+  const error = fields.get('_error');
+  const before = isObject(error) && typeof error.message === 'string' ? `; before, ${textOf(error.node ?? null)}: ${error.message}` : '';
   return new Failure('template', `the record has no field "${name}"${before}`, { sent: false });
 }
 

@@ -15,7 +15,7 @@ export interface Target {
 
 /** A URL that records are rendered into. */
 export interface UrlTemplate {
-  /** The origin that the flow names literally. Absent if a record decides it. */
+  /** The origin that the flow names literally. Undefined if a record decides it. */
   readonly origin: string | undefined;
   render(fields: Fields): Target;
 }

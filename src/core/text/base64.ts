@@ -5,7 +5,7 @@ export function toBase64(text: string): string {
   return btoa(bytes);
 }
 
-/** Decodes base64 or base64url to one character per byte. Absent if the text is neither. Missing padding is accepted. */
+/** Decodes base64 or base64url to one character per byte. Undefined if the text is neither. Missing padding is accepted. */
 export function bytesOfBase64(text: string): string | undefined {
   if (!/^[\w+/-]+={0,2}$/.test(text)) return undefined;
   const digits = text.replaceAll('-', '+').replaceAll('_', '/').replaceAll('=', '');

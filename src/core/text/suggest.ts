@@ -9,7 +9,7 @@ function withoutInvisible(name: string): string {
   return name.replace(/(?! )[\p{Cf}\p{Z}]/gu, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** The choice nearest to the written text, ignoring spaces around it. Absent if none is near. */
+/** The choice nearest to the written text, ignoring spaces around it. Undefined if none is near. */
 export function nearest(written: string, choices: Iterable<string>): string | undefined {
   let best: string | undefined;
   let least = Math.max(1, Math.floor(written.length / 3)) + 1;

@@ -11,7 +11,7 @@ export function tidiedTool(tool: Tool): Tool {
   return { ...members, inputSchema: tidied(tool.inputSchema, 0) };
 }
 
-/** Checks a keyword's value. Absent if it is left out. */
+/** Checks a keyword's value. Undefined if it is left out. */
 type Tidy = (value: unknown, depth: number) => unknown;
 
 const tidied = (found: unknown, depth: number): ToolSchema =>

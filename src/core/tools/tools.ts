@@ -13,7 +13,7 @@ export interface McpConnection {
   readonly concurrency: number | undefined;
   /** Credits for one call. */
   readonly credits: number;
-  /** The path in an answer to its real cost. Absent without one. */
+  /** The path in an answer to its real cost. Undefined without one. */
   readonly cost: string | undefined;
   /** Maximum time of the server's start. */
   readonly startTimeoutMs: number;
@@ -31,7 +31,7 @@ export interface RemoteServer {
 export interface LocalServer {
   /** The program and its arguments. No shell reads them. */
   readonly command: readonly [string, ...string[]];
-  /** Variables of our environment that it sees, besides those that every program needs. */
+  /** Environment variables that the server's process gets, besides the variables that every program needs. */
   readonly passEnv: readonly string[];
   /** Further variables, and the credentials whose secrets they hold. */
   readonly credentials: Readonly<Record<string, string>>;

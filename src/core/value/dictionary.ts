@@ -45,7 +45,7 @@ export function dictionary<Value extends z.ZodType>(name: z.ZodString, value: Va
   return schema;
 }
 
-/** The schema that stands for another in the JSON Schema. Absent for most. */
+/** The schema that stands for another in the JSON Schema. Undefined for most. */
 export function representationOf(schema: z.core.$ZodType): z.ZodType | undefined {
   return representations.get(schema);
 }

@@ -1,5 +1,4 @@
-import { type Action, Unasked } from '../../core/action.ts';
-import type { Step } from '../../core/node.ts';
+import { type Action, type Step, Unasked } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import { fingerprint } from '../../core/text/fingerprint.ts';
 

@@ -1,12 +1,12 @@
-import { type Action, gateOf, Unasked } from '../../core/action.ts';
+import { gateOf, isLocal } from '../../core/action.ts';
 import type { Call } from '../../core/call.ts';
 import { Failure } from '../../core/failure.ts';
-import type { NodeContext, Step } from '../../core/node.ts';
+import { type Action, type NodeContext, type Step, Unasked } from '../../core/node.ts';
 import { type Fields, withFields } from '../../core/record.ts';
 
 /** The call of a step, as far as a record shows it. */
 export interface Probe {
-  /** Absent if no request could be prepared. */
+  /** Undefined if no request could be prepared, or if data on this machine answer it. */
   readonly gate: Call<unknown>['gate'] | undefined;
   /** True if all fields came from a record; false if the fields that earlier answers add were guessed. */
   readonly isExact: boolean;
@@ -58,7 +58,8 @@ async function firstRowOr(fields: Fields, run: (fields: Fields) => Promise<reado
 function probed(action: Action, fields: Fields): Pick<Probe, 'gate' | 'inputTokens'> {
   try {
     const request = action.prepare(fields);
-    return request instanceof Unasked ? nothing : { gate: gateOf(request), inputTokens: action.tokens?.inputOf(fields) };
+    if (request instanceof Unasked) return nothing;
+    return { gate: isLocal(request) ? undefined : gateOf(request), inputTokens: action.tokens?.inputOf(fields) };
   } catch (error) {
     if (error instanceof Failure) return nothing;
     throw error;

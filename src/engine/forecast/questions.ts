@@ -1,5 +1,5 @@
-import type { Action, ActionRequest } from '../../core/action.ts';
-import type { Step } from '../../core/node.ts';
+import type { ActionRequest } from '../../core/action.ts';
+import type { Action, Step } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import { fingerprint } from '../../core/text/fingerprint.ts';
 

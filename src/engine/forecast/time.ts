@@ -1,4 +1,4 @@
-import { type ActionRequest, gateOf } from '../../core/action.ts';
+import { type ActionRequest, gateOf, isLocal } from '../../core/action.ts';
 import type { Step } from '../../core/node.ts';
 import { gateKey } from '../gates.ts';
 import type { Range } from './actions.ts';
@@ -39,7 +39,7 @@ export class Demand {
   /** Adds a record's first call. */
   add(request: ActionRequest): void {
     if (!this.#isRated) return;
-    const gate = gateOf(request);
+    const gate = isLocal(request) ? undefined : gateOf(request);
     if (gate) addTo(this.#firstCalls, gate.origin, gate.credential, 1);
   }
 
@@ -48,7 +48,7 @@ export class Demand {
     const durations = [...this.#atGates(ranges, firstCalls, probes), ...this.#atLimits(ranges)];
     const [slowest] = durations.sort((a, b) => b.ms - a.ms);
     // A record makes its calls one after the other.
-    const others = ranges.filter(({ expected }, index) => expected > 0 && !this.#steps[index]?.node.action?.isEmbedded).length - 1;
+    const others = ranges.filter(({ expected }, index) => expected > 0 && !this.#steps[index]?.node.action?.lookup?.isLocal).length - 1;
     return slowest && { ...slowest, ms: slowest.ms + others * latencyMs };
   }
 
@@ -74,7 +74,7 @@ export class Demand {
     const limits = new Map<string, { max: number; count: number }>();
     for (const [index, { expected }] of ranges.entries()) {
       const { action } = (this.#steps[index] as Step).node;
-      if (!action || action.isEmbedded || expected === 0) continue;
+      if (!action || action.lookup?.isLocal || expected === 0) continue;
       const { key, max } = action.limit;
       const limit = limits.get(key) ?? { max, count: 0 };
       limits.set(key, limit);

@@ -1,9 +1,9 @@
-import { type ActionRequest, Unasked } from '../../core/action.ts';
+import type { ActionRequest } from '../../core/action.ts';
 import { Failure, Unfinished } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import type { Lookups } from '../../core/lookups/lookup.ts';
 import { withChain } from '../../core/lookups/named-chain.ts';
-import type { NodeContext, Step } from '../../core/node.ts';
+import { type NodeContext, type Step, Unasked } from '../../core/node.ts';
 import { type Fields, withNulls } from '../../core/record.ts';
 import { failureAt, withError } from '../chain.ts';
 

@@ -1,9 +1,10 @@
 import type * as z from 'zod';
+import { authOptions } from '../../core/auth/auth.ts';
 import type { Problem } from '../../core/failure.ts';
 import { didYouMean, nearest } from '../../core/text/suggest.ts';
 import { isMapping } from '../../core/value/value.ts';
 import { namesAt, toJsonSchema } from '../json-schema.ts';
-import { holdsSecret, isAuthName } from '../secrets/mask.ts';
+import { holdsSecret } from '../secrets/mask.ts';
 import { isUnderAuth } from '../secrets/secrets.ts';
 import type { At, Source } from '../source.ts';
 import { choiceMessage, choicesText, messageOf } from './issue-message.ts';
@@ -15,7 +16,7 @@ export interface Place {
   readonly source: Source;
   readonly at: At;
   readonly problems: Problem[];
-  /** Gets the options that have problems. */
+  /** Collects the names of the options that have problems. */
   readonly wrong?: Set<PropertyKey>;
 }
 
@@ -46,13 +47,13 @@ function isMissing(issue: Issue): boolean {
   );
 }
 
-/** The options that decide how all others are read. With one of them wrong, further problems would be noise. */
+/** The options that decide how all other options are read. If `type` or `connection` is wrong, further problems would be noise. */
 const decisive = new Set<PropertyKey>(['type', 'connection']);
 
 /** Values for required options that are wrong: a method that may have a body, conditions that read no field. */
 const standIns: Readonly<Record<PropertyKey, string>> = { method: 'POST', while: 'true', until: 'true' };
 
-/** The checked value without its wrong parts. If the rest is still not valid, more is left out around them. */
+/** The checked value without its wrong parts. If the rest is still not valid, the parts around them are left out, too. */
 function rest<Schema extends z.ZodType>(schema: Schema, value: unknown, issues: readonly Issue[]): z.output<Schema> | undefined {
   if (!isMapping(value) || issues.some(({ path }) => decisive.has(path[0] as PropertyKey))) return undefined;
   const wrong = issues.map(({ path }) => path);
@@ -101,7 +102,7 @@ function withMember(value: unknown, [step, ...more]: readonly PropertyKey[], mem
   return Array.isArray(value) ? value.with(Number(step), inside) : { ...(value as object), [step]: inside };
 }
 
-/** The value without its part at the path. A list loses all elements from there on, so that the others keep their places. */
+/** The value without its part at the path. A list loses all elements from that index on, so that earlier elements keep their index. */
 function without(value: unknown, [step, ...more]: readonly PropertyKey[]): unknown {
   if (step === undefined || typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) {
@@ -113,7 +114,7 @@ function without(value: unknown, [step, ...more]: readonly PropertyKey[]): unkno
   return more.length === 0 || member === undefined ? others : { ...others, [step]: without(member, more) };
 }
 
-/** Replaces the issue of a union by those of the variant that fits the kind of the written value. */
+/** Replaces the issue of a union by the issues of the variant that fits the kind of the written value. */
 function plainIssues(issue: Issue): Issue[] {
   if (issue.code !== 'invalid_union') return [issue];
   const variants = issue.errors.filter((inner) => !inner.some((one) => one.path.length === 0 && isOfKind(one)));
@@ -155,9 +156,12 @@ function isSecret(place: At): boolean {
   return isUnderAuth(place.map(String)) || place.at(-1) === 'headers';
 }
 
+/** Names that users take for options under `auth`. Any other unknown name there may be the secret itself. */
+const mistakenOptions = /^(?:token|key|value|name|user|client_secret|secret|password)$/;
+
 function unknownKey(key: string, known: readonly string[], place: At): string {
   const suggestion = didYouMean(key, known);
-  const isHidden = holdsSecret(key) || (isSecret(place) && suggestion === '' && !isAuthName(key));
+  const isHidden = holdsSecret(key) || (isSecret(place) && suggestion === '' && !authOptions.has(key) && !mistakenOptions.test(key));
   return `${isHidden ? 'unknown key' : `unknown key "${key}"`}${suggestion || (known.length > 0 ? `; expected one of ${known.join(', ')}` : '')}`;
 }
 

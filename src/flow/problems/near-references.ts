@@ -53,10 +53,10 @@ export function renaming(name: string): string {
 function waysOut(name: string): string {
   const better = referable(name);
   if (better === '') return 'write the name of a field between the braces';
-  const [rename, quoted] = [renaming(name), JSON.stringify(name)];
+  const rename = renaming(name);
   if (!/[.[]/.test(name) || !orUndefined(() => compilePath(name))) return rename;
   // With a list of paths the whole path becomes the field's name.
-  const ways = [`if a map adds it, name it there: map: { ${better}: ${quoted} }`, `if a column has this name, ${rename}`];
+  const ways = [`if a map adds it, name it there: map: { ${better}: ${JSON.stringify(name)} }`, `if a column has this name, ${rename}`];
   return [...(isInsideField.test(name) ? [takingOut(name, better)] : []), ...ways].join('\n');
 }
 

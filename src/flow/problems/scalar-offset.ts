@@ -26,7 +26,7 @@ function visibleCount(text: string): number {
   return text.replace(/\s/g, '').length;
 }
 
-/** Matches a name, but not inside a longer one. */
+/** Matches a name, but not inside a longer name. */
 function wholeWord(text: string): RegExp {
   const escaped = text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
   return /^\w+$/.test(text) ? new RegExp(`(?<!\\w)${escaped}(?!\\w)`) : new RegExp(escaped);

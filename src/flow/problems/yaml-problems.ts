@@ -33,7 +33,7 @@ export function yamlProblems(text: string, document: Document): YamlProblem[] {
   const barePaths = barePathsIn(text, errors);
   const reportedLines = new Set(barePaths.map((offset) => lineStart(text, offset)));
   const isNested = (at: number) => errors.some(({ code, pos }) => code === 'BLOCK_AS_IMPLICIT_KEY' && pos[0] === at);
-  // One unexpected token makes all that follow it unexpected.
+  // After one unexpected token, all later tokens are unexpected, too.
   const first = errors.findIndex(({ code }) => code === 'UNEXPECTED_TOKEN');
   const problems = [
     ...errors
@@ -114,7 +114,7 @@ function problemOffset({ code, message, pos }: YAMLError, text: string, document
   return opened;
 }
 
-/** Problems for all tags except those that YAML itself defines for plain data. */
+/** Problems for all tags but YAML's own tags for plain data. */
 function tagProblems(text: string, document: Document): YamlProblem[] {
   const problems: YamlProblem[] = [];
   visit(document, {

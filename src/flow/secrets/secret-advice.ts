@@ -57,7 +57,7 @@ function adviceForCommand(credential: string): string {
   return `store it: automate credentials set ${credential}\nand give it to the server as a variable: credentials: { API_KEY: ${credential} }`;
 }
 
-/** The name of a place that `auth` cannot fill. Absent for the others. */
+/** The place in words, if `auth` cannot fill it; else `undefined`. */
 function withoutCredential(place: Carrier['in']): string | undefined {
   if (place === 'path') return "a URL's path";
   return place === 'elsewhere' ? 'this place' : undefined;

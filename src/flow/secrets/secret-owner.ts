@@ -36,5 +36,5 @@ export function hostName(url: unknown): string | undefined {
   return labels.at(-2) ?? labels[0];
 }
 
-/** Such as `.co.uk`. */
+/** A public suffix of two labels, for example `.co.uk`. */
 const suffixOfTwo = /(?<=.)\.(?:co|com|org|net|gov|gob|gouv|ac|edu|ne|or|go)\.[a-z]{2}$/;

@@ -31,7 +31,10 @@ export function isNamedSecret(name: string, place: NamedPlace, text: string, isL
 /** True if a value is a secret by its name, and perhaps by its form. */
 export type NameRule = (name: string, place: NamedPlace, text: string, isLiteral: boolean) => boolean;
 
-/** True if the name of a value may stand for a secret, whatever the value: for requests that were made with real ones. */
+/**
+ * True if the name of a value may stand for a secret, whatever the value. Used for requests that people have really sent: their values are
+ * real.
+ */
 export function isPossiblySecret(name: string, place: NamedPlace, text: string, isLiteral: boolean): boolean {
   if (!isLiteral || !hasLiteral(text)) return false;
   if (/[cx]srf/i.test(name) || (place === 'header' && /^cookie2?$/i.test(name))) return true;

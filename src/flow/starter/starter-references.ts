@@ -17,13 +17,13 @@ export interface Example {
 export interface Referring {
   readonly node: WrittenNode;
   readonly notes: readonly string[];
-  /** New names by old ones, for fields that no reference can hold. Absent for none. */
+  /** The new name of each field whose own name no reference can hold, by the old name. Undefined if there is no such field. */
   readonly renamed: Readonly<Record<string, string>> | undefined;
 }
 
 /**
- * Puts `{{field}}` in place of each URL segment, parameter and body text that equals a field of the first record. A number of the body
- * stays one: a cell with the same digits takes its place as `{ cel: int(field) }`.
+ * Puts `{{field}}` in place of each URL segment, parameter and body text that equals a field of the first record. A number in the body
+ * stays a number: it becomes `{ cel: int(field) }` if a cell has the same digits.
  */
 export function withReferences(node: WrittenNode, example: Example | undefined): Referring {
   const used = new Set<string>();
@@ -86,13 +86,13 @@ export function withReferences(node: WrittenNode, example: Example | undefined):
   }
 }
 
-/** The fields that a node takes from the records, with those of its `{ cel: int(field) }`. */
+/** The fields that a node takes from the records: in `{{field}}` and in `{ cel: int(field) }`. */
 export function fieldsOf(node: WrittenNode): string[] {
   const text = JSON.stringify(node);
   return [...referencedFields(text), ...[...text.matchAll(/\{"cel":"\w+\((\w+)\)/g)].map(([, name = '']) => name)];
 }
 
-/** A cell as a number of a body. Without a name that CEL can hold it stays a text. */
+/** A cell as a number in a body. The cell stays a text if CEL cannot hold its name. */
 function asNumber(field: string, convert: 'int' | 'double'): unknown {
   return isCelName(field) ? { cel: `${convert}(${field})` } : `{{${field}}}`;
 }

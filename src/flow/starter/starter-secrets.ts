@@ -149,7 +149,7 @@ function withoutCarrier(node: WrittenNode, { carrier }: LiteralSecret): WrittenN
   }
 }
 
-/** The value with something else in place of every text that holds the secret. */
+/** The value with `substitute` in place of every text that holds the secret. */
 function replaced(value: unknown, carrier: Carrier, substitute: object, name = 'body'): unknown {
   if (Array.isArray(value)) return value.map((member) => replaced(member, carrier, substitute, name));
   if (typeof value === 'object' && value !== null)

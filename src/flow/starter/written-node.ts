@@ -33,7 +33,7 @@ export interface WrittenNode {
   readonly type: 'http';
   readonly method?: string;
   readonly url: string;
-  /** The ways to sign; written without the list if it is one. */
+  /** The ways to sign. A single one is written without the list. */
   readonly auth?: readonly WrittenAuth[];
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;

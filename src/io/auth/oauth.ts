@@ -29,7 +29,7 @@ interface TokenEntry {
 /** A token is not used in the last 30 s of its life, or in the last tenth of a short life. */
 const marginMs = 30_000;
 
-/** A refusal by the token server, or by the API of a new token, holds for a minute: the requests of other records would be refused as well. */
+/** A refusal by the token server, or a 401 for a new token, counts for a minute: other records would be refused, too. */
 const refusalMs = 60_000;
 
 /** A token that expires at once is used for the request that needed it. */
@@ -51,8 +51,8 @@ export class Tokens {
   }
 
   /**
-   * Sends a request with a token. After a 401 it sends the request once more, with a new token: the first token may have been revoked.
-   * `refused`: the answer to the first request; absent in the first request. Throws a Failure if the token server refuses.
+   * Sends with a token. After a 401 it sends once more, with a new token: the first token may have been revoked.
+   * `refused`: the answer to the first request. Throws a Failure if the token server refuses.
    */
   async send<Answer extends { readonly status: number }>(
     auth: OAuth,
@@ -75,7 +75,7 @@ export class Tokens {
     try {
       return await entry.token;
     } catch (error) {
-      // Each record gets its own failure, which holds its node and its attempts.
+      // Each record gets a failure of its own, with its node and attempts.
       throw error instanceof Failure ? error.withMessage(error.message) : error;
     }
   }

@@ -1,6 +1,5 @@
-import { damagedPath, isBusy, isDamaged, setAside } from '../files/database.ts';
+import { deleteDatabase, isBusy, isDamaged } from '../files/database.ts';
 import { systemReason } from '../files/naming-errors.ts';
-import { statOf } from '../files/stat.ts';
 import { AnswersFile } from './answers-file.ts';
 import type { CachedAnswer, NewAnswer } from './cached-answer.ts';
 
@@ -17,10 +16,10 @@ export interface BufferedAnswersOptions {
 /** The buffer is flushed once it reaches one of these limits. */
 const flushAt = { ms: 50, answers: 100, bytes: 1 << 20 };
 
-/** Maximum of the buffer while another process locks the file. */
+/** Maximum of the buffer while another process holds the file's lock. */
 const maxBuffered = { answers: 10_000, bytes: 32 << 20 };
 
-/** Waits for other processes. They block this process, so during a run they are short, with pauses between them. */
+/** Waits for other processes. A wait blocks this process, so during a run each wait is short, with pauses in between. */
 const timeouts = { openMs: 2000, runningMs: 50, pauseMs: 250, closeMs: 2000 };
 
 /** The answers on disk, and a buffer of answers that are not written yet. Never throws: an answer that is not cached is requested again. */
@@ -30,12 +29,10 @@ export class BufferedAnswers {
   #bufferedBytes = 0;
   /** Opened when it is first needed. */
   #file: AnswersFile | undefined;
-  /** The inode of the open file: another process may have replaced it. */
-  #inode: number | undefined;
   #timer: NodeJS.Timeout | undefined;
   #canOpen = true;
   #canWrite = true;
-  /** True while another process locks the file. */
+  /** True while another process holds the file's lock. */
   #isBusy = false;
   #isReplaced = false;
   #hasWarned = false;
@@ -119,24 +116,21 @@ export class BufferedAnswers {
   }
 
   #openFile(): AnswersFile {
-    const { path } = this.#options;
-    this.#inode = statOf(path)?.ino;
-    const file = new AnswersFile(path, timeouts.openMs);
-    this.#inode = statOf(path)?.ino;
+    const file = new AnswersFile(this.#options.path, timeouts.openMs);
     file.setBusyTimeout(timeouts.runningMs);
     // There may be surplus answers to delete.
     this.#flushAfter(flushAt.ms);
     return file;
   }
 
-  /** Sets a damaged file aside, unless another process has done so. The next attempt creates a new file. */
+  /** Deletes a damaged file. The next attempt creates a new one. */
   #replaceFile(damage: Error): void {
     const { path } = this.#options;
     this.#isReplaced = true;
     try {
       this.#closeFile();
-      if (statOf(path)?.ino === this.#inode) setAside(path);
-      this.#warn(`the cache ${path} was damaged (${systemReason(damage)}): it is now ${damagedPath(path)}, and a new one is begun`);
+      deleteDatabase(path);
+      this.#warn(`the cache ${path} was damaged (${systemReason(damage)}), so it was deleted; a new one is used`);
     } catch (error) {
       this.#giveUp(error as Error);
     }

@@ -37,7 +37,7 @@ export function createCache(options: CacheOptions): FileCache {
       const isFresh = ({ cachedAtMs }: CachedAnswer) => Math.abs(wallNow() - cachedAtMs) < maxAgeMs;
       const cached = recent.find(name, isFresh);
       if (cached && isFresh(cached)) {
-        hit('kept');
+        hit('cached');
         return responseOf(cached);
       }
       const answer = request(name, maxAgeMs, produce);
@@ -59,7 +59,10 @@ export function createCache(options: CacheOptions): FileCache {
   }
 }
 
-/** A waiting record gets a copy of the failure, which gets its own node and attempts. If the first record gave up, the waiting records do not. */
+/**
+ * A waiting record gets a copy of the failure, with its own node and attempts. If the first record gave up, the waiting records send the
+ * request themselves.
+ */
 function undefinedIfUnfinished(error: unknown): undefined {
   if (error instanceof Unfinished) return;
   throw error instanceof Failure ? error.withMessage(error.message) : error;

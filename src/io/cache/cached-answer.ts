@@ -7,7 +7,7 @@ export interface CachedAnswer {
   readonly status: number;
   readonly headers: HttpResponse['headers'];
   readonly body: Uint8Array;
-  /** The URL to which redirects have led: relative links in the answer start there. Absent without a redirect. */
+  /** The URL to which redirects have led: relative links in the answer start there. Undefined without a redirect. */
   readonly redirectedTo?: HttpResponse['redirectedTo'];
 }
 
@@ -45,7 +45,7 @@ export function answerChecksum(key: Uint8Array, packed: Uint8Array): number {
   return crc32(packed, crc32(key));
 }
 
-/** The error for a damaged file. */
+/** The error for a cache file whose bytes have changed since they were written. */
 export function damageError(): Error {
   return Object.assign(new Error('what is in it is not what was written'), { code: 'SQLITE_CORRUPT' });
 }

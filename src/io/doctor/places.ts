@@ -3,13 +3,13 @@ import { dirname, join } from 'node:path';
 import { orUndefined } from '../../core/value/or-undefined.ts';
 import { statOf } from '../files/stat.ts';
 
-/** A folder as this process may use it. */
+/** A folder, and the access that this process and other users have to it. */
 export interface Place {
   readonly exists: boolean;
   readonly isFolder: boolean;
   /** True if files can be made in it, or in the nearest folder above it that exists. */
   readonly isWritable: boolean;
-  /** Bits of the access of other users: 4 read, 2 write, 1 enter; 0 where the platform has none. */
+  /** Bits of the access of other users: 4 read, 2 write, 1 enter; 0 on platforms without such bits. */
   readonly othersMay: number;
   /** The files in it that other users can read or change. */
   readonly exposed: readonly string[];
@@ -17,7 +17,7 @@ export interface Place {
   readonly newestMs: number | undefined;
 }
 
-/** Looks at a folder. */
+/** Reads the properties of a folder. */
 export function placeAt(path: string): Place {
   const found = statOf(path);
   const isFolder = found?.isDirectory() ?? false;
@@ -42,7 +42,7 @@ export function freeBytes(path: string): number | undefined {
   return found && found.bavail * found.bsize;
 }
 
-/** Windows has no bits for the access of other users. */
+/** The permission bits of other users. Windows has no such bits. */
 function othersMay(mode: number): number {
   return process.platform === 'win32' ? 0 : ((mode >> 3) | mode) & 0o7;
 }

@@ -3,7 +3,7 @@ import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls, type SecureContext, type TLSSocket } from 'node:tls';
 import { failureOf } from '../http/error.ts';
 
-/** An open connection as it was found. */
+/** The address and TLS properties of a connection. */
 export interface Reached {
   readonly address: string;
   /** The version of TLS, and the end of the certificate in ms; absent without TLS. */
@@ -12,7 +12,10 @@ export interface Reached {
 
 const timeoutMs = 10_000;
 
-/** Connects to an origin, with TLS for https, and closes the connection again. Sends no request. Throws a Failure with the reason if the connection fails. */
+/**
+ * Connects to an origin, with TLS for https, and closes the connection again. Sends no request. Throws a Failure with the reason if it
+ * cannot connect.
+ */
 export async function reach(origin: string, secureContext?: SecureContext): Promise<Reached> {
   const socket = openSocket(new URL(origin), secureContext);
   const signal = AbortSignal.timeout(timeoutMs);

@@ -1,4 +1,4 @@
-import { closeSync, openSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, openSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import type Database from 'libsql';
@@ -7,12 +7,10 @@ import { refuseLink } from './state-file.ts';
 
 /** The tables of a database, and the wait for other processes. */
 export interface DatabaseOptions {
-  /** Creates the tables that are not there yet. */
+  /** The SQL that creates the tables. */
   readonly schema: string;
   /** The version of these tables. */
   readonly version: number;
-  /** Brings the tables of an older version up to this version, by the older version. */
-  readonly upgrades?: Readonly<Record<number, string>>;
   /** Longest wait for another process's transaction. */
   readonly timeoutMs: number;
 }
@@ -68,20 +66,25 @@ function connect(path: string, timeout: number): Database.Database {
   }
 }
 
-function createTables(database: Database.Database, { schema, version, upgrades, timeoutMs }: DatabaseOptions): void {
+function createTables(database: Database.Database, { schema, version, timeoutMs }: DatabaseOptions): void {
   database.exec(`PRAGMA busy_timeout = ${timeoutMs}`);
   setWalMode(database, performance.now() + timeoutMs);
   database.exec('PRAGMA synchronous = NORMAL');
-  const found = versionOf(database);
-  if (found > version) throw new Error('it was made by a newer version of automate');
-  if (found === version) return;
+  if (hasTables(database, version)) return;
   inTransaction(database, () => {
     // Another process may have been first.
-    const before = versionOf(database);
-    if (before === version) return;
-    database.exec(upgrades?.[before] ?? schema);
+    if (hasTables(database, version)) return;
+    database.exec(schema);
     database.exec(`PRAGMA user_version = ${version}`);
   });
+}
+
+/** False for a new file. Throws an Error for the tables of another version. */
+function hasTables(database: Database.Database, version: number): boolean {
+  const { user_version: found } = database.prepare('PRAGMA user_version').get() as { user_version: number };
+  if (found > version) throw new Error('it was made by a newer version of automate');
+  if (found !== 0 && found < version) throw new Error('it was made by an older version of automate, which this version cannot read');
+  return found === version;
 }
 
 /** Does something in a write transaction: all of it or nothing. */
@@ -98,10 +101,6 @@ export function inTransaction<Result>(database: Database.Database, act: () => Re
   }
 }
 
-function versionOf(database: Database.Database): number {
-  return (database.prepare('PRAGMA user_version').get() as { user_version: number }).user_version;
-}
-
 /** Retries: two processes that open a new file may block each other, and busy_timeout does not apply here. */
 function setWalMode(database: Database.Database, untilMs: number): void {
   for (;;) {
@@ -115,7 +114,7 @@ function setWalMode(database: Database.Database, untilMs: number): void {
   }
 }
 
-/** True for the error that another process has locked the database for the whole timeout. */
+/** True for the error that another process held the database's lock for the whole timeout. */
 export function isBusy(error: unknown): boolean {
   return /^SQLITE_(?:BUSY|LOCKED)/.test(databaseErrorCode(error));
 }
@@ -129,13 +128,7 @@ function databaseErrorCode(error: unknown): string {
   return String((error as { code?: unknown } | undefined)?.code);
 }
 
-/** The path to which a damaged file is moved. */
-export function damagedPath(path: string): string {
-  return `${path}.damaged`;
-}
-
-/** Moves a damaged file out of the way. Its log goes first, so that it is not taken for the log of the next file. */
-export function setAside(path: string): void {
-  for (const end of ['-wal', '-shm']) rmSync(path + end, { force: true });
-  renameSync(path, damagedPath(path));
+/** Deletes a database with its log. The log goes first, so that it is not taken for the log of the next file. */
+export function deleteDatabase(path: string): void {
+  for (const end of ['-wal', '-shm', '']) rmSync(path + end, { force: true });
 }

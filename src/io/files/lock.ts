@@ -29,7 +29,7 @@ export function takeLock(file: string, option: string): Lock {
 
 const pollMs = 20;
 
-/** Locks a file once no other process locks it. Throws an AutomateError (`output-exists`) after `maxWaitMs`. */
+/** Waits until no other process has locked the file, then locks it. Throws an AutomateError (`output-exists`) after `maxWaitMs`. */
 export async function waitForLock(file: string, maxWaitMs = 30_000): Promise<Lock> {
   const endMs = performance.now() + maxWaitMs;
   for (;;) {
@@ -57,10 +57,9 @@ function lockOrOwner(file: string, path = `${file}.automate-lock`): Lock | Owner
 }
 
 /**
- * Removes the lock of a dead process, or returns the living process that is removing it.
- * Of two processes that find the same dead owner, the slower process would remove the new lock of the faster process. So a process takes
- * a second lock before it removes the first, and checks the first again. The holder of the second lock may be killed as well: it is a lock
- * like the first.
+ * Removes the lock of a dead process. Returns the living process that is already removing it.
+ * If two processes find the same dead owner, the slower process would remove the new lock of the faster process. So removing takes
+ * a second lock and another look. Its holder may be killed, too: it is a lock like the first.
  */
 function removeDead(path: string, file: string): Owner | undefined {
   const takeover = lockOrOwner(file, `${path}.takeover`);
@@ -77,7 +76,7 @@ function removeDead(path: string, file: string): Owner | undefined {
   }
 }
 
-/** The text of a lock; absent if it was released meanwhile. Refuses a symbolic link: a link without a target would look like a lock that comes and goes. */
+/** The text of a lock; undefined if it was released meanwhile. Refuses a link: a broken link would look like a lock that comes and goes. */
 function readLock(path: string, file: string): string | undefined {
   try {
     const found = lstatSync(path);
@@ -108,7 +107,7 @@ function heldLock(path: string, mine: string): Lock {
 }
 
 /**
- * Links a whole file to the path, since a lock that is still empty would look like that of a dead process. Returns false if there is a lock.
+ * Links a whole file to the path, since an empty lock would look like the lock of a dead process. Returns false if the file is locked already.
  * The draft has a random name: containers that share a folder may have the same pid.
  */
 function createLock(path: string, file: string, text: string): boolean {

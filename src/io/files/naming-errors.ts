@@ -6,7 +6,7 @@ import { statOf } from './stat.ts';
 type FileAction = 'read' | 'written' | 'used';
 
 /**
- * Calls `act`, which works with a file; an error of the file becomes an AutomateError (`output`) that names it. `act` may return a promise.
+ * Runs `act`, which uses a file. Its error becomes an AutomateError (`output`) that names the file. `act` may return a promise.
  * A closed pipe is `stdout-closed`.
  */
 export function namingErrors<Result>(file: string, action: FileAction, act: () => Result): Result {
@@ -21,7 +21,7 @@ export function namingErrors<Result>(file: string, action: FileAction, act: () =
   }
 }
 
-/** Throws the AutomateError (`output`) that writing a file would end with, as far as its place and its rights say. Writes nothing. */
+/** Throws an AutomateError (`output`) if a file cannot be written, judging by its path and permissions. Writes nothing. */
 export function refuseUnwritable(file: string): void {
   namingErrors(file, 'written', () => {
     const found = statOf(file);
@@ -39,7 +39,7 @@ export function fileError(file: string, action: FileAction, error: unknown): Aut
   return new AutomateError('output', `${file} cannot be ${action}: ${reason}`, { cause });
 }
 
-/** The error of another file than the output: a pipe that its reader has closed is not a closed stdout. */
+/** The error of a file that is not the output, such as the errors file. A pipe closed by its reader is not a closed stdout there. */
 export function besideOutput(file: string, error: unknown): unknown {
   if (!(error instanceof AutomateError) || error.kind !== 'stdout-closed') return error;
   return new AutomateError('output', `${file} cannot be written: its reader has closed it`, { cause: error });

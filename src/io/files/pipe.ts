@@ -3,8 +3,8 @@ import { orUndefined } from '../../core/value/or-undefined.ts';
 import { statOf } from './stat.ts';
 
 /**
- * Ends the waits for named pipes: opening one waits for its other end, and reading one for its writer, maybe for ever. The process
- * cannot end meanwhile. A moment with both ends is enough to open it (Linux, fifo(7)); a reader gets a line break.
+ * Ends the waits for named pipes: opening one waits for its other end, and reading one for its writer, perhaps forever. The process
+ * cannot end meanwhile. Opening both ends for a moment ends the wait (Linux, fifo(7)); a reader gets a line break.
  */
 export function endWaitsForPipes(input: string, outputs: readonly (string | undefined)[]): void {
   for (const path of [input, ...outputs]) {

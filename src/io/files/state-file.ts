@@ -12,15 +12,15 @@ import { isLink, isNoFile } from './stat.ts';
 /** A JSON file of the program's own, which only its owner can read. */
 export interface StateFile<Content> {
   readonly path: string;
-  /** The content; absent if there is no file yet. Throws an AutomateError (`credential`) if the file cannot be read. */
+  /** The content; undefined if the file does not exist yet. Throws an AutomateError (`credential`) if it cannot be read. */
   read(): Content | undefined;
-  /** Writes the whole file or nothing. Throws an AutomateError (`output`) if it cannot. */
+  /** Writes the whole file or nothing. Throws an AutomateError (`output`) if it cannot be written. */
   write(content: Content): Promise<void>;
   /** Locks the file against other processes while `work` reads and writes it. */
   alone<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
-/** A state file at a path. `isContent` checks what is read. */
+/** A state file at a path. `isContent` checks the content of the file. */
 export function createStateFile<Content>(path: string, isContent: (found: unknown) => found is Content): StateFile<Content> {
   return {
     path,

@@ -4,7 +4,7 @@ import type { SecureContext } from 'node:tls';
 import { AutomateError } from '../../core/failure.ts';
 
 /**
- * The default certificate authorities and the authorities of a PEM file. Absent without a file.
+ * Trusts the default certificate authorities and the authorities in a PEM file. Undefined without a file.
  * Made once: reading some 150 certificates costs more than a connection. Throws an AutomateError.
  */
 export function authorities(cacert: string | undefined, environment: NodeJS.ProcessEnv): SecureContext | undefined {
@@ -18,7 +18,7 @@ export function authorities(cacert: string | undefined, environment: NodeJS.Proc
   }
 }
 
-/** Reads every certificate here: OpenSSL skips a certificate that it cannot read, and each connection would fail without a reason. */
+/** Parses every certificate here: OpenSSL skips a certificate that it cannot read, and each connection would fail without a reason. */
 function readCertificates(text: string): readonly string[] {
   const found = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g);
   if (!found) throw new Error('it holds no PEM certificate');

@@ -7,9 +7,9 @@ import type { Http, HttpRequest, HttpResponse } from '../../core/ports.ts';
 import { withQuery } from '../../core/template/query.ts';
 import { type OAuth, Tokens } from '../auth/oauth.ts';
 import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
+import type { WireRequest } from './exchange.ts';
 import { nextTarget } from './redirect.ts';
 import type { Transport } from './transport.ts';
-import type { WireRequest } from './wire-request.ts';
 
 /** The ports and secrets that the HTTP port uses. */
 export interface HttpTools {
@@ -49,7 +49,7 @@ function isOAuth(auth: Auth): auth is OAuth {
   return auth.type === 'oauth2_client_credentials';
 }
 
-/** The signatures of a request that contain secrets: all signatures except access tokens. */
+/** The signatures of a request that are made from a secret itself, not from an access token. */
 function keySignatures({ auth = [], origin }: HttpRequest, tools: HttpTools): Signature[] {
   return auth.filter((one) => !isOAuth(one)).map((one) => signature(one, secretFor(one, origin, tools)));
 }
@@ -66,7 +66,7 @@ function sendWithToken(request: HttpRequest, auth: OAuth, tokens: Tokens, tools:
   });
 }
 
-/** The secret of a credential, bound to its hosts. A flow and its records cannot change the hosts. */
+/** The secret of a credential, bound to its hosts. A flow and its records cannot remove that limit. */
 function secretFor({ credential }: Pick<Auth, 'credential'>, origin: string, { secrets }: HttpTools): string {
   const secret = secrets.get(credential);
   if (secret === undefined) throw new AutomateError('credential', `there is no credential "${credential}"`);
@@ -108,7 +108,7 @@ async function followRedirects(first: WireRequest, redirect: HttpResponse, { req
     }
     if (redirects === maxRedirects) throw tooManyRedirects(response);
     current = next;
-    // After a redirect to another origin, nothing is signed: that origin must not choose where the credential goes.
+    // After a redirect to another origin, no request is signed: that origin must not choose where the credential goes.
     if (current.origin !== request.origin) isTrusted = false;
     response = await tools.transport.send(isTrusted && sign ? withSignature(current, sign) : current).catch(throwAsSent);
   }
@@ -125,7 +125,7 @@ function isFollowed({ status }: HttpResponse, { unfollowed }: HttpRequest): bool
   return redirectStatuses.includes(status) && !unfollowed?.includes(status);
 }
 
-/** The address as the server sent it. URL parsing could change a secret in the address, so that it would not be masked. */
+/** Shows the address as the server sent it: after URL parsing, a secret in it could not be found and masked. */
 function tooManyRedirects({ status, header }: HttpResponse): Failure {
   return new Failure('http', `more than ${maxRedirects} redirects, the last to ${excerpt(header('location') ?? '')}`, { status });
 }
@@ -141,7 +141,7 @@ function toWireRequest(request: HttpRequest, deadlineMs: number, tools: HttpTool
   return { method, origin, path, headers, body, deadlineMs, timeoutMs, maxBodyBytes, allowHosts: request.hostFromData?.allowHosts };
 }
 
-/** The credential's header replaces a header with the same name that the flow sets, ignoring case. */
+/** The credential's header replaces a header of the flow with the same name, ignoring case. */
 function withSignature(request: WireRequest, { headers, query }: Signature): WireRequest {
   return { ...request, path: withQuery(request.path, query), headers: Object.assign({}, request.headers, headers) };
 }

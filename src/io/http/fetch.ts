@@ -10,12 +10,12 @@ export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promi
 /** A stream of events is limited per event, any other body as a whole. */
 const maxMessageBytes = 10_000_000;
 
-/** The message of the failure for a longer event or body. */
+/** The message of the failure for a longer message or body. */
 export const messageTooLong = `the server sent a message of more than ${maxMessageBytes / 1e6} MB`;
 
 /**
  * Makes a fetch on the tool's own connections, with its proxies and certificates, for an origin that the flow or a connection names.
- * Unlike the standard fetch it follows no redirect: the redirect is its answer. It does not ask for compression, and does not decode it.
+ * Unlike the standard's fetch it follows no redirect: the redirect is the answer. It asks for no compression and decodes none.
  * Throws a Failure for an error of the network, with the error as its cause.
  */
 export function createFetch(routes: Routes, userAgent: string): Fetch {
@@ -25,7 +25,7 @@ export function createFetch(routes: Routes, userAgent: string): Fetch {
   };
 }
 
-/** Makes a fetch like `createFetch` for origins that only a server names, such as the origin of a login page: never metadata addresses. */
+/** Makes a fetch like `createFetch` for origins that only a server names, such as its login server: never metadata addresses. */
 export function createGuardedFetch(routes: Routes, userAgent: string): Fetch {
   return async (input, init) => {
     const { origin } = new URL(input instanceof Request ? input.url : input);

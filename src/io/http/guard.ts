@@ -94,7 +94,8 @@ function embeddedIpv4(address: string): string | undefined {
 function ipv6Groups(address: string): number[] {
   const [before = '', after] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');
   const numbers = (text: string | undefined) => (text ? text.split(':').map((group) => Number.parseInt(group, 16)) : []);
-  const [head, tail] = [numbers(before), numbers(after)];
+  const head = numbers(before);
+  const tail = numbers(after);
   return [...head, ...Array<number>(8 - head.length - tail.length).fill(0), ...tail];
 }
 
@@ -114,7 +115,7 @@ export function refuseHost(origin: string, isAllowed: boolean): void {
   if (isIP(bare) !== 0) refuseAddress(bare, hostname, isAllowed);
 }
 
-/** Looks names up, and refuses names that lead to a refused address. */
+/** Looks host names up, and refuses a name that leads to a refused address. */
 export function guardedLookup(isAllowed: boolean): LookupFunction {
   return (hostname, options, callback) => {
     const all: LookupOptions = { ...options, all: true };

@@ -1,10 +1,10 @@
 import { Client, type Dispatcher, type Pool } from 'undici';
 
-/** Maximum of origins with open connections. Records can name any number of origins. */
+/** Maximum of origins with open connections: each record may name another origin. */
 const maxOrigins = 256;
 
 /**
- * One pool of keep-alive connections per origin. Beyond 256 origins, the pool that was used least recently is closed.
+ * One pool of keep-alive connections per origin. Beyond 256 origins the least recently used pool is closed.
  *
  * A pool opens a connection only if all its connections are busy. `Exchange` passes an answer on once its connection is free again,
  * so there are never more connections than requests in flight.

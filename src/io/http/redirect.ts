@@ -1,7 +1,7 @@
 import { type LinkRules, linkTarget, redirectStatuses } from '../../core/answer/link.ts';
 import { Failure } from '../../core/failure.ts';
 import type { HttpResponse } from '../../core/ports.ts';
-import type { WireRequest } from './wire-request.ts';
+import type { WireRequest } from './exchange.ts';
 
 /**
  * The request that a redirect asks for (RFC 9110, 15.4), without a credential. Absent if the answer is not a redirect.

@@ -35,7 +35,7 @@ const connectTimeoutMs = 10_000;
 /** Node tries a host's addresses one after another, 250 ms each by default: too short for the other side of the world. */
 const addresses = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: 1000 };
 
-/** Finds the route to an origin. Routes are made when they are first needed. */
+/** Finds the route to an origin. A route is made when it is first needed. */
 export class Routes {
   readonly #proxyOf: (origin: string) => URL | undefined;
   readonly #tls: { readonly timeout: number; readonly rejectUnauthorized: true; readonly secureContext?: SecureContext };

@@ -10,8 +10,8 @@ import type { Fetch } from './fetch.ts';
 const timeoutMs = 30_000;
 
 /**
- * Sends a single, rare request with ky, such as the request for an access token. It does not retry: the engine does. It does not follow
- * redirects, because the request carries a secret. Throws a Failure, even for a status outside 200 to 299 unless `throwHttpErrors` is false.
+ * Sends a single, rare request with ky, for example for an access token. The engine retries it, and redirects are not followed:
+ * the request carries a secret. Throws a Failure, also for a status outside 200 to 299 unless `throwHttpErrors` is false.
  */
 export async function sendSingle(fetch: Fetch, url: string | URL, options: Options = {}): Promise<KyResponse> {
   // ky's own timeout ends with the headers.

@@ -1,10 +1,9 @@
 import { Failure } from '../../core/failure.ts';
 import type { HttpResponse } from '../../core/ports.ts';
-import { type ExchangeTools, exchange, InFlight } from './exchange.ts';
+import { type ExchangeTools, exchange, InFlight, type WireRequest } from './exchange.ts';
 import { createFetch, type Fetch } from './fetch.ts';
 import { isListed } from './guard.ts';
 import { type Route, type RouteOptions, Routes } from './routes.ts';
-import type { WireRequest } from './wire-request.ts';
 
 /** Sends the requests of one run on pools of keep-alive connections. */
 export interface Transport {
@@ -12,7 +11,7 @@ export interface Transport {
   send(request: WireRequest): Promise<HttpResponse>;
   /** A fetch for single, rare requests. */
   readonly fetch: Fetch;
-  /** Gives up the run's requests in flight, and refuses its later requests. Other runs on the same routes continue. */
+  /** Gives up the run's requests in flight, and refuses later ones. Other runs on the same routes continue. */
   abort(): void;
 }
 

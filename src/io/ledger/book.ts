@@ -14,7 +14,7 @@ export interface Account {
 
 /** Credits spent on an account in a month. */
 export interface Spent extends Account {
-  /** Such as 2026-11. */
+  /** Year and month, for example 2026-11. */
   readonly month: string;
   readonly credits: number;
   /** The id of the API key that has paid; empty for a command. */
@@ -45,7 +45,7 @@ export interface HoldRequest {
   readonly min: number;
   /** Credits that the records already begun may need; absent if the need is not known. */
   readonly needed?: number;
-  /** Credits that the key of the hold may spend in its month; absent if the key has no quota. */
+  /** Credits that the key of the hold may spend in its month; undefined if the key has no quota. */
   readonly quota?: number | undefined;
 }
 
@@ -64,48 +64,36 @@ export interface Book {
   close(): void;
 }
 
-const spentTable = `create table if not exists spent (
-  month text not null, flow text not null, node text not null, connection text not null, env text not null,
-  credits real not null, key text not null default '', primary key (month, flow, node, connection, env, key)
-) without rowid;`;
-
 const schema = `
-create table if not exists settings (name text primary key, value) without rowid;
-${spentTable}
-create table if not exists holds (
+create table settings (name text primary key, value) without rowid;
+create table spent (
+  month text not null, flow text not null, node text not null, connection text not null, env text not null,
+  credits real not null, key text not null, primary key (month, flow, node, connection, env, key)
+) without rowid;
+create table holds (
   run text primary key, owner text not null, month text not null, accounts text not null,
-  credits real not null, logged integer not null, total real not null, key text not null default ''
+  credits real not null, logged integer not null, total real not null, key text not null
 ) without rowid;`;
 
 /** The version of the tables above. */
 const version = 2;
 
-/** Version 1 had no keys. A table's primary key cannot be changed: its rows go into a new one. */
-const upgrades = {
-  1: `
-alter table spent rename to spent_1;
-${spentTable}
-insert into spent (month, flow, node, connection, env, credits) select month, flow, node, connection, env, credits from spent_1;
-drop table spent_1;
-alter table holds add column key text not null default '';`,
-};
-
 /** Longest wait for another process's transaction. */
 const timeoutMs = 10_000;
 
-/** A run holds at most this share of the remaining allowance, so that other runs can begin as well. */
+/** The maximum share of the remaining allowance that a run holds for further records, so that other runs can begin. */
 const maxShare = 1 / 8;
 
-/** Maximum share of the remaining allowance for the credits that the begun records of a run may need. */
+/** The maximum share of the remaining allowance for records that a run has already begun. */
 const maxNeededShare = 1 / 2;
 
-/** Sums of prices such as 0.7 are off by less. */
+/** Sums of fractional prices (0.7 + 0.1) are off by less than this. */
 export const rounding = 1e-6;
 
 /** Opens the book; creates it if there is none. Throws an AutomateError (`output`) if it cannot be used. */
 export function openBook(path: string): Book {
   const naming = <Result>(act: () => Result) => namingErrors(`the credit ledger ${path}`, 'used', act);
-  const database = naming(() => openDatabase(path, { schema, version, upgrades, timeoutMs }));
+  const database = naming(() => openDatabase(path, { schema, version, timeoutMs }));
   const writing = <Result>(act: () => Result) => naming(() => inTransaction(database, act));
   return {
     limit: () => naming(() => readLimit(database)),
@@ -124,7 +112,7 @@ export function openBook(path: string): Book {
   };
 }
 
-/** A file beside the book that says an allowance is set, for an installation that cannot open the book. */
+/** A file next to the book, which exists while an allowance is set, for an installation that cannot open the book. */
 function limitMark(path: string): string {
   return `${path}-limited`;
 }
@@ -217,7 +205,7 @@ function addSpent(database: Database.Database, { month, accounts, key = '' }: Ho
 
 /** A calendar month in UTC. */
 export interface Month {
-  /** Such as 2026-11. */
+  /** Year and month, for example 2026-11. */
   readonly name: string;
   readonly endMs: number;
 }

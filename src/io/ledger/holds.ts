@@ -24,7 +24,7 @@ export function usageOf(book: Book, month: string): Usage | undefined {
   return { month, limit, spent: book.spent(month).reduce((sum, { credits }) => sum + credits, 0) };
 }
 
-/** The used part of the allowance, as if dead runs were settled, and the credits that living runs hold. Writes nothing. */
+/** The used part of an allowance as if dead runs were settled, and the credits that living runs hold. Writes nothing. */
 export function usageWithHolds(book: Book, month: string, where: Home): (Usage & { readonly held: number }) | undefined {
   const usage = usageOf(book, month);
   const dead = deadHolds(book, where).filter((hold) => hold.month === month);

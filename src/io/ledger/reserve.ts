@@ -11,15 +11,15 @@ export interface ReserveOptions extends Home {
   readonly accounts: readonly Account[];
   /** Credits that earlier parts of the run have spent. */
   readonly before: number;
-  /** Credits to take from the book at a time: it is asked once per block, not once per action. */
+  /** Credits to take from the book at a time: the book is read once per block, not once per action. */
   readonly block: number;
-  /** Pays; absent for a command. */
+  /** The API key that pays; undefined for a command. */
   readonly key?: PayingKey | undefined;
 }
 
 /**
- * The credits that one run has taken from the book: some are spent, the others are available to its next actions.
- * The log holds the spent credits that are not in the book yet.
+ * The credits that one run has taken from the book: a part is spent, the rest is available to its next actions.
+ * The log holds spent credits that are not in the book yet.
  */
 export class Reserve {
   readonly #book: Book;
@@ -27,7 +27,7 @@ export class Reserve {
   readonly #owner = ownerText();
   /** Spent credits by account that are not in the book yet. */
   readonly #unwritten: number[];
-  /** Absent until credits are needed for the first time. */
+  /** Undefined until credits are needed for the first time. */
   #log: SentLog | undefined;
   #month: Month = { name: '', endMs: 0 };
   #available = 0;
@@ -48,7 +48,7 @@ export class Reserve {
   }
 
   /**
-   * Asks the book for more credits if fewer than `credits` or `needed` are available. The book may give fewer than `needed`.
+   * Takes more credits from the book if fewer than `credits` or `needed` are available.
    * Returns the reason if `credits` are still not available.
    */
   ensure(credits: number, needed = 0): string | undefined {
@@ -69,7 +69,7 @@ export class Reserve {
     return !this.#isLast || this.#covers(credits);
   }
 
-  /** Charges an account. `credits` below 0 are given back. */
+  /** Charges an account. Negative credits are a refund. */
   charge(account: number, credits: number): void {
     this.#log?.add(account, credits);
     this.#logged++;
@@ -77,12 +77,15 @@ export class Reserve {
     this.#unwritten[account] = (this.#unwritten[account] as number) + credits;
   }
 
-  /** Writes the charged credits to disk, before any request is sent. */
+  /** Writes charged credits to disk, before their requests are sent. */
   flush(): void {
     this.#log?.flush();
   }
 
-  /** Adds everything to the book and closes it. Returns the used part of the allowance; absent without an allowance and on a second call. */
+  /**
+   * Adds everything to the book and closes it. Returns the used part of the allowance; undefined without an allowance and on a second
+   * call.
+   */
   close(): Usage | undefined {
     if (this.#isClosed) return undefined;
     this.#isClosed = true;
@@ -94,12 +97,12 @@ export class Reserve {
     }
   }
 
-  /** The limit that refused the last refused action; absent if no action was refused. */
+  /** The limit that refused the last refused action; undefined if no action was refused. */
   usedUp(): Rest | undefined {
     return this.#usedUp;
   }
 
-  /** Writes the spent credits to the book, and gives back the other held credits. */
+  /** Writes the spent credits to the book, and returns the unspent part of the hold. */
   giveBack(): void {
     if (!this.#log || this.#isClosed || (this.#available === 0 && this.#logged === this.#loggedInBook)) return;
     this.#renew(0, 0, 0);
@@ -124,7 +127,7 @@ export class Reserve {
     const hold = { run, owner: this.#owner, month: this.#month.name, accounts, logged: this.#logged, total, key: key?.id ?? '' };
     const credits = Math.max(block + needed, min);
     const granted = this.#book.renew(hold, this.#unwritten, { credits, min, needed, quota: key?.quota });
-    // Reset after the transaction: if it fails, these credits are still to be written.
+    // Only after the transaction: if it fails, these credits are still to be written.
     this.#isLast = granted < credits;
     this.#total = total;
     this.#unwritten.fill(0);
@@ -132,7 +135,7 @@ export class Reserve {
     return granted;
   }
 
-  /** The log stays until all of it is in the book: if this fails, the next process reads it there. */
+  /** The log stays until all its credits are in the book: if the process dies before, the next process reads them in the log. */
   #settle(log: SentLog): void {
     log.flush();
     const settle = () => this.#book.settle(this.#options.run, this.#loggedInBook, this.#unwritten);

@@ -5,7 +5,7 @@ import type { Book, Month } from './book.ts';
 export interface PayingKey {
   readonly id: string;
   readonly name: string;
-  /** Credits a month; absent if the key has no quota. */
+  /** Credits a month; undefined if the key has no quota. */
   readonly quota: number | undefined;
 }
 
@@ -21,7 +21,7 @@ export interface Rest {
   readonly remaining: number;
 }
 
-/** The limits that count, and the run whose own hold does not count. */
+/** The month and key whose limits count, and the run whose own hold does not. */
 interface RestOptions {
   readonly month: string;
   readonly key?: PayingKey | undefined;
@@ -45,7 +45,7 @@ export function restOf(book: Book, of: Rest['of'], { month, key, run }: RestOpti
   return { of, limit, spent, held, remaining: Math.max(0, limit - spent - held) };
 }
 
-/** The reason of a run that got no more credits. */
+/** The message for a run that gets no more credits. */
 export function restText(rest: Rest | undefined, { name, endMs }: Month, key: PayingKey | undefined): string {
   const { of, limit = 0, held = 0 } = rest ?? {};
   const others = held > 0 ? `, or held by runs under way (${formatCredits(Math.ceil(held))})` : '';
@@ -55,7 +55,7 @@ export function restText(rest: Rest | undefined, { name, endMs }: Month, key: Pa
     : `the allowance of ${limitText} for ${name} is used up${others} (automate credits limit changes it)`;
 }
 
-/** Credits as people read them, such as 1,500 or 0.25. */
+/** Formats credits, for example `1,500` or `0.25`. */
 export function formatCredits(credits: number): string {
   return credits.toLocaleString('en-US', { maximumFractionDigits: 4 });
 }

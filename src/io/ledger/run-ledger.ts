@@ -42,7 +42,7 @@ export class RunLedger implements Ledger {
   #held = 0;
   #spent = 0;
 
-  /** `close` closes the book as well. Without a book, only the run's own maximum counts. */
+  /** `close` also closes the book. Without a book, only the run's own maximum counts. */
   constructor(
     { prices, max = Number.POSITIVE_INFINITY, before, block = defaultBlock, ...where }: RunLedgerOptions,
     book: Book | undefined,
@@ -82,7 +82,7 @@ export class RunLedger implements Ledger {
     return !this.#exceedsMax(credits) && (this.#reserve?.affords(credits, this.#cheapest) ?? true);
   }
 
-  /** Writes the held credits to disk, before any request is sent. */
+  /** Writes held credits to disk, before their requests are sent. */
   flush(): void {
     this.#reserve?.flush();
   }
@@ -92,17 +92,19 @@ export class RunLedger implements Ledger {
     return this.#spent;
   }
 
-  /** Writes the remaining credits to the book. Returns the used part of the allowance; absent without an allowance and on a second call. */
+  /**
+   * Writes the remaining credits to the book. Returns the used part of the allowance; undefined without an allowance and on a second call.
+   */
   close(): Usage | undefined {
     return this.#reserve?.close();
   }
 
-  /** The limit that refused the last refused action; absent if no action was refused, or if the run's own maximum refused it. */
+  /** The limit that refused the last refused action; undefined if no action was refused, or the run's own maximum refused it. */
   limitReached(): Rest | undefined {
     return this.#reserve?.usedUp();
   }
 
-  /** Writes the spent credits to the book, and gives back the other held credits: for a ledger that stays open without actions. */
+  /** Writes the spent credits to the book, and returns the unspent part of the hold: for a ledger that stays open without actions. */
   giveBack(): void {
     this.#reserve?.giveBack();
   }

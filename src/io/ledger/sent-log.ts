@@ -17,7 +17,7 @@ export function sentLogPath(home: string, run: string): string {
 
 /**
  * The credits that a run may have spent, one entry per action, written before its request is sent.
- * It survives a killed process: the next one reads there what to add to the book.
+ * It survives a killed process: the next run reads in it what to add to the book.
  */
 export class SentLog {
   readonly #path: string;
@@ -26,7 +26,7 @@ export class SentLog {
   #bufferedBytes = 0;
   #writtenBytes = 0;
 
-  /** Begins a log; an existing log is replaced. Throws an AutomateError (`output`) if it cannot be written. */
+  /** Begins a log, in place of an earlier log of the run. Throws an AutomateError (`output`) if it cannot be written. */
   constructor(path: string) {
     this.#path = path;
     this.#file = namingErrors(path, 'written', () => {

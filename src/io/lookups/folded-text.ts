@@ -16,7 +16,7 @@ const isAscii = /^[\0-\x7f]*$/;
 /** A text in lower case, without accents, with one form for each character. */
 export function foldedText(text: string): string {
   const lower = text.toLowerCase();
-  // Most texts need no more.
+  // For most texts this is enough.
   if (isAscii.test(lower)) return lower;
   return lower
     .normalize('NFKD')

@@ -3,7 +3,7 @@ import type { LookupAnswer, LookupDocument, LookupQueries, LookupRequest, Lookup
 /** Answers the questions of one lookup: at once from data in memory, or with a promise. */
 type Finder<Name extends keyof LookupQueries> = (query: LookupQueries[Name]) => LookupDocument | Promise<LookupDocument>;
 
-/** Loads the code and the data of each lookup. `folder`: that of the embedded data. */
+/** Loads the code and the data of each lookup. `folder`: of the embedded data. */
 const loaders: { readonly [Name in keyof LookupQueries]: (folder: string) => Promise<Finder<Name>> } = {
   chain: async (folder) => (await import('./chains/chains.ts')).loadChains(folder),
   category: async (folder) => (await import('./categories/categories.ts')).loadCategories(folder),
@@ -12,7 +12,7 @@ const loaders: { readonly [Name in keyof LookupQueries]: (folder: string) => Pro
   points: async () => (await import('./points/points.ts')).findPoints,
 };
 
-/** Answers lookups from embedded data. Each file is read for its first lookup, once per run. */
+/** Answers lookups from embedded data and files of points. Data are loaded by the first lookup that needs them. */
 export function createLookups(folder: string): Lookups {
   const finders = new Map<string, Finder<never>>();
   const coming = new Map<string, Promise<Finder<never>>>();

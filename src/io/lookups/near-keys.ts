@@ -3,7 +3,7 @@ import { editDistance } from '../../core/text/suggest.ts';
 /** Shortest text in which a mistake is looked for. */
 const minLength = 5;
 
-/** Length from which on two mistakes are. */
+/** Length from which on two mistakes are looked for. */
 const lengthForTwo = 12;
 
 /**
@@ -25,7 +25,7 @@ export class NearKeys {
     }
   }
 
-  /** The texts near one, with the number of mistakes. */
+  /** The texts near a text, with the number of mistakes. */
   near(text: string): Map<string, number> {
     const near = new Map<string, number>();
     if (text.length < minLength) return near;
@@ -40,7 +40,7 @@ export class NearKeys {
     return near;
   }
 
-  /** The texts of a length that share a piece with one. */
+  /** The texts of a length that share a piece with a text. */
   *#sharing(text: string, length: number, most: number): Generator<string> {
     const count = piecesIn(length);
     for (let index = 0; index < count; index++) {
@@ -56,7 +56,7 @@ export class NearKeys {
   }
 }
 
-/** The mistakes between two texts; any number above `most` stands for more. The ends alone show the difference of most pairs. */
+/** The mistakes between two texts; a number above `most` means more than `most`. For most pairs the ends alone show the difference. */
 function mistakesBetween(one: string, other: string, most: number): number {
   const shortest = Math.min(one.length, other.length);
   let start = 0;

@@ -2,7 +2,7 @@ import { readData } from './data.ts';
 
 /** The licence of an embedded package, and the date of its data. */
 export interface Notice {
-  /** The name of the source, as in `core/lookups/sources`; a package that no answer names has its own. */
+  /** The name of the source, as in `core/lookups/sources`; a package that is no source of answers has its own name. */
   readonly source: string;
   readonly package: string;
   readonly version: string;
@@ -12,7 +12,7 @@ export interface Notice {
   readonly licence: string;
 }
 
-/** Reads the notices of everything embedded. */
+/** Reads the notices of all embedded packages. */
 export function readNotices(folder: string): Promise<readonly Notice[]> {
   return readData(folder, 'notices');
 }

@@ -5,7 +5,10 @@ import { isNestedTooDeep, parseJson, tooDeep } from '../../core/value/json.ts';
 import { orUndefined } from '../../core/value/or-undefined.ts';
 import { isObject, type JsonObject, type Value } from '../../core/value/value.ts';
 
-/** Converts an answer to what a map reads: structuredContent, else the text as JSON, else `{ text }`, plus links and files. Throws a Failure (`parse`). */
+/**
+ * Converts an answer to the body that a map reads: structuredContent, else the text as JSON, else `{ text }`, plus links and files. Throws
+ * a Failure (`parse`).
+ */
 export function toAnswer({ isError = false, content = [], structuredContent }: CallToolResult): ToolAnswer {
   if (isNestedTooDeep(structuredContent ?? content)) throw new Failure('parse', `the answer is ${tooDeep}`);
   const texts = content.flatMap((block) => (block.type === 'text' ? [block.text] : []));
@@ -25,7 +28,10 @@ function withAllDigits(structured: Value, text: string): Value {
   return orUndefined(() => (JSON.stringify(JSON.parse(text)) === json ? parseJson(text) : undefined)) ?? structured;
 }
 
-/** An object or a list from a text; a list of these if each of several texts is JSON. `42` stays a text: the next answer may be `none`. */
+/**
+ * The value of texts that are JSON objects or lists: of one text its value, of several texts a list of their values. `42` stays a text:
+ * the next answer may be `none`.
+ */
 function jsonOf(texts: readonly string[]): Value | undefined {
   const whole = containerOf(texts.join('\n'));
   if (whole !== undefined || texts.length < 2) return whole;

@@ -28,7 +28,7 @@ export class Browser implements LoginPerson {
   readonly #environment: NodeJS.ProcessEnv;
   readonly #show: (url: string) => void;
   readonly #logins = new Set<PendingLogin>();
-  /** Answers that no login has taken yet. An answer may come before its login waits for it. */
+  /** Answers that no login has taken. An answer may come before its login waits for it. */
   readonly #answers = new Set<URLSearchParams>();
 
   constructor(server: Server, environment: NodeJS.ProcessEnv, show: (url: string) => void) {
@@ -67,7 +67,7 @@ export class Browser implements LoginPerson {
     this.#settle();
   }
 
-  /** Passes the answer with a login's state to that login. An attacker may send answers with another state (RFC 6749, 10.12). */
+  /** Hands each login the answer with its state. An attacker may send answers with another state (RFC 6749, 10.12). */
   #settle(): void {
     for (const login of this.#logins) {
       const answer = [...this.#answers].find((candidate) => candidate.get('state') === login.state);

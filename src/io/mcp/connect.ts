@@ -25,7 +25,7 @@ export interface Connected {
   withLogin<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
-/** Connects to a server that is started here, or to a server at a URL, by Streamable HTTP or else by SSE. Throws a Failure. */
+/** Connects to a server: starts it here, or connects to its URL by Streamable HTTP, else by SSE. Throws a Failure. */
 export function connect(opening: Opening): Promise<Connected> {
   const { server } = opening.connection;
   return isRemote(server) ? connectRemote(server, opening) : connectLocal(server, opening);
@@ -57,7 +57,7 @@ async function connectRemote(server: RemoteServer, opening: Opening): Promise<Co
   } catch (error) {
     if (!maySpeakSse(error)) throw error;
     return await openRemote(() => new SSEClientTransport(url, { ...auth, fetch }), 'SSE', remote).catch((inSse: unknown) => {
-      // If a server supports neither, its first refusal is the better explanation.
+      // For a server that supports neither, the refusal of Streamable HTTP explains more.
       throw isRefusedStream(inSse) ? error : inSse;
     });
   }
@@ -98,7 +98,10 @@ async function retryAfterLogin<Result>(work: () => Promise<Result>, transport: R
   }
 }
 
-/** Lets a person log in. False if the error does not ask for a login, or there is no person. Throws a Failure if the login is refused. */
+/**
+ * Asks the person to log in. Returns false if the error does not ask for a login, or there is no person. Throws a Failure if the login is
+ * refused.
+ */
 async function logIn(error: unknown, transport: RemoteTransport, { login, connection }: RemoteOpening): Promise<boolean> {
   const asksForLogin = error instanceof UnauthorizedError || (error as Error).cause instanceof UnauthorizedError;
   if (!login?.answer || !asksForLogin) return false;
@@ -109,7 +112,7 @@ async function logIn(error: unknown, transport: RemoteTransport, { login, connec
   return true;
 }
 
-/** True if the server may be an old server that only supports SSE (MCP, backwards compatibility). */
+/** True if the server may be so old that it supports SSE only (MCP, backwards compatibility). */
 function maySpeakSse(error: unknown): boolean {
   const { status } = error as Partial<Failure>;
   return status === 400 || status === 404 || status === 405;

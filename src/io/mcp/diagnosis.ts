@@ -1,7 +1,7 @@
 import type { Failure } from '../../core/failure.ts';
 import { isRemote, type McpConnection, type RemoteServer } from '../../core/tools/tools.ts';
 
-/** The part that keeps a connection from working, and what to check about it. */
+/** The cause of a failed connection, and the advice for it. */
 export interface Diagnosis {
   readonly part: 'address' | 'command' | 'firewall or proxy' | 'TLS' | 'credential' | 'expiry' | 'protocol' | 'server';
   readonly check: string;
@@ -31,7 +31,7 @@ function diagnoseRemote(failure: Failure, server: RemoteServer): Diagnosis {
   return diagnoseNetwork(failure, server.url) ?? diagnoseAnswer(failure, server);
 }
 
-/** True for a status that only the server can do something about. */
+/** True for the status of a problem that only the server's operator can solve. */
 function isTemporary(status: number | undefined): boolean {
   return status !== undefined && (status === 429 || status >= 500);
 }
@@ -42,7 +42,7 @@ function diagnoseTokenServer(failure: Failure, server: RemoteServer, tokenServer
   return { part: 'address', check: `the token_url: whether it leads to a token server at ${tokenServer}; ${orFirewall}` };
 }
 
-/** Absent if the server was reached. */
+/** The diagnosis of a network error; undefined if the server was reached. */
 function diagnoseNetwork(failure: Failure, url: string): Diagnosis | undefined {
   const code = networkErrorCode(failure);
   const { host } = new URL(url);

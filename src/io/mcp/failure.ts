@@ -13,7 +13,7 @@ export interface ErrorContext {
   readonly explanation: string;
 }
 
-/** Turns an error of the SDK into a Failure of the record. A Failure of ours that the SDK has wrapped is taken out. */
+/** Turns an error of the SDK into a Failure of the record. A Failure that the SDK has wrapped is unwrapped. */
 export function toFailure(error: unknown, context: ErrorContext): Failure {
   const own = findFailure(error);
   if (own) return own;
@@ -46,7 +46,7 @@ const sdkFailures: Readonly<Partial<Record<SdkErrorCode, (error: SdkError, conte
   },
   [SdkErrorCode.InvalidResult]: ({ message }) =>
     new Failure('parse', `the answer does not follow the protocol: ${withReadableIssues(message)}`),
-  // The tool asks for input that only a user could give, or uses a feature that this client does not support.
+  // The tool needs input from a person, or a part of the protocol that this client does not support.
   [SdkErrorCode.UnsupportedResultType]: notCallable,
   [SdkErrorCode.InputRequiredRoundsExceeded]: notCallable,
   [SdkErrorCode.CapabilityNotSupported]: notCallable,
@@ -63,7 +63,7 @@ function notCallable({ message }: SdkError): Failure {
   return new Failure('tool', `the tool cannot be called: ${excerpt(message, 300)}`);
 }
 
-/** JSON that ends too early was cut off on its way: the connection is lost. */
+/** True for JSON that ends too early: it was cut off, so the connection is lost. */
 function isCutOff({ message }: SyntaxError): boolean {
   return /^(?:Unexpected end|Unterminated)/.test(message);
 }
@@ -85,12 +85,12 @@ function issuesIn(text: string): string {
   }
 }
 
-/** Message for a server that cannot be called in time. */
+/** The message for a server that is not ready in time. */
 export function notReady(connection: string, timeoutMs: number): string {
   return `the MCP server "${connection}" is not ready within ${durationText(timeoutMs)} (start_timeout)`;
 }
 
-/** A program that is missing now will be missing at the next attempt as well. */
+/** The Failure of a lost connection. Not retryable for a program that does not exist: the next attempt would not find it either. */
 function lostFailure(error: Error, { connection, wasSent: sent, explanation }: ErrorContext): Failure {
   const what = sent ? `the connection to the MCP server "${connection}" is lost` : `no connection to the MCP server "${connection}"`;
   const { code } = error as NodeJS.ErrnoException;

@@ -22,14 +22,14 @@ export interface LoginSession {
 export interface LoginOptions {
   readonly connection: string;
   readonly auth: Login;
-  /** Absent for a public client. */
+  /** The client's secret; undefined for a public client. */
   readonly clientSecret: string | undefined;
-  /** Text that an earlier run has passed to `store`; absent without an earlier login. */
+  /** The text that an earlier run gave to `store`; undefined if there is none. */
   readonly stored: string | undefined;
   store(text: string): Promise<void>;
   /** Masks a token in all that is written. It replaces the earlier token in its slot. */
   secret(token: string, slot?: string): void;
-  /** Absent if there is no person to ask. */
+  /** The person to ask; undefined in a run. */
   readonly person: LoginPerson | undefined;
 }
 
@@ -41,7 +41,7 @@ export interface LoginPerson {
   answer(state: string): Promise<URLSearchParams>;
 }
 
-/** Result of a login, stored between runs. By issuer, so that no other server gets it (RFC 9207). */
+/** The result of a login, stored between runs. Clients and tokens are stored by issuer, so that no other server gets them (RFC 9207). */
 interface StoredLogin {
   clients: Record<string, StoredOAuthClientInformation>;
   tokens: Record<string, StoredOAuthTokens>;
@@ -123,7 +123,7 @@ class LoginProvider implements OAuthClientProvider {
   async redirectToAuthorization(url: URL): Promise<void> {
     const { person, connection } = this.#options;
     if (person) return person.visit(url);
-    // Advice for a run, in which no user can log in.
+    // In a run nobody can log in: the message has the command to log in.
     throw new Failure('http', `the MCP server "${connection}" asks for a login\n${loginHint(connection)}`, { status: 401, sent: false });
   }
 
@@ -160,7 +160,10 @@ class LoginProvider implements OAuthClientProvider {
     if (refresh_token) secret(refresh_token, `refresh ${auth.credential}`);
   }
 
-  /** Stores nothing before the first tokens. Later it stores even an empty result, so that invalid tokens do not come back. */
+  /**
+   * Stores nothing before the first tokens. After that it stores even an empty login: otherwise the next run would read the invalid tokens
+   * again.
+   */
   async #store(): Promise<void> {
     this.#isStored ||= Object.keys(this.#login.tokens).length > 0;
     if (this.#isStored) await this.#options.store(JSON.stringify(this.#login));

@@ -6,19 +6,19 @@ import type { Fetch } from '../http/fetch.ts';
 import { notReady, toFailure } from './failure.ts';
 import type { LoginSession } from './login.ts';
 
-/** Everything that the sessions of a run share. */
+/** Settings and ports that all MCP sessions of a run share. */
 export interface SessionContext {
-  /** Our version, which servers get to see. */
+  /** The version of automate, which is sent to servers. */
   readonly version: string;
   /** Aborted at the end of the run. */
   readonly signal: AbortSignal;
   /** Makes the fetch that signs requests to a server. */
   fetch(server: RemoteServer): Fetch;
-  /** Variables of a server that is started here, in addition to the variables that every program needs. Throws a Failure. */
+  /** Environment variables of a server started here, besides PATH, HOME and the like. Throws a Failure. */
   variables(server: LocalServer): Readonly<Record<string, string>>;
   /** The login of a connection; absent if the connection needs no login. Throws a Failure. */
   login(connection: McpConnection): LoginSession | undefined;
-  /** Fills in the form that a server has for a person; absent if there is no person, and servers learn that at the start. */
+  /** Fills in a server's form for a person. Undefined if there is no person: servers are told so at the start. */
   readonly elicit?: Elicit | undefined;
   report(event: ToolServerEvent): void;
 }
@@ -51,7 +51,7 @@ export async function openClient(
     await withinStart(client.connect(transport, { timeout: timeoutMs, signal: context.signal }), connection);
     return client;
   } catch (error) {
-    // Explained before the transport is closed: the end that follows is not the reason.
+    // The explanation is taken before the transport is closed: closing it would replace the real reason.
     const errorContext = { connection: name, timeoutMs, wasSent: false, explanation: explanation() };
     await transport.close().catch(() => undefined);
     throw toFailure(error, errorContext);

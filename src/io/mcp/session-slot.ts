@@ -18,7 +18,7 @@ export class SessionSlot {
     this.#open = open;
   }
 
-  /** The open session. Throws a Failure; each caller gets a Failure of its own. */
+  /** The open session. Throws a Failure, a separate one for each caller. */
   async session(): Promise<Session> {
     this.#opening ??= this.#open();
     const opening = this.#opening;
@@ -36,7 +36,7 @@ export class SessionSlot {
     );
   }
 
-  /** The next caller opens the session again, but not after a failed restart: that would start a server for every record. */
+  /** The next caller opens the session again, except after a failed restart: otherwise every record would start a server. */
   #refuse(opening: Promise<Session>, error: unknown): never {
     if (this.#opening === opening && this.#restarts === 0) this.#opening = undefined;
     throw error instanceof Failure ? error.withMessage(error.message) : error;

@@ -24,7 +24,7 @@ export interface Signing {
 export interface Fetches {
   /** Sends to an origin that the connection names. */
   readonly fetch: Fetch;
-  /** Sends to an origin that only the server names, such as the origin of a login page: never to metadata addresses. */
+  /** To an origin that only the server names, such as its login server: never to metadata addresses. */
   readonly fetchNamed: Fetch;
 }
 
@@ -70,7 +70,9 @@ async function sendSigned(
   });
 }
 
-/** Throws a Failure for a refusal that neither a login nor another attempt can change, or after which the client would wait in vain. */
+/**
+ * Throws a Failure for a refusal that the MCP client must not handle itself: it would wait in vain, or ask for a login that cannot help.
+ */
 async function checkedResponse(
   response: Response,
   method: string | undefined,
@@ -86,14 +88,14 @@ async function checkedResponse(
   return response;
 }
 
-/** The credential's header replaces a header with the same name that the connection sets. */
+/** The credential's header replaces a header of the connection with the same name. */
 function withHeaders(written: RequestInit['headers'], server: RemoteServer, sign: Signature | undefined): Headers {
   const headers = new Headers(written);
   for (const [name, value] of [...Object.entries(server.headers), ...Object.entries(sign?.headers ?? {})]) headers.set(name, value);
   return headers;
 }
 
-/** The secret of a credential. It is bound to its hosts; a connection cannot change the hosts. */
+/** The secret of a credential, bound to its hosts. A connection cannot remove that limit. */
 function secretFor({ credential }: Auth, secrets: Signing['secrets'], origin: string): string {
   const secret = secrets.get(credential);
   if (secret === undefined) throw new Failure('request', `there is no credential "${credential}"`, { sent: false });
@@ -103,7 +105,7 @@ function secretFor({ credential }: Auth, secrets: Signing['secrets'], origin: st
 
 async function serverRefusal(response: Response, nowMs: number): Promise<Failure> {
   const { status } = response;
-  // The header comes first, so that a long page does not push it out: it says whether a token has expired.
+  // The header comes first, so that a long page does not push it out: it shows an expired token.
   const reasons = [response.headers.get('www-authenticate') ?? '', await response.text().catch(() => '')];
   const text = excerpt(reasons.filter((reason) => reason !== '').join('; '));
   const header = (name: string) => response.headers.get(name) ?? undefined;

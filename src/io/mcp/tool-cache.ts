@@ -7,7 +7,7 @@ import type { Redactor } from '../secrets/redact.ts';
 
 /** A server's description of itself. */
 export interface CachedServer {
-  /** Time at which the server was queried (ISO 8601). */
+  /** Time at which the server was asked (ISO 8601). */
   readonly at: string;
   /** The connection as JSON. If it has changed, it may lead to another server. */
   readonly written: string;
@@ -19,7 +19,7 @@ interface CacheFile {
   readonly servers: Readonly<Record<string, CachedServer>>;
 }
 
-/** The cached description of a saved connection's server; absent if there is no description, or if the connection has changed. */
+/** The cached description of a saved connection's server; undefined if no description is cached, or the connection has changed. */
 export function cachedServer(environment: NodeJS.ProcessEnv, name: string, written: object): CachedServer | undefined {
   const servers = serversIn(fileIn(environment));
   const found = Object.hasOwn(servers, name) ? servers[name] : undefined;
@@ -41,7 +41,7 @@ export async function cacheServer(
   });
 }
 
-/** Empty if the file is damaged: the servers can be asked again. */
+/** The cached descriptions. Empty if the file is damaged: the servers can be asked again. */
 function serversIn(file: StateFile<CacheFile>): CacheFile['servers'] {
   try {
     return file.read()?.servers ?? {};

@@ -26,9 +26,9 @@ export interface ToolsOptions {
   used(credential: string): void;
   /** Masks a new secret, such as an access token, in all that is written. It replaces the earlier secret in its slot. */
   secret(text: string, slot?: string): void;
-  /** Stores the result of a login as the secret of its credential, bound to the server's host. */
+  /** Stores the result of a login as the secret of its credential, bound to `host`. */
   storeLogin(credential: string, text: string, host: string): Promise<void>;
-  /** The user who can log in; absent without a user, as in a run. */
+  /** The person who can log in; undefined in a run. */
   readonly person?: LoginPerson | undefined;
   readonly elicit?: Elicit | undefined;
   report(event: ToolServerEvent): void;
@@ -38,7 +38,7 @@ export interface ToolsOptions {
 export function createTools(options: ToolsOptions): Tools & { close(): Promise<void> } {
   const slots = new Map<string, SessionSlot>();
   const aborting = new AbortController();
-  // Every call listens to the signal.
+  // Every call adds a listener to the signal.
   setMaxListeners(0, aborting.signal);
   const routes = new Routes(options);
   const userAgent = `automate/${options.version}`;
@@ -73,7 +73,7 @@ export function createTools(options: ToolsOptions): Tools & { close(): Promise<v
   }
 }
 
-/** Absent for a connection that needs no login. */
+/** The login of a connection; undefined if the connection needs none. */
 function loginFor({ name, server }: McpConnection, { secrets, secret, storeLogin, person }: ToolsOptions): LoginSession | undefined {
   if (!isRemote(server) || server.auth?.type !== 'oauth2_authorization_code') return undefined;
   const { auth } = server;
@@ -93,7 +93,7 @@ function loginFor({ name, server }: McpConnection, { secrets, secret, storeLogin
   });
 }
 
-/** The variables that a server started here gets: only variables that its connection names. */
+/** The environment variables of a server started here: only the variables that its connection names. */
 function variablesFor({ passEnv, credentials }: LocalServer, { environment, secrets }: ToolsOptions): Record<string, string> {
   const passed = passEnv.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]] as const]));
   const secret = Object.entries(credentials).map(([variable, credential]) => {

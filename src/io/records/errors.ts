@@ -56,8 +56,8 @@ export function onOneLine(message: string): string {
 const stillUnreadable = 'could not be read in an earlier run (correct it, and empty its error class): ';
 
 /**
- * The failure of a record in an errors file that must not be sent: it could not be read earlier, so its fields are incomplete,
- * or it has fields without a column (`others`). Absent for a record that failed at a node.
+ * The failure of a record in an errors file that must not be sent: an earlier run could not read it, so its fields are incomplete,
+ * or it has fields without a column (`others`). Undefined for a record that failed at a node.
  */
 export function unreadableBefore(errorClass: unknown, message: unknown, others?: unknown): Failure | undefined {
   if (others) return new Unreadable(`had fields without a column (give them columns, and empty ${otherFields}): ${others}`);
@@ -65,7 +65,7 @@ export function unreadableBefore(errorClass: unknown, message: unknown, others?:
   return new Unreadable(stillUnreadable + String(message ?? '').replace(stillUnreadable, ''));
 }
 
-/** The number that an errors file gives a record; empty if the cell is not a number. */
+/** The record number in an errors file, as `failedAs`; empty if the text is not a number. */
 export function failedAs(number: unknown): Pick<Item, 'failedAs'> {
   const text = String(number ?? '').trim();
   return /^[1-9]\d{0,14}$/.test(text) ? { failedAs: Number(text) } : {};

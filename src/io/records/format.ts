@@ -15,20 +15,20 @@ const kinds = new Map<string, Format['kind']>([
 /** The names of the formats, for messages and help. Each may be followed by `.gz`. */
 export const formatNames = [...kinds.keys()];
 
-/** The format of a name such as `csv` or `ndjson.gz`; absent if there is no such format. */
+/** The format of a name such as `csv` or `ndjson.gz`; undefined for an unknown name. */
 export function formatOfName(name: string): Format | undefined {
   const [, base = '', gz] = /^(.*?)(\.gz)?$/is.exec(name) ?? [];
   const kind = kinds.get(base.toLowerCase());
   return kind && { kind, gzip: gz !== undefined };
 }
 
-/** The format that a file's name ends with; absent if it ends otherwise. */
+/** The format of a file by the end of its name; undefined for any other end. */
 export function formatOfPath(path: string): Format | undefined {
   const extension = writtenExtension(path);
   return extension === undefined ? undefined : formatOfName(extension);
 }
 
-/** The extension for files of a format, such as `.ndjson.gz`. A path with another extension of the same format (`.jsonl`) keeps its extension. */
+/** The extension for files of a format, such as `.ndjson.gz`. The path's own extension (`.jsonl`) if it names this format. */
 export function extensionOf({ kind, gzip }: Format, path: string): string {
   const ofPath = formatOfPath(path);
   if (ofPath?.kind === kind && ofPath.gzip === gzip) return `.${writtenExtension(path)}`;

@@ -2,11 +2,11 @@ import * as z from 'zod';
 import { duration } from '../../core/options/amounts.ts';
 import { credentialName, fieldName } from '../../core/options/names.ts';
 import { describedAs, dictionary } from '../../core/value/dictionary.ts';
-import { lookupOptions } from '../lookup-options.ts';
+import { lookupOptions } from '../lookup/lookup-options.ts';
 
 const code = z.union([z.string(), z.number()], { error: 'expected a text with {{field}}' }).transform(String);
 
-/** Most variables of one request: the server takes 50, and the name is one of them. */
+/** Maximum of variables in one request: the server takes 50, and the name of the unit counts as a variable. */
 const maxVariables = 49;
 
 const written = dictionary(fieldName, z.string({ error: 'expected the code of a variable, such as B19013_001E' }).min(1));

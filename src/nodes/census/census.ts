@@ -1,17 +1,16 @@
 import { pathTo } from '../../core/answer/path.ts';
 import type { LookupDocument } from '../../core/lookups/lookup.ts';
 import { type BuildContext, defineNode, type Node } from '../../core/node.ts';
-import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
-import type { Fields } from '../../core/record.ts';
 import { membersOf, objectOf } from '../../core/value/dictionary.ts';
 import { isObject, type Value } from '../../core/value/value.ts';
 import { usesWithin } from '../http/request-template.ts';
-import { type Lookup, lookupNode } from '../lookup-node.ts';
-import { credentialNeeds, serverRequests } from '../server-lookup.ts';
+import type { Lookup } from '../lookup/lookup.ts';
+import { lookupNode } from '../lookup/lookup-node.ts';
+import { serverRequests } from '../lookup/server-requests.ts';
 import { type CensusOptions, censusOptions } from './census-options.ts';
 import type { CensusProvider } from './provider.ts';
 import { usAcs5 } from './us-acs5.ts';
-import { joinedDocuments, worldBank } from './world-bank.ts';
+import { worldBank } from './world-bank.ts';
 
 /** The census node: figures about the unit or the country of each record. */
 export const census = defineNode({
@@ -32,32 +31,28 @@ function buildCensus(options: CensusOptions, context: BuildContext): Node | unde
   for (const name of provider.lacks) {
     if (options[name] !== undefined) context.problem([name], `${options.provider} has no ${name}; leave it out`);
   }
-  const connection = options.connection === undefined ? undefined : (context.connection(options.connection) ?? null);
   const { key, server, source } = provider;
   const named = options.credential ?? (options.connection === undefined ? key?.credential : undefined);
   const auth = named === undefined ? undefined : key?.auth(named);
-  const requests = serverRequests({ server, auth, options, connection }, context);
+  const requests = serverRequests({ server, auth, hint: key?.hint, options }, context);
   const questions = provider.questions(options, context);
   if (!questions) return undefined;
-  const prepare = (fields: Fields) => questions.paths(fields).map(requests.get);
   const lookup: Lookup = {
     label: 'census',
     sources: [source],
     defaultMap: objectOf(membersOf(options.variables).map(([field]) => [field, pathTo('values', field)] as const)),
     reads: readsOf(options),
-    isEmbedded: false,
-    server: {
+    answerer: {
       maxAgeMs: options.cache,
-      credentials: credentialNeeds(auth, connection, requests.origin, key?.hint),
+      credentials: requests.credentials,
+      calls: questions.count,
+      requests: (fields) => questions.paths(fields).map(requests.get),
       check: (response) => provider.check(response, options),
+      document: questions.document,
     },
-    prepare: (fields) => prepare(fields)[0],
-    further: { count: questions.count - 1, prepare: (fields) => prepare(fields).slice(1) },
-    document: (response, request, record) => questions.document(response as HttpResponse, (request as HttpRequest).path, record as Fields),
-    ...(questions.count > 1 && { joined: joinedDocuments }),
     lacking,
     question: ({ geoid }) => String(geoid),
-    noMatch: (_, __, record) => questions.noMatch(record as Fields),
+    noMatch: (_, record) => questions.noMatch(record),
   };
   return lookupNode(options, lookup, context);
 }

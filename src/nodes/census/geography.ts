@@ -12,7 +12,7 @@ export interface Unit {
 /** The level of a code by its digits. A block lies in a block group, whose code begins its own. */
 const levels: Readonly<Record<number, Level>> = { 2: 'state', 5: 'county', 11: 'tract', 12: 'block group', 15: 'block group' };
 
-/** The unit that a code means; absent if it means none. A leading zero that got lost is put back. */
+/** The unit that a code means; undefined if it is not the code of a unit. Puts a lost leading zero back. */
 export function unitOf(text: string): Unit | undefined {
   const code = text.trim();
   const digits = levels[code.length + 1] !== undefined && [1, 4, 10].includes(code.length) ? `0${code}` : code;
@@ -20,13 +20,13 @@ export function unitOf(text: string): Unit | undefined {
   return level !== undefined && /^\d+$/.test(digits) ? { level, geoid: digits.slice(0, 12) } : undefined;
 }
 
-/** The unit of a ZIP code tabulation area; absent if a text is none. A leading zero that got lost is put back. */
+/** The unit of a ZIP code tabulation area; undefined for any other text. Puts a lost leading zero back. */
 export function zctaOf(text: string): Unit | undefined {
   const code = text.trim();
   return /^\d{4,5}$/.test(code) ? { level: 'zcta', geoid: code.padStart(5, '0') } : undefined;
 }
 
-/** The message for a text that is no code. */
+/** The message for a text that is not a code. */
 export function noUnit(option: 'geoid' | 'zcta', text: string): string {
   const expected =
     option === 'zcta' ? 'a ZIP code of 5 digits' : 'a code of 2 (state), 5 (county), 11 (tract), 12 (block group) or 15 digits (block)';
@@ -42,7 +42,7 @@ export function readUnit(option: 'geoid' | 'zcta', text: string): Unit {
   return unit;
 }
 
-/** The predicates for all units within the parent of one: they share a request. Of ZIP code tabulation areas there is no parent. */
+/** The predicates for all units within the parent of a unit: their records share a request. ZIP code tabulation areas have no parent. */
 export function predicatesOf({ level, geoid }: Unit): { readonly for: string; readonly in?: string } {
   const county = `state:${geoid.slice(0, 2)} county:${geoid.slice(2, 5)}`;
   if (level === 'state') return { for: 'state:*' };

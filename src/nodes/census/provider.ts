@@ -7,30 +7,31 @@ import type { Fields } from '../../core/record.ts';
 import { membersOf } from '../../core/value/dictionary.ts';
 import type { JsonObject } from '../../core/value/value.ts';
 import { checkedText, type TextForm } from '../checked-text.ts';
+import type { LookupServer } from '../lookup/lookup.ts';
 import type { CensusOptions } from './census-options.ts';
 
-/** Questions for figures, as a provider compiles them. */
+/** The compiled questions of a node, for one provider. */
 export interface CensusQuestions {
-  /** Requests for one record. */
+  /** The number of requests for one record. */
   readonly count: number;
-  /** Paths of these requests; empty if there is nothing to look up. Throws a Failure. */
+  /** The paths of a record's requests; empty if there is nothing to look up. Throws a Failure. */
   paths(fields: Fields): readonly string[];
-  /** The answer document, or its part. `path`: of the request, at its end. Throws a Failure. */
-  document(response: HttpResponse, path: string, fields: Fields): LookupDocument;
-  /** The failure of a record for which nothing was found. */
+  /** The answer document from the responses, in the order of the paths. Throws a Failure. */
+  readonly document: LookupServer['document'];
+  /** The message for a record for which nothing was found. */
   noMatch(fields: Fields): string;
 }
 
-/** An answerer of questions for figures. */
+/** A server that answers questions for figures. */
 export interface CensusProvider {
   readonly source: SourceName;
   /** Origin of its server. */
   readonly server: string;
-  /** Options that it does not have. */
+  /** Options that this provider does not have. */
   readonly lacks: readonly (keyof CensusOptions)[];
-  /** Its default credential, the place where it is had, and the way that it signs; absent if it needs none. */
+  /** The key that it needs: the default name of the credential, where a key is issued, and how the key signs requests. Undefined if it needs no key. */
   readonly key?: { readonly credential: string; readonly hint: string; auth(credential: string): Auth };
-  /** Absent if a problem was reported. */
+  /** Compiles the questions of a node. Undefined if a problem was reported. */
   questions(options: CensusOptions, context: BuildContext): CensusQuestions | undefined;
   /** Refuses a response that answers no record. Throws a Failure or LimitReached. */
   check(response: HttpResponse, options: CensusOptions): void;
@@ -45,7 +46,7 @@ export interface Figures {
   readonly values: JsonObject;
 }
 
-/** The answer document. `figures` has all that is known without a match. */
+/** The answer document. Without a match, `figures` has what is known nevertheless. */
 export function censusDocument(match: boolean, { name, geoid, level, year, values }: Figures, attribution: string): LookupDocument {
   return { match, name, geoid: geoid ?? null, level: level ?? null, year, values, attribution };
 }

@@ -9,7 +9,7 @@ import { objectOf } from '../../core/value/dictionary.ts';
 import { parseJson } from '../../core/value/json.ts';
 import type { Value } from '../../core/value/value.ts';
 import { checkedText } from '../checked-text.ts';
-import { queryText, refuseUnsuccessful } from '../server-lookup.ts';
+import { queryText, refuseUnsuccessful } from '../lookup/server-requests.ts';
 import type { CensusOptions } from './census-options.ts';
 import { noUnit, predicatesOf, readUnit, type Unit, unitOf, zctaOf } from './geography.ts';
 import { type CensusProvider, type CensusQuestions, censusDocument, type Variable, variablesTemplate, yearForm } from './provider.ts';
@@ -32,7 +32,7 @@ export const usAcs5: CensusProvider = {
   check: checkAcsAnswer,
 };
 
-/** Codes of the tables B and C, which are those of this data set. */
+/** The form of the codes of tables B and C, which this data set has. */
 const codeForm = { pattern: /^[A-Z]\d{5}[A-Z]*_\d{3}[EM]$/, expected: 'the code of a variable, such as B19013_001E' };
 
 function questions(options: CensusOptions, context: BuildContext): CensusQuestions | undefined {
@@ -54,8 +54,12 @@ function questions(options: CensusOptions, context: BuildContext): CensusQuestio
       const query = { get: ['NAME', ...codes].join(','), ...predicates };
       return [`/data/${yearOf(fields)}/acs/acs5?${queryText(query)}`];
     },
-    document: (response, _, fields) =>
-      acsDocument(response, { unit: readUnit(option, codeOf(fields)), year: Number(yearOf(fields)), variables: variablesOf(fields) }),
+    document: ([response], fields) =>
+      acsDocument(response as HttpResponse, {
+        unit: readUnit(option, codeOf(fields)),
+        year: Number(yearOf(fields)),
+        variables: variablesOf(fields),
+      }),
     noMatch(fields) {
       const { level, geoid } = readUnit(option, codeOf(fields));
       return `there is no ${level} ${geoid} in the survey of ${yearOf(fields)}`;
@@ -88,7 +92,7 @@ function checkAcsAnswer(response: HttpResponse, options: CensusOptions): void {
   rowsOf(response);
 }
 
-/** The title of a page that says that the key is missing or invalid; absent for any other answer. */
+/** The title of a page that says that the key is missing or invalid; undefined for any other answer. */
 function titleOfKeyPage({ body, header }: HttpResponse): string | undefined {
   if (!/html/i.test(header('content-type') ?? '')) return undefined;
   return /<(?:title|h1)>\s*((?:missing|invalid) key)/i.exec(new TextDecoder().decode(body.subarray(0, 20_000)))?.[1];
@@ -96,7 +100,7 @@ function titleOfKeyPage({ body, header }: HttpResponse): string | undefined {
 
 type Row = ReadonlyMap<string, Value>;
 
-/** The rows of an answer, by the codes of their units. Many records read the same answer. */
+/** The rows of each answer, by the codes of their units: many records read one answer. */
 const tables = new WeakMap<Uint8Array, ReadonlyMap<string, Row>>();
 
 function rowsOf(response: HttpResponse): ReadonlyMap<string, Row> {
@@ -144,12 +148,12 @@ function cellOf(row: Row, code: string, { status }: HttpResponse): Value {
   return cell;
 }
 
-/** Codes that stand for a number that there is not, such as a median of too few answers. */
-const noNumbers: ReadonlySet<number> = new Set([-222222222, -333333333, -555555555, -666666666, -888888888, -999999999]);
+/** Numbers that the census puts in place of a missing value, such as a median of too few answers. */
+const missingValues: ReadonlySet<number> = new Set([-222222222, -333333333, -555555555, -666666666, -888888888, -999999999]);
 
-/** The number that a cell holds as text, with its digits; null for none. */
+/** The number that a cell holds as text, with its digits; null for a missing value. */
 function numberOf(cell: Value | undefined): Value {
   const text = String(cell ?? '').trim();
-  if (!/^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text) || noNumbers.has(Number(text))) return null;
+  if (!/^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text) || missingValues.has(Number(text))) return null;
   return parseJson(text);
 }

@@ -4,13 +4,13 @@ import type { LookupDocument } from '../../core/lookups/lookup.ts';
 import { sources } from '../../core/lookups/sources.ts';
 import type { BuildContext } from '../../core/node.ts';
 import type { HttpResponse } from '../../core/ports.ts';
-import { membersOf, objectOf } from '../../core/value/dictionary.ts';
+import { objectOf } from '../../core/value/dictionary.ts';
 import { isObject, type JsonObject, textOf, type Value } from '../../core/value/value.ts';
 import { checkedText } from '../checked-text.ts';
+import { refuseUnsuccessful } from '../lookup/server-requests.ts';
 import { countryTemplate } from '../places/country-template.ts';
-import { refuseUnsuccessful } from '../server-lookup.ts';
 import type { CensusOptions } from './census-options.ts';
-import { type CensusProvider, type CensusQuestions, censusDocument, variablesTemplate, yearForm } from './provider.ts';
+import { type CensusProvider, type CensusQuestions, censusDocument, type Variable, variablesTemplate, yearForm } from './provider.ts';
 
 const source = 'world-bank';
 
@@ -40,14 +40,7 @@ function questions(options: CensusOptions, context: BuildContext): CensusQuestio
   return {
     count: Object.keys(variables).length,
     paths: pathsOf,
-    document(response, path, fields) {
-      const paths = pathsOf(fields);
-      const asked = variablesOf(fields).filter((_, index) => path.endsWith(paths[index] as string));
-      return worldBankDocument(
-        response,
-        asked.map(({ field }) => field),
-      );
-    },
+    document: (responses, fields) => worldBankDocument(responses.map(dataPoint), variablesOf(fields)),
     noMatch: (fields) => `the World Bank has no value for ${countryOf(fields)}`,
   };
 }
@@ -57,7 +50,7 @@ function checkWorldBankAnswer(response: HttpResponse, options: CensusOptions): v
   dataPoint(response);
 }
 
-/** The newest value in an answer; absent if there is none. Throws a Failure for a refusal, which comes with status 200. */
+/** The newest value in an answer; undefined if there is none. Throws a Failure for a refusal, which comes with status 200. */
 function dataPoint(response: HttpResponse): JsonObject | undefined {
   const { status } = response;
   const body = readBody(response, 'json', true) ?? null;
@@ -78,20 +71,13 @@ function serverMessage(message: Value): string {
   return excerpt(parts.join('; '));
 }
 
-function worldBankDocument(response: HttpResponse, asked: readonly string[]): LookupDocument {
-  const point = dataPoint(response);
-  const values = objectOf(asked.map((field) => [field, point?.value ?? null] as const));
-  const { country, date } = point ?? {};
+/** `points`: the newest value of each variable; undefined without one. The document has a year if all of its values are of that year. */
+function worldBankDocument(points: readonly (JsonObject | undefined)[], variables: readonly Variable[]): LookupDocument {
+  const values = objectOf(points.map((point, index) => [(variables[index] as Variable).field, point?.value ?? null] as const));
+  const found = points.filter((point) => point !== undefined);
+  const [{ country, date } = {}] = found;
   const name = isObject(country) ? textOf(country.value ?? null) : null;
-  const year = /^\d{4}$/.test(textOf(date ?? null)) ? Number(date) : null;
-  return censusDocument(point !== undefined, { name, year, values }, sources[source].text);
-}
-
-/** The answers to all variables of a record. The year is theirs only if it is the same. */
-export function joinedDocuments(parts: readonly LookupDocument[]): LookupDocument {
-  const found = parts.filter(({ match }) => match);
-  const [first = parts[0] as LookupDocument] = found;
-  const year = found.every((part) => part.year === first.year) ? first.year : null;
-  const values = objectOf(parts.flatMap((part) => membersOf(part.values as JsonObject)));
-  return { ...first, year: year as Value, values };
+  const year = textOf(date ?? null);
+  const isOneYear = /^\d{4}$/.test(year) && found.every((point) => textOf(point.date ?? null) === year);
+  return censusDocument(found.length > 0, { name, year: isOneYear ? Number(year) : null, values }, sources[source].text);
 }

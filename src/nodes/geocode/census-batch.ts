@@ -8,7 +8,6 @@ import type { Fields } from '../../core/record.ts';
 import { referencedFields } from '../../core/template/template.ts';
 import { jsonOf } from '../../core/value/value.ts';
 import { addressQuery, type CensusData, fipsWithin, matchedPlace } from './census-place.ts';
-import { csvLine, csvRows } from './csv.ts';
 import { geocodeDocument } from './document.ts';
 import type { GeocodeOptions } from './geocode-options.ts';
 import type { ProviderBatch } from './provider.ts';
@@ -44,7 +43,7 @@ function lineOf(number: number, address: AddressParts): string {
   return csvLine([String(number), street, city, state, zip]);
 }
 
-/** A form with the addresses as a file (RFC 7578). */
+/** A form with the addresses as a file (RFC 7578). FormData would draw a boundary at random, and retries need the same body. */
 function multipart(file: string, data: CensusData): { readonly contentType: string; readonly body: string } {
   let boundary = 'automate-addresses';
   while (file.includes(boundary)) boundary += '-';
@@ -54,7 +53,7 @@ function multipart(file: string, data: CensusData): { readonly contentType: stri
   return { contentType: `multipart/form-data; boundary=${boundary}`, body: `${parts.join('')}--${boundary}--\r\n` };
 }
 
-/** The columns of an answer; those after the side only with geographies. */
+/** The columns of an answer. The columns after the side of the street are there only with geographies. */
 type Row = readonly [number: string, sent: string, status: string, ...more: string[]];
 
 /** The documents of the complete rows of an answer, by their numbers. */
@@ -69,7 +68,7 @@ function documentsIn(response: HttpResponse, withGeographies: boolean): Readonly
   return new Map(rows.filter((row) => isComplete(row, withGeographies, row === last)).map((row) => [Number(row[0]), documentOfRow(row)]));
 }
 
-/** True unless a row is cut off. `isOpen`: its line does not end, so its last cell may be a part of one. */
+/** True unless a row is cut off. `isOpen`: its line does not end, so its last cell may be cut off. */
 function isComplete([, , status, ...more]: Row, withGeographies: boolean, isOpen: boolean): boolean {
   if (status !== 'Match') return status === 'No_Match' || status === 'Tie';
   const [columns, end] = withGeographies ? ([9, /^\d{4}$/] as const) : ([5, /^[LR]$/] as const);
@@ -85,4 +84,23 @@ function documentOfRow([, , status, ...more]: Row): LookupDocument {
   const [lon = '', lat = ''] = coordinates.split(',');
   const fips = units.length > 0 ? { fips: fipsWithin(units.join('')) } : {};
   return geocodeDocument([{ ...matchedPlace(address, lat, lon), ...fips }], question, attribution);
+}
+
+/** A line of CSV with every cell in quotes. Control characters become spaces: a cell cannot end its line. */
+function csvLine(cells: readonly string[]): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to replace
+  const quoted = cells.map((cell) => `"${cell.replace(/[\x00-\x1f\x7f]/g, ' ').replaceAll('"', '""')}"`);
+  return `${quoted.join(',')}\n`;
+}
+
+/** The rows of a CSV, each with its cells. The last one may be cut off. */
+function csvRows(text: string): string[][] {
+  const rows: string[][] = [[]];
+  // A cell in quotes, or without, and the character after it.
+  for (const [, quoted, plain = '', end] of text.matchAll(/(?:"([^"]*(?:""[^"]*)*)"?|([^",\r\n]*))(,|\r?\n|$)/g)) {
+    rows.at(-1)?.push(quoted?.replaceAll('""', '"') ?? plain);
+    if (end === '') break;
+    if (end !== ',') rows.push([]);
+  }
+  return rows.filter((row) => row.length > 1 || row[0] !== '');
 }

@@ -4,10 +4,10 @@ import type { JsonObject, Value } from '../../core/value/value.ts';
 import { type FoundPlace, pointIn } from './document.ts';
 import { usStates } from './us-states.ts';
 
-/** The versions of the data that are asked. */
+/** The versions of the census data to use. */
 export type CensusData = { readonly benchmark: string; readonly vintage: string };
 
-/** The parts of an address as the geocoder names them. Throws a Failure for one that it refuses. */
+/** The parts of an address as the geocoder names them. Throws a Failure for an address without a street, which the geocoder refuses. */
 export function addressQuery({ street = '', city = '', state = '', postcode = '' }: AddressParts): Record<string, string> {
   const parts = { street: street.trim(), city: city.trim(), state: state.trim(), zip: postcode.trim() };
   if (parts.street === '') throw new Failure('request', 'expected a street: census-us finds houses only, found none', { sent: false });
@@ -30,7 +30,7 @@ export function matchedPlace(address: string, lat: Value, lon: Value): FoundPlac
   };
 }
 
-/** The codes of a unit and of those around it. */
+/** The codes of a unit and of the larger units around it. */
 export function fipsWithin(code: string): JsonObject {
   const part = (digits: number) => (code.length >= digits ? code.slice(0, digits) : null);
   return { state: part(2), county: part(5), tract: part(11), block: part(15) };

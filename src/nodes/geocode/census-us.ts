@@ -5,7 +5,7 @@ import type { BuildContext } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
 import { checkedText } from '../checked-text.ts';
-import { queryText } from '../server-lookup.ts';
+import { queryText } from '../lookup/server-requests.ts';
 import { censusBatch } from './census-batch.ts';
 import { addressQuery, type CensusData, fipsWithin, matchedPlace, unitedStates } from './census-place.ts';
 import { type FoundPlace, geocodeDocument, textIn } from './document.ts';
@@ -123,7 +123,7 @@ function unitIn(geographies: JsonObject, kind: string) {
   return unit && { geoid: textIn(unit, 'GEOID'), name: textIn(unit, 'BASENAME', 'NAME'), code: textIn(unit, 'STUSAB') };
 }
 
-/** The codes of the units around a place; absent without any. The longer ones begin with those of the units around them. */
+/** The codes of the units around a place; undefined without any unit. The code of a unit begins with the code of the larger unit around it. */
 function fipsOf(geographies: JsonObject): JsonObject | undefined {
   const [block, tract, county, state] = ['Census Blocks', 'Census Tracts', 'Counties', 'States'].map(
     (kind) => unitIn(geographies, kind)?.geoid,

@@ -9,7 +9,7 @@ import type { Question } from './question.ts';
 /** The levels of an answer: how exact its coordinates are. */
 export type Level = 'house' | 'street' | 'postcode' | 'place' | 'region' | 'country';
 
-/** A place that a server has found. Absent or empty parts are not known. */
+/** A place that a server has found. Parts that are missing or empty are not known. */
 export interface FoundPlace extends Coordinates {
   readonly level: Level;
   readonly name: string | undefined;
@@ -72,7 +72,7 @@ function known(text: string | undefined): string | null {
   return text === undefined || text === '' ? null : text;
 }
 
-/** The first text or number that an answer has under one of these names; absent if it has none. */
+/** The first text or number that an answer has under one of these names; undefined without any of them. */
 export function textIn(object: JsonObject, ...names: readonly string[]): string | undefined {
   return names.map((name) => plainText(object[name])).find((text) => text !== '');
 }
@@ -81,7 +81,7 @@ function plainText(value: Value | undefined): string {
   return value === undefined || isObject(value) || Array.isArray(value) ? '' : textOf(value).trim();
 }
 
-/** The coordinates of an answer. Throws a Failure if they are none. */
+/** The coordinates of an answer. Throws a Failure for other values. */
 export function pointIn(lat: Value | undefined, lon: Value | undefined): Coordinates {
   try {
     return readCoordinates(plainText(lat), plainText(lon));

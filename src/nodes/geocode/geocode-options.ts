@@ -3,7 +3,7 @@ import { distanceMetres } from '../../core/lookups/distance.ts';
 import { concurrency, timeout } from '../../core/options/amounts.ts';
 import { defaultRetry, retry } from '../../core/options/retry.ts';
 import { describedAs } from '../../core/value/dictionary.ts';
-import { lookupOptions } from '../lookup-options.ts';
+import { lookupOptions } from '../lookup/lookup-options.ts';
 
 const expectedAddress = 'expected a text with {{field}}, or a mapping with street, city, state, postcode and country';
 

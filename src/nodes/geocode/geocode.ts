@@ -1,16 +1,16 @@
 import { addressText } from '../../core/lookups/geocode.ts';
 import { type BuildContext, defineNode, type Node } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
-import { type Lookup, lookupNode } from '../lookup-node.ts';
-import { checkServerOptions } from '../server-options.ts';
+import type { LocalData, Lookup } from '../lookup/lookup.ts';
+import { lookupNode } from '../lookup/lookup-node.ts';
+import { checkLocalOptions } from '../lookup/lookup-options.ts';
 import { censusUs } from './census-us.ts';
-import { embedded, embeddedRequest } from './embedded.ts';
 import { type GeocodeOptions, geocodeOptions } from './geocode-options.ts';
 import { nominatim } from './nominatim.ts';
 import { photon } from './photon.ts';
 import type { Provider } from './provider.ts';
 import { type QuestionTemplate, questionTemplate } from './question.ts';
-import { contextOf, serverGeocode, settingsOf } from './server-geocode.ts';
+import { contextOf, geocodeServer, settingsOf } from './server-geocode.ts';
 
 /** The geocode node: finds the place that an address names, or the one nearest to a point. */
 export const geocode = defineNode({
@@ -53,26 +53,27 @@ function buildGeocode(options: GeocodeOptions, context: BuildContext): Node | un
     if (options[option] !== undefined && options[option] !== false) context.problem([option], `${name} has no ${option}; leave it out`);
   }
   const settings = settingsOf(options, provider, context);
-  if (!provider) checkServerOptions(settings, 'provider: embedded', context);
+  if (!provider) checkLocalOptions(settings, 'provider: embedded', context);
   if (!question) return undefined;
-  const parts = provider ? serverGeocode(provider, { options, question, context }) : embeddedGeocode(question);
   const lookup: Lookup = {
     label: 'geocode',
+    sources: [provider?.source ?? 'geonames'],
     defaultMap: geographies ? { ...defaultMap, ...fipsMap } : defaultMap,
     reads: question.reads,
     question: ({ name }, record) => String(name ?? askedText(question, record)),
-    noMatch: (_, __, record) => noMatchText(question, record as Fields),
-    ...parts,
+    noMatch: (_, record) => noMatchText(question, record),
+    answerer: provider ? geocodeServer(provider, { options, question, context }) : embeddedPlaces(question),
   };
   return lookupNode(settings, lookup, contextOf(options, provider, context));
 }
 
-function embeddedGeocode(question: QuestionTemplate) {
+/** `provider: embedded`: the places of GeoNames that are part of automate. */
+function embeddedPlaces({ render }: QuestionTemplate): LocalData {
   return {
-    ...embedded,
-    prepare(fields: Fields) {
-      const asked = question.render(fields);
-      return asked && embeddedRequest(asked);
+    request(fields) {
+      const query = render(fields);
+      if (!query) return undefined;
+      return 'address' in query ? { kind: 'lookup', lookup: 'address', query } : { kind: 'lookup', lookup: 'point', query };
     },
   };
 }

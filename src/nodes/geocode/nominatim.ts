@@ -3,7 +3,7 @@ import { Failure } from '../../core/failure.ts';
 import { addressText } from '../../core/lookups/geocode.ts';
 import { sources } from '../../core/lookups/sources.ts';
 import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
-import { queryText } from '../server-lookup.ts';
+import { queryText } from '../lookup/server-requests.ts';
 import { type FoundPlace, geocodeDocument, isElsewhere, type Level, placesFor, pointIn, textIn } from './document.ts';
 import type { Provider } from './provider.ts';
 import type { Question } from './question.ts';
@@ -39,7 +39,7 @@ function pathOf(question: Question): string {
   return `/reverse?${queryText({ lat: String(question.lat), lon: String(question.lon), ...format })}`;
 }
 
-/** The results of a search are a list, that of a point is one object. */
+/** The results of an answer: a search has a list of results, a point has one result. */
 function nominatimResults(body: Value, question: Question): JsonObject[] {
   if ('address' in question && Array.isArray(body)) return body.filter(isObject);
   if (!('address' in question) && isObject(body)) {
@@ -69,7 +69,7 @@ function levelOf(result: JsonObject): Level {
   return kindsOfPlaces.has(type) || (type === 'place' && textIn(result, 'type') === 'house') ? 'house' : 'place';
 }
 
-/** The weight of a place, 0 to 1: places with a larger one are better known. */
+/** A place with its weight, 0 to 1: better known places weigh more. */
 interface Weighed extends FoundPlace {
   readonly importance: number;
 }

@@ -3,7 +3,7 @@ import { Failure } from '../../core/failure.ts';
 import { addressText } from '../../core/lookups/geocode.ts';
 import { sources } from '../../core/lookups/sources.ts';
 import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
-import { queryText } from '../server-lookup.ts';
+import { queryText } from '../lookup/server-requests.ts';
 import { type FoundPlace, geocodeDocument, isElsewhere, type Level, placesFor, pointIn, textIn } from './document.ts';
 import type { Provider } from './provider.ts';
 

@@ -4,8 +4,8 @@ import type { BuildContext } from '../../core/node.ts';
 import type { DayLimit } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import type { Value } from '../../core/value/value.ts';
-import type { LookupBatch } from '../lookup-batch.ts';
-import type { Payload } from '../server-lookup.ts';
+import type { LookupBatch } from '../lookup/lookup.ts';
+import type { Payload } from '../lookup/server-requests.ts';
 import type { GeocodeOptions } from './geocode-options.ts';
 import type { Question, QuestionTemplate } from './question.ts';
 
@@ -16,23 +16,23 @@ export interface Provider {
   readonly server: string;
   /** True if the built-in server is run by volunteers for everybody: its rules hold, whatever a flow says. */
   readonly isPublic: boolean;
-  /** The requests that the public server takes from one machine in a day; absent for any other. */
+  /** The requests that the public server takes from one machine in a day; undefined for any other server. */
   readonly perDay?: DayLimit;
-  /** Options that it does not have. */
+  /** Options that this provider does not have. */
   readonly lacks: readonly (keyof GeocodeOptions)[];
-  /** Default of calls in flight, if it is a small one. */
+  /** Default of calls in flight; undefined for the default of all nodes. */
   readonly concurrency?: number;
-  /** Default of ms for one request. */
+  /** Default timeout of one request, in ms. */
   readonly timeoutMs: number;
   /** Headers of every request. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Compiles the path and query of a request. The path of a question throws a Failure for one that the server would refuse. */
+  /** Compiles the path and query of a request. Rendering throws a Failure for a question that the server would refuse. */
   paths(options: GeocodeOptions, context: BuildContext): (question: Question, fields: Fields) => string;
   /** The answer document. Throws a Failure for an answer of another shape. */
   document(body: Value, question: Question): LookupDocument;
-  /** The countries that it knows, and their name; absent for all. */
+  /** The countries that it knows, and their name in messages; undefined if it knows all countries. */
   readonly countries?: { readonly codes: readonly string[]; readonly name: string };
-  /** Compiles requests for many records; absent if it takes none. */
+  /** Compiles requests for many records; undefined if it answers only one record at a time. */
   batch?(options: GeocodeOptions, questionOf: QuestionTemplate['render'], context: BuildContext): ProviderBatch;
 }
 

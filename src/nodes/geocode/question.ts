@@ -1,7 +1,6 @@
-import type { FieldUse } from '../../core/action.ts';
 import { readCoordinates } from '../../core/lookups/coordinates.ts';
 import { type AddressParts, type AddressQuery, addressText, type PointQuery } from '../../core/lookups/geocode.ts';
-import type { BuildContext } from '../../core/node.ts';
+import type { BuildContext, FieldUse } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import { fieldOf, referencedFields, textTemplate } from '../../core/template/template.ts';
 import { textOf, type Value } from '../../core/value/value.ts';
@@ -16,11 +15,11 @@ export type Question = AddressQuery | PointQuery;
 /** The compiled options that make a question. */
 export interface QuestionTemplate {
   readonly reads: readonly FieldUse[];
-  /** The question of a record; absent if there is nothing to look up. Throws a Failure. */
+  /** The question of a record; undefined if there is nothing to look up. Throws a Failure. */
   render(fields: Fields): Question | undefined;
 }
 
-/** Compiles `address` or `point`, and `country`. Absent if a problem was reported. */
+/** Compiles `address` or `point`, and `country`. Undefined if a problem was reported. */
 export function questionTemplate(options: GeocodeOptions, context: BuildContext): QuestionTemplate | undefined {
   const { address, point, country } = options;
   if ((address === undefined) === (point === undefined)) {
@@ -42,7 +41,7 @@ export function questionTemplate(options: GeocodeOptions, context: BuildContext)
 
 type Rendered<Result> = (fields: Fields) => Result | undefined;
 
-/** Renders the codes of the countries; absent for the whole world. */
+/** Renders the codes of the countries; undefined for the whole world. */
 type Countries = Rendered<readonly string[]>;
 
 function addressTemplate(address: string | AddressParts, countries: Countries): Rendered<AddressQuery> {
@@ -63,7 +62,7 @@ function partsTemplate(parts: AddressParts): (fields: Fields) => AddressParts {
   return (fields) => Object.fromEntries(templates.map(([name, render]) => [name, render(fields)]));
 }
 
-/** True of a record if it has nothing to insert: all fields that the texts refer to are blank. */
+/** Compiles a test for records with nothing to look up: all fields that the texts refer to are blank. */
 function blankTemplate(texts: readonly string[]): (fields: Fields) => boolean {
   const names = [...new Set(texts.flatMap(referencedFields))];
   return (fields) => names.length > 0 && names.every((name) => textOf(fieldOf(fields, name)).trim() === '');

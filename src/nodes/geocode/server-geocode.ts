@@ -2,12 +2,9 @@ import { readBody } from '../../core/answer/response.ts';
 import { Failure } from '../../core/failure.ts';
 import type { BuildContext } from '../../core/node.ts';
 import type { HttpResponse } from '../../core/ports.ts';
-import type { Fields } from '../../core/record.ts';
-import type { Value } from '../../core/value/value.ts';
-import type { LookupBatch } from '../lookup-batch.ts';
-import type { Lookup } from '../lookup-node.ts';
-import type { LookupOptions } from '../lookup-options.ts';
-import { credentialNeeds, refuseUnsuccessful, type ServerRequests, serverRequests } from '../server-lookup.ts';
+import type { LookupBatch, LookupServer } from '../lookup/lookup.ts';
+import type { LookupOptions } from '../lookup/lookup-options.ts';
+import { publicLimits, refuseUnsuccessful, type ServerRequests, serverRequests } from '../lookup/server-requests.ts';
 import type { GeocodeOptions } from './geocode-options.ts';
 import type { Provider } from './provider.ts';
 import type { Question, QuestionTemplate } from './question.ts';
@@ -21,18 +18,18 @@ interface ServerGeocode {
 
 const batchTimeoutMs = 600_000;
 
-/** The rules of public servers: one request at a time, one in a second, answers are kept for 30 days, and a refusal is waited out for half a minute. */
-const publicRules = { concurrency: 1, intervalMs: 1000, cacheMs: 30 * 86_400_000, waitMs: 30_000, maxWaitMs: 120_000 } as const;
+/** The waits after a refusal of a public server. */
+const publicBackoff = { initial: 30_000, max: 120_000 } as const;
 
-/** The context of a node. No limits of the command line hold where those of a public server do. */
+/** The context of a node. The limits of the command line do not replace those of a public server. */
 export function contextOf({ connection }: GeocodeOptions, provider: Provider | undefined, context: BuildContext): BuildContext {
   return provider?.isPublic && connection === undefined ? { ...context, overrides: {} } : context;
 }
 
-/** The options of a node, with the defaults of its provider. Embedded data need none. */
+/** The options of a node, with the defaults of its provider. Embedded data have no provider. */
 export function settingsOf(options: GeocodeOptions, provider: Provider | undefined, context: BuildContext): LookupOptions {
   const { concurrency, timeoutMs = 30_000 } = provider ?? {};
-  const { batch, retry, connection, rate = 0, cache = 0 } = options;
+  const { batch, retry, connection } = options;
   const isShared = connection !== undefined && context.connection(connection)?.concurrency !== undefined;
   return {
     ...options,
@@ -41,58 +38,45 @@ export function settingsOf(options: GeocodeOptions, provider: Provider | undefin
     retry: { ...retry, max: retry.max ?? (batch === undefined ? 3 : 4) },
     ...(provider?.isPublic &&
       connection === undefined && {
-        concurrency: publicRules.concurrency,
-        rate: Math.max(rate, publicRules.intervalMs),
-        cache: Math.max(cache, publicRules.cacheMs),
-        retry: { ...retry, max: retry.max ?? 3, backoff: { ...retry.backoff, initial: publicRules.waitMs, max: publicRules.maxWaitMs } },
+        ...publicLimits(options),
+        retry: { ...retry, max: retry.max ?? 3, backoff: { ...retry.backoff, ...publicBackoff } },
       }),
   };
 }
 
-/** The parts of a lookup that a server answers. */
-export function serverGeocode(
-  provider: Provider,
-  { options, question, context }: ServerGeocode,
-): Pick<Lookup, 'sources' | 'isEmbedded' | 'publicServer' | 'server' | 'prepare' | 'document' | 'batch' | 'notes'> {
+/** The server of a provider, as a node asks it. */
+export function geocodeServer(provider: Provider, { options, question, context }: ServerGeocode): LookupServer {
   const settings = settingsOf(options, provider, context);
-  const connection = options.connection === undefined ? undefined : (context.connection(options.connection) ?? null);
-  const { server, headers, source } = provider;
-  const perDay = connection === undefined ? provider.perDay : undefined;
-  const requests = serverRequests({ server, auth: undefined, options: settings, connection, headers, perDay }, context);
+  const { server, headers, perDay } = provider;
+  const requests = serverRequests({ server, options: settings, headers, perDay }, context);
   const pathOf = provider.paths(options, context);
   const batch = batchOf(provider, requests, { options, question, context });
   checkCountries(provider, options, context);
-  const ask = (fields: Fields) => askable(provider, options, question.render(fields));
+  const documentOf = (response: HttpResponse, asked: Question) => provider.document(readBody(response, 'json', true) ?? null, asked);
   return {
-    sources: [source],
-    isEmbedded: false,
-    publicServer: perDay?.server,
-    batch,
-    server: {
-      maxAgeMs: settings.cache,
-      credentials: credentialNeeds(undefined, connection, requests.origin),
-      check(response) {
-        refuseUnsuccessful(response, settings);
-        // An answer of another shape is a failure, which is not cached.
-        if (!batch) provider.document(jsonBodyOf(response), sampleQuestion(options));
-      },
+    publicServer: requests.publicServer,
+    credentials: requests.credentials,
+    maxAgeMs: settings.cache,
+    calls: 1,
+    requests(fields) {
+      const asked = askable(provider, options, question.render(fields));
+      if (!asked) return [];
+      return [batch ? batch.request(new Map([[1, fields]])) : requests.get(pathOf(asked, fields))];
     },
-    prepare(fields) {
-      const asked = ask(fields);
-      if (!asked) return undefined;
-      return batch ? batch.request(new Map([[1, fields]])) : requests.get(pathOf(asked, fields));
+    check(response) {
+      refuseUnsuccessful(response, settings);
+      // An answer of another shape is a failure, which is not cached.
+      if (!batch) documentOf(response, sampleQuestion(options));
     },
-    document(response, _, record) {
-      if (!batch) return provider.document(jsonBodyOf(response as HttpResponse), question.render(record as Fields) as Question);
-      const document = batch.documents(response as HttpResponse).get(1);
+    document([first], record) {
+      const response = first as HttpResponse;
+      if (!batch) return documentOf(response, question.render(record) as Question);
+      const document = batch.documents(response).get(1);
       if (!document) throw new Failure('answer', 'the answer lacks this record');
       return document;
     },
+    batch,
   };
-}
-
-function jsonBodyOf(response: HttpResponse): Value {
-  return readBody(response, 'json', true) ?? null;
 }
 
 /** A question of the node's kind. */
@@ -112,7 +96,7 @@ function batchOf(provider: Provider, requests: ServerRequests, { options, questi
   return { ...batch, request: (records) => requests.post(payload(records)) };
 }
 
-/** Reports countries, written in the flow, none of which the provider knows. */
+/** Reports literal countries if the provider knows none of them. */
 function checkCountries({ countries }: Provider, { provider, country = [] }: GeocodeOptions, { problem }: BuildContext): void {
   const written = [country].flat();
   if (

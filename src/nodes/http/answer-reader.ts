@@ -1,8 +1,8 @@
-import type { CallPolicy } from '../../core/action.ts';
 import type { Answer, Mapping } from '../../core/answer/mapping.ts';
 import type { Path } from '../../core/answer/path.ts';
 import { announcesJson, answerMessage, type ResponseMode, readBody } from '../../core/answer/response.ts';
 import { Failure } from '../../core/failure.ts';
+import type { CallPolicy } from '../../core/node.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import type { Value } from '../../core/value/value.ts';
@@ -106,7 +106,7 @@ function neededBody(options: HttpOptions, { mapping, needsJson, cost, rules }: R
   return cost?.root === 'body' || rules?.readsMessage ? readIfPossible(response, options.response) : undefined;
 }
 
-/** Reads a body for its cost or its message alone, which cannot fail a record; absent if that is impossible. */
+/** Reads a body for its cost or its message alone, which cannot fail a record; undefined if that is impossible. */
 export function readIfPossible(response: HttpResponse, mode: ResponseMode): Value | undefined {
   try {
     return readBody(response, mode, false);

@@ -6,10 +6,10 @@ import { textOf, type Value } from '../../core/value/value.ts';
 import type { HttpAnswer } from './answer-reader.ts';
 import type { BatchOptions } from './batch-options.ts';
 
-/** The elements of the answer for each entry, or why it has none; `undefined` if the answer as a whole is everyone's. Throws a Failure. */
+/** The elements of the answer for each entry, or a Failure for an entry without elements; `undefined` if every record gets the whole answer. Throws a Failure. */
 export type Join = (answer: HttpAnswer, entries: readonly { readonly key: string | undefined }[]) => readonly (Elements | Failure)[];
 
-/** The elements of one record; absent if the answer as a whole is everyone's. */
+/** The elements of one record; undefined if every record gets the whole answer. */
 export type Elements = readonly Value[] | undefined;
 
 /** Compiles the way in which records find their elements. Throws an Error that says what is wrong. */
@@ -40,7 +40,7 @@ export function compileJoin({ match, missing }: BatchOptions, mapping: Mapping |
   };
 }
 
-/** Refuses a path to one element of the array of `match`: it would give all records of a batch the element of one of them. */
+/** Refuses a path to one element of the array of `match`: it would give all records of a batch the element of one record. */
 function refuseShared({ paths }: Mapping, array: readonly (string | number)[]): void {
   for (const text of paths) {
     const { root, legs } = compilePath(text);

@@ -1,7 +1,7 @@
-import { type CallPolicy, type FieldUse, type Reading, Unasked } from '../../core/action.ts';
 import type { MappedPart, Mapping } from '../../core/answer/mapping.ts';
 import type { Batch, BatchEntry, Question } from '../../core/batch.ts';
 import { Failure } from '../../core/failure.ts';
+import { type CallPolicy, type FieldUse, type Reading, Unasked } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import { type Fields, withFields, withNulls } from '../../core/record.ts';
 import { fieldOf, referencedFields, valueTemplate } from '../../core/template/template.ts';
@@ -30,9 +30,9 @@ function itemReads(items: BatchOptions['items']): FieldUse[] {
 export interface BatchParts {
   readonly policy: CallPolicy;
   readonly mapping: Mapping | undefined;
-  /** `inBody`: the fields that the body uses, if they are others. */
+  /** `inBody`: the fields for the body, if it uses other fields than the rest of the request. */
   render(fields: Fields, inBody?: Fields): HttpRequest;
-  /** True if all requests are the same but for the list. */
+  /** True if requests differ only in the list. */
   readonly isConstant: boolean;
 }
 
@@ -88,7 +88,7 @@ export class Batching {
     return { batch, fields, item, key, bytes, question };
   }
 
-  /** The output records of one record from an answer to it alone. Throws a Failure. */
+  /** The rows of one record from an answer to a request for this record alone. Throws a Failure. */
   read(fields: Fields, answer: HttpAnswer): Reading {
     const { match } = this.#options;
     const key = match && textOf(fieldOf(fields, match.field));
@@ -111,7 +111,7 @@ interface HttpEntry extends BatchEntry<Reading> {
   readonly fields: Fields;
   /** The value it adds to the list. */
   readonly item: Value;
-  /** The value it is found by in the answer; absent where its position counts. */
+  /** The value by which the record is found in the answer; undefined if it is found by its position. */
   readonly key: string | undefined;
   readonly question: Question | undefined;
 }
@@ -187,7 +187,7 @@ function batchTooLarge(bytes: number): Failure {
   return new Failure('request', `a body with only this record is ${bytes} bytes larger than batch.max_bytes`, { sent: false });
 }
 
-/** The list for some entries. Entries with the same key ask for the same: it is listed once. */
+/** The list for some entries. Entries with one key ask for one thing, which is listed once. */
 function itemsOf(entries: readonly HttpEntry[]): Value[] {
   const seen = new Set<string>();
   return entries.flatMap(({ key, item }) => {
@@ -198,12 +198,12 @@ function itemsOf(entries: readonly HttpEntry[]): Value[] {
   });
 }
 
-/** Values with the same text are the same: the answer is searched for the text. */
+/** The text of a value, by which it is found in the answer: two values with one text are one key. */
 function comparedText(item: Value): string {
   return typeof item === 'object' && item !== null ? jsonOf(item) : textOf(item);
 }
 
-/** A record that the answer lacks passes, whatever `when_empty` says of empty arrays: those are arrays within its element. */
+/** A record that the answer lacks passes, whatever `when_empty` says: `when_empty` is about empty arrays within the record's element. */
 function mappedPart(elements: Elements): MappedPart {
   if (!elements) return {};
   return elements.length === 0 ? { elements, whenEmpty: 'keep' } : { elements };

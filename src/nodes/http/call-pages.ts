@@ -1,7 +1,6 @@
-import type { Action, Reading } from '../../core/action.ts';
 import type { Mapping } from '../../core/answer/mapping.ts';
 import { Failure } from '../../core/failure.ts';
-import type { Node } from '../../core/node.ts';
+import type { Action, Node, Reading } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { RequestCall, readMapped } from '../calling.ts';

@@ -1,14 +1,21 @@
-import type { Action, CallPolicy, CredentialNeed, FieldUse } from '../../core/action.ts';
 import { compileMapping, type Mapping } from '../../core/answer/mapping.ts';
 import { neededCredentials, placedAuths } from '../../core/auth/auth.ts';
 import { credentialFor } from '../../core/auth/auth-type.ts';
 import type { HttpConnection } from '../../core/connection.ts';
-import { type BuildContext, defineNode, type Node } from '../../core/node.ts';
+import {
+  type Action,
+  type BuildContext,
+  type CallPolicy,
+  type CredentialNeed,
+  defineNode,
+  type FieldUse,
+  type Node,
+} from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { jsonOf, type Value } from '../../core/value/value.ts';
 import { AnswerRules, ruleReads } from '../answer-rules.ts';
-import { callPolicy, mappedColumns, tryOption } from '../call-policy.ts';
+import { callPolicy, connectionOf, mappedColumns, tryOption } from '../call-policy.ts';
 import { callBatches, callEach, readMapped } from '../calling.ts';
 import { answerReader, type HttpAnswer } from './answer-reader.ts';
 import { Batching, type BatchParts, batchReads, listField } from './batching.ts';
@@ -41,7 +48,7 @@ type BaseAction = Omit<Action, 'prepare' | 'read' | 'maxCalls'>;
 type Calling = Required<Pick<Node, 'run' | 'action' | 'streams'>>;
 
 function buildHttp(options: HttpOptions, context: BuildContext): Node {
-  const connection = options.connection === undefined ? undefined : (context.connection(options.connection) ?? null);
+  const connection = connectionOf(options, context);
   const request = compileRequest(options, connection, context);
   const { origin, render } = request;
   const mapping = tryOption(context, ['map'], () => options.map && compileMapping(options.map, options.when_empty));
@@ -122,8 +129,9 @@ function policyOf(options: HttpOptions, connection: MaybeConnection, mapping: Ma
 }
 
 /**
- * Everything that makes two requests the same, with the credential's name only. Not the idempotency key, which differs for
- * every record. The rules for success are part of it: an answer that was a success for one node may be none for another.
+ * The key of a request in the cache: two requests with one key have one answer. It has the credential's name, but no secret, and not
+ * the idempotency key, which differs for every record. It has the rules for success: an answer that is a success for one node may be
+ * a failure for another.
  */
 function httpCacheKey(
   { method, origin, path, headers, body, secretBody, auth, followAny }: HttpRequest,

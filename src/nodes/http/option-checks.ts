@@ -6,7 +6,7 @@ import { listField } from './batching.ts';
 import type { HttpOptions } from './http-options.ts';
 import { payloadOf } from './request-body.ts';
 
-/** Reports options that contradict each other, and warns of those that are likely not meant. */
+/** Reports options that contradict each other, and warns of options that are likely not meant. */
 export function checkHttpOptions(options: HttpOptions, mapping: Mapping | undefined, context: BuildContext): void {
   const { problem, warn } = context;
   checkRules(options, context);
@@ -22,8 +22,7 @@ export function checkHttpOptions(options: HttpOptions, mapping: Mapping | undefi
   if (cache !== undefined) problem(['cache'], 'a batch is hardly ever the same again; leave cache or batch out');
 }
 
-/** Reports a body where none can be, and more than one. */
-/** Refuses conditions that are never true, and warns of those that no status in `success` can meet. */
+/** Refuses conditions that are never true, and warns of conditions that no status in `success` can meet. */
 function checkRules({ success, fail_when: failWhen, retry_when: retryWhen }: HttpOptions, { problem, warn }: BuildContext): void {
   const statuses = Array.from({ length: 500 }, (_, index) => index + 100).filter((status) => matches(success, status));
   for (const [name, rule] of Object.entries({ fail_when: failWhen, retry_when: retryWhen })) {
@@ -34,6 +33,7 @@ function checkRules({ success, fail_when: failWhen, retry_when: retryWhen }: Htt
   }
 }
 
+/** Reports a second body, and a body with a method that takes none. */
 function checkBodyOptions(options: HttpOptions, problem: BuildContext['problem']): void {
   const { method } = options;
   const [first, ...others] = (['body', 'form', 'text'] as const).filter((name) => options[name] !== undefined);

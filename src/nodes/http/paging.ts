@@ -16,11 +16,11 @@ import type { PaginateOptions } from './paginate-options.ts';
 /** A compiled `paginate`. */
 export interface Paging {
   readonly max: number;
-  /** The path that every page should have: the items, or the way to the next page; absent if no body has it. */
+  /** The path that every page should have: the items, or the way to the next page; undefined if no body has such a path. */
   readonly sought: SoughtPath | undefined;
   /** The request for the first page. */
   first(request: HttpRequest): HttpRequest;
-  /** Requests page after page. Throws a Failure for a page that repeats others, and when there are more than the maximum. */
+  /** Requests page after page. Throws a Failure for a page that repeats an earlier page, and if there are more pages than the maximum. */
   pages(first: HttpRequest, ask: AskPage): AsyncGenerator<Page>;
 }
 
@@ -34,7 +34,7 @@ export interface Page {
   readonly answer: HttpAnswer;
   /** True if it has no items; then it is the last. */
   readonly isEmpty: boolean;
-  /** The first page before this one that had too few items; absent if none had. */
+  /** The first page before this one that had too few items; undefined if every page had enough. */
   readonly short: ShortPage | undefined;
 }
 
@@ -156,7 +156,7 @@ interface Turned {
 /** The way from page to page of one type of paging. */
 interface PageTurning {
   first(request: HttpRequest): HttpRequest;
-  /** The request for the next page; absent after the last one. Throws a Failure. */
+  /** The request for the next page; undefined after the last one. Throws a Failure. */
   turn(page: Turned): HttpRequest | undefined;
 }
 
@@ -212,7 +212,7 @@ function linked({ request, answer, first }: Turned, link: string | undefined, ru
   }
 }
 
-/** The text that leads to the next page; absent after the last one. */
+/** The text that leads to the next page; undefined after the last one. */
 function textAt(path: Path, answer: HttpAnswer): string | undefined {
   const { status } = answer;
   const value = rootValue(path, answer, answer.body);
@@ -245,7 +245,7 @@ function hasNoItems({ status, body }: HttpAnswer, path: readonly (string | numbe
   throw new Failure('mapping', `expected an array of items, found ${kindOf(array)}`, { status });
 }
 
-/** A page with fewer items than its size. Throws a Failure for one with more: the next offset would lead to items that are on it already. */
+/** A page with fewer items than its size. Throws a Failure for a page with more items: the next offset would lead to items that are on this page already. */
 function shortOf({ status, body }: HttpAnswer, path: readonly (string | number)[], size: number, page: number): ShortPage | undefined {
   const array = valueAt(body, path);
   if (!Array.isArray(array) || array.length === size) return undefined;

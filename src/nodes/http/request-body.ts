@@ -1,9 +1,8 @@
-import type { FieldUse } from '../../core/action.ts';
 import { pathTo } from '../../core/answer/path.ts';
 import { compileExpression } from '../../core/condition/condition.ts';
 import { ExpressionError } from '../../core/condition/expression-error.ts';
 import { Failure } from '../../core/failure.ts';
-import type { BuildContext } from '../../core/node.ts';
+import type { BuildContext, FieldUse } from '../../core/node.ts';
 import { credentialName } from '../../core/options/names.ts';
 import type { SecretBody } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
@@ -22,7 +21,7 @@ interface Payload {
   readonly value: Value;
 }
 
-/** The body, form or text of a node; absent for none. */
+/** The body, form or text of a node; undefined without any of them. */
 export function payloadOf({ body, form, text }: HttpOptions): Payload | undefined {
   if (body !== undefined) return { name: 'body', value: body as Value };
   if (form !== undefined) return { name: 'form', value: form as Value };
@@ -37,13 +36,13 @@ export function bodyCredentials(options: HttpOptions): BodyCredential[] {
 
 /** A compiled body. */
 export interface RequestBody {
-  /** Absent for a request without a body. */
+  /** Undefined for a request without a body. */
   readonly render: BodyTemplate | undefined;
   /** The fields that its expressions need. */
   readonly reads: readonly FieldUse[];
   /** All fields that its expressions name. */
   readonly named: readonly string[];
-  /** The body with its secrets; absent if it holds none. Throws a Failure for an origin that gets no secrets. */
+  /** The body with its secrets; undefined if it holds none. Throws a Failure for an origin that gets no secrets. */
   readonly secrets?: (fields: Fields, to: { readonly origin: string; readonly isNamed: boolean }) => SecretBody;
 }
 
@@ -71,7 +70,7 @@ function templateOf({ name, value }: Payload, { isCell }: BuildContext, special:
   return name === 'text' ? textTemplate(value as string) : bodyTemplate(value, isCell, special);
 }
 
-/** Compiles the expressions of a body. Reports those that are none. */
+/** Compiles the expressions of a body. Reports texts that are not valid expressions. */
 function compiledExpressions({ name, value }: Payload, context: BuildContext) {
   const expressions = new Map<Value, SpecialValue>();
   const reads: FieldUse[] = [];

@@ -1,8 +1,7 @@
-import type { FieldUse } from '../../core/action.ts';
 import { redirectStatuses } from '../../core/answer/link.ts';
 import { type Auth, authProblem, placedAuths } from '../../core/auth/auth.ts';
 import type { HttpConnection } from '../../core/connection.ts';
-import type { BuildContext } from '../../core/node.ts';
+import type { BuildContext, FieldUse } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { headerTemplate, referencedFields, type TextTemplate } from '../../core/template/template.ts';
@@ -14,13 +13,13 @@ import { compileBody, payloadOf } from './request-body.ts';
 
 /** A compiled request. */
 export interface RequestTemplate {
-  /** Absent if a record decides it. */
+  /** Undefined if a record decides it. */
   readonly origin: string | undefined;
   /** The fields that expressions in the body need. */
   readonly reads: readonly FieldUse[];
   /** All fields that these expressions name. */
   readonly named: readonly string[];
-  /** `inBody`: the fields that the body uses, if they are others. Throws a Failure. */
+  /** `inBody`: the fields for the body, if it uses other fields than the rest of the request. Throws a Failure. */
   render(fields: Fields, inBody?: Fields): HttpRequest;
 }
 
@@ -87,7 +86,7 @@ export function compileRequest(
   }
 }
 
-/** The node's own ways to sign; absent for none. Reports mistakes that the options' shapes cannot show. */
+/** The node's own ways to sign; undefined if it has no `auth`. Reports mistakes that the options' shapes cannot show. */
 function signersOf({ auth: written }: HttpOptions, allowHttp: boolean, context: BuildContext): readonly Auth[] | undefined {
   const own = placedAuths(written);
   for (const { auth, at } of own) {
@@ -106,7 +105,7 @@ interface Header {
   readonly at: readonly string[];
 }
 
-/** Puts the node's headers over the connection's, whatever their case. Unless the flow names others, it sends JSON, and a map asks for JSON. */
+/** Puts the node's headers over the connection's, whatever their case. Unless the flow names other types, the node sends JSON, and a node with a map asks for JSON. */
 function headersOf(options: HttpOptions, connection: HttpConnection | undefined | null): Header[] {
   const headers = new Map<string, Header>();
   const add = (name: string, text: string, at: readonly string[]) => headers.set(name.toLowerCase(), { name, text, at });

@@ -36,7 +36,7 @@ export const anthropic: Provider = {
       finish: finishes[textAt(body, 'stop_reason') ?? ''] ?? 'other',
       model: textAt(body, 'model'),
       usage: {
-        // Its input_tokens leaves out those that were read from the cache and written to it.
+        // input_tokens leaves out the tokens that were read from the cache or written to it.
         input: countAt(body, 'usage', 'input_tokens') + cached + stored,
         output: countAt(body, 'usage', 'output_tokens'),
         cached,

@@ -1,6 +1,6 @@
-import type { CallPolicy } from '../../core/action.ts';
 import type { AttemptContext } from '../../core/call.ts';
 import { Failure, LimitReached } from '../../core/failure.ts';
+import type { CallPolicy } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { rounded } from '../../core/spending.ts';
@@ -10,7 +10,7 @@ import type { Turn, Usage } from './provider.ts';
 
 /** An answer with status 200 that is no success. Its tokens count. */
 export class UnusableAnswer extends Failure {
-  /** `text`: the answer that the model is shown when it is asked again. `reason`: what does not fit; absent if asking again is of no use. */
+  /** `text`: the answer that the model is shown when it is asked again. `reason`: what does not fit; undefined if asking again is of no use. */
   constructor(
     message: string,
     readonly text: string,
@@ -37,7 +37,7 @@ export interface TokenPrice {
 export interface ConversationRules {
   /** The id of the node, for messages. */
   readonly node: string;
-  /** Absent if answers cost nothing that is known. */
+  /** The price of tokens; undefined if the flow states no price. */
   readonly price: TokenPrice | undefined;
   /** Infinite without a maximum. */
   readonly maxCost: number;
@@ -117,7 +117,7 @@ export function withUsage(answer: ModelAccepted, usage: Usage, price: TokenPrice
   return { ...answer, usage, body: { ...(answer.body as JsonObject), usage: counts, cost: costOf(price, usage) ?? null } };
 }
 
-/** The cost of tokens; absent without a price. */
+/** The cost of tokens; undefined without a price. */
 export function costOf(price: TokenPrice | undefined, { input, output, cached }: Usage): number | undefined {
   return price && rounded(((input - cached) * price.input + cached * price.cached + output * price.output) / 1e6);
 }

@@ -1,15 +1,15 @@
-import { type Action, type ActionRequest, type CredentialNeed, type FieldUse, Unasked } from '../../core/action.ts';
+import type { ActionRequest } from '../../core/action.ts';
 import { compileMapping, type WrittenMap } from '../../core/answer/mapping.ts';
 import { pathTo } from '../../core/answer/path.ts';
 import { type Auth, neededCredentials, placedAuths } from '../../core/auth/auth.ts';
 import type { HttpConnection } from '../../core/connection.ts';
-import { type BuildContext, defineNode, type Node } from '../../core/node.ts';
+import { type Action, type BuildContext, type CredentialNeed, defineNode, type FieldUse, type Node, Unasked } from '../../core/node.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
 import { type Fields, withNulls } from '../../core/record.ts';
 import { textTemplate } from '../../core/template/template.ts';
 import { objectOf } from '../../core/value/dictionary.ts';
 import { type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
-import { callPolicy, mappedColumns, tryOption } from '../call-policy.ts';
+import { callPolicy, connectionOf, mappedColumns, tryOption } from '../call-policy.ts';
 import { readMapped, reported } from '../calling.ts';
 import { httpOptions } from '../http/http-options.ts';
 import { compileRequest, type RequestTemplate, usesWithin } from '../http/request-template.ts';
@@ -37,7 +37,7 @@ export const llm = defineNode({
 const defaultConcurrency = 8;
 
 function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined {
-  const connection = options.connection === undefined ? undefined : (context.connection(options.connection) ?? null);
+  const connection = connectionOf(options, context);
   const provider: Provider = providers[options.provider];
   checkLlmOptions(options, provider, context);
   const schema = options.output ? schemaOf(options.output) : (options.schema as JsonObject | undefined);
@@ -116,7 +116,7 @@ function usesOf({ system, prompt }: LlmOptions): FieldUse[] {
 
 type MaybeConnection = HttpConnection | undefined | null;
 
-/** The way that the node itself signs; absent for none, and if the connection signs. */
+/** The way that the node itself signs; undefined if it has no credential, or if the connection signs. */
 function authOf({ connection, credential }: LlmOptions, provider: Provider): Auth | undefined {
   const name = credential ?? (connection === undefined ? provider.credential : undefined);
   return name === undefined || name === 'none' ? undefined : provider.auth(name);
@@ -158,7 +158,7 @@ function defaultMap(schema: JsonObject | undefined): WrittenMap {
   return objectOf(names.map((name) => [name, pathTo('output', name)] as const));
 }
 
-/** Everything that makes two questions the same. */
+/** The key of a question in the cache: two questions with one key have one answer. */
 function llmCacheKey({ provider, output, schema }: LlmOptions, { origin, path, body }: HttpRequest): string {
   return jsonOf(['llm', provider, origin + path, body ?? null, (output ?? schema ?? null) as Value]);
 }

@@ -11,7 +11,7 @@ import { type Provider, textAt, type Usage } from './provider.ts';
 /** The parts of a node that read answers. */
 export interface AnswerParts {
   readonly provider: Provider;
-  /** Absent for a text. */
+  /** The check of the answer; undefined if the answer is a text. */
   readonly check: OutputCheck | undefined;
   readonly price: TokenPrice | undefined;
   readonly model: string;
@@ -60,7 +60,7 @@ function quoted(text = ''): string {
   return text === '' ? '' : `: ${excerpt(text)}`;
 }
 
-/** The message of an error that came with a status of success; absent if there is none. */
+/** The message of an error that came with a status of success; undefined if there is none. */
 function errorIn(body: Value): string | undefined {
   const places = [['error', 'message'], ['error'], ['choices', 0, 'error', 'message']] as const;
   return places.map((steps) => textAt(body, ...steps)).find(Boolean);

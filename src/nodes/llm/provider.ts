@@ -22,7 +22,7 @@ export interface Question extends Tuning {
   readonly system: string | undefined;
   readonly turns: readonly Turn[];
   readonly maxTokens: number;
-  /** The JSON Schema of the answer; absent for a text. */
+  /** The JSON Schema of the answer; undefined for a text. */
   readonly schema: JsonObject | undefined;
   /** True if the provider is asked to cache the system prompt. */
   readonly cachesPrompt: boolean;
@@ -31,7 +31,7 @@ export interface Question extends Tuning {
 /** The way a model ended its answer. */
 export type Finish = 'stop' | 'length' | 'refusal' | 'other';
 
-/** The tokens of an answer. `input` counts all of them, cached ones too. */
+/** The tokens of an answer. `input` includes cached tokens. */
 export interface Usage {
   readonly input: number;
   readonly output: number;
@@ -40,10 +40,10 @@ export interface Usage {
 
 /** An answer, whatever protocol it came in. */
 export interface ModelAnswer {
-  /** Absent if the body has no text of a model. */
+  /** The answer of the model; undefined if the body has no text of a model. */
   readonly text: string | undefined;
   readonly finish: Finish;
-  /** The name that the answer gives; absent if it gives none. */
+  /** The name that the answer gives; undefined if it gives none. */
   readonly model: string | undefined;
   readonly usage: Usage;
 }
@@ -51,7 +51,7 @@ export interface ModelAnswer {
 /** The protocol of a provider of language models. */
 export interface Provider {
   readonly baseUrl: string;
-  /** Name of the default credential; absent if it needs none. */
+  /** Name of the default credential; undefined if it needs none. */
   readonly credential: string | undefined;
   /** Headers of every request. */
   readonly headers: Readonly<Record<string, string>>;
@@ -62,11 +62,11 @@ export interface Provider {
   path(model: string): string;
   body(question: Question): JsonObject;
   answer(body: Value): ModelAnswer;
-  /** The wait in the body of a refusal; absent if it has none. */
+  /** The wait in the body of a refusal; undefined if it has none. */
   waitMs?(body: Value): number | undefined;
 }
 
-/** A text in an answer; absent if there is none at that place. */
+/** A text in an answer; undefined if there is none at that place. */
 export function textAt(body: Value | undefined, ...steps: (string | number)[]): string | undefined {
   const value = valueAt(body, steps);
   return typeof value === 'string' ? value : undefined;
@@ -84,7 +84,7 @@ export function listAt(body: Value | undefined, ...steps: (string | number)[]): 
   return Array.isArray(value) ? value : [];
 }
 
-/** The texts of the parts that have one, joined; absent if none has. */
+/** The texts of the parts that have one, joined; undefined if none has. */
 export function joinedText(parts: readonly Value[], member = 'text'): string | undefined {
   const texts = parts.flatMap((part) => textAt(part, member) ?? []);
   return texts.length > 0 ? texts.join('') : undefined;

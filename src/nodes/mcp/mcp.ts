@@ -1,9 +1,8 @@
-import type { Action, CredentialNeed } from '../../core/action.ts';
 import { type Answer, compileMapping, type Mapping } from '../../core/answer/mapping.ts';
 import { compilePath } from '../../core/answer/path.ts';
 import { excerpt } from '../../core/answer/response.ts';
 import { Failure } from '../../core/failure.ts';
-import { type BuildContext, defineNode, type Node } from '../../core/node.ts';
+import { type Action, type BuildContext, type CredentialNeed, defineNode, type Node } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import { loginHint, serverCredentials } from '../../core/tools/tool-credentials.ts';
 import { isRemote, type McpConnection, type ToolAnswer, type ToolCall } from '../../core/tools/tools.ts';

@@ -7,7 +7,7 @@ import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/
 
 /** The arguments of a tool, ready to be rendered. */
 export interface ArgumentsTemplate {
-  /** Their names, without those that a record decides. */
+  /** The names of the arguments, without names that a record decides. */
   readonly names: readonly string[];
   /** True if a record decides a name. */
   readonly hasOtherNames: boolean;

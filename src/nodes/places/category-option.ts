@@ -10,13 +10,13 @@ interface CategoryOption {
   readonly notes: readonly string[];
 }
 
-/** The category that words in a flow name. Absent, with the problem reported, if they mean none, or several. */
+/** The category that words in a flow name. If they mean no category, or several, reports the problem and returns undefined. */
 export function categoryOption(words: string, at: readonly (string | number)[], context: BuildContext): CategoryOption | undefined {
   if (referencedFields(words).length > 0) {
     context.problem(at, 'expected one category for all records, found a text with {{field}}');
     return undefined;
   }
-  const named = context.categories?.(words) ?? { reason: 'unknown', choices: [] };
+  const named = context.category(words);
   if ('id' in named) return { ...named, notes: named.id === words.trim() ? [] : [`category "${words}" is ${named.id}`] };
   const { reason, choices } = named;
   const list = choices.join(', ');

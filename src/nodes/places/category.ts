@@ -1,9 +1,8 @@
 import { noLanguage } from '../../core/lookups/category.ts';
-import type { LookupAnswer } from '../../core/lookups/lookup.ts';
 import type { BuildContext } from '../../core/node.ts';
 import { referencedFields, textTemplate } from '../../core/template/template.ts';
 import { usesWithin } from '../http/request-template.ts';
-import type { Lookup } from '../lookup-node.ts';
+import type { Lookup } from '../lookup/lookup.ts';
 import { refuseLong } from './chain.ts';
 import type { PlacesOptions } from './places-options.ts';
 
@@ -18,14 +17,14 @@ export function categoryLookup({ words = '', language, min_score: minScore = 0.7
     sources: ['id-tagging-schema'],
     defaultMap: { category: 'id', category_name: 'name', category_score: 'score' },
     reads: [...usesWithin(words, ['words']), ...usesWithin(language, ['language'])],
-    isEmbedded: true,
-    prepare(fields) {
-      const words = wordsOf(fields).trim();
-      if (words === '') return undefined;
-      refuseLong(words, 'text');
-      return { kind: 'lookup', lookup: 'category', query: { words, language: languageOf(fields).trim() || undefined, minScore } };
+    answerer: {
+      request(fields) {
+        const words = wordsOf(fields).trim();
+        if (words === '') return undefined;
+        refuseLong(words, 'text');
+        return { kind: 'lookup', lookup: 'category', query: { words, language: languageOf(fields).trim() || undefined, minScore } };
+      },
     },
-    document: (answer) => (answer as LookupAnswer).body,
     question: ({ query }) => String(query),
     noMatch: ({ query }) => `no category fits "${query}"`,
   };

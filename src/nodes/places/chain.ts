@@ -1,9 +1,8 @@
 import { Failure } from '../../core/failure.ts';
-import type { LookupAnswer } from '../../core/lookups/lookup.ts';
 import type { BuildContext } from '../../core/node.ts';
 import { textTemplate } from '../../core/template/template.ts';
 import { usesWithin } from '../http/request-template.ts';
-import type { Lookup } from '../lookup-node.ts';
+import type { Lookup } from '../lookup/lookup.ts';
 import { categoryOption } from './category-option.ts';
 import { countryTemplate } from './country-template.ts';
 import type { PlacesOptions } from './places-options.ts';
@@ -23,14 +22,14 @@ export function chainLookup({ name = '', country, category, min_score: minScore 
     defaultMap: { chain_name: 'name', chain_id: 'id', chain_category: 'category', chain_score: 'score' },
     reads: [...usesWithin(name, ['name']), ...usesWithin(country, ['country'])],
     notes: preferred?.notes ?? [],
-    isEmbedded: true,
-    prepare(fields) {
-      const name = nameOf(fields).trim();
-      if (name === '') return undefined;
-      refuseLong(name, 'name');
-      return { kind: 'lookup', lookup: 'chain', query: { name, country: countryOf(fields), category: preferred?.id, minScore } };
+    answerer: {
+      request(fields) {
+        const name = nameOf(fields).trim();
+        if (name === '') return undefined;
+        refuseLong(name, 'name');
+        return { kind: 'lookup', lookup: 'chain', query: { name, country: countryOf(fields), category: preferred?.id, minScore } };
+      },
     },
-    document: (answer) => (answer as LookupAnswer).body,
     question: ({ query }) => String(query),
     noMatch: ({ query }) => `no chain fits "${query}"`,
   };

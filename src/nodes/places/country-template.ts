@@ -4,7 +4,7 @@ import type { BuildContext } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import { referencedFields, textTemplate } from '../../core/template/template.ts';
 
-/** Compiles the option `country`, or one of a list at that place. Renders an alpha-2 code; nothing for a blank text. Throws a Failure for any other text. */
+/** Compiles the option `country`, or a member of its list at that place. Renders an alpha-2 code; undefined for a blank text. Throws a Failure for any other text. */
 export function countryTemplate(
   text: string | undefined,
   context: BuildContext,

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { timeout } from '../../core/options/amounts.ts';
-import { lookupOptions } from '../lookup-options.ts';
+import { lookupOptions } from '../lookup/lookup-options.ts';
 
 const coordinate = z.union([z.string(), z.number()], { error: 'expected a number or a text with {{field}}' });
 
@@ -53,5 +53,5 @@ export const placesOptions = z.strictObject({
 /** The checked options of a places node. */
 export type PlacesOptions = z.output<typeof placesOptions>;
 
-/** The same with the default of their lookup. */
+/** The checked options, with the defaults of their lookup. */
 export type SettledOptions = PlacesOptions & { readonly timeout: number };

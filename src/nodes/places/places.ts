@@ -1,6 +1,7 @@
 import { type BuildContext, defineNode, type Node } from '../../core/node.ts';
-import { type Lookup, lookupNode } from '../lookup-node.ts';
-import { checkServerOptions } from '../server-options.ts';
+import type { Lookup } from '../lookup/lookup.ts';
+import { lookupNode } from '../lookup/lookup-node.ts';
+import { checkLocalOptions } from '../lookup/lookup-options.ts';
 import { categoryLookup } from './category.ts';
 import { chainLookup } from './chain.ts';
 import { type PlacesOptions, placesOptions, type SettledOptions } from './places-options.ts';
@@ -22,13 +23,13 @@ type OptionName = keyof PlacesOptions;
 
 /** A lookup of the node. */
 interface Kind {
-  /** The option that it cannot do without; absent if it checks that itself. */
+  /** The option that the lookup needs; undefined if `build` checks what it needs. */
   readonly required?: OptionName;
-  /** Its other options, besides those of every lookup. */
+  /** Its other options, besides the options of every lookup. */
   readonly optional: readonly OptionName[];
   /** The options with the defaults of this lookup. */
   settle?(options: PlacesOptions): SettledOptions;
-  /** Absent if a problem was reported. */
+  /** Compiles the lookup. Undefined if a problem was reported. */
   build(options: SettledOptions, context: BuildContext): Lookup | undefined;
 }
 
@@ -47,9 +48,11 @@ function buildPlaces(written: PlacesOptions, context: BuildContext): Node | unde
   const lookup = kind.build(options, context);
   if (!lookup) return undefined;
   if (options.file !== undefined && options.source !== 'file') context.problem(['file'], 'expected source: file beside file');
-  if (lookup.isEmbedded) checkServerOptions(options, lookup.dataFile === undefined ? `lookup: ${options.lookup}` : 'source: file', context);
-  // No limits of the command line hold where those of a public server do.
-  const isPublic = !lookup.isEmbedded && written.connection === undefined;
+  const { answerer } = lookup;
+  if ('request' in answerer)
+    checkLocalOptions(options, answerer.file === undefined ? `lookup: ${options.lookup}` : 'source: file', context);
+  // The limits of the command line do not replace those of a public server.
+  const isPublic = 'publicServer' in answerer && answerer.publicServer !== undefined;
   return lookupNode(options, lookup, isPublic ? { ...context, overrides: {} } : context);
 }
 

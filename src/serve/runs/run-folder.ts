@@ -79,17 +79,8 @@ export async function readRuns(runs: string, say: (text: string) => void): Promi
     const text = await readFile(join(runs, id, 'run.json'), 'utf8').catch(({ code }) => (code === 'ENOENT' ? undefined : ''));
     const run = text === undefined ? undefined : orUndefined(() => JSON.parse(text) as Partial<StoredRun> | null);
     if (text === undefined) await rm(join(runs, id), { recursive: true, force: true });
-    else if (run?.id === id && run.counts && run.totals) found.push(withCounted(run as StoredRun));
+    else if (run?.id === id && run.counts && run.totals && run.counted) found.push(run as StoredRun);
     else say(`${id} is left out: its run.json cannot be read`);
   }
   return found;
-}
-
-/** Older builds counted the work of a run at its end, and did not store the counted part. */
-function withCounted(run: StoredRun): StoredRun {
-  const { written, failed } = run.counts;
-  return {
-    ...run,
-    counted: (run.counted as StoredRun['counted'] | undefined) ?? { records: written + failed, credits: run.totals.credits },
-  };
 }

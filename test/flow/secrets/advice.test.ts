@@ -126,11 +126,18 @@ describe('the name of the suggested credential comes from', () => {
     const save = (written: object) => () => compileSavedConnection('crm', { type: 'http', ...written }, false);
     expect(save({ base_url: 'https://a.com', headers: { 'X-API-Key': secret } })).toThrow(
       new Error(
-        'the header "X-API-Key" holds a literal secret (X-API-Key: ***)\nstore it: automate credentials set crm-token\nremove the header, and write beside headers: auth: { type: api_key, header: X-API-Key, credential: crm-token }',
+        'the header "X-API-Key" holds a literal secret\nstore it: automate credentials set crm-token\nremove the header, and write beside headers: auth: { type: api_key, header: X-API-Key, credential: crm-token }',
       ),
     );
     expect(save({ base_url: `https://ann:${secret}@a.com` })).toThrow(
-      /^the user name and password in the URL holds a literal secret \(base_url: \*\*\*\)\nstore it as username:password: automate credentials set crm-login\nremove it from the URL, and write beside the URL: auth: \{ type: basic, credential: crm-login \}\n/,
+      /^the user name and password in the URL holds a literal secret\nstore it as username:password: automate credentials set crm-login\nremove it from the URL, and write beside the URL: auth: \{ type: basic, credential: crm-login \}\n/,
+    );
+  });
+
+  test('a problem under auth of a saved connection names its option, not its value', () => {
+    const auth = { type: 'bearer', credential: 'a b' };
+    expect(() => compileSavedConnection('crm', { type: 'http', base_url: 'https://a.com', auth }, false)).toThrow(
+      new Error('expected a name of letters, digits, dots, dashes and underscores (credential)'),
     );
   });
 

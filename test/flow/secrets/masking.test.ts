@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { flowProblems } from '../../helpers/flow-problems.ts';
 import { said, secret } from './canary.ts';
 
 describe('a literal secret is never printed, however broken the flow', () => {
@@ -41,12 +42,41 @@ describe('a literal secret is never printed, however broken the flow', () => {
     `timeout: Bearer ${secret}`,
     `body:\n      pem: |\n        -----BEGIN PRIVATE KEY-----\n        ${secret}\n     x: y`,
     `body: "-----BEGIN EC PRIVATE KEY-----\\n${secret}`,
+    `auht: { typ: bearer, credental: ${secret}`,
+    `header:\n      X-Key: ${secret}\n      a: [`,
+    `credential: ${secret}`,
+    `url: ws://user:${secret}@a.com`,
   ])('%s', (line) => {
     const yaml = `nodes:\n  - type: http\n    method: FETCH\n    ${line}\n    timeot: 1\n`;
     const all = said(yaml);
     expect(all).toContain('"line":');
     expect(all).not.toContain('s3cr3t');
   });
+});
+
+test('the second line of a secret is not shown with a problem beside it', () => {
+  const body = `body: { password: "s3cr3t\n      ${secret}" }`;
+  const problems = flowProblems(`nodes:\n  - { type: http, method: POST, url: "https://a.com", ${body}, timeot: 1 }\n`);
+  expect(problems.map(({ line, source }) => [line, source])).toEqual([
+    [2, undefined],
+    [3, undefined],
+  ]);
+});
+
+describe('a flow that YAML cannot read', () => {
+  const broken = (line: string) => `nodes:\n  - type: http\n    url: https://a.com\n    ${line}\n    map: { a: b\n`;
+  const lines = (line: string) => flowProblems(broken(line)).map(({ line: number, source }) => [number, source?.text]);
+
+  test('shows the line of a problem if no name of a secret is above it', () => {
+    expect(lines('timeout: 1s')).toEqual([[5, '    map: { a: b']]);
+  });
+
+  test.each(['auth: x', 'headers: {}', 'token: x', '"api_key" : x', 'proxy: http://user@proxy', 'rate: &a 1/s'])(
+    'shows only the position of a problem below: %s',
+    (line) => {
+      expect(lines(line).at(-1)).toEqual([5, undefined]);
+    },
+  );
 });
 
 describe('a flow with random damage never prints its secret', () => {

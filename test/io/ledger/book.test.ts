@@ -1,5 +1,6 @@
 import { statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import Database from 'libsql';
 import { expect, onTestFinished, test } from 'vitest';
 import { type HoldRequest, monthOf } from '../../../src/io/ledger/book.ts';
 import { bookIn, emptyHome, ledgerIn, spend } from '../../helpers/ledger.ts';
@@ -46,4 +47,17 @@ test('a symbolic link in place of the book is refused', () => {
   writeFileSync(join(home, 'target'), '');
   symlinkSync(join(home, 'target'), join(home, 'credits.db'));
   expect(() => bookIn(home)).toThrow(/credits.db is a symbolic link, which is refused/);
+});
+
+test.each([
+  [1, 'it was made by an older version of automate, which this version cannot read'],
+  [99, 'it was made by a newer version of automate'],
+])('a book of version %d is refused, and stays as it is', (version, reason) => {
+  const home = emptyHome();
+  bookIn(home).setLimit(100);
+  const database = new Database(join(home, 'credits.db'));
+  onTestFinished(() => void database.close());
+  database.exec(`PRAGMA user_version = ${version}`);
+  expect(() => bookIn(home)).toThrow(`the credit ledger ${join(home, 'credits.db')} cannot be used: ${reason}`);
+  expect(database.prepare('select value from settings').get()).toMatchObject({ value: 100 });
 });

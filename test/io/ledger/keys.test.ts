@@ -1,6 +1,3 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import Database from 'libsql';
 import { describe, expect, test } from 'vitest';
 import { settleDead } from '../../../src/io/ledger/holds.ts';
 import { restOf, smallestRest } from '../../../src/io/ledger/rest.ts';
@@ -137,75 +134,4 @@ test('the rest of a key and of the allowance is what is neither spent nor held',
   expect(smallestRest(book, { month, key: crm })?.of).toBe('key');
   expect(smallestRest(book, { month, key: { ...crm, quota: 1000 } })).toMatchObject({ of: 'allowance', remaining: 93 });
   expect(restOf(book, 'key', { month, key: { ...crm, quota: 2 } })?.remaining).toBe(0);
-});
-
-describe('a book of version 1', () => {
-  const tables = `
-    create table settings (name text primary key, value) without rowid;
-    create table spent (
-      month text not null, flow text not null, node text not null, connection text not null, env text not null,
-      credits real not null, primary key (month, flow, node, connection, env)
-    ) without rowid;
-    create table holds (
-      run text primary key, owner text not null, month text not null, accounts text not null,
-      credits real not null, logged integer not null, total real not null
-    ) without rowid;
-    insert into settings values ('limit', 100);
-    insert into spent values ('2026-11', 'f', 'a', '', 'default', 7), ('2026-10', 'f', 'a', 'crm', 'default', 0.5);
-    insert into holds values ('old', '{"pid":999999999,"born":""}', '2026-11', '[{"flow":"f","node":"a","connection":"","env":"default"}]', 5, 0, 0);
-    PRAGMA user_version = 1;`;
-
-  /** A home with such a book, and the connection of an older process. */
-  function oldHome() {
-    const home = emptyHome();
-    const older = new Database(join(home, 'credits.db'));
-    older.exec(`PRAGMA journal_mode = WAL; ${tables}`);
-    return { home, older };
-  }
-
-  test('is brought up with all that it holds, for no key', () => {
-    const { home } = oldHome();
-    const book = bookIn(home);
-    expect(book.limit()).toBe(100);
-    expect(book.spent()).toEqual([
-      { month: '2026-11', flow: 'f', node: 'a', connection: '', env: 'default', credits: 7, key: '' },
-      { month: '2026-10', flow: 'f', node: 'a', connection: 'crm', env: 'default', credits: 0.5, key: '' },
-    ]);
-    expect(book.holds()).toMatchObject([{ run: 'old', credits: 5, key: '' }]);
-    const ledger = ledgerIn(home, { key: crm });
-    spend(ledger, 'a', 2);
-    ledger.close();
-    expect(byKey(home)).toEqual({ '': 7.5, key_1: 2 });
-  });
-
-  test('is brought up once by two processes', () => {
-    const { home } = oldHome();
-    const books = [bookIn(home), bookIn(home)];
-    expect(books.map((book) => book.spent().length)).toEqual([2, 2]);
-  });
-
-  test('stays as it was if it cannot be brought up', () => {
-    const { home, older } = oldHome();
-    older.exec('create table spent_1 (x)');
-    expect(() => bookIn(home)).toThrow(/credits\.db cannot be used: /);
-    expect(older.prepare('select count(*) as rows from spent').get()).toMatchObject({ rows: 2 });
-    expect(older.prepare('PRAGMA user_version').get()).toMatchObject({ user_version: 1 });
-    older.exec('drop table spent_1');
-    expect(bookIn(home).spent()).toHaveLength(2);
-  });
-
-  test('that an older process has open is no longer written by it, and what it has sent is counted from its log', () => {
-    const { home, older } = oldHome();
-    const ledger = ledgerIn(home);
-    spend(ledger, 'a', 3);
-    // The log of the older process, as it was.
-    writeFileSync(join(home, 'runs/old.credits'), Buffer.from([0, 0, ...new Uint8Array(new Float64Array([4]).buffer)]));
-    expect(() => older.exec("insert into spent values ('2026-11', 'f', 'a', '', 'default', 1)")).toThrow(/7 columns but 6 values/);
-    expect(() => older.exec("insert or replace into holds values ('old', '', '2026-11', '[]', 1, 0, 0)")).toThrow(/8 columns but 7 values/);
-    const book = bookIn(home);
-    settleDead(book, { home, wallNow: () => november });
-    expect(book.spent(month)).toMatchObject([{ credits: 7 + 4, key: '' }]);
-    ledger.close();
-    expect(book.spent(month)).toMatchObject([{ credits: 7 + 4 + 3 }]);
-  });
 });

@@ -1,9 +1,13 @@
-import { describe, expect, test } from 'vitest';
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { loadCategories } from '../../../src/io/lookups/categories/categories.ts';
+import { loadCategoryNames } from '../../../src/io/lookups/categories/category-names.ts';
 import { dataFolder } from '../../helpers/data-folder.ts';
 import { categoryWords } from './category-words.ts';
 
-const find = await loadCategories(dataFolder);
+const find = loadCategories(dataFolder);
 const lookUp = (words: string, language?: string, minScore = 0.7) => find({ words, language, minScore });
 
 describe('words for a category', () => {
@@ -110,4 +114,14 @@ test('of 100 words set aside before the search was tuned, at least 75 are right 
     expect(first.length).toBeGreaterThanOrEqual(75);
     expect(among.length).toBeGreaterThanOrEqual(90);
   }
+});
+
+test('the words of a language are read once in a process, when English does not answer', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'categories-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  for (const name of ['categories.br', 'categories-en.br']) await copyFile(join(dataFolder, name), join(folder, name));
+  expect(loadCategoryNames(folder)('cafe')).toMatchObject({ id: 'amenity/cafe' });
+  expect(() => loadCategoryNames(folder)('xyzzy')).toThrow(/the embedded data "categories-\w\w" cannot be read/);
+  await rm(folder, { recursive: true });
+  expect(loadCategoryNames(folder)('bakery')).toMatchObject({ id: 'shop/bakery' });
 });

@@ -206,9 +206,9 @@ function notRenamedLines({ notRenamed }: Tally, colors: ChalkInstance): string[]
   );
 }
 
-function cacheLines({ cached, creditsSaved }: Tally, { showsCredits }: SummaryFacts): string[] {
-  const inFlight = cached['in-flight'];
-  const answers = cached.kept + inFlight;
+function cacheLines({ cacheHits, creditsSaved }: Tally, { showsCredits }: SummaryFacts): string[] {
+  const inFlight = cacheHits['in-flight'];
+  const answers = cacheHits.cached + inFlight;
   if (answers === 0) return [];
   const shared = inFlight === 0 ? '' : `, ${formatCount(inFlight)} of them from requests in flight`;
   const saved = showsCredits ? ` (${creditsText(creditsSaved)} saved)` : '';

@@ -14,8 +14,8 @@ interface Leaf {
 
 /**
  * The `map` of an operation: the values of its successful JSON answer, the outermost first. An answer that is a list, or holds one
- * under a name such as `data`, becomes a record for each element. Absent without such an answer. `columns`: the input's,
- * which no value may overwrite.
+ * under a name such as `data`, becomes a record for each element. Undefined if no successful answer is JSON. `columns`: the columns of
+ * the input, which no value may overwrite.
  */
 export function answerMap(document: OpenApi, operation: Operation, columns: readonly string[]): Record<string, string> | undefined {
   const written = answerSchema(document, operation.part);

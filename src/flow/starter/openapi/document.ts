@@ -22,12 +22,12 @@ export function textIn(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** An OpenAPI file whose references are followed when they are needed: a broken one elsewhere does no harm. */
+/** An OpenAPI file whose references are followed when they are needed: a broken reference elsewhere does no harm. */
 export interface OpenApi {
   readonly root: Part;
   /** The file as messages name it. */
   readonly file: string;
-  /** The object, or the one that its `$ref` leads to; an empty one for any other value. Throws an AutomateError (`input`). */
+  /** The object, or the object that its `$ref` leads to; an empty object for any other value. Throws an AutomateError (`input`). */
   at(value: unknown): Part;
   /** The schema with its `allOf` merged, and the first choice of `oneOf` or `anyOf`. Throws an AutomateError (`input`). */
   schema(value: unknown): Part;
@@ -100,7 +100,7 @@ function mergedSchema(value: unknown, at: OpenApi['at'], depth = 0): Part {
   return members.some((each) => Object.keys(each).length > 0) ? { ...merged, properties: combined(members) } : merged;
 }
 
-/** The members of all parts; those of later ones win. */
+/** The members of all parts. If two parts have a member of one name, the later part wins. */
 function combined(parts: readonly Part[]): Part {
   return Object.fromEntries(parts.flatMap((part) => Object.entries(part)));
 }

@@ -5,7 +5,7 @@ import { type Example, referableNames } from '../starter-references.ts';
 export interface FieldNames {
   /** The field for a value that the request needs. Without a column of that name: the parameter's own name. */
   needed(name: string): string;
-  /** The field of the same name. Absent if the records have none. */
+  /** The field with the name of a value. Undefined if the records have no such column. */
   known(name: string): string | undefined;
   /** The fields that the request needs and that are no columns. */
   used(): readonly string[];

@@ -69,11 +69,11 @@ interface Parameter {
   readonly name: string;
   readonly place: unknown;
   readonly isRequired: boolean;
-  /** The only value that it may have; absent if there are others. */
+  /** The only value that the parameter may have; undefined if it may have several. */
   readonly only: string | undefined;
 }
 
-/** The parameters. One of the operation replaces that of its path. */
+/** The parameters of an operation and its path. A parameter of the operation replaces the path's parameter of the same name. */
 function parametersOf({ at, schema }: OpenApi, { part }: Operation): Parameter[] {
   const found = new Map<string, Parameter>();
   for (const parameter of listOf(part.parameters).map(at)) {
@@ -125,7 +125,10 @@ interface Body {
   readonly notes: readonly string[];
 }
 
-/** The body of an operation, from the first of its media types that a flow can send. Throws an AutomateError (`usage`) if it has others only. */
+/**
+ * The body of an operation, from the first of its media types that a flow can send. Throws an AutomateError (`usage`) if a flow can send
+ * none of them.
+ */
 function bodyOfOperation(document: OpenApi, operation: Operation, fill: (value: unknown) => unknown): Body {
   const requestBody = document.at(operation.part.requestBody);
   const content = Object.entries(partOf(requestBody.content));
@@ -149,7 +152,7 @@ function bodyOfOperation(document: OpenApi, operation: Operation, fill: (value: 
   return { part: {}, headers: [], notes: content.length > 0 ? [`the body (${types}) was left out: a flow cannot send it`] : [] };
 }
 
-/** The example of a media type, else one of its schema. */
+/** The example of a media type, else a sample made from its schema. */
 function writtenExample(document: OpenApi, { example, examples, schema }: Part): unknown {
   const [first] = Object.values(partOf(examples));
   return example ?? document.at(first).value ?? sampleOf(document, schema);

@@ -31,7 +31,10 @@ function operationsOf({ root, at }: OpenApi): Operation[] {
 
 const maxListed = 200;
 
-/** The operation of that operationId, or such as `GET /pets/{petId}`. Throws an AutomateError (`usage`) that lists all if there is none. */
+/**
+ * Finds an operation by its operationId, or by method and path as in `GET /pets/{petId}`. Throws an AutomateError (`usage`) that lists all
+ * operations if none has this name.
+ */
 export function operationNamed(document: OpenApi, name: string | undefined): Operation {
   const operations = operationsOf(document);
   const written = (name ?? '').trim().replace(/\s+/g, ' ').toLowerCase();

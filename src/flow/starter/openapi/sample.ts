@@ -2,10 +2,13 @@ import { isCelName } from '../../../core/condition/cel-name.ts';
 import { listOf, type OpenApi, type Part, partOf } from './document.ts';
 import type { FieldNames } from './field-names.ts';
 
-/** Deeper parts of a body are left out, so is what refers to a part that holds it, and inside a body's objects what is not required. */
+/**
+ * The maximum depth of a sample. Deeper parts are left out. So are parts that refer to a part around them, and, inside a body's objects,
+ * members that are not required.
+ */
 const maxDepth = 3;
 
-/** An example of a schema: the one that it gives, else one that is made from it, without members that only answers have. */
+/** An example of a schema: its own example, else a sample made from its type, without members that only answers have. */
 export function sampleOf(document: OpenApi, written: unknown, above: readonly Part[] = []): unknown {
   const schema = document.schema(written);
   const path = [...above, document.at(written)];
@@ -29,7 +32,7 @@ export function sampleOf(document: OpenApi, written: unknown, above: readonly Pa
   }
 }
 
-/** The type of a schema. OpenAPI 3.1 may list several, such as a type and null. */
+/** The type of a schema. OpenAPI 3.1 may list several types, for example `string` and `null`. */
 export function typeOf({ type, properties, items }: Part): string | undefined {
   const [first] = [type].flat().filter((one) => one !== 'null');
   if (typeof first === 'string') return first;

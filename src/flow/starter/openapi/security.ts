@@ -21,7 +21,7 @@ interface Scheme {
 
 const maxSigners = 4;
 
-/** The `auth` of an operation: that of the first requirement whose schemes a flow has all. */
+/** The `auth` of an operation, from the first security requirement all of whose schemes exist in a flow. */
 export function securityOf(document: OpenApi, operation: Part, url: string): Security {
   const schemes = partOf(document.at(document.root.components).securitySchemes);
   const requirements = listOf(operation.security ?? document.root.security)

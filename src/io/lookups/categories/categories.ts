@@ -1,7 +1,6 @@
 import type { CategoryQuery } from '../../../core/lookups/category.ts';
 import type { LookupDocument } from '../../../core/lookups/lookup.ts';
-import { readCategories } from './category-data.ts';
-import { type CategoryHit, CategorySearch } from './category-search.ts';
+import { type CategoryHit, type CategorySearch, categorySearch } from './category-search.ts';
 
 /** Most candidates of an answer. */
 const maxCandidates = 5;
@@ -21,15 +20,15 @@ export interface CategoryCandidate {
 /** A category with the other words for it. */
 export type DescribedCategory = Omit<CategoryCandidate, 'score'> & { readonly words: readonly string[]; readonly score?: number };
 
-/** Loads the categories. Answers the category that words mean. */
-export async function loadCategories(folder: string): Promise<(query: CategoryQuery) => LookupDocument> {
-  const search = new CategorySearch(await readCategories(folder));
+/** Answers questions for the category that words mean. `folder`: of the embedded data. */
+export function loadCategories(folder: string): (query: CategoryQuery) => LookupDocument {
+  const search = categorySearch(folder);
   return (query) => categoryAnswer(search, query);
 }
 
-/** Loads the categories. Answers those that words may mean, best first; without words, all of them. */
-export async function loadCategoryList(folder: string): Promise<(words: string | undefined, language?: string) => DescribedCategory[]> {
-  const search = new CategorySearch(await readCategories(folder));
+/** Lists the categories that words may mean, best first; without words, all categories. `folder`: of the embedded data. */
+export function loadCategoryList(folder: string): (words: string | undefined, language?: string) => DescribedCategory[] {
+  const search = categorySearch(folder);
   return (words, language) => {
     const tongue = tongueOf(language);
     if (words === undefined) return search.all().map((hit) => describedCategory(search, hit, tongue));
@@ -62,7 +61,7 @@ function categoryCandidate(search: CategorySearch, hit: CategoryHit, language: s
 }
 
 function describedCategory({ data }: CategorySearch, { category: [id, tags], index }: CategoryHit, language = 'en'): DescribedCategory {
-  const words = data.words.get(language)?.[index] || data.words.get('en')?.[index];
+  const words = data.words(language)[index] || data.words('en')[index];
   if (!words) return { id, name: id, tags, words: [] };
   const [name, aliases, terms] = words;
   return { id, name, tags, words: [...aliases, ...terms] };

@@ -1,6 +1,5 @@
 import type { CategoryNames, NamedCategory } from '../../../core/lookups/category.ts';
-import { readCategories } from './category-data.ts';
-import { type CategoryHit, CategorySearch } from './category-search.ts';
+import { type CategoryHit, categorySearch } from './category-search.ts';
 
 /** Least score of words that name a category. */
 const minScore = 0.9;
@@ -8,18 +7,18 @@ const minScore = 0.9;
 /** Least score of words that are the name of a category. */
 const nameScore = 0.99;
 
-/** Words that are no name mean a category that is better by this much than any other. */
+/** Words that are not the name of a category mean the best category only if it leads by this much. */
 const minLead = 0.025;
 
-/** Least score of a category that is near. */
+/** Least score of a category that is offered as a choice. */
 const minChoiceScore = 0.5;
 
 /** Most choices of a message. */
 const maxChoices = 5;
 
-/** Loads the categories. Finds the one category that words in a flow name. */
-export async function loadCategoryNames(folder: string): Promise<CategoryNames> {
-  const search = new CategorySearch(await readCategories(folder));
+/** Finds the one category that words in a flow name. `folder`: of the embedded data. */
+export function loadCategoryNames(folder: string): CategoryNames {
+  const search = categorySearch(folder);
   return (words) => namedCategory(search.search(words));
 }
 
@@ -34,10 +33,10 @@ function namedCategory(hits: readonly CategoryHit[]): NamedCategory {
   return { id, tags };
 }
 
-/** True for the best hit, and for one that the words may mean as well: of the same score, or nearly, unless they are the best one's name. */
+/** True for the best hit, and for a hit that the words may mean as well: its score is equal, or nearly equal if the words are not the name of the best hit. */
 function isRival({ score, category: [id, tags] }: CategoryHit, { score: most, category: [bestId, bestTags] }: CategoryHit): boolean {
   if (id === bestId) return true;
-  // A category of one tag is meant before finer ones with the same words. `education=school` is another tagging of `amenity=school`.
+  // Words that a category shares with finer categories mean the category of one tag. `education=school` is another tagging of `amenity=school`.
   if (tagsIn(tags) > tagsIn(bestTags) || id.startsWith(`${bestId}/`) || id.startsWith('education/')) return false;
   return most >= nameScore ? score === most : score > most - minLead;
 }

@@ -1,16 +1,16 @@
-import type { CategoryData, CategoryRow } from './category-data.ts';
+import { CategoryData, type CategoryRow } from './category-data.ts';
 import { LanguageIndex } from './language-index.ts';
 
 /** A category that words may mean. */
 export interface CategoryHit {
   readonly category: CategoryRow;
-  /** Its index. */
+  /** Index of the category in the data. */
   readonly index: number;
   /** 0 to 1, two decimals. */
   readonly score: number;
 }
 
-/** Score from which on no other language is looked into: that of a term, letter by letter. */
+/** Score from which on no other language is searched: the score of a term, letter by letter. */
 const sureScore = 0.92;
 
 /** Score below which nothing fits. */
@@ -18,6 +18,15 @@ const minScore = 0.7;
 
 /** Shares of a score in English, and in the other languages. */
 const otherShares = { en: 0.99, other: 0.98 };
+
+const searches = new Map<string, CategorySearch>();
+
+/** The search in a folder of embedded data: one in a process, since it reads what it needs once. */
+export function categorySearch(folder: string): CategorySearch {
+  const found = searches.get(folder) ?? new CategorySearch(new CategoryData(folder));
+  searches.set(folder, found);
+  return found;
+}
 
 /** Finds categories by words in any language. */
 export class CategorySearch {
@@ -36,17 +45,17 @@ export class CategorySearch {
     return index === undefined ? undefined : { category: this.data.categories[index] as CategoryRow, index, score: 1 };
   }
 
-  /** The categories that words may mean, best first. `language`: looked into first; absent for English. */
+  /** The categories that words may mean, best first. `language`: searched first; undefined for English. */
   search(words: string, language?: string): CategoryHit[] {
     const exact = this.byId(words);
     if (exact) return [exact];
     const found = new Map<number, number>();
-    const first = language !== undefined && this.data.words.has(language) ? language : 'en';
+    const first = language !== undefined && this.data.languages.includes(language) ? language : 'en';
     const languages = this.#languagesOf(words, first);
     for (const [name, share] of languages) {
       if (best(found) < sureScore) addScores(found, this.#indexOf(name).search(words), share);
     }
-    // Nothing fits: a kind of what the main word means.
+    // Nothing fits, so the main word decides alone.
     const named = first === language ? languages.slice(0, 1) : languages;
     if (best(found) < minScore) for (const [name, share] of named) addScores(found, this.#indexOf(name).searchHead(words), share);
     return [...found].map(([index, score]) => this.#hit(index, score)).sort(byScore);
@@ -59,13 +68,13 @@ export class CategorySearch {
 
   #hit(index: number, score: number): CategoryHit {
     const category = this.data.categories[index] as CategoryRow;
-    // Less likely categories with the same words come later.
+    // Of categories with equal words, the less likely come later.
     return { category, index, score: Math.round(score * (0.9 + 0.1 * category[2]) * 100) / 100 };
   }
 
-  /** The languages that words may be in, with the shares of their scores: the first one, English, then others with these letters. */
+  /** The languages that words may be in, with the shares of their scores: the given language, English, then languages with these letters. */
   #languagesOf(words: string, first: string): [language: string, share: number][] {
-    const others = [...this.data.words.keys()].filter((other) => other !== first && other !== 'en' && isWrittenAs(other, words));
+    const others = this.data.languages.filter((other) => other !== first && other !== 'en' && isWrittenAs(other, words));
     const english = first === 'en' ? [] : [['en', otherShares.en] satisfies [string, number]];
     return [[first, 1], ...english, ...others.map((other): [string, number] => [other, otherShares.other])];
   }
@@ -74,7 +83,7 @@ export class CategorySearch {
     const known = this.#languages.get(language);
     if (known) return known;
     const ids = language === 'en' ? this.data.categories.map(([id]) => id) : [];
-    const index = new LanguageIndex(this.data.words.get(language) ?? [], language, ids);
+    const index = new LanguageIndex(this.data.words(language), language, ids);
     this.#languages.set(language, index);
     return index;
   }
@@ -92,7 +101,7 @@ const scripts: Readonly<Record<string, RegExp>> = {
   zh: /\p{Script=Han}/u,
 };
 
-/** True if words have letters of a language. Latin words in others are in English, too. */
+/** True if words are written in the letters of a language. */
 function isWrittenAs(language: string, words: string): boolean {
   return (scripts[language] ?? /\p{Script=Latin}/u).test(words);
 }
@@ -110,7 +119,7 @@ function best(found: ReadonlyMap<number, number>): number {
 /** Kinds of places that people mean more often come first. */
 const kindOrder = ['amenity', 'shop', 'tourism', 'leisure', 'healthcare', 'office', 'craft', 'education'];
 
-/** Of equal scores, the plainer category comes first, then the one with more chains, then the more usual kind. */
+/** Of equal scores, the plainer category comes first, then the one with more chains, then the more common kind. */
 function byScore(one: CategoryHit, other: CategoryHit): number {
   const chains = other.category[3] - one.category[3];
   return other.score - one.score || depthOf(one) - depthOf(other) || chains || kindRank(one) - kindRank(other) || one.index - other.index;

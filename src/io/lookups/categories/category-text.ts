@@ -12,16 +12,16 @@ const places = new Set(
   ),
 );
 
-/** The words without those that name a place of any kind: `shoe` of `shoe store`. The words themselves if there are no others. */
+/** The words without words for any place: `shoe` of `shoe store`. All words if they all name any place. */
 export function withoutPlaces(words: readonly string[]): readonly string[] {
   const rest = words.filter((word) => !places.has(word));
   return stemsOf(rest).length > 0 ? rest : words;
 }
 
-/** Languages in which the first word of a name says what it is: `gare routière`. In others it is the last one: `bus station`. */
+/** Languages in which the first word of a name says what it is: `gare routière`. In other languages the last word does: `bus station`. */
 const headFirst = new Set(['fr', 'es', 'it', 'pt', 'ca', 'vi', 'ar', 'he']);
 
-/** The main word of several, or its stem: the one that says what the others are about. */
+/** The main word of several, or its stem: `school` of `primary school`. */
 export function headOf(words: readonly string[], language: string): string {
   return (headFirst.has(language) ? words[0] : words.at(-1)) as string;
 }
@@ -29,7 +29,7 @@ export function headOf(words: readonly string[], language: string): string {
 /** Letters of languages that write words without spaces between them. */
 const withoutSpaces = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
 
-/** Letters below these: most words have no others, and this is found out faster. */
+/** Latin letters without accents: most words have only these, and the test for them is faster. */
 const letters = /^[\0-\u2e7f]*$/;
 
 /** The stems of words, without fillers. Where words have no spaces between them, each pair of letters stands for a word. */

@@ -9,19 +9,19 @@ const scores = { name: [1, 0.96], value: [0.99, 0.96], alias: [0.98, 0.95], term
 /** Scores of a text without the words for any place (`clothing` of `clothing store`): letter by letter, and by its stems. */
 const withoutPlaceScores = [0.94, 0.91] as const;
 
-/** Score of the word that says what the names of some categories are: `gare`. */
+/** Score of a word that is the main word of some names: `gare`. */
 const headScore = 0.92;
 
-/** Most categories with such a word: it says nothing in the names of more. */
+/** Maximum of categories that share a main word. A main word of more categories says nothing. */
 const maxHeads = 12;
 
-/** Taken off the score of a term for each further category that has it, and the most. */
+/** Taken off the score of a term for each further category that has it, and the maximum. */
 const shared = { each: 0.01, most: 0.06 };
 
-/** Shares of a score: of words without those for any place, and of the word that says what the others are about. */
+/** Shares of a score: of words without the words for any place, and of the main word alone. */
 const shares = { withoutPlaces: 0.97, head: 0.8 };
 
-/** Least score of a main word that stands for several. */
+/** Least score of a main word that stands for several words. */
 const minHeadScore = 0.87;
 
 /** Highest score where only some words fit. */
@@ -51,18 +51,18 @@ export class LanguageIndex {
   readonly #texts = new Index();
   /** By stem, with weights. */
   readonly #stems = new Index();
-  /** By the stem of the word that says what a name is. */
+  /** By the stem of a name's main word. */
   readonly #heads = new Index();
   readonly #size: number;
   readonly #language: string;
   #near: NearKeys | undefined;
 
-  /** `ids`: of the categories; absent in languages other than English. */
+  /** `ids`: of the categories; undefined in languages other than English. */
   constructor(words: readonly CategoryWords[], language: string, ids: readonly string[] = []) {
     this.#size = words.length;
     this.#language = language;
     const texts = words.flatMap((entry, category) => textsOf(entry, category, ids[category]));
-    // Folded at once: one by one would take twice the time.
+    // All texts are folded at once: folding each alone would take twice the time.
     const folded = foldedText(texts.map(({ text }) => text).join('\n')).split('\n');
     for (const [index, { category, kind }] of texts.entries()) this.#add(category, wordsOfFolded(folded[index] as string), kind);
   }
@@ -95,7 +95,7 @@ export class LanguageIndex {
     return found;
   }
 
-  /** The categories with a text of these words. A term that many have says less. */
+  /** The categories with a text of these words. A term that many categories have says less. */
   #byText(words: readonly string[], stems: readonly string[]): Map<number, number> {
     const found = new Map<number, number>();
     for (const key of [words.join(''), stemKey(stems)]) {
@@ -139,7 +139,7 @@ export class LanguageIndex {
     return sums;
   }
 
-  /** The stems that the language has for one: itself, the parts of a compound, or one that a mistake makes. `share`: of the score. */
+  /** The known stems that a stem may mean: itself, the parts of a compound, or a stem that differs by a mistake. `share`: of the score. */
   #knownStems(stem: string): { readonly stem: string; readonly share: number }[] {
     if (this.#stems.has(stem)) return [{ stem, share: 1 }];
     for (let at = minPart; at <= stem.length - minPart; at++) {
@@ -160,7 +160,7 @@ function isTermScore(score: number): boolean {
   return (scores.term as readonly number[]).includes(score);
 }
 
-/** Raises the scores in the first map to a share of those in the second. */
+/** Raises the scores in the first map to a share of the scores in the second. */
 function raise(found: Map<number, number>, others: Iterable<readonly [category: number, score: number]>, share = 1): void {
   for (const [category, score] of others) found.set(category, Math.max(score * share, found.get(category) ?? 0));
 }
@@ -184,7 +184,7 @@ function stemKey(stems: readonly string[]): string {
   return stems.length === 1 ? (stems[0] as string) : [...stems].sort().join(' ');
 }
 
-/** Categories by key, each with a number from 0 to 1. The highest one counts. */
+/** Categories by key, each with a number from 0 to 1. The highest number of a category counts. */
 class Index {
   /** Category and number in one: there are 100,000 of them in all languages, and each would take an object of its own. */
   readonly #entries = new Map<string, number | number[]>();

@@ -1,6 +1,6 @@
 import { readData } from '../data.ts';
 
-/** A chain, as the data hold it. */
+/** A chain in the data. */
 export type ChainRow = readonly [
   name: string,
   /** Wikidata id. */
@@ -9,15 +9,15 @@ export type ChainRow = readonly [
   categories: readonly number[],
   /** Countries with spaces between them, or 001 for the world. */
   countries: string,
-  /** Of a chain of the whole world, the countries that it is not in. */
+  /** The countries in which a worldwide chain is not. */
   except: string,
-  /** Further names of its own, in other languages and of parts of it. */
+  /** Further names of the chain itself, in other languages, and names of its parts. */
   ownNames: readonly string[],
   /** Old, short, official and other names. */
   otherNames: readonly string[],
 ];
 
-/** The chains, as the build of the data writes them. */
+/** The chains, as the data build writes them. */
 export interface ChainData {
   readonly date: string;
   /** Tags such as `amenity/fast_food`. */

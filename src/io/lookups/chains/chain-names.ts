@@ -7,19 +7,19 @@ export interface ChainName {
   /** Index of the chain. */
   readonly chain: number;
   readonly text: string;
-  /** 0: the name that it goes by; 1: another name of its own; 2: an old, official or other one. */
+  /** 0: the main name; 1: another name of the chain itself; 2: an old, official or other name. */
   readonly rank: 0 | 1 | 2;
-  /** True for an owner's name, `Sainsbury` for `Sainsbury's`. It stands only for a whole name. */
+  /** True for an owner's name, `Sainsbury` for `Sainsbury's`. It matches only a whole name. */
   readonly isOwner?: true;
 }
 
 /** Names by their letters and digits. */
 type NameMap = Map<string, ChainName | ChainName[]>;
 
-/** Fewest letters of an owner's name, and of a short name of one word, and of several. */
+/** Fewest letters of an owner's name, of a short name of one word, and of a short name of several words. */
 const shortLetters = { owner: 5, single: 7, several: 9 };
 
-/** The names of all chains, by their letters and digits alone. What only some names need is made for the first of them. */
+/** The names of all chains, by their letters and digits alone. Indexes that few names need are made when they are first needed. */
 export class ChainNames {
   readonly data: ChainData;
   readonly #names: NameMap = new Map();
@@ -47,7 +47,7 @@ export class ChainNames {
     return namesIn(this.#names, key);
   }
 
-  /** The names that consist of these letters and digits without words at their end that say nothing: `Bunnings` for `Bunnings Warehouse`. */
+  /** The names that consist of these letters and digits once meaningless words at their end are left out: `Bunnings` for `Bunnings Warehouse`. */
   shortened(key: string): readonly ChainName[] {
     if (!this.#shortened) {
       this.#shortened = new Map();
@@ -67,7 +67,7 @@ export class ChainNames {
     return (this.data.chains[chain]?.[2] ?? []).some((category) => this.#wordsOf(category).has(word));
   }
 
-  /** True if the word is one for a kind of places, such as `museum`, or says nothing at all, such as `warehouse`. */
+  /** True if the word stands for a kind of places, such as `museum`, or says nothing at all, such as `warehouse`. */
   isKind(word: string): boolean {
     this.#kindWords ??= new Set(companyWords(this.data.kindWords));
     return isPlainCommon(word) || this.#kindWords.has(word);
@@ -89,7 +89,7 @@ export class ChainNames {
     return this.data.chains[chain]?.[3] === world;
   }
 
-  /** 2 for a chain that is in the country, 1 for one of the whole world, 0 for one that is elsewhere. */
+  /** 2 for a chain that is in the country, 1 for a worldwide chain, 0 for a chain in other countries. */
   presence(chain: number, country: string): 0 | 1 | 2 {
     const [, , , countries, except] = this.data.chains[chain] as ChainRow;
     if (this.isWorldwide(chain)) return except.includes(country) ? 0 : 1;
@@ -138,7 +138,7 @@ function addName(names: NameMap, key: string, name: ChainName): void {
   else if (found.every(({ chain }) => chain !== name.chain)) found.push(name);
 }
 
-/** The end of an owner's name. */
+/** The possessive ending of an owner's name. */
 const ownerEnd = /['’]s\b/i;
 
 /** Countries of a chain of the whole world. */

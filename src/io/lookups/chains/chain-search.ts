@@ -16,19 +16,19 @@ export interface Hit {
 /** Scores by what differs. The least that counts as a match by default is 0.85. */
 const scores = { punctuation: 0.98, core: 0.95, form: 0.94, commonRest: 0.92, shortened: 0.9, longStart: 0.87, shortStart: 0.7 };
 
-/** Highest scores: of an old or other name, and of a name that says too little to be one without its country or category. */
+/** Highest scores: of an old or other name, and of a name that says too little without its country or category. */
 const maxScores = { other: 0.97, doubtful: 0.84 };
 
 /** Taken off the score of a chain that is not in the country. */
 const absence = 0.1;
 
-/** Letters from which on the beginning of a name says which chain it is, whatever follows: of several words, and of a single one. */
+/** Letters from which on the beginning of a name decides, whatever follows: for several words, and for a single word. */
 const tellingLetters = { several: 9, single: 10 };
 
 /** Fewest letters of a name beside a word for its kind of places: `EDEKA Supermarkt Schulze`. */
 const minBesideKind = 4;
 
-/** Most letters of a name that is anyone's, and the least number of chains that have it. */
+/** A name with at most this many letters that at least this many chains have may belong to any company. */
 const anyones = { letters: 4, chains: 3 };
 
 type Query = Omit<ChainQuery, 'minScore'>;
@@ -75,7 +75,7 @@ class Hits {
     return country !== undefined && this.#names.presence(chain, country) > 0;
   }
 
-  /** True if the country or the category is that of the chain. */
+  /** True if the chain is in the country or has the category. */
   isSupported(chain: number): boolean {
     const { category } = this.#query;
     return this.isThere(chain) || (category !== undefined && this.#names.categoriesOf(chain).includes(category));
@@ -88,7 +88,7 @@ class Hits {
 
 interface Words {
   readonly words: readonly string[];
-  /** Those without store numbers and legal forms. */
+  /** The words without store numbers and legal forms. */
   readonly core: readonly string[];
 }
 
@@ -112,7 +112,7 @@ function addWhole(names: ChainNames, written: string, { words, core }: Words, hi
   if (hits.best === 0) for (const name of names.shortened(key)) add(name, 'cleaned', scores.shortened, core);
 }
 
-/** True for a short name that several chains have, none of them world-wide: `ABC Company` may be any company. */
+/** True for a short name that several chains have, but no worldwide chain: `ABC Company` may be any company. */
 function isAnyones(names: ChainNames, key: string): boolean {
   const found = names.named(key);
   return key.length <= anyones.letters && found.length >= anyones.chains && !found.some(({ chain }) => names.isWorldwide(chain));
@@ -121,7 +121,7 @@ function isAnyones(names: ChainNames, key: string): boolean {
 /** The beginning of a name that may be that of a chain. */
 interface Start {
   readonly words: readonly string[];
-  /** The words after it. */
+  /** The words after the beginning. */
   readonly rest: readonly string[];
 }
 
@@ -158,7 +158,7 @@ function startScore(names: ChainNames, { chain }: ChainName, { words, rest }: St
   // A "Springfield Mall" is in the town.
   const isPlace = names.isTown(words.join('')) && rest.every((word) => townParts.has(word)) && !hits.isThere(chain);
   if (wordsBeforeBranch(rest).every(saysNothing)) return isPlace ? scores.shortStart : scores.commonRest;
-  // "Springfield Public Library" is no shop of Springfield.
+  // "Springfield Public Library" is not a shop of Springfield.
   if (rest.some((word) => names.isKind(word) && !saysNothing(word))) return scores.shortStart;
   if (isTelling(names, words)) return scores.longStart;
   const isOfKind = names.isWordFor(chain, rest[0] as string) && words.join('').length >= minBesideKind;
@@ -171,7 +171,7 @@ function isTelling(names: ChainNames, words: readonly string[]): boolean {
   return length >= tellingLetters.single && !names.isTown(words[0] as string);
 }
 
-/** Kinds of places in whose names the word for the kind comes first only beside a chain's: a `Pizzeria Napoli` may be any. */
+/** Kinds of places whose word often comes before the name of a single place: a `Pizzeria Napoli` need not belong to a chain. */
 const afterKind = new Set(['shop/supermarket', 'amenity/fuel']);
 
 /** Adds the chains of the country whose name follows a word for their kind: `Supermercados Mercadona`. */
@@ -185,7 +185,7 @@ function addAfterKind(names: ChainNames, [kind = '', ...words]: readonly string[
   }
 }
 
-/** Adds the chains whose names differ by a mistake in writing: of the whole name, and of its beginning where common words follow. */
+/** Adds the chains whose names differ by a spelling mistake: in the whole name, or in its beginning if common words follow. */
 function addNear(names: ChainNames, words: readonly string[], hits: Hits): void {
   const whole = words.join('');
   const start = words.slice(0, lastTelling(words) + 1).join('');
@@ -200,7 +200,7 @@ function addNear(names: ChainNames, words: readonly string[], hits: Hits): void 
   }
 }
 
-/** Counts other letters at the beginning of words: people rarely mistake the first letter, so it is another word. */
+/** Counts words that begin with another letter: people rarely mistype a first letter, so it is another word. */
 function initialMistakes(words: readonly string[], key: string, found: string): number {
   if (key.length !== found.length) return key.charAt(0) === found.charAt(0) ? 0 : 1;
   let at = 0;

@@ -28,7 +28,7 @@ export async function loadChains(folder: string): Promise<(query: ChainQuery) =>
   return (query) => chainAnswer(names, query);
 }
 
-/** Loads the chains. Answers those that a name may mean, best first. */
+/** Loads the chains. Answers the chains that a name may mean, best first. */
 export async function loadChainSearch(folder: string): Promise<(query: Omit<ChainQuery, 'minScore'>) => ChainCandidate[]> {
   const names = await ChainNames.read(folder);
   return (query) =>
@@ -80,9 +80,9 @@ function categoriesOf(names: ChainNames, { name: { chain } }: Hit): string[] {
 /** A hit with the reasons to prefer it, the strongest first. */
 interface RankedHit {
   readonly hit: Hit;
-  /** The name that a chain goes by comes before another of its own, and that before an old one; then country and category decide. */
+  /** First the kind of name decides: the main name of a chain, then its other names, then old names. After that country and category decide. */
   readonly reasons: readonly number[];
-  /** Reasons that settle nothing, but put one first. */
+  /** Reasons that order hits, but do not settle which chain is meant. */
   readonly order: readonly number[];
 }
 
@@ -104,14 +104,14 @@ function rankedHits(names: ChainNames, query: Omit<ChainQuery, 'minScore'>): Ran
     .sort((one, other) => compared(other.reasons, one.reasons) || compared(other.order, one.order));
 }
 
-/** True if nothing decides between two: a chain of the whole world is meant rather than one that is far less widespread. */
+/** True if nothing decides between two hits. A worldwide chain is meant rather than a far less widespread chain. */
 function isTie(names: ChainNames, best: RankedHit, second: RankedHit): boolean {
   if (compared(best.reasons, second.reasons) !== 0) return false;
   const lead = spread(rowOf(names, best.hit)) / spread(rowOf(names, second.hit));
   return !names.isWorldwide(best.hit.name.chain) || lead < clearLead;
 }
 
-/** Times that a chain of the whole world is more widespread than its namesake if it is the one that is meant. */
+/** A worldwide chain is meant if it is this many times more widespread than its namesake. */
 const clearLead = 20;
 
 function compared(one: readonly number[], other: readonly number[]): number {
@@ -119,7 +119,7 @@ function compared(one: readonly number[], other: readonly number[]): number {
   return 0;
 }
 
-/** Stands for the whole world in a count of countries: the index says it also of chains of which it does not know the countries. */
+/** The number of countries that a worldwide chain counts with. The index also says `worldwide` of chains whose countries it does not know. */
 const worldCountries = 40;
 
 /** A measure of how widespread a chain is: its countries, times the kinds and names of its places. */

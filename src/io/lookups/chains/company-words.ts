@@ -13,7 +13,7 @@ const legalForms = new Set(
     .split(' '),
 );
 
-/** Words that follow the name of any chain: they say nothing about which one it is. */
+/** Words that follow the name of any chain: they say nothing about which chain it is. */
 const commonWords = new Set(
   [
     'the a of and by at in national store stores shop shops outlet outlets branch filiale filialen niederlassung location franchise',
@@ -28,13 +28,13 @@ const commonWords = new Set(
     .split(' '),
 );
 
-/** Common words after the name of a town, too. */
+/** Words that also follow the name of a town. */
 export const townParts: ReadonlySet<string> = new Set('city center centre airport station mall plaza downtown'.split(' '));
 
-/** Words after the name of a chain that name one of its branches: what follows them is the name of the branch. */
+/** Words between the name of a chain and the name of a branch: `Filiale`. */
 const branchWords = new Set('fil filiale suc sucursal succ succursale zweigstelle geschaftsstelle oddzial oddz sube subesi'.split(' '));
 
-/** Legal forms of languages that write them without a space at either end of a name; alone they stand for `(株)`. */
+/** Legal forms of languages that write them without a space at either end of a name; alone they mean `(株)`. */
 const joinedForm = '株式会社|有限会社|合同会社|股份有限公司|有限责任公司|有限公司|주식회사|유한회사';
 const joinedForms = new RegExp(`^(?:${joinedForm}|[株有주]$)|(?:${joinedForm})$`, 'gu');
 
@@ -84,7 +84,7 @@ export function isPlainCommon(word: string): boolean {
   return commonWords.has(word);
 }
 
-/** The words before the one that begins the name of a branch: `Filiale`. */
+/** The words before a word such as `Filiale`, after which the name of a branch follows. */
 export function wordsBeforeBranch(words: readonly string[]): readonly string[] {
   const at = words.findIndex((word) => branchWords.has(word));
   return at < 0 ? words : words.slice(0, at);

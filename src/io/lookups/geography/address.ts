@@ -20,13 +20,13 @@ export interface Meaning {
 /** Least inhabitants of a place that a text without commas, country and digits names along with other words. */
 const leastAmongWords = 50_000;
 
-/** Share of the inhabitants of a region from which on a town in it with the same name is meant, and not the region. */
+/** Share of a region's inhabitants from which on its name means a town in it with that name, and not the region. */
 const townShare = 0.1;
 
-/** The same for a country and its capital: only where the town is the country. */
+/** Share of a country's inhabitants from which on its name means the capital: only in city states. */
 const cityStateShare = 0.5;
 
-/** Share of the best candidate's inhabitants from which on another one makes it ambiguous. */
+/** Share of the best candidate's inhabitants from which on another candidate makes the answer ambiguous. */
 const rivalShare = 0.1;
 
 /** Finds the place, the region or the country that an address names. */
@@ -93,7 +93,7 @@ function lastNamed(search: Search, parts: Reading['rest']) {
   return undefined;
 }
 
-/** The last part's places, or those of an earlier part in another region that is far larger: `Barcelona, Cat` is not Çat in Turkey. */
+/** The places of the last part, or far larger places of an earlier part in another region: `Barcelona, Cat` is not Çat in Turkey. */
 function compared(last: Candidate[], earlier: Candidate[]): Candidate[] {
   const weightOf = (found: readonly Candidate[]) => Math.max(...found.map(({ weight }) => weight));
   const largest = last.find(({ weight }) => weight === weightOf(last));
@@ -106,12 +106,12 @@ function compared(last: Candidate[], earlier: Candidate[]): Candidate[] {
 /** Maximum of cuts in a name: 市川市 has one within. */
 const longestCut = 3;
 
-/** The parts of a text without spaces that can be names: a country, then each up to one of the words for a province, a town or a district. */
+/** The parts of a text without spaces that can be names: a country, then names that each end with the word for a province, a town or a district. */
 function namesIn(text: string): string[] {
   return text.match(/^(?:日本|中国|中國)|.+?(?:[都道府県县縣市区區町村省]|$)/gu) ?? [];
 }
 
-/** The places that the first of these names means; a later one if it is in the same region. */
+/** The places that the first of these names means; the places of a later name if they are in the same region. */
 function placesInUnspaced(search: Search, names: readonly string[]): Candidate[] {
   for (let start = 0; start < names.length; start++) {
     for (let end = Math.min(names.length, start + longestCut); end > start; end--) {
@@ -124,7 +124,7 @@ function placesInUnspaced(search: Search, names: readonly string[]): Candidate[]
   return [];
 }
 
-/** The places that the last words name, else the first ones: `Hauptstraße Berlin`, `Berlin Mitte`. */
+/** The places that the last words name, else the first words: `Hauptstraße Berlin`, `Berlin Mitte`. */
 function placesAmong(search: Search, words: readonly string[]): Candidate[] {
   const { country, region } = search.reading;
   const least = search.isLoose || country || region ? 0 : leastAmongWords;
@@ -153,7 +153,7 @@ function isInside(candidate: Candidate, { country, region }: Reading): boolean {
   return (!region || candidate.region === region) && (!country || candidate.country === country);
 }
 
-/** Chooses among candidates: those that explain most words, and of these the largest. */
+/** Chooses the candidates that explain most words, and among them the largest. */
 function meaningOf(found: readonly Candidate[], hasCountry: boolean): Meaning {
   const words = found.reduce((most, candidate) => Math.max(most, candidate.words), 0);
   const fitting = found.filter((candidate) => candidate.words === words);
@@ -176,7 +176,7 @@ function isMeantFor(town: Candidate, { level, region, country, population }: Can
   return town.country === country && town.population >= cityStateShare * population;
 }
 
-/** Several readings can lead to the same place. */
+/** The candidates without repetitions: several readings can lead to one place. */
 function unique(candidates: readonly Candidate[]): Candidate[] {
   const seen = new Map(
     candidates.map((candidate) => [`${candidate.level} ${candidate.place}`, candidate]).toReversed() as [string, Candidate][],

@@ -23,7 +23,7 @@ export class Columns<Meta> {
     return this.#part(name).bytes;
   }
 
-  /** The numbers of a column. They are stored as their lowest bytes, then the next ones. */
+  /** The numbers of a column. The file has the lowest bytes of all numbers, then their next bytes. */
   numbers(name: string): Uint32Array {
     const { bytes, width, length } = this.#part(name);
     const numbers = new Uint32Array(length);
@@ -35,7 +35,7 @@ export class Columns<Meta> {
     return numbers;
   }
 
-  /** The sums of all numbers before each, and of all. */
+  /** For each number of a column the sum of the numbers before it; at the end the sum of all. */
   starts(name: string): Uint32Array {
     const numbers = this.numbers(name);
     const starts = new Uint32Array(numbers.length + 1);

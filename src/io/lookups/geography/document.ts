@@ -11,7 +11,7 @@ const attribution = sources.geonames.text;
 /** A county of the USA: its code of five digits, of which the first two are the state's, and its name. */
 export type County = readonly [fips: string, name: string];
 
-/** The parts in which answers differ. */
+/** The parts in which answer documents differ. */
 interface Parts {
   readonly found: Pick<Candidate, 'level' | 'place' | 'name' | 'region' | 'country' | 'population'>;
   readonly county?: County | undefined;
@@ -28,7 +28,7 @@ export function addressDocument({ candidates, isAmbiguous }: Meaning, places: Pl
   return found ? geographyDocument({ found, score: found.score, isAmbiguous, candidates }, places) : { ...noPlace, attribution };
 }
 
-/** The answer document for a point. `county`: the one in which it lies; absent outside of the USA. */
+/** The answer document for a point. `county`: in which the point lies; undefined outside of the USA. */
 export function pointDocument(nearest: Found | undefined, places: Places, county: County | undefined): LookupDocument {
   if (!nearest) return { ...noPlace, attribution };
   const { place, distance } = nearest;

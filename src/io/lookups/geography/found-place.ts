@@ -7,14 +7,14 @@ export interface Candidate {
   readonly level: 'place' | 'region' | 'country';
   readonly place: number;
   readonly name: string;
-  /** Absent for a country. */
+  /** The region; undefined for a country. */
   readonly region: Region | undefined;
   readonly country: Country;
   /** Inhabitants; 0 if not known. */
   readonly population: number;
-  /** Decides between candidates: inhabitants, where another name counts less than a place's own. */
+  /** Decides between candidates: the inhabitants, reduced for a place under another name than its own. */
   readonly weight: number;
-  /** The reading of the address that it comes from, and the words that the two explain. */
+  /** The reading of the address, and the words of the address that reading and candidate explain. */
   readonly reading: Reading;
   readonly words: number;
   readonly score: number;
@@ -22,7 +22,7 @@ export interface Candidate {
   readonly isContested?: boolean;
 }
 
-/** Share of its inhabitants with which a place counts under a name that is not its own. */
+/** Share of its inhabitants with which a place counts under another name than its own. */
 const otherNameWeight = 0.1;
 
 /** A name of a place in an address. */
@@ -52,11 +52,11 @@ export function placeCandidate(places: Places, place: number, { reading, count, 
   };
 }
 
-/** Share of the inhabitants of an area from which on its seat, if it has the same name, is all of it. */
+/** Share of an area's inhabitants from which on its seat of government counts as the whole area, if both have one name. */
 const wholeShare = 0.8;
 
 /**
- * The candidate of the region or country that an address names and nothing else; absent if it names none. It lies at its seat of
+ * The candidate of the region or country that an address names and nothing else; undefined if it names none. It lies at its seat of
  * government. Where that is all of it, as in Bogotá D.C., it is the town.
  */
 export function areaCandidate(reading: Reading, places: Places): Candidate | undefined {

@@ -32,7 +32,7 @@ export async function loadPoints(folder: string): Promise<(query: PointQuery) =>
   return (query) => {
     const found = findPoint(query, surroundings);
     const isAmerican = found !== undefined && withCounties.has(places.region(found.place).country.code);
-    // Many flows know no place in the USA.
+    // Many flows have no point in the USA.
     if (isAmerican) counties ??= new Areas(countyColumns);
     return pointDocument(found, places, isAmerican ? counties?.at(query.lat, query.lon) : undefined);
   };

@@ -2,10 +2,10 @@ import type { Columns } from './columns.ts';
 
 /** The places that a name can mean. */
 export interface Namesakes {
-  /** Places with this name, largest first: their first number and their count. */
+  /** Places with this name, largest first: the number of the first place, and their count. */
   readonly first: number;
   readonly count: number;
-  /** Places for which it is another name, in another language or spelling: the largest of each country. */
+  /** Places that have the name in another language or spelling: the largest place of each country. */
   readonly others: Uint32Array;
 }
 

@@ -20,10 +20,10 @@ export class Nearest {
   readonly #ids: Uint16Array | Uint32Array;
   /** Degrees in the order of the tree: longitude and latitude in turn. */
   readonly #degrees: Float64Array;
-  /** The same places as vectors of length 1: x, y, z in turn. */
+  /** The places, in the order of the tree, as vectors of length 1: x, y, z in turn. */
   readonly #vectors: Float64Array;
   // One search at a time: its state is reused, and allocates nothing.
-  /** Branches put off: first and last place, axis, and the square of the distance to it. One for each level of the tree is enough. */
+  /** Branches put off: first and last place, axis, and the square of the distance to it. One branch for each level of the tree is enough. */
   readonly #stack = new Float64Array(4 * 64);
   /** The end of the stack. */
   #top = 0;
@@ -54,7 +54,7 @@ export class Nearest {
     }
   }
 
-  /** Finds the nearest place within `maxDistance` metres. `isAllowed`: absent if every place counts. */
+  /** Finds the nearest place within `maxDistance` metres. `isAllowed`: undefined if every place counts. */
   find(lat: number, lon: number, maxDistance: number, isAllowed?: (place: number) => boolean): Found | undefined {
     this.#begin(lat, lon, isAllowed);
     this.#bestSquare = (2 * Math.sin(Math.min(maxDistance / earthRadius, Math.PI) / 2)) ** 2;
@@ -80,7 +80,7 @@ export class Nearest {
   /** Degrees to the east and west in which a nearer place can lie. */
   #reachLon(): number {
     const angle = 2 * Math.asin(Math.min(1, Math.sqrt(this.#bestSquare) / 2));
-    // The farthest meridian that a circle of this angle touches; all of them if it holds a pole.
+    // The farthest meridian that a circle of this angle touches; every meridian if the circle holds a pole.
     const sine = Math.sin(angle) / this.#cosLat;
     const holdsPole = angle / radians + Math.abs(this.#lat) >= 90;
     return holdsPole || sine >= 1 ? 360 : Math.asin(sine) / radians;

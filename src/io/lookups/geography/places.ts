@@ -1,12 +1,12 @@
 import type { Columns } from './columns.ts';
 
-/** A country as it is in the file: alpha-2, alpha-3, English name, capital, inhabitants of its places. */
+/** A country in the data file: alpha-2, alpha-3, English name, capital, inhabitants of its places. */
 type CountryRow = readonly [code: string, code3: string | null, name: string, seat: number, population: number];
 
-/** A region: the codes of country and region, joined by a dot; its name, seat of government, and the inhabitants of its places. */
+/** A region in the data file: the codes of country and region, joined by a dot; its name, seat of government, and the inhabitants of its places. */
 type RegionRow = readonly [code: string, name: string | null, seat: number, population: number];
 
-/** The part of the file that is JSON. */
+/** The part of the data file that is JSON. */
 export interface PlacesMeta {
   /** Units of a degree. */
   readonly scale: number;
@@ -19,7 +19,7 @@ export interface Country {
   readonly number: number;
   readonly code: string;
   readonly code3: string | null;
-  /** English. */
+  /** The English name. */
   readonly name: string;
   /** The number of its capital. */
   readonly seat: number;
@@ -37,7 +37,7 @@ export interface Region {
   readonly population: number;
 }
 
-/** All places, by number. Those of one name follow each other, the largest first. */
+/** All places, by number. Places of one name follow each other, the largest first. */
 export class Places {
   readonly count: number;
   readonly countries: readonly Country[];
@@ -72,7 +72,7 @@ export class Places {
     this.count = this.#lats.length;
   }
 
-  /** The country with an alpha-2 code; absent if no place is in it. */
+  /** The country with an alpha-2 code; undefined if no place is in it. */
   country(code: string): Country | undefined {
     return this.countries.find((country) => country.code === code);
   }
@@ -98,7 +98,7 @@ export class Places {
     return this.#populations[place] as number;
   }
 
-  /** The town that a place is a part of; the place itself if it is none. */
+  /** The town that a place is a part of; the place itself if it is not a part of a town. */
   town(place: number): number {
     return this.#towns.get(place) ?? place;
   }

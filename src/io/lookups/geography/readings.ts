@@ -7,7 +7,7 @@ import type { RegionNames } from './region-names.ts';
 /** One way to read an address: the country and the region that it names, and the words that are left. */
 export interface Reading {
   readonly country: Country | undefined;
-  /** Absent if it names none. */
+  /** The country; undefined if the address names none. */
   readonly region: Region | undefined;
   /** The words between commas, in the form of `placeKey`; parts without words are left out. */
   readonly rest: readonly (readonly string[])[];
@@ -24,7 +24,7 @@ export interface AddressNames {
 /** Maximum of words in the name of a country or region. */
 const longestName = 7;
 
-/** All ways to read an address: that no word names a country or region is the first. */
+/** All ways to read an address. In the first reading no word names a country or region. */
 export function readingsOf(address: string | AddressParts, names: AddressNames): Reading[] {
   return typeof address === 'string' ? textReadings(address, names) : partReadings(address, names);
 }
@@ -42,7 +42,7 @@ function segmentsOf(text: string): string[][] {
   return segments.filter((words) => words.length > 0);
 }
 
-/** Nothing if a word has digits. In a script without spaces the text before them: `渋谷区道玄坂1`. */
+/** The word; nothing if it has digits. In a script without spaces the text before them: `渋谷区道玄坂1`. */
 function withoutNumber(word: string): string[] {
   if (!/\d/.test(word)) return [word];
   return isUnspaced(word) ? (word.match(/^\d*\D+/)?.map((start) => start.replace(/^\d+/, '')) ?? []) : [];
@@ -84,7 +84,7 @@ function endNamed<Found>(rest: Reading['rest'], find: (name: string) => Found | 
   return undefined;
 }
 
-/** A country that is not known leaves no reading: a place in another would be wrong. A region that is not known is no help. */
+/** An unknown country leaves no reading: a place in another country would be wrong. An unknown region is ignored. */
 function partReadings({ city = '', state = '', country = '', street = '' }: AddressParts, names: AddressNames): Reading[] {
   const named = names.countries.get(placeKey(country));
   if (placeKey(country) !== '' && !named) return [];

@@ -11,10 +11,10 @@ export interface Surroundings {
   readonly borders: Areas<string | null>;
 }
 
-/** Metres within which a place of the point's own country wins over a nearer one of another. */
+/** Metres within which a place in the point's own country wins over a nearer place in another country. */
 const ownCountryDistance = 10_000;
 
-/** The same as a multiple of the distance to the nearest place. */
+/** Multiple of the distance to the nearest place within which a place in the point's own country wins. */
 const ownCountryFactor = 3;
 
 /** Finds the place nearest to a point. Near a border a place of the country in which the point lies is taken. */

@@ -5,11 +5,11 @@ import { isObject, type JsonObject, jsonOf, textOf, type Value } from '../../../
 
 /** A point of a file. */
 export interface FilePoint extends FoundPoint {
-  /** True for an area: it stands for the line of the same object. */
+  /** True for an area, which counts in place of the object's line. */
   readonly isArea: boolean;
 }
 
-/** The point of a GeoJSON feature (RFC 7946) or of an element of Overpass; absent for one without tags or place. Throws an Error if it is neither, or if its coordinates are no place on the earth. */
+/** The point of a GeoJSON feature (RFC 7946) or of an element of Overpass; undefined for an element without tags or place. Throws an Error for any other value, and for coordinates that are not on the earth. */
 export function filePoint(value: unknown): FilePoint | undefined {
   if (isObject(value as Value)) {
     const object = value as JsonObject;
@@ -101,7 +101,7 @@ const letters: Readonly<Record<string, string>> = { n: 'node', w: 'way', r: 'rel
 
 /**
  * The object of OpenStreetMap that an id names: `n1`, `w10`, `a20` and `a21` (`osmium export --add-unique-id=type_id`) are node/1, way/10,
- * way/10 and relation/10: an area has twice the number of its way, or that of its relation and one more. Null for any other id.
+ * way/10 and relation/10: the number of an area is twice the number of its way, or twice the number of its relation plus one. Null for any other id.
  */
 function objectId(text: string): string | null {
   const [, letter = '', number = ''] = /^([nwra])(\d+)$/.exec(text) ?? [];

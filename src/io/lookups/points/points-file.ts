@@ -7,7 +7,7 @@ import { type FilePoint, filePoint } from './feature.ts';
 
 /**
  * Reads the points of a file: GeoJSON, newline-delimited GeoJSON (also with record separators, RFC 8142) or Overpass JSON, each also
- * gzipped. An object that stands there as a line and as an area is the area. Throws an AutomateError (`input`).
+ * gzipped. If an object is there as a line and as an area, the area counts. Throws an AutomateError (`input`).
  */
 export async function readPoints(file: string): Promise<FilePoint[]> {
   const points = new PointsById();
@@ -30,7 +30,7 @@ export async function readPoints(file: string): Promise<FilePoint[]> {
   return points.all();
 }
 
-/** True for a line that is a feature, or such a line that is not at its end yet. */
+/** True for a line that is a feature, or that begins one and is not complete yet. */
 function isFeature(line: string): boolean {
   const text = withoutSeparator(line);
   return /^\s*\{[^{}[\]]*"type"\s*:\s*"Feature"/.test(text) || (/^\s*\{/.test(text) && isFeatureText(text));
@@ -67,7 +67,7 @@ function parsedLine(text: string, file: string, line = 1): Value {
   }
 }
 
-/** Points, each object once. */
+/** Collects points, each object once. */
 class PointsById {
   readonly #known = new Map<string, FilePoint>();
   readonly #unknown: FilePoint[] = [];

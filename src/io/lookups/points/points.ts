@@ -10,29 +10,29 @@ import { readPoints } from './points-file.ts';
 
 /** The points of a file, in memory. */
 export interface PointsOfFile {
-  /** Every point there that has all tags of one of the lists, in no order. */
+  /** Finds the points in that area that have all tags of one of the lists, in no order. */
   find(where: Around | Box, wanted: readonly Tags[]): FoundPoint[];
 }
 
-interface Kept {
+interface ReadFile {
   readonly version: string;
   readonly points: Promise<PointsOfFile>;
 }
 
-/** The files that were read, by path. A server has many runs over one file. */
-const kept = new Map<string, Kept>();
+/** The files that were read, by path: a server has many runs over one file. */
+const files = new Map<string, ReadFile>();
 
-/** Reads a file of points, unless it was read as it is now. Throws an AutomateError (`input`). */
+/** Reads a file of points, unless this version of it was read before. Throws an AutomateError (`input`). */
 export async function pointsOfFile(file: string): Promise<PointsOfFile> {
   const { size, mtimeMs } = await stat(file).catch((error) => {
     throw readError(file, error);
   });
   const version = `${size} ${mtimeMs}`;
-  const found = kept.get(file);
+  const found = files.get(file);
   if (found?.version === version) return found.points;
   const points = readPoints(file).then((found) => (found.length === 0 ? noPoints : new PointsIndex(found)));
-  kept.set(file, { version, points });
-  points.catch(() => kept.delete(file));
+  files.set(file, { version, points });
+  points.catch(() => files.delete(file));
   return points;
 }
 
@@ -67,7 +67,7 @@ function isWithin(where: Around | Box, point: FoundPoint): boolean {
 
 type Sides = readonly [south: number, west: number, north: number, east: number];
 
-/** The boxes in which the points lie: two of them across the date line. */
+/** The boxes in which the points lie: two boxes across the date line. */
 function sidesOf(where: Around | Box): Sides[] {
   const [south, west, north, east] = 'near' in where ? boxAround(where) : (where.bbox as unknown as Sides);
   if (west > east)

@@ -10,7 +10,7 @@ import { ProcessGroup } from './process-group.ts';
 /** Longest wait for a server to end by itself, and then by SIGTERM. */
 const endTimeoutMs = 1500;
 
-/** Longest wait for the rest of a server's output once the server has ended: programs that it has started may hold its pipes open. */
+/** Longest wait for the rest of a server's output once it has ended: its child processes may hold its pipes open. */
 const outputTimeoutMs = 200;
 
 /** A transport to a server that is started here. Messages are lines of JSON on its stdin and stdout. */
@@ -25,15 +25,15 @@ export class LocalTransport implements Transport {
   #group: ProcessGroup | undefined;
   /** Messages that the client has not been given yet. */
   readonly #inbox: JSONRPCMessage[] = [];
-  /** Shared by all messages that wait for the server to read. */
+  /** Resolves when the server reads again. Shared by all messages that wait for it. */
   #drained: Promise<void> | undefined;
   #hasEnded = false;
-  /** The reason of its end, in words. */
+  /** The reason why the server ended, in words. */
   #ending = '';
-  /** Resolves when no process that the server has started is left. */
+  /** Resolves when all child processes of the server have ended. */
   #restEnded: Promise<void> | undefined;
 
-  /** `variables`: set for the server in addition to the variables that every program needs; they may hold secrets. */
+  /** `variables`: environment variables for the server, besides PATH, HOME and the like; they may hold secrets. */
   constructor({ command }: LocalServer, variables: Readonly<Record<string, string>>) {
     this.#command = command;
     this.#variables = variables;
@@ -46,7 +46,7 @@ export class LocalTransport implements Transport {
       child.on('spawn', resolve);
       child.on('error', (error: NodeJS.ErrnoException) => {
         const reason = `it cannot be started: ${startProblem(error, this.#command[0])}`;
-        // Before the close, which has no error code.
+        // Rejects before `close`, whose error has no code.
         reject(Object.assign(new Error(reason), { code: error.code }));
         this.#end(reason);
       });
@@ -79,7 +79,7 @@ export class LocalTransport implements Transport {
     await this.#restEnded;
   }
 
-  /** Ends the server and all it has started at once. */
+  /** Ends the server and its child processes at once. */
   kill(): void {
     this.#group?.signal('SIGKILL');
   }
@@ -107,7 +107,10 @@ export class LocalTransport implements Transport {
     this.#end(lineTooLong);
   }
 
-  /** Hands messages to the client one at a time. It handles a notification a few microtasks later, and the answer after it must not overtake it. */
+  /**
+   * Hands messages to the client one at a time. The client handles a notification a few microtasks later, and the next answer must not
+   * overtake the notification.
+   */
   async #deliver(): Promise<void> {
     for (let message = this.#inbox[0]; message; message = this.#inbox[0]) {
       try {
@@ -121,7 +124,7 @@ export class LocalTransport implements Transport {
     }
   }
 
-  /** Ends once the rest of the output is read. */
+  /** Reports the end once the rest of the server's output is read. */
   #endSoon(reason: string): void {
     this.#ending = reason;
     setTimeout(() => this.#end(), outputTimeoutMs).unref();

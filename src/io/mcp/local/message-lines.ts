@@ -2,13 +2,13 @@ import { StringDecoder } from 'node:string_decoder';
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { orUndefined } from '../../../core/value/or-undefined.ts';
 
-/** Maximum length of a message in characters. A record could not use more. */
+/** Maximum length of a message, in characters: more than any record can use. */
 const maxLength = 10_000_000;
 
-/** Error for a longer message. */
+/** The error for a message above the maximum length. */
 export const lineTooLong = `it sent a message of more than ${maxLength / 1e6} MB`;
 
-/** Splits a server's stdout into messages: each is a line of JSON. Skips all other lines. */
+/** Splits a server's stdout into messages. A message is a line of JSON; all other lines are skipped. */
 export class MessageLines {
   readonly #decoder = new StringDecoder('utf8');
   /** Pieces of the line that has not ended yet. */
@@ -34,7 +34,7 @@ export class MessageLines {
     return this.#length > maxLength;
   }
 
-  /** The last line that is not a message; empty if there is no such line. */
+  /** The last line that is not a message; empty if every line was a message. */
   get skipped(): string {
     return this.#skipped;
   }

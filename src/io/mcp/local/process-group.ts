@@ -2,7 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Longest wait for the programs that the program has started, after its own end. */
+/** Longest wait for a program's child processes after it has ended. */
 const restTimeoutMs = 500;
 
 const isWindows = process.platform === 'win32';
@@ -14,7 +14,7 @@ const running = new Set<ProcessGroup>();
 
 /**
  * A program in its own process group: Ctrl-C at the terminal does not reach it, and a signal to the group also
- * ends what the program has started. All groups are killed when this process exits.
+ * ends the program's child processes. All groups are killed when this process exits.
  */
 export class ProcessGroup {
   readonly child: ChildProcessWithoutNullStreams;
@@ -49,7 +49,7 @@ export class ProcessGroup {
     });
   }
 
-  /** Ends what the program has started: by SIGTERM, and after a moment by SIGKILL. */
+  /** Ends the program's child processes: by SIGTERM, and after 0.5 s by SIGKILL. */
   async endRest(): Promise<void> {
     this.signal('SIGTERM');
     for (let waitedMs = 0; waitedMs < restTimeoutMs && this.#isAlive(); waitedMs += 25) await sleep(25);
@@ -82,7 +82,7 @@ function killAll(): void {
   for (const group of running) group.signal('SIGKILL');
 }
 
-/** Exits in commands that have no signal handler of their own. Without it, Node would end this process and run no `exit` listener. */
+/** Exits in commands without a signal handler. Otherwise Node would end this process without running its `exit` listeners. */
 function exitOnSignal(signal: NodeJS.Signals): void {
   if (process.listenerCount(signal) === 1) process.exit(128 + constants.signals[signal]);
 }

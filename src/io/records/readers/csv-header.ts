@@ -9,12 +9,12 @@ export interface Column {
   readonly index: number;
 }
 
-/** The columns that become fields: all columns except the columns that an errors file added. */
+/** The columns that become fields: all but the columns that an errors file adds. */
 export function fieldColumns(header: readonly string[]): Column[] {
   return header.map((name, index) => ({ name, index })).filter(({ name }) => !isErrorField(name));
 }
 
-/** The error for a column without a name, or for two columns with the same name; absent if the header is right. */
+/** The error for a column without a name, or for two columns of one name; undefined if the header is valid. */
 export function headerProblem(columns: readonly Column[], place: string): AutomateError | undefined {
   const seen = new Map<string, number>();
   for (const { name, index } of columns) {

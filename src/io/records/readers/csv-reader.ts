@@ -23,7 +23,7 @@ export class CsvReader implements RecordReader {
   /** Lines that csv-parse has counted too many: it counts a CR LF between quotes as two. */
   #surplusLines = 0;
 
-  /** `header`: the header of the file, if `from` is a place after it. */
+  /** `header`: the header of the file, if reading begins after it. */
   constructor(name: string, delimiter: string, from: Position, header?: readonly string[]) {
     this.#name = name;
     this.#from = from;

@@ -1,7 +1,7 @@
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** Finds the ends of objects in chunks of JSON text. Knows strings, escapes and brackets; the rest is the parser's task. */
+/** Finds the ends of objects in chunks of JSON text. Reads strings, escapes and brackets only; the parser checks the rest. */
 export class ElementScanner {
   /** The closing brackets that are due, the innermost last. */
   readonly #closing: number[] = [];

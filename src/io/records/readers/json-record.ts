@@ -8,7 +8,10 @@ import { failedAs, otherFields, unreadableBefore } from '../errors.ts';
 /** The part of a record that does not depend on its place in the input. */
 export type RecordContent = Pick<Item, 'fields' | 'failure' | 'failedAs'>;
 
-/** The record of an object, without the fields that an errors file added. `text` is the object's, which has the order of its fields. */
+/**
+ * The record of an object, without the fields that an errors file added. `text`: the JSON text of the object, which has the order of its
+ * fields.
+ */
 export function recordOf(object: JsonObject, text: string): RecordContent {
   const fields = new Map<string, Value>();
   let failure: Failure | undefined;

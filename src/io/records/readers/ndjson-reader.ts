@@ -57,7 +57,8 @@ export class NdjsonReader implements RecordReader {
     const text = this.#offset === 0 && written.startsWith('\ufeff') ? written.slice(1) : written;
     this.#offset += this.#openBytes + bytes;
     this.#line++;
-    if (this.#openBytes > 0) [this.#open, this.#openBytes] = [[], 0];
+    this.#openBytes = 0;
+    if (this.#open.length > 0) this.#open = [];
     if (isBlank(text)) return;
     items.push({ number: ++this.#records, end: { offset: this.#offset, line: this.#line }, ...readLine(text, this.#line) });
   }

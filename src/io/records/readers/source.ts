@@ -111,7 +111,7 @@ async function* readItems({ reader, items, chunks, isEnded }: Head): AsyncGenera
   if (last.length > 0) yield last;
 }
 
-/** Throws a fault at once, not with the next chunk: a pipe may never send another chunk. */
+/** Throws a fault at once instead of with the next chunk: a pipe may never send another chunk. */
 function throwFault(reader: RecordReader): void {
   const fault = reader.fault?.();
   if (fault) throw fault;
@@ -141,7 +141,7 @@ function createReader({ input, format, delimiter }: InputText, from = beginning,
   return new CsvReader(input.name, delimiter, from, header);
 }
 
-/** The format of an input. The format of stdin is detected; if an option names it, only gzip is detected. */
+/** The format of the input. The format of stdin is detected from its first bytes, and gzip is detected even if an option names the format. */
 async function formatOf(options: SourceOptions): Promise<Format> {
   const { path, format, stdin, encoding } = options;
   if (path !== '-') return inputFormatOf(options);

@@ -7,7 +7,7 @@ import { encodingOf } from './encoding.ts';
 const maxBlankBytes = 65_536;
 
 /**
- * Detects the format of stdin from its beginning, which can be read again: gzip by its first two bytes, then `[` is JSON,
+ * Detects the format of stdin from its first bytes, which can still be read afterwards: gzip by its first two bytes, then `[` is JSON,
  * `{` NDJSON, and anything else CSV. Waits until stdin has enough bytes. `kind`: the format, if an option names it.
  */
 export async function tellFormat(stdin: Readable, encoding = 'utf-8', kind?: Format['kind']): Promise<Format> {
@@ -28,7 +28,7 @@ export async function tellFormat(stdin: Readable, encoding = 'utf-8', kind?: For
   }
 }
 
-/** The format that the bytes show; absent if more bytes are needed. */
+/** The format of the first bytes; undefined if more bytes are needed. */
 function formatOfHead(head: Buffer, encoding: string, kind: Format['kind'] | undefined): Format | undefined {
   if (head.length < 2 && 0x1f === head[0]) return undefined;
   const gzip = isGzip(head);
@@ -39,7 +39,7 @@ function formatOfHead(head: Buffer, encoding: string, kind: Format['kind'] | und
   return { kind: first === '[' ? 'json' : first === '{' ? 'ndjson' : 'csv', gzip };
 }
 
-/** RFC 1952, 2.3.1. */
+/** True if the bytes begin like gzip (RFC 1952, 2.3.1). */
 function isGzip(head: Buffer): boolean {
   return head[0] === 0x1f && head[1] === 0x8b;
 }

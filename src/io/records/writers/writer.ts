@@ -10,7 +10,7 @@ export interface WriterOptions {
   readonly csvSafe?: boolean | undefined;
 }
 
-/** Creates the writer of a format. `columns`: the columns of CSV; absent if there is no record. */
+/** Creates the writer of a format. `columns`: the columns of a CSV file; undefined if there is no record. */
 export function createWriter({ kind }: Format, columns: readonly string[] | undefined, options: WriterOptions = {}): RecordWriter {
   if (kind === 'json') return jsonWriter;
   if (kind === 'ndjson') return ndjsonWriter;

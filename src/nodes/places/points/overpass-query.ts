@@ -7,10 +7,10 @@ export type Where = Around | { readonly area: string } | Box;
 /** A question for Overpass. */
 export interface OverpassQuestion {
   readonly where: Where;
-  /** Each the tags of one category; empty for any. */
+  /** The tags of each category; empty for any category. */
   readonly categories: readonly Tags[];
   readonly chain: Tags | undefined;
-  /** Points at most. */
+  /** Maximum of points in the answer. */
   readonly limit: number;
 }
 

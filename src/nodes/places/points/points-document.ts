@@ -14,7 +14,7 @@ export interface AskedCategory {
 
 /** The facts about a question that its document needs. */
 export interface AskedPoints {
-  /** The point from which distances count; absent for an area. */
+  /** The point from which distances count; undefined for an area. */
   readonly near: Coordinates | undefined;
   readonly categories: readonly AskedCategory[];
   readonly limit: number;

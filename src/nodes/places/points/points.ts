@@ -1,18 +1,17 @@
 import { Failure } from '../../../core/failure.ts';
 import type { BuildContext } from '../../../core/node.ts';
 import type { HttpResponse } from '../../../core/ports.ts';
-import type { Fields } from '../../../core/record.ts';
 import type { Value } from '../../../core/value/value.ts';
 import { usesWithin } from '../../http/request-template.ts';
-import type { Lookup } from '../../lookup-node.ts';
-import type { LookupOptions } from '../../lookup-options.ts';
-import { credentialNeeds, refuseUnsuccessful, serverRequests } from '../../server-lookup.ts';
+import type { Lookup, LookupServer } from '../../lookup/lookup.ts';
+import type { LookupOptions } from '../../lookup/lookup-options.ts';
+import { publicLimits, refuseUnsuccessful, serverRequests } from '../../lookup/server-requests.ts';
 import { categoryOption } from '../category-option.ts';
 import type { PlacesOptions, SettledOptions } from '../places-options.ts';
-import { fileLookup } from './file-points.ts';
 import { pageText, pointsOf, refuseRemark } from './overpass-answer.ts';
 import { overpassQuery, type Where } from './overpass-query.ts';
 import { type AskedCategory, pointsDocument, type QuestionParts, unknownChain } from './points-document.ts';
+import { pointsFile } from './points-file.ts';
 import { PointsQuestions } from './question.ts';
 import { whereTemplate } from './where-option.ts';
 
@@ -20,10 +19,10 @@ const server = 'https://overpass-api.de';
 const defaultLimit = 100;
 const defaultTimeoutMs = 90_000;
 
-/** The rules of the public server: one request at a time, one in a second, 10,000 a day, and answers are kept for 30 days. */
-const publicRules = { concurrency: 1, intervalMs: 1000, cacheMs: 30 * 86_400_000, perDay: { server: 'Overpass', max: 10_000 } } as const;
+/** The maximum of requests that the public server takes from one machine in a day. */
+const publicDay = { server: 'Overpass', max: 10_000 } as const;
 
-/** It asks to come back later: after 30 s, 60 s and 120 s, whatever the flow says. */
+/** The retries of the public server, whatever the flow says: it asks to come back after 30 s, 60 s and 120 s. */
 const publicRetry: LookupOptions['retry'] = {
   max: 3,
   on: [429, 504, 'timeout', 'network'],
@@ -33,13 +32,12 @@ const publicRetry: LookupOptions['retry'] = {
 
 /** The options of a node for points, with their defaults, and with the rules of the public server. */
 export function pointsSettings(options: PlacesOptions): SettledOptions {
-  const { timeout = defaultTimeoutMs, connection, rate = 0, cache = 0 } = options;
+  const { timeout = defaultTimeoutMs, connection } = options;
   if (connection !== undefined || options.source === 'file') return { ...options, timeout };
-  const { concurrency, intervalMs, cacheMs } = publicRules;
-  return { ...options, timeout, concurrency, rate: Math.max(rate, intervalMs), cache: Math.max(cache, cacheMs), retry: publicRetry };
+  return { ...options, timeout, ...publicLimits(options), retry: publicRetry };
 }
 
-/** `lookup: points`: points of interest near a place or in an area. Absent if a problem was reported. */
+/** `lookup: points`: points of interest near a place or in an area. Undefined if a problem was reported. */
 export function pointsLookup(options: SettledOptions, context: BuildContext): Lookup | undefined {
   const where = whereTemplate(options, context);
   const categories = categoriesOf(options, context);
@@ -47,7 +45,11 @@ export function pointsLookup(options: SettledOptions, context: BuildContext): Lo
     context.problem(['lookup'], 'lookup: points needs category, chain or both');
   if (!where || !categories) return undefined;
   const { near, chain, limit = defaultLimit } = options;
-  const common: Pick<Lookup, CommonPart> = {
+  const parts = { where, chain, categories, limit };
+  const answerer = options.source === 'file' ? pointsFile(options, parts, context) : overpass(options, parts, context);
+  if (!answerer) return undefined;
+  return {
+    answerer,
     label: 'points',
     sources: ['openstreetmap'],
     unknownChain,
@@ -58,31 +60,25 @@ export function pointsLookup(options: SettledOptions, context: BuildContext): Lo
     question: () => '',
     noMatch: ({ count }) => (count === null ? 'no chain has that name' : 'no point was found'),
   };
-  const question = { where, chain, categories, limit };
-  const own = options.source === 'file' ? fileLookup(options, question, context) : overpassLookup(options, question, context);
-  return own && { ...common, ...own };
 }
 
-type CommonPart = 'label' | 'sources' | 'unknownChain' | 'defaultMap' | 'reads' | 'notes' | 'cutOffAt' | 'question' | 'noMatch';
-
-/** The parts in which a server's lookup differs from that of a file. */
-function overpassLookup(options: SettledOptions, parts: QuestionParts, context: BuildContext): Omit<Lookup, CommonPart> {
+/** The server of `source: overpass`. */
+function overpass(options: SettledOptions, parts: QuestionParts, context: BuildContext): LookupServer {
   const { where, categories, limit } = parts;
-  const connection = options.connection === undefined ? undefined : (context.connection(options.connection) ?? null);
-  const perDay = connection === undefined ? publicRules.perDay : undefined;
-  const requests = serverRequests({ server, auth: undefined, options, connection, perDay }, context);
+  const requests = serverRequests({ server, options, perDay: publicDay }, context);
   const questions = new PointsQuestions(parts, (question) => requests.post(formOf(overpassQuery(question))));
   return {
-    isEmbedded: false,
-    publicServer: perDay?.server,
-    server: {
-      maxAgeMs: options.cache,
-      credentials: credentialNeeds(undefined, connection, requests.origin),
-      check: (response) => checkOverpassAnswer(response, options),
+    publicServer: requests.publicServer,
+    credentials: requests.credentials,
+    maxAgeMs: options.cache,
+    calls: 1,
+    requests(fields) {
+      const request = questions.request(fields);
+      return request ? [request] : [];
     },
-    prepare: (fields) => questions.request(fields),
-    document(response, _, record) {
-      const place = where(record as Fields) as Where;
+    check: (response) => checkOverpassAnswer(response, options),
+    document([response], record) {
+      const place = where(record) as Where;
       return pointsDocument(pointsOf(response as HttpResponse), { near: 'near' in place ? place.near : undefined, categories, limit });
     },
   };
@@ -99,7 +95,7 @@ const nearMap = {
 
 type Category = AskedCategory & { readonly notes: readonly string[] };
 
-/** Absent if a problem was reported. */
+/** The categories that the flow names. Undefined if a problem was reported. */
 function categoriesOf({ category = [] }: PlacesOptions, context: BuildContext): Category[] | undefined {
   const isList = Array.isArray(category);
   const found = [category].flat().map((words, index) => categoryOption(words, isList ? ['category', index] : ['category'], context));
@@ -110,7 +106,7 @@ function formOf(query: string) {
   return { path: '/api/interpreter', contentType: 'application/x-www-form-urlencoded', body: `data=${encodeURIComponent(query)}` };
 }
 
-/** Refuses an answer without points of its own. Throws a Failure. */
+/** Refuses a response that is not a list of points. Throws a Failure. */
 function checkOverpassAnswer(response: HttpResponse, options: SettledOptions): void {
   const { status, retryAfterMs } = response;
   if (status === 400) throw new Failure('http', `the server answered 400: ${pageText(response)}`, { status });

@@ -18,7 +18,7 @@ export class PointsQuestions<Request extends object> {
     this.#requestOf = requestOf;
   }
 
-  /** Absent for a record without a place or a chain. Throws a Failure (`request`). */
+  /** The request of a record; undefined for a record without a place or a chain. Throws a Failure (`request`). */
   request(fields: Fields): Request | (Request & { readonly chain: NamedChain<Request> }) | undefined {
     const { where: whereOf, categories, limit } = this.#parts;
     const where = whereOf(fields);

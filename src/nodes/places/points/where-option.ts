@@ -8,13 +8,13 @@ import { referencedFields, textTemplate } from '../../../core/template/template.
 import type { PlacesOptions } from '../places-options.ts';
 import { areaWith, type Where } from './overpass-query.ts';
 
-/** The place of a record's question; absent if all of its texts are blank. Throws a Failure (`request`). */
+/** The place of a record's question; undefined if all of its texts are blank. Throws a Failure (`request`). */
 export type WhereTemplate = (fields: Fields) => Where | undefined;
 
 /** Most metres of a radius. */
 const maxRadius = 50_000;
 
-/** Compiles `near` or `area`. Absent if a problem was reported. */
+/** Compiles `near` or `area`. Undefined if a problem was reported. */
 export function whereTemplate({ near, area }: PlacesOptions, context: BuildContext): WhereTemplate | undefined {
   if ((near === undefined) === (area === undefined)) {
     const found = near === undefined ? 'neither' : 'both';

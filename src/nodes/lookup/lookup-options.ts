@@ -1,10 +1,11 @@
 import * as z from 'zod';
-import { concurrency, credits, duration, rate, timeout } from '../core/options/amounts.ts';
-import { name } from '../core/options/names.ts';
-import { defaultRetry, retry } from '../core/options/retry.ts';
-import { map, whenEmpty } from './call-policy.ts';
+import type { BuildContext } from '../../core/node.ts';
+import { concurrency, credits, duration, rate, timeout } from '../../core/options/amounts.ts';
+import { name } from '../../core/options/names.ts';
+import { defaultRetry, retry } from '../../core/options/retry.ts';
+import { map, whenEmpty } from '../call-policy.ts';
 
-/** The options that all nodes with lookups have. A node can replace those whose defaults differ. */
+/** The options that all nodes with lookups have. A node can replace an option whose default differs. */
 export const lookupOptions = {
   connection: name.optional().describe('your own server instead of the built-in one: base_url, auth, headers, rate and concurrency'),
   timeout: timeout.prefault('30s').describe('one limit for the whole request'),
@@ -25,3 +26,11 @@ const checked = z.object(lookupOptions);
 
 /** The checked options of a node with lookups. */
 export type LookupOptions = z.output<typeof checked>;
+
+/** Refuses a connection, and warns of options without an effect, if data on this machine answer. `choice`: the option that says so. */
+export function checkLocalOptions(options: LookupOptions, choice: string, { problem, warn }: BuildContext): void {
+  const local = `${choice} is answered by data on this machine`;
+  if (options.connection !== undefined) problem(['connection'], `${local}: no server is asked\nleave connection out`);
+  for (const option of ['rate', 'concurrency', 'cache'] as const)
+    if (options[option] !== undefined) warn([option], `${local}: ${option} has no effect`);
+}

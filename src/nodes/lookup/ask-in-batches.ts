@@ -1,27 +1,17 @@
-import type { CallPolicy } from '../core/action.ts';
-import type { Answer } from '../core/answer/mapping.ts';
-import type { Batch, BatchEntry } from '../core/batch.ts';
-import type { AttemptContext } from '../core/call.ts';
-import { Failure } from '../core/failure.ts';
-import type { LookupDocument } from '../core/lookups/lookup.ts';
-import type { HttpRequest, HttpResponse } from '../core/ports.ts';
-import type { Fields } from '../core/record.ts';
-import { type Accepted, RequestCall } from './calling.ts';
-
-/** A way to look many records up with one request. */
-export interface LookupBatch {
-  /** Maximum of records in one request. */
-  readonly size: number;
-  /** Only records with the same key share a request; absent if all can. */
-  keyOf?(fields: Fields): string;
-  /** The request for some records, by their numbers in it. */
-  request(records: ReadonlyMap<number, Fields>): HttpRequest;
-  /** The documents in an answer, by the numbers of their records. Throws a Failure, which is retried if it is retryable. */
-  documents(response: HttpResponse): ReadonlyMap<number, LookupDocument>;
-}
+import type { Answer } from '../../core/answer/mapping.ts';
+import type { Batch, BatchEntry } from '../../core/batch.ts';
+import type { AttemptContext } from '../../core/call.ts';
+import { Failure } from '../../core/failure.ts';
+import type { LookupDocument } from '../../core/lookups/lookup.ts';
+import { type Action, type CallPolicy, Unasked } from '../../core/node.ts';
+import type { HttpResponse } from '../../core/ports.ts';
+import type { Fields } from '../../core/record.ts';
+import { type Accepted, RequestCall } from '../calling.ts';
+import type { LookupBatch } from './lookup.ts';
+import type { Asking, LookupResults } from './lookup-results.ts';
 
 /** The document of a record, and the response that it came in. */
-export interface SharedDocument {
+interface SharedDocument {
   readonly document: LookupDocument;
   readonly response: HttpResponse;
 }
@@ -31,44 +21,41 @@ interface Entry extends BatchEntry<SharedDocument> {
   readonly fields: Fields;
 }
 
-/** Puts records into batches. */
-export class LookupBatches {
-  readonly #way: LookupBatch;
-  readonly #policy: CallPolicy;
-  readonly #shared: Batch<SharedDocument>;
+/** Asks a server for many records with one request. `action`: of a record alone. `checked`: the policy of the calls. */
+export function askInBatches(way: LookupBatch, action: Action, checked: CallPolicy, results: LookupResults): Asking {
+  const { size } = way;
+  const shared = batchFor('', way, checked);
+  return {
+    action: {
+      ...action,
+      batchSize: size,
+      // A refused batch of n is halved down to single records: at most 2n - 1 requests in all.
+      maxCalls: size > 1 ? 2 : 1,
+      ...(way.keyOf && { entryOf: preparedEntry }),
+    },
+    ask: (asked, context) =>
+      context.call(entryOf(asked.fields)).then(({ document, response }) => results.rows(document, asked, context, response)),
+  };
 
-  constructor(way: LookupBatch, policy: CallPolicy) {
-    this.#way = way;
-    this.#policy = policy;
-    this.#shared = this.#batch('');
+  function preparedEntry(fields: Fields): Entry | Unasked {
+    const prepared = action.prepare(fields);
+    return prepared instanceof Unasked ? prepared : entryOf(fields);
   }
 
-  /** Maximum of records in one request. */
-  get size(): number {
-    return this.#way.size;
+  function entryOf(fields: Fields): Entry {
+    const key = way.keyOf?.(fields);
+    return { batch: key === undefined ? shared : batchFor(key, way, checked), fields, bytes: 0, question: undefined };
   }
+}
 
-  /** True if any records can share a request. */
-  get areOpenToAll(): boolean {
-    return this.#way.keyOf === undefined;
-  }
-
-  /** The record in its batch. */
-  entryOf(fields: Fields): Entry {
-    const key = this.#way.keyOf?.(fields);
-    return { batch: key === undefined ? this.#shared : this.#batch(key), fields, bytes: 0, question: undefined };
-  }
-
-  #batch(key: string): Batch<SharedDocument> {
-    return {
-      key,
-      size: this.#way.size,
-      maxBytes: Number.POSITIVE_INFINITY,
-      callFor: (entries) =>
-        new BatchCall(this.#policy, this.#way, new Map(entries.map((entry, index) => [index + 1, (entry as Entry).fields]))),
-      resultsOf: (entries, answer) => entries.map((_, index) => (answer as BatchAnswer).results(index + 1)),
-    };
-  }
+function batchFor(key: string, way: LookupBatch, checked: CallPolicy): Batch<SharedDocument> {
+  return {
+    key,
+    size: way.size,
+    maxBytes: Number.POSITIVE_INFINITY,
+    callFor: (entries) => new BatchCall(checked, way, new Map(entries.map((entry, index) => [index + 1, (entry as Entry).fields]))),
+    resultsOf: (entries, answer) => entries.map((_, index) => (answer as BatchAnswer).results(index + 1)),
+  };
 }
 
 /** The answer to a batch. */

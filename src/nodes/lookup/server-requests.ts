@@ -1,0 +1,117 @@
+import { redirectStatuses } from '../../core/answer/link.ts';
+import { answerMessage, excerpt } from '../../core/answer/response.ts';
+import { type Auth, neededCredentials, placedAuths } from '../../core/auth/auth.ts';
+import type { HttpConnection } from '../../core/connection.ts';
+import { Failure } from '../../core/failure.ts';
+import type { BuildContext, CredentialNeed } from '../../core/node.ts';
+import type { DayLimit, HttpRequest, HttpResponse } from '../../core/ports.ts';
+import { connectionOf, matches } from '../call-policy.ts';
+import { httpOptions } from '../http/http-options.ts';
+import { compileRequest } from '../http/request-template.ts';
+import type { LookupOptions } from './lookup-options.ts';
+
+/** The parts of a node that decide where requests go. */
+export interface ServerParts {
+  /** Origin of the built-in server, which a connection replaces. */
+  readonly server: string;
+  readonly options: Pick<LookupOptions, 'timeout' | 'connection'>;
+  /** The way in which the node itself signs requests; undefined if only a connection signs. */
+  readonly auth?: Auth | undefined;
+  /** The place where the secret of `auth` is issued; undefined if its owner knows. */
+  readonly hint?: string | undefined;
+  /** The limit of the built-in server if it is a public one; undefined for any other server. */
+  readonly perDay?: DayLimit | undefined;
+  /** Headers of every request, besides `Accept`. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
+/** The parts in which requests with a body differ. */
+export interface Payload {
+  /** Path and query. */
+  readonly path: string;
+  readonly contentType: string;
+  readonly body: string;
+}
+
+/** Makes requests to a server. */
+export interface ServerRequests {
+  /** The credentials that sign the requests: the node's own, else the connection's. */
+  readonly credentials: readonly CredentialNeed[];
+  /** The name of the public server that gets them; undefined for any other server. */
+  readonly publicServer: string | undefined;
+  get(path: string): HttpRequest;
+  post(payload: Payload): HttpRequest;
+}
+
+/** Compiles requests to the built-in server, or to the server of the connection. Redirects are answers: they are not followed. */
+export function serverRequests({ server, auth, hint, options, headers, perDay }: ServerParts, context: BuildContext): ServerRequests {
+  const connection = connectionOf(options, context);
+  const isBuiltIn = connection === undefined;
+  const limit = isBuiltIn ? perDay : undefined;
+  const written = httpOptions.parse({
+    url: isBuiltIn ? `${server}/` : '/',
+    headers: { Accept: 'application/json', ...headers },
+    auth: auth ?? (isBuiltIn ? 'none' : undefined),
+    success: ['2xx', ...redirectStatuses],
+    timeout: options.timeout,
+  });
+  const request = compileRequest(written, connection, {
+    ...context,
+    problem: (_at, message) => context.problem([isBuiltIn ? 'provider' : 'connection'], message),
+  });
+  const none = new Map();
+  const get = (path: string): HttpRequest => {
+    const base = request.render(none);
+    return { ...base, path: base.path.slice(0, -1) + path, ...(limit && { perDay: limit }) };
+  };
+  return {
+    credentials: credentialNeeds(auth, hint, connection, request.origin),
+    publicServer: limit?.server,
+    get,
+    post({ path, contentType, body }) {
+      const { headers, ...base } = get(path);
+      return { ...base, method: 'POST', headers: { ...headers, Accept: '*/*', 'Content-Type': contentType }, body };
+    },
+  };
+}
+
+/** A query, percent-encoded. Commas and colons stay as they are. */
+export function queryText(query: Readonly<Record<string, string>>): string {
+  const encoded = (text: string) => encodeURIComponent(text.toWellFormed()).replace(/%(?:3A|2C)/g, decodeURIComponent);
+  return Object.entries(query)
+    .map(([name, value]) => `${name}=${encoded(value)}`)
+    .join('&');
+}
+
+/** Refuses a redirect, and any other response that is not a success. Throws a Failure. */
+export function refuseUnsuccessful(response: HttpResponse, options: Pick<LookupOptions, 'retry'>): void {
+  const { status, header } = response;
+  if (redirectStatuses.includes(status)) {
+    throw new Failure('http', `the server redirects to ${excerpt(header('location') ?? '')}`, { status });
+  }
+  if (status !== 200) throw refusedWith(response, options);
+}
+
+function credentialNeeds(
+  auth: Auth | undefined,
+  hint: string | undefined,
+  connection: HttpConnection | undefined | null,
+  origin: string | undefined,
+): CredentialNeed[] {
+  const signing = auth ? [auth] : placedAuths(connection?.auth).map((placed) => placed.auth);
+  const at = [auth ? 'credential' : 'connection'];
+  return signing
+    .flatMap((one) => neededCredentials(one, origin))
+    .map(({ name: field, isPair, origins }) => ({ field, at, isPair, origins, ...(auth && hint !== undefined && { hint }) }));
+}
+
+/** The failure of a response whose status is not a success. */
+function refusedWith(response: HttpResponse, { retry }: Pick<LookupOptions, 'retry'>): Failure {
+  const { status, retryAfterMs } = response;
+  return new Failure('http', answerMessage(response), { status, retryable: matches(retry.on, status), retryAfterMs });
+}
+
+/** The limits of public servers, whatever a flow says: one request at a time, one in a second, and answers are cached for 30 days. */
+export function publicLimits({ rate = 0, cache = 0 }: Pick<LookupOptions, 'rate' | 'cache'>) {
+  return { concurrency: 1, rate: Math.max(rate, 1000), cache: Math.max(cache, 30 * 86_400_000) };
+}

@@ -1,0 +1,39 @@
+import { readFileSync } from 'node:fs';
+import { transformSync } from 'esbuild';
+import { expect, test } from 'vitest';
+import * as z from 'zod';
+import { compileMapping } from '../../src/core/answer/mapping.ts';
+import { readBody } from '../../src/core/answer/response.ts';
+import { defineNode, type NodeType } from '../../src/core/node.ts';
+import { withFields } from '../../src/core/record.ts';
+import { textTemplate } from '../../src/core/template/template.ts';
+import { callPolicy, connectionOf, mappedColumns } from '../../src/nodes/call-policy.ts';
+import { callEach, readMapped } from '../../src/nodes/calling.ts';
+import { usesWithin } from '../../src/nodes/http/request-template.ts';
+import { lookupOptions } from '../../src/nodes/lookup/lookup-options.ts';
+import { refuseUnsuccessful, serverRequests } from '../../src/nodes/lookup/server-requests.ts';
+import { runFlow } from '../helpers/run-flow.ts';
+
+const parts = { z, defineNode, compileMapping, readBody, withFields, textTemplate, callPolicy, connectionOf, mappedColumns };
+const known = { ...parts, callEach, readMapped, usesWithin, lookupOptions, refuseUnsuccessful, serverRequests };
+
+/** The node types of the examples on the page for authors. */
+function exampleTypes(): NodeType[] {
+  const page = readFileSync(new URL('../../src/core/node.ts', import.meta.url), 'utf8');
+  const lines = [...page.matchAll(/^ \* {3}(.*)$/gm)].map(([, line]) => line);
+  const { code } = transformSync(lines.join('\n'), { loader: 'ts' });
+  return new Function(...Object.keys(known), `${code}; return [greet, users];`)(...Object.values(known));
+}
+
+test('the examples on the page for authors of node types run as nodes', async () => {
+  const yaml = 'nodes: [{ type: greet, text: "Hello {{name}}" }, { type: users, id: "{{id}}", retry: { max: 0 } }]';
+  const http = ({ path }: { readonly path: string }) => (path === '/users/a%2Fb' ? { body: { name: 'Ada' } } : { status: 404 });
+  const records = [
+    { id: 'a/b', name: 'you' },
+    { id: 'x', name: 'me' },
+  ];
+  const { rows, failures, credits } = await runFlow(yaml, records, { nodeTypes: exampleTypes(), http });
+  expect(rows).toEqual([{ id: 'a/b', name: 'you', greeting: 'Hello you', user_name: 'Ada' }]);
+  expect(failures).toMatchObject([{ record: 2, class: 'http', status: 404 }]);
+  expect(credits).toBe(2);
+});
