@@ -396,9 +396,9 @@ describe('a ledger of an older version', () => {
       insert into spent values ('${month}', 'f', 'a', '', 'default', 7);
       PRAGMA user_version = 1;`);
     database.close();
-    const shown = await Promise.all(idsTo(4).map(() => place.start(['credits', '--json']).finished));
+    const shown = await Promise.all(idsTo(6).map(() => place.start(['credits', '--json']).finished));
     expect(shown.map(({ code, stdout, stderr }) => [code, stderr, code === 0 && JSON.parse(stdout).spent])).toEqual(
-      idsTo(4).map(() => [0, '', 7]),
+      idsTo(6).map(() => [0, '', 7]),
     );
   });
 });
