@@ -254,13 +254,14 @@ describe('money', () => {
       'the server refuses the key "gemini-api-key"; the server answered 400: API key not valid. Please pass a valid API key.',
     ],
   ])('or a key of %s that a %s %j refuses ends the run, and the record is not done', async (provider, status, body, wanted, message) => {
-    const { rows, failures, requests, ending, stopReason, credits } = await runFlow(
+    const { rows, failures, requests, ending, events, credits } = await runFlow(
       node(`provider: ${provider}, prompt: "{{name}}", concurrency: 1`),
       [{ name: 'a' }, { name: 'b' }],
       { http: () => ({ status, body }) },
     );
     expect([rows.length, failures.length, requests.length, ending, credits]).toEqual([0, 0, 1, wanted, 0]);
-    expect(stopReason).toEqual(typeof message === 'string' ? message : expect.stringMatching(message));
+    const reason = typeof message === 'string' ? message : expect.stringMatching(message);
+    expect(events.filter(({ type }) => type === 'stopping')).toMatchObject([{ reason }]);
   });
 
   test.each([
