@@ -319,7 +319,19 @@ describe('waits', () => {
 
   test.each([
     [{ 'retry-after-ms': '250' }, 250],
-    [{ 'retry-after-ms': '250', 'Retry-After': '3' }, 3000],
+    [{ 'retry-after-ms': '300', 'Retry-After': '1' }, 300],
+    [{ 'retry-after-ms': 'soon', 'Retry-After': '1' }, 1000],
+    [{ 'retry-after-ms': '2500', 'Retry-After': '1' }, 2500],
+    [{ 'Retry-After': '1', 'x-ratelimit-reset-requests': '1s', 'x-ratelimit-reset-tokens': '6m0s' }, 1000],
+    [
+      {
+        'Retry-After': '2',
+        'anthropic-ratelimit-input-tokens-reset': '2030-01-01T00:00:12Z',
+        'anthropic-ratelimit-input-tokens-remaining': '0',
+        date: 'Tue, 01 Jan 2030 00:00:00 GMT',
+      },
+      2000,
+    ],
     [{ 'x-ratelimit-reset-requests': '120ms', 'x-ratelimit-reset-tokens': '1m30s' }, 90_000],
     [
       {
@@ -352,8 +364,12 @@ describe('waits', () => {
     const error = { message: 'slow down', details: [{ '@type': 'RetryInfo', retryDelay: '34s' }] };
     const flow = node('provider: gemini, prompt: x');
     const good = { body: { candidates: [{ content: { parts: [{ text: 'x' }] }, finishReason: 'STOP' }] } };
-    const { waitedMs } = await runFlow(flow, [{}], { http: inTurn({ status, body: { error } }, good) });
-    expect(waitedMs).toBe(34_000);
+    const waited = async (headers = {}) =>
+      (await runFlow(flow, [{}], { http: inTurn({ status, headers, body: { error } }, good) })).waitedMs;
+    expect(await waited()).toBe(34_000);
+    expect(await waited({ 'Retry-After': '5' })).toBe(5000);
+    expect(await waited({ 'x-ratelimit-reset-requests': '50s' })).toBe(50_000);
+    expect(await waited({ 'x-ratelimit-reset-requests': '5s' })).toBe(34_000);
   });
 });
 

@@ -78,13 +78,19 @@ function refusalOf({ provider, key, retryOn }: AnswerParts, response: HttpRespon
   if (hopelessness === 'refused-key') return new LimitReached(`the server refuses ${key}; ${message}`, 'refused-credential');
   if (hopelessness === 'day-quota') return new LimitReached(`the day's quota of the account is used up; ${message}`);
   if (hopelessness === 'no-money') return new LimitReached(`the account has no money left; ${message}`);
-  const asked = [response.retryAfterMs, body === undefined ? undefined : provider.waitMs?.(body)];
-  const waits = asked.filter((ms) => ms !== undefined);
   return new Failure('http', message, {
     status,
     retryable: matches(retryOn, status),
-    retryAfterMs: waits.length > 0 ? Math.max(...waits) : undefined,
+    retryAfterMs: waitOf(provider, response, body ?? null),
   });
+}
+
+/** The wait that a refusal asks for: a stated one, else the longest of its resets and the wait in its body. */
+function waitOf({ waitMs }: Provider, { header, retryAfterMs }: HttpResponse, body: Value): number | undefined {
+  const isStated = ['retry-after', 'retry-after-ms'].some((name) => header(name) !== undefined);
+  const inBody = waitMs?.(body);
+  if (inBody === undefined || (isStated && retryAfterMs !== undefined)) return retryAfterMs;
+  return Math.max(inBody, retryAfterMs ?? 0);
 }
 
 /** Providers and gateways state it with one status or another: a code decides, whatever the status. */
