@@ -28,7 +28,7 @@ describe('a question', () => {
         { role: 'system', content: 'Be brief.' },
         { role: 'user', content: 'Hello Ann' },
       ],
-      max_completion_tokens: 1024,
+      max_completion_tokens: 4096,
     });
   });
 
@@ -80,6 +80,15 @@ describe('output', () => {
     expect(rows).toMatchObject([{ name: 'Ann', kind: 'a' }]);
   });
 
+  test('may name a type alone', async () => {
+    const written = 'ratio: number, tags: list, ok: boolean, name: string';
+    const whole = 'ratio: { type: number }, tags: { type: list }, ok: { type: boolean }, name: {}';
+    const answer = said('{"ratio":0.5,"tags":["a"],"ok":true,"name":"x"}');
+    const [short, long] = await Promise.all([written, whole].map((output) => asked(`prompt: x, output: { ${output} }`, [answer])));
+    expect(short?.rows).toEqual([{ name: 'x', ratio: 0.5, tags: ['a'], ok: true }]);
+    expect(short?.requests[0]?.body).toBe(long?.requests[0]?.body);
+  });
+
   test('may stand in a code fence', async () => {
     const { rows } = await asked(sorted, [said('```json\n{"kind":"b","size":null}\n```')]);
     expect(rows).toEqual([{ name: 'Ann', kind: 'b', size: null }]);
@@ -121,7 +130,7 @@ describe('output', () => {
   });
 
   test('of a whole JSON Schema is checked too', async () => {
-    const schema = '{ type: object, properties: { n: { type: integer, minimum: 3 } }, required: [n] }';
+    const schema = '{ type: object, properties: { n: { type: integer, minimum: 3 } }, required: [n], additionalProperties: false }';
     const { rows, failures } = await asked(
       `prompt: "{{name}}", invalid_retries: 0, schema: ${schema}`,
       [said('{"n":3}'), said('{"n":2}')],
@@ -134,12 +143,145 @@ describe('output', () => {
   });
 });
 
+describe('a schema that OpenAI would refuse as strict', () => {
+  const problemsOf = (schema: string, provider = 'openai') =>
+    flowProblems(`nodes:\n  - type: llm\n    model: m\n    provider: ${provider}\n    prompt: x\n    schema: ${schema}\n`).map(onOneLine);
+  const object = (properties: string, more = 'additionalProperties: false') => `{ type: object, properties: { ${properties} }, ${more} }`;
+  const all = 'additionalProperties: false, required: [a]';
+
+  test.each([
+    ['{ type: object, properties: { a: { type: string } }, required: [a] }', ['6:13 expected additionalProperties: false, which']],
+    [object('a: { type: string }', 'required: [a], additionalProperties: true'), [/^6:\d+ expected additionalProperties: false/]],
+    [object('a: { type: string }'), ['6:13 required lacks a: OpenAI wants every property in it; a property that may be null']],
+    [object('a: { type: string }, b: { type: string }', all), [/^6:126 required lacks b: OpenAI wants/]],
+    [object('a: { type: string }', 'additionalProperties: false, required: [a, z]'), [/required names z, which properties does not have/]],
+    [object('a: { type: object }', all), ['6:46 expected additionalProperties: false, which']],
+    [object('a: { type: array }', all), ['6:46 expected items: the schema of an element']],
+    [object(`a: { type: array, items: ${object('b: { type: string }')} }`, all), [/^6:68 required lacks b: OpenAI wants/]],
+    [object('a: { enum: [x] }', all), ['6:46 expected a type, which OpenAI wants of every schema']],
+    [object('a: { type: string, default: x }', all), ['6:71 OpenAI takes no default in a strict schema']],
+    [object('a: { oneOf: [{ type: string }] }', all), ['6:55 OpenAI takes no oneOf in a strict schema; use anyOf']],
+    [
+      object('a: { anyOf: [{ type: string }, { type: array, items: { type: string }, uniqueItems: true }] }', all),
+      [/takes no uniqueItems/],
+    ],
+    [object('a: { type: string, format: uri }', all), [/expected one of the formats date-time, .*, found "uri"/]],
+    [object('a: { $ref: "#/$defs/b" }', `${all}, $defs: { b: { type: object } }`), [/expected additionalProperties: false/]],
+    ['{ type: array, items: { type: string } }', ['6:13 expected type: object at the top of the schema']],
+    [
+      `{ type: object, ${all}, properties: { a: { type: string, enum: [${Array.from({ length: 1001 }, (_, n) => `v${n}`)}] } } }`,
+      [/at most 1000 values/],
+    ],
+  ])('%s has a problem with its position', (schema, wanted) => {
+    const found = problemsOf(schema);
+    expect(found).toEqual(wanted.map((one) => (typeof one === 'string' ? expect.stringContaining(one) : expect.stringMatching(one))));
+    expect(found.every((problem) => problem.endsWith('; or write strict: false'))).toBe(true);
+    expect(problemsOf(schema, 'openai-responses')).toEqual(found);
+    for (const other of ['anthropic', 'gemini', 'ollama', 'openai\n    strict: false']) expect(problemsOf(schema, other)).toEqual([]);
+  });
+
+  test('has no problem if it keeps the rules', () => {
+    const point = object('lat: { type: number, minimum: -90 }, lon: { type: number }', 'additionalProperties: false, required: [lat, lon]');
+    const list = `list: { type: array, minItems: 1, items: ${point} }`;
+    const properties = `name: { type: [string, "null"], pattern: "^a" }, kind: { type: string, enum: [a, b] }, on: { type: string, format: date }, ${list}`;
+    expect(
+      problemsOf(
+        object(
+          `${properties}, more: { anyOf: [${point}, { type: "null" }] }`,
+          'additionalProperties: false, required: [name, kind, on, list, more]',
+        ),
+      ),
+    ).toEqual([]);
+  });
+
+  test('is sent as it is with strict: false', async () => {
+    const { requests } = await asked('prompt: x, strict: false, schema: { type: object }', [said('{}')]);
+    expect(bodyOf(requests[0] ?? {}).response_format.json_schema).toEqual({ name: 'output', strict: false, schema: { type: 'object' } });
+  });
+});
+
+describe('a server that is not quite compatible', () => {
+  const bodyFor = async (options: string) => bodyOf((await asked(options, [said('x')])).requests[0] ?? {});
+
+  test('gets max_tokens instead of max_completion_tokens', async () => {
+    const body = await bodyFor('prompt: x, max_tokens: 7, max_tokens_name: max_tokens');
+    expect(body).toMatchObject({ max_tokens: 7 });
+    expect(body).not.toHaveProperty('max_completion_tokens');
+  });
+
+  test('gets the parameters of extra as they are', async () => {
+    expect(await bodyFor('prompt: x, extra: { top_k: 5, safe_prompt: true, stop: ["{{name}}"], meta: { a: 1.50 } }')).toEqual({
+      model: 'm',
+      messages: [{ role: 'user', content: 'x' }],
+      max_completion_tokens: 4096,
+      top_k: 5,
+      safe_prompt: true,
+      stop: ['{{name}}'],
+      meta: { a: 1.5 },
+    });
+  });
+
+  test.each([
+    [
+      'ollama',
+      'options: { num_ctx: 8192 }, keep_alive: 5m',
+      { options: { num_predict: 4096, num_ctx: 8192 }, keep_alive: '5m', stream: false },
+    ],
+    [
+      'gemini',
+      'generationConfig: { thinkingConfig: { thinkingBudget: 0 } }',
+      { generationConfig: { maxOutputTokens: 4096, thinkingConfig: { thinkingBudget: 0 } } },
+    ],
+    ['anthropic', 'thinking: { type: disabled }', { max_tokens: 4096, thinking: { type: 'disabled' } }],
+  ])('%s gets them beside its own in one object: %s', async (provider, extra, body) => {
+    const { requests } = await runFlow(node(`provider: ${provider}, prompt: x, extra: { ${extra} }`), [{}], { http: () => ({ body: {} }) });
+    expect(bodyOf(requests[0] ?? {})).toMatchObject(body);
+  });
+
+  test.each([
+    ['openai', 'model: x', '6:21 the node sets model itself'],
+    ['openai', 'top_k: 5, messages: []', '6:34 the node sets messages itself'],
+    ['openai', 'temperature: 1', '6:27 the node sets temperature itself; leave it out here, and use the option for it'],
+    ['openai', 'max_tokens: 5', '6:26 the node sets max_tokens itself'],
+    ['openai', 'stream: true', '6:22 the node sets stream itself'],
+    ['ollama', 'options: { num_ctx: 1, num_predict: 5 }', '6:50 the node sets options.num_predict itself'],
+    ['ollama', 'options: 5', '6:23 the node sets options itself'],
+    ['gemini', 'generationConfig: { maxOutputTokens: 5 }', '6:51 the node sets generationConfig.maxOutputTokens itself'],
+  ])('of %s gets no { %s }: that is a problem of the flow', (provider, extra, problem) => {
+    const flow = `nodes:\n  - type: llm\n    model: m\n    provider: ${provider}\n    prompt: x\n    extra: { ${extra} }\n`;
+    expect(flowProblems(flow).map(onOneLine)).toEqual([expect.stringContaining(problem)]);
+  });
+
+  const forbidden = [
+    { type: 'extra_forbidden', loc: ['body', 'max_completion_tokens'], msg: 'Extra inputs are not permitted', input: 4096 },
+  ];
+  const unsupported = {
+    message: "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+    code: 'unsupported_parameter',
+  };
+  const tooLarge = { message: 'max_completion_tokens is too large: 99999. This model supports at most 16384 completion tokens.' };
+  test.each([
+    [422, { object: 'error', message: { detail: forbidden }, type: 'invalid_request_error' }, 'max_completion_tokens', 'max_tokens'],
+    [422, { detail: forbidden }, 'max_completion_tokens', 'max_tokens'],
+    [400, { error: { message: 'Unrecognized request argument supplied: max_completion_tokens' } }, 'max_completion_tokens', 'max_tokens'],
+    [400, { error: unsupported }, 'max_tokens', 'max_completion_tokens'],
+    [400, { error: tooLarge }, 'max_completion_tokens', undefined],
+    [422, { detail: [{ type: 'extra_forbidden', loc: ['body', 'seed'] }] }, 'max_completion_tokens', undefined],
+  ])('answers %s %j to %s: the failure says %s', async (status, body, sent, other) => {
+    const { failures } = await asked(`prompt: x, max_tokens_name: ${sent}`, [{ status, body }]);
+    const advice = `\nthe server does not know ${sent}: write max_tokens_name: ${other}`;
+    expect(failures).toHaveLength(1);
+    expect(failures[0]?.message.includes('write max_tokens_name')).toBe(other !== undefined);
+    if (other !== undefined) expect(failures[0]?.message.endsWith(advice)).toBe(true);
+  });
+});
+
 describe('an answer that cannot be used', () => {
   test.each([
     [
       'that was cut off names max_tokens',
       { finish_reason: 'length' },
-      'the answer was cut off at max_tokens (1024): Well\nallow more with max_tokens',
+      "the answer was cut off at max_tokens (4096): Well\nallow more with max_tokens: a model's thinking counts in it, too. With effort: low it thinks less",
     ],
     ['that is a refusal', { finish_reason: 'content_filter' }, 'the model refused to answer: Well'],
     ['with a refusal', { message: { content: null, refusal: 'I cannot.' } }, 'the model refused to answer: I cannot.'],
@@ -380,8 +522,11 @@ describe('the flow', () => {
     ['provider: anthropic, prompt: x, seed: 1', 'anthropic has no seed'],
     ['provider: openai, prompt: x, output: { a: {} }, schema: { type: object }', 'expected output or schema, found both'],
     ['provider: openai, prompt: x, base_url: "http://llm.example.com"', 'http'],
-    ['provider: openai, prompt: x, output: { tags: list }', 'expected a mapping such as { type: list }, found'],
-    ['provider: openai, prompt: x, output: { tags: [a] }', 'expected a mapping such as { type: string }, found a list'],
+    ['provider: openai, prompt: x, output: { tags: lst }', 'expected a type (string, number, integer, boolean, list), or a mapping'],
+    ['provider: openai, prompt: x, output: { tags: [a] }', 'such as { enum: [a, b] }, found a list'],
+    ['provider: anthropic, prompt: x, max_tokens_name: max_tokens', 'anthropic has no max_tokens_name'],
+    ['provider: gemini, prompt: x, strict: false', 'gemini has no strict'],
+    ['provider: openai, prompt: x, max_tokens_name: max_new_tokens', 'expected max_completion_tokens or max_tokens'],
     ['provider: openai, prompt: x, output: { a: { type: date } }', 'expected string, number, integer, boolean or list, found'],
   ])('with %s has a problem', async (options, message) => {
     expect(JSON.stringify(await flowProblems(node(options)))).toContain(message);

@@ -19,7 +19,7 @@ export const anthropic: Provider = {
   baseUrl: 'https://api.anthropic.com/v1',
   credential: 'anthropic-api-key',
   headers: { 'anthropic-version': '2023-06-01' },
-  lacks: ['seed'],
+  lacks: ['seed', 'max_tokens_name', 'strict'],
   auth: (credential) => ({ type: 'api_key', header: 'x-api-key', credential }),
   path: () => '/messages',
   body({ system, schema, effort, cachesPrompt, ...question }) {

@@ -12,7 +12,7 @@ export const gemini: Provider = {
   baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
   credential: 'gemini-api-key',
   headers: {},
-  lacks: ['prompt_cache'],
+  lacks: ['prompt_cache', 'max_tokens_name', 'strict'],
   auth: (credential) => ({ type: 'api_key', header: 'x-goog-api-key', credential }),
   path: (model) => `/models/${encodeURIComponent(model)}:generateContent`,
   body: ({ system, schema, effort, ...question }) =>

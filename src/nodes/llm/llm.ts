@@ -14,11 +14,13 @@ import { readMapped, reported } from '../calling.ts';
 import { httpOptions } from '../http/http-options.ts';
 import { compileRequest, type RequestTemplate, usesWithin } from '../http/request-template.ts';
 import { Conversation, costOf, type TokenPrice } from './conversation.ts';
+import { clashesOf, withExtra } from './extra.ts';
 import { type LlmOptions, llmOptions } from './llm-options.ts';
 import { type AnswerParts, acceptAnswer } from './model-answer.ts';
 import { OutputCheck, propertiesOf, schemaOf } from './output.ts';
-import type { Provider, Question, Turn } from './provider.ts';
+import { maxTokensNames, type Provider, type Question, type Turn } from './provider.ts';
 import { providers } from './providers.ts';
+import { checkStrictSchema } from './strict-schema.ts';
 
 /** The LLM node: one question to a language model per record. */
 export const llm = defineNode({
@@ -48,12 +50,26 @@ function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined 
   const concurrency = options.concurrency ?? (connection?.concurrency === undefined ? defaultConcurrency : undefined);
   const policy = callPolicy({ ...options, concurrency }, connection, context);
   const price = priceOf(options);
-  const { model, max_tokens: maxTokens } = options;
-  const parts: AnswerParts = { provider, key: keyOf(options, provider), check, price, model, maxTokens, retryOn: options.retry.on };
+  const { model, max_tokens: maxTokens, max_tokens_name: maxTokensName = maxTokensNames[0] } = options;
+  const parts: AnswerParts = {
+    provider,
+    key: keyOf(options, provider),
+    check,
+    price,
+    model,
+    maxTokens,
+    maxTokensName,
+    retryOn: options.retry.on,
+  };
   const question = questionOf(options, schema);
   const maxAgeMs = options.cache;
   if (!mapping) return undefined;
-  const ask = (asked: Question, fields: Fields): HttpRequest => ({ ...request.render(fields), body: jsonOf(provider.body(asked)) });
+  const extra = (options.extra ?? {}) as JsonObject;
+  checkExtra(provider.body(fullestQuestion(options, schema)), extra, context);
+  const ask = (asked: Question, fields: Fields): HttpRequest => ({
+    ...request.render(fields),
+    body: jsonOf(withExtra(provider.body(asked), extra)),
+  });
   const skipped = (fields: Fields) => new Unasked(withNulls(fields, mapping.fields));
   const action: Action = {
     ...policy,
@@ -93,9 +109,28 @@ function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined 
 function questionOf(options: LlmOptions, schema: JsonObject | undefined): (fields: Fields) => Question {
   const system = options.system === undefined ? undefined : textTemplate(options.system);
   const prompt = textTemplate(options.prompt);
-  const { model, max_tokens: maxTokens, temperature, top_p, seed, effort, prompt_cache: cachesPrompt } = options;
-  const fixed = { model, maxTokens, schema, temperature, top_p, seed, effort, cachesPrompt };
+  const fixed = fixedQuestion(options, schema);
   return (fields) => ({ ...fixed, system: system?.(fields), turns: [{ role: 'user', text: prompt(fields) }] });
+}
+
+/** The parts of a question that all records share. */
+function fixedQuestion(options: LlmOptions, schema: JsonObject | undefined): Omit<Question, 'system' | 'turns'> {
+  const { model, max_tokens: maxTokens, max_tokens_name: maxTokensName = maxTokensNames[0] } = options;
+  const { temperature, top_p, seed, effort, prompt_cache: cachesPrompt, strict: isStrict = true } = options;
+  return { model, maxTokens, maxTokensName, schema, isStrict, temperature, top_p, seed, effort, cachesPrompt };
+}
+
+/** A question with every option that a flow may add to this node, which shows the members that are the node's own. */
+function fullestQuestion(options: LlmOptions, schema: JsonObject | undefined): Question {
+  const tuning = { temperature: 0, top_p: 0, seed: 0, effort: '' };
+  return { ...fixedQuestion(options, schema), ...tuning, system: '', turns: [{ role: 'user', text: '' }] };
+}
+
+/** Reports members of `extra` that the node sends itself. */
+function checkExtra(body: JsonObject, extra: JsonObject, { problem }: BuildContext): void {
+  for (const place of clashesOf(body, extra)) {
+    problem(['extra', ...place], `the node sets ${place.join('.')} itself; leave it out here, and use the option for it`);
+  }
 }
 
 /** Characters of a token, about. */
@@ -171,11 +206,15 @@ function llmCacheKey({ provider, output, schema }: LlmOptions, { origin, path, b
 }
 
 function checkLlmOptions(options: LlmOptions, provider: Provider, { problem }: BuildContext): void {
-  const { connection, base_url: baseUrl, output, schema, max_cost: maxCost, price } = options;
+  const { connection, base_url: baseUrl, output, schema, strict, max_cost: maxCost, price } = options;
   for (const name of provider.lacks) {
-    if (options[name] !== undefined && options[name] !== false) problem([name], `${options.provider} has no ${name}; leave it out`);
+    if (options[name] !== undefined && (name !== 'prompt_cache' || options[name]))
+      problem([name], `${options.provider} has no ${name}; leave it out`);
   }
   if (connection !== undefined && baseUrl !== undefined) problem(['base_url'], 'expected connection or base_url, found both');
   if (output && schema) problem(['schema'], 'expected output or schema, found both');
+  if (schema && strict !== false && !provider.lacks.includes('strict')) {
+    checkStrictSchema(schema as JsonObject, (at, message) => problem(['schema', ...at], `${message}; or write strict: false`));
+  }
   if (maxCost !== undefined && !price) problem(['max_cost'], 'max_cost needs price: { input: N, output: N }, per million tokens');
 }

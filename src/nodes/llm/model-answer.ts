@@ -6,7 +6,7 @@ import { matches } from '../call-policy.ts';
 import { readIfPossible } from '../http/answer-reader.ts';
 import { type ModelAccepted, type TokenPrice, UnusableAnswer, withUsage } from './conversation.ts';
 import type { OutputCheck } from './output.ts';
-import { type HopelessRefusal, type Provider, textAt, type Usage } from './provider.ts';
+import { type HopelessRefusal, type Provider, type Question, textAt, type Usage } from './provider.ts';
 
 /** The parts of a node that read answers. */
 export interface AnswerParts {
@@ -18,6 +18,7 @@ export interface AnswerParts {
   readonly price: TokenPrice | undefined;
   readonly model: string;
   readonly maxTokens: number;
+  readonly maxTokensName: Question['maxTokensName'];
   readonly retryOn: readonly (string | number)[];
 }
 
@@ -40,8 +41,7 @@ export function acceptAnswer(parts: AnswerParts, response: HttpResponse): ModelA
   if (error !== undefined) throw new UnusableAnswer(`the server says: ${excerpt(error)}`, '', usage);
   if (finish === 'refusal') throw new UnusableAnswer(`the model refused to answer${quoted(text)}`, '', usage);
   if (finish === 'length') {
-    const message = `the answer was cut off at max_tokens (${maxTokens})${quoted(text)}\nallow more with max_tokens`;
-    throw new UnusableAnswer(message, '', usage);
+    throw new UnusableAnswer(`the answer was cut off at max_tokens (${maxTokens})${quoted(text)}\n${allowMore}`, '', usage);
   }
   if (text === undefined) throw new UnusableAnswer(`expected the answer of a model, found ${excerpt(jsonOf(body))}`, '', usage);
   const output = check ? checkedOutput(check, text, usage) : null;
@@ -58,6 +58,9 @@ function checkedOutput(check: OutputCheck, text: string, usage: Usage): Value {
   }
 }
 
+/** The way out for an answer that was cut off. */
+const allowMore = "allow more with max_tokens: a model's thinking counts in it, too. With effort: low it thinks less";
+
 /** The beginning of an answer, after a colon. */
 function quoted(text = ''): string {
   return text === '' ? '' : `: ${excerpt(text)}`;
@@ -69,7 +72,8 @@ function errorIn(body: Value): string | undefined {
   return places.map((steps) => textAt(body, ...steps)).find(Boolean);
 }
 
-function refusalOf({ provider, key, retryOn }: AnswerParts, response: HttpResponse): Error {
+function refusalOf(parts: AnswerParts, response: HttpResponse): Error {
+  const { provider, key, retryOn } = parts;
   const { status } = response;
   const body = readIfPossible(response, 'auto');
   const reason = textAt(body, 'error', 'message');
@@ -78,7 +82,8 @@ function refusalOf({ provider, key, retryOn }: AnswerParts, response: HttpRespon
   if (hopelessness === 'refused-key') return new LimitReached(`the server refuses ${key}; ${message}`, 'refused-credential');
   if (hopelessness === 'day-quota') return new LimitReached(`the day's quota of the account is used up; ${message}`);
   if (hopelessness === 'no-money') return new LimitReached(`the account has no money left; ${message}`);
-  return new Failure('http', message, {
+  const advice = provider.advice?.(status, body ?? null, parts);
+  return new Failure('http', advice === undefined ? message : `${message}\n${advice}`, {
     status,
     retryable: matches(retryOn, status),
     retryAfterMs: waitOf(provider, response, body ?? null),
