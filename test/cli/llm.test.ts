@@ -163,7 +163,7 @@ describe('a run whose money is used up', () => {
     expect([first.code, again.code, server.requests.length]).toEqual([5, 5, 2]);
     for (const { stderr } of [first, again]) {
       expect(stderr).toContain('stopped: a limit is reached: ');
-      expect(stderr).toContain('reason: the max_cost of 2 of llm-1 leaves nothing for another call\n');
+      expect(stderr).toContain('reason: max_cost 2 of llm-1: 2 spent, and the next call may cost ');
       expect(stderr).toContain('raise max_cost of llm-1, then resume with:\n');
     }
   });
@@ -210,10 +210,10 @@ test('--dry-run says tokens and cost, about, and asks nothing', async () => {
     'plan.json',
   ]);
   expect(code).toBe(0);
-  expect(stdout).toMatch(/^tokens: {4}about 7\d in, up to 2,048 out, cost up to 2\.12$/m);
+  expect(stdout).toMatch(/^tokens: {4}about 7\d in, up to 8,192 out, cost up to 8\.27$/m);
   expect(JSON.parse(await place.read('plan.json')).tokens).toEqual({
     input: expect.any(Number),
-    max_output: 2048,
+    max_output: 8192,
     max_cost: expect.any(Number),
   });
   expect(mock.getRequests()).toEqual([]);

@@ -426,7 +426,8 @@ describe('money', () => {
   });
 
   test('is spent up to max_cost', async () => {
-    const options = 'prompt: "{{name}}", price: { input: 1000, output: 10000, cached_input: 0 }, max_cost: 0.5, map: { cost: cost }';
+    const price = 'price: { input: 1000, output: 10000, cached_input: 0 }, max_tokens: 20';
+    const options = `prompt: "{{name}}", ${price}, max_cost: 0.75, map: { cost: cost }`;
     const records = Array.from({ length: 9 }, (_, index) => ({ name: String(index) }));
     const { rows, requests, ending } = await asked(
       options,
@@ -434,7 +435,89 @@ describe('money', () => {
       { records },
     );
     expect(rows.map(({ cost }) => cost)).toEqual([0.2, 0.2, 0.2]);
+    // Each answer costs 0.2, and could cost 0.3: after three there is room for nothing more.
     expect([requests.length, ending]).toEqual([3, 'max-credits']);
+  });
+
+  test('is never above max_cost, however unlike the questions are', async () => {
+    const price = { input: 1, output: 2 };
+    for (const max of [0.002, 0.003, 0.005, 0.02]) {
+      const texts = Array.from({ length: 30 }, (_, index) => 'ab '.repeat(1 + ((index * 7919) % 1000)));
+      const flow = node(`id: ask, provider: openai, prompt: "{{text}}", max_tokens: 300, price: { input: 1, output: 2 }, max_cost: ${max}`);
+      const http = async ({ body }: { readonly body?: string | undefined }): Promise<FakeAnswer> => {
+        const length = bodyOf({ body }).messages[0].content.length;
+        return said('x', {}, { prompt_tokens: 8 + Math.ceil(length / 4), completion_tokens: 1 + (length % 300) });
+      };
+      const { events, ending, rows } = await runFlow(
+        flow,
+        texts.map((text) => ({ text })),
+        { http },
+      );
+      const spent = events.reduce((sum, event) => sum + (event.type === 'tokens' ? (event.cost ?? 0) : 0), 0);
+      expect(spent).toBeLessThanOrEqual(max);
+      // The rest is less than the most that the longest question may cost.
+      if (ending !== 'complete') expect(spent).toBeGreaterThan(max - (1500 * price.input + 300 * price.output) / 1e6);
+      if (ending === 'complete') expect(rows).toHaveLength(30);
+    }
+  });
+
+  test('is reckoned anew for the questions that wait, once an answer shows the tokens of a prompt', async () => {
+    const http = async () => {
+      await new Promise((resolve) => setImmediate(resolve));
+      return said('x', {}, { prompt_tokens: 10, completion_tokens: 0 });
+    };
+    const flow = node('provider: openai, prompt: "{{name}}", price: { input: 100000, output: 0 }, max_cost: 2');
+    const { requests, ending } = await runFlow(
+      flow,
+      Array.from({ length: 9 }, (_, name) => ({ name: String(name) })),
+      { http },
+    );
+    expect([requests.length, ending]).toEqual([2, 'max-credits']);
+  });
+
+  test('is not spent at all if the first question may cost more than max_cost', async () => {
+    const { requests, ending, events } = await asked('id: ask, prompt: "{{name}}", price: { input: 1, output: 15 }, max_cost: 0.05', []);
+    expect([requests.length, ending]).toEqual([0, 'max-credits']);
+    const reason = 'max_cost 0.05 of ask: 0 spent, and the next call may cost 0.0614 (max_tokens 4096)';
+    expect(events).toContainEqual(expect.objectContaining({ type: 'stopping', reason }));
+  });
+
+  test('cannot be capped if the answers have no usage: the run ends after the first answer', async () => {
+    const bare = { body: { choices: [{ message: { content: '{"kind":"x"}' }, finish_reason: 'stop' }] } };
+    const options = 'id: ask, prompt: "{{name}}", price: { input: 1, output: 1 }, max_cost: 5';
+    const records = ['a', 'b', 'c'].map((name) => ({ name }));
+    const { rows, failures, requests, ending, events } = await asked(options, [bare, bare, bare], { records });
+    expect([rows.length, failures.length, requests.length, ending]).toEqual([1, 0, 1, 'max-credits']);
+    const reason = 'max_cost of ask cannot be kept: the answers do not state their tokens; leave max_cost out to run without a maximum';
+    expect(events).toContainEqual(expect.objectContaining({ type: 'stopping', reason }));
+    const invalid = await asked(`${options}, output: { kind: { enum: [a] } }`, [bare, bare, bare], { records });
+    expect([invalid.rows.length, invalid.requests.length, invalid.ending]).toEqual([0, 1, 'max-credits']);
+  });
+
+  test('is not counted for an answer that no model gave, and other questions go on', async () => {
+    const options = 'prompt: "{{name}}", price: { input: 1, output: 1 }, max_cost: 5, concurrency: 1';
+    const records = ['a', 'b'].map((name) => ({ name }));
+    const { rows, failures, ending } = await asked(options, [{ body: { error: { message: 'broken' } } }, said('x')], { records });
+    expect([rows.length, failures.length, ending]).toEqual([1, 1, 'complete']);
+  });
+
+  test('without max_cost holds no question back', async () => {
+    let [inFlight, most] = [0, 0];
+    const http = async () => {
+      most = Math.max(most, ++inFlight);
+      await new Promise((resolve) => setImmediate(resolve));
+      inFlight--;
+      return said('x');
+    };
+    for (const price of ['', ', price: { input: 1, output: 1 }']) {
+      await runFlow(
+        node(`provider: openai, prompt: "{{name}}"${price}`),
+        Array.from({ length: 20 }, (_, name) => ({ name: String(name) })),
+        { http },
+      );
+      expect(most).toBe(8);
+      most = 0;
+    }
   });
 
   test('of earlier parts of the run counts for max_cost', async () => {

@@ -151,7 +151,7 @@ function goingOn(ending: Ending, how: string): string {
 
 /** The way on after a run that a `max_cost` of its flow has stopped: with the same one it would stop again. */
 function raising({ stopReason = '' }: Tally, how: string): string {
-  const node = /^the max_cost of \S+ of (\S+) leaves/.exec(stopReason)?.[1];
+  const node = /^max_cost \S+ of (\S+): /.exec(stopReason)?.[1];
   return node === undefined ? how : `raise max_cost of ${node}, then ${how}`;
 }
 

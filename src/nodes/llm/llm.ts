@@ -92,11 +92,15 @@ function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined 
       cost: (input, output) => costOf(price, { input, output, cached: 0 }),
     },
   };
-  const rules = { node: context.id, price, maxCost: options.max_cost ?? Number.POSITIVE_INFINITY, invalidRetries: options.invalid_retries };
+  const rules = { node: context.id, price, maxCost: options.max_cost, maxTokens, invalidRetries: options.invalid_retries };
   const converse: Node['run'] = async (fields, context) => {
     const asked = question(fields);
     if (isBlank(asked)) return [skipped(fields).row];
-    const dialog = { turns: asked.turns, request: (turns: readonly Turn[]) => ask({ ...asked, turns }, fields) };
+    const dialog = {
+      turns: asked.turns,
+      request: (turns: readonly Turn[]) => ask({ ...asked, turns }, fields),
+      bytes: (turns: readonly Turn[]) => utf8.encode(textsOf({ ...asked, turns })).length,
+    };
     const answer = await context.call(new Conversation(rules, dialog, action, fields));
     const reading = action.read(fields, answer);
     // As with lookups, only the paths of the flow's own map are counted.
@@ -136,9 +140,15 @@ function checkExtra(body: JsonObject, extra: JsonObject, { problem }: BuildConte
 /** Characters of a token, about. */
 const charactersPerToken = 4;
 
-function estimatedTokens({ system = '', turns, schema }: Question): number {
-  const texts = [system, ...turns.map(({ text }) => text), schema ? jsonOf(schema) : ''];
-  return Math.ceil(texts.reduce((sum, text) => sum + text.length, 0) / charactersPerToken);
+function estimatedTokens(question: Question): number {
+  return Math.ceil(textsOf(question).length / charactersPerToken);
+}
+
+const utf8 = new TextEncoder();
+
+/** The texts of a question that the model reads, joined. */
+function textsOf({ system = '', turns, schema }: Question): string {
+  return [system, ...turns.map(({ text }) => text), schema ? jsonOf(schema) : ''].join('');
 }
 
 function isBlank({ turns }: Question): boolean {

@@ -38,15 +38,21 @@ export function acceptAnswer(parts: AnswerParts, response: HttpResponse): ModelA
   const body = readBody(response, 'json', true) ?? null;
   const { text, finish, model, usage } = provider.answer(body);
   const error = errorIn(body);
-  if (error !== undefined) throw new UnusableAnswer(`the server says: ${excerpt(error)}`, '', usage);
+  if (error !== undefined) throw new UnusableAnswer(`the server says: ${excerpt(error)}`, '', statedUsage(usage));
   if (finish === 'refusal') throw new UnusableAnswer(`the model refused to answer${quoted(text)}`, '', usage);
   if (finish === 'length') {
     throw new UnusableAnswer(`the answer was cut off at max_tokens (${maxTokens})${quoted(text)}\n${allowMore}`, '', usage);
   }
-  if (text === undefined) throw new UnusableAnswer(`expected the answer of a model, found ${excerpt(jsonOf(body))}`, '', usage);
+  if (text === undefined)
+    throw new UnusableAnswer(`expected the answer of a model, found ${excerpt(jsonOf(body))}`, '', statedUsage(usage));
   const output = check ? checkedOutput(check, text, usage) : null;
   const document = { text, output, model: model ?? parts.model, finish };
   return withUsage({ status: response.status, header: response.header, body: document, response, usage }, usage, parts.price);
+}
+
+/** The tokens of a body that is no answer of a model; undefined if it states none. */
+function statedUsage(usage: Usage): Usage | undefined {
+  return usage.input + usage.output > 0 ? usage : undefined;
 }
 
 function checkedOutput(check: OutputCheck, text: string, usage: Usage): Value {
