@@ -1,4 +1,4 @@
-import type { ActionRequest } from '../../core/action.ts';
+import type { ActionRequest, TokenEstimate } from '../../core/action.ts';
 import { compileMapping, type WrittenMap } from '../../core/answer/mapping.ts';
 import { pathTo } from '../../core/answer/path.ts';
 import { type Auth, neededCredentials, placedAuths } from '../../core/auth/auth.ts';
@@ -13,12 +13,12 @@ import { callPolicy, connectionOf, mappedColumns, tryOption } from '../call-poli
 import { readMapped, reported } from '../calling.ts';
 import { httpOptions } from '../http/http-options.ts';
 import { compileRequest, type RequestTemplate, usesWithin } from '../http/request-template.ts';
-import { Conversation, costOf, type TokenPrice } from './conversation.ts';
+import { Conversation, costOf, type Dialog, type TokenPrice } from './conversation.ts';
 import { clashesOf, withExtra } from './extra.ts';
 import { type LlmOptions, llmOptions } from './llm-options.ts';
 import { type AnswerParts, acceptAnswer } from './model-answer.ts';
 import { OutputCheck, propertiesOf, schemaOf } from './output.ts';
-import { maxTokensNames, type Provider, type Question, type Turn } from './provider.ts';
+import { maxTokensNames, type Provider, type Question } from './provider.ts';
 import { providers } from './providers.ts';
 import { checkStrictSchema } from './strict-schema.ts';
 
@@ -86,21 +86,13 @@ function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined 
     makesDocument: true,
     paths: mapping.paths,
     fields: mapping.fields,
-    tokens: {
-      inputOf: (fields) => estimatedTokens(question(fields)),
-      maxOutput: maxTokens,
-      cost: (input, output) => costOf(price, { input, output, cached: 0 }),
-    },
+    tokens: tokensOf(question, maxTokens, price),
   };
   const rules = { node: context.id, price, maxCost: options.max_cost, maxTokens, invalidRetries: options.invalid_retries };
   const converse: Node['run'] = async (fields, context) => {
     const asked = question(fields);
     if (isBlank(asked)) return [skipped(fields).row];
-    const dialog = {
-      turns: asked.turns,
-      request: (turns: readonly Turn[]) => ask({ ...asked, turns }, fields),
-      bytes: (turns: readonly Turn[]) => utf8.encode(textsOf({ ...asked, turns })).length,
-    };
+    const dialog = dialogOf(asked, (question) => ask(question, fields));
     const answer = await context.call(new Conversation(rules, dialog, action, fields));
     const reading = action.read(fields, answer);
     // As with lookups, only the paths of the flow's own map are counted.
@@ -135,6 +127,22 @@ function checkExtra(body: JsonObject, extra: JsonObject, { problem }: BuildConte
   for (const place of clashesOf(body, extra)) {
     problem(['extra', ...place], `the node sets ${place.join('.')} itself; leave it out here, and use the option for it`);
   }
+}
+
+function dialogOf(asked: Question, ask: (asked: Question) => HttpRequest): Dialog {
+  return {
+    turns: asked.turns,
+    request: (turns) => ask({ ...asked, turns }),
+    bytes: (turns) => utf8.encode(textsOf({ ...asked, turns })).length,
+  };
+}
+
+function tokensOf(question: (fields: Fields) => Question, maxOutput: number, price: TokenPrice | undefined): TokenEstimate {
+  return {
+    inputOf: (fields) => estimatedTokens(question(fields)),
+    maxOutput,
+    cost: (input, output) => costOf(price, { input, output, cached: 0 }),
+  };
 }
 
 /** Characters of a token, about. */
