@@ -49,18 +49,8 @@ function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined 
   const request = requestOf(options, { provider, auth, connection }, context);
   const concurrency = options.concurrency ?? (connection?.concurrency === undefined ? defaultConcurrency : undefined);
   const policy = callPolicy({ ...options, concurrency }, connection, context);
-  const price = priceOf(options);
-  const { model, max_tokens: maxTokens, max_tokens_name: maxTokensName = maxTokensNames[0] } = options;
-  const parts: AnswerParts = {
-    provider,
-    key: keyOf(options, provider),
-    check,
-    price,
-    model,
-    maxTokens,
-    maxTokensName,
-    retryOn: options.retry.on,
-  };
+  const parts = answerPartsOf(options, provider, check);
+  const { price, maxTokens } = parts;
   const question = questionOf(options, schema);
   const maxAgeMs = options.cache;
   if (!mapping) return undefined;
@@ -99,6 +89,12 @@ function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined 
     return options.map === undefined ? reading.rows : reported(action, reading, context);
   };
   return { reads: usesOf(options), ...mappedColumns(mapping), run: converse, action };
+}
+
+function answerPartsOf(options: LlmOptions, provider: Provider, check: OutputCheck | undefined): AnswerParts {
+  const { model, maxTokens, maxTokensName } = fixedQuestion(options, undefined);
+  const key = keyOf(options, provider);
+  return { provider, key, check, price: priceOf(options), model, maxTokens, maxTokensName, retryOn: options.retry.on };
 }
 
 /** The question for a record. */
