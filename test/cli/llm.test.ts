@@ -219,6 +219,19 @@ test('--dry-run says tokens and cost, about, and asks nothing', async () => {
   expect(mock.getRequests()).toEqual([]);
 });
 
+test.each([
+  ['max_tokens: 10', 0.012, 'cost up to 0.015; max_cost 0.012 of llm-1 will end the run after about 1 record if answers are that long'],
+  ['max_tokens: 10', 0.016, 'cost up to 0.015'],
+  ['max_tokens: 10', 0.001, 'cost up to 0.015; max_cost 0.001 of llm-1 will end the run before its first question'],
+])('--dry-run with %s and max_cost %d says %s', async (tokens, max, says) => {
+  const mock = await models();
+  const options = `provider: openai\n    base_url: ${mock.url}/v1\n    price: { input: 100, output: 370 }\n    ${tokens}\n    max_cost: ${max}`;
+  const place = await workplace({ 'rows.csv': rows, 'flow.yaml': flow(options) });
+  const { stdout } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--dry-run']);
+  expect(stdout).toMatch(/^tokens: /m);
+  expect(stdout.split('\n').find((line) => line.startsWith('tokens:'))).toMatch(new RegExp(`${says.replaceAll('.', '\\.')}$`));
+});
+
 describe('the example support-tickets', () => {
   const example = (name: string) => readFile(new URL(`../../examples/support-tickets/${name}`, import.meta.url), 'utf8');
 

@@ -1,6 +1,6 @@
 import { cleaned } from '../../core/answer/response.ts';
 import { durationText } from '../../core/duration.ts';
-import { creditsText, creditText, formatCount } from '../../core/text/number.ts';
+import { counted, creditsText, creditText, formatCount } from '../../core/text/number.ts';
 import type { Range } from '../../engine/forecast/actions.ts';
 import type { Forecast } from '../../engine/forecast/forecast.ts';
 import type { Duration } from '../../engine/forecast/time.ts';
@@ -115,9 +115,16 @@ function overrunNote(left: number, { credits }: Forecast): string {
   return credits.most > left ? ', if no more than expected is needed' : '';
 }
 
-function tokensText({ input, maxOutput, maxCost }: Tokens): string {
+function tokensText({ input, maxOutput, maxCost, stops }: Tokens): string {
   const cost = maxCost === undefined ? '' : `, cost up to ${maxCost.toLocaleString('en-US', { maximumSignificantDigits: 3 })}`;
-  return `about ${formatCount(input)} in, up to ${formatCount(maxOutput)} out${cost}`;
+  return `about ${formatCount(input)} in, up to ${formatCount(maxOutput)} out${cost}${stops.map(costStopText).join('')}`;
+}
+
+function costStopText({ node, maxCost, questions }: Tokens['stops'][number]): string {
+  const end = `; max_cost ${maxCost} of ${node} will end the run`;
+  return questions === 0
+    ? `${end} before its first question`
+    : `${end} after about ${counted(questions, 'record')} if answers are that long`;
 }
 
 function forecastTime(time: Duration): string {

@@ -45,7 +45,11 @@ export const llmOptions = z.strictObject({
   prompt_cache: z.boolean().default(false).describe('anthropic: cache the system prompt'),
   invalid_retries: z.int().min(0).max(3).default(1).describe('asks again if an answer does not fit output or schema'),
   price: price.optional().describe('prices per million tokens, in your currency'),
-  max_cost: z.number().min(0).optional().describe("maximum cost of this node's calls in a run: no call starts that may go over it; needs price"),
+  max_cost: z
+    .number()
+    .min(0)
+    .optional()
+    .describe("maximum cost of this node's calls in a run: no call starts that may go over it; needs price"),
   timeout: timeout.prefault('120s').describe('one limit for the whole request'),
   retry: retry.prefault(defaultRetry).describe('when and how often a request is sent again'),
   rate: rate.optional().describe('limit the request rate, such as 10/s'),

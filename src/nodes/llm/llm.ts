@@ -76,7 +76,7 @@ function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined 
     makesDocument: true,
     paths: mapping.paths,
     fields: mapping.fields,
-    tokens: tokensOf(question, maxTokens, price),
+    tokens: tokensOf(question, parts, options.max_cost),
   };
   const rules = { node: context.id, price, maxCost: options.max_cost, maxTokens, invalidRetries: options.invalid_retries };
   const converse: Node['run'] = async (fields, context) => {
@@ -133,10 +133,15 @@ function dialogOf(asked: Question, ask: (asked: Question) => HttpRequest): Dialo
   };
 }
 
-function tokensOf(question: (fields: Fields) => Question, maxOutput: number, price: TokenPrice | undefined): TokenEstimate {
+function tokensOf(
+  question: (fields: Fields) => Question,
+  { price, maxTokens: maxOutput }: AnswerParts,
+  maxCost: number | undefined,
+): TokenEstimate {
   return {
     inputOf: (fields) => estimatedTokens(question(fields)),
     maxOutput,
+    maxCost,
     cost: (input, output) => costOf(price, { input, output, cached: 0 }),
   };
 }
