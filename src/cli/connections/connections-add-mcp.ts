@@ -2,7 +2,7 @@ import { saveConnection } from '../../app/connections/saved-connections.ts';
 import { askServer, cacheToolServer } from '../../app/connections/tool-server.ts';
 import { exitCodes } from '../../app/exit-codes.ts';
 import type { Asker } from '../../app/messages.ts';
-import { AutomateError, FlowError } from '../../core/failure.ts';
+import { AutomateError, errorOf, FlowError } from '../../core/failure.ts';
 import type { McpConnection, ToolServer } from '../../core/tools/tools.ts';
 import { compileSavedConnection, connectionProblem, connectionText } from '../../flow/saved-connection.ts';
 import { readConnections } from '../../io/connections.ts';
@@ -40,7 +40,7 @@ async function testServer(connection: McpConnection, options: AddOptions, termin
     return await askServer(connection, options, terminal);
   } catch (error) {
     if (!(error instanceof AutomateError) || error.kind !== 'credential') throw error;
-    const reason = error instanceof FlowError ? `connection "${connection.name}": ${error.message}` : messageWithAdvice(error);
+    const reason = error instanceof FlowError ? `connection "${connection.name}": ${messageWithAdvice(error)}` : messageWithAdvice(error);
     throw new AutomateError('credential', `${reason}\nnothing is saved; --no-test saves it untested`, { cause: error });
   }
 }
@@ -51,7 +51,7 @@ function compileMcp(name: string, written: object): McpConnection {
     if (connection.type === 'mcp') return connection;
     throw new Error(`expected a connection of type mcp, found ${connection.type}`);
   } catch (error) {
-    throw new AutomateError('usage', (error as Error).message);
+    throw errorOf('usage', error as Error);
   }
 }
 

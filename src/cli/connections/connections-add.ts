@@ -2,7 +2,7 @@ import { saveConnection } from '../../app/connections/saved-connections.ts';
 import { exitCodes } from '../../app/exit-codes.ts';
 import type { Asker } from '../../app/messages.ts';
 import { rateIntervalMs } from '../../core/duration.ts';
-import { AutomateError } from '../../core/failure.ts';
+import { AutomateError, errorOf } from '../../core/failure.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { compileSavedConnection, connectionProblem, connectionText } from '../../flow/saved-connection.ts';
 import { findAsker } from '../ask.ts';
@@ -28,7 +28,7 @@ export async function addCommand(
   try {
     compileSavedConnection(name, written, false);
   } catch (error) {
-    throw new AutomateError('usage', (error as Error).message);
+    throw errorOf('usage', error as Error);
   }
   await saveConnection(name, written, options);
   noteInAudit('connection.add', name, terminal);

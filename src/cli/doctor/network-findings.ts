@@ -3,6 +3,7 @@ import { Failure } from '../../core/failure.ts';
 import { type Reached, reach } from '../../io/doctor/reach.ts';
 import { authorities } from '../../io/http/authorities.ts';
 import { proxyFinder } from '../../io/http/proxy.ts';
+import { messageWithAdvice } from '../advice.ts';
 import type { DoctorOptions } from './doctor-options.ts';
 import { type Finding, okFinding, orProblem, problemFinding, problemIn, warningFinding } from './finding.ts';
 
@@ -41,7 +42,7 @@ export function authorityFinding({ cacert }: DoctorOptions): Promise<Finding> {
       try {
         authorities(extra, {});
       } catch (error) {
-        const message = (error as Error).message.replace('--cacert', 'NODE_EXTRA_CA_CERTS:');
+        const message = `NODE_EXTRA_CA_CERTS: ${(error as Error).message}`;
         return problemIn(check, message, 'name a PEM file that can be read, or unset it');
       }
     }
@@ -76,7 +77,7 @@ const warnedMs = 14 * 86_400_000;
 
 async function hostFinding(check: string, origin: string, context: SecureContext | undefined): Promise<Finding> {
   const reached = await tryReach(origin, context);
-  if (reached instanceof Failure) return problemIn(check, reached.message, 'check the URL, the network and the firewall');
+  if (reached instanceof Failure) return problemIn(check, messageWithAdvice(reached), 'check the URL, the network and the firewall');
   const { address, tls } = reached;
   const until = tls && new Date(tls.validUntilMs).toISOString().slice(0, 10);
   const message = `${origin} accepts connections at ${address}${tls ? ` with ${tls.version}; its certificate ends on ${until}` : ''}`;
