@@ -65,7 +65,7 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
       ? 'store it in the encrypted vault: --backend vault'
       : 'for the encrypted vault, set AUTOMATE_VAULT_PASSPHRASE (or AUTOMATE_VAULT_PASSPHRASE_FILE) to its passphrase';
     // A secret is never written to a file in the clear, so these are the only ways left.
-    return `\ntwo ways out:\n  ${vault}, and run this again\n  or store nothing here, and where the flow runs, ${variableText(credential)}`;
+    return `\ntwo ways out:\n  ${vault}, and run this again\n  or store nothing here, and ${variableText(credential)}, where the flow runs`;
   },
   'secret-stays': ({ credential, env }) =>
     `\nremove it from the list anyway: automate credentials remove ${credential}${envWords(env)} --force`,
