@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
 import type { Connection } from '../core/connection.ts';
-import type { Problem } from '../core/failure.ts';
+import { errorOf, type Problem } from '../core/failure.ts';
 import { compileConnections } from './connections.ts';
 import { readSource } from './source.ts';
 
@@ -9,11 +9,12 @@ export function connectionText(name: string, written: object): string {
   return stringify({ connections: { [name]: written } }, { lineWidth: 0 }).trimEnd();
 }
 
-/** Compiles a saved connection like one in a flow. Throws an Error with all problems. */
+/** Compiles a saved connection like one in a flow. Throws an AutomateError (`usage`) with all problems and the code of the first that has one. */
 export function compileSavedConnection(name: string, written: object, allowHttp: boolean): Connection {
   const { connection, problems } = checkedConnection(name, written, allowHttp);
   if (connection && problems.length === 0) return connection;
-  throw new Error(problems.map(problemText).join('\n'));
+  const { code, details } = problems.find((problem) => problem.code) ?? {};
+  throw errorOf('usage', { message: problems.map(problemText).join('\n'), code, details });
 }
 
 function checkedConnection(name: string, written: object, allowHttp: boolean): { connection: Connection | undefined; problems: Problem[] } {

@@ -17,10 +17,10 @@ export function findSaved(name: string): Readonly<Record<string, unknown>> {
 
 /** Compiles a saved connection. Throws an AutomateError (`credential`). */
 export function loadConnection(name: string, allowHttp: boolean): Connection {
+  const written = findSaved(name);
   try {
-    return compileSavedConnection(name, findSaved(name), allowHttp);
+    return compileSavedConnection(name, written, allowHttp);
   } catch (error) {
-    if (error instanceof AutomateError) throw error;
     const { message, code, details } = error as Error & CodedMessage;
     throw errorOf('credential', { message: `the saved connection "${name}" is not valid: ${message}`, code, details });
   }

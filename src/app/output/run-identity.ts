@@ -62,7 +62,7 @@ export async function identityOf(flow: FlowInFile, options: RunOptions, output: 
     ...(await fingerprintOf(options.in)),
     ...Object.fromEntries(dataFilesOf(flow.plan).map((file) => [`the data file ${file}`, stateOf(file)])),
     'the way the input is read': JSON.stringify({ skip, limit, noInput, inFormat, delimiter, encoding }),
-    ...(set.length > 0 && { 'the fields set for every record': contentHash(JSON.stringify(set)) }),
+    ...(set.length > 0 && { 'the list of set fields': contentHash(JSON.stringify(set)) }),
     [writingKey]: JSON.stringify({
       unordered,
       replace,

@@ -2,7 +2,7 @@ import { saveConnection } from '../../app/connections/saved-connections.ts';
 import { askServer, cacheToolServer } from '../../app/connections/tool-server.ts';
 import { exitCodes } from '../../app/exit-codes.ts';
 import type { Asker } from '../../app/messages.ts';
-import { AutomateError, errorOf, FlowError } from '../../core/failure.ts';
+import { AutomateError, FlowError } from '../../core/failure.ts';
 import type { McpConnection, ToolServer } from '../../core/tools/tools.ts';
 import { compileSavedConnection, connectionProblem, connectionText } from '../../flow/saved-connection.ts';
 import { readConnections } from '../../io/connections.ts';
@@ -46,13 +46,9 @@ async function testServer(connection: McpConnection, options: AddOptions, termin
 }
 
 function compileMcp(name: string, written: object): McpConnection {
-  try {
-    const connection = compileSavedConnection(name, written, false);
-    if (connection.type === 'mcp') return connection;
-    throw new Error(`expected a connection of type mcp, found ${connection.type}`);
-  } catch (error) {
-    throw errorOf('usage', error as Error);
-  }
+  const connection = compileSavedConnection(name, written, false);
+  if (connection.type === 'mcp') return connection;
+  throw new AutomateError('usage', `expected a connection of type mcp, found ${connection.type}`);
 }
 
 /** Refuses options that are easily confused. */

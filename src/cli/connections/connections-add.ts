@@ -2,7 +2,7 @@ import { saveConnection } from '../../app/connections/saved-connections.ts';
 import { exitCodes } from '../../app/exit-codes.ts';
 import type { Asker } from '../../app/messages.ts';
 import { rateIntervalMs } from '../../core/duration.ts';
-import { AutomateError, errorOf } from '../../core/failure.ts';
+import { AutomateError } from '../../core/failure.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { compileSavedConnection, connectionProblem, connectionText } from '../../flow/saved-connection.ts';
 import { findAsker } from '../ask.ts';
@@ -25,11 +25,7 @@ export async function addCommand(
   const asker = findAsker();
   const name = await chooseName(given.name, options, 'http', asker);
   const { written, auth } = await httpConnection(name, options, asker);
-  try {
-    compileSavedConnection(name, written, false);
-  } catch (error) {
-    throw errorOf('usage', error as Error);
-  }
+  compileSavedConnection(name, written, false);
   await saveConnection(name, written, options);
   noteInAudit('connection.add', name, terminal);
   await terminal.print(connectionText(name, written));

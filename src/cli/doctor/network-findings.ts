@@ -23,13 +23,12 @@ export async function proxyFindings(): Promise<Finding[]> {
   return Promise.all(found.map(({ scheme, proxy }) => proxyFinding(scheme, proxy)));
 }
 
-/** Names the proxy by host and port only: its URL may hold a password. */
+/** Names the proxy by its origin only: its URL may hold a password. */
 async function proxyFinding(scheme: string, proxy: URL): Promise<Finding> {
-  const text = `${scheme} requests go through ${proxy.host}`;
   const reached = await tryReach(proxy.origin);
-  return reached instanceof Failure
-    ? problemFinding('proxy', `${text}, which cannot be reached: ${reasonOf(reached)}`, `check ${scheme.toUpperCase()}_PROXY`)
-    : okFinding('proxy', `${text}, which can be reached`);
+  if (!(reached instanceof Failure)) return okFinding('proxy', `${scheme} requests go through ${proxy.host}, which can be reached`);
+  const message = `${scheme} requests go through a proxy that cannot be reached: ${reached.message}`;
+  return problemFinding('proxy', message, `check ${scheme.toUpperCase()}_PROXY`);
 }
 
 /** Checks the certificate authorities beside the default ones. */
@@ -90,8 +89,4 @@ function tryReach(origin: string, context?: SecureContext): Promise<Reached | Fa
     if (error instanceof Failure) return error;
     throw error;
   });
-}
-
-function reasonOf({ message }: Failure): string {
-  return (message.split('\n')[0] as string).replace(/^\S+:\/\/\S+: /, '');
 }

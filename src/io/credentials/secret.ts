@@ -46,7 +46,7 @@ export const defaultEnv = 'default';
 /** The environments that have a credential, if the chosen one does not; empty for none. */
 export function elsewhereText(envs: readonly string[]): string {
   if (envs.length === 0) return '';
-  return `; it is stored for the environment${envs.length === 1 ? '' : 's'} ${envs.join(' and ')}`;
+  return `; it is stored for the environment${envs.length === 1 ? '' : 's'} ${envs.join(', ')}`;
 }
 
 /** A problem with a credential. */
