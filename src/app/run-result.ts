@@ -1,3 +1,4 @@
+import type { CodedMessage } from '../core/error-code.ts';
 import type { Ending } from '../core/event.ts';
 import { AutomateError } from '../core/failure.ts';
 import type { Usage } from '../io/ledger/holds.ts';
@@ -17,7 +18,7 @@ export interface RunResult {
   /** `failed`: an error ended it, or kept it from starting. */
   readonly ending: Ending | 'failed';
   /** The reason why it ended early; undefined for a complete run. */
-  readonly reason: string | undefined;
+  readonly reason: CodedMessage | undefined;
   readonly exitCode: number;
   /** Undefined for a run that did not start. */
   readonly counts: RunCounts | undefined;
@@ -47,7 +48,7 @@ export async function concludeRun(run: OpenRun, { ending, stopCode, usage }: End
   const exitCode = stopCode === undefined || ending === 'complete' ? exitCodeOfRun(ending, failed) : stopCode;
   const next = request.words?.next({ run, ending, failed: unchanged === undefined ? failed : 0 }) ?? [];
   const facts = { ...factsOf(run), unchanged, usage, attributions: await attributionsOf(tally.sources), exitCode, next };
-  const ended = { ending, reason: tally.stopReason, counts: countsOf(run), totals: totalsOf(run), facts };
+  const ended = { ending, reason: tally.stop, counts: countsOf(run), totals: totalsOf(run), facts };
   const { report, summary } = request.options;
   try {
     // An events file that cannot be written changes the exit code, so that the summary would be wrong.
@@ -72,7 +73,7 @@ export async function failedRun(error: unknown, run: OpenRun | undefined): Promi
   if (run) await reportProblem(error, run);
   return {
     ending: 'failed',
-    reason: error instanceof AutomateError ? error.message : undefined,
+    reason: error instanceof AutomateError ? error : undefined,
     exitCode: exitCodeOf(error),
     counts: run && countsOf(run),
     totals: run && totalsOf(run),
@@ -88,7 +89,7 @@ async function reportProblem(error: unknown, run: OpenRun): Promise<void> {
   if ((summary ?? report) === undefined || !(error instanceof AutomateError)) return;
   const tally = { ...progress.tally, ms: progress.ms };
   const attributions = await attributionsOf(tally.sources).catch(() => []);
-  const problem = request.words?.problem(error) ?? error.message;
+  const problem = request.words?.message(error) ?? error.message;
   const facts = { ...factsOf(run), usage: undefined, attributions, exitCode: exitCodeOf(error), problem, next: [] };
   if (report !== undefined) await writeReport(report, runViewOf(run, facts, tally), session.redactor).catch(() => undefined);
   if (summary !== undefined) await writeSummary(summary, summaryJson(tally, facts), session.redactor).catch(() => undefined);

@@ -1,3 +1,4 @@
+import type { ErrorCode } from './error-code.ts';
 import type { FailureClass } from './failure.ts';
 import type { SourceName } from './lookups/sources.ts';
 import type { ToolProgress } from './tools/tools.ts';
@@ -13,9 +14,15 @@ export type Ending =
   | 'same-failure'
   | 'refused-credential';
 
+/** The code of a message of an event; absent for a message by which nobody decides. */
+interface EventCode {
+  readonly code?: ErrorCode | undefined;
+  readonly details?: object | undefined;
+}
+
 /** A failure as events and summaries show it. */
-export interface FailureReport {
-  /** The node's id; undefined when the record could not be read or written. */
+export interface FailureReport extends EventCode {
+  /** The node's id; absent when the record could not be read or written. */
   readonly node: string | undefined;
   readonly class: FailureClass;
   readonly status: number | undefined;
@@ -80,7 +87,7 @@ export type Event =
   | ({ readonly type: 'record-failed'; readonly record: number } & FailureReport)
   /** The run ended when this record was finished and an earlier one was not: the next run writes it. `isNew` is false for a record that was parked before. */
   | { readonly type: 'record-parked'; readonly record: number; readonly isNew: boolean }
-  | { readonly type: 'stopping'; readonly ending: Ending; readonly reason: string }
+  | ({ readonly type: 'stopping'; readonly ending: Ending; readonly reason: string } & EventCode)
   | { readonly type: 'run-ended'; readonly ending: Ending; readonly ms: number };
 
 /** An event that a node reports; the engine adds the record and the node's id. */

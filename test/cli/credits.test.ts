@@ -232,7 +232,7 @@ describe('the price of an action', () => {
     const place = await workplace({ 'flow.yaml': askingFlow(server.origin, ', credits: 4'), 'rows.csv': csvOf(10) });
     const { code, stderr } = await run(place, '--max-credits', '10');
     expect([code, server.requests.length]).toEqual([5, 2]);
-    expect(stderr).toContain('the 10 credits of --max-credits are used up');
+    expect(stderr).toContain('the 10 credits of this run are used up (--max-credits 10)');
   });
 
   test('cannot be a cost path that leads to several numbers', async () => {

@@ -1,3 +1,4 @@
+import type { CodedMessage } from '../../core/error-code.ts';
 import type { Ending, Event, FailureReport, HitSource, ShortPage } from '../../core/event.ts';
 import type { SourceName } from '../../core/lookups/sources.ts';
 import { rounded } from '../../core/spending.ts';
@@ -10,6 +11,8 @@ export interface FailureGroup extends FailureReport {
   readonly firstRecords: number[];
   /** The count of each message, for a limited number of messages. */
   readonly messages: Map<string, number>;
+  /** The messages that have a code. */
+  readonly coded: Map<string, CodedMessage>;
 }
 
 /** Counts how often a path of a map found a value. */
@@ -90,7 +93,8 @@ export interface Tally {
   readonly sources: Set<SourceName>;
   /** The first record whose answer was mapped, by node. */
   readonly answered: Map<string, number>;
-  stopReason: string | undefined;
+  /** The reason of an early end. */
+  stop: CodedMessage | undefined;
   ending: Ending | undefined;
   ms: number;
   /** Number of the last record written or failed, in input order. */
@@ -121,7 +125,7 @@ export function createTally(): Tally {
     lookups: new Map(),
     sources: new Set(),
     answered: new Map(),
-    stopReason: undefined,
+    stop: undefined,
     ending: undefined,
     ms: 0,
     lastRecord: 0,
@@ -188,8 +192,8 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
     tally.parked++;
     if (isNew) tally.newlyParked++;
   },
-  stopping(tally, { reason }) {
-    tally.stopReason = reason;
+  stopping(tally, { reason: message, code, details }) {
+    tally.stop = { message, code, details };
   },
   'run-ended'(tally, { ending, ms }) {
     tally.ending = ending;
@@ -224,13 +228,17 @@ function addFailure(tally: Tally, record: number, report: FailureReport): void {
   group.count++;
   group.firstRecords.push(record);
   group.firstRecords.sort((a, b) => a - b).splice(maxRecords);
-  const { messages } = group;
-  if (messages.has(report.message) || messages.size < maxMessages) messages.set(report.message, (messages.get(report.message) ?? 0) + 1);
+  const { messages, coded } = group;
+  const { message, code, details } = report;
+  if (messages.has(message) || messages.size < maxMessages) {
+    messages.set(message, (messages.get(message) ?? 0) + 1);
+    if (code) coded.set(message, { message, code, details });
+  }
   tally.failures.set(key, group);
 }
 
 function newGroup({ node, class: kind, status, message, attempts }: FailureReport): FailureGroup {
-  return { node, class: kind, status, message, attempts, count: 0, firstRecords: [], messages: new Map() };
+  return { node, class: kind, status, message, attempts, count: 0, firstRecords: [], messages: new Map(), coded: new Map() };
 }
 
 function groupKey({ node, class: kind, status }: FailureReport): string {

@@ -7,6 +7,7 @@ export function factsOf(run: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 
   const { request, claim, output, session, progress } = run;
   const { flow, options, files, retried } = request;
   const { written = 0, rows = 0 } = retried?.counts ?? {};
+  const { stop } = progress.tally;
   return {
     flow,
     input: inputLabel(options),
@@ -20,6 +21,7 @@ export function factsOf(run: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 
     credits: session.ports.credits(),
     showsCredits: showsCredits(run),
     before: { written: written + claim.from.written, failed: claim.from.failed },
+    reason: stop && (request.words?.message(stop) ?? stop.message),
     paused: { ms: progress.pauses.totalMs(), reasons: progress.pauses.reasons() },
   };
 }

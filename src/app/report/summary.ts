@@ -1,3 +1,4 @@
+import type { CodedMessage } from '../../core/error-code.ts';
 import type { Ending } from '../../core/event.ts';
 import type { Usage } from '../../io/ledger/holds.ts';
 import { type ResponseTimes, typicalMs } from '../progress/response-times.ts';
@@ -32,6 +33,8 @@ export interface SummaryFacts {
   readonly exitCode: number;
   /** Absent if no report is wanted. */
   readonly report?: string | undefined;
+  /** The reason of an early end, with the way out. */
+  readonly reason?: string | undefined;
   /** The error that ended the run; absent if it ended by itself. */
   readonly problem?: string;
   /** The next steps, each with a command line to copy. */
@@ -52,13 +55,13 @@ export const endings: Record<Ending, string> = {
 
 /** The summary as JSON, for programs. */
 export function summaryJson(tally: Tally, facts: SummaryFacts): string {
-  const { read, written, failed, passedThrough, parked, retries, ms, stopReason } = tally;
+  const { read, written, failed, passedThrough, parked, retries, ms } = tally;
   return `${JSON.stringify(
     {
       flow: facts.flow,
       ending: facts.problem === undefined ? (tally.ending ?? 'interrupted') : 'failed',
       exit_code: facts.exitCode,
-      reason: facts.problem ?? stopReason,
+      reason: facts.problem ?? facts.reason,
       read,
       written,
       failed,
@@ -116,6 +119,11 @@ const maxMessages = 3;
 /** The most frequent messages of a group, with their counts. */
 export function frequentMessages({ messages }: FailureGroup): [string, number][] {
   return [...messages].sort(([, a], [, b]) => b - a).slice(0, maxMessages);
+}
+
+/** A message of a group with its code. */
+export function codedIn({ coded }: FailureGroup, message: string): CodedMessage {
+  return coded.get(message) ?? { message };
 }
 
 /** The tokens of each node that asked a model. */

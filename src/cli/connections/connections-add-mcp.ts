@@ -40,19 +40,15 @@ async function testServer(connection: McpConnection, options: AddOptions, termin
     return await askServer(connection, options, terminal);
   } catch (error) {
     if (!(error instanceof AutomateError) || error.kind !== 'credential') throw error;
-    const reason = error instanceof FlowError ? `connection "${connection.name}": ${error.message}` : messageWithAdvice(error);
+    const reason = error instanceof FlowError ? `connection "${connection.name}": ${messageWithAdvice(error)}` : messageWithAdvice(error);
     throw new AutomateError('credential', `${reason}\nnothing is saved; --no-test saves it untested`, { cause: error });
   }
 }
 
 function compileMcp(name: string, written: object): McpConnection {
-  try {
-    const connection = compileSavedConnection(name, written, false);
-    if (connection.type === 'mcp') return connection;
-    throw new Error(`expected a connection of type mcp, found ${connection.type}`);
-  } catch (error) {
-    throw new AutomateError('usage', (error as Error).message);
-  }
+  const connection = compileSavedConnection(name, written, false);
+  if (connection.type === 'mcp') return connection;
+  throw new AutomateError('usage', `expected a connection of type mcp, found ${connection.type}`);
 }
 
 /** Refuses options that are easily confused. */

@@ -25,11 +25,7 @@ export async function addCommand(
   const asker = findAsker();
   const name = await chooseName(given.name, options, 'http', asker);
   const { written, auth } = await httpConnection(name, options, asker);
-  try {
-    compileSavedConnection(name, written, false);
-  } catch (error) {
-    throw new AutomateError('usage', (error as Error).message);
-  }
+  compileSavedConnection(name, written, false);
   await saveConnection(name, written, options);
   noteInAudit('connection.add', name, terminal);
   await terminal.print(connectionText(name, written));

@@ -1,11 +1,12 @@
 import type { ChalkInstance } from 'chalk';
 import { cleaned } from '../../core/answer/response.ts';
 import type { FlowError, Problem } from '../../core/failure.ts';
+import { messageWithAdvice } from '../advice.ts';
 
 /** A problem of a flow: position, message, and the line with a caret. */
 export function problemText(file: string, problem: Problem, colors: ChalkInstance, kind: 'error' | 'warning' = 'error'): string {
   const place = problem.line === undefined ? file : `${file}:${problem.line}:${problem.column}`;
-  const [first, ...more] = cleaned(problem.message).split('\n');
+  const [first, ...more] = cleaned(messageWithAdvice(problem)).split('\n');
   const color = kind === 'error' ? colors.red : colors.yellow;
   const lines = [`${colors.bold(`${place}:`)} ${kind === 'warning' ? `${colors.yellow('warning:')} ` : ''}${first}`];
   if (problem.source) {

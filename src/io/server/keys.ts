@@ -183,7 +183,7 @@ function findKey(database: Database.Database, nameOrId: string, now: number): Ap
 
 /** The error for a key that does not exist. */
 export function noKey(nameOrId: string): AutomateError {
-  return new AutomateError('usage', `there is no key "${withoutKeys(nameOrId)}"\nlist them: automate keys list --all`);
+  return new AutomateError('usage', `there is no key "${withoutKeys(nameOrId)}"`, { code: 'key-missing', details: {} });
 }
 
 function living(key: ApiKey, now: number): ApiKey {

@@ -84,7 +84,10 @@ export class Conversation extends RequestCall {
   async #paid(context: AttemptContext): Promise<Accepted> {
     const { maxCost, price, node } = this.#rules;
     const { spending } = context;
-    if (!(await spending.begin(maxCost))) throw new LimitReached(`the max_cost of ${maxCost} of ${node} leaves nothing for another call`);
+    if (!(await spending.begin(maxCost))) {
+      const message = `the max_cost of ${maxCost} of ${node} leaves nothing for another call`;
+      throw new LimitReached(message, 'max-credits', { code: 'max-cost', details: { node } });
+    }
     let usage: Usage | undefined;
     try {
       const answer = await super.attempt(context);

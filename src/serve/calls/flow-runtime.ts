@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createMessages } from '../../app/messages.ts';
 import { openSession, type Session, useOf } from '../../app/session.ts';
-import { AutomateError } from '../../core/failure.ts';
+import type { CodedMessage } from '../../core/error-code.ts';
+import { errorOf } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import type { Plan } from '../../core/plan.ts';
 import type { Ledger } from '../../core/ports.ts';
@@ -59,7 +60,7 @@ export class FlowRuntime {
   /** Starts the call of one record. Throws an AutomateError (`credits`) if no credits are left. */
   call(fields: Fields): CallUnderWay {
     const usedUp = this.#session.ledger.usedUp();
-    if (usedUp !== undefined) throw new AutomateError('credits', usedUp);
+    if (usedUp) throw errorOf('credits', usedUp);
     const output = new MemoryOutput();
     const paid = new CountingLedger(this.#session.ledger);
     const ports = { ...this.#session.ports.forRun(randomUUID(), () => undefined), ledger: paid };
@@ -92,7 +93,7 @@ class CountingLedger implements Ledger {
     this.#ledger = ledger;
   }
 
-  hold(node: string): string | undefined {
+  hold(node: string): CodedMessage | undefined {
     return this.#ledger.hold(node);
   }
 
@@ -106,7 +107,7 @@ class CountingLedger implements Ledger {
     this.#ledger.release(node);
   }
 
-  usedUp(): string | undefined {
+  usedUp(): CodedMessage | undefined {
     return this.#ledger.usedUp();
   }
 

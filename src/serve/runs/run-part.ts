@@ -9,6 +9,7 @@ import { liveViewOf } from '../../app/report/run-view-of.ts';
 import { type RunHandle, runFlow, type Stop } from '../../app/run.ts';
 import type { OpenRun, RunRequest, RunSurroundings } from '../../app/run-request.ts';
 import { failedRun, type RunResult } from '../../app/run-result.ts';
+import type { CodedMessage } from '../../core/error-code.ts';
 import type { Event } from '../../core/event.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { orUndefined } from '../../core/value/or-undefined.ts';
@@ -163,13 +164,14 @@ export class RunPart {
 
   #report(event: Event): void {
     if (event.type !== 'record-failed') return;
-    const { record, node = null, class: kind, status = null, message, attempts } = event;
-    this.#events.failed({ record, node, class: kind, status, message: this.#messages.redactor.text(message), attempts });
+    const { record, node = null, class: kind, status = null, attempts } = event;
+    this.#events.failed({ record, node, class: kind, status, message: this.#messages.redactor.text(messageForClient(event)), attempts });
   }
 
   #ended({ ending, exitCode, reason, error }: RunResult): EndedPart {
     const figures = { counts: this.#run && this.counts(), totals: this.totals() };
-    if (error === undefined) return { ending, exitCode, reason: reason ?? null, isResumable: ending !== 'complete', ...figures };
+    if (error === undefined)
+      return { ending, exitCode, reason: reason ? this.#shown(reason) : null, isResumable: ending !== 'complete', ...figures };
     if (!(error instanceof AutomateError)) this.#shared.say((error as Error).stack ?? String(error));
     return { ending: 'failed', exitCode, reason: this.reasonOf(error), isResumable: !isLasting(error), ...figures };
   }
@@ -190,7 +192,11 @@ export class RunPart {
   /** The reason without the run's paths. */
   reasonOf(error: unknown): string {
     if (!(error instanceof AutomateError)) return 'this is a bug; the log of the server says more';
-    return messageForClient(error).replaceAll(`${this.#folder.path}/`, '');
+    return this.#shown(error);
+  }
+
+  #shown(reason: CodedMessage): string {
+    return messageForClient(reason).replaceAll(`${this.#folder.path}/`, '');
   }
 }
 

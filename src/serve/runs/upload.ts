@@ -7,6 +7,7 @@ import { loadSecrets } from '../../app/flow/flow-secrets.ts';
 import { isTable, openInput } from '../../app/input/input.ts';
 import { createMessages } from '../../app/messages.ts';
 import { openRunLedger, pricesOf } from '../../app/ports/run-ledger.ts';
+import { detailsOf } from '../../core/error-code.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { syncFolder } from '../../io/files/folder.ts';
@@ -16,7 +17,7 @@ import { asProblem, creditsProblem, validPlan } from '../calls/calls.ts';
 import type { Shared } from '../calls/flow-runtime.ts';
 import type { ServedFlow } from '../flows/flow-folder.ts';
 import { problemJson } from '../flows/flow-json.ts';
-import { httpWords } from '../http/http-words.ts';
+import { messageForClient } from '../http/advice.ts';
 import { Problem } from '../problem.ts';
 import type { RunFolder } from './run-folder.ts';
 import type { StoredOptions } from './stored-run.ts';
@@ -146,7 +147,7 @@ export async function checkUpload({ flow, folder, inputFormat, options, key }: S
   const textCells = /^[ct]sv/.test(inputFormat);
   const plan = await loadFlow(folder.flow, { allowHttp, textCells, name: flow.id }).catch(asProblem(flow));
   const source = await openInput({ ...options, in: folder.input(inputFormat) }).catch((error: unknown) => {
-    throw unreadable(error, folder);
+    throw unreadableBody(error, (message) => message.replaceAll(`${folder.path}/`, ''));
   });
   await source.close();
   const problems = isTable(source.format) ? plan.unknownFields(source.columns ?? []) : [];
@@ -166,13 +167,13 @@ async function refuseUnpaid(plan: Plan, key: LetInKey | undefined, { env, say }:
   const ledger = await openRunLedger(prices, { run: randomUUID(), env, key, warn: say });
   const usedUp = ledger.usedUp();
   ledger.close();
-  if (usedUp !== undefined) throw creditsProblem(usedUp);
+  if (usedUp) throw creditsProblem(usedUp);
 }
 
-function unreadable(error: unknown, folder: RunFolder): unknown {
+/** The Problem for an error of a body; any other error as it is. `shown`: its message as the client sees it. */
+export function unreadableBody(error: unknown, shown = (message: string) => message): unknown {
   if (!(error instanceof AutomateError)) return error;
-  const message = httpWords(error.message).replaceAll(`${folder.path}/`, '');
+  const message = shown(messageForClient(error));
   if (error.kind === 'usage') return new Problem('bad-request', message);
-  const line = Number(/:(\d+)/.exec(message)?.[1] ?? Number.NaN);
-  return new Problem('input-unreadable', message, { line: Number.isNaN(line) ? null : line });
+  return new Problem('input-unreadable', message, { line: detailsOf(error, 'input-unreadable')?.line ?? null });
 }

@@ -1,12 +1,14 @@
 import type { ChalkInstance } from 'chalk';
 import { type ResponseTimes, typicalMs } from '../../../app/progress/response-times.ts';
 import type { FailureGroup, PathHits, Tally } from '../../../app/progress/tally.ts';
-import { endings, frequentMessages, type SummaryFacts, sortedGroups, wholeCounts } from '../../../app/report/summary.ts';
+import { codedIn, endings, frequentMessages, type SummaryFacts, sortedGroups, wholeCounts } from '../../../app/report/summary.ts';
 import { excerpt } from '../../../core/answer/response.ts';
 import { durationText } from '../../../core/duration.ts';
+import type { CodedMessage } from '../../../core/error-code.ts';
 import { counted, creditsText, creditText, formatCount } from '../../../core/text/number.ts';
 import type { Usage } from '../../../io/ledger/holds.ts';
 import { onOneLine } from '../../../io/records/errors.ts';
+import { messageWithAdvice } from '../../advice.ts';
 import { attributionLines, lookupLines } from './lookups.ts';
 
 /** The summary for people, printed at the end of a run. */
@@ -14,7 +16,7 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
   return [
     headline(tally, facts, colors),
     ...(facts.resumedAfter > 0 ? [`  resumed after record ${formatCount(facts.resumedAfter)}`] : []),
-    ...(tally.stopReason === undefined ? [] : [`  reason: ${tally.stopReason}`]),
+    ...(facts.reason === undefined ? [] : [`  reason: ${facts.reason}`]),
     ...parkedLines(tally),
     ...pauseLines(tally, facts),
     ...failureLines(tally, facts, colors),
@@ -71,8 +73,10 @@ export function quietText(tally: Tally, facts: SummaryFacts, colors: ChalkInstan
   if (facts.exitCode === 0) return '';
   return [
     headline(tally, facts, colors),
-    ...(tally.stopReason === undefined ? [] : [`  reason: ${tally.stopReason}`]),
-    ...sortedGroups(tally).flatMap((group) => messageLines(`  ${groupName(group)}  record ${group.firstRecords[0]}  `, group.message)),
+    ...(facts.reason === undefined ? [] : [`  reason: ${facts.reason}`]),
+    ...sortedGroups(tally).flatMap((group) =>
+      messageLines(`  ${groupName(group)}  record ${group.firstRecords[0]}  `, codedIn(group, group.message)),
+    ),
     ...(facts.unchanged === undefined ? [] : fileLines(tally, facts)),
     ...facts.next.map((step) => stepText(step, colors)),
   ].join('\n');
@@ -146,18 +150,18 @@ function failureText(group: FailureGroup, width: number, colors: ChalkInstance):
   const records = `${group.count === 1 ? 'record' : 'records'} ${group.firstRecords.join(', ')}${more}`;
   const line = `    ${groupName(group).padEnd(width)}  ${formatCount(group.count)} x  ${colors.dim(records)}`;
   const shown = frequentMessages(group);
-  if (group.messages.size === 1) return messageLines(`${line}  `, group.message);
+  if (group.messages.size === 1) return messageLines(`${line}  `, codedIn(group, group.message));
   const others = group.count - shown.reduce((sum, [, times]) => sum + times, 0);
   return [
     line,
-    ...shown.flatMap(([message, times]) => messageLines(`      ${formatCount(times)} x  `, message)),
+    ...shown.flatMap(([message, times]) => messageLines(`      ${formatCount(times)} x  `, codedIn(group, message))),
     ...(others > 0 ? [`      ${formatCount(others)} x  other messages`] : []),
   ];
 }
 
 /** A message after the beginning of its line. A long reason is cut; its advice is on a line of its own. */
-function messageLines(beginning: string, message: string): string[] {
-  const [reason = '', ...advice] = message.split('\n');
+function messageLines(beginning: string, message: CodedMessage): string[] {
+  const [reason = '', ...advice] = messageWithAdvice(message).split('\n');
   const text = excerpt(onOneLine(advice.join('\n')), 160);
   return [beginning + excerpt(reason, 160), ...(text === '' ? [] : [`        ${text}`])];
 }
