@@ -11,7 +11,7 @@ import { readConnections } from '../io/connections.ts';
 import { nodeTypes } from '../nodes/index.ts';
 import { findSaved } from './connections/saved-connections.ts';
 import type { Messages } from './messages.ts';
-import { dataFolder } from './ports/data-folder.ts';
+import { dataFolder } from './ports/late-lookups.ts';
 import { ChainMaker } from './preview/chain-maker.ts';
 import { openSession, type SessionOptions, useOf } from './session.ts';
 

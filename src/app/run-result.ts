@@ -4,12 +4,10 @@ import { AutomateError } from '../core/failure.ts';
 import type { Usage } from '../io/ledger/holds.ts';
 import { exitCodeOf, exitCodeOfRun } from './exit-codes.ts';
 import { keepsOld } from './output/replace.ts';
-import { attributionsOf } from './report/attributions.ts';
 import { writeReport } from './report/report-file.ts';
-import { factsOf } from './report/run-facts.ts';
 import { countsOf, type RunCounts, type RunTotals, totalsOf } from './report/run-figures.ts';
 import { runViewOf } from './report/run-view-of.ts';
-import { type SummaryFacts, summaryJson } from './report/summary.ts';
+import { attributionsOf, factsOf, type SummaryFacts, summaryJson } from './report/summary.ts';
 import { writeSummary } from './report/summary-file.ts';
 import type { OpenRun } from './run-request.ts';
 

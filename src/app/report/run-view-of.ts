@@ -6,9 +6,8 @@ import type { FailureView, MappingView, ResponseTimesView, RunState, RunView } f
 import { type ResponseTimes, typicalMs } from '../progress/response-times.ts';
 import type { FailureGroup, Tally } from '../progress/tally.ts';
 import type { OpenRun, RunWords } from '../run-request.ts';
-import { factsOf } from './run-facts.ts';
 import { workOf } from './run-figures.ts';
-import { codedIn, endings, frequentMessages, type SummaryFacts, sortedGroups, wholeCounts } from './summary.ts';
+import { codedIn, endings, factsOf, frequentMessages, type SummaryFacts, sortedGroups, wholeCounts } from './summary.ts';
 
 /** Maximum of rows of a table: a flow may have any number of nodes. */
 const maxRows = 60;

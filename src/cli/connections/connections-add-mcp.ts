@@ -8,12 +8,12 @@ import { compileSavedConnection, connectionProblem, connectionText } from '../..
 import { readConnections } from '../../io/connections.ts';
 import { messageWithAdvice } from '../advice.ts';
 import { findAsker } from '../ask.ts';
-import { noteInAudit } from '../keys/audit-note.ts';
+import { noteInAudit } from '../keys/stored-keys.ts';
+import { printServer } from '../show/tools.ts';
 import type { Terminal } from '../terminal.ts';
 import type { AddOptions } from './connection-options.ts';
 import { authOf } from './connections-auth.ts';
 import { chooseName, offerSecret, setHeaders, type WrittenConnection, withoutAbsent } from './connections-saving.ts';
-import { printServer } from './tool-server-lines.ts';
 
 /** Saves a connection to an MCP server, after a test of it: a failed test saves nothing. Returns the exit code. */
 export async function addMcpCommand(given: string | undefined, options: AddOptions, terminal: Terminal): Promise<number> {

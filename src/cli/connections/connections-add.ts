@@ -6,7 +6,7 @@ import { AutomateError } from '../../core/failure.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { compileSavedConnection, connectionProblem, connectionText } from '../../flow/saved-connection.ts';
 import { findAsker } from '../ask.ts';
-import { noteInAudit } from '../keys/audit-note.ts';
+import { noteInAudit } from '../keys/stored-keys.ts';
 import type { Terminal } from '../terminal.ts';
 import { type AddOptions, addOptions } from './connection-options.ts';
 import { authOf, exampleOf } from './connections-auth.ts';

@@ -12,9 +12,9 @@ import type { Example } from '../../flow/starter/starter-references.ts';
 import { namingErrors } from '../../io/files/naming-errors.ts';
 import { isRegularFile } from '../../io/output/sink.ts';
 import type { Source } from '../../io/records/readers/source.ts';
+import { printWarnings } from '../show/problems.ts';
 import { sayFormat, type Terminal } from '../terminal.ts';
 import type { InitOptions } from './flow-options.ts';
-import { printWarnings } from './flow-warnings.ts';
 import { checkSources, requestSource } from './init-sources.ts';
 
 /** Writes a first flow into a folder, which it creates if needed. Returns the exit code. */

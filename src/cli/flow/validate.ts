@@ -8,10 +8,9 @@ import { allSteps, type CredentialUse, dataFilesOf } from '../../core/plan.ts';
 import { counted } from '../../core/text/number.ts';
 import { inOrder } from '../../flow/plan.ts';
 import { readError } from '../../io/records/readers/input.ts';
-import { problemText } from '../show/problems.ts';
+import { printUnknownFields, printWarnings, problemText } from '../show/problems.ts';
 import { sayFormat, type Terminal } from '../terminal.ts';
 import type { ValidateOptions } from './flow-options.ts';
-import { printUnknownFields, printWarnings } from './flow-warnings.ts';
 
 /** Checks a flow: its file, its references to the columns of an input, its credentials and tools. Returns the exit code. */
 export async function validateCommand(flow: string, given: ValidateOptions, terminal: Terminal): Promise<number> {

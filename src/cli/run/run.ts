@@ -1,6 +1,5 @@
 import { exitCodes } from '../../app/exit-codes.ts';
-import { readDataFiles } from '../../app/flow/data-files.ts';
-import { checkFields } from '../../app/flow/flow-file.ts';
+import { checkFields, readDataFiles } from '../../app/flow/flow-file.ts';
 import { loadSecrets } from '../../app/flow/flow-secrets.ts';
 import { inputFormat, isTable, openInput } from '../../app/input/input.ts';
 import { selectRecords } from '../../app/input/selected-records.ts';
@@ -14,15 +13,14 @@ import type { Plan } from '../../core/plan.ts';
 import { authorities } from '../../io/http/authorities.ts';
 import type { Source } from '../../io/records/readers/source.ts';
 import { dryRun } from '../dry-run/dry-run.ts';
-import { printWarnings } from '../flow/flow-warnings.ts';
+import { printWarnings } from '../show/problems.ts';
 import { attemptText, eventText } from '../show/run/attempts.ts';
-import type { ProgressShow } from '../show/run/progress.ts';
+import { type ProgressShow, showProgress } from '../show/run/progress.ts';
 import { quietText, summaryText } from '../show/run/summary.ts';
 import type { Terminal } from '../terminal.ts';
 import { messageInRun, wordsOf } from './next-steps.ts';
 import { planRun } from './run-input.ts';
 import type { GivenRunOptions, RunOptions, WrittenRun } from './run-options.ts';
-import { showProgress } from './run-progress.ts';
 import { stopOnSignals } from './signals.ts';
 
 /** Runs a flow over the records of a file. Returns the exit code. */

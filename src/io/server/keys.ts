@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type Database from 'libsql';
 import { AutomateError } from '../../core/failure.ts';
-import { orUndefined } from '../../core/value/or-undefined.ts';
+import { orUndefined } from '../../core/value/value.ts';
 import { type ApiKey, type KeySettings, keyState, type Scope } from './api-key.ts';
 import { type Actor, addAuditEntry, commandActor } from './audit.ts';
 import { ServerDatabase, serverDatabasePath } from './database.ts';

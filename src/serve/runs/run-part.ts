@@ -12,14 +12,13 @@ import { failedRun, type RunResult } from '../../app/run-result.ts';
 import type { CodedMessage } from '../../core/error-code.ts';
 import type { Event } from '../../core/event.ts';
 import { AutomateError } from '../../core/failure.ts';
-import { orUndefined } from '../../core/value/or-undefined.ts';
+import { orUndefined } from '../../core/value/value.ts';
 import type { PayingKey } from '../../io/ledger/rest.ts';
 import type { RunView } from '../../ui/run/run-view.ts';
 import type { Shared } from '../calls/flow-runtime.ts';
 import { messageForClient } from '../http/advice.ts';
-import { totalsAt } from './crashed-run.ts';
 import type { RunEvents } from './run-events.ts';
-import type { RunFolder } from './run-folder.ts';
+import { type RunFolder, totalsAt } from './run-folder.ts';
 import { noTotals, type StoredRun, sumOfTotals, type Totals } from './stored-run.ts';
 
 /** The result of one part of a run: from its start or resumption to its end. */

@@ -3,13 +3,10 @@ import { statOf } from '../../io/files/stat.ts';
 import type { LetInKey } from '../caller.ts';
 import type { Shared } from '../calls/flow-runtime.ts';
 import { Problem } from '../problem.ts';
-import { figuresOnDisk } from './crashed-run.ts';
 import { Queue } from './queue.ts';
-import { RunFolder, readRuns } from './run-folder.ts';
-import { newRunId } from './run-id.ts';
-import { isOpenState } from './run-state.ts';
+import { figuresOnDisk, newRunId, RunFolder, readRuns } from './run-folder.ts';
 import { type RunWork, ServedRun } from './served-run.ts';
-import { noCounts, noTotals, type StoredRun } from './stored-run.ts';
+import { isOpenState, noCounts, noTotals, type StoredRun } from './stored-run.ts';
 
 /** The limits of all runs. */
 export interface RunLimits {

@@ -7,8 +7,7 @@ import type { RunShape, RunState } from '../shapes.ts';
 import { RunEvents } from './run-events.ts';
 import type { RunFolder } from './run-folder.ts';
 import { type EndedPart, RunPart } from './run-part.ts';
-import { isOpenState, mayFollow } from './run-state.ts';
-import type { StoredRun } from './stored-run.ts';
+import { isOpenState, mayFollow, type StoredRun } from './stored-run.ts';
 
 const progressEveryMs = 250;
 

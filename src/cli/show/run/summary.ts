@@ -1,7 +1,15 @@
 import type { ChalkInstance } from 'chalk';
 import { type ResponseTimes, typicalMs } from '../../../app/progress/response-times.ts';
-import type { FailureGroup, PathHits, Tally } from '../../../app/progress/tally.ts';
-import { codedIn, endings, frequentMessages, type SummaryFacts, sortedGroups, wholeCounts } from '../../../app/report/summary.ts';
+import type { FailureGroup, LookupCounts, PathHits, Tally } from '../../../app/progress/tally.ts';
+import {
+  type Attribution,
+  codedIn,
+  endings,
+  frequentMessages,
+  type SummaryFacts,
+  sortedGroups,
+  wholeCounts,
+} from '../../../app/report/summary.ts';
 import { excerpt } from '../../../core/answer/response.ts';
 import { durationText } from '../../../core/duration.ts';
 import type { CodedMessage } from '../../../core/error-code.ts';
@@ -9,7 +17,6 @@ import { counted, creditsText, creditText, formatCount } from '../../../core/tex
 import type { Usage } from '../../../io/ledger/holds.ts';
 import { onOneLine } from '../../../io/records/errors.ts';
 import { messageWithAdvice } from '../../advice.ts';
-import { attributionLines, lookupLines } from './lookups.ts';
 
 /** The summary for people, printed at the end of a run. */
 export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInstance): string {
@@ -232,4 +239,27 @@ export function responseTimeLines(times: ResponseTimes): string[] {
   if (times.count === 0) return [];
   const [p50, p95, max] = typicalMs(times).map(durationText);
   return [`  response times: p50 ${p50}, p95 ${p95}, max ${max}`];
+}
+
+/** The lines of a summary about lookups. */
+export function lookupLines({ lookups }: Tally): string[] {
+  const all = [...lookups.values()];
+  return all.flatMap((counts) => {
+    const isAlone = all.filter(({ lookup }) => lookup === counts.lookup).length === 1;
+    const name = `${counts.lookup}${isAlone ? '' : ` (${counts.node})`}`;
+    const { cutOff, cutOffAt = 0 } = counts;
+    const cut = cutOff === 0 ? [] : [`  ${name} cut off at ${formatCount(cutOffAt)}: ${counted(cutOff, 'record')}`];
+    return [`  ${name}: ${countsText(counts)}`, ...cut];
+  });
+}
+
+function countsText({ matched, of, ambiguous, firstAmbiguous = '', lacking }: LookupCounts): string {
+  const others = ambiguous === 0 ? '' : `, ambiguous: ${formatCount(ambiguous)}, such as ${JSON.stringify(excerpt(firstAmbiguous, 60))}`;
+  const without = [...lacking].map(([field, times]) => `, ${excerpt(field, 60)}: ${formatCount(times)} without a value`);
+  return `matched ${formatCount(matched)} of ${formatCount(of)}${others}${without.join('')}`;
+}
+
+/** The sources of a run's answers, as they want to be named: the last lines of its summary. */
+export function attributionLines(attributions: readonly Attribution[]): string[] {
+  return attributions.map(({ text, date }) => `  data: ${text}${date === undefined ? '' : ` (${date})`}`);
 }
