@@ -74,8 +74,7 @@ async function openFiles({ request, source, claim }: ClaimedRun, done: Checkpoin
   const listed = { request, columns: inputColumns, redactor };
   return openOutput(claim.work, {
     inputFormat: source.format,
-    inputColumns,
-    outputColumns: plan.columns(inputColumns),
+    columns: { input: inputColumns, output: plan.columns(inputColumns) },
     redactor,
     csvSafe: options.csvSafe ?? false,
     journal,

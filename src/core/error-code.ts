@@ -131,7 +131,7 @@ export type ErrorFacts = { readonly [Code in ErrorCode]: { readonly code: Code; 
 /** A message, and the code by which others decide and find the way out. */
 export interface CodedMessage {
   readonly message: string;
-  /** Undefined if nobody decides by it. */
+  /** Undefined if no decision depends on it. */
   readonly code?: ErrorCode | undefined;
   /** The details of the code. */
   readonly details?: object | undefined;

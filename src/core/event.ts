@@ -14,7 +14,7 @@ export type Ending =
   | 'same-failure'
   | 'refused-credential';
 
-/** The code of a message of an event; absent for a message by which nobody decides. */
+/** The code of a message of an event; undefined for a message on which no decision depends. */
 interface EventCode {
   readonly code?: ErrorCode | undefined;
   readonly details?: object | undefined;

@@ -35,7 +35,7 @@ type FailureFacts = FailureFlags & Partial<ErrorFacts>;
 /** The failure of one record. The run continues. Its message names no option, as that of an AutomateError. */
 export class Failure extends Error implements CodedMessage {
   override readonly name = 'Failure';
-  /** Undefined for a failure by which nobody decides. */
+  /** Undefined for a failure on which no decision depends. */
   readonly code: ErrorCode | undefined;
   /** The details of the code. */
   readonly details: object | undefined;
@@ -100,7 +100,7 @@ export type ErrorKind = 'usage' | 'cancelled' | 'flow' | 'input' | 'credential' 
  */
 export class AutomateError extends Error implements CodedMessage {
   override readonly name: string = 'AutomateError';
-  /** Undefined for an error to which nobody adds anything. */
+  /** Undefined for an error without a way out of its own. */
   readonly code: ErrorCode | undefined;
   /** The details of the code. */
   readonly details: object | undefined;

@@ -22,14 +22,14 @@ export function inputLabel({ in: input, noInput }: InputOptions): string {
 }
 
 /**
- * The options with the format that stdin tells, unless one is named. `told`: receives the format.
+ * The options with the format that stdin tells, unless one is named. `found`: receives the format.
  * The problems of a flow must not wait for stdin: they are reported before.
  */
-export async function withToldFormat<Options extends InputOptions>(options: Options, told?: (format: string) => void): Promise<Options> {
+export async function withToldFormat<Options extends InputOptions>(options: Options, found?: (format: string) => void): Promise<Options> {
   if (options.in !== '-' || options.noInput || options.inFormat !== undefined) return options;
   const { kind, gzip } = await tellFormat(process.stdin, options.encoding);
   const inFormat = `${kind}${gzip ? '.gz' : ''}`;
-  told?.(inFormat);
+  found?.(inFormat);
   return { ...options, inFormat };
 }
 
