@@ -39,7 +39,7 @@ const endWaitsEveryMs = 1000;
 
 /**
  * Runs a flow over its records: claims the output, opens the input, passes every record through the chain, and writes what comes of it. The
- * command line, the server and tests run flows by this function alone.
+ * command line and the server run a flow over a file by this function alone; calls of single records take a FlowRuntime.
  */
 export function runFlow(request: RunRequest, surroundings: RunSurroundings): RunHandle {
   return new FlowRun(request, surroundings);

@@ -1,3 +1,4 @@
+import { type CallUnderWay, FlowRuntime, type SharedParts } from '../../app/flow-runtime.ts';
 import { type CodedMessage, detailsOf } from '../../core/error-code.ts';
 import type { FailureReport } from '../../core/event.ts';
 import { AutomateError, type Failure, FlowError } from '../../core/failure.ts';
@@ -8,7 +9,6 @@ import type { LetInKey } from '../caller.ts';
 import type { ServedFlow } from '../flows/flow-folder.ts';
 import { problemJson } from '../flows/flow-json.ts';
 import { Problem } from '../problem.ts';
-import { type CallUnderWay, FlowRuntime, type Shared } from './flow-runtime.ts';
 
 /** The answer of a call. */
 export interface CallAnswer {
@@ -53,7 +53,7 @@ type CallListener = (key: LetInKey | undefined, work: { readonly records: number
 
 /** The calls of all flows. */
 export class Calls {
-  readonly #shared: Shared;
+  readonly #shared: SharedParts;
   readonly #now: () => number;
   readonly #paid: CallListener;
   readonly #runtimes = new Map<string, OpenRuntime>();
@@ -62,7 +62,7 @@ export class Calls {
   #underWay = 0;
 
   /** `paid` takes the work of each call once the call has ended, even if it failed or was given up. */
-  constructor(shared: Shared, now: () => number, paid: CallListener) {
+  constructor(shared: SharedParts, now: () => number, paid: CallListener) {
     this.#shared = shared;
     this.#now = now;
     this.#paid = paid;

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { exitCodeOfRun } from '../../app/exit-codes.ts';
 import { loadFlow } from '../../app/flow/flow-file.ts';
+import type { SharedParts } from '../../app/flow-runtime.ts';
 import { hasTextCells, inputFormat, openInput } from '../../app/input/input.ts';
 import { createMessages } from '../../app/messages.ts';
 import { planOutput } from '../../app/output/output-plan.ts';
@@ -15,7 +16,6 @@ import { AutomateError } from '../../core/failure.ts';
 import { orUndefined } from '../../core/value/value.ts';
 import type { PayingKey } from '../../io/ledger/rest.ts';
 import type { RunView } from '../../ui/run/run-view.ts';
-import type { Shared } from '../calls/flow-runtime.ts';
 import { messageForClient } from '../http/advice.ts';
 import type { RunEvents } from './run-events.ts';
 import { type RunFolder, totalsAt } from './run-folder.ts';
@@ -39,7 +39,7 @@ const graceMs = 10_000;
 export class RunPart {
   readonly #stored: StoredRun;
   readonly #folder: RunFolder;
-  readonly #shared: Shared;
+  readonly #shared: SharedParts;
   readonly #events: RunEvents;
   readonly #messages = createMessages();
   #run: OpenRun | undefined;
@@ -47,7 +47,7 @@ export class RunPart {
   #stop: Stop | undefined;
   #isAborted = false;
 
-  constructor(stored: StoredRun, folder: RunFolder, shared: Shared, events: RunEvents) {
+  constructor(stored: StoredRun, folder: RunFolder, shared: SharedParts, events: RunEvents) {
     this.#stored = stored;
     this.#folder = folder;
     this.#shared = shared;

@@ -1,7 +1,7 @@
 import { copyFile } from 'node:fs/promises';
+import type { SharedParts } from '../../app/flow-runtime.ts';
 import { statOf } from '../../io/files/stat.ts';
 import type { LetInKey } from '../caller.ts';
-import type { Shared } from '../calls/flow-runtime.ts';
 import { Problem } from '../problem.ts';
 import { Queue } from './queue.ts';
 import { figuresOnDisk, newRunId, RunFolder, readRuns } from './run-folder.ts';
@@ -41,7 +41,7 @@ export interface RunListener {
 /** All runs of the server. */
 export class Runs {
   readonly #path: string;
-  readonly #shared: Shared;
+  readonly #shared: SharedParts;
   readonly #limits: RunLimits;
   readonly #listener: RunListener;
   readonly #runs = new Map<string, ServedRun>();
@@ -52,7 +52,7 @@ export class Runs {
   #mayStart = false;
   #isStopping = false;
 
-  constructor(path: string, shared: Shared, limits: RunLimits, listener: RunListener) {
+  constructor(path: string, shared: SharedParts, limits: RunLimits, listener: RunListener) {
     this.#path = path;
     this.#listener = listener;
     this.#shared = shared;

@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { createGunzip } from 'node:zlib';
 import { loadFlow } from '../../app/flow/flow-file.ts';
 import { loadSecrets } from '../../app/flow/flow-secrets.ts';
+import type { SharedParts } from '../../app/flow-runtime.ts';
 import { isTable, openInput } from '../../app/input/input.ts';
 import { createMessages } from '../../app/messages.ts';
 import { openRunLedger, pricesOf } from '../../app/ports/run-ledger.ts';
@@ -14,7 +15,6 @@ import { syncFolder } from '../../io/files/folder.ts';
 import { writeDurably } from '../../io/files/state-file.ts';
 import type { LetInKey } from '../caller.ts';
 import { asProblem, creditsProblem, validPlan } from '../calls/calls.ts';
-import type { Shared } from '../calls/flow-runtime.ts';
 import type { ServedFlow } from '../flows/flow-folder.ts';
 import { problemJson } from '../flows/flow-json.ts';
 import { messageForClient } from '../http/advice.ts';
@@ -140,7 +140,7 @@ export interface StoredBody {
 }
 
 /** Stores the text of the flow, and checks it with the header of the body. Throws a Problem. */
-export async function checkUpload({ flow, folder, inputFormat, options, key }: StoredBody, shared: Shared): Promise<void> {
+export async function checkUpload({ flow, folder, inputFormat, options, key }: StoredBody, shared: SharedParts): Promise<void> {
   validPlan(flow);
   await writeDurably(folder.flow, flow.text);
   const { allowHttp, env } = shared;
@@ -161,7 +161,7 @@ export async function checkUpload({ flow, folder, inputFormat, options, key }: S
 }
 
 /** Throws a Problem (`credits-used-up`) if nothing is left to pay with. */
-async function refuseUnpaid(plan: Plan, key: LetInKey | undefined, { env, say }: Shared): Promise<void> {
+async function refuseUnpaid(plan: Plan, key: LetInKey | undefined, { env, say }: SharedParts): Promise<void> {
   const prices = pricesOf(plan, env);
   if (prices.size === 0) return;
   const ledger = await openRunLedger(prices, { run: randomUUID(), env, key, warn: say });
