@@ -1,4 +1,5 @@
 import type { Failure } from '../core/failure.ts';
+import { formatCount } from '../core/text/number.ts';
 import type { RunPhase } from './phase.ts';
 
 /** The limit of failed records: a count, or a share of the finished records. */
@@ -21,7 +22,7 @@ export function tooManyErrors(
 ): string | undefined {
   if (!limit) return undefined;
   if ('count' in limit) {
-    const records = `${limit.count.toLocaleString('en-US')} record${limit.count === 1 ? ' has' : 's have'}`;
+    const records = `${formatCount(limit.count)} record${limit.count === 1 ? ' has' : 's have'}`;
     return failed > limit.count ? `more than ${records} failed (--max-errors ${limit.count})` : undefined;
   }
   if (finished < minForShare || failed <= finished * limit.share) return undefined;

@@ -74,7 +74,7 @@ describe('what reaches the server', () => {
     const key = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc';
     const place = await workplace({ 'flow.yaml': flow('provider: openai').replace('none', key) });
     const { code, stderr } = await place.automate(['validate', 'flow.yaml']);
-    expect([code, stderr]).toEqual([3, expect.stringMatching(/^flow.yaml:4:17: expected the name of a credential.*\n.*\n.*\n1 problem/)]);
+    expect([code, stderr]).toEqual([3, expect.stringMatching(/^flow.yaml:4:17: expected the name of a credential.*\n1 problem/)]);
     expect(stderr).not.toContain(key);
   });
 

@@ -6,7 +6,7 @@ import { httpWords } from '../../src/serve/http/http-words.ts';
 import { Hosts } from '../../src/serve/listening.ts';
 import { askingFlow } from '../helpers/asking.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
-import { posting, type Serving, serving } from '../helpers/serving.ts';
+import { posting, type Serving, servingHere as serving } from '../helpers/serving.ts';
 
 const setFlow = 'nodes: [{ type: set, fields: { b: "{{a}}!" } }]';
 
