@@ -52,6 +52,8 @@ export interface LookedUp {
   readonly lacking?: readonly string[];
   /** The maximum at which the answer was cut off; undefined if it is whole. */
   readonly cutOffAt?: number | undefined;
+  /** True if the nearest point may be one of those that were cut off. */
+  readonly hidesNearest?: boolean;
   /** The sources that have answered. */
   readonly sources: readonly SourceName[];
 }

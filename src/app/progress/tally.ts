@@ -46,6 +46,8 @@ export interface LookupCounts {
   /** Answers that were cut off, and the maximum at which they were. */
   cutOff: number;
   cutOffAt: number | undefined;
+  /** Answers in whose cut the nearest point may have been left out. */
+  nearestUnknown: number;
 }
 
 /** Counts the records with a short page. */
@@ -261,7 +263,7 @@ function addTokens(tally: Tally, { node, input, output, cost }: EventOf<'tokens'
 
 function addLookup(
   { lookups, sources }: Tally,
-  { node, lookup, match, ambiguous, lacking = [], cutOffAt, sources: named }: EventOf<'looked-up'>,
+  { node, lookup, match, ambiguous, lacking = [], cutOffAt, hidesNearest, sources: named }: EventOf<'looked-up'>,
 ): void {
   const counts = lookups.get(node) ?? {
     lookup,
@@ -272,7 +274,8 @@ function addLookup(
     firstAmbiguous: undefined,
     lacking: new Map(),
     cutOff: 0,
-    cutOffAt,
+    cutOffAt: undefined,
+    nearestUnknown: 0,
   };
   lookups.set(node, counts);
   counts.of++;
@@ -284,6 +287,7 @@ function addLookup(
   if (cutOffAt !== undefined) {
     counts.cutOff++;
     counts.cutOffAt = cutOffAt;
+    if (hidesNearest) counts.nearestUnknown++;
   }
   for (const field of lacking) counts.lacking.set(field, (counts.lacking.get(field) ?? 0) + 1);
   for (const source of named) sources.add(source);

@@ -150,10 +150,11 @@ function responseTimesJson(times: ResponseTimes): object {
 
 function lookupsJson({ lookups }: Tally): object {
   if (lookups.size === 0) return {};
-  const all = [...lookups.values()].map(({ firstAmbiguous, lacking, cutOff, cutOffAt, ...counts }) => ({
+  const all = [...lookups.values()].map(({ firstAmbiguous, lacking, cutOff, cutOffAt, nearestUnknown, ...counts }) => ({
     ...counts,
     first_ambiguous: firstAmbiguous ?? null,
     ...(cutOff > 0 && { cut_off: cutOff, cut_off_at: cutOffAt ?? null }),
+    ...(nearestUnknown > 0 && { nearest_unknown: nearestUnknown }),
     ...(lacking.size > 0 && { without_value: Object.fromEntries(lacking) }),
   }));
   return { lookups: all };

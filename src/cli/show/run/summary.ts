@@ -247,10 +247,15 @@ export function lookupLines({ lookups }: Tally): string[] {
   return all.flatMap((counts) => {
     const isAlone = all.filter(({ lookup }) => lookup === counts.lookup).length === 1;
     const name = `${counts.lookup}${isAlone ? '' : ` (${counts.node})`}`;
-    const { cutOff, cutOffAt = 0 } = counts;
-    const cut = cutOff === 0 ? [] : [`  ${name} cut off at ${formatCount(cutOffAt)}: ${counted(cutOff, 'record')}`];
-    return [`  ${name}: ${countsText(counts)}`, ...cut];
+    return [`  ${name}: ${countsText(counts)}`, ...cutOffLines(name, counts)];
   });
+}
+
+function cutOffLines(name: string, { cutOff, cutOffAt = 0, nearestUnknown }: LookupCounts): string[] {
+  if (cutOff === 0) return [];
+  const line = `  ${name} cut off at ${formatCount(cutOffAt)}: ${counted(cutOff, 'record')}`;
+  if (nearestUnknown === 0) return [line];
+  return [line, '    the nearest point is not known there; raise limit, or search a smaller radius'];
 }
 
 function countsText({ matched, of, ambiguous, firstAmbiguous = '', lacking }: LookupCounts): string {
