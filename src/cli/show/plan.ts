@@ -6,6 +6,7 @@ import type { Forecast } from '../../engine/forecast/forecast.ts';
 import type { Duration } from '../../engine/forecast/time.ts';
 import type { Tokens } from '../../engine/forecast/tokens.ts';
 import type { Usage } from '../../io/ledger/holds.ts';
+import { messageWithAdvice } from '../advice.ts';
 import { requestText } from './request.ts';
 
 /** A month's allowance, and the part of it that runs under way hold and have not spent. */
@@ -57,7 +58,7 @@ function recordsText({ records, failing, firstFailure, passedThrough }: Forecast
   const notes = [
     ...(firstFailure
       ? [
-          `${formatCount(failing)} would fail before anything is sent; the first: record ${firstFailure.record}: ${cleaned(firstFailure.message)}`,
+          `${formatCount(failing)} would fail before anything is sent; the first: record ${firstFailure.record}: ${cleaned(messageWithAdvice(firstFailure))}`,
         ]
       : []),
     ...(passedThrough > 0 ? [`${formatCount(passedThrough)} would pass through with _error before anything is sent`] : []),

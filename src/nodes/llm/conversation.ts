@@ -92,7 +92,10 @@ export class Conversation extends RequestCall {
     const bytes = this.#dialog.bytes(this.#turns);
     const most = () => mostOf(price, spending.prompts.of(bytes), this.#rules.maxTokens);
     const held = await spending.begin(maxCost, most);
-    if (typeof held !== 'number') throw new LimitReached(refusalText(held, this.#rules, spending.total, most()));
+    if (typeof held !== 'number') {
+      const facts = held === 'used-up' ? ({ code: 'max-cost', details: { node: this.#rules.node } } as const) : undefined;
+      throw new LimitReached(refusalText(held, this.#rules, spending.total, most()), 'max-credits', facts);
+    }
     return this.#answered(context, (cost, usage) => {
       if (usage && usage.input + usage.output === 0) spending.noteUnstated();
       if (usage && usage.input > 0) spending.prompts.learn(bytes, usage.input);

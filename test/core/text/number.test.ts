@@ -4,7 +4,10 @@ import { creditText, formatCount } from '../../../src/core/text/number.ts';
 
 describe('numbers in texts', () => {
   test('are written as English writes them, whatever their size', () => {
-    const numbers = fc.oneof(fc.integer(), fc.double({ min: -1e15, max: 1e15, noNaN: true }).map((number) => Number(number.toFixed(6))));
+    const numbers = fc.oneof(
+      fc.integer(),
+      fc.double({ min: -1e15, max: 1e15, noNaN: true }).map((number) => Number(number.toFixed(6))),
+    );
     fc.assert(
       fc.property(numbers, (number) => {
         expect(formatCount(number)).toBe((number || 0).toLocaleString('en-US').replace(/^-0$/, '0'));
