@@ -395,6 +395,7 @@ describe('money', () => {
       'refused-credential',
       'the server refuses the key "gemini-api-key"; the server answered 400: API key not valid. Please pass a valid API key.',
     ],
+    ['openai', 400, [{ error: badKey }], 'refused-credential', /^the server refuses the key "openai-api-key"; .* API key not valid/],
   ])('or a key of %s that a %s %j refuses ends the run, and the record is not done', async (provider, status, body, wanted, message) => {
     const { rows, failures, requests, ending, events, credits } = await runFlow(
       node(`provider: ${provider}, prompt: "{{name}}", concurrency: 1`),

@@ -81,7 +81,9 @@ function errorIn(body: Value): string | undefined {
 function refusalOf(parts: AnswerParts, response: HttpResponse): Error {
   const { provider, key, retryOn } = parts;
   const { status } = response;
-  const body = readIfPossible(response, 'auto');
+  const read = readIfPossible(response, 'auto');
+  // Google's Chat Completions put the error into a list.
+  const body = Array.isArray(read) ? read[0] : read;
   const reason = textAt(body, 'error', 'message');
   const message = reason === undefined ? answerMessage(response) : `the server answered ${status}: ${excerpt(reason)}`;
   const hopelessness = hopelessnessOf(provider, status, body ?? null);

@@ -1,4 +1,5 @@
 import { jsonOf, type Value } from '../../core/value/value.ts';
+import { googleHopelessness } from './gemini.ts';
 import { countAt, type Finish, maxTokensNames, messagesOf, type Provider, present, textAt } from './provider.ts';
 
 const finishes: Readonly<Record<string, Finish>> = { stop: 'stop', length: 'length', content_filter: 'refusal' };
@@ -35,6 +36,8 @@ export const openai: Provider = {
     if (!isRefused) return undefined;
     return `the server does not know ${maxTokensName}: write max_tokens_name: ${maxTokensNames.find((name) => name !== maxTokensName)}`;
   },
+  // Google answers Chat Completions, too, and refuses them as it refuses questions to Gemini.
+  hopelessness: googleHopelessness,
   answer: (body) => ({
     text: textAt(body, 'choices', 0, 'message', 'content') ?? refusalOf(body),
     finish: refusalOf(body) === undefined ? (finishes[textAt(body, 'choices', 0, 'finish_reason') ?? ''] ?? 'other') : 'refusal',
