@@ -55,6 +55,7 @@ export async function concludeRun(run: OpenRun, { ending, stopCode, usage }: End
     if (summary !== undefined) await writeSummary(summary, summaryJson(tally, facts), session.redactor);
     return { ...ended, exitCode, error: undefined };
   } catch (error) {
+    await reportProblem(error, run);
     return { ...ended, exitCode: exitCodeOf(error), error };
   }
 }

@@ -90,12 +90,10 @@ class FlowRun implements RunHandle {
 
   async #toEnd(): Promise<RunResult> {
     try {
-      return await this.#claimed();
-    } catch (error) {
+      const result = await this.#claimed().catch((error: unknown) => failedRun(error, this.#run));
       const stopCode = this.#stop?.exitCode;
-      const result = await failedRun(error, this.#run);
-      // The reader of the output has left because of the same signal.
-      return stopCode !== undefined && isOfClosedPipe(error) ? { ...result, exitCode: stopCode, error: undefined } : result;
+      // The reader of an output has left because of the same signal.
+      return stopCode !== undefined && isOfClosedPipe(result.error) ? { ...result, exitCode: stopCode, error: undefined } : result;
     } finally {
       clearInterval(this.#waits);
       this.#claim?.release();
@@ -139,7 +137,7 @@ class FlowRun implements RunHandle {
     } finally {
       // The first error matters. What the ledger has not written stays in its log, for the next run.
       await session.close().catch(() => undefined);
-      await events?.close();
+      await events?.close().catch(() => undefined);
     }
   }
 
