@@ -34,16 +34,14 @@ export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings
   };
   const { credits, costs } = claim.from;
   const run = { id: claim.run, credits, costs, isFree };
-  const session = await openSession(
-    useOf(plan, flow, options.env),
-    options,
-    { ...messages, warn },
-    { credentials, routes, key, run, report },
-  );
+  const parts = { credentials, routes, key, run, report };
+  let session: Session | undefined;
   try {
+    session = await openSession(useOf(plan, flow, options.env), options, { ...messages, warn }, parts);
     return { ...claimed, session, progress, events, ...(await openRecords(claimed, session, progress, warn)) };
   } catch (error) {
-    await session.close().catch(() => undefined);
+    await session?.close().catch(() => undefined);
+    await events?.close().catch(() => undefined);
     throw error;
   }
 }

@@ -90,7 +90,7 @@ class FlowRun implements RunHandle {
 
   async #toEnd(): Promise<RunResult> {
     try {
-      const result = await this.#claimed().catch((error: unknown) => failedRun(error, this.#run));
+      const result = await this.#claimAndRun().catch((error: unknown) => failedRun(error, this.#run));
       const stopCode = this.#stop?.exitCode;
       // The reader of an output has left because of the same signal.
       return stopCode !== undefined && isOfClosedPipe(result.error) ? { ...result, exitCode: stopCode, error: undefined } : result;
@@ -100,7 +100,7 @@ class FlowRun implements RunHandle {
     }
   }
 
-  async #claimed(): Promise<RunResult> {
+  async #claimAndRun(): Promise<RunResult> {
     const { plan, flow, options, files, retried, startsOver = false } = this.#request;
     await readDataFiles(plan);
     const claim = await claimOutput({ file: flow, plan }, options, files, retried && { list: retried, startsOver });
@@ -130,7 +130,7 @@ class FlowRun implements RunHandle {
       this.#started = started;
       started.phase.onPhase(() => void source.close());
       if (this.#stop) started.phase.advance(this.#isAborted ? 'stopped' : 'finishing', this.#stop);
-      const ending = await outputClosed(started.ended, run);
+      const ending = await closeOutput(started.ended, run);
       this.#surroundings.recordsEnded?.();
       const usage = await session.close();
       return await concludeRun(run, { ending, stopCode: this.#stop?.exitCode, usage });
@@ -158,7 +158,7 @@ class FlowRun implements RunHandle {
 }
 
 /** Waits for the end of the records and closes the output, so that finished records are written whatever happens. */
-async function outputClosed(ended: Promise<Ending>, { output, request }: OpenRun): Promise<Ending> {
+async function closeOutput(ended: Promise<Ending>, { output, request }: OpenRun): Promise<Ending> {
   try {
     const ending = await ended;
     await output.close(ending === 'complete');

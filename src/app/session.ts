@@ -107,6 +107,7 @@ export async function openSession(
     warn,
     person,
   });
+  let usage: Usage | undefined;
   let closing: Promise<Usage | undefined> | undefined;
   return {
     ports,
@@ -122,10 +123,11 @@ export async function openSession(
   async function closeAll(): Promise<Usage | undefined> {
     try {
       await ports.close();
-      return ledger.close();
     } finally {
       if (!parts.routes) routes.destroy();
       await credentials.usesRecorded();
+      usage = ledger.close();
     }
+    return usage;
   }
 }

@@ -102,8 +102,9 @@ async function refuseOthers(errors: string, out: string | undefined): Promise<vo
 function refuseSharedStdout(paths: { readonly [Role in OutputRole]?: string | undefined }): void {
   const of = (Object.keys(paths) as OutputRole[]).filter((role) => paths[role] === '-');
   if (of.length < 2) return;
-  const names = of.map((role) => outputNames[role]).join(' and ');
-  throw new AutomateError('usage', `${names} write to stdout; only one of them can`, { code: 'shared-stdout', details: { of } });
+  const names = of.map((role) => outputNames[role]);
+  const all = `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+  throw new AutomateError('usage', `${all} write to stdout; only one of them can`, { code: 'shared-stdout', details: { of } });
 }
 
 /** Takes all of the locks or none. Returns what releases them. */

@@ -31,7 +31,11 @@ export class RequestTest {
 
   /** The preview of a step's request for a record. */
   async preview(step: Step, item: Item): Promise<Preview> {
-    if (item.failure) throw new AutomateError('input', `${this.options.in === '-' ? '<stdin>' : this.options.in}: ${item.failure.message}`);
+    const { failure } = item;
+    if (failure) {
+      const input = this.options.in === '-' ? '<stdin>' : this.options.in;
+      throw errorOf('input', { ...failure, message: `${input}: ${failure.message}` });
+    }
     const fields = await this.#fieldsBefore(step, item);
     if (fields instanceof Failure) return { failure: fields };
     if (skips(step, fields)) this.messages.say(`a run skips ${step.id} for this record: its \`when\` is false`);

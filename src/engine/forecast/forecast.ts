@@ -1,4 +1,5 @@
 import type { ActionRequest } from '../../core/action.ts';
+import type { CodedMessage } from '../../core/error-code.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import type { Lookups } from '../../core/lookups/lookup.ts';
@@ -19,7 +20,7 @@ export interface Forecast {
   readonly records: number;
   /** Records that fail before anything is sent, and the first of them. */
   readonly failing: number;
-  readonly firstFailure: { readonly record: number; readonly message: string } | undefined;
+  readonly firstFailure: ({ readonly record: number } & CodedMessage) | undefined;
   /** Records that `on_error: keep` passes through before anything is sent. */
   readonly passedThrough: number;
   /** The record whose failure ends the run; absent if no such failure is known. */
@@ -153,9 +154,9 @@ export class Forecaster implements WalkListener {
     this.#stopsAt ??= { record, why: 'on-error-stop' };
   }
 
-  #addFailure({ number: record }: Item, { message }: Failure): void {
+  #addFailure({ number: record }: Item, { message, code, details }: Failure): void {
     this.#failing++;
-    this.#firstFailure ??= { record, message };
+    this.#firstFailure ??= { record, message, code, details };
     const { maxErrors } = this.#settings;
     if (maxErrors && 'count' in maxErrors && this.#failing > maxErrors.count) this.#stopsAt ??= { record, why: 'max-errors' };
   }

@@ -1,6 +1,8 @@
 import { type CodedMessage, detailsOf, type ErrorCode, type ErrorDetails, type InputHint } from '../../core/error-code.ts';
 import { FlowError } from '../../core/failure.ts';
+import { shellWord } from '../../core/text/shell-word.ts';
 import { variableText } from '../../io/credentials/environment.ts';
+import { defaultEnv } from '../../io/credentials/secret.ts';
 
 const inputHints: Readonly<Record<InputHint, string>> = {
   'other-encoding': 'if the body has another encoding, name it: charset=latin1 in Content-Type',
@@ -20,9 +22,10 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
     delimiter === '\t' ? '\nif tabs separate the cells: delimiter=tab' : `\nif "${delimiter}" separates the cells: delimiter=${delimiter}`,
   'max-errors': ({ limit }) => ` (max_errors=${limit})`,
   'max-credits': ({ credits }) => ` (max_credits=${credits})`,
+  tls: ({ isUnknownAuthority }) =>
+    isUnknownAuthority ? '\nif that server is yours, start this one with its certificate authority: --cacert FILE' : '',
   'plain-http': () => '\nor start the server with --allow-http',
-  credential: ({ credential, takesVariable }) =>
-    takesVariable ? `\non the server: automate credentials set ${credential}\nor ${variableText(credential)}` : '',
+  credential: credentialAdvice,
   'no-place-for-secret': ({ credential }) =>
     `\nfor the encrypted vault, set AUTOMATE_VAULT_PASSPHRASE for the server\nor store nothing, and ${variableText(credential)}`,
   'connection-missing': () => '\nsave it on the page of connections, or with automate connections add',
@@ -39,6 +42,17 @@ export function messageForClient(coded: CodedMessage): string {
   if (code === undefined) return message;
   const text = (advice[code] as ((details: object) => string) | undefined)?.(detailsOf(coded, code) ?? {});
   return `${message}${text ?? ''}`;
+}
+
+/** The commands that the operator of the server types. */
+function credentialAdvice({ credential, env = defaultEnv, remedy, takesVariable }: ErrorDetails['credential']): string {
+  const command = `automate credentials set ${shellWord(credential)}${env === defaultEnv ? '' : ` --env ${env}`}`;
+  const lines = [
+    ...(remedy === 'other-hosts' ? [`on the server, set it again with other --hosts if that is meant: ${command}`] : []),
+    ...(remedy === 'store' || remedy === 'renew' ? [`on the server: ${command}`] : []),
+    ...(takesVariable ? [`${remedy === undefined ? '' : 'or '}${variableText(credential)}`] : []),
+  ];
+  return lines.map((line) => `\n${line}`).join('');
 }
 
 /** Options that a client sets in another way than by the query or field of their name. */

@@ -6,7 +6,7 @@ import { askServer, cacheToolServer } from '../../app/connections/tool-server.ts
 import { createMessages, type Messages } from '../../app/messages.ts';
 import { openCredentials } from '../../app/ports/credential-store.ts';
 import { type Connection as CompiledConnection, connectionLimitKey } from '../../core/connection.ts';
-import { detailsOf } from '../../core/error-code.ts';
+import { type ConnectionSetting, detailsOf } from '../../core/error-code.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import { name as connectionName, credentialName } from '../../core/options/names.ts';
 import type { ToolServer } from '../../core/tools/tools.ts';
@@ -198,6 +198,13 @@ function testOne(connection: CompiledConnection, server: Server): TestOfConnecti
   };
 }
 
+/** The setting of a connection that may be wrong, as the page or the operator sets it. */
+const settingChecks: Readonly<Record<ConnectionSetting, string>> = {
+  authority: 'its certificate authority, which automate serve takes with --cacert FILE',
+  auth: 'the authentication that is chosen for it: a bearer token with its credential, or a login by automate connections add',
+  variables: 'the variables that its program needs: automate connections add passes them on',
+};
+
 async function resultOf(test: TestOfConnection): Promise<ConnectionTest> {
   const messages = createMessages();
   try {
@@ -207,7 +214,7 @@ async function resultOf(test: TestOfConnection): Promise<ConnectionTest> {
     if (!(error instanceof AutomateError || error instanceof Failure)) throw error;
     const [message = '', ...more] = messages.redactor.text(messageForClient(error)).split('\n');
     const { part, checks = more, setting } = detailsOf(error, 'connection-failed') ?? {};
-    const authority = setting === 'authority' ? ['its certificate authority, which automate serve takes with --cacert FILE'] : [];
-    return { ok: false, message, check: [...(part === undefined ? [] : [`the trouble is with the ${part}`]), ...checks, ...authority] };
+    const blamed = part === undefined ? [] : [`the trouble is with the ${part}`];
+    return { ok: false, message, check: [...blamed, ...checks, ...(setting === undefined ? [] : [settingChecks[setting]])] };
   }
 }
