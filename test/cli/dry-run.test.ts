@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { ownerText } from '../../src/io/files/owner.ts';
 import { openBook } from '../../src/io/ledger/book.ts';
 import { answeringServer } from '../helpers/answering-server.ts';
-import { idRows } from '../helpers/asking.ts';
+import { askingFlow, idRows } from '../helpers/asking.ts';
 import { type RunOptions, type Workplace, workplace } from '../helpers/cli.ts';
 
 interface Given {
@@ -139,6 +139,12 @@ requests:  the first 3
       records: '0',
       requests: 'none would be sent',
     });
+  });
+
+  test('says how to read a list of records in NDJSON', async () => {
+    const place = await workplace({ 'flow.yaml': askingFlow('https://api.example.com'), 'rows.ndjson': '[{"id":1}]\n' });
+    const { stdout } = await place.automate(['run', 'flow.yaml', '--in', 'rows.ndjson', '--dry-run']);
+    expect(stdout).toContain('for a list of records pass --in-format json');
   });
 
   test('counts the records that would fail before anything is sent', async () => {
