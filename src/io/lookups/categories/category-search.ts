@@ -1,3 +1,4 @@
+import { foldedText, wordsOfFolded } from '../folded-text.ts';
 import { CategoryData, type CategoryRow } from './category-data.ts';
 import { LanguageIndex } from './language-index.ts';
 
@@ -69,28 +70,33 @@ export class CategorySearch {
     const first = language !== undefined && this.data.languages.includes(language) ? language : 'en';
     const languages = this.#languagesOf(words, first);
     const isGiven = first === language;
-    const found = this.#searchIn(languages, words, isGiven);
+    const folded = wordsOfFolded(foldedText(words));
+    const found = this.#searchIn(languages, folded, isGiven);
     // Nothing fits, so the main word decides alone.
-    if (best(found) < minScore) this.#addHeads(found, isGiven ? languages.slice(0, 1) : languages, words);
+    if (best(found) < minScore) this.#addHeads(found, isGiven ? languages.slice(0, 1) : languages, folded);
     for (const [index, score] of found) found.set(index, Math.min(score, this.#plainScore(found, index, score)));
     return [...found].map(([index, score]) => this.#hit(index, score)).sort(byScore);
   }
 
   /** Searches the given language and English, and others if neither is sure. If one of these fits, or the language was given, only names in other languages count. */
-  #searchIn(languages: Languages, words: string, isGiven: boolean): Map<number, number> {
+  #searchIn(languages: Languages, words: readonly string[], isGiven: boolean): Map<number, number> {
     const found = new Map<number, number>();
     const [own, others] = [false, true].map((isOther) => languages.filter(([, share]) => (share === otherShares.other) === isOther));
     for (const [name, share] of own ?? []) if (best(found) < sureScore) addScores(found, this.#indexOf(name).search(words), share);
     const score = best(found);
     if (score >= sureScore) return found;
-    const least = score < wholeScore && !isGiven ? 0 : otherNameScore;
+    const isFitting = score >= wholeScore || isGiven;
     for (const [name, share] of others ?? []) {
-      if (best(found) < otherNameScore) addScores(found, this.#indexOf(name).search(words), share, least);
+      const most = best(found);
+      if (most >= otherNameScore) break;
+      const index = this.#indexOf(name);
+      if (isFitting || most >= sureScore) addScores(found, index.searchTexts(words), share, otherNameScore);
+      else addScores(found, index.search(words), share);
     }
     return found;
   }
 
-  #addHeads(found: Map<number, number>, languages: Languages, words: string): void {
+  #addHeads(found: Map<number, number>, languages: Languages, words: readonly string[]): void {
     for (const [name, share] of languages) {
       const heads = this.#indexOf(name).searchHead(words);
       if (!heads) return;

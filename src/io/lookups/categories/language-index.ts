@@ -69,13 +69,17 @@ export class LanguageIndex {
     for (const [index, { category, kind }] of texts.entries()) this.#add(category, wordsOfFolded(folded[index] as string), kind);
   }
 
-  /** The categories that a text may mean, with their scores. */
-  search(text: string): Map<number, number> {
-    const words = wordsOfFolded(foldedText(text));
+  /** The categories that words may mean, with their scores. `words`: folded, here and below. */
+  search(words: readonly string[]): Map<number, number> {
     const found = this.#search(words);
     const rest = withoutPlaces(words);
     if (rest.length < words.length) raise(found, this.#search(rest), shares.withoutPlaces);
     return found;
+  }
+
+  /** The categories with a text of these very words. */
+  searchTexts(words: readonly string[]): ReadonlyMap<number, number> {
+    return this.#letters.get(words.join(''));
   }
 
   #search(words: readonly string[]): Map<number, number> {
@@ -88,8 +92,7 @@ export class LanguageIndex {
   }
 
   /** The categories whose name is the main word of several alone: `school` of `primary school`. Undefined for a word that names several kinds, and says nothing: `station`. */
-  searchHead(text: string): Map<number, number> | undefined {
-    const words = wordsOfFolded(foldedText(text));
+  searchHead(words: readonly string[]): Map<number, number> | undefined {
     const found = new Map<number, number>();
     if (words.length < 2) return found;
     const head = [headOf(words, this.#language)];
