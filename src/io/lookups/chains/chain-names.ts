@@ -1,6 +1,7 @@
 import { NearKeys } from '../near-keys.ts';
 import { type BrandRow, type ChainData, type ChainRow, readChains } from './chain-data.ts';
 import { companyWords, isPlainCommon } from './company-words.ts';
+import { StatementTowns } from './statement-towns.ts';
 
 /** One name of a chain. */
 export interface ChainName {
@@ -30,9 +31,13 @@ export class ChainNames {
   #shortened: NameMap | undefined;
   #kindWords: ReadonlySet<string> | undefined;
   #towns: ReadonlySet<string> | undefined;
+  readonly #folder: string;
+  #anyTowns: StatementTowns | undefined;
 
-  constructor(data: ChainData) {
+  /** `folder`: of the embedded data. */
+  constructor(data: ChainData, folder: string) {
     this.data = data;
+    this.#folder = folder;
     for (const [chain, [name, , , , , own, others, brands = []]] of data.chains.entries()) {
       this.#add({ chain, text: name, rank: 0 });
       for (const text of own) this.#add({ chain, text, rank: 1 });
@@ -43,7 +48,7 @@ export class ChainNames {
   }
 
   static async read(folder: string): Promise<ChainNames> {
-    return new ChainNames(await readChains(folder));
+    return new ChainNames(await readChains(folder), folder);
   }
 
   /** The names that consist of these letters and digits. */
@@ -81,6 +86,12 @@ export class ChainNames {
   isTown(key: string): boolean {
     this.#towns ??= new Set(this.data.towns.split(' '));
     return this.#towns.has(key);
+  }
+
+  /** True if folded words are the name of any town. */
+  isAnyTown(words: readonly string[]): boolean {
+    this.#anyTowns ??= new StatementTowns(this.#folder);
+    return this.#anyTowns.has(words);
   }
 
   /** Tags of a chain's categories, the main one first. */
