@@ -45,8 +45,10 @@ type Query = Omit<ChainQuery, 'minScore'>;
 
 /** The chains that a name may mean, each once, with its best score. A name that fits none may be a line of a bank statement with a name in it. */
 export function searchChains(names: ChainNames, query: Query): Hit[] {
-  const found = searchName(names, query);
-  if (found.best < scores.longStart && isStatementLike(query.name)) addInLine(names, query, found);
+  if (!isStatementLike(query.name)) return searchName(names, query).all();
+  const found = searchName(names, query, false);
+  if (found.best < scores.longStart) addInLine(names, query, found);
+  if (found.best < scores.longStart) addMistaken(names, query, found);
   return found.all();
 }
 
@@ -56,21 +58,28 @@ function addInLine(names: ChainNames, query: Query, hits: Hits): void {
     const words = companyWords(text);
     if (words.every((word) => names.isKind(word)) || (mayBeTown && names.isAnyTown(words))) continue;
     const there = searchName(names, { ...query, name: text, country: query.country ?? country });
-    const found = there.best < scores.longStart && query.country === undefined ? searchName(names, { ...query, name: text }) : there;
-    for (const hit of found.all()) hits.add({ ...hit, method: 'cleaned', score: Math.min(hit.score, scores.inLine) }, true);
+    const isElsewhere = there.best < scores.longStart && query.country === undefined && country !== undefined;
+    const found = isElsewhere ? searchName(names, { ...query, name: text }) : there;
+    for (const hit of found.all())
+      hits.add({ ...hit, method: hit.method === 'fuzzy' ? 'fuzzy' : 'cleaned', score: Math.min(hit.score, scores.inLine) }, true);
     if (hits.best >= scores.longStart) return;
   }
 }
 
-function searchName(names: ChainNames, query: Query): Hits {
+function searchName(names: ChainNames, query: Query, withMistakes = true): Hits {
   const words = companyWords(query.name);
   const core = coreWords(words);
   const hits = new Hits(names, query);
   addWhole(names, query.name, { words, core }, hits);
   if (hits.best < scores.core) addStarts(names, core, hits);
   if (hits.best < scores.longStart) addAfterKind(names, core, hits);
-  if (hits.best < scores.commonRest && !core.every((word) => names.isKind(word))) addNear(names, core, hits);
+  if (withMistakes && hits.best < scores.commonRest) addMistaken(names, query, hits, core);
   return hits;
+}
+
+/** Adds the chains whose names differ by a spelling mistake, unless the name consists of words for kinds of places. */
+function addMistaken(names: ChainNames, query: Query, hits: Hits, core = coreWords(companyWords(query.name))): void {
+  if (!core.every((word) => names.isKind(word))) addNear(names, core, hits);
 }
 
 /** The best hit of each chain. */
