@@ -127,6 +127,12 @@ describe('the floors of src', () => {
   });
 });
 
+test('no text below cli and serve names an option of the command line', () => {
+  const below = ['core', 'flow', 'engine', 'nodes', 'io', 'app'];
+  const options = (tree: ts.SourceFile) => textsOf(tree).filter((text) => /(?:^|[\s("'`])--[a-z]/.test(text));
+  expect(breaches(({ floor, tree }) => (below.includes(floor) ? options(tree) : []))).toEqual([]);
+});
+
 describe('the figures', () => {
   const maxLines = 60;
   const maxDepth = 3;
@@ -215,6 +221,18 @@ function functionsOf(tree: ts.SourceFile): { name: string; lines: number; depth:
 
   function lineOf(position: number): number {
     return tree.getLineAndCharacterOfPosition(position).line;
+  }
+}
+
+/** The texts of a file: strings, and the parts of templates. */
+function textsOf(tree: ts.SourceFile): string[] {
+  const texts: string[] = [];
+  visit(tree);
+  return texts;
+
+  function visit(node: ts.Node): void {
+    if (ts.isStringLiteralLike(node) || ts.isTemplateHead(node) || ts.isTemplateMiddleOrTemplateTail(node)) texts.push(node.text);
+    ts.forEachChild(node, visit);
   }
 }
 

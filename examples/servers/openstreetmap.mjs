@@ -78,12 +78,13 @@ function refuse(message) {
  */
 export function answerPhoton({ method, path }) {
   const isReverse = path.startsWith('/reverse?');
-  const { query, errors } = readQuery(path, isReverse ? ['lat', 'lon'] : ['q', 'limit']);
+  const { query, errors } = readQuery(path, isReverse ? ['lat', 'lon'] : ['q', 'limit'], [], isReverse ? [] : ['countrycode']);
   if (method !== 'GET' || errors.length > 0) return { status: 400, body: { message: `${path}: ${errors.join(', ')}` } };
   if (isReverse) return collectionOf(Math.abs(Number(query.get('lat')) - 41.9) < 5 ? [houseFeature(mainStreet[0])] : []);
   const text = query.get('q');
-  const found = towns.filter(({ name }) => text.startsWith(name)).map(townFeature);
-  return collectionOf([...housesAt(text).map(houseFeature), ...found].slice(0, 5));
+  const codes = query.getAll('countrycode').map((code) => code.toUpperCase());
+  const found = [...housesAt(text).map(houseFeature), ...towns.filter(({ name }) => text.startsWith(name)).map(townFeature)];
+  return collectionOf(found.filter(({ properties }) => codes.length === 0 || codes.includes(properties.countrycode)).slice(0, 5));
 }
 
 function collectionOf(features) {

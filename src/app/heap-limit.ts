@@ -14,7 +14,7 @@ export function limitYoungGeneration(): void {
   const timer = setInterval(() => {
     const young = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space');
     if (young && young.space_size < maxBytes) return;
-    setFlagsFromString('--semi-space-growth-factor=1');
+    setFlag('semi-space-growth-factor=1');
     clearInterval(timer);
   }, checkEveryMs);
   timer.unref();
@@ -27,5 +27,9 @@ export function limitYoungGeneration(): void {
  */
 export function limitServerHeap(): void {
   limitYoungGeneration();
-  setFlagsFromString('--heap-growing-percent=50');
+  setFlag('heap-growing-percent=50');
+}
+
+function setFlag(flag: string): void {
+  setFlagsFromString(`--${flag}`);
 }

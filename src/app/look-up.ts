@@ -1,4 +1,4 @@
-import { AutomateError, Failure, FlowError } from '../core/failure.ts';
+import { errorOf, Failure, FlowError } from '../core/failure.ts';
 import type { CategoryNames } from '../core/lookups/category.ts';
 import type { LookupDocument } from '../core/lookups/lookup.ts';
 import type { Step } from '../core/node.ts';
@@ -11,7 +11,7 @@ import { readConnections } from '../io/connections.ts';
 import { nodeTypes } from '../nodes/index.ts';
 import { findSaved } from './connections/saved-connections.ts';
 import type { Messages } from './messages.ts';
-import { dataFolder } from './ports/data-folder.ts';
+import { dataFolder } from './ports/late-lookups.ts';
 import { ChainMaker } from './preview/chain-maker.ts';
 import { openSession, type SessionOptions, useOf } from './session.ts';
 
@@ -53,8 +53,9 @@ async function lookupPlan(command: string, node: OneLookup['node'], allowHttp: b
       ...options,
     });
   } catch (error) {
-    if (error instanceof FlowError) throw new AutomateError(error.kind === 'credential' ? 'credential' : 'usage', error.message);
-    throw error;
+    if (!(error instanceof FlowError)) throw error;
+    const [first = error, ...others] = error.problems;
+    throw errorOf(error.kind === 'credential' ? 'credential' : 'usage', others.length === 0 ? first : error);
   }
 }
 

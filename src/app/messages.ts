@@ -8,7 +8,7 @@ export interface Messages {
   warn(message: string): void;
   /** Holds the secrets to mask. */
   readonly redactor: Redactor;
-  /** Finds the person who can be asked for a passphrase or a login. Undefined if nobody sits there, as in a server. */
+  /** Finds the person who can be asked for a passphrase or a login. Undefined in a server, where no person can answer. */
   findAsker?(): Asker | undefined;
 }
 

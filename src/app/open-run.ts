@@ -7,12 +7,11 @@ import { loadSecrets } from './flow/flow-secrets.ts';
 import { selectRecords } from './input/selected-records.ts';
 import { failedListOf, oldOutput } from './output/failed-list-of.ts';
 import { openOutput } from './output/open-output.ts';
-import { earlyWarnings } from './progress/early-warnings.ts';
-import { warnOfMany } from './progress/public-servers.ts';
+import { earlyWarnings, warnOfMany } from './progress/early-warnings.ts';
 import { countItems } from './progress/reading.ts';
 import { RunProgress } from './progress/run-progress.ts';
-import { beginReport } from './report/begin-report.ts';
 import { openEvents } from './report/events-file.ts';
+import { beginReport } from './report/report-file.ts';
 import { beginSummary } from './report/summary-file.ts';
 import type { ClaimedRun, OpenRun, RunSurroundings } from './run-request.ts';
 import { openSession, type Session, useOf } from './session.ts';
@@ -75,8 +74,7 @@ async function openFiles({ request, source, claim }: ClaimedRun, done: Checkpoin
   const listed = { request, columns: inputColumns, redactor };
   return openOutput(claim.work, {
     inputFormat: source.format,
-    inputColumns,
-    outputColumns: plan.columns(inputColumns),
+    columns: { input: inputColumns, output: plan.columns(inputColumns) },
     redactor,
     csvSafe: options.csvSafe ?? false,
     journal,

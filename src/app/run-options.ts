@@ -22,7 +22,7 @@ export interface RunOptions extends InputOptions, OutputOptions, StartOptions, R
   readonly rate?: number;
 }
 
-/** What a run does with the files that exist, and with an unfinished run. */
+/** The treatment of existing files and of an unfinished run. */
 export interface StartOptions {
   readonly replace?: boolean;
   readonly resume?: boolean;

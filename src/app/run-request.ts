@@ -1,4 +1,5 @@
 import type { Trace } from '../core/action.ts';
+import type { CodedMessage } from '../core/error-code.ts';
 import type { Ending, Event } from '../core/event.ts';
 import type { Item } from '../core/item.ts';
 import type { Plan } from '../core/plan.ts';
@@ -51,8 +52,8 @@ export interface RunWords {
   readonly command: string;
   /** The steps that may follow, each with a command line to copy. */
   next(ended: EndedRun): readonly NextStep[];
-  /** An error that ended the run, with the way out of it. */
-  problem(error: Error): string;
+  /** An error that ended the run, or the reason of its early end, with the way out. */
+  message(reason: CodedMessage): string;
 }
 
 /** A step that may follow a run, with a command line to copy. */

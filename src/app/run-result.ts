@@ -1,14 +1,13 @@
+import type { CodedMessage } from '../core/error-code.ts';
 import type { Ending } from '../core/event.ts';
 import { AutomateError } from '../core/failure.ts';
 import type { Usage } from '../io/ledger/holds.ts';
 import { exitCodeOf, exitCodeOfRun } from './exit-codes.ts';
 import { keepsOld } from './output/replace.ts';
-import { attributionsOf } from './report/attributions.ts';
 import { writeReport } from './report/report-file.ts';
-import { factsOf } from './report/run-facts.ts';
 import { countsOf, type RunCounts, type RunTotals, totalsOf } from './report/run-figures.ts';
 import { runViewOf } from './report/run-view-of.ts';
-import { type SummaryFacts, summaryJson } from './report/summary.ts';
+import { attributionsOf, factsOf, type SummaryFacts, summaryJson } from './report/summary.ts';
 import { writeSummary } from './report/summary-file.ts';
 import type { OpenRun } from './run-request.ts';
 
@@ -17,7 +16,7 @@ export interface RunResult {
   /** `failed`: an error ended it, or kept it from starting. */
   readonly ending: Ending | 'failed';
   /** The reason why it ended early; undefined for a complete run. */
-  readonly reason: string | undefined;
+  readonly reason: CodedMessage | undefined;
   readonly exitCode: number;
   /** Undefined for a run that did not start. */
   readonly counts: RunCounts | undefined;
@@ -47,7 +46,7 @@ export async function concludeRun(run: OpenRun, { ending, stopCode, usage }: End
   const exitCode = stopCode === undefined || ending === 'complete' ? exitCodeOfRun(ending, failed) : stopCode;
   const next = request.words?.next({ run, ending, failed: unchanged === undefined ? failed : 0 }) ?? [];
   const facts = { ...factsOf(run), unchanged, usage, attributions: await attributionsOf(tally.sources), exitCode, next };
-  const ended = { ending, reason: tally.stopReason, counts: countsOf(run), totals: totalsOf(run), facts };
+  const ended = { ending, reason: tally.stop, counts: countsOf(run), totals: totalsOf(run), facts };
   const { report, summary } = request.options;
   try {
     // An events file that cannot be written changes the exit code, so that the summary would be wrong.
@@ -56,6 +55,7 @@ export async function concludeRun(run: OpenRun, { ending, stopCode, usage }: End
     if (summary !== undefined) await writeSummary(summary, summaryJson(tally, facts), session.redactor);
     return { ...ended, exitCode, error: undefined };
   } catch (error) {
+    await reportProblem(error, run);
     return { ...ended, exitCode: exitCodeOf(error), error };
   }
 }
@@ -72,7 +72,7 @@ export async function failedRun(error: unknown, run: OpenRun | undefined): Promi
   if (run) await reportProblem(error, run);
   return {
     ending: 'failed',
-    reason: error instanceof AutomateError ? error.message : undefined,
+    reason: error instanceof AutomateError ? error : undefined,
     exitCode: exitCodeOf(error),
     counts: run && countsOf(run),
     totals: run && totalsOf(run),
@@ -88,7 +88,7 @@ async function reportProblem(error: unknown, run: OpenRun): Promise<void> {
   if ((summary ?? report) === undefined || !(error instanceof AutomateError)) return;
   const tally = { ...progress.tally, ms: progress.ms };
   const attributions = await attributionsOf(tally.sources).catch(() => []);
-  const problem = request.words?.problem(error) ?? error.message;
+  const problem = request.words?.message(error) ?? error.message;
   const facts = { ...factsOf(run), usage: undefined, attributions, exitCode: exitCodeOf(error), problem, next: [] };
   if (report !== undefined) await writeReport(report, runViewOf(run, facts, tally), session.redactor).catch(() => undefined);
   if (summary !== undefined) await writeSummary(summary, summaryJson(tally, facts), session.redactor).catch(() => undefined);

@@ -6,8 +6,7 @@ import type { StopReason } from '../engine/phase.ts';
 import { type Run, startRun } from '../engine/run.ts';
 import { createClock } from '../io/clock/clock.ts';
 import { endWaitsForPipes } from '../io/files/pipe.ts';
-import { readDataFiles } from './flow/data-files.ts';
-import { checkFields } from './flow/flow-file.ts';
+import { checkFields, readDataFiles } from './flow/flow-file.ts';
 import { limitYoungGeneration } from './heap-limit.ts';
 import { isTable } from './input/input.ts';
 import { openRun } from './open-run.ts';
@@ -40,7 +39,7 @@ const endWaitsEveryMs = 1000;
 
 /**
  * Runs a flow over its records: claims the output, opens the input, passes every record through the chain, and writes what comes of it. The
- * command line, the server and tests run flows by this function alone.
+ * command line and the server run a flow over a file by this function alone; calls of single records take a FlowRuntime.
  */
 export function runFlow(request: RunRequest, surroundings: RunSurroundings): RunHandle {
   return new FlowRun(request, surroundings);
@@ -91,12 +90,10 @@ class FlowRun implements RunHandle {
 
   async #toEnd(): Promise<RunResult> {
     try {
-      return await this.#claimed();
-    } catch (error) {
+      const result = await this.#claimed().catch((error: unknown) => failedRun(error, this.#run));
       const stopCode = this.#stop?.exitCode;
-      const result = await failedRun(error, this.#run);
-      // The reader of the output has left because of the same signal.
-      return stopCode !== undefined && isOfClosedPipe(error) ? { ...result, exitCode: stopCode, error: undefined } : result;
+      // The reader of an output has left because of the same signal.
+      return stopCode !== undefined && isOfClosedPipe(result.error) ? { ...result, exitCode: stopCode, error: undefined } : result;
     } finally {
       clearInterval(this.#waits);
       this.#claim?.release();
@@ -140,7 +137,7 @@ class FlowRun implements RunHandle {
     } finally {
       // The first error matters. What the ledger has not written stays in its log, for the next run.
       await session.close().catch(() => undefined);
-      await events?.close();
+      await events?.close().catch(() => undefined);
     }
   }
 

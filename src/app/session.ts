@@ -23,7 +23,7 @@ export interface SessionOptions {
   readonly maxCredits?: number | undefined;
 }
 
-/** What a session is opened for: its name in problems, its credentials and its prices. */
+/** The purpose of a session: its name in problems, its credentials and its prices. */
 export interface SessionUse {
   /** The file of a flow, or another name for what is done, such as `connection crm`. */
   readonly name: string;

@@ -39,6 +39,11 @@ export function createTerminal(): Terminal {
   };
 }
 
+/** Says the format that stdin was found to have. */
+export function sayFormat({ say }: Terminal): (format: string) => void {
+  return (format) => say(`reading stdin as ${format} (--in-format reads it as another format)`);
+}
+
 function printOn(stdout: NodeJS.WriteStream, text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const fail = (error: Error) => reject(stdoutError(error));

@@ -38,6 +38,8 @@ export interface TokenEstimate {
   inputOf(fields: Fields): number;
   /** Longest answer. */
   readonly maxOutput: number;
+  /** The cost at which the node ends the run; undefined without a maximum. */
+  readonly maxCost: number | undefined;
   /** The cost of tokens; undefined if the flow states no price. */
   cost(input: number, output: number): number | undefined;
 }

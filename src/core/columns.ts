@@ -12,11 +12,7 @@ export function columnsAfter(step: Step, before: readonly string[]): string[] {
   return step.when ? [...new Set([...before, ...columns])] : columns;
 }
 
-/** The option for a file whose header seems to use another delimiter; undefined if it does not. */
-export function delimiterAdvice(columns: readonly string[]): string | undefined {
-  const [delimiter] = columns.length === 1 ? (/[;|\t]/.exec(columns[0] as string) ?? []) : [];
-  if (delimiter === undefined) return undefined;
-  return delimiter === '\t'
-    ? 'if tabs separate the cells: --delimiter tab'
-    : `if "${delimiter}" separates the cells: --delimiter '${delimiter}'`;
+/** The delimiter that a header seems to use instead; undefined if it has several columns. */
+export function otherDelimiter(columns: readonly string[]): string | undefined {
+  return columns.length === 1 ? /[;|\t]/.exec(columns[0] as string)?.[0] : undefined;
 }

@@ -1,3 +1,4 @@
+import type { ErrorCode } from './error-code.ts';
 import type { FailureClass } from './failure.ts';
 import type { SourceName } from './lookups/sources.ts';
 import type { ToolProgress } from './tools/tools.ts';
@@ -13,9 +14,15 @@ export type Ending =
   | 'same-failure'
   | 'refused-credential';
 
+/** The code of a message of an event; undefined for a message on which no decision depends. */
+interface EventCode {
+  readonly code?: ErrorCode | undefined;
+  readonly details?: object | undefined;
+}
+
 /** A failure as events and summaries show it. */
-export interface FailureReport {
-  /** The node's id; undefined when the record could not be read or written. */
+export interface FailureReport extends EventCode {
+  /** The node's id; absent when the record could not be read or written. */
   readonly node: string | undefined;
   readonly class: FailureClass;
   readonly status: number | undefined;
@@ -45,6 +52,8 @@ export interface LookedUp {
   readonly lacking?: readonly string[];
   /** The maximum at which the answer was cut off; undefined if it is whole. */
   readonly cutOffAt?: number | undefined;
+  /** True if the nearest point may be one of those that were cut off. */
+  readonly hidesNearest?: boolean;
   /** The sources that have answered. */
   readonly sources: readonly SourceName[];
 }
@@ -80,7 +89,7 @@ export type Event =
   | ({ readonly type: 'record-failed'; readonly record: number } & FailureReport)
   /** The run ended when this record was finished and an earlier one was not: the next run writes it. `isNew` is false for a record that was parked before. */
   | { readonly type: 'record-parked'; readonly record: number; readonly isNew: boolean }
-  | { readonly type: 'stopping'; readonly ending: Ending; readonly reason: string }
+  | ({ readonly type: 'stopping'; readonly ending: Ending; readonly reason: string } & EventCode)
   | { readonly type: 'run-ended'; readonly ending: Ending; readonly ms: number };
 
 /** An event that a node reports; the engine adds the record and the node's id. */

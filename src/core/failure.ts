@@ -1,4 +1,4 @@
-import type { ErrorCode, ErrorDetails, ErrorFacts } from './error-code.ts';
+import type { CodedMessage, ErrorCode, ErrorFacts } from './error-code.ts';
 
 /** Every reason why a record can fail. */
 export const failureClasses = [
@@ -19,8 +19,8 @@ export const failureClasses = [
 /** The class of a failure, as the errors file names it. */
 export type FailureClass = (typeof failureClasses)[number];
 
-interface FailureDetails {
-  /** The answer's HTTP status. Undefined without an answer. */
+interface FailureFlags {
+  /** The answer's HTTP status. Absent without an answer. */
   status?: number | undefined;
   /** True if the call may be retried. */
   retryable?: boolean;
@@ -30,9 +30,15 @@ interface FailureDetails {
   sent?: boolean;
 }
 
-/** The failure of one record. The run continues. */
-export class Failure extends Error {
+type FailureFacts = FailureFlags & Partial<ErrorFacts>;
+
+/** The failure of one record. The run continues. Its message names no option, as that of an AutomateError. */
+export class Failure extends Error implements CodedMessage {
   override readonly name = 'Failure';
+  /** Undefined for a failure on which no decision depends. */
+  readonly code: ErrorCode | undefined;
+  /** The details of the code. */
+  readonly details: object | undefined;
   readonly status: number | undefined;
   readonly retryable: boolean;
   readonly retryAfterMs: number | undefined;
@@ -45,17 +51,19 @@ export class Failure extends Error {
   constructor(
     readonly kind: FailureClass,
     message: string,
-    details: FailureDetails = {},
+    facts: FailureFacts = {},
   ) {
     // A failed record is an ordinary result: it needs no stack.
     const limit = Error.stackTraceLimit;
     Error.stackTraceLimit = 0;
     super(message);
     Error.stackTraceLimit = limit;
-    this.status = details.status;
-    this.retryable = details.retryable ?? false;
-    this.retryAfterMs = details.retryAfterMs;
-    this.sent = details.sent ?? true;
+    this.code = facts.code;
+    this.details = facts.details;
+    this.status = facts.status;
+    this.retryable = facts.retryable ?? false;
+    this.retryAfterMs = facts.retryAfterMs;
+    this.sent = facts.sent ?? true;
   }
 
   /** The same failure, not retryable. */
@@ -74,8 +82,8 @@ export class Failure extends Error {
   }
 
   private copied(message: string, retryable: boolean, sent = this.sent): Failure {
-    const { status, retryAfterMs } = this;
-    const copy = new Failure(this.kind, message, { status, retryAfterMs, sent, retryable });
+    const { status, retryAfterMs, code, details } = this;
+    const copy = new Failure(this.kind, message, { status, retryAfterMs, sent, retryable, code, details } as FailureFacts);
     copy.node = this.node;
     copy.cause = this.cause;
     copy.attempts = this.attempts;
@@ -90,12 +98,12 @@ export type ErrorKind = 'usage' | 'cancelled' | 'flow' | 'input' | 'credential' 
  * An error that ends the run, or keeps it from starting. The message says what was expected and what was found, and names no option: the
  * command line adds the option to type, the server the field to send. Both find the way out by the code (core/error-code.ts).
  */
-export class AutomateError extends Error {
+export class AutomateError extends Error implements CodedMessage {
   override readonly name: string = 'AutomateError';
-  /** Undefined for an error to which nobody adds anything. */
+  /** Undefined for an error without a way out of its own. */
   readonly code: ErrorCode | undefined;
-  /** The details of the code. Empty without a code. */
-  readonly details: Readonly<Record<string, unknown>>;
+  /** The details of the code. */
+  readonly details: object | undefined;
 
   constructor(
     readonly kind: ErrorKind,
@@ -104,8 +112,14 @@ export class AutomateError extends Error {
   ) {
     super(message, facts);
     this.code = facts?.code;
-    this.details = facts?.details ?? {};
+    this.details = facts?.details;
   }
+}
+
+/** A coded message as an error of a whole run. */
+export function errorOf(kind: ErrorKind, coded: CodedMessage, cause?: unknown): AutomateError {
+  const { code, details } = coded;
+  return new AutomateError(kind, coded.message, { code, details, cause } as ErrorOptions & Partial<ErrorFacts>);
 }
 
 /** The error for a wrong value of an option. `option`: its name in camel case, as in `inFormat`. */
@@ -113,15 +127,9 @@ export function invalidOption(option: string, message: string, cause?: unknown):
   return new AutomateError('usage', message, { code: 'invalid-option', details: { option }, cause });
 }
 
-/** The details of an error with this code; undefined for every other error. */
-export function detailsOf<Code extends ErrorCode>(error: unknown, code: Code): ErrorDetails[Code] | undefined {
-  return error instanceof AutomateError && error.code === code ? (error.details as ErrorDetails[Code]) : undefined;
-}
-
-/** Something wrong in a flow file. */
-export interface Problem {
-  message: string;
-  /** 1-based. Undefined if the problem is the file as a whole. */
+/** Something wrong in a flow file. Its message names no option, as that of an AutomateError. */
+export interface Problem extends CodedMessage {
+  /** 1-based. Absent if the problem is the file as a whole. */
   line?: number;
   column?: number;
   /** The source line, and the column of the caret in it (0-based). Undefined if the line may hold a secret. */
@@ -146,13 +154,19 @@ export class Unfinished extends Error {
 }
 
 /** Thrown by an attempt if every other one would end as it does. The run ends, and a later run takes the record up. */
-export class LimitReached extends Error {
+export class LimitReached extends Error implements CodedMessage {
   override readonly name = 'LimitReached';
+  readonly code: ErrorCode | undefined;
+  readonly details: object | undefined;
+
   /** `ending`: `max-credits` if nothing more can be paid for. */
   constructor(
     message: string,
     readonly ending: 'max-credits' | 'refused-credential' = 'max-credits',
+    facts?: ErrorFacts,
   ) {
     super(message);
+    this.code = facts?.code;
+    this.details = facts?.details;
   }
 }

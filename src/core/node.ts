@@ -8,6 +8,7 @@ import type { BatchEntry } from './batch.ts';
 import type { Call, LastAnswer, LocalCall, RetryPolicy } from './call.ts';
 import type { Expression } from './condition/condition.ts';
 import type { HttpConnection } from './connection.ts';
+import type { CodedMessage } from './error-code.ts';
 import type { NodeEvent } from './event.ts';
 import type { NamedCategory } from './lookups/category.ts';
 import type { Lookups } from './lookups/lookup.ts';
@@ -110,7 +111,7 @@ export interface BuildContext {
   /** True if a field comes from a table, where a number is written as a text. */
   isCell(field: string): boolean;
   /** Reports a problem with the option at that place. `within`: 0-based, in the option's text. */
-  problem(at: readonly (string | number)[], message: string, within?: number): void;
+  problem(at: readonly (string | number)[], message: string | CodedMessage, within?: number): void;
   /** Warns of something that is likely not meant. */
   warn(at: readonly (string | number)[], message: string): void;
   /** Warns of an expression that can never be true of a table's cells. `nameBefore`: the name of a field before the node; undefined if the node renames none. */

@@ -1,4 +1,5 @@
 import type { Auth } from './auth/auth.ts';
+import type { CodedMessage } from './error-code.ts';
 import type { Event, HitSource } from './event.ts';
 import type { Item, Outcome, PartialRows, Success } from './item.ts';
 import type { NamedChain } from './lookups/chain.ts';
@@ -94,13 +95,13 @@ export interface Http {
 /** The account of credits. One call is held once, retries included. */
 export interface Ledger {
   /** Holds the credits of a node's next call. Returns the reason if there are not enough left; then nothing is held. */
-  hold(node: string): string | undefined;
+  hold(node: string): CodedMessage | undefined;
   /** Spends the held credits: the call was sent. `cost`: its real cost, if the answer states it. */
   settle(node: string, cost?: number): void;
   /** Gives the held credits back: nothing was sent. */
   release(node: string): void;
-  /** The reason why no node can make another call; undefined while one can. */
-  usedUp(): string | undefined;
+  /** The reason why no node can make another call; absent while one can. */
+  usedUp(): CodedMessage | undefined;
   /** True if the credits left are enough for these calls, or if that is not known yet. */
   affords(calls: readonly (readonly [node: string, count: number])[]): boolean;
 }

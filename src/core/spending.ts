@@ -1,11 +1,37 @@
 /**
- * The money that the calls of one node have cost in a run, in the unit of its `price`. It holds calls back at a maximum: until the
- * first cost is known, one call goes alone; then each call in flight counts as much as the dearest so far.
+ * Estimates the tokens of prompts before they are sent: three bytes each, until answers show the real ratio. The dearest ratio so far
+ * counts. Bytes stand for characters: texts in other scripts have more tokens per character.
+ */
+export class PromptTokens {
+  #perByte: number | undefined;
+  #fixed = 0;
+
+  /** The tokens that a prompt of so many bytes is expected to have at most. */
+  of(bytes: number): number {
+    return Math.max(this.#fixed, Math.ceil(bytes * (this.#perByte ?? 1 / 3)));
+  }
+
+  /** Notes the tokens that a prompt had. A token has a byte at least: more tokens than bytes do not come from the prompt, and do not grow with it. */
+  learn(bytes: number, tokens: number): void {
+    if (tokens > bytes) this.#fixed = Math.max(this.#fixed, tokens);
+    else this.#perByte = Math.max(this.#perByte ?? 0, tokens / bytes);
+  }
+}
+
+/** The reason why a call does not begin: the maximum, or answers that do not state what they cost. */
+export type SpendingRefusal = 'used-up' | 'unstated';
+
+/**
+ * The money that the calls of one node have cost in a run, in the unit of its `price`. It holds calls back at a maximum: each call in
+ * flight holds the most that it can cost, and until the first cost is known, one call goes alone.
  */
 export class Spending {
+  readonly prompts = new PromptTokens();
   #total: number;
-  #dearest: number | undefined;
+  #held = 0;
   #inFlight = 0;
+  #isKnown = false;
+  #isUnstated = false;
   readonly #waiting: (() => void)[] = [];
 
   /** `before`: the cost of earlier parts of the run. */
@@ -17,22 +43,45 @@ export class Spending {
     return this.#total;
   }
 
-  /** Waits until the cost of a first call is known. Returns false, and begins no call, if `max` would be used up. */
-  async begin(max: number): Promise<boolean> {
-    while (this.#dearest === undefined && this.#inFlight > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    if (this.#total + this.#inFlight * (this.#dearest ?? 0) >= max) return false;
+  /**
+   * Holds the most that a call can cost, which answers may change while it waits for room under the maximum. Returns what it holds, or
+   * the reason why no call begins.
+   */
+  async begin(max: number, most: () => number): Promise<number | SpendingRefusal> {
+    while (this.#inFlight > 0 && (!this.#isKnown || this.#with(most()) > max))
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    if (this.#isUnstated) return 'unstated';
+    const held = most();
+    if (this.#with(held) > max) return 'used-up';
     this.#inFlight++;
-    return true;
+    this.#held += held;
+    return held;
   }
 
-  /** Ends a call that began. `cost`: undefined if there was no answer. */
-  end(cost: number | undefined): void {
+  /** Ends a call that holds `held`. `cost`: undefined if there was no answer. */
+  end(held: number, cost: number | undefined): void {
     this.#inFlight--;
+    this.#held = this.#inFlight === 0 ? 0 : this.#held - held;
     if (cost !== undefined) {
-      this.#total = rounded(this.#total + cost);
-      this.#dearest = Math.max(this.#dearest ?? 0, cost);
+      this.add(cost);
+      this.#isKnown = true;
     }
     for (const wake of this.#waiting.splice(0)) wake();
+  }
+
+  /** Adds the cost of a call without a maximum. */
+  add(cost: number): void {
+    this.#total = rounded(this.#total + cost);
+  }
+
+  /** Notes an answer that does not state its tokens: no maximum can be kept. */
+  noteUnstated(): void {
+    this.#isUnstated = true;
+  }
+
+  /** The cost if another call cost `most`. */
+  #with(most: number): number {
+    return rounded(this.#total + this.#held + most);
   }
 }
 

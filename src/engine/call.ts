@@ -156,7 +156,7 @@ export class Calls {
     if (running.credit !== 'none') return;
     const refusal = this.#ports.ledger.hold(caller.node);
     if (refusal !== undefined) {
-      this.#phase.advance('finishing', { ending: 'max-credits', message: refusal });
+      this.#phase.advance('finishing', { ending: 'max-credits', ...refusal });
       this.#endIfUsedUp();
       throw new Unfinished();
     }
@@ -167,13 +167,13 @@ export class Calls {
   }
 
   #endIfUsedUp(): void {
-    const message = this.#ports.ledger.usedUp();
-    if (message !== undefined) this.#phase.advance('unpaid', { ending: 'max-credits', message });
+    const usedUp = this.#ports.ledger.usedUp();
+    if (usedUp) this.#phase.advance('unpaid', { ending: 'max-credits', ...usedUp });
   }
 
-  /** Ends the run after an attempt whose result every later attempt would have, such as a used-up daily limit. Calls in flight finish. Throws Unfinished. */
-  #endUnpaid({ ending, message }: LimitReached): never {
-    this.#phase.advance('unpaid', { ending, message });
+  /** Ends the run: an attempt found that every other one would end as it did. Calls in flight finish. Throws Unfinished. */
+  #endUnpaid({ ending, message, code, details }: LimitReached): never {
+    this.#phase.advance('unpaid', { ending, message, code, details });
     throw new Unfinished();
   }
 
@@ -250,6 +250,6 @@ function concernsAll({ retryAfterMs, status, attempts }: Failure, final: Failure
 
 /** A failure as events report it. */
 export function reportOf(failure: Failure, node = failure.node): FailureReport {
-  const { kind, status, message, attempts } = failure;
-  return { node, class: kind, status, message, attempts };
+  const { kind, status, message, attempts, code, details } = failure;
+  return { node, class: kind, status, message, attempts, ...(code && { code, details }) };
 }

@@ -157,7 +157,8 @@ export class Chain implements PassingChain {
     if (step.onError === 'stop') {
       const { number } = position.item;
       const message = `record ${number} failed at ${failure.node}: ${failure.message}`;
-      this.tools.phase.advance('finishing', { ending: 'on-error-stop', message, before: number });
+      const { code, details } = failure;
+      this.tools.phase.advance('finishing', { ending: 'on-error-stop', message, code, details, before: number });
     }
     throw failure;
   }

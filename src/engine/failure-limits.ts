@@ -1,4 +1,6 @@
+import type { CodedMessage } from '../core/error-code.ts';
 import type { Failure } from '../core/failure.ts';
+import { formatCount } from '../core/text/number.ts';
 import type { RunPhase } from './phase.ts';
 
 /** The limit of failed records: a count, or a share of the finished records. */
@@ -18,15 +20,19 @@ const minForShare = 100;
 export function tooManyErrors(
   limit: MaxErrors | undefined,
   { finished, failed }: { readonly finished: number; readonly failed: number },
-): string | undefined {
+): CodedMessage | undefined {
   if (!limit) return undefined;
   if ('count' in limit) {
-    const records = `${limit.count.toLocaleString('en-US')} record${limit.count === 1 ? ' has' : 's have'}`;
-    return failed > limit.count ? `more than ${records} failed (--max-errors ${limit.count})` : undefined;
+    const records = `${formatCount(limit.count)} record${limit.count === 1 ? ' has' : 's have'}`;
+    return failed > limit.count ? maxReached(`more than ${records} failed`, String(limit.count)) : undefined;
   }
   if (finished < minForShare || failed <= finished * limit.share) return undefined;
   const percent = Number((limit.share * 100).toFixed(6));
-  return `more than ${percent} % of the records have failed (--max-errors ${percent}%)`;
+  return maxReached(`more than ${percent} % of the records have failed`, `${percent}%`);
+}
+
+function maxReached(message: string, limit: string): CodedMessage {
+  return { message, code: 'max-errors', details: { limit } };
 }
 
 /** Records that make a call, at least, before failures end the run. `failing` other records fail and `uncalled` other records succeed without a call. */
@@ -60,12 +66,12 @@ export class UnreachableWatch {
   }
 
   /** Notes a failed attempt. */
-  failed({ kind, message }: Failure, origin: string): void {
+  failed({ kind, message, code, details }: Failure, origin: string): void {
     if (this.#hasAnswer || (kind !== 'network' && kind !== 'timeout')) return;
     this.#origins.add(origin);
     if (++this.#vainAttempts < maxVainAttempts * this.#origins.size) return;
     const reason = `none of the first ${this.#vainAttempts} attempts was answered: ${message}`;
-    this.#phase.advance('finishing', { ending: 'unreachable', message: reason, patienceMs: 0 });
+    this.#phase.advance('finishing', { ending: 'unreachable', message: reason, code, details, patienceMs: 0 });
   }
 }
 

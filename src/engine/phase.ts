@@ -1,3 +1,4 @@
+import type { CodedMessage } from '../core/error-code.ts';
 import type { Ending } from '../core/event.ts';
 
 /**
@@ -20,9 +21,8 @@ export type Phase = 'open' | 'finishing' | 'unpaid' | 'stopped';
 export type CallStage = 'new' | 'begun' | 'paid';
 
 /** The reason for an early end. */
-export interface StopReason {
+export interface StopReason extends CodedMessage {
   readonly ending: Ending;
-  readonly message: string;
   /** Longest wait that is still waited out; absent for any. */
   readonly patienceMs?: number;
   /**

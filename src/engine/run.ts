@@ -73,7 +73,9 @@ class RecordRun {
     this.#settings = settings;
     phase.onPhase((_, previous) => {
       const { reason } = phase;
-      if (previous === 'open' && reason) ports.report({ type: 'stopping', ending: reason.ending, reason: reason.message });
+      if (previous !== 'open' || !reason) return;
+      const { ending, message, code, details } = reason;
+      ports.report({ type: 'stopping', ending, reason: message, ...(code && { code, details }) });
     });
     this.#gates = new RunGates(parts.gates, phase);
     const { keepsGoing } = settings;
@@ -152,8 +154,8 @@ class RecordRun {
     if ('failure' in outcome) {
       this.#counts.failed++;
       ports.report({ type: 'record-failed', record: item.number, ...reportOf(outcome.failure) });
-      const message = tooManyErrors(this.#settings.maxErrors, this.#counts);
-      if (message !== undefined) this.phase.advance('finishing', { ending: 'max-errors', message });
+      const refusal = tooManyErrors(this.#settings.maxErrors, this.#counts);
+      if (refusal) this.phase.advance('finishing', { ending: 'max-errors', ...refusal });
     } else {
       const rows = 'rows' in outcome ? outcome.rows.length : outcome.spilled.rows;
       ports.report({ type: 'record-done', record: item.number, rows });

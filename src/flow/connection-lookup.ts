@@ -1,4 +1,5 @@
 import type { Connection } from '../core/connection.ts';
+import type { CodedMessage } from '../core/error-code.ts';
 import { didYouMean } from '../core/text/suggest.ts';
 import type { Compilation } from './compilation.ts';
 import { compileSavedConnection } from './saved-connection.ts';
@@ -20,9 +21,7 @@ export function connectionOfType<Type extends Connection['type']>(
   return connection as Extract<Connection, { type: Type }> | undefined;
 }
 
-const addExamples = { http: '--base-url URL', mcp: '--url URL' };
-
-/** The flow's own connection of a name, else the saved connection. `expected`: the type that the node needs, for the advice. */
+/** The flow's own connection of that name, else the saved one. `expected`: its type, for the way out. */
 function connectionNamed(name: string, at: At, compilation: Compilation, expected: Connection['type']): Connection | undefined {
   const { connections, source, problems, missing, saved } = compilation;
   if (connections.has(name)) return connections.get(name);
@@ -37,8 +36,8 @@ function connectionNamed(name: string, at: At, compilation: Compilation, expecte
   const names = [...new Set([...connections.keys(), ...Object.keys(others)])];
   const choices =
     didYouMean(name, names) || (names.length === 0 ? '; the flow has none, and none is saved' : `; there are ${names.join(', ')}`);
-  const wayOut = `save it: automate connections add ${expected} ${name} ${addExamples[expected]}`;
-  const problem = source.at(at, `no connection "${name}"${choices}\n${wayOut}`);
+  const facts = { code: 'connection-missing', details: { connection: name, type: expected } } as const;
+  const problem = source.at(at, { message: `no connection "${name}"${choices}`, ...facts });
   missing.add(problem);
   problems.push(problem);
   return undefined;
@@ -48,7 +47,8 @@ function savedConnection(name: string, written: object, at: At, { source, proble
   try {
     return compileSavedConnection(name, written, allowHttp);
   } catch (error) {
-    problems.push(source.at(at, `the saved connection "${name}" is not valid: ${(error as Error).message}`));
+    const { message, code, details } = error as Error & CodedMessage;
+    problems.push(source.at(at, { message: `the saved connection "${name}" is not valid: ${message}`, code, details }));
     return undefined;
   }
 }

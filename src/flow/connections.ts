@@ -1,5 +1,6 @@
 import { authProblem, placedAuths } from '../core/auth/auth.ts';
 import type { Connection } from '../core/connection.ts';
+import type { CodedMessage } from '../core/error-code.ts';
 import type { Problem } from '../core/failure.ts';
 import { headerTemplate, referencedFields } from '../core/template/template.ts';
 import { urlTemplate } from '../core/template/url.ts';
@@ -19,12 +20,12 @@ export function compileConnections(
 
 function compileConnection(name: string, written: unknown, where: Parameters<typeof compileConnections>[1]): Connection | undefined {
   const at = ['connections', name];
-  const problem = (place: At, message: string) => where.problems.push(where.source.at([...at, ...place], message));
+  const problem = (place: At, message: string | CodedMessage) => where.problems.push(where.source.at([...at, ...place], message));
   const tried = <Result>(place: At, compile: () => Result): Result | undefined => {
     try {
       return compile();
     } catch (error) {
-      problem(place, (error as Error).message);
+      problem(place, error as Error);
       return undefined;
     }
   };

@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 import { authOptions } from '../core/auth/auth.ts';
 import type { Connection } from '../core/connection.ts';
-import type { Problem } from '../core/failure.ts';
+import { errorOf, type Problem } from '../core/failure.ts';
 import { compileConnections } from './connections.ts';
 import { readSource } from './source.ts';
 
@@ -10,12 +10,13 @@ export function connectionText(name: string, written: object): string {
   return stringify({ connections: { [name]: written } }, { lineWidth: 0 }).trimEnd();
 }
 
-/** Compiles a saved connection like a connection in a flow. Throws an Error with all problems. */
+/** Compiles a saved connection like one in a flow. Throws an AutomateError (`usage`) with all problems and the code of the first that has one. */
 export function compileSavedConnection(name: string, written: object, allowHttp: boolean): Connection {
   const { connection, problems } = checkedConnection(name, written, allowHttp);
   if (connection && problems.length === 0) return connection;
+  const { code, details } = problems.find((problem) => problem.code) ?? {};
   const lines = connectionText(name, written).split('\n');
-  throw new Error(problems.map((problem) => problemText(problem, lines)).join('\n'));
+  throw errorOf('usage', { message: problems.map((problem) => problemText(problem, lines)).join('\n'), code, details });
 }
 
 function checkedConnection(name: string, written: object, allowHttp: boolean): { connection: Connection | undefined; problems: Problem[] } {

@@ -12,6 +12,7 @@ import {
   type Range,
   visit,
 } from 'yaml';
+import type { CodedMessage } from '../core/error-code.ts';
 import type { Problem } from '../core/failure.ts';
 import { objectOf } from '../core/value/dictionary.ts';
 import { ExactNumber } from '../core/value/value.ts';
@@ -32,7 +33,7 @@ export interface Source {
   /** The problems of the YAML itself, and literal secrets. */
   readonly problems: readonly Problem[];
   /** Makes a problem at a value, or at its nearest parent. `within`: the text inside the value, or an offset in it. */
-  at(place: At, message: string, within?: string | number): Problem;
+  at(place: At, message: string | CodedMessage, within?: string | number): Problem;
   /** Makes a problem at a name. */
   atName(place: At, message: string): Problem;
   /** Lets later look-ups find the value of a misspelt name under the correct one. */
@@ -54,10 +55,11 @@ export function readSource(text: string): Source {
   if (tooDeep) for (const { index } of text.matchAll(/\n/g)) counter.addNewLine(index + 1);
   const secrets = literalSecrets(document);
   const mask = createMask({ text, document, counter, isBroken: tooDeep !== undefined || document.errors.length > 0 }, secrets);
-  const place = (offset: number, message: string, width = 1): Problem => {
+  const place = (offset: number, reason: string | CodedMessage, width = 1): Problem => {
     const { line, col } = counter.linePos(Math.min(offset, text.trimEnd().length));
     const shown = mask.line(line);
-    const problem = { message: mask.message(message), line, column: col };
+    const { message, code, details }: CodedMessage = typeof reason === 'string' ? { message: reason } : reason;
+    const problem = { message: mask.message(message), line, column: col, ...(code && { code, details }) };
     return shown === undefined ? problem : { ...problem, source: { text: shown, caret: col - 1, width: Math.max(1, width) } };
   };
   const broken: YamlProblem[] = tooDeep ? [tooDeep] : yamlProblems(text, document);

@@ -1,4 +1,4 @@
-import { columnsAfter, delimiterAdvice } from '../core/columns.ts';
+import { columnsAfter, otherDelimiter } from '../core/columns.ts';
 import type { Problem } from '../core/failure.ts';
 import type { FieldUse, Step } from '../core/node.ts';
 import { allSteps } from '../core/plan.ts';
@@ -15,9 +15,11 @@ export function unknownFieldsIn(
   source: Source,
   who = 'no record',
 ): Problem[] {
-  return unknownAmong(steps, input, (use, step, known) =>
-    problemAt(use, step, `${who} has a field "${use.field}" here${adviceFor(use, known)}`, source),
-  );
+  return unknownAmong(steps, input, (use, step, known) => {
+    const delimiter = otherDelimiter(known);
+    const problem = problemAt(use, step, `${who} has a field "${use.field}" here${adviceFor(use, known, delimiter)}`, source);
+    return delimiter === undefined ? problem : { ...problem, code: 'other-delimiter', details: { delimiter } };
+  });
 }
 
 /** Problems for the references to fields that an earlier step removes or renames. They hold for any input. */
@@ -83,11 +85,11 @@ function usesOfWhen(step: Step): FieldUse[] {
   return (step.when?.fields ?? []).map((field) => ({ field, at: ['when'] }));
 }
 
-/** The advice for an unknown field: the field that may be meant, or the known fields. */
-function adviceFor({ field, at, isName }: FieldUse, known: readonly string[]): string {
+/** The fields that may be meant instead. */
+function adviceFor({ field, at, isName }: FieldUse, known: readonly string[], delimiter: string | undefined): string {
   const near = nearest(field, known) ?? (isExpression(at) ? wholeName(field, known) : undefined);
   const isHardToName = near !== undefined && !isName && !takesAnyName(at) && !isReferable(near);
-  const advice = delimiterAdvice(known) ?? (isHardToName ? renaming(near) : undefined);
+  const advice = isHardToName && delimiter === undefined ? renaming(near) : undefined;
   const choices = near === undefined ? listedNames(known) : didYouMean(near, [near]);
   return `${choices}${advice ? `\n${advice}` : ''}`;
 }

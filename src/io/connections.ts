@@ -24,7 +24,7 @@ export async function changeConnections(
   const file = createStateFile(path, areConnections);
   await file.alone(async () => {
     const text = `${JSON.stringify(change(file.read() ?? {}), null, 2)}\n`;
-    const { default: Conf } = await import('conf');
+    const Conf = await loadConf();
     // Conf leaves half a file on a full disk without an error; so it writes a draft, which replaces the file once it is whole.
     const draft = new Conf<Record<string, unknown>>({
       cwd: dirname(path),
@@ -44,6 +44,18 @@ export async function changeConnections(
       throw fileError(path, 'written', error);
     }
   });
+}
+
+/**
+ * Loads conf without its listeners for signals. They send each signal to the process a second time, so that it would cut off what the first
+ * one lets finish.
+ */
+async function loadConf(): Promise<typeof import('conf').default> {
+  const before = new Map(process.eventNames().map((name) => [name, process.listeners(name as NodeJS.Signals)]));
+  const { default: Conf } = await import('conf');
+  for (const name of process.eventNames() as NodeJS.Signals[])
+    for (const listener of process.listeners(name)) if (!before.get(name)?.includes(listener)) process.off(name, listener);
+  return Conf;
 }
 
 function pathIn(environment: NodeJS.ProcessEnv): string {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { LimitReached } from '../core/failure.ts';
 import type { DayLimit, Http } from '../core/ports.ts';
+import { formatCount } from '../core/text/number.ts';
 import { isMapping } from '../core/value/value.ts';
 import { createStateFile } from './files/state-file.ts';
 
@@ -44,7 +45,7 @@ async function countRequest({ server, max }: DayLimit, home: string, wallMs: num
     const counts = found?.day === day ? found.counts : {};
     const sent = counts[server] ?? 0;
     if (sent >= max) {
-      const limit = `the public ${server} server takes ${max.toLocaleString('en-US')} requests a day`;
+      const limit = `the public ${server} server takes ${formatCount(max)} requests a day`;
       throw new LimitReached(`${limit}, and they are used up until midnight UTC; a connection to your own server has no such limit`);
     }
     await file.write({ day, counts: { ...counts, [server]: sent + 1 } });

@@ -112,7 +112,7 @@ export function tryOption<Result>(context: BuildContext, at: readonly string[], 
   try {
     return compile();
   } catch (error) {
-    context.problem(at, (error as Error).message);
+    context.problem(at, error as Error);
     return undefined;
   }
 }

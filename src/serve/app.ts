@@ -8,8 +8,7 @@ import Fastify, {
 } from 'fastify';
 import { validatorCompiler } from 'fastify-type-provider-zod';
 import { withoutKeys } from '../io/server/key-value.ts';
-import { refuseBrokenRequest } from './http/broken-request.ts';
-import { cutIdleBodies, idleMs } from './http/idle-bodies.ts';
+import { cutIdleBodies, idleMs, refuseBrokenRequest } from './http/broken-request.ts';
 import { maxJsonBytes, problemOfError } from './http/problem-of-error.ts';
 import { parseBody } from './json-body.ts';
 import type { Hosts } from './listening.ts';

@@ -28,7 +28,7 @@ export function takeServeLock(home: string, folder: string): ServeLock {
 
 function lockOrThrow(home: string) {
   try {
-    return takeLock(serverLockPath(home), '--port');
+    return takeLock(serverLockPath(home), 'port');
   } catch (error) {
     const server = runningServer(home);
     if (!(error instanceof AutomateError) || error.kind !== 'output-exists' || !server) throw error;

@@ -14,8 +14,8 @@ import { Links } from '../io/server/links.ts';
 import { startBrowser } from '../io/start-browser.ts';
 import { createApp } from './app.ts';
 import { AnswersUnderWay } from './ending/answers-under-way.ts';
-import { type EndingServer, endServer, giveUp } from './ending/end-server.ts';
-import { watchSignals } from './ending/signals.ts';
+import { type EndingServer, endServer, giveUp, watchSignals } from './ending/end-server.ts';
+import { messageForClient } from './http/advice.ts';
 import { openServerKeys, type ServerKeys } from './keys/server-keys.ts';
 import { clientAddress, Hosts, listeningAddress, refuseOpenAddress } from './listening.ts';
 import { createLog } from './log.ts';
@@ -150,8 +150,10 @@ async function greet({ app, server, keys, dir, options, messages, links }: Start
   }
   for (const { file, reason } of unserved) messages.say(`not served: ${file}: ${reason}`);
   for (const { id, problems } of flows)
-    for (const { line, column, message } of problems)
-      messages.say(`not valid: ${id}:${line ?? 1}:${column ?? 1}: ${message.replaceAll('\n', '\n  ')}`);
+    for (const problem of problems) {
+      const { line = 1, column = 1 } = problem;
+      messages.say(`not valid: ${id}:${line}:${column}: ${messageForClient(problem).replaceAll('\n', '\n  ')}`);
+    }
   if (keys.directory.hasLiving()) return;
   const flow = flows[0]?.id ?? 'FLOW';
   messages.say('there is no API key yet; make one, and call a flow with it:');

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import type { SharedParts } from '../app/flow-runtime.ts';
 import { Gates } from '../engine/gates.ts';
 import { createClock } from '../io/clock/clock.ts';
 import { makeFolder } from '../io/files/folder.ts';
@@ -8,7 +9,6 @@ import type { ServerDatabase } from '../io/server/database.ts';
 import type { UsageCounts } from '../io/server/usage.ts';
 import type { Caller } from './caller.ts';
 import { Calls } from './calls/calls.ts';
-import type { Shared } from './calls/flow-runtime.ts';
 import { FlowFolder } from './flows/flow-folder.ts';
 import { Idempotency } from './idempotency.ts';
 import type { ServerKeys } from './keys/server-keys.ts';
@@ -49,7 +49,7 @@ export class Server {
   readonly flows: FlowFolder;
   readonly calls: Calls;
   readonly runs: Runs;
-  readonly shared: Shared;
+  readonly shared: SharedParts;
   readonly limits: ServerLimits;
   readonly idempotency: Idempotency;
   readonly keys: ServerKeys;

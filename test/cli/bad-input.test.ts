@@ -288,21 +288,21 @@ describe('the summary', () => {
 
 describe('one file in two roles', () => {
   test.each([
-    [['--out', 'flow.yaml', '--out-format', 'csv', '--force'], 'the output flow.yaml is the flow; name another with --out'],
-    [['--errors', './rows.csv', '--force'], 'the errors file ./rows.csv is the input; name another with --errors'],
-    [['--errors', 'out.csv'], 'the errors file out.csv is the output; name another with --errors'],
-    [['--events', 'rows.csv'], 'the events file rows.csv is the input; name another with --events'],
-    [['--summary', 'flow.yaml'], 'the summary flow.yaml is the flow; name another with --summary'],
-    [['--summary', 'out.csv'], 'the summary out.csv is the output; name another with --summary'],
-    [['--report', 'rows.csv'], 'the report rows.csv is the input; name another with --report'],
-    [['--summary', 'run.html', '--report', 'run.html'], 'the report run.html is the summary; name another with --report'],
+    [['--out', 'flow.yaml', '--out-format', 'csv', '--force'], 'the output flow.yaml is the flow\n  name another with --out'],
+    [['--errors', './rows.csv', '--force'], 'the errors file ./rows.csv is the input\n  name another with --errors'],
+    [['--errors', 'out.csv'], 'the errors file out.csv is the output\n  name another with --errors'],
+    [['--events', 'rows.csv'], 'the events file rows.csv is the input\n  name another with --events'],
+    [['--summary', 'flow.yaml'], 'the summary flow.yaml is the flow\n  name another with --summary'],
+    [['--summary', 'out.csv'], 'the summary out.csv is the output\n  name another with --summary'],
+    [['--report', 'rows.csv'], 'the report rows.csv is the input\n  name another with --report'],
+    [['--summary', 'run.html', '--report', 'run.html'], 'the report run.html is the summary\n  name another with --report'],
   ])('is refused: %s', (args, message) => refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' }, [...run, ...args], 2, message));
 
   test('is refused even if a hard link gives it two names', async () => {
     const place = await workplace({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' });
     await link(place.path('rows.csv'), place.path('other.csv'));
     const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'other.csv', '--force']);
-    expect([code, stderr]).toEqual([2, 'automate: the output other.csv is the input; name another with --out\n']);
+    expect([code, stderr]).toEqual([2, 'automate: the output other.csv is the input\n  name another with --out\n']);
     expect(await place.read('rows.csv')).toBe('id\n1\n');
   });
 
@@ -350,7 +350,7 @@ describe('automate refuses a command line', () => {
     ['--rate', 'fast', /10\/s/],
     ['--max-errors', 'x%', /percentage/],
     ['--in-format', 'xml', /csv, tsv, json/],
-    ['--cacert', 'nope.pem', /--cacert nope\.pem cannot be used/],
+    ['--cacert', 'nope.pem', /--cacert: nope\.pem cannot be used/],
     ['--encoding', 'klingon', /encoding/],
   ])('that has %s %s', (option, value, message) =>
     refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' }, [...run, option, value], 2, message),

@@ -186,7 +186,7 @@ describe('a run that ends in the middle of batches', () => {
     const place = await placeFor(server, 1000);
     const { code, stderr } = await place.automate([...run, '--max-credits', '4']);
     expect([code, server.requests.length]).toEqual([5, 4]);
-    expect(stderr).toContain('the 4 credits of --max-credits are used up');
+    expect(stderr).toContain('the 4 credits of this run are used up (--max-credits 4)');
     expect(await place.read('out.csv')).toBe(linesOf(idsTo(400)));
     expect((await resumed(place)).code).toBe(0);
     expect(await place.read('out.csv')).toBe(linesOf(idsTo(1000)));

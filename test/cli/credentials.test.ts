@@ -64,7 +64,7 @@ describe('credentials set', () => {
     [['aB3dE5gH7jK9mN1pQ3sT5vW7'], /found what looks like the secret itself/],
     [['a b'], /expected a name of letters/],
     [[], /missing required argument 'name'/],
-    [['crm', '--env', 'a b'], /expected a name such as staging in --env/],
+    [['crm', '--env', 'a b'], /--env: expected a name such as staging/],
     [['crm', '--backend', 'plain'], /--backend: expected keychain or vault, found "plain"/],
     [['crm', '--expires', '2020-01-01'], /--expires: expected a duration such as 90d, or a future day/],
     [['crm', '--expires', '2030-02-31x'], /--expires: /],
@@ -180,7 +180,7 @@ describe('automate credentials', () => {
       [['remove', 'crm'], 7, /no credential "crm" is stored/],
       [['restore', 'crm'], 7, /no credential "crm" is stored/],
       [['restore', 'crm', '--env', 'staging'], 7, /no previous secret of "crm" is stored/],
-      [['check', 'crm'], 7, /^problem: there is no credential "crm"; it is stored for --env staging\n {2}store it/],
+      [['check', 'crm'], 7, /^problem: there is no credential "crm"; it is stored for the environment staging\n {2}store it/],
       [['show', 'crm', '--env', 'test'], 7, /there is no credential "crm"\n {2}it is stored for --env staging/],
       [['show', 'nobody', '--env', 'test'], 7, /store it: automate credentials set nobody --env test\n/],
       [['check', 'nobody', '--env', 'test'], 7, /store it: automate credentials set nobody --env test\n/],
@@ -189,7 +189,7 @@ describe('automate credentials', () => {
       [['list', '--env', 'test'], 0, /^there are no credentials for --env test\n {2}there are others/],
       [['frob'], 2, /unknown command 'frob'/],
       [['show'], 2, /missing required argument 'name'/],
-      [['list', '--env', '../x'], 2, /expected a name such as staging in --env, found "..\/x"/],
+      [['list', '--env', '../x'], 2, /--env: expected a name such as staging, found "..\/x"/],
     ] as const) {
       expect(await credentials(place, ...args)).toMatchObject({ code, stderr: expect.stringMatching(message) });
     }
@@ -267,7 +267,7 @@ describe('a run with credentials', () => {
     const nobody = await place.automate([...run, '--env', 'production'], { env: place.env });
     expect([nobody.code, nobody.stderr]).toEqual([
       7,
-      expect.stringContaining('there is no credential "crm" for --env production; it is stored for'),
+      expect.stringContaining('there is no credential "crm" for the environment production; it is stored for'),
     ]);
     const wrong = await place.automate(run, { env: { ...place.env, AUTOMATE_ENV: '../x' } });
     expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('in AUTOMATE_ENV')]);

@@ -164,7 +164,7 @@ describe('automate doctor', () => {
     expect([code, of('certificates')]).toMatchObject([1, { state: 'problem', message: expect.stringContaining('NODE_EXTRA_CA_CERTS: ') }]);
     expect((await doctor(place, [], { NODE_TLS_REJECT_UNAUTHORIZED: '0' })).of('certificates').state).toBe('warning');
     const cacert = await doctor(place, ['--cacert', place.path('none.pem')]);
-    expect(cacert.of('certificates').message).toContain('--cacert ');
+    expect(cacert.of('certificates').message).toContain('--cacert: ');
   });
 
   test('finds a list of credentials that is broken, and a vault that cannot be opened', async () => {

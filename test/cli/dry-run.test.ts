@@ -123,7 +123,7 @@ requests:  the first 3
     ['the output', ['--out', 'nowhere/out.csv'], 74, 'nowhere/out.csv cannot be written: the folder nowhere does not exist'],
     ['the output, a folder,', ['--out', 'folder', '--out-format', 'csv', '--force'], 74, 'folder cannot be written: it is a folder'],
     ['the events file', ['--events', 'nowhere/e.ndjson'], 74, 'nowhere/e.ndjson cannot be written: the folder nowhere does not exist'],
-    ['the file of --cacert', ['--cacert', 'none.pem'], 2, '--cacert none.pem cannot be used'],
+    ['the file of --cacert', ['--cacert', 'none.pem'], 2, '--cacert: none.pem cannot be used'],
   ])('ends as the run would where %s cannot be used, with the plan all the same', async (_, args, exitCode, message) => {
     const before = async (place: Workplace) => void (await mkdir(place.path('folder')));
     const { code, lines, stderr } = await dryRun(node(), idRows(2), { before, args });

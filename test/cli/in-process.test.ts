@@ -29,18 +29,12 @@ const timeless = ({ stdout, stderr, code }: Finished): Finished => ({
 test.each<[code: number, args: string[], stdin?: string]>([
   [4, ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--force']],
   [0, ['run', 'flow.yaml', '--in', '-', '--in-format', 'ndjson'], '{"id":1}\n'],
-  [0, ['run', 'flow.yaml', '--in', 'rows.csv', '--dry-run']],
   [3, ['run', 'wrong.yaml', '--in', 'rows.csv']],
-  [6, ['run', 'flow.yaml', '--in', 'none.csv']],
-  [0, ['test-request', 'flow.yaml', '--in', 'rows.csv', '--no-send']],
   [0, ['validate', 'flow.yaml', '--in', 'rows.csv']],
-  [0, ['nodes', 'http']],
-  [0, ['schema']],
   [0, ['completion', 'bash']],
   [0, ['credits', '--json']],
   [0, ['run', '--help']],
   [2, ['run', '--no-such-option']],
-  [2, []],
 ])('a run in process shows and returns the same as in its own: %i from automate %j', async (code, args, stdin = '') => {
   const { automate, start } = await place();
   expect(canRunInProcess()).toBe(true);

@@ -250,7 +250,7 @@ describe('automate init --from-openapi', () => {
   test('lists the operations without --operation, and suggests one for a misspelt name', async () => {
     const place = await withPets();
     const { code, stderr } = await place.automate(['init', '--from-openapi', 'pets.yaml']);
-    expect([code, stderr]).toEqual([2, expect.stringContaining('expected --operation, the id of an operation in pets.yaml\n')]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('--operation: expected the id of an operation in pets.yaml\n')]);
     expect(stderr).toContain('\n    getPet  GET /pets/{pet-id}\n');
     expect(stderr).toContain('\n    GET /pets\n');
     const wrong = await place.automate(['init', '--from-openapi', 'pets.yaml', '--operation', 'getPat']);

@@ -74,7 +74,7 @@ describe('what reaches the server', () => {
     const key = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc';
     const place = await workplace({ 'flow.yaml': flow('provider: openai').replace('none', key) });
     const { code, stderr } = await place.automate(['validate', 'flow.yaml']);
-    expect([code, stderr]).toEqual([3, expect.stringMatching(/^flow.yaml:4:17: expected the name of a credential.*\n.*\n.*\n1 problem/)]);
+    expect([code, stderr]).toEqual([3, expect.stringMatching(/^flow.yaml:4:17: expected the name of a credential.*\n1 problem/)]);
     expect(stderr).not.toContain(key);
   });
 
@@ -125,6 +125,33 @@ describe('a run whose money is used up', () => {
     });
   });
 
+  const refusals = {
+    anthropic: { type: 'error', error: { type: 'invalid_request_error', message: 'Your credit balance is too low to access the API.' } },
+    gemini: { error: { code: 400, message: 'API key not valid.', details: [{ reason: 'API_KEY_INVALID' }] } },
+  };
+
+  test.each([
+    ['anthropic', 5, 'stopped: a limit is reached: '],
+    ['gemini', 7, 'stopped: a credential is refused: '],
+  ] as const)(
+    'of %s, or whose key is refused with 400, stops at once with exit code %d, and can be resumed',
+    async (provider, code, says) => {
+      const server = await httpServer((_request, response) => json(response, refusals[provider], 400));
+      const records = Array.from({ length: 30 }, (_, index) => `name ${index}\n`).join('');
+      const place = await workplace({
+        'rows.csv': `name\n${records}`,
+        'flow.yaml': flow(`provider: ${provider}\n    base_url: ${server.origin}\n    concurrency: 1`),
+      });
+      const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
+      const run = await place.automate(args);
+      expect([run.code, server.requests.length]).toEqual([code, 1]);
+      expect(run.stderr).toContain(says);
+      expect(run.stderr).toContain('--resume');
+      expect(await place.files()).not.toContain('out.errors.csv');
+      expect((await place.automate([...args, '--resume'])).code).toBe(code);
+    },
+  );
+
   test('keeps what was spent in the journal: max_cost holds for the whole run', async () => {
     const { server, pay } = await stingyServer();
     pay();
@@ -136,7 +163,7 @@ describe('a run whose money is used up', () => {
     expect([first.code, again.code, server.requests.length]).toEqual([5, 5, 2]);
     for (const { stderr } of [first, again]) {
       expect(stderr).toContain('stopped: a limit is reached: ');
-      expect(stderr).toContain('reason: the max_cost of 2 of llm-1 leaves nothing for another call\n');
+      expect(stderr).toContain('reason: max_cost 2 of llm-1: 2 spent, and the next call may cost ');
       expect(stderr).toContain('raise max_cost of llm-1, then resume with:\n');
     }
   });
@@ -183,13 +210,26 @@ test('--dry-run says tokens and cost, about, and asks nothing', async () => {
     'plan.json',
   ]);
   expect(code).toBe(0);
-  expect(stdout).toMatch(/^tokens: {4}about 7\d in, up to 2,048 out, cost up to 2\.12$/m);
+  expect(stdout).toMatch(/^tokens: {4}about 7\d in, up to 8,192 out, cost up to 8\.27$/m);
   expect(JSON.parse(await place.read('plan.json')).tokens).toEqual({
     input: expect.any(Number),
-    max_output: 2048,
+    max_output: 8192,
     max_cost: expect.any(Number),
   });
   expect(mock.getRequests()).toEqual([]);
+});
+
+test.each([
+  ['max_tokens: 10', 0.012, 'cost up to 0.015; max_cost 0.012 of llm-1 will end the run after about 1 record if answers are that long'],
+  ['max_tokens: 10', 0.016, 'cost up to 0.015'],
+  ['max_tokens: 10', 0.001, 'cost up to 0.015; max_cost 0.001 of llm-1 will end the run before its first question'],
+])('--dry-run with %s and max_cost %d says %s', async (tokens, max, says) => {
+  const mock = await models();
+  const options = `provider: openai\n    base_url: ${mock.url}/v1\n    price: { input: 100, output: 370 }\n    ${tokens}\n    max_cost: ${max}`;
+  const place = await workplace({ 'rows.csv': rows, 'flow.yaml': flow(options) });
+  const { stdout } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--dry-run']);
+  expect(stdout).toMatch(/^tokens: /m);
+  expect(stdout.split('\n').find((line) => line.startsWith('tokens:'))).toMatch(new RegExp(`${says.replaceAll('.', '\\.')}$`));
 });
 
 describe('the example support-tickets', () => {

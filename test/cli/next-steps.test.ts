@@ -175,7 +175,7 @@ test('a quiet run with failures prints the counts, the first failure of each gro
   expect(
     stopped.stderr.replace(/ in .*\/s\)/, ' in TIME'),
   ).toBe(`stopped: a limit is reached: 3 read, 2 written, 1 failed, 3 credits in TIME
-  reason: the 3 credits of --max-credits are used up
+  reason: the 3 credits of this run are used up (--max-credits 3)
   http-1  http 404  record 3  the server answered 404
   resume with:
     automate run 'my flow.yaml' --concurrency 1 --delimiter ';' --in rows.csv --out out.csv --quiet --max-credits 3 --resume

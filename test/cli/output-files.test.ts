@@ -104,7 +104,7 @@ describe('an output', () => {
     const { code, stderr } = await run('a', '--out', out);
     expect([code, stderr]).toEqual([
       2,
-      `automate: --out ${out}: expected a file name that ends in .csv, .tsv, .json, .ndjson, .jsonl, or one of these and .gz\n  or say what to write: --out-format csv, tsv, json, ndjson, jsonl\n`,
+      `automate: ${out}: expected a file name that ends in .csv, .tsv, .json, .ndjson, .jsonl, or one of these and .gz\n  or say what to write: --out-format csv, tsv, json, ndjson, jsonl\n`,
     ]);
     expect([await files(), server.requests]).toEqual([before, []]);
     expect((await run('a', '--out', out, '--out-format', 'ndjson')).code).toBe(4);

@@ -18,18 +18,13 @@ async function outputOf(place: Workplace, flow: string, out: string, more: reado
 }
 
 describe('the output of pages equals that of one answer, and of a loop', () => {
-  const [first, last, around, nowhere] = [
-    ['id == "a"', 1] as const,
-    ['id == "c"', 1] as const,
-    ['id != "b"', 2] as const,
-    ['false', 0] as const,
-  ];
+  const [last, around, nowhere] = [['id == "c"', 1] as const, ['id != "b"', 2] as const, ['false', 0] as const];
   const cases = [
-    ...['csv', 'json'].map((format) => [format, 2400, many, [first, last, around, nowhere]] as const),
-    ...['ndjson', 'json.gz'].map((format) => [format, 2400, many, [around]] as const),
-    ...['tsv', 'csv.gz'].map((format) => [format, 6, few, [around]] as const),
-    ['json', 6, few, [first, last, around, nowhere]] as const,
-  ];
+    ['csv', 2400, many, [around]],
+    ['json.gz', 2400, many, [around]],
+    ['tsv', 6, few, [around]],
+    ['json', 6, few, [last, around, nowhere]],
+  ] as const;
   test.each(cases)('holds in %s with %i rows', async (format, rows, size, whens) => {
     const server = await pagesServer(size);
     const place = await workplace({ 'rows.csv': 'id\na\nb\nc\n' });
@@ -37,8 +32,8 @@ describe('the output of pages equals that of one answer, and of a loop', () => {
       await place.write('whole.yaml', wholeFlow(server.origin, when));
       await place.write('pages.yaml', pagesFlow(server.origin, '', when));
       await place.write('loop.yaml', loopFlow(server.origin, when));
-      const outputs = ['whole', 'pages', 'loop'].map((name) => outputOf(place, `${name}.yaml`, `${name}.${format}`, ['--force']));
-      const [whole, pages, loop] = await Promise.all(outputs);
+      const output = (name: string) => outputOf(place, `${name}.yaml`, `${name}.${format}`, ['--force']);
+      const [whole, pages, loop] = [await output('whole'), await output('pages'), await output('loop')];
       expect([pages === whole, loop === whole]).toEqual([true, true]);
       expect(whole?.match(/second line/g) ?? []).toHaveLength(times * rows);
     }
@@ -46,7 +41,7 @@ describe('the output of pages equals that of one answer, and of a loop', () => {
     expect(await place.files()).toEqual([...expected, 'rows.csv'].sort());
   });
 
-  test.each(['csv', 'json', 'ndjson'])('holds on stdout as %s', async (format) => {
+  test.each(['json', 'ndjson'])('holds on stdout as %s', async (format) => {
     const server = await pagesServer(many);
     const place = await workplace({
       'rows.csv': 'id\na\nb\n',
@@ -78,7 +73,6 @@ describe('the output of pages equals that of one answer, and of a loop', () => {
 describe('a record that fails on a later page', () => {
   test.each([
     ['csv', many],
-    ['json', many],
     ['json', few],
   ])('has no row in the output: %s', async (format, size) => {
     const status = (id: string, page: number) => (id === 'bad' && page === size.pages - 1 ? 404 : 200);
@@ -116,7 +110,7 @@ describe('a record that fails on a later page', () => {
 describe('a secret in pages', () => {
   const canary = 'canary/"7f3a+Zq9= 8x';
 
-  test.each(['csv', 'json', 'ndjson.gz'])('is masked on every page: %s', async (format) => {
+  test.each(['csv', 'ndjson.gz'])('is masked on every page: %s', async (format) => {
     const server = await pagesServer({ ...many, text: (_, n) => `${n} says ${canary} and ${encodeURIComponent(canary)}` });
     const flow = pagesFlow(server.origin, ', auth: { type: bearer, credential: key }');
     const place = await workplace({ 'rows.csv': 'id\na\nb\n', 'flow.yaml': flow });

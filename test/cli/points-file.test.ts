@@ -30,6 +30,16 @@ describe('places with source: file', () => {
     );
   });
 
+  test('knows the nearest point, also beyond the limit', async () => {
+    const place = await placeWith(`file: berlin.geojsonseq, category: cafe, limit: 1, ${near}`);
+    await place.write('rows.csv', 'lat,lon\n52.52,13.4059\n');
+    const { stderr } = await place.automate(run);
+    expect(stderr).toMatch(/^ {2}points cut off at 1: 1 record\n {2}output/m);
+    expect(await place.read('out.csv')).toContain('\n52.52,13.4059,1,Zwei,node/2,52.52,13.406,7\n');
+    const points = ['places', 'points', '--near', '52.52,13.4059', '--category', 'cafe', '--file', 'berlin.geojsonseq', '--limit', '1'];
+    expect((await place.automate(points)).stdout).toContain('there are more than 1 point; --limit shows more');
+  });
+
   test.each([
     ['a chain by its name', 'chain: starbucks', '1'],
     ['a chain by its id', 'chain: q37158', '1'],
@@ -150,7 +160,8 @@ describe.skipIf(!hasTerminal)(`a table of places${unlessTerminal}`, () => {
   const points = 'places points --near 52.52,13.405 --category cafe --file b.geojsonseq';
   const long = feature('n123456789012', 13.405, 'A name of fifty-five letters that no terminal has a line for', { 'addr:city': 'Berlin' });
 
-  test.each([80, 60])('fits into a terminal of %d columns, with whole ids', async (columns) => {
+  test('fits into a terminal of 60 columns, with whole ids', async () => {
+    const columns = 60;
     const place = await workplace({ 'b.geojsonseq': `${long}\n` });
     for (const command of [points, 'places categories coffee shop', 'places chains target']) {
       const { stdout } = await shell(place, `script -qec 'stty cols ${columns}; node "$AUTOMATE" ${command}' /dev/null`);

@@ -21,7 +21,7 @@ describe('automate places points', () => {
     const table = await automate([...points, '--category', 'cafe', '--limit', '3']);
     expect(table.code, table.stderr).toBe(0);
     expect(table.stdout).toMatch(/^name +distance +category +address +id\n/);
-    expect(table.stdout).toContain('there are more than 3 points');
+    expect(table.stdout).toContain('there are more than 3 points, and nearer ones may be missing; --limit shows more');
     expect(table.stdout).toContain('data: © OpenStreetMap contributors');
     const json = JSON.parse((await automate([...points, '--chain', 'starbucks', '--json'])).stdout);
     expect(json.points[0]).toMatchObject({ chain_id: 'Q37158', brand: 'Starbucks' });
@@ -54,17 +54,21 @@ describe('automate places points', () => {
 
 test('the summary counts points that were cut off, and names the source', async () => {
   const { origin } = await overpass();
-  const { write, automate } = await workplace();
+  const { write, read, automate } = await workplace();
   await write(
     'flow.yaml',
     `connections: { osm: { type: http, base_url: "${origin}" } }
 nodes: [{ type: places, lookup: points, connection: osm, category: cafe, limit: 2, near: { lat: "{{lat}}", lon: "{{lon}}", radius: 500m } }]`,
   );
   await write('rows.csv', 'lat,lon\n52.52,13.405\n0,0\n');
-  const { stderr, code } = await automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
+  const { stderr, code } = await automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--summary', 'sum.json']);
   expect(code).toBe(0);
   expect(stderr).toContain('points: matched 1 of 2');
-  expect(stderr).toContain('points cut off at 2: 1 record');
+  expect(stderr).toContain(
+    '  points cut off at 2: 1 record\n    the nearest point is not known there; raise limit, or search a smaller radius\n',
+  );
+  expect(JSON.parse(await read('sum.json')).lookups).toMatchObject([{ cut_off: 1, cut_off_at: 2, nearest_unknown: 1 }]);
+  expect(await read('out.csv')).toContain('\n52.52,13.405,2,,,,,\n');
   expect(stderr).toContain('data: © OpenStreetMap contributors, ODbL 1.0');
 });
 

@@ -179,7 +179,7 @@ describe('a report that cannot be written', () => {
   test.each([
     [['--report', '-'], "option '--report <file>' argument '-' is invalid. expected the name of a file, found -"],
     [['--report', 'run.html', '--dry-run'], '--dry-run has no report: leave --report out'],
-    [['--report', 'out.csv'], 'the report out.csv is the output; name another with --report'],
+    [['--report', 'out.csv'], 'the report out.csv is the output\n  name another with --report'],
   ])('with %s is refused', async (args, message) => {
     const { place, server } = await placeWith();
     const { code, stderr } = await place.automate([...run.slice(0, -2), ...args]);

@@ -140,7 +140,7 @@ describe('--set', () => {
     const args = ['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--max-errors', '0'];
     expect((await place.automate([...args, '--set', 'a=2'])).code).toBe(5);
     const { code, stderr } = await place.automate([...args, '--set', 'a=3', '--resume']);
-    expect([code, stderr]).toEqual([73, expect.stringContaining('the fields of --set has changed')]);
+    expect([code, stderr]).toEqual([73, expect.stringContaining('the list of set fields has changed')]);
   });
 
   test('refuses a text without a name', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { structureOf } from '../../src/cli/show/table.ts';
+import { structureOf } from '../../src/app/preview/structure.ts';
 import { compileMapping } from '../../src/core/answer/mapping.ts';
 import { parseJson } from '../../src/core/value/json.ts';
 import type { Value } from '../../src/core/value/value.ts';

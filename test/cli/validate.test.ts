@@ -67,7 +67,7 @@ describe('a flow in validate', () => {
     const offline = await validate({ 'flow.yaml': signed }, ['--offline']);
     expect([offline.code, offline.stdout]).toEqual([0, 'flow.yaml is valid: 1 node\n']);
     expect(offline.stderr).toMatch(
-      /^flow\.yaml:7:\d+: warning: the credential "crm-token" is in no variable; --offline looks nowhere else\n(?:.*\n)*.*a run needs it: set AUTOMATE_CREDENTIAL_CRM_TOKEN/,
+      /^flow\.yaml:7:\d+: warning: the credential "crm-token" is in no variable; keychain and vault were not opened\n(?:.*\n)*.*a run needs it: set AUTOMATE_CREDENTIAL_CRM_TOKEN/,
     );
     const there = await validate({ 'flow.yaml': signed }, ['--offline'], { AUTOMATE_CREDENTIAL_CRM_TOKEN: 'canary-7f3a' });
     expect(there).toEqual({ code: 0, stdout: 'flow.yaml is valid: 1 node\n', stderr: '' });

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { messageWithAdvice } from '../../src/cli/advice.ts';
 import { Failure, type FailureClass } from '../../src/core/failure.ts';
 import { minCallsBefore, SameFailureWatch, tooManyErrors, UnreachableWatch } from '../../src/engine/failure-limits.ts';
 import { RunPhase } from '../../src/engine/phase.ts';
 
-describe('--max-errors', () => {
+describe('the maximum of failures', () => {
   test.each([
     ['a count allows that many failures', { count: 3 }, { finished: 9, failed: 3 }, undefined],
     ['a count is exceeded by one more', { count: 3 }, { finished: 9, failed: 4 }, 'more than 3 records have failed (--max-errors 3)'],
@@ -18,7 +19,8 @@ describe('--max-errors', () => {
     ],
     ['no limit allows all', undefined, { finished: 9, failed: 9 }, undefined],
   ] as const)('%s', (_, limit, counts, message) => {
-    expect(tooManyErrors(limit, counts)).toBe(message);
+    const reached = tooManyErrors(limit, counts);
+    expect(reached && messageWithAdvice(reached)).toBe(message);
   });
 
   test.each([

@@ -110,6 +110,49 @@ describe('the concurrency of a connection', () => {
   });
 });
 
+describe('a public server', () => {
+  const nodes = {
+    Overpass: 'type: places, lookup: points, category: amenity/cafe, near: { lat: "{{id}}", lon: 13, radius: 500m }',
+    Nominatim: 'type: geocode, provider: nominatim, address: "{{id}} Main St"',
+    Photon: 'type: geocode, provider: photon, address: "{{id}} Main St"',
+  };
+  const flow = (name: string, node: string, more = '') => `name: ${name}\nnodes: [{ ${node}${more} }]`;
+  /** A server that needs longer than the second between two requests. */
+  const slow = ({ clock, inFlight }: ReturnType<typeof process>): FlowOptions['http'] => {
+    return async ({ path }) => {
+      inFlight.max = Math.max(inFlight.max, ++inFlight.now);
+      await clock.sleepUntil(clock.now() + 5000);
+      inFlight.now--;
+      return { body: path.startsWith('/search') ? [] : { elements: [], features: [] } };
+    };
+  };
+
+  test.each(Object.entries(nodes))('gets one request at a time from all flows, runs and calls: %s', async (_, node) => {
+    const all = process();
+    const http = slow(all);
+    const runs = [
+      all.run(flow('one', node), 3, { http }),
+      all.run(flow('one', node), 1, { http }),
+      all.run(flow('two', node, ', concurrency: 9, rate: 100/s'), 2, { http, concurrency: 20, intervalMs: 1 }),
+      all.run(`name: three\nnodes: [{ ${node} }, { ${node.replace('500m', '600m').replace('Main', 'Oak')} }]`, 1, { http }),
+    ];
+    await Promise.all(runs);
+    expect([all.inFlight.max, all.clock.now()]).toEqual([1, 40_000]);
+  });
+
+  test('does not wait for another public server, nor for a server of a connection', async () => {
+    const all = process();
+    const http = slow(all);
+    const own = { type: 'http', base_url: 'https://own.example.com' };
+    await Promise.all([
+      all.run(flow('one', nodes.Overpass), 1, { http }),
+      all.run(flow('one', nodes.Photon), 1, { http }),
+      all.run(flow('two', nodes.Photon, ', connection: own'), 3, { http, savedConnections: { own } }),
+    ]);
+    expect([all.inFlight.max, all.clock.now()]).toEqual([5, 5000]);
+  });
+});
+
 describe('a run that stops', () => {
   const llm = 'type: llm, provider: ollama, model: m, max_tokens: 10, prompt: "{{id}}"';
   const inner = `nodes: [{ id: call, type: http, url: "${api}/{{id}}", concurrency: 1, map: { s: s } }]`;

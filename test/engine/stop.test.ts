@@ -78,7 +78,9 @@ describe('--max-errors', () => {
     expect(events.find(({ type }) => type === 'stopping')).toEqual({
       type: 'stopping',
       ending: 'max-errors',
-      reason: 'more than 2 records have failed (--max-errors 2)',
+      reason: 'more than 2 records have failed',
+      code: 'max-errors',
+      details: { limit: '2' },
     });
   });
 });

@@ -41,6 +41,10 @@ describe('census of us-acs5', () => {
   test.each([
     ['60614', '60614'],
     ['2138', '02138'],
+    ['60614-1234', '60614'],
+    [' 606141234 ', '60614'],
+    ['02138 - 1234', '02138'],
+    ['2138-1234', '02138'],
   ])('asks for the ZIP code tabulation area %s alone', async (id, zcta) => {
     const { rows, requests } = await run(`year: 2024, zcta: "{{id}}", ${variables}, map: [level, geoid]`, [{ id }]);
     expect(urls(requests)).toEqual([`${base}&for=zip code tabulation area:${zcta}`]);
@@ -120,6 +124,12 @@ describe('census of us-acs5', () => {
     const { failures, requests, credits } = await run(us(), [{ id }]);
     expect(failures).toMatchObject([{ class: 'request', message: expect.stringMatching(/^expected a code of 2 \(state\).*, found "/) }]);
     expect([requests.length, credits]).toEqual([0, 0]);
+  });
+
+  test.each(['606', '6061412', '60614-12', '60614-12345', '6061A-1234', '60614+1234'])('"%s" is no ZIP code', async (id) => {
+    const { failures, requests } = await run(`year: 2024, zcta: "{{id}}", ${variables}`, [{ id }]);
+    expect(failures).toMatchObject([{ class: 'request', message: expect.stringContaining('expected a ZIP code of 5 digits, found "') }]);
+    expect(requests).toEqual([]);
   });
 
   test('a blank code is not looked up, and costs nothing', async () => {

@@ -216,6 +216,35 @@ describe('provider: photon', () => {
     ]);
   });
 
+  test('searches within the countries of the record, with one request, and takes nothing elsewhere', async () => {
+    const towns = ['FR', 'US', 'US', 'US', 'US', 'CA', 'DK'].map((countrycode, index) => ({
+      geometry: { coordinates: [index, 50] },
+      properties: { type: 'city', name: 'Paris', countrycode },
+    }));
+    const asked = (path: string) => new URL(path, 'http://localhost').searchParams.getAll('countrycode');
+    const http = ({ path }: SentRequest) => {
+      const features = towns.filter(({ properties }) => asked(path).includes(properties.countrycode));
+      return { body: { features: path.includes('=DK') ? towns : features.slice(0, 5) } };
+    };
+    const records = ['CA', 'ca, dk'].map((c) => ({ a: 'Paris', c: c.slice(0, 2), d: c.slice(4) }));
+    const { rows, requests, credits } = await photon('address: "{{a}}", country: ["{{c}}", "{{d}}"], map: [country_code]', records, {
+      http,
+    });
+    expect(requests.map(({ path }) => path)).toEqual([
+      '/api?q=Paris&limit=5&countrycode=CA',
+      '/api?q=Paris&limit=5&countrycode=CA&countrycode=DK',
+    ]);
+    expect([rows.map((row) => row.country_code), credits]).toEqual([['CA', 'CA'], 2]);
+  });
+
+  test('reverse: sends no country, and takes nothing elsewhere', async () => {
+    const options = `${point}, country: "{{c}}", map: [match]`;
+    const records = ['US', 'CA'].map((c) => ({ lat: 41.9, lon: -87.6, c }));
+    const { rows, requests } = await photon(options, records);
+    expect(new Set(requests.map(({ path }) => path))).toEqual(new Set(['/reverse?lat=41.9&lon=-87.6']));
+    expect(rows.map(({ match }) => match)).toEqual([true, false]);
+  });
+
   test('takes the first result in the countries of the record', async () => {
     const { rows } = await photon('address: "{{a}}", country: "{{c}}"', [
       { a: 'Paris', c: 'US' },
@@ -267,6 +296,13 @@ describe.each([
     expect(times).toEqual([0, 1500, 3000, 4500]);
     const quick = await run(answer, `provider: ${provider}, address: "{{a}}"${options}`, records, more);
     expect(quick.requests.map(({ atMs }) => atMs)).toEqual([0, 1000, 2000, 3000]);
+  });
+
+  test('that asks for a shorter wait than 30 s gets 30 s', async () => {
+    const { requests } = await run(answer, `provider: ${provider}, address: "{{a}}"`, records.slice(0, 1), {
+      http: (request, index) => (index === 0 ? { status: 429, headers: { 'retry-after': '2' } } : answer(lowered(request))),
+    });
+    expect(requests.map(({ atMs }) => atMs)).toEqual([0, 30_000]);
   });
 
   test('is not asked again for what it has answered, for 30 days', async () => {

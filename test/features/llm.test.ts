@@ -28,7 +28,7 @@ describe('a question', () => {
         { role: 'system', content: 'Be brief.' },
         { role: 'user', content: 'Hello Ann' },
       ],
-      max_completion_tokens: 1024,
+      max_completion_tokens: 4096,
     });
   });
 
@@ -80,6 +80,15 @@ describe('output', () => {
     expect(rows).toMatchObject([{ name: 'Ann', kind: 'a' }]);
   });
 
+  test('may name a type alone', async () => {
+    const written = 'ratio: number, tags: list, ok: boolean, name: string';
+    const whole = 'ratio: { type: number }, tags: { type: list }, ok: { type: boolean }, name: {}';
+    const answer = said('{"ratio":0.5,"tags":["a"],"ok":true,"name":"x"}');
+    const [short, long] = await Promise.all([written, whole].map((output) => asked(`prompt: x, output: { ${output} }`, [answer])));
+    expect(short?.rows).toEqual([{ name: 'x', ratio: 0.5, tags: ['a'], ok: true }]);
+    expect(short?.requests[0]?.body).toBe(long?.requests[0]?.body);
+  });
+
   test('may stand in a code fence', async () => {
     const { rows } = await asked(sorted, [said('```json\n{"kind":"b","size":null}\n```')]);
     expect(rows).toEqual([{ name: 'Ann', kind: 'b', size: null }]);
@@ -121,7 +130,7 @@ describe('output', () => {
   });
 
   test('of a whole JSON Schema is checked too', async () => {
-    const schema = '{ type: object, properties: { n: { type: integer, minimum: 3 } }, required: [n] }';
+    const schema = '{ type: object, properties: { n: { type: integer, minimum: 3 } }, required: [n], additionalProperties: false }';
     const { rows, failures } = await asked(
       `prompt: "{{name}}", invalid_retries: 0, schema: ${schema}`,
       [said('{"n":3}'), said('{"n":2}')],
@@ -134,12 +143,145 @@ describe('output', () => {
   });
 });
 
+describe('a schema that OpenAI would refuse as strict', () => {
+  const problemsOf = (schema: string, provider = 'openai') =>
+    flowProblems(`nodes:\n  - type: llm\n    model: m\n    provider: ${provider}\n    prompt: x\n    schema: ${schema}\n`).map(onOneLine);
+  const object = (properties: string, more = 'additionalProperties: false') => `{ type: object, properties: { ${properties} }, ${more} }`;
+  const all = 'additionalProperties: false, required: [a]';
+
+  test.each([
+    ['{ type: object, properties: { a: { type: string } }, required: [a] }', ['6:13 expected additionalProperties: false, which']],
+    [object('a: { type: string }', 'required: [a], additionalProperties: true'), [/^6:\d+ expected additionalProperties: false/]],
+    [object('a: { type: string }'), ['6:13 required lacks a: OpenAI wants every property in it; a property that may be null']],
+    [object('a: { type: string }, b: { type: string }', all), [/^6:126 required lacks b: OpenAI wants/]],
+    [object('a: { type: string }', 'additionalProperties: false, required: [a, z]'), [/required names z, which properties does not have/]],
+    [object('a: { type: object }', all), ['6:46 expected additionalProperties: false, which']],
+    [object('a: { type: array }', all), ['6:46 expected items: the schema of an element']],
+    [object(`a: { type: array, items: ${object('b: { type: string }')} }`, all), [/^6:68 required lacks b: OpenAI wants/]],
+    [object('a: { enum: [x] }', all), ['6:46 expected a type, which OpenAI wants of every schema']],
+    [object('a: { type: string, default: x }', all), ['6:71 OpenAI takes no default in a strict schema']],
+    [object('a: { oneOf: [{ type: string }] }', all), ['6:55 OpenAI takes no oneOf in a strict schema; use anyOf']],
+    [
+      object('a: { anyOf: [{ type: string }, { type: array, items: { type: string }, uniqueItems: true }] }', all),
+      [/takes no uniqueItems/],
+    ],
+    [object('a: { type: string, format: uri }', all), [/expected one of the formats date-time, .*, found "uri"/]],
+    [object('a: { $ref: "#/$defs/b" }', `${all}, $defs: { b: { type: object } }`), [/expected additionalProperties: false/]],
+    ['{ type: array, items: { type: string } }', ['6:13 expected type: object at the top of the schema']],
+    [
+      `{ type: object, ${all}, properties: { a: { type: string, enum: [${Array.from({ length: 1001 }, (_, n) => `v${n}`)}] } } }`,
+      [/at most 1000 values/],
+    ],
+  ])('%s has a problem with its position', (schema, wanted) => {
+    const found = problemsOf(schema);
+    expect(found).toEqual(wanted.map((one) => (typeof one === 'string' ? expect.stringContaining(one) : expect.stringMatching(one))));
+    expect(found.every((problem) => problem.endsWith('; or write strict: false'))).toBe(true);
+    expect(problemsOf(schema, 'openai-responses')).toEqual(found);
+    for (const other of ['anthropic', 'gemini', 'ollama', 'openai\n    strict: false']) expect(problemsOf(schema, other)).toEqual([]);
+  });
+
+  test('has no problem if it keeps the rules', () => {
+    const point = object('lat: { type: number, minimum: -90 }, lon: { type: number }', 'additionalProperties: false, required: [lat, lon]');
+    const list = `list: { type: array, minItems: 1, items: ${point} }`;
+    const properties = `name: { type: [string, "null"], pattern: "^a" }, kind: { type: string, enum: [a, b] }, on: { type: string, format: date }, ${list}`;
+    expect(
+      problemsOf(
+        object(
+          `${properties}, more: { anyOf: [${point}, { type: "null" }] }`,
+          'additionalProperties: false, required: [name, kind, on, list, more]',
+        ),
+      ),
+    ).toEqual([]);
+  });
+
+  test('is sent as it is with strict: false', async () => {
+    const { requests } = await asked('prompt: x, strict: false, schema: { type: object }', [said('{}')]);
+    expect(bodyOf(requests[0] ?? {}).response_format.json_schema).toEqual({ name: 'output', strict: false, schema: { type: 'object' } });
+  });
+});
+
+describe('a server that is not quite compatible', () => {
+  const bodyFor = async (options: string) => bodyOf((await asked(options, [said('x')])).requests[0] ?? {});
+
+  test('gets max_tokens instead of max_completion_tokens', async () => {
+    const body = await bodyFor('prompt: x, max_tokens: 7, max_tokens_name: max_tokens');
+    expect(body).toMatchObject({ max_tokens: 7 });
+    expect(body).not.toHaveProperty('max_completion_tokens');
+  });
+
+  test('gets the parameters of extra as they are', async () => {
+    expect(await bodyFor('prompt: x, extra: { top_k: 5, safe_prompt: true, stop: ["{{name}}"], meta: { a: 1.50 } }')).toEqual({
+      model: 'm',
+      messages: [{ role: 'user', content: 'x' }],
+      max_completion_tokens: 4096,
+      top_k: 5,
+      safe_prompt: true,
+      stop: ['{{name}}'],
+      meta: { a: 1.5 },
+    });
+  });
+
+  test.each([
+    [
+      'ollama',
+      'options: { num_ctx: 8192 }, keep_alive: 5m',
+      { options: { num_predict: 4096, num_ctx: 8192 }, keep_alive: '5m', stream: false },
+    ],
+    [
+      'gemini',
+      'generationConfig: { thinkingConfig: { thinkingBudget: 0 } }',
+      { generationConfig: { maxOutputTokens: 4096, thinkingConfig: { thinkingBudget: 0 } } },
+    ],
+    ['anthropic', 'thinking: { type: disabled }', { max_tokens: 4096, thinking: { type: 'disabled' } }],
+  ])('%s gets them beside its own in one object: %s', async (provider, extra, body) => {
+    const { requests } = await runFlow(node(`provider: ${provider}, prompt: x, extra: { ${extra} }`), [{}], { http: () => ({ body: {} }) });
+    expect(bodyOf(requests[0] ?? {})).toMatchObject(body);
+  });
+
+  test.each([
+    ['openai', 'model: x', '6:21 the node sets model itself'],
+    ['openai', 'top_k: 5, messages: []', '6:34 the node sets messages itself'],
+    ['openai', 'temperature: 1', '6:27 the node sets temperature itself; leave it out here, and use the option for it'],
+    ['openai', 'max_tokens: 5', '6:26 the node sets max_tokens itself'],
+    ['openai', 'stream: true', '6:22 the node sets stream itself'],
+    ['ollama', 'options: { num_ctx: 1, num_predict: 5 }', '6:50 the node sets options.num_predict itself'],
+    ['ollama', 'options: 5', '6:23 the node sets options itself'],
+    ['gemini', 'generationConfig: { maxOutputTokens: 5 }', '6:51 the node sets generationConfig.maxOutputTokens itself'],
+  ])('of %s gets no { %s }: that is a problem of the flow', (provider, extra, problem) => {
+    const flow = `nodes:\n  - type: llm\n    model: m\n    provider: ${provider}\n    prompt: x\n    extra: { ${extra} }\n`;
+    expect(flowProblems(flow).map(onOneLine)).toEqual([expect.stringContaining(problem)]);
+  });
+
+  const forbidden = [
+    { type: 'extra_forbidden', loc: ['body', 'max_completion_tokens'], msg: 'Extra inputs are not permitted', input: 4096 },
+  ];
+  const unsupported = {
+    message: "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+    code: 'unsupported_parameter',
+  };
+  const tooLarge = { message: 'max_completion_tokens is too large: 99999. This model supports at most 16384 completion tokens.' };
+  test.each([
+    [422, { object: 'error', message: { detail: forbidden }, type: 'invalid_request_error' }, 'max_completion_tokens', 'max_tokens'],
+    [422, { detail: forbidden }, 'max_completion_tokens', 'max_tokens'],
+    [400, { error: { message: 'Unrecognized request argument supplied: max_completion_tokens' } }, 'max_completion_tokens', 'max_tokens'],
+    [400, { error: unsupported }, 'max_tokens', 'max_completion_tokens'],
+    [400, { error: tooLarge }, 'max_completion_tokens', undefined],
+    [422, { detail: [{ type: 'extra_forbidden', loc: ['body', 'seed'] }] }, 'max_completion_tokens', undefined],
+  ])('answers %s %j to %s: the failure says %s', async (status, body, sent, other) => {
+    const { failures } = await asked(`prompt: x, max_tokens_name: ${sent}`, [{ status, body }]);
+    const advice = `\nthe server does not know ${sent}: write max_tokens_name: ${other}`;
+    expect(failures).toHaveLength(1);
+    expect(failures[0]?.message.includes('write max_tokens_name')).toBe(other !== undefined);
+    if (other !== undefined) expect(failures[0]?.message.endsWith(advice)).toBe(true);
+  });
+});
+
 describe('an answer that cannot be used', () => {
   test.each([
     [
       'that was cut off names max_tokens',
       { finish_reason: 'length' },
-      'the answer was cut off at max_tokens (1024): Well\nallow more with max_tokens',
+      "the answer was cut off at max_tokens (4096): Well\nallow more with max_tokens: a model's thinking counts in it, too. With effort: low it thinks less",
     ],
     ['that is a refusal', { finish_reason: 'content_filter' }, 'the model refused to answer: Well'],
     ['with a refusal', { message: { content: null, refusal: 'I cannot.' } }, 'the model refused to answer: I cannot.'],
@@ -207,8 +349,86 @@ describe('money', () => {
     expect([rows.length, failures.length, requests.length, ending, credits]).toEqual([1, 0, 2, 'max-credits', 1]);
   });
 
+  const anthropicRefusal = (message: string) => ({ type: 'error', error: { type: 'invalid_request_error', message } });
+  const lowBalance =
+    'Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits.';
+  const usageLimit = 'You have reached your specified API usage limits. You will regain access on 2026-10-01 at 00:00 UTC.';
+  const exhausted = (message: string, details?: unknown[]) => ({ error: { code: 429, message, status: 'RESOURCE_EXHAUSTED', details } });
+  const quota = (...quotaIds: string[]) => [
+    { '@type': 'type.googleapis.com/google.rpc.QuotaFailure', violations: quotaIds.map((quotaId) => ({ quotaId })) },
+    { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '1s' },
+  ];
+  const badKey = {
+    code: 400,
+    message: 'API key not valid. Please pass a valid API key.',
+    status: 'INVALID_ARGUMENT',
+    details: [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'API_KEY_INVALID', domain: 'googleapis.com' }],
+  };
+
+  test.each([
+    [
+      'anthropic',
+      400,
+      anthropicRefusal(lowBalance),
+      'max-credits',
+      `the account has no money left; the server answered 400: ${lowBalance}`,
+    ],
+    ['anthropic', 400, anthropicRefusal(usageLimit), 'max-credits', /^the account has no money left; .* regain access on 2026-10-01/],
+    ['openai', 400, { error: { message: 'Billing hard limit', code: 'billing_hard_limit_reached' } }, 'max-credits', /no money left/],
+    ['openai', 429, { error: { message: 'Not active', code: 'billing_not_active' } }, 'max-credits', /no money left/],
+    ['gemini', 429, exhausted('Your prepayment credits are depleted. Please go to AI Studio.'), 'max-credits', /no money left/],
+    ['gemini', 429, exhausted('Your project has exceeded its monthly spending cap.'), 'max-credits', /no money left/],
+    [
+      'gemini',
+      429,
+      exhausted(
+        'You exceeded your current quota.',
+        quota('GenerateRequestsPerMinutePerProjectPerModel-FreeTier', 'GenerateRequestsPerDayPerProjectPerModel-FreeTier'),
+      ),
+      'max-credits',
+      "the day's quota of the account is used up; the server answered 429: You exceeded your current quota.",
+    ],
+    [
+      'gemini',
+      400,
+      { error: badKey },
+      'refused-credential',
+      'the server refuses the key "gemini-api-key"; the server answered 400: API key not valid. Please pass a valid API key.',
+    ],
+    ['openai', 400, [{ error: badKey }], 'refused-credential', /^the server refuses the key "openai-api-key"; .* API key not valid/],
+  ])('or a key of %s that a %s %j refuses ends the run, and the record is not done', async (provider, status, body, wanted, message) => {
+    const { rows, failures, requests, ending, events, credits } = await runFlow(
+      node(`provider: ${provider}, prompt: "{{name}}", concurrency: 1`),
+      [{ name: 'a' }, { name: 'b' }],
+      { http: () => ({ status, body }) },
+    );
+    expect([rows.length, failures.length, requests.length, ending, credits]).toEqual([0, 0, 1, wanted, 0]);
+    const reason = typeof message === 'string' ? message : expect.stringMatching(message);
+    expect(events.filter(({ type }) => type === 'stopping')).toMatchObject([{ reason }]);
+  });
+
+  test.each([
+    ['anthropic', 400, anthropicRefusal('messages.0: the text "Your credit balance is too low" is not allowed')],
+    ['anthropic', 400, anthropicRefusal('max_tokens: 99999 > 8192')],
+    ['gemini', 400, { error: { ...badKey, details: [{ reason: 'FIELD_INVALID' }] } }],
+    ['openai', 500, { error: { message: 'oops', code: 'insufficient_quota' } }],
+    ['ollama', 400, anthropicRefusal(lowBalance)],
+  ])('or a key that a %s %s %j does not speak of fails only its record', async (provider, status, body) => {
+    const flow = node(`provider: ${provider}, prompt: "{{name}}", concurrency: 1, retry: { max: 0 }`);
+    const { failures, ending } = await runFlow(flow, [{ name: 'a' }, { name: 'b' }], { http: () => ({ status, body }) });
+    expect([failures.length, ending]).toEqual([2, 'complete']);
+  });
+
+  test("of a minute's quota is waited for", async () => {
+    const full = { status: 429, body: exhausted('slow down', quota('GenerateRequestsPerMinutePerProjectPerModel-FreeTier')) };
+    const good = { body: { candidates: [{ content: { parts: [{ text: 'x' }] }, finishReason: 'STOP' }] } };
+    const { rows, waitedMs } = await runFlow(node('provider: gemini, prompt: x'), [{}], { http: inTurn(full, good) });
+    expect([rows.length, waitedMs]).toEqual([1, 1000]);
+  });
+
   test('is spent up to max_cost', async () => {
-    const options = 'prompt: "{{name}}", price: { input: 1000, output: 10000, cached_input: 0 }, max_cost: 0.5, map: { cost: cost }';
+    const price = 'price: { input: 1000, output: 10000, cached_input: 0 }, max_tokens: 20';
+    const options = `prompt: "{{name}}", ${price}, max_cost: 0.75, map: { cost: cost }`;
     const records = Array.from({ length: 9 }, (_, index) => ({ name: String(index) }));
     const { rows, requests, ending } = await asked(
       options,
@@ -216,7 +436,89 @@ describe('money', () => {
       { records },
     );
     expect(rows.map(({ cost }) => cost)).toEqual([0.2, 0.2, 0.2]);
+    // Each answer costs 0.2, and could cost 0.3: after three there is room for nothing more.
     expect([requests.length, ending]).toEqual([3, 'max-credits']);
+  });
+
+  test('is never above max_cost, however unlike the questions are', async () => {
+    const price = { input: 1, output: 2 };
+    for (const max of [0.002, 0.003, 0.005, 0.02]) {
+      const texts = Array.from({ length: 30 }, (_, index) => 'ab '.repeat(1 + ((index * 7919) % 1000)));
+      const flow = node(`id: ask, provider: openai, prompt: "{{text}}", max_tokens: 300, price: { input: 1, output: 2 }, max_cost: ${max}`);
+      const http = async ({ body }: { readonly body?: string | undefined }): Promise<FakeAnswer> => {
+        const length = bodyOf({ body }).messages[0].content.length;
+        return said('x', {}, { prompt_tokens: 8 + Math.ceil(length / 4), completion_tokens: 1 + (length % 300) });
+      };
+      const { events, ending, rows } = await runFlow(
+        flow,
+        texts.map((text) => ({ text })),
+        { http },
+      );
+      const spent = events.reduce((sum, event) => sum + (event.type === 'tokens' ? (event.cost ?? 0) : 0), 0);
+      expect(spent).toBeLessThanOrEqual(max);
+      // The rest is less than the most that the longest question may cost.
+      if (ending !== 'complete') expect(spent).toBeGreaterThan(max - (1500 * price.input + 300 * price.output) / 1e6);
+      if (ending === 'complete') expect(rows).toHaveLength(30);
+    }
+  });
+
+  test('is reckoned anew for the questions that wait, once an answer shows the tokens of a prompt', async () => {
+    const http = async () => {
+      await new Promise((resolve) => setImmediate(resolve));
+      return said('x', {}, { prompt_tokens: 10, completion_tokens: 0 });
+    };
+    const flow = node('provider: openai, prompt: "{{name}}", price: { input: 100000, output: 0 }, max_cost: 2');
+    const { requests, ending } = await runFlow(
+      flow,
+      Array.from({ length: 9 }, (_, name) => ({ name: String(name) })),
+      { http },
+    );
+    expect([requests.length, ending]).toEqual([2, 'max-credits']);
+  });
+
+  test('is not spent at all if the first question may cost more than max_cost', async () => {
+    const { requests, ending, events } = await asked('id: ask, prompt: "{{name}}", price: { input: 1, output: 15 }, max_cost: 0.05', []);
+    expect([requests.length, ending]).toEqual([0, 'max-credits']);
+    const reason = 'max_cost 0.05 of ask: 0 spent, and the next call may cost 0.0614 (max_tokens 4096)';
+    expect(events).toContainEqual(expect.objectContaining({ type: 'stopping', reason }));
+  });
+
+  test('cannot be capped if the answers have no usage: the run ends after the first answer', async () => {
+    const bare = { body: { choices: [{ message: { content: '{"kind":"x"}' }, finish_reason: 'stop' }] } };
+    const options = 'id: ask, prompt: "{{name}}", price: { input: 1, output: 1 }, max_cost: 5';
+    const records = ['a', 'b', 'c'].map((name) => ({ name }));
+    const { rows, failures, requests, ending, events } = await asked(options, [bare, bare, bare], { records });
+    expect([rows.length, failures.length, requests.length, ending]).toEqual([1, 0, 1, 'max-credits']);
+    const reason = 'max_cost of ask cannot be kept: the answers do not state their tokens; leave max_cost out to run without a maximum';
+    expect(events).toContainEqual(expect.objectContaining({ type: 'stopping', reason }));
+    const invalid = await asked(`${options}, output: { kind: { enum: [a] } }`, [bare, bare, bare], { records });
+    expect([invalid.rows.length, invalid.requests.length, invalid.ending]).toEqual([0, 1, 'max-credits']);
+  });
+
+  test('is not counted for an answer that no model gave, and other questions go on', async () => {
+    const options = 'prompt: "{{name}}", price: { input: 1, output: 1 }, max_cost: 5, concurrency: 1';
+    const records = ['a', 'b'].map((name) => ({ name }));
+    const { rows, failures, ending } = await asked(options, [{ body: { error: { message: 'broken' } } }, said('x')], { records });
+    expect([rows.length, failures.length, ending]).toEqual([1, 1, 'complete']);
+  });
+
+  test('without max_cost holds no question back', async () => {
+    let [inFlight, most] = [0, 0];
+    const http = async () => {
+      most = Math.max(most, ++inFlight);
+      await new Promise((resolve) => setImmediate(resolve));
+      inFlight--;
+      return said('x');
+    };
+    for (const price of ['', ', price: { input: 1, output: 1 }']) {
+      await runFlow(
+        node(`provider: openai, prompt: "{{name}}"${price}`),
+        Array.from({ length: 20 }, (_, name) => ({ name: String(name) })),
+        { http },
+      );
+      expect(most).toBe(8);
+      most = 0;
+    }
   });
 
   test('of earlier parts of the run counts for max_cost', async () => {
@@ -243,7 +545,19 @@ describe('waits', () => {
 
   test.each([
     [{ 'retry-after-ms': '250' }, 250],
-    [{ 'retry-after-ms': '250', 'Retry-After': '3' }, 3000],
+    [{ 'retry-after-ms': '300', 'Retry-After': '1' }, 300],
+    [{ 'retry-after-ms': 'soon', 'Retry-After': '1' }, 1000],
+    [{ 'retry-after-ms': '2500', 'Retry-After': '1' }, 2500],
+    [{ 'Retry-After': '1', 'x-ratelimit-reset-requests': '1s', 'x-ratelimit-reset-tokens': '6m0s' }, 1000],
+    [
+      {
+        'Retry-After': '2',
+        'anthropic-ratelimit-input-tokens-reset': '2030-01-01T00:00:12Z',
+        'anthropic-ratelimit-input-tokens-remaining': '0',
+        date: 'Tue, 01 Jan 2030 00:00:00 GMT',
+      },
+      2000,
+    ],
     [{ 'x-ratelimit-reset-requests': '120ms', 'x-ratelimit-reset-tokens': '1m30s' }, 90_000],
     [
       {
@@ -276,8 +590,12 @@ describe('waits', () => {
     const error = { message: 'slow down', details: [{ '@type': 'RetryInfo', retryDelay: '34s' }] };
     const flow = node('provider: gemini, prompt: x');
     const good = { body: { candidates: [{ content: { parts: [{ text: 'x' }] }, finishReason: 'STOP' }] } };
-    const { waitedMs } = await runFlow(flow, [{}], { http: inTurn({ status, body: { error } }, good) });
-    expect(waitedMs).toBe(34_000);
+    const waited = async (headers = {}) =>
+      (await runFlow(flow, [{}], { http: inTurn({ status, headers, body: { error } }, good) })).waitedMs;
+    expect(await waited()).toBe(34_000);
+    expect(await waited({ 'Retry-After': '5' })).toBe(5000);
+    expect(await waited({ 'x-ratelimit-reset-requests': '50s' })).toBe(50_000);
+    expect(await waited({ 'x-ratelimit-reset-requests': '5s' })).toBe(34_000);
   });
 });
 
@@ -288,8 +606,11 @@ describe('the flow', () => {
     ['provider: anthropic, prompt: x, seed: 1', 'anthropic has no seed'],
     ['provider: openai, prompt: x, output: { a: {} }, schema: { type: object }', 'expected output or schema, found both'],
     ['provider: openai, prompt: x, base_url: "http://llm.example.com"', 'http'],
-    ['provider: openai, prompt: x, output: { tags: list }', 'expected a mapping such as { type: list }, found'],
-    ['provider: openai, prompt: x, output: { tags: [a] }', 'expected a mapping such as { type: string }, found a list'],
+    ['provider: openai, prompt: x, output: { tags: lst }', 'expected a type (string, number, integer, boolean, list), or a mapping'],
+    ['provider: openai, prompt: x, output: { tags: [a] }', 'such as { enum: [a, b] }, found a list'],
+    ['provider: anthropic, prompt: x, max_tokens_name: max_tokens', 'anthropic has no max_tokens_name'],
+    ['provider: gemini, prompt: x, strict: false', 'gemini has no strict'],
+    ['provider: openai, prompt: x, max_tokens_name: max_new_tokens', 'expected max_completion_tokens or max_tokens'],
     ['provider: openai, prompt: x, output: { a: { type: date } }', 'expected string, number, integer, boolean or list, found'],
   ])('with %s has a problem', async (options, message) => {
     expect(JSON.stringify(await flowProblems(node(options)))).toContain(message);

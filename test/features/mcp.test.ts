@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { messageWithAdvice } from '../../src/cli/advice.ts';
 import { attemptText } from '../../src/cli/show/run/attempts.ts';
 import { Failure } from '../../src/core/failure.ts';
 import type { Tool, ToolAnswer, ToolCall, Tools } from '../../src/core/tools/tools.ts';
@@ -14,9 +15,7 @@ function flowOf(node: string, more = ''): string {
 }
 
 function messagesOf(yaml: string): string {
-  return flowProblems(yaml)
-    .map(({ message }) => message)
-    .join('\n');
+  return flowProblems(yaml).map(messageWithAdvice).join('\n');
 }
 
 function answerOf(body: ToolAnswer['body'], isError = false): ToolAnswer {

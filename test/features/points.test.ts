@@ -88,6 +88,12 @@ describe('the query of points', () => {
     expect(queries[0]).toContain(`nwr["brand"=${quoted}](around`);
   });
 
+  test('has half a surrogate pair as the sign for an unknown character', async () => {
+    const lookups = { find: () => ({ kind: 'lookup' as const, body: { match: true, id: null, name: 'a\ud800' } }) };
+    const { queries } = await run(`chain: "{{chain}}", ${near}`, [{ ...here, chain: 'a\ud800' }], { lookups });
+    expect(queries[0]).toContain('nwr["brand"="a\ufffd"](around');
+  });
+
   test('is not sent for a control character', async () => {
     const { failures, requests } = await run(`chain: "{{chain}}", ${near}`, [{ ...here, chain: 'a\nb' }]);
     expect(failures).toMatchObject([{ class: 'request', message: 'expected a name without control characters, found U+000A' }]);
@@ -143,9 +149,37 @@ describe('points', () => {
     expect(['amenity/pharmacy', 'amenity/cafe']).toContain(body.points[0]?.category);
   });
 
-  test('more than the limit are counted in the summary', async () => {
-    const { lookedUp } = await run(`category: amenity/cafe, ${near}, limit: 2`);
-    expect(lookedUp).toMatchObject([{ cutOffAt: 2 }]);
+  test('more than the limit leave the nearest one empty: the server answers in order of id', async () => {
+    const { rows, lookedUp } = await run(`category: amenity/cafe, ${near}, limit: 2`);
+    const nearest = { nearest_name: null, nearest_id: null, nearest_lat: null, nearest_lon: null, nearest_distance_m: null };
+    expect(rows).toEqual([{ ...here, points_count: 2, ...nearest }]);
+    expect(lookedUp).toMatchObject([{ match: true, cutOffAt: 2, hidesNearest: true }]);
+  });
+
+  test('as many as the limit have a nearest one, and are not cut off', async () => {
+    const all = `category: amenity/cafe, ${near}, map: { count: count, cut: truncated, nearest: nearest, first: "points[0]" }`;
+    const { rows } = await run(all);
+    const [{ count, nearest }] = rows as [{ count: number; nearest: { id: string } }];
+    const exact = await run(`${all}, limit: ${count}`);
+    expect(exact.rows).toMatchObject([{ count, cut: false, nearest, first: nearest }]);
+    expect(exact.lookedUp[0]).not.toHaveProperty('cutOffAt');
+    const fewer = await run(`${all}, limit: ${count - 1}`);
+    expect(fewer.rows).toMatchObject([{ count: count - 1, cut: true, nearest: null }]);
+  });
+
+  test('without a place count for the limit of the server: the answer is cut off', async () => {
+    const placed = { type: 'node', id: 2, lat: 52.52, lon: 13.405, tags: { amenity: 'cafe' } };
+    const elements = [placed, { type: 'relation', id: 3, tags: { amenity: 'cafe' } }];
+    const options = `category: amenity/cafe, ${near}, limit: 1, map: { count: count, cut: truncated, nearest: nearest }`;
+    const { rows } = await run(options, [here], { http: () => ({ body: { elements } }) });
+    expect(rows).toMatchObject([{ count: 1, cut: true, nearest: null }]);
+  });
+
+  test('in an area have no nearest one, also if they are cut off', async () => {
+    const options = 'category: amenity/cafe, area: { country: DE }, map: { count: count, nearest: nearest }, limit: 2';
+    const { rows, lookedUp } = await run(options, [{ a: 1 }]);
+    expect(rows).toMatchObject([{ count: 2, nearest: null }]);
+    expect(lookedUp).toMatchObject([{ cutOffAt: 2, hidesNearest: false }]);
   });
 
   test('that are none leave the record with 0, or fail it', async () => {
@@ -232,6 +266,13 @@ describe('the public server', () => {
     expect(failures).toMatchObject([{ class: 'http', status }]);
   });
 
+  test('that asks for a shorter wait than 30 s gets 30 s', async () => {
+    const { requests } = await run(`category: amenity/cafe, ${near}`, [here], {
+      http: (request, index) => (index === 0 ? { status: 429, headers: { 'retry-after': '2' } } : overpassAnswer(request)),
+    });
+    expect(requests.map(({ atMs }) => atMs)).toEqual([0, 30_000]);
+  });
+
   test('over a connection is a server like any other', async () => {
     const connection = 'connections: { own: { type: http, base_url: "http://127.0.0.1:9000/osm" } }\n';
     const records = Array.from({ length: 3 }, (_, index) => ({ lat: String(52 + index), lon: '13' }));
@@ -241,6 +282,19 @@ describe('the public server', () => {
       records.map(() => ['http://127.0.0.1:9000/osm/api/interpreter', 0, undefined]),
     );
   });
+});
+
+test.each([
+  [429, '<html><head><title>429</title></head><body>Rate <b>limit</b> &amp; more</body></html>', 'Rate limit & more'],
+  [504, '<?xml version="1.0"?>\n<html><head><title>Gateway Time-out</title></head><body></body></html>', 'Gateway Time-out'],
+  [500, '<style>p { color: red }</style><p>Sorry</p>', 'Sorry'],
+  [503, '{"error": "a < b and c > d"}', '{"error": "a < b and c > d"}'],
+])('a page of %d is told without its tags', async (status, body, text) => {
+  const connection = 'connections: { own: { type: http, base_url: "http://127.0.0.1:9000" } }\n';
+  const { failures } = await runFlow(connection + flow(`category: amenity/cafe, connection: own, ${near}`), [here], {
+    http: () => ({ status, body }),
+  });
+  expect(failures).toMatchObject([{ class: 'http', status, message: `the server answered ${status}: ${text}` }]);
 });
 
 describe('an answer without points', () => {

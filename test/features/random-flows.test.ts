@@ -105,7 +105,7 @@ test('random flows give the same records in the same order, however long request
       expect(await outcome(flow, { http, ...settings })).toEqual(plain);
       expect(await outcome(flow, { http, ...settings, clock: yieldingClock() })).toEqual(plain);
     }),
-    { numRuns: 25 },
+    { numRuns: 15 },
   );
 });
 

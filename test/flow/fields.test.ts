@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { messageWithAdvice } from '../../src/cli/advice.ts';
 import { flowProblems, onOneLine, planFor, shown } from '../helpers/flow-problems.ts';
 
 /** The problems of the nodes for a table with these columns. */
@@ -50,7 +51,7 @@ describe("references against a table's header", () => {
     ['number ', ''],
   ])('a name that could be misread is quoted: %j', (name, advice) => {
     const [problem] = flowProblems('nodes:\n  - { type: http, url: "https://a.com/{{id}}" }\n', { header: [name] });
-    expect(problem?.message).toBe(`no record has a field "id" here; there are ${JSON.stringify(name)}${advice}`);
+    expect(problem && messageWithAdvice(problem)).toBe(`no record has a field "id" here; there are ${JSON.stringify(name)}${advice}`);
   });
 
   test.each([

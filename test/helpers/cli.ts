@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import { onTestFinished } from 'vitest';
-import { canRunInProcess, runInProcess } from './in-process.ts';
+import { canRunInProcess, runInProcess, type StartedHere, startInProcess } from './in-process.ts';
 
 const bin = fileURLToPath(new URL('../../bin/automate.js', import.meta.url));
 
@@ -36,6 +36,8 @@ export interface Workplace {
   automate(args: readonly string[], options?: RunOptions): Promise<Finished>;
   /** Starts a command in its own process. */
   start(args: readonly string[], options?: RunOptions): Started;
+  /** Starts a command with absolute paths in this process. */
+  startHere(args: readonly string[], options?: Pick<RunOptions, 'env'>): StartedHere;
 }
 
 /** Options for running a command. */
@@ -67,6 +69,7 @@ export async function workplace(files: Record<string, string | Buffer> = {}): Pr
       if (options.node || options.keepStdin || !canRunInProcess(options.env)) return place.start(args, options).finished;
       return runInProcess({ args, folder, env: environment(options), stdin: options.stdin ?? '' });
     },
+    startHere: (args, options = {}) => startInProcess({ args, env: environment(options), stdin: '' }),
     start(args, options = {}) {
       const env = environment(options);
       const child = spawn(process.execPath, [...(options.node ?? []), bin, ...args], { cwd: folder, env });

@@ -213,14 +213,14 @@ function createLedger(most = Number.POSITIVE_INFINITY): Ledger & { spent(): numb
   let held = 0;
   let spent = 0;
   return {
-    hold: () => (held + spent < most && ++held > 0 ? undefined : 'the credits are used up'),
+    hold: () => (held + spent < most && ++held > 0 ? undefined : { message: 'the credits are used up' }),
     // Counts actions, whatever they cost, but not those for which nothing was sent.
     settle(_node, cost) {
       held--;
       if (cost !== 0) spent++;
     },
     release: () => void held--,
-    usedUp: () => (held + spent >= most ? 'the credits are used up' : undefined),
+    usedUp: () => (held + spent >= most ? { message: 'the credits are used up' } : undefined),
     affords: (actions) => held + spent + actions.reduce((sum, [, count]) => sum + count, 0) <= most,
     spent: () => spent,
   };

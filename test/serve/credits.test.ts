@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { RunShape } from '../../src/serve/shapes.ts';
 import { askedServer, askingFlow, idRows } from '../helpers/asking.ts';
 import { readCredits } from '../helpers/cli.ts';
-import { posting, type Serving, serving } from '../helpers/serving.ts';
+import { posting, type Serving, servingHere as serving } from '../helpers/serving.ts';
 
 const records = (count: number): RequestInit => ({
   method: 'POST',
@@ -25,7 +25,7 @@ describe('the credits of a key', () => {
     const key = server.key({ quota: 10 });
     expect((await call(server, key, 1)).status).toBe(200);
     expect(await usage(server, key)).toMatchObject({ requests: 2, records: 1, credits: 1, quota: 10, remaining: 9 });
-    while ((await readCredits(server.place)).held > 0);
+    await expect.poll(async () => (await readCredits(server.place)).held).toBe(0);
     const run = (await (await server.send('/v1/flows/ask/runs', { key, ...records(20) })).json()) as RunShape;
     expect(run).toMatchObject({ state: 'stopped', ending: 'max-credits', exit_code: 5, resumable: true });
     expect(run.reason).toMatch('the quota of 10 credits of the key "crm"');
@@ -48,7 +48,7 @@ describe('the credits of a key', () => {
     await server.place.automate(['credits', 'limit', '1000']);
     const key = server.key();
     for (const id of [1, 2, 3]) expect((await call(server, key, id)).status).toBe(200);
-    while ((await readCredits(server.place)).held > 0);
+    await expect.poll(async () => (await readCredits(server.place)).held).toBe(0);
     expect(await readCredits(server.place)).toMatchObject({ spent: 3, held: 0, remaining: 997, keys: [{ name: 'crm', credits: 3 }] });
     expect((await call(server, key, 4)).status).toBe(200);
   });

@@ -2,7 +2,7 @@ import { get } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { askingFlow } from '../helpers/asking.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
-import { posting, serving } from '../helpers/serving.ts';
+import { posting, servingHere as serving } from '../helpers/serving.ts';
 
 const upstream = () => httpServer(({ path }, response) => json(response, { name: `n${path}` }));
 

@@ -4,7 +4,7 @@ import { ServerDatabase } from '../../src/io/server/database.ts';
 import { askedServer, askingFlow, idRows } from '../helpers/asking.ts';
 import { workplace } from '../helpers/cli.ts';
 import { runThat, startRunOf } from '../helpers/served-runs.ts';
-import { posting, serving } from '../helpers/serving.ts';
+import { posting, servingHere as serving } from '../helpers/serving.ts';
 
 describe('ended runs', () => {
   test('are deleted after --keep, also without a new run, and at the next start', async () => {

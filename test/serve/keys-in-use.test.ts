@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { newKeyValue } from '../../src/io/server/key-value.ts';
 import { askedServer, askingFlow, csvOf } from '../helpers/asking.ts';
 import { readAllFiles, workplace } from '../helpers/cli.ts';
-import { posting, type Serving, serving } from '../helpers/serving.ts';
+import { posting, type Serving, servingHere as serving } from '../helpers/serving.ts';
 
 const flows = { a: 'nodes: [{ type: set, fields: { b: "{{a}}!" } }]', c: 'nodes: [{ type: set, fields: { d: "1" } }]' };
 

@@ -4,7 +4,7 @@ import { askingFlow } from '../helpers/asking.ts';
 import { axeProblems, hasBrowser, openPage, unlessBrowser } from '../helpers/browser.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 import { linkOf, pageSession as session } from '../helpers/page-session.ts';
-import { type Serving, serving } from '../helpers/serving.ts';
+import { type Serving, servingHere as serving } from '../helpers/serving.ts';
 
 const upstream = () => httpServer(({ path }, response) => json(response, { name: `n${path}`, plan: 'pro' }, path === '/3' ? 404 : 200));
 

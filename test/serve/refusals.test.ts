@@ -1,12 +1,15 @@
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import type { CodedMessage } from '../../src/core/error-code.ts';
+import { AutomateError, invalidOption } from '../../src/core/failure.ts';
+import { inputError } from '../../src/io/records/readers/record-reader.ts';
 import { createApp } from '../../src/serve/app.ts';
-import { httpWords } from '../../src/serve/http/http-words.ts';
+import { messageForClient } from '../../src/serve/http/advice.ts';
 import { Hosts } from '../../src/serve/listening.ts';
 import { askingFlow } from '../helpers/asking.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
-import { posting, type Serving, serving } from '../helpers/serving.ts';
+import { posting, type Serving, servingHere as serving } from '../helpers/serving.ts';
 
 const setFlow = 'nodes: [{ type: set, fields: { b: "{{a}}!" } }]';
 
@@ -177,22 +180,36 @@ test('headers that are too large are a 431, and bytes that are no HTTP a 400', a
 });
 
 describe('a message', () => {
-  test.each([
-    ['more than 1 record failed (--max-errors 1)', 'more than 1 record failed (max_errors=1)'],
-    ['more than 5 % of the records have failed (--max-errors 5%)', 'more than 5 % of the records have failed (max_errors=5%)'],
-    ['the 3 credits of --max-credits are used up', 'the 3 credits of max_credits are used up'],
-    ['--delimiter: expected CSV or TSV, found json', 'delimiter: expected CSV or TSV, found json'],
-    ['x has one column\nif ";" separates the cells: --delimiter \';\'', 'x has one column\nif ";" separates the cells: delimiter=\';\''],
-    ['not JSON\nfor one object per line pass --in-format ndjson', 'not JSON\nfor one object per line send it as application/x-ndjson'],
-    ['--encoding: expected an encoding such as utf-8', 'charset in Content-Type: expected an encoding such as utf-8'],
-    ["name the file's encoding: --encoding latin1", "name the file's encoding: charset=latin1 in Content-Type"],
+  test.each<[string, CodedMessage]>([
+    ['more than 1 record failed (max_errors=1)', { message: 'more than 1 record failed', code: 'max-errors', details: { limit: '1' } }],
+    ['more than 5 % failed (max_errors=5%)', { message: 'more than 5 % failed', code: 'max-errors', details: { limit: '5%' } }],
+    ['the 3 credits are used up (max_credits=3)', { message: 'the 3 credits are used up', code: 'max-credits', details: { credits: 3 } }],
+    ['delimiter: expected CSV', invalidOption('delimiter', 'expected CSV')],
+    ['charset in Content-Type: expected utf-8', invalidOption('encoding', 'expected utf-8')],
     [
-      'a.csv:3: no text\nthe 1 record before that went to out.csv; once the input is corrected, run the rest with --skip 1, and another --out',
-      'a.csv:3: no text',
+      'x has one column\nif ";" separates the cells: delimiter=;',
+      { message: 'x has one column', code: 'other-delimiter', details: { delimiter: ';' } },
     ],
-    ['out.csv is being written by another run\nwait for it, or name another file with --out', 'out.csv is being written by another run'],
-  ])('of a command is told without its options: %s', (written, told) => {
-    expect(httpWords(written)).toBe(told);
+    ['body: no JSON\nfor one object per line send it as application/x-ndjson', inputError('body', 'no JSON', { hint: 'ndjson' })],
+    [
+      "body: no UTF-8\nname the body's encoding: charset=latin1 in Content-Type",
+      inputError('body', 'no UTF-8', { hint: 'not-this-encoding' }),
+    ],
+    ['body: gzip\nsend it with Content-Encoding: gzip', inputError('body', 'gzip', { hint: 'gzip' })],
+    [
+      'a.csv:3: no text',
+      new AutomateError('input', 'a.csv:3: no text', {
+        code: 'input-broken',
+        details: { records: 1, written: 1, failed: 0, files: { out: 'out.csv', errors: undefined } },
+        cause: inputError('a.csv', 'no text', { line: 3 }),
+      }),
+    ],
+    [
+      'out.csv is being written by another run',
+      { message: 'out.csv is being written by another run', code: 'being-written', details: { of: 'out' } },
+    ],
+  ])('names the field to send, and no option of the command line: %s', (told, coded) => {
+    expect(messageForClient(coded)).toBe(told);
   });
 
   test('of a run, a plan and an upload names what a client can send', async () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { RunShape } from '../../src/serve/shapes.ts';
 import { askedServer, askingFlow, csvOf, idRows } from '../helpers/asking.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
-import { type Serving, serving } from '../helpers/serving.ts';
+import { type Serving, servingHere as serving } from '../helpers/serving.ts';
 
 const csv = (body: string | Buffer, headers: Record<string, string> = {}): RequestInit => ({
   method: 'POST',

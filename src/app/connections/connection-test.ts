@@ -1,7 +1,8 @@
 import { answerMessage, cleaned } from '../../core/answer/response.ts';
 import { neededCredentials } from '../../core/auth/auth.ts';
 import type { HttpConnection } from '../../core/connection.ts';
-import { AutomateError, Failure } from '../../core/failure.ts';
+import { detailsOf } from '../../core/error-code.ts';
+import { AutomateError, errorOf, Failure } from '../../core/failure.ts';
 import type { CredentialUse } from '../../core/plan.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
 import { referencedFields } from '../../core/template/template.ts';
@@ -55,7 +56,7 @@ export async function testConnection(
 async function sendPaid(connection: HttpConnection, request: HttpRequest, { ledger, http }: WiredPorts): Promise<HttpResponse | Failure> {
   const { name } = connection;
   const refusal = ledger.hold(name);
-  if (refusal !== undefined) throw new AutomateError('credits', refusal);
+  if (refusal) throw errorOf('credits', refusal);
   const response = await http.send(request).catch((error: unknown) => {
     if (error instanceof Failure) return error;
     throw error;
@@ -99,10 +100,14 @@ function testProblem(response: HttpResponse | Failure): string | undefined {
 }
 
 function problemOf({ name, auth }: HttpConnection, response: HttpResponse | Failure): AutomateError | undefined {
+  const setting = detailsOf(response, 'tls')?.isUnknownAuthority ? 'authority' : undefined;
   const problem = testProblem(response);
   if (problem === undefined) return undefined;
   const commands = (auth ?? []).map((one) => `automate credentials check ${one.credential}`).join(' and ');
   const credential = commands === '' ? [] : [`the credential's validity and expiry (${commands})`];
   const checks = ['the URL', 'outbound firewall rules', ...credential];
-  return new AutomateError('credential', `connection "${name}": ${problem}`, { code: 'connection-failed', details: { checks } });
+  return new AutomateError('credential', `connection "${name}": ${problem}`, {
+    code: 'connection-failed',
+    details: { checks, setting },
+  });
 }

@@ -1,5 +1,6 @@
 import type { Connection } from '../../core/connection.ts';
-import { AutomateError } from '../../core/failure.ts';
+import type { CodedMessage } from '../../core/error-code.ts';
+import { AutomateError, errorOf } from '../../core/failure.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { compileSavedConnection } from '../../flow/saved-connection.ts';
 import { changeConnections, readConnections } from '../../io/connections.ts';
@@ -16,11 +17,12 @@ export function findSaved(name: string): Readonly<Record<string, unknown>> {
 
 /** Compiles a saved connection. Throws an AutomateError (`credential`). */
 export function loadConnection(name: string, allowHttp: boolean): Connection {
+  const written = findSaved(name);
   try {
-    return compileSavedConnection(name, findSaved(name), allowHttp);
+    return compileSavedConnection(name, written, allowHttp);
   } catch (error) {
-    if (error instanceof AutomateError) throw error;
-    throw new AutomateError('credential', `the saved connection "${name}" is not valid: ${(error as Error).message}`);
+    const { message, code, details } = error as Error & CodedMessage;
+    throw errorOf('credential', { message: `the saved connection "${name}" is not valid: ${message}`, code, details });
   }
 }
 

@@ -34,8 +34,8 @@ export async function askServer(connection: McpConnection, options: AskingOption
     return await queryServer(connection, { ...options, credentials, person }, messages);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    const { part, check } = diagnose(error, connection);
-    const facts = { code: 'connection-failed', details: { part, checks: [check] } } as const;
+    const { part, check, setting } = diagnose(error, connection);
+    const facts = { code: 'connection-failed', details: { part, checks: [check], setting } } as const;
     throw new AutomateError('credential', `connection "${connection.name}": ${cleaned(error.message)}`, { ...facts, cause: error });
   } finally {
     person?.close();

@@ -6,7 +6,7 @@ import { durationText } from '../../core/duration.ts';
 import { FlowError, type Problem } from '../../core/failure.ts';
 import type { CategoryNames } from '../../core/lookups/category.ts';
 import type { LimitOverrides } from '../../core/node.ts';
-import type { CredentialUse, Plan } from '../../core/plan.ts';
+import { type CredentialUse, dataFilesOf, type Plan } from '../../core/plan.ts';
 import { compile } from '../../flow/compile.ts';
 import { createTimeLimit } from '../../io/clock/time-limit.ts';
 import { readConnections } from '../../io/connections.ts';
@@ -14,7 +14,7 @@ import { systemReason } from '../../io/files/naming-errors.ts';
 import { utf8Length } from '../../io/records/readers/utf8.ts';
 import { nodeTypes } from '../../nodes/index.ts';
 import { columnsOf, type InputOptions } from '../input/input.ts';
-import { dataFolder } from '../ports/data-folder.ts';
+import { dataFolder } from '../ports/late-lookups.ts';
 
 /** Maximum for one expression and one record. Meanwhile nothing else happens, signals included. */
 const maxEvaluationMs = 1000;
@@ -115,4 +115,12 @@ function encodingProblem(bytes: Buffer): Problem | undefined {
 /** Detects UTF-16 by its byte order mark, or by the zero byte of an ASCII character. */
 function isUtf16([first, second]: Buffer): boolean {
   return (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff) || (first === 0) !== (second === 0);
+}
+
+/** Reads the files in which the plan looks things up; the run then has them in memory. Throws an AutomateError (`input`). */
+export async function readDataFiles(plan: Plan): Promise<void> {
+  const files = dataFilesOf(plan);
+  if (files.length === 0) return;
+  const { pointsOfFile } = await import('../../io/lookups/points/points.ts');
+  for (const file of files) await pointsOfFile(file);
 }

@@ -1,17 +1,17 @@
+import type { CodedMessage } from '../../core/error-code.ts';
 import { AutomateError, FlowError, type Problem } from '../../core/failure.ts';
 import type { CredentialUse, Plan } from '../../core/plan.ts';
-import { shellWord } from '../../core/text/shell-word.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
-import { credentialVariable, findInEnvironment, variableWith } from '../../io/credentials/environment.ts';
+import { credentialVariable, findInEnvironment, variableText, variableWith } from '../../io/credentials/environment.ts';
 import {
-  envOption,
+  credentialProblem,
+  defaultEnv,
+  elsewhereText,
   expiryWarning,
   type Finding,
   hostRefusal,
-  hostsHint,
   isAllowedHost,
   type Secret,
-  type StoredCredential,
 } from '../../io/credentials/secret.ts';
 import { envOf } from '../env.ts';
 import type { Messages } from '../messages.ts';
@@ -23,14 +23,14 @@ export interface FlowSecrets {
   readonly secrets: ReadonlyMap<string, Secret>;
   /** Records that a request signed with this credential has succeeded. */
   used(credential: string): void;
-  /** Commands that restore the previous secrets of credentials that have not succeeded in this run. */
-  restoreCommands(): readonly string[];
+  /** The credentials that have a previous secret and have not succeeded in this run. */
+  unproven(): readonly string[];
   /** Resolves once every use is recorded. */
   usesRecorded(): Promise<void>;
 }
 
 /** The secrets of a flow that sends nothing. */
-export const noSecrets: FlowSecrets = { secrets: new Map(), used: () => {}, restoreCommands: () => [], usesRecorded: async () => {} };
+export const noSecrets: FlowSecrets = { secrets: new Map(), used: () => {}, unproven: () => [], usesRecorded: async () => {} };
 
 /** The environment whose secrets are used. */
 export interface SecretsOptions {
@@ -73,11 +73,11 @@ export async function loadSecretsOf(
       hide(finding.secret.text, messages);
     }
     if (options.offline && !isSet(use.name)) {
-      options.offline(use.problem(offlineText(use.name)));
+      options.offline(problemAt(use, offlineProblem(use.name)));
       continue;
     }
-    const problem = useProblem(use, finding, store);
-    if (problem !== undefined) problems.push(use.problem(problem));
+    const problem = problemOfUse(use, finding, store);
+    if (problem) problems.push(problemAt(use, problem));
   }
   if (problems.length > 0) throw new FlowError(file, problems, 'credential');
   warnOfExpiries(secrets, messages);
@@ -98,20 +98,21 @@ export function warnOfExpiries(secrets: ReadonlyMap<string, Secret>, { warn }: M
   }
 }
 
+function problemAt(use: CredentialUse, { message, code, details }: CodedMessage): Problem {
+  return { ...use.problem(message), code, details };
+}
+
 const pairExpected =
   'expected username:password, found no ":"\nor name the user in the flow: auth: { type: basic, username: NAME, credential: NAME }';
 
-function useProblem(use: CredentialUse, finding: Finding | undefined, store: CredentialStore | undefined): string | undefined {
-  if (finding === undefined) return missingText(use.name, store);
-  if ('problem' in finding) {
-    if (isGiven(use.name)) return finding.problem;
-    // A problem may offer a way out itself.
-    return `${finding.problem}\n${finding.problem.includes('\n') ? 'or ' : ''}${variablesOf(use.name)}`;
-  }
+function problemOfUse(use: CredentialUse, finding: Finding | undefined, store: CredentialStore | undefined): CodedMessage | undefined {
+  if (finding === undefined) return missingCredential(use.name, store);
+  if ('problem' in finding) return finding.problem;
   const { secret } = finding;
-  if (use.isPair && !secret.text.includes(':')) return pairExpected;
+  if (use.isPair && !secret.text.includes(':')) return credentialProblem(use.name, pairExpected);
   const refused = use.origins.find((origin) => !isAllowedHost(origin, secret.hosts));
-  return refused === undefined ? undefined : `${hostRefusal(use.name, secret, refused)}\n${hostsHint(use.name, secret.env)}`;
+  if (refused === undefined) return undefined;
+  return credentialProblem(use.name, hostRefusal(use.name, secret, refused), { remedy: 'other-hosts', env: secret.env });
 }
 
 function isGiven(name: string): boolean {
@@ -124,34 +125,24 @@ function isSet(name: string): boolean {
   return [variable, `${variable}_FILE`].some((candidate) => process.env[candidate] !== undefined);
 }
 
-function offlineText(name: string): string {
-  return `the credential "${name}" is in no variable; --offline looks nowhere else\na run needs it: ${variablesOf(name)}`;
+function offlineProblem(name: string): CodedMessage {
+  const message = `the credential "${name}" is in no variable; keychain and vault were not opened`;
+  return credentialProblem(name, `${message}\na run needs it: ${variableText(name)}`);
 }
 
-/** The message for a missing credential: similar names, and the ways out. */
-export function missingText(name: string, store: CredentialStore | undefined): string {
+/** The problem of a missing credential, with similar names. */
+export function missingCredential(name: string, store: CredentialStore | undefined): CodedMessage {
   const variable = credentialVariable(name);
   const empty = [variable, `${variable}_FILE`].find((candidate) => process.env[candidate] === '');
-  if (empty !== undefined) return `the credential "${name}" is empty: ${empty} is set to nothing\n${variablesOf(name)}`;
-  const env = envOption(store?.env);
-  const hint = store ? similarText(name, store.list(), store.env) : '';
-  const what = `there is no credential "${name}"${env && ` for${env}`}${hint}`;
-  return `${what}\nstore it: automate credentials set ${shellWord(name)}${env}\nor ${variablesOf(name)}`;
-}
-
-function similarText(name: string, stored: readonly StoredCredential[], env: string): string {
+  if (empty !== undefined)
+    return credentialProblem(name, `the credential "${name}" is empty: ${empty} is set to nothing`, { takesVariable: true });
+  const env = store?.env;
+  const where = env === undefined || env === defaultEnv ? '' : ` for the environment ${env}`;
+  const stored = store?.list() ?? [];
   const elsewhere = stored.filter((other) => other.name === name).map((other) => other.env);
-  if (elsewhere.length > 0) return `; it is stored for --env ${elsewhere.join(' and --env ')}`;
-  return didYouMean(
-    name,
-    stored.filter((other) => other.env === env).map((other) => other.name),
-  );
-}
-
-/** The way out that always works. */
-function variablesOf(name: string): string {
-  const variable = credentialVariable(name);
-  return `set ${variable}, or ${variable}_FILE to the name of a file that holds it`;
+  const names = stored.filter((other) => other.env === env).map((other) => other.name);
+  const message = `there is no credential "${name}"${where}${elsewhereText(elsewhere) || didYouMean(name, names)}`;
+  return credentialProblem(name, message, { remedy: 'store', env, elsewhere, takesVariable: true });
 }
 
 /** Records the uses of secrets during the run. Only warns if that fails. */
@@ -164,10 +155,7 @@ function recordUses(secrets: ReadonlyMap<string, Secret>, store: CredentialStore
       const { setAt } = secrets.get(name) as Secret;
       uses.set(name, setAt === undefined || !store ? Promise.resolve() : store.used(name, setAt).catch(warnUnrecorded));
     },
-    restoreCommands() {
-      const unproven = [...secrets].filter(([name, { hasPrevious }]) => hasPrevious && !uses.has(name));
-      return unproven.map(([name]) => `automate credentials restore ${name}${envOption(store?.env)}`);
-    },
+    unproven: () => [...secrets].flatMap(([name, { hasPrevious }]) => (hasPrevious && !uses.has(name) ? [name] : [])),
     usesRecorded: async () => void (await Promise.all(uses.values())),
   };
 

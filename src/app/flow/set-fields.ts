@@ -2,10 +2,10 @@ import type { Step } from '../../core/node.ts';
 import type { Plan } from '../../core/plan.ts';
 import { withFields } from '../../core/record.ts';
 
-/** The fields of --set, in the order in which they were given. */
+/** The fields that are set for every record, in the order in which they were given. */
 export type SetFields = readonly (readonly [name: string, value: string])[];
 
-/** The columns of an input and those of --set. */
+/** The columns of an input and those that are set. */
 export function withSetColumns(columns: readonly string[], set: SetFields): string[] {
   return [...new Set([...columns, ...set.map(([name]) => name)])];
 }
@@ -17,7 +17,7 @@ export function withSetFields(plan: Plan, set: SetFields): Plan {
   const node: Step['node'] = { reads: [], columns, run: async (fields) => [withFields(fields, set)] };
   return {
     ...plan,
-    steps: [{ id: '--set', type: 'set', node, when: undefined, onError: 'reject' }, ...plan.steps],
+    steps: [{ id: 'set fields', type: 'set', node, when: undefined, onError: 'reject' }, ...plan.steps],
     warnings: (input) => plan.warnings(input && columns(input)),
     columns: (input) => plan.columns(columns(input)),
     unknownFields: (input, who) => plan.unknownFields(columns(input), who),

@@ -57,7 +57,7 @@ function numberOf(item: Item, errors: string, out: string, { failed }: FoundFail
 
 /** The line is that on which the row ends. */
 function wrongRow(errors: string, { end }: Item, message: string) {
-  return inputError(`${errors}:${end.line}`, message);
+  return inputError(errors, message, { line: end.line });
 }
 
 function checkColumns(errors: string, columns: readonly string[], expected: readonly string[]): void {
@@ -65,7 +65,7 @@ function checkColumns(errors: string, columns: readonly string[], expected: read
   const more = columns.filter((name) => !expected.includes(name));
   const names = (some: readonly string[]) => some.map((name) => `"${name}"`).join(', ');
   if (missing.length > 0)
-    throw inputError(`${errors}:1`, `expected the columns of the input, found none named ${names(missing)}\nrestore the header`);
+    throw inputError(errors, `expected the columns of the input, found none named ${names(missing)}\nrestore the header`, { line: 1 });
   if (more.length > 0)
-    throw inputError(`${errors}:1`, `expected the columns of the input, found ${names(more)} as well\nremove what was added`);
+    throw inputError(errors, `expected the columns of the input, found ${names(more)} as well\nremove what was added`, { line: 1 });
 }

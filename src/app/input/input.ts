@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { AutomateError } from '../../core/failure.ts';
+import { invalidOption } from '../../core/failure.ts';
 import { type Format, formatNames, formatOfName, formatOfPath } from '../../io/records/format.ts';
 import type { Position } from '../../io/records/readers/record-reader.ts';
 import { inputFormatOf, openSource, type Source } from '../../io/records/readers/source.ts';
@@ -22,33 +22,33 @@ export function inputLabel({ in: input, noInput }: InputOptions): string {
 }
 
 /**
- * The options with the format that stdin tells, unless --in-format names one. `say`: receives a line with the format.
+ * The options with the format that stdin tells, unless one is named. `found`: receives the format.
  * The problems of a flow must not wait for stdin: they are reported before.
  */
-export async function withToldFormat<Options extends InputOptions>(options: Options, say?: (line: string) => void): Promise<Options> {
+export async function withToldFormat<Options extends InputOptions>(options: Options, found?: (format: string) => void): Promise<Options> {
   if (options.in !== '-' || options.noInput || options.inFormat !== undefined) return options;
   const { kind, gzip } = await tellFormat(process.stdin, options.encoding);
   const inFormat = `${kind}${gzip ? '.gz' : ''}`;
-  say?.(`reading stdin as ${inFormat} (--in-format reads it as another format)`);
+  found?.(inFormat);
   return { ...options, inFormat };
 }
 
-/** The format of a name such as `csv`. Throws an AutomateError (`usage`) for any other name. */
-export function namedFormat(option: string, name: string | undefined): Format | undefined {
+/** The format of a name such as `csv`. `option`: the option that names it. Throws an AutomateError (`usage`) for any other name. */
+export function namedFormat(option: 'inFormat' | 'outFormat', name: string | undefined): Format | undefined {
   if (name === undefined) return undefined;
   const format = formatOfName(name);
-  if (!format) throw new AutomateError('usage', `${option}: expected ${formatNames.join(', ')}, found "${name}"`);
+  if (!format) throw invalidOption(option, `expected ${formatNames.join(', ')}, found "${name}"`);
   return format;
 }
 
 /** The format of a file, or the one found in stdin. Throws an AutomateError (`usage`) if neither its name nor an option gives it. */
 export function inputFormat(options: InputOptions): Format {
-  return inputFormatOf({ path: options.in, format: namedFormat('--in-format', options.inFormat) });
+  return inputFormatOf({ path: options.in, format: namedFormat('inFormat', options.inFormat) });
 }
 
 /** Opens the input at its beginning, or after the records that are done. */
 export function openInput(options: InputOptions, from?: Position): Promise<Source> {
-  const format = namedFormat('--in-format', options.inFormat);
+  const format = namedFormat('inFormat', options.inFormat);
   return openSource({
     path: options.in,
     stdin: options.noInput ? Readable.from([Buffer.from('{}\n')]) : process.stdin,

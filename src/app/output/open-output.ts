@@ -18,8 +18,8 @@ import { isFileOrFree, type OutputPlan } from './output-plan.ts';
 /** The facts about a run that its output depends on. */
 export interface OutputRun {
   readonly inputFormat: Format;
-  readonly inputColumns: readonly string[];
-  readonly outputColumns: readonly string[];
+  /** The columns of the input, empty for JSON, and those of the output. */
+  readonly columns: { readonly input: readonly string[]; readonly output: readonly string[] };
   readonly redactor: Redactor;
   readonly csvSafe: boolean;
   readonly journal: Journal | undefined;
@@ -38,7 +38,7 @@ export interface OutputRun {
 export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<FileOutput> {
   const { from, csvSafe } = run;
   const writers = {
-    records: createWriter(plan.format, run.outputColumns, { csvSafe }),
+    records: createWriter(plan.format, run.columns.output, { csvSafe }),
     // Without csvSafe: the errors file is an input for the next run.
     errors: createWriter(plan.errorsFormat, columnsOfErrors(run)),
   };
@@ -85,9 +85,9 @@ async function openSinks(plan: OutputPlan, from: Checkpoint): Promise<Sinks> {
 }
 
 /** Later records of a JSON input may have fields that the first one lacks: they get a column together. */
-function columnsOfErrors({ inputFormat, inputColumns }: OutputRun): string[] {
-  if (isTable(inputFormat)) return [...inputColumns, ...errorColumns];
-  return [...inputColumns, ...errorColumns, otherFields];
+function columnsOfErrors({ inputFormat, columns: { input } }: OutputRun): string[] {
+  if (isTable(inputFormat)) return [...input, ...errorColumns];
+  return [...input, ...errorColumns, otherFields];
 }
 
 /** Next to the output, whose disk has space for it. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
+import type { OutputRole } from '../../core/error-code.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { type Lock, takeLock } from '../../io/files/lock.ts';
 import { refuseUnwritable } from '../../io/files/naming-errors.ts';
@@ -12,7 +13,7 @@ import { untouched } from '../../io/output/output.ts';
 import { refuseChanged } from '../../io/output/sink.ts';
 import { refuseMissing } from '../../io/records/readers/input.ts';
 import type { RunOptions } from '../run-options.ts';
-import { refusePlaces } from './output-places.ts';
+import { outputNames, refusePlaces } from './output-places.ts';
 import { isFileOrFree, type OutputPlan, refuseExistingErrors, refuseExistingFiles } from './output-plan.ts';
 import { finishRun, keepsOld, partPlan, removeOldErrors, removeParts } from './replace.ts';
 import { type FlowInFile, identityOf, identityOfRetry, refuseOtherRun } from './run-identity.ts';
@@ -39,7 +40,7 @@ export interface Claim {
 
 /**
  * Claims the output of a run. Throws an AutomateError if another run is writing it, if an earlier run did not finish it and
- * neither --resume nor --force is set, or if --resume finds another run's journal.
+ * neither `resume` nor `force` is set, or if `resume` finds another run's journal.
  */
 export async function claimOutput(flow: FlowInFile, options: RunOptions, plan: OutputPlan, retry?: RetryClaim): Promise<Claim> {
   // The errors file that a retry reads is the one that it replaces. The input of the whole run must stay, too.
@@ -47,7 +48,7 @@ export async function claimOutput(flow: FlowInFile, options: RunOptions, plan: O
   if (!retry) refuseNoInput(options);
   const out = plan.isStreamed ? undefined : realFile(plan.out);
   const errors = errorsFileOf(plan);
-  const release = takeLocks({ '--out': out, '--errors': errors });
+  const release = takeLocks({ out, errors });
   try {
     if (errors !== undefined) await refuseOthers(errors, out);
     return { ...(await (out === undefined ? claimStream(options, plan) : claimFile(flow, options, plan, retry))), release };
@@ -81,7 +82,7 @@ function inputOf({ identity }: FailedList): string {
 /** Refuses one file or stream in two roles. */
 function refuseMixedFiles(flow: string, options: RunOptions, plan: OutputPlan): void {
   refusePlaces(flow, options, plan);
-  refuseSharedStdout({ '--out': plan.out, '--errors': plan.errors, '--events': options.events, '--summary': options.summary });
+  refuseSharedStdout({ out: plan.out, errors: plan.errors, events: options.events, summary: options.summary });
 }
 
 /** The errors file; absent if it is not a regular file, nor will be. */
@@ -89,27 +90,30 @@ function errorsFileOf({ errors }: OutputPlan): string | undefined {
   return errors !== undefined && isFileOrFree(errors) ? realFile(errors) : undefined;
 }
 
-/** Refuses the errors file of another output, also with --force. */
+/** Refuses the errors file of another output, also with `force`. */
 async function refuseOthers(errors: string, out: string | undefined): Promise<void> {
   const owner = await ownerOfErrors(fullPath(errors), out && fullPath(out));
   if (owner === undefined) return;
-  throw new AutomateError('output-exists', `${errors} is the errors file of ${shownPath(owner)}\nname another with --errors`);
+  const facts = { code: 'place-refused', details: { of: 'errors' } } as const;
+  throw new AutomateError('output-exists', `${errors} is the errors file of ${shownPath(owner)}`, facts);
 }
 
 /** Refuses several outputs on stdout: no reader could separate them. */
-function refuseSharedStdout(paths: Readonly<Record<string, string | undefined>>): void {
-  const onStdout = Object.keys(paths).filter((option) => paths[option] === '-');
-  if (onStdout.length > 1) throw new AutomateError('usage', `${onStdout.join(' and ')} write to stdout; only one of them can`);
+function refuseSharedStdout(paths: { readonly [Role in OutputRole]?: string | undefined }): void {
+  const of = (Object.keys(paths) as OutputRole[]).filter((role) => paths[role] === '-');
+  if (of.length < 2) return;
+  const names = of.map((role) => outputNames[role]).join(' and ');
+  throw new AutomateError('usage', `${names} write to stdout; only one of them can`, { code: 'shared-stdout', details: { of } });
 }
 
 /** Takes all of the locks or none. Returns what releases them. */
-function takeLocks(paths: Readonly<Record<string, string | undefined>>): () => void {
+function takeLocks(paths: { readonly out: string | undefined; readonly errors: string | undefined }): () => void {
   const locks: Lock[] = [];
   const release = () => {
     for (const lock of locks) lock.release();
   };
   try {
-    for (const [option, path] of Object.entries(paths)) if (path !== undefined) locks.push(takeLock(path, option));
+    for (const of of ['out', 'errors'] as const) if (paths[of] !== undefined) locks.push(takeLock(paths[of], of));
   } catch (error) {
     release();
     throw error;
@@ -118,9 +122,6 @@ function takeLocks(paths: Readonly<Record<string, string | undefined>>): () => v
 }
 
 async function claimStream(options: RunOptions, plan: OutputPlan): Promise<Omit<Claim, 'release'>> {
-  if (options.resume) throw new AutomateError('usage', '--resume needs an output file: a stream cannot be resumed\nname a file with --out');
-  if (options.replace)
-    throw new AutomateError('usage', '--replace needs an output file: a stream replaces nothing\nname a file with --out');
   if (!options.force) await refuseExistingFiles(plan);
   return { run: randomUUID(), from: untouched, parked: new Map(), work: plan, isComplete: false, begin: async () => undefined };
 }

@@ -1,32 +1,46 @@
+import type { OutputRole } from '../../core/error-code.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { isInHome } from '../../io/files/home.ts';
 import { fullPath, isLink, realFile, statOf } from '../../io/files/stat.ts';
 import type { RunOptions } from '../run-options.ts';
 import type { OutputPlan } from './output-plan.ts';
 
+/** The names of the files that a run writes, in messages. */
+export const outputNames: Readonly<Record<OutputRole, string>> = {
+  out: 'the output',
+  errors: 'the errors file',
+  events: 'the events file',
+  summary: 'the summary',
+  report: 'the report',
+};
+
 /**
  * Refuses outputs that would overwrite the input, the flow, one another, the run's own files, or the home folder (`usage`), and
  * links that lead nowhere (`output-exists`): the file would be made in a place that the link's author chose.
  */
 export function refusePlaces(flow: string, options: RunOptions, plan: OutputPlan): void {
-  const outputs: readonly NamedFile[] = [
-    { what: 'the output', path: plan.out, option: '--out' },
-    { what: 'the errors file', path: plan.errors, option: '--errors' },
-    { what: 'the events file', path: options.events, option: '--events' },
-    { what: 'the summary', path: options.summary, option: '--summary' },
-    { what: 'the report', path: options.report, option: '--report' },
-  ];
+  const { events, summary, report } = options;
+  const paths: Readonly<Record<OutputRole, string | undefined>> = { out: plan.out, errors: plan.errors, events, summary, report };
+  const outputs = (Object.keys(paths) as OutputRole[]).map((of) => ({ what: outputNames[of], path: paths[of], of }));
   refuseSameFiles([{ what: 'the input', path: options.in }, { what: 'the flow', path: flow }, ...outputs]);
   refuseSameFiles([...ownFiles(plan), ...outputs]);
-  for (const { what, path, option } of outputs) {
+  for (const { what, path, of } of outputs) {
     if (path === undefined || path === '-') continue;
     if (!plan.isOwn && isInHome(path, process.env)) {
-      throw new AutomateError('usage', `${what} ${path} is in the home folder of automate\nname another with ${option}`);
+      throw placeRefused('usage', `${what} ${path} is in the home folder of automate`, { of });
     }
     if (isLink(path) && !statOf(path)) {
-      throw new AutomateError('output-exists', `${path} is a symbolic link that leads nowhere\nremove it, or name another with ${option}`);
+      throw placeRefused('output-exists', `${path} is a symbolic link that leads nowhere`, { of, isRemovable: true });
     }
   }
+}
+
+function placeRefused(
+  kind: 'usage' | 'output-exists',
+  message: string,
+  { of, isRemovable = false }: { readonly of?: OutputRole; readonly isRemovable?: boolean },
+): AutomateError {
+  return new AutomateError(kind, message, of && { code: 'place-refused', details: { of, isRemovable } });
 }
 
 /** The files that a run has beside its output and its errors file. */
@@ -52,8 +66,8 @@ interface NamedFile {
   /** Its role, for messages. */
   readonly what: string;
   readonly path: string | undefined;
-  /** The option that names another path. */
-  readonly option?: string;
+  /** Its part in the run; undefined for a file that is no output. */
+  readonly of?: OutputRole;
 }
 
 /** Throws an AutomateError (`usage`) if two of the files are one. */
@@ -65,9 +79,8 @@ function refuseSameFiles(files: readonly NamedFile[]): void {
     // An existing file may have several names.
     const identity = found?.isFile() ? `${found.dev}/${found.ino}` : fullPath(file.path);
     const other = byIdentity.get(identity);
-    const advice = file.option === undefined ? '' : `; name another with ${file.option}`;
     const isDevice = found !== undefined && !found.isFile() && !found.isDirectory();
-    if (other && !isDevice) throw new AutomateError('usage', `${file.what} ${file.path} is ${other.what}${advice}`);
+    if (other && !isDevice) throw placeRefused('usage', `${file.what} ${file.path} is ${other.what}`, file);
     byIdentity.set(identity, file);
   }
 }

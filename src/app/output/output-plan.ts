@@ -1,8 +1,8 @@
 import { basename, dirname, extname, join } from 'node:path';
-import { AutomateError } from '../../core/failure.ts';
 import { isNoFile } from '../../io/files/stat.ts';
 import { refuseExisting } from '../../io/output/sink.ts';
-import { extensionOf, type Format, formatNames, formatOfPath } from '../../io/records/format.ts';
+import { extensionOf, type Format, formatOfPath } from '../../io/records/format.ts';
+import { unknownFormat } from '../../io/records/readers/source.ts';
 import { namedFormat } from '../input/input.ts';
 
 /** The places and formats of a run's output. */
@@ -12,7 +12,7 @@ export interface OutputPlan {
   /** True for stdout, a pipe or a device: nothing in it can be cut off, so it cannot be resumed. */
   readonly isStreamed: boolean;
   readonly format: Format;
-  /** Absent for `--errors none`. */
+  /** Undefined if failed records are not kept. */
   readonly errors: string | undefined;
   readonly errorsFormat: Format;
   /** True for files that automate keeps in its own home folder; absent for all others. */
@@ -35,7 +35,7 @@ export function planOutput(flow: string, options: OutputOptions, input: Format):
   const { out } = options;
   const isStreamed = !isFileOrFree(out);
   const byName = (path: string) => formatOfPath(path) ?? { kind: input.kind, gzip: /\.gz$/i.test(path) };
-  const format = namedFormat('--out-format', options.outFormat) ?? (isStreamed ? byName(out) : fileFormat(out));
+  const format = namedFormat('outFormat', options.outFormat) ?? (isStreamed ? byName(out) : fileFormat(out));
   const named = options.errors ?? defaultErrors(flow, options, input);
   const errors = named === 'none' ? undefined : named;
   return { out, isStreamed, format, errors, errorsFormat: errors === undefined ? input : byName(errors) };
@@ -44,11 +44,7 @@ export function planOutput(flow: string, options: OutputOptions, input: Format):
 function fileFormat(out: string): Format {
   const format = formatOfPath(out);
   if (format) return format;
-  const extensions = formatNames.map((name) => `.${name}`).join(', ');
-  throw new AutomateError(
-    'usage',
-    `--out ${out}: expected a file name that ends in ${extensions}, or one of these and .gz\nor say what to write: --out-format ${formatNames.join(', ')}`,
-  );
+  throw unknownFormat(out, 'out');
 }
 
 /** Beside the output and named after it; for a stream in the current folder and named after the flow. */
@@ -66,16 +62,12 @@ export function isFileOrFree(path: string): boolean {
 
 /** Refuses to overwrite an existing output or errors file. */
 export async function refuseExistingFiles(plan: OutputPlan): Promise<void> {
-  if (plan.out !== '-')
-    await refuseExisting(plan.out, 'name another with --out, or overwrite it: at the end of the run with --replace, at once with --force');
+  if (plan.out !== '-') await refuseExisting(plan.out, 'out');
   await refuseExistingErrors(plan);
 }
 
 /** Refuses to overwrite an existing errors file. */
 export async function refuseExistingErrors(plan: OutputPlan): Promise<void> {
   if (plan.errors === undefined || plan.errors === '-') return;
-  await refuseExisting(
-    plan.errors,
-    'it may hold failed records of an earlier run: name another with --errors, or overwrite it with --force',
-  );
+  await refuseExisting(plan.errors, 'errors');
 }

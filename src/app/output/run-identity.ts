@@ -20,7 +20,7 @@ export interface FlowInFile {
 
 const writingKey = 'the way the output is written';
 
-/** True for a run with --replace, whose files are no output yet. */
+/** True for a run with `replace`, whose files are no output yet. */
 export function isReplacing(identity: Identity): boolean {
   return JSON.parse(identity[writingKey] ?? '{}').replace === true;
 }
@@ -62,7 +62,7 @@ export async function identityOf(flow: FlowInFile, options: RunOptions, output: 
     ...(await fingerprintOf(options.in)),
     ...Object.fromEntries(dataFilesOf(flow.plan).map((file) => [`the data file ${file}`, stateOf(file)])),
     'the way the input is read': JSON.stringify({ skip, limit, noInput, inFormat, delimiter, encoding }),
-    ...(set.length > 0 && { 'the fields of --set': contentHash(JSON.stringify(set)) }),
+    ...(set.length > 0 && { 'the list of set fields': contentHash(JSON.stringify(set)) }),
     [writingKey]: JSON.stringify({
       unordered,
       replace,
@@ -95,12 +95,8 @@ export function refuseOtherRun(before: Identity, now: Identity, out: string): vo
   const changed = changedNames(before, now);
   if (changed.length === 0) return;
   const lines = changed.flatMap((what) => describeChange(what, before[what] ?? 'nothing', now[what] ?? 'nothing'));
-  // A run with --replace whose first line is run again begins anew, and keeps the old output.
-  const startingOver = isReplacing(before) ? '--replace, and without --resume' : '--force';
-  throw new AutomateError(
-    'output-exists',
-    `${out} cannot be resumed, because this is not the run that began it:\n${lines.join('\n')}\nundo these changes, or start over with ${startingOver}`,
-  );
+  const message = `${out} cannot be resumed, because this is not the run that began it:\n${lines.join('\n')}`;
+  throw new AutomateError('output-exists', message, { code: 'other-run', details: { isReplacing: isReplacing(before) } });
 }
 
 /** Reports a hash only as "has changed"; of a set of options lists only those that differ. */

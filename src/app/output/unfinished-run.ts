@@ -1,6 +1,5 @@
 import { AutomateError } from '../../core/failure.ts';
 import { counted, formatCount } from '../../core/text/number.ts';
-import { shellWord } from '../../core/text/shell-word.ts';
 import type { FailedList } from '../../io/journal/failed-list.ts';
 import { type FoundJournal, readJournal } from '../../io/journal/journal.ts';
 import { isRegularFile } from '../../io/output/sink.ts';
@@ -23,8 +22,7 @@ export async function findJournal(
   plan: OutputPlan,
   retry?: RetryClaim,
 ): Promise<FoundJournal | undefined> {
-  refuseConflicts(options);
-  // With --force an existing journal is replaced when the run begins, not before.
+  // With `force` an existing journal is replaced when the run begins, not before.
   if (options.force) return undefined;
   const found = await readUnfinished(path, options, plan.out);
   if (found && isRetry(found.identity) !== (retry !== undefined)) throw unfinishedRun(found, plan.out, path);
@@ -39,15 +37,6 @@ export async function findJournal(
   }
   if (!found && !options.replace) await refuseExistingFiles(plan);
   return found;
-}
-
-function refuseConflicts(options: RunOptions): void {
-  if (options.resume && options.force) {
-    throw new AutomateError('usage', '--resume continues an output, --force overwrites it: expected one of them');
-  }
-  if (options.replace && options.force) {
-    throw new AutomateError('usage', '--replace keeps the old output until the end, --force deletes it now: expected one of them');
-  }
 }
 
 /** The journal of an unfinished run. If only the end of a complete one was cut off, that is made up for. */
@@ -70,9 +59,6 @@ export function unfinishedRun({ identity, checkpoint, parked }: FoundJournal, ou
   const records = `${done === 0 ? 'no record' : counted(done, 'record')} ${done > 1 ? 'are' : 'is'} done`;
   const finished = waiting === 0 ? '' : `, and ${formatCount(waiting)} more finished after one that is not`;
   const isOfRetry = isRetry(identity);
-  const command = isOfRetry ? `automate retry ${shellWord(out)}` : 'the command line of that run and';
-  return new AutomateError(
-    'output-exists',
-    `an earlier ${isOfRetry ? 'retry' : 'run'} did not finish ${out}: ${records}${finished} (journal: ${path})\nresume it: ${command} --resume\nstart over: ${command} --force`,
-  );
+  const message = `an earlier ${isOfRetry ? 'retry' : 'run'} did not finish ${out}: ${records}${finished} (journal: ${path})`;
+  return new AutomateError('output-exists', message, { code: 'unfinished-run', details: { out, isRetry: isOfRetry } });
 }

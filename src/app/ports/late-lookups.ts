@@ -1,5 +1,5 @@
+import { fileURLToPath } from 'node:url';
 import type { Lookups } from '../../core/lookups/lookup.ts';
-import { dataFolder } from './data-folder.ts';
 
 /** Loads the code of the lookups with the first of them, since most flows have none. */
 export function createLateLookups(): Lookups {
@@ -16,3 +16,6 @@ export function createLateLookups(): Lookups {
     },
   };
 }
+
+/** The folder of the embedded data: beside the bundle. */
+export const dataFolder = fileURLToPath(new URL('data', import.meta.url));

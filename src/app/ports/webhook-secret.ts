@@ -1,4 +1,4 @@
-import { AutomateError } from '../../core/failure.ts';
+import { AutomateError, errorOf } from '../../core/failure.ts';
 import type { Credentials } from '../../io/credentials/credentials.ts';
 import { secretNameOf } from '../../io/server/webhooks.ts';
 
@@ -7,5 +7,6 @@ export async function readWebhookSecret(webhook: string, credentials: Credential
   const name = secretNameOf(webhook);
   const found = (await credentials.find([name])).get(name);
   if (found && 'secret' in found) return found.secret.text;
-  throw new AutomateError('credential', found ? found.problem : `the secret of the webhook "${webhook}" is not stored: "${name}"`);
+  if (found) throw errorOf('credential', found.problem);
+  throw new AutomateError('credential', `the secret of the webhook "${webhook}" is not stored: "${name}"`);
 }

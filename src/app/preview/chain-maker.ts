@@ -1,4 +1,4 @@
-import { AutomateError, Failure, LimitReached, Unfinished } from '../../core/failure.ts';
+import { AutomateError, errorOf, Failure, LimitReached, Unfinished } from '../../core/failure.ts';
 import type { Item, PartialRows } from '../../core/item.ts';
 import type { Step } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
@@ -40,11 +40,10 @@ export class ChainMaker {
       if (first) return first;
     } catch (error) {
       const { reason } = this.#phase;
-      if (error instanceof Unfinished && reason)
-        throw new AutomateError(reason.ending === 'refused-credential' ? 'credential' : 'credits', reason.message);
+      if (error instanceof Unfinished && reason) throw errorOf(reason.ending === 'refused-credential' ? 'credential' : 'credits', reason);
       return asFailure(error);
     }
-    throw new AutomateError('input', 'a node before this one drops the record; choose another with --record N');
+    throw new AutomateError('input', 'a node before this one drops the record', { code: 'record-dropped', details: {} });
   }
 }
 
@@ -63,6 +62,6 @@ function gatherInto(rows: Fields[]): PartialRows {
 /** The error as a Failure. Throws any other, and an AutomateError for one that ends a run. */
 export function asFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
-  if (error instanceof LimitReached) throw new AutomateError(error.ending === 'max-credits' ? 'credits' : 'credential', error.message);
+  if (error instanceof LimitReached) throw errorOf(error.ending === 'max-credits' ? 'credits' : 'credential', error);
   throw error;
 }

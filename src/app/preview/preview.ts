@@ -1,4 +1,5 @@
 import type { ActionRequest, ActionResponse } from '../../core/action.ts';
+import { detailsOf } from '../../core/error-code.ts';
 import type { Failure } from '../../core/failure.ts';
 import type { LookupRequest } from '../../core/lookups/lookup.ts';
 import type { Action } from '../../core/node.ts';
@@ -61,9 +62,9 @@ export function requestValue(request: ActionRequest): Value {
 }
 
 /** The message of a Failure without its excerpt of the body. */
-export function unreadReason({ message }: Failure): string {
-  if (message.startsWith('the body ')) return message;
-  return `the body is ${/nested more than \d+ deep$/.exec(message)?.[0] ?? 'not valid JSON'}`;
+export function unreadReason(failure: Failure): string {
+  const notJson = detailsOf(failure, 'not-json');
+  return notJson ? `the body is ${notJson.reason}` : failure.message;
 }
 
 /** Stands in the place of a request that no server gets. */

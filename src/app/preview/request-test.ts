@@ -1,6 +1,6 @@
 import { type ActionRequest, type ActionResponse, gateOf, isLocal } from '../../core/action.ts';
 import { inQuotes, readBody } from '../../core/answer/response.ts';
-import { AutomateError, Failure, LimitReached } from '../../core/failure.ts';
+import { AutomateError, errorOf, Failure, LimitReached } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import { withChain } from '../../core/lookups/named-chain.ts';
 import { type Action, type Node, type Step, Unasked } from '../../core/node.ts';
@@ -66,7 +66,7 @@ export class RequestTest {
     const { ledger, clock, http, tools, lookups } = this.ports;
     const startedMs = clock.now();
     const refusal = ledger.hold(node);
-    if (refusal !== undefined) throw new AutomateError('credits', refusal);
+    if (refusal) throw errorOf('credits', refusal);
     let response: ActionResponse;
     try {
       response = await sendRequest(request, { http, tools, lookups, report: () => undefined });
@@ -142,10 +142,10 @@ function prepareFor(action: Action, fields: Fields, unsent: readonly string[]): 
     if (!(error instanceof Failure)) throw error;
     if (error.kind === 'template' && unsent.length > 0) {
       const reason = `nothing is sent, so ${unsent.join(', ')} before it give${unsent.length === 1 ? 's' : ''} no fields`;
-      throw new AutomateError('usage', `${error.message}\n${reason}; set them with --set field=value`, { cause: error });
+      throw new AutomateError('usage', `${error.message}\n${reason}`, { code: 'field-missing', details: { unsent }, cause: error });
     }
-    const mend = error.kind === 'template' ? '\nset it with --set field=value, or take a record with --in FILE --record N' : '';
-    throw new AutomateError('flow', error.message + mend, { cause: error });
+    if (error.kind !== 'template') throw errorOf('flow', error, error);
+    throw new AutomateError('flow', error.message, { code: 'field-missing', details: { unsent: [] }, cause: error });
   }
 }
 

@@ -1,3 +1,4 @@
+import type { CodedMessage } from '../../core/error-code.ts';
 import type { Ending, Event, FailureReport, HitSource, ShortPage } from '../../core/event.ts';
 import type { SourceName } from '../../core/lookups/sources.ts';
 import { rounded } from '../../core/spending.ts';
@@ -10,6 +11,8 @@ export interface FailureGroup extends FailureReport {
   readonly firstRecords: number[];
   /** The count of each message, for a limited number of messages. */
   readonly messages: Map<string, number>;
+  /** The messages that have a code. */
+  readonly coded: Map<string, CodedMessage>;
 }
 
 /** Counts how often a path of a map found a value. */
@@ -43,6 +46,8 @@ export interface LookupCounts {
   /** Answers that were cut off, and the maximum at which they were. */
   cutOff: number;
   cutOffAt: number | undefined;
+  /** Answers in whose cut the nearest point may have been left out. */
+  nearestUnknown: number;
 }
 
 /** Counts the records with a short page. */
@@ -90,7 +95,8 @@ export interface Tally {
   readonly sources: Set<SourceName>;
   /** The first record whose answer was mapped, by node. */
   readonly answered: Map<string, number>;
-  stopReason: string | undefined;
+  /** The reason of an early end. */
+  stop: CodedMessage | undefined;
   ending: Ending | undefined;
   ms: number;
   /** Number of the last record written or failed, in input order. */
@@ -121,7 +127,7 @@ export function createTally(): Tally {
     lookups: new Map(),
     sources: new Set(),
     answered: new Map(),
-    stopReason: undefined,
+    stop: undefined,
     ending: undefined,
     ms: 0,
     lastRecord: 0,
@@ -188,8 +194,8 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
     tally.parked++;
     if (isNew) tally.newlyParked++;
   },
-  stopping(tally, { reason }) {
-    tally.stopReason = reason;
+  stopping(tally, { reason: message, code, details }) {
+    tally.stop = { message, code, details };
   },
   'run-ended'(tally, { ending, ms }) {
     tally.ending = ending;
@@ -224,13 +230,17 @@ function addFailure(tally: Tally, record: number, report: FailureReport): void {
   group.count++;
   group.firstRecords.push(record);
   group.firstRecords.sort((a, b) => a - b).splice(maxRecords);
-  const { messages } = group;
-  if (messages.has(report.message) || messages.size < maxMessages) messages.set(report.message, (messages.get(report.message) ?? 0) + 1);
+  const { messages, coded } = group;
+  const { message, code, details } = report;
+  if (messages.has(message) || messages.size < maxMessages) {
+    messages.set(message, (messages.get(message) ?? 0) + 1);
+    if (code) coded.set(message, { message, code, details });
+  }
   tally.failures.set(key, group);
 }
 
 function newGroup({ node, class: kind, status, message, attempts }: FailureReport): FailureGroup {
-  return { node, class: kind, status, message, attempts, count: 0, firstRecords: [], messages: new Map() };
+  return { node, class: kind, status, message, attempts, count: 0, firstRecords: [], messages: new Map(), coded: new Map() };
 }
 
 function groupKey({ node, class: kind, status }: FailureReport): string {
@@ -253,7 +263,7 @@ function addTokens(tally: Tally, { node, input, output, cost }: EventOf<'tokens'
 
 function addLookup(
   { lookups, sources }: Tally,
-  { node, lookup, match, ambiguous, lacking = [], cutOffAt, sources: named }: EventOf<'looked-up'>,
+  { node, lookup, match, ambiguous, lacking = [], cutOffAt, hidesNearest, sources: named }: EventOf<'looked-up'>,
 ): void {
   const counts = lookups.get(node) ?? {
     lookup,
@@ -264,7 +274,8 @@ function addLookup(
     firstAmbiguous: undefined,
     lacking: new Map(),
     cutOff: 0,
-    cutOffAt,
+    cutOffAt: undefined,
+    nearestUnknown: 0,
   };
   lookups.set(node, counts);
   counts.of++;
@@ -276,6 +287,7 @@ function addLookup(
   if (cutOffAt !== undefined) {
     counts.cutOff++;
     counts.cutOffAt = cutOffAt;
+    if (hidesNearest) counts.nearestUnknown++;
   }
   for (const field of lacking) counts.lacking.set(field, (counts.lacking.get(field) ?? 0) + 1);
   for (const source of named) sources.add(source);

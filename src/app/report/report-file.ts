@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { rename, rm, writeFile } from 'node:fs/promises';
+import { access, constants, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { AutomateError } from '../../core/failure.ts';
 import { namingErrors } from '../../io/files/naming-errors.ts';
-import { realFile } from '../../io/files/stat.ts';
+import { realFile, statOf } from '../../io/files/stat.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
 import type { RunView } from '../../ui/run/run-view.ts';
 import { version } from '../version.ts';
@@ -21,4 +23,13 @@ export async function writeReport(path: string, view: RunView, redactor: Redacto
     await rm(part, { force: true });
     throw error;
   }
+}
+
+/** Checks before a run that its report can be written. Throws an AutomateError (`output`). Writes nothing. */
+export async function beginReport(path: string): Promise<void> {
+  const found = statOf(path);
+  if (found?.isDirectory()) throw new AutomateError('output', `${path} cannot be written: it is a folder`);
+  if (found && !found.isFile()) throw new AutomateError('output', `${path} cannot be written: expected a file, found a pipe or a device`);
+  // With the dot, the path is a folder or an error.
+  await namingErrors(path, 'written', () => access(`${dirname(realFile(path))}/.`, constants.W_OK));
 }

@@ -5,10 +5,9 @@ import type { Redactor } from '../../io/secrets/redact.ts';
 import type { FailureView, MappingView, ResponseTimesView, RunState, RunView } from '../../ui/run/run-view.ts';
 import { type ResponseTimes, typicalMs } from '../progress/response-times.ts';
 import type { FailureGroup, Tally } from '../progress/tally.ts';
-import type { OpenRun } from '../run-request.ts';
-import { factsOf } from './run-facts.ts';
+import type { OpenRun, RunWords } from '../run-request.ts';
 import { workOf } from './run-figures.ts';
-import { endings, frequentMessages, type SummaryFacts, sortedGroups, wholeCounts } from './summary.ts';
+import { codedIn, endings, factsOf, frequentMessages, type SummaryFacts, sortedGroups, wholeCounts } from './summary.ts';
 
 /** Maximum of rows of a table: a flow may have any number of nodes. */
 const maxRows = 60;
@@ -43,7 +42,7 @@ export function runViewOf(run: OpenRun, facts: SummaryFacts, tally: Tally = run.
     rates: rates.buckets(tally.ms),
     responseTimes: responseTimesOf(tally.responseTimes),
     statuses: statuses.counts().slice(0, maxRows),
-    failures: groups.slice(0, maxGroups).map(failureView),
+    failures: groups.slice(0, maxGroups).map((group) => failureView(group, words)),
     moreFailures: Math.max(0, groups.length - maxGroups),
     mapping: mappingOf(plan, tally).slice(0, maxRows),
     lookups: [...tally.lookups.values()].slice(0, maxRows).map(({ node, matched, ambiguous, of }) => ({ node, matched, ambiguous, of })),
@@ -77,12 +76,16 @@ function placesOf(
   return { input: shown(input), output: shown(output), errors: errorRecords > 0 && errors !== undefined ? shown(errors) : undefined };
 }
 
-function endView({ request: { files } }: OpenRun, tally: Tally, { problem }: SummaryFacts): Pick<RunView, 'state' | 'ending' | 'reason'> {
-  const { ending = 'interrupted', stopReason } = tally;
-  const shown = (reason: string) => (files.isOwn ? reason.replaceAll(`${dirname(files.out)}/`, '') : reason);
+function endView(
+  { request: { files } }: OpenRun,
+  tally: Tally,
+  { problem, reason }: SummaryFacts,
+): Pick<RunView, 'state' | 'ending' | 'reason'> {
+  const { ending = 'interrupted' } = tally;
+  const shown = (text: string) => (files.isOwn ? text.replaceAll(`${dirname(files.out)}/`, '') : text);
   if (problem !== undefined) return { state: 'failed', ending: 'ended by an error', reason: shortened(shown(problem), 500) };
   const state: RunState = ending === 'complete' ? 'finished' : 'stopped';
-  return { state, ending: endings[ending], reason: stopReason === undefined ? undefined : shortened(stopReason) };
+  return { state, ending: endings[ending], reason: reason === undefined ? undefined : shortened(reason) };
 }
 
 function countsOf(tally: Tally, facts: SummaryFacts): RunView['counts'] {
@@ -97,9 +100,9 @@ function responseTimesOf(times: ResponseTimes): ResponseTimesView | undefined {
   return { count: times.count, p50Ms, p95Ms, maxMs, buckets: times.bars() };
 }
 
-function failureView(group: FailureGroup): FailureView {
+function failureView(group: FailureGroup, words: RunWords | undefined): FailureView {
   const { node, class: kind, status, count, firstRecords } = group;
-  return { node, class: kind, status, count, firstRecords, messages: messagesOf(group) };
+  return { node, class: kind, status, count, firstRecords, messages: messagesOf(group, words) };
 }
 
 function pausesOf({ progress: { pauses } }: OpenRun, { paused }: SummaryFacts): RunView['pauses'] {
@@ -107,8 +110,9 @@ function pausesOf({ progress: { pauses } }: OpenRun, { paused }: SummaryFacts): 
   return { totalMs: paused.ms, times: gates.reduce((sum, { times }) => sum + times, 0), gates };
 }
 
-function messagesOf(group: FailureGroup): FailureView['messages'] {
-  return frequentMessages(group).map(([message, count]) => ({ text: shortened(message), count }));
+function messagesOf(group: FailureGroup, words: RunWords | undefined): FailureView['messages'] {
+  const textOf = (message: string) => words?.message(codedIn(group, message)) ?? message;
+  return frequentMessages(group).map(([message, count]) => ({ text: shortened(textOf(message)), count }));
 }
 
 function mappingOf(plan: Plan, tally: Tally): MappingView[] {

@@ -1,8 +1,12 @@
+import type { CodedMessage } from '../../core/error-code.ts';
 import type { Ending } from '../../core/event.ts';
+import { type Source, type SourceName, sources } from '../../core/lookups/sources.ts';
 import type { Usage } from '../../io/ledger/holds.ts';
+import { inputLabel } from '../input/input.ts';
+import { dataFolder } from '../ports/late-lookups.ts';
 import { type ResponseTimes, typicalMs } from '../progress/response-times.ts';
 import type { FailureGroup, Tally } from '../progress/tally.ts';
-import type { Attribution } from './attributions.ts';
+import { type OpenRun, showsCredits } from '../run-request.ts';
 
 /** The facts of a summary that are not in the tally. */
 export interface SummaryFacts {
@@ -32,6 +36,8 @@ export interface SummaryFacts {
   readonly exitCode: number;
   /** Absent if no report is wanted. */
   readonly report?: string | undefined;
+  /** The reason of an early end, with the way out. */
+  readonly reason?: string | undefined;
   /** The error that ended the run; absent if it ended by itself. */
   readonly problem?: string;
   /** The next steps, each with a command line to copy. */
@@ -52,13 +58,13 @@ export const endings: Record<Ending, string> = {
 
 /** The summary as JSON, for programs. */
 export function summaryJson(tally: Tally, facts: SummaryFacts): string {
-  const { read, written, failed, passedThrough, parked, retries, ms, stopReason } = tally;
+  const { read, written, failed, passedThrough, parked, retries, ms } = tally;
   return `${JSON.stringify(
     {
       flow: facts.flow,
       ending: facts.problem === undefined ? (tally.ending ?? 'interrupted') : 'failed',
       exit_code: facts.exitCode,
-      reason: facts.problem ?? stopReason,
+      reason: facts.problem ?? facts.reason,
       read,
       written,
       failed,
@@ -118,6 +124,11 @@ export function frequentMessages({ messages }: FailureGroup): [string, number][]
   return [...messages].sort(([, a], [, b]) => b - a).slice(0, maxMessages);
 }
 
+/** A message of a group with its code. */
+export function codedIn({ coded }: FailureGroup, message: string): CodedMessage {
+  return coded.get(message) ?? { message };
+}
+
 /** The tokens of each node that asked a model. */
 function tokensJson({ tokens }: Tally): object {
   if (tokens.size === 0) return {};
@@ -139,10 +150,11 @@ function responseTimesJson(times: ResponseTimes): object {
 
 function lookupsJson({ lookups }: Tally): object {
   if (lookups.size === 0) return {};
-  const all = [...lookups.values()].map(({ firstAmbiguous, lacking, cutOff, cutOffAt, ...counts }) => ({
+  const all = [...lookups.values()].map(({ firstAmbiguous, lacking, cutOff, cutOffAt, nearestUnknown, ...counts }) => ({
     ...counts,
     first_ambiguous: firstAmbiguous ?? null,
     ...(cutOff > 0 && { cut_off: cutOff, cut_off_at: cutOffAt ?? null }),
+    ...(nearestUnknown > 0 && { nearest_unknown: nearestUnknown }),
     ...(lacking.size > 0 && { without_value: Object.fromEntries(lacking) }),
   }));
   return { lookups: all };
@@ -150,4 +162,43 @@ function lookupsJson({ lookups }: Tally): object {
 
 function attributionsJson(attributions: readonly Attribution[]): object {
   return attributions.length === 0 ? {} : { attributions };
+}
+
+/** The facts of a run's summary that are known at any time. */
+export function factsOf(run: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 'usage' | 'attributions'> {
+  const { request, claim, output, session, progress } = run;
+  const { flow, options, files, retried } = request;
+  const { written = 0, rows = 0 } = retried?.counts ?? {};
+  const { stop } = progress.tally;
+  return {
+    flow,
+    input: inputLabel(options),
+    report: options.report,
+    output: files.out === '-' ? 'stdout' : files.out,
+    errors: files.errors === '-' ? 'stdout' : files.errors,
+    // A retry counts in its errors file, whose records have other numbers.
+    resumedAfter: retried ? 0 : claim.from.records,
+    outputRecords: rows + output.saved().rows,
+    errorRecords: output.saved().failed,
+    credits: session.ports.credits(),
+    showsCredits: showsCredits(run),
+    before: { written: written + claim.from.written, failed: claim.from.failed },
+    reason: stop && (request.words?.message(stop) ?? stop.message),
+    paused: { ms: progress.pauses.totalMs(), reasons: progress.pauses.reasons() },
+  };
+}
+
+/** A source that has answered, as it wants to be named. */
+export interface Attribution extends Source {
+  readonly source: SourceName;
+  /** Date of embedded data, such as 2026-09-18; absent for servers. */
+  readonly date?: string | undefined;
+}
+
+/** The attributions of sources. The dates are read from the embedded data, if there are any sources. */
+export async function attributionsOf(names: ReadonlySet<SourceName>): Promise<readonly Attribution[]> {
+  if (names.size === 0) return [];
+  const { readNotices } = await import('../../io/lookups/notices.ts');
+  const dates = new Map((await readNotices(dataFolder)).map(({ source, date }) => [source, date]));
+  return [...names].map((source) => ({ source, ...sources[source], ...(dates.has(source) && { date: dates.get(source) }) }));
 }

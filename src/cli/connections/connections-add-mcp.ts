@@ -8,12 +8,12 @@ import { compileSavedConnection, connectionProblem, connectionText } from '../..
 import { readConnections } from '../../io/connections.ts';
 import { messageWithAdvice } from '../advice.ts';
 import { findAsker } from '../ask.ts';
-import { noteInAudit } from '../keys/audit-note.ts';
+import { noteInAudit } from '../keys/stored-keys.ts';
+import { printServer } from '../show/tools.ts';
 import type { Terminal } from '../terminal.ts';
 import type { AddOptions } from './connection-options.ts';
 import { authOf } from './connections-auth.ts';
 import { chooseName, offerSecret, setHeaders, type WrittenConnection, withoutAbsent } from './connections-saving.ts';
-import { printServer } from './tool-server-lines.ts';
 
 /** Saves a connection to an MCP server, after a test of it: a failed test saves nothing. Returns the exit code. */
 export async function addMcpCommand(given: string | undefined, options: AddOptions, terminal: Terminal): Promise<number> {
@@ -40,19 +40,15 @@ async function testServer(connection: McpConnection, options: AddOptions, termin
     return await askServer(connection, options, terminal);
   } catch (error) {
     if (!(error instanceof AutomateError) || error.kind !== 'credential') throw error;
-    const reason = error instanceof FlowError ? `connection "${connection.name}": ${error.message}` : messageWithAdvice(error);
+    const reason = error instanceof FlowError ? `connection "${connection.name}": ${messageWithAdvice(error)}` : messageWithAdvice(error);
     throw new AutomateError('credential', `${reason}\nnothing is saved; --no-test saves it untested`, { cause: error });
   }
 }
 
 function compileMcp(name: string, written: object): McpConnection {
-  try {
-    const connection = compileSavedConnection(name, written, false);
-    if (connection.type === 'mcp') return connection;
-    throw new Error(`expected a connection of type mcp, found ${connection.type}`);
-  } catch (error) {
-    throw new AutomateError('usage', (error as Error).message);
-  }
+  const connection = compileSavedConnection(name, written, false);
+  if (connection.type === 'mcp') return connection;
+  throw new AutomateError('usage', `expected a connection of type mcp, found ${connection.type}`);
 }
 
 /** Refuses options that are easily confused. */

@@ -6,7 +6,7 @@ import { AutomateError } from '../../core/failure.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { compileSavedConnection, connectionProblem, connectionText } from '../../flow/saved-connection.ts';
 import { findAsker } from '../ask.ts';
-import { noteInAudit } from '../keys/audit-note.ts';
+import { noteInAudit } from '../keys/stored-keys.ts';
 import type { Terminal } from '../terminal.ts';
 import { type AddOptions, addOptions } from './connection-options.ts';
 import { authOf, exampleOf } from './connections-auth.ts';
@@ -25,11 +25,7 @@ export async function addCommand(
   const asker = findAsker();
   const name = await chooseName(given.name, options, 'http', asker);
   const { written, auth } = await httpConnection(name, options, asker);
-  try {
-    compileSavedConnection(name, written, false);
-  } catch (error) {
-    throw new AutomateError('usage', (error as Error).message);
-  }
+  compileSavedConnection(name, written, false);
   await saveConnection(name, written, options);
   noteInAudit('connection.add', name, terminal);
   await terminal.print(connectionText(name, written));

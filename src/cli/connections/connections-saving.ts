@@ -5,8 +5,7 @@ import { AutomateError } from '../../core/failure.ts';
 import { name as nameShape } from '../../core/options/names.ts';
 import { readConnections } from '../../io/connections.ts';
 import { variableWith } from '../../io/credentials/environment.ts';
-import { envOption } from '../../io/credentials/secret.ts';
-import { messageWithAdvice } from '../advice.ts';
+import { envWords, messageWithAdvice } from '../advice.ts';
 import { setCommand } from '../credentials/credentials-set.ts';
 import type { Terminal } from '../terminal.ts';
 import type { AddOptions } from './connection-options.ts';
@@ -66,5 +65,5 @@ export async function offerSecret(auth: WrittenAuth, asker: Asker | undefined, t
   if (needsPair(auth)) terminal.say(`the secret of "${credential}" has to be username:password`);
   if (asker && process.stdin.isTTY && (await asker.yes(`There is no credential "${credential}" yet. Store its secret now?`)))
     await setCommand(credential, env === undefined ? {} : { env }, terminal);
-  else terminal.say(`there is no credential "${credential}" yet; store it: automate credentials set ${credential}${envOption(store.env)}`);
+  else terminal.say(`there is no credential "${credential}" yet; store it: automate credentials set ${credential}${envWords(store.env)}`);
 }

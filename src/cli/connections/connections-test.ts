@@ -7,8 +7,8 @@ import { durationText } from '../../core/duration.ts';
 import { Failure } from '../../core/failure.ts';
 import { creditsText } from '../../core/text/number.ts';
 import type { McpConnection } from '../../core/tools/tools.ts';
+import { printServer } from '../show/tools.ts';
 import type { Terminal } from '../terminal.ts';
-import { printServer } from './tool-server-lines.ts';
 
 /** The options of `automate connections test`. */
 export interface TestOptions extends AskingOptions {

@@ -2,7 +2,7 @@ import { findSaved } from '../../app/connections/saved-connections.ts';
 import { exitCodes } from '../../app/exit-codes.ts';
 import { connectionText } from '../../flow/saved-connection.ts';
 import { changeConnections, readConnections, type SavedConnections } from '../../io/connections.ts';
-import { noteInAudit } from '../keys/audit-note.ts';
+import { noteInAudit } from '../keys/stored-keys.ts';
 import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
 

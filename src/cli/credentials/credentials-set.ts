@@ -6,7 +6,8 @@ import { credentialName } from '../../core/options/names.ts';
 import { futureTime } from '../../core/text/expiry.ts';
 import { type BackendName, backendNames } from '../../io/credentials/backend.ts';
 import { oneLine, utf8Of, variableWith } from '../../io/credentials/environment.ts';
-import { defaultEnv, envOption } from '../../io/credentials/secret.ts';
+import { defaultEnv } from '../../io/credentials/secret.ts';
+import { envWords } from '../advice.ts';
 import { findAsker } from '../ask.ts';
 import type { Terminal } from '../terminal.ts';
 import type { SetOptions } from './credential-options.ts';
@@ -25,7 +26,7 @@ export async function setCommand(name: string, options: SetOptions, terminal: Te
   terminal.say(`"${name}" is stored in the ${where}${expiry}${only}`);
   if (stored.previous)
     terminal.say(
-      `the previous secret is stored until this one has worked; to bring it back: automate credentials restore ${name}${envOption(stored.env)}`,
+      `the previous secret is stored until this one has worked; to bring it back: automate credentials restore ${name}${envWords(stored.env)}`,
     );
   const { warn } = terminal;
   for (const backend of left) warn(`the old secret is still in the ${backend}, which cannot be reached here`);

@@ -1,11 +1,12 @@
 import { exitCodes } from '../../app/exit-codes.ts';
-import { hide, missingText } from '../../app/flow/flow-secrets.ts';
+import { hide, missingCredential } from '../../app/flow/flow-secrets.ts';
 import { type CredentialStore, openCredentials } from '../../app/ports/credential-store.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { type BackendName, backendNames } from '../../io/credentials/backend.ts';
 import { variableWith } from '../../io/credentials/environment.ts';
-import { envOption, expiryWarning } from '../../io/credentials/secret.ts';
+import { expiryWarning } from '../../io/credentials/secret.ts';
 import { onOneLine } from '../../io/records/errors.ts';
+import { envWords, messageWithAdvice } from '../advice.ts';
 import { credentialJson, credentialRows, credentialText, type ShownCredential, shownCredentials } from '../show/credentials.ts';
 import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
@@ -32,7 +33,7 @@ function emptyText(name: string | undefined, env: string | undefined, store: Cre
   const what = name === undefined ? 'there are no credentials' : `there is no credential "${name}"`;
   const others = store.list().length;
   const rest =
-    others === 0 ? `store one: automate credentials set ${name ?? 'NAME'}${envOption(env)}` : `there are others: automate credentials list`;
+    others === 0 ? `store one: automate credentials set ${name ?? 'NAME'}${envWords(env)}` : `there are others: automate credentials list`;
   return `${what}${env === undefined ? ' here' : ` for --env ${env}`}\n  ${rest}`;
 }
 
@@ -49,7 +50,7 @@ function findShown(name: string, store: CredentialStore): ShownCredential {
   const shown = all.find(({ env }) => env === undefined) ?? all.find(({ env }) => env === store.env);
   if (shown) return shown;
   const elsewhere = all.map(({ env }) => `--env ${env}`).join(', ');
-  const hint = elsewhere === '' ? `store it: automate credentials set ${name}${envOption(store.env)}` : `it is stored for ${elsewhere}`;
+  const hint = elsewhere === '' ? `store it: automate credentials set ${name}${envWords(store.env)}` : `it is stored for ${elsewhere}`;
   throw new AutomateError('credential', `there is no credential "${name}"\n${hint}`);
 }
 
@@ -80,10 +81,10 @@ export async function checkCommand(name: string | undefined, options: Credential
   const found = await store.find(names);
   let isWrong = false;
   for (const checked of names) {
-    const finding = found.get(checked) ?? { problem: missingText(checked, store) };
+    const finding = found.get(checked) ?? { problem: missingCredential(checked, store) };
     if ('problem' in finding) {
       isWrong = true;
-      terminal.say(`${terminal.colors.red('problem:')} ${finding.problem.replaceAll('\n', '\n  ')}`);
+      terminal.say(`${terminal.colors.red('problem:')} ${messageWithAdvice(finding.problem).replaceAll('\n', '\n  ')}`);
     } else {
       const { text, from, hosts, expiresAt } = finding.secret;
       hide(text, terminal);

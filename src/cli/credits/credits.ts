@@ -10,7 +10,7 @@ import { homeFolder } from '../../io/files/home.ts';
 import { type Book, monthOf, openBook } from '../../io/ledger/book.ts';
 import { heldCredits, settleDead } from '../../io/ledger/holds.ts';
 import { createCsvWriter } from '../../io/records/writers/csv-writer.ts';
-import { noteInAudit } from '../keys/audit-note.ts';
+import { noteInAudit } from '../keys/stored-keys.ts';
 import { historyText, usageText } from '../show/credits.ts';
 import type { Terminal } from '../terminal.ts';
 

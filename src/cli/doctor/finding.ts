@@ -1,4 +1,5 @@
 import { AutomateError } from '../../core/failure.ts';
+import { messageWithAdvice } from '../advice.ts';
 
 /** The result of one check. */
 export interface Finding {
@@ -37,7 +38,7 @@ export async function orProblem(check: string, find: () => Finding | Promise<Fin
   try {
     return await find();
   } catch (error) {
-    if (error instanceof AutomateError) return problemIn(check, error.message);
+    if (error instanceof AutomateError) return problemIn(check, messageWithAdvice(error));
     throw error;
   }
 }

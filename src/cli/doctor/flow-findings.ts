@@ -4,6 +4,7 @@ import { FlowError, type Problem } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { counted } from '../../core/text/number.ts';
 import { shellWord } from '../../core/text/shell-word.ts';
+import { messageWithAdvice } from '../advice.ts';
 import type { Terminal } from '../terminal.ts';
 import type { DoctorOptions } from './doctor-options.ts';
 import { type Finding, okFinding, problemFinding, problemIn } from './finding.ts';
@@ -46,6 +47,7 @@ async function hosts(plan: Plan, options: DoctorOptions): Promise<Finding[]> {
   }
 }
 
-function placed(file: string, { line, column, message }: Problem): string {
-  return `${file}${line === undefined ? '' : `:${line}:${column}`}: ${message}`;
+function placed(file: string, problem: Problem): string {
+  const { line, column } = problem;
+  return `${file}${line === undefined ? '' : `:${line}:${column}`}: ${messageWithAdvice(problem)}`;
 }

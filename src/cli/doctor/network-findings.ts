@@ -3,6 +3,7 @@ import { Failure } from '../../core/failure.ts';
 import { type Reached, reach } from '../../io/doctor/reach.ts';
 import { authorities } from '../../io/http/authorities.ts';
 import { proxyFinder } from '../../io/http/proxy.ts';
+import { messageWithAdvice } from '../advice.ts';
 import type { DoctorOptions } from './doctor-options.ts';
 import { type Finding, okFinding, orProblem, problemFinding, problemIn, warningFinding } from './finding.ts';
 
@@ -22,13 +23,12 @@ export async function proxyFindings(): Promise<Finding[]> {
   return Promise.all(found.map(({ scheme, proxy }) => proxyFinding(scheme, proxy)));
 }
 
-/** Names the proxy by host and port only: its URL may hold a password. */
+/** Names the proxy by its origin only: its URL may hold a password. */
 async function proxyFinding(scheme: string, proxy: URL): Promise<Finding> {
-  const text = `${scheme} requests go through ${proxy.host}`;
   const reached = await tryReach(proxy.origin);
-  return reached instanceof Failure
-    ? problemFinding('proxy', `${text}, which cannot be reached: ${reasonOf(reached)}`, `check ${scheme.toUpperCase()}_PROXY`)
-    : okFinding('proxy', `${text}, which can be reached`);
+  if (!(reached instanceof Failure)) return okFinding('proxy', `${scheme} requests go through ${proxy.host}, which can be reached`);
+  const message = `${scheme} requests go through a proxy that cannot be reached: ${reached.message}`;
+  return problemFinding('proxy', message, `check ${scheme.toUpperCase()}_PROXY`);
 }
 
 /** Checks the certificate authorities beside the default ones. */
@@ -41,7 +41,7 @@ export function authorityFinding({ cacert }: DoctorOptions): Promise<Finding> {
       try {
         authorities(extra, {});
       } catch (error) {
-        const message = (error as Error).message.replace('--cacert', 'NODE_EXTRA_CA_CERTS:');
+        const message = `NODE_EXTRA_CA_CERTS: ${(error as Error).message}`;
         return problemIn(check, message, 'name a PEM file that can be read, or unset it');
       }
     }
@@ -76,7 +76,7 @@ const warnedMs = 14 * 86_400_000;
 
 async function hostFinding(check: string, origin: string, context: SecureContext | undefined): Promise<Finding> {
   const reached = await tryReach(origin, context);
-  if (reached instanceof Failure) return problemIn(check, reached.message, 'check the URL, the network and the firewall');
+  if (reached instanceof Failure) return problemIn(check, messageWithAdvice(reached), 'check the URL, the network and the firewall');
   const { address, tls } = reached;
   const until = tls && new Date(tls.validUntilMs).toISOString().slice(0, 10);
   const message = `${origin} accepts connections at ${address}${tls ? ` with ${tls.version}; its certificate ends on ${until}` : ''}`;
@@ -89,8 +89,4 @@ function tryReach(origin: string, context?: SecureContext): Promise<Reached | Fa
     if (error instanceof Failure) return error;
     throw error;
   });
-}
-
-function reasonOf({ message }: Failure): string {
-  return (message.split('\n')[0] as string).replace(/^\S+:\/\/\S+: /, '');
 }

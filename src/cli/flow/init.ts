@@ -3,27 +3,28 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { exitCodes } from '../../app/exit-codes.ts';
 import { checkFields, loadFlow } from '../../app/flow/flow-file.ts';
 import { hasTextCells, type InputOptions, inputFormat, isTable, openInput, withToldFormat } from '../../app/input/input.ts';
-import { delimiterAdvice } from '../../core/columns.ts';
+import { otherDelimiter } from '../../core/columns.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Fields } from '../../core/record.ts';
 import { shellWord } from '../../core/text/shell-word.ts';
 import { type Starter, starterFlow } from '../../flow/starter/starter.ts';
 import type { Example } from '../../flow/starter/starter-references.ts';
 import { namingErrors } from '../../io/files/naming-errors.ts';
-import { refuseExisting } from '../../io/output/sink.ts';
+import { isRegularFile } from '../../io/output/sink.ts';
 import type { Source } from '../../io/records/readers/source.ts';
-import type { Terminal } from '../terminal.ts';
+import { printWarnings } from '../show/problems.ts';
+import { sayFormat, type Terminal } from '../terminal.ts';
 import type { InitOptions } from './flow-options.ts';
-import { printWarnings } from './flow-warnings.ts';
 import { checkSources, requestSource } from './init-sources.ts';
 
 /** Writes a first flow into a folder, which it creates if needed. Returns the exit code. */
 export async function initCommand(folder: string, given: InitOptions, terminal: Terminal): Promise<number> {
   const path = join(folder, 'flow.yaml').replace(/^-/, './-');
   checkSources(given);
-  if (!given.force) await refuseExisting(path, 'choose another folder, or overwrite it with --force');
+  if (!given.force && isRegularFile(path))
+    throw new AutomateError('output-exists', `${path} exists already\nchoose another folder, or overwrite it with --force`);
   const requestFor = await requestSource(given);
-  const options = given.in === undefined ? given : await withToldFormat({ ...given, in: given.in }, terminal.say);
+  const options = given.in === undefined ? given : await withToldFormat({ ...given, in: given.in }, sayFormat(terminal));
   const example = options.in === undefined ? undefined : await exampleFor({ ...options, in: options.in });
   const { request, isNamedByHost, ...source } = requestFor(example, hasTextCells(options));
   const name = flowName(folder, isNamedByHost ? request.url : undefined);
@@ -79,8 +80,10 @@ async function readExample(source: Source): Promise<Omit<Example, 'name'>> {
 
 /** Refuses a header that is several names in one: the flow would be made for the wrong fields. */
 function refuseJoinedNames(name: string, { format, columns = [] }: Source, { delimiter }: InputOptions): void {
-  const advice = isTable(format) && delimiter === undefined ? delimiterAdvice(columns) : undefined;
-  if (advice !== undefined) throw new AutomateError('usage', `${name} has one column, "${columns[0]}"\n${advice}`);
+  const other = isTable(format) && delimiter === undefined ? otherDelimiter(columns) : undefined;
+  if (other === undefined) return;
+  const facts = { code: 'other-delimiter', details: { delimiter: other } } as const;
+  throw new AutomateError('usage', `${name} has one column, "${columns[0]}"`, facts);
 }
 
 async function firstRecord(source: Source): Promise<Fields | undefined> {

@@ -6,6 +6,7 @@ import { AutomateError } from '../../core/failure.ts';
 import { counted } from '../../core/text/number.ts';
 import { readConnections } from '../../io/connections.ts';
 import { type CachedServer, cachedServer } from '../../io/mcp/tool-cache.ts';
+import { messageWithAdvice } from '../advice.ts';
 import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -26,7 +27,7 @@ async function refreshTools(name: string, written: object, options: AskingOption
     if (connection.type === 'mcp') await cacheToolServer(name, written, await askServer(connection, options, terminal), terminal);
   } catch (error) {
     if (!(error instanceof AutomateError)) throw error;
-    terminal.warn(`${cleaned(error.message).split('\n').join('\n  ')}`);
+    terminal.warn(`${cleaned(messageWithAdvice(error)).split('\n').join('\n  ')}`);
   }
 }
 

@@ -2,6 +2,7 @@ import { queryServer, type ServerOptions } from '../../app/connections/tool-serv
 import { cleaned } from '../../core/answer/response.ts';
 import { Failure, FlowError, type Problem } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
+import { messageWithAdvice } from '../advice.ts';
 import type { Terminal } from '../terminal.ts';
 
 /**
@@ -24,7 +25,7 @@ export async function checkTools(
       for (const { check } of uses) problems.push(...check(tools, options.isTable));
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
-      const reason = cleaned(error.message).replaceAll('\n', '\n  ');
+      const reason = cleaned(messageWithAdvice(error)).replaceAll('\n', '\n  ');
       terminal.warn(`the tools of "${name}" were not checked: ${reason}`);
     }
   }

@@ -8,15 +8,14 @@ import { allSteps, type CredentialUse, dataFilesOf } from '../../core/plan.ts';
 import { counted } from '../../core/text/number.ts';
 import { inOrder } from '../../flow/plan.ts';
 import { readError } from '../../io/records/readers/input.ts';
-import { problemText } from '../show/problems.ts';
-import type { Terminal } from '../terminal.ts';
+import { printUnknownFields, printWarnings, problemText } from '../show/problems.ts';
+import { sayFormat, type Terminal } from '../terminal.ts';
 import type { ValidateOptions } from './flow-options.ts';
-import { printUnknownFields, printWarnings } from './flow-warnings.ts';
 
 /** Checks a flow: its file, its references to the columns of an input, its credentials and tools. Returns the exit code. */
 export async function validateCommand(flow: string, given: ValidateOptions, terminal: Terminal): Promise<number> {
   const { in: input, allowHttp = false } = given;
-  const options = input === undefined ? given : await withToldFormat({ ...given, in: input }, terminal.say);
+  const options = input === undefined ? given : await withToldFormat({ ...given, in: input }, sayFormat(terminal));
   const read = input === undefined ? undefined : await columnsOf({ ...options, in: input });
   const fileOptions = { allowHttp, textCells: input === undefined || hasTextCells(options), columns: read?.columns };
   const plan = await loadFlow(flow, { ...fileOptions, columns: undefined }).catch(async (error: unknown) => {

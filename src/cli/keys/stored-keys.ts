@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs';
 import { homeFolder } from '../../io/files/home.ts';
+import { AuditStore, commandActor } from '../../io/server/audit.ts';
 import { ServerDatabase, serverDatabasePath } from '../../io/server/database.ts';
 import { KeyStore, noKey } from '../../io/server/keys.ts';
 import { UsageStore } from '../../io/server/usage.ts';
+import type { Terminal } from '../terminal.ts';
 
 /** The keys of this home, and what they have done. */
 export interface StoredKeys {
@@ -29,4 +31,20 @@ export function readingKeys<Result>(read: (stored: StoredKeys) => Result): Resul
 export function withKey<Result>(nameOrId: string, act: (stored: StoredKeys) => Result): Result {
   if (!existsSync(serverDatabasePath(homeFolder(process.env)))) throw noKey(nameOrId);
   return withKeys(act);
+}
+
+/** Records what a command has done in the audit of the server. Does nothing on a home without one; an audit that cannot be written is a warning. */
+export function noteInAudit(what: string, target: string, { warn }: Terminal): void {
+  const home = homeFolder(process.env);
+  if (!existsSync(serverDatabasePath(home))) return;
+  try {
+    const database = new ServerDatabase(home);
+    try {
+      new AuditStore(database, Date.now).add({ ...commandActor, what, target, outcome: 'ok' });
+    } finally {
+      database.close();
+    }
+  } catch (error) {
+    warn(`the audit was not written: ${(error as Error).message}`);
+  }
 }

@@ -1,5 +1,5 @@
 import { exitCodes } from '../../app/exit-codes.ts';
-import { dataFolder } from '../../app/ports/data-folder.ts';
+import { dataFolder } from '../../app/ports/late-lookups.ts';
 import { type Source, sources } from '../../core/lookups/sources.ts';
 import { type Notice, readNotices } from '../../io/lookups/notices.ts';
 import type { Terminal } from '../terminal.ts';

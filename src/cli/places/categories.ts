@@ -1,5 +1,5 @@
 import { exitCodes } from '../../app/exit-codes.ts';
-import { dataFolder } from '../../app/ports/data-folder.ts';
+import { dataFolder } from '../../app/ports/late-lookups.ts';
 import { excerpt } from '../../core/answer/response.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { noLanguage } from '../../core/lookups/category.ts';

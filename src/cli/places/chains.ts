@@ -1,10 +1,9 @@
 import { exitCodes } from '../../app/exit-codes.ts';
-import { dataFolder } from '../../app/ports/data-folder.ts';
+import { dataFolder } from '../../app/ports/late-lookups.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { noCountry } from '../../core/lookups/country.ts';
 import { countryNamed } from '../../core/lookups/country-names.ts';
-import type { ChainCandidate } from '../../io/lookups/chains/chains.ts';
-import { loadChainSearch } from '../../io/lookups/chains/chains.ts';
+import { type ChainCandidate, loadChainSearch } from '../../io/lookups/chains/chains.ts';
 import { printJson } from '../show/print-json.ts';
 import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';

@@ -66,7 +66,8 @@ function pointsText(document: LookupDocument, width: number | undefined): string
       .join(', '),
     textOf(id ?? ''),
   ]);
-  const more = document.truncated ? [`there are more than ${counted(Number(document.count), 'point')}; --limit shows more`] : [];
+  const warning = document.nearest === null ? ', and nearer ones may be missing' : '';
+  const more = document.truncated ? [`there are more than ${counted(Number(document.count), 'point')}${warning}; --limit shows more`] : [];
   const table = tableText([['name', 'distance', 'category', 'address', 'id'], ...rows], { width, cut: [0, 3] });
   return [...table, '', ...more, `data: ${document.attribution}`].join('\n');
 }

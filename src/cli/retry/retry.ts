@@ -3,6 +3,7 @@ import { openFailedRecords } from '../../app/input/failed-records.ts';
 import { isFileOrFree, planOutput } from '../../app/output/output-plan.ts';
 import { isRetry } from '../../app/output/run-identity.ts';
 import { finishFound, unfinishedRun } from '../../app/output/unfinished-run.ts';
+import { detailsOf } from '../../core/error-code.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { takeLock } from '../../io/files/lock.ts';
 import { realFile, statOf } from '../../io/files/stat.ts';
@@ -47,7 +48,7 @@ export async function retryCommand(retry: RetryRequest, terminal: Terminal): Pro
  */
 async function endComplete(out: string): Promise<boolean> {
   const path = journalPath(realFile(out));
-  const lock = takeLock(realFile(out), '--out');
+  const lock = takeLock(realFile(out), 'out');
   try {
     const found = await readJournal(path);
     if (found?.isComplete) await finishFound(out, found);
@@ -66,7 +67,9 @@ async function refuseChangedOutput(out: string, { output }: FailedList, flow: st
     const found = `holds ${size} bytes, and ${output.bytes} were written: it was changed since`;
     throw new AutomateError('output-exists', `${out} ${found}\n${advice}`);
   }
-  await refuseChanged(out, output, advice);
+  await refuseChanged(out, output).catch((error: Error) => {
+    throw detailsOf(error, 'output-changed') ? new AutomateError('output-exists', `${error.message}\n${advice}`) : error;
+  });
 }
 
 /** The error for an output without a list of failed records. It names the way by `run`. */

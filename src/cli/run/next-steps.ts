@@ -1,16 +1,16 @@
+import { envOf } from '../../app/env.ts';
 import { isTable } from '../../app/input/input.ts';
 import { isFileOrFree, type OutputPlan } from '../../app/output/output-plan.ts';
 import type { FailureGroup, Tally } from '../../app/progress/tally.ts';
 import type { EndedRun, NextStep, OpenRun, RunWords } from '../../app/run-request.ts';
-import type { ErrorDetails } from '../../core/error-code.ts';
+import { type CodedMessage, detailsOf, type ErrorDetails } from '../../core/error-code.ts';
 import type { Ending } from '../../core/event.ts';
-import { AutomateError, detailsOf } from '../../core/failure.ts';
 import type { Step } from '../../core/node.ts';
 import { allSteps } from '../../core/plan.ts';
 import { counted, creditsText, formatCount } from '../../core/text/number.ts';
 import { shellWord } from '../../core/text/shell-word.ts';
 import { extensionOf, formatOfPath } from '../../io/records/format.ts';
-import { messageWithAdvice } from '../advice.ts';
+import { envWords, messageWithAdvice } from '../advice.ts';
 import type { Declared } from '../options.ts';
 import { testRequestOptions } from '../test-request/test-request-options.ts';
 import { runOptions, type WrittenRun } from './run-options.ts';
@@ -20,26 +20,26 @@ export function wordsOf(written: WrittenRun): RunWords {
   return {
     command: commandOf(written),
     next: (ended) => [...nextSteps(written, ended), ...restoreSteps(ended.run)],
-    problem: (error) => runProblem(error, written),
+    message: (reason) => messageInRun(reason, written),
   };
 }
 
 /** A refused secret that was set recently may be the wrong one. */
-function restoreSteps({ progress: { tally }, session: { credentials } }: OpenRun): NextStep[] {
+function restoreSteps({ progress: { tally }, session: { credentials }, request: { options } }: OpenRun): NextStep[] {
   if (![...tally.failures.values()].some(({ status }) => status === 401 || status === 403)) return [];
   const why = 'if the new secret was refused, bring back the previous one with';
-  return credentials.restoreCommands().map((command) => ({ why, command }));
+  const env = envWords(envOf(options.env));
+  return credentials.unproven().map((name) => ({ why, command: `automate credentials restore ${name}${env}` }));
 }
 
-/** The message of an error that ended a run, with the records that are done and the command line for the rest. */
-export function runProblem(error: Error, written: WrittenRun): string {
-  if (!(error instanceof AutomateError)) return error.message;
-  const brokenInput = detailsOf(error, 'input-broken');
-  const brokenOutput = detailsOf(error, 'output-broken');
-  const message = error.cause instanceof AutomateError ? messageWithAdvice(error.cause) : messageWithAdvice(error);
+/** The message of an error that ended a run, or of its early end, with the records that are done and the command line for the rest. */
+export function messageInRun(reason: CodedMessage, written: WrittenRun): string {
+  const brokenInput = detailsOf(reason, 'input-broken');
+  const brokenOutput = detailsOf(reason, 'output-broken');
+  if (!brokenInput && !brokenOutput) return messageWithAdvice(reason);
+  const message = messageWithAdvice((reason as Error).cause as CodedMessage);
   if (brokenInput) return [message, ...restLines(brokenInput, written)].join('\n');
-  if (!brokenOutput) return messageWithAdvice(error);
-  const { records } = brokenOutput;
+  const { records } = brokenOutput as ErrorDetails['output-broken'];
   const done = `${counted(records, 'record')} ${records === 1 ? 'is' : 'are'} done; once that is solved, resume with`;
   return `${message}\n${done}:\n  ${resumeCommand(written)}`;
 }
@@ -115,7 +115,7 @@ function resumeSteps(request: WrittenRun, { run, ending }: EndedRun): NextStep[]
   if (ending === 'complete') return [];
   const { tally } = run.progress;
   const { files } = run.request;
-  const short = ending === 'max-credits' && tally.read + tally.newlyParked === 0 ? shortOf(tally, request) : undefined;
+  const short = ending === 'max-credits' && tally.read + tally.newlyParked === 0 ? shortOf(tally) : undefined;
   if (!files.isStreamed)
     return [{ why: short?.why ?? goingOn(ending, raising(tally, 'resume')), command: resumeCommand(request, short?.more) }];
   const { skip: skipped = 0, limit, in: input, unordered } = request.options;
@@ -150,22 +150,19 @@ function goingOn(ending: Ending, how: string): string {
 }
 
 /** The way on after a run that a `max_cost` of its flow has stopped: with the same one it would stop again. */
-function raising({ stopReason = '' }: Tally, how: string): string {
-  const node = /^the max_cost of \S+ of (\S+) leaves/.exec(stopReason)?.[1];
-  return node === undefined ? how : `raise max_cost of ${node}, then ${how}`;
+function raising({ stop }: Tally, how: string): string {
+  const maxCost = detailsOf(stop, 'max-cost');
+  return maxCost ? `raise max_cost of ${maxCost.node}, then ${how}` : how;
 }
 
 /** With the same credits, no record would be completed the next time either. Absent if another limit has stopped the run. */
-function shortOf(
-  { stopReason = '' }: Tally,
-  { options }: WrittenRun,
-): { readonly why: string; readonly more: readonly string[] } | undefined {
-  const { maxCredits } = options;
-  if (/\bthe allowance of /.test(stopReason))
+function shortOf({ stop }: Tally): { readonly why: string; readonly more: readonly string[] } | undefined {
+  if (stop?.code === 'allowance')
     return { why: 'the rest of the allowance did not complete a single record; once there is more, resume with', more: [] };
-  if (maxCredits === undefined || !stopReason.includes('--max-credits')) return undefined;
+  const reached = detailsOf(stop, 'max-credits');
+  if (!reached) return undefined;
   return {
-    why: `${creditsText(maxCredits)} did not complete a single record: one record or batch may need more; resume with a higher N`,
+    why: `${creditsText(reached.credits)} did not complete a single record: one record or batch may need more; resume with a higher N`,
     more: ['--max-credits', 'N'],
   };
 }

@@ -3,7 +3,7 @@ import { withSetFields } from '../../app/flow/set-fields.ts';
 import { hasTextCells, withToldFormat } from '../../app/input/input.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
-import type { Terminal } from '../terminal.ts';
+import { sayFormat, type Terminal } from '../terminal.ts';
 import type { GivenRunOptions, RunOptions, WrittenRun } from './run-options.ts';
 
 /** Chooses the input: a file, stdin unless it is a terminal, or none. Throws an AutomateError (`usage`). */
@@ -32,7 +32,7 @@ export async function planRun(given: WrittenRun<GivenRunOptions>, terminal: Term
   const load = (options: RunOptions) =>
     loadFlowFor(options, given.flow, { allowHttp, textCells: hasTextCells(options), concurrency, intervalMs }, added);
   const plan = await load(chosen);
-  const options = await withToldFormat(chosen, chosen.quiet ? undefined : terminal.say);
+  const options = await withToldFormat(chosen, chosen.quiet ? undefined : sayFormat(terminal));
   const told = hasTextCells(options) === hasTextCells(chosen) ? plan : await load(options);
   return { plan: withSetFields(told, set), written: { ...given, options } };
 }

@@ -1,11 +1,10 @@
 import { exitCodes } from '../../app/exit-codes.ts';
-import { readDataFiles } from '../../app/flow/data-files.ts';
-import { checkFields } from '../../app/flow/flow-file.ts';
+import { checkFields, readDataFiles } from '../../app/flow/flow-file.ts';
 import { loadSecrets } from '../../app/flow/flow-secrets.ts';
 import { inputFormat, isTable, openInput } from '../../app/input/input.ts';
 import { selectRecords } from '../../app/input/selected-records.ts';
 import { refuseOutput } from '../../app/output/output-claim.ts';
-import { planOutput } from '../../app/output/output-plan.ts';
+import { type OutputPlan, planOutput } from '../../app/output/output-plan.ts';
 import { type RunHandle, runFlow } from '../../app/run.ts';
 import type { RunRequest, RunSurroundings } from '../../app/run-request.ts';
 import type { RunResult } from '../../app/run-result.ts';
@@ -14,15 +13,14 @@ import type { Plan } from '../../core/plan.ts';
 import { authorities } from '../../io/http/authorities.ts';
 import type { Source } from '../../io/records/readers/source.ts';
 import { dryRun } from '../dry-run/dry-run.ts';
-import { printWarnings } from '../flow/flow-warnings.ts';
+import { printWarnings } from '../show/problems.ts';
 import { attemptText, eventText } from '../show/run/attempts.ts';
-import type { ProgressShow } from '../show/run/progress.ts';
+import { type ProgressShow, showProgress } from '../show/run/progress.ts';
 import { quietText, summaryText } from '../show/run/summary.ts';
 import type { Terminal } from '../terminal.ts';
-import { runProblem, wordsOf } from './next-steps.ts';
+import { messageInRun, wordsOf } from './next-steps.ts';
 import { planRun } from './run-input.ts';
-import type { GivenRunOptions, WrittenRun } from './run-options.ts';
-import { showProgress } from './run-progress.ts';
+import type { GivenRunOptions, RunOptions, WrittenRun } from './run-options.ts';
 import { stopOnSignals } from './signals.ts';
 
 /** Runs a flow over the records of a file. Returns the exit code. */
@@ -32,6 +30,7 @@ export async function runCommand(given: WrittenRun<GivenRunOptions>, terminal: T
     const { flow, options, isFree } = written;
     if (options.dryRun) return dryRunCommand(plan, written, terminal);
     const files = planOutput(flow, options, inputFormat(options));
+    refuseConflicts(options, files);
     return start({ flow, plan, options, files, isFree, open: (from) => openInput(options, from) }, written);
   });
 }
@@ -107,7 +106,7 @@ class Follower {
     if (text !== '') this.#terminal.say(text);
     if (error === undefined) return exitCode;
     if (!(error instanceof AutomateError) || (error.code !== 'input-broken' && error.code !== 'output-broken')) throw error;
-    throw new AutomateError(error.kind, runProblem(error, this.#written), { cause: error });
+    throw new AutomateError(error.kind, messageInRun(error, this.#written), { cause: error });
   }
 
   stop(): void {
@@ -127,6 +126,7 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
     const { format } = files;
     await dryRun({ flow, plan, options, records: selectRecords(source, { options, plan, format }) }, terminal);
     // Ends as the run would, with the plan all the same.
+    refuseConflicts(options, files);
     await refuseOutput(flow, options, files);
     authorities(options.cacert, process.env);
     await loadSecrets(plan, flow, options, terminal);
@@ -134,6 +134,17 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
   } finally {
     await source.close();
   }
+}
+
+/** Refuses options that exclude each other, or that a stream cannot follow. */
+function refuseConflicts({ resume, replace, force }: RunOptions, { isStreamed }: OutputPlan): void {
+  const refuse = (message: string) => {
+    throw new AutomateError('usage', message);
+  };
+  if (resume && isStreamed) refuse('--resume needs an output file: a stream cannot be resumed\nname a file with --out');
+  if (replace && isStreamed) refuse('--replace needs an output file: a stream replaces nothing\nname a file with --out');
+  if (resume && force) refuse('--resume continues an output, --force overwrites it: expected one of them');
+  if (replace && force) refuse('--replace keeps the old output until the end, --force deletes it now: expected one of them');
 }
 
 function checkInput(plan: Plan, { format, columns }: Source, { flow, options }: WrittenRun, terminal: Terminal): void {

@@ -1,11 +1,12 @@
 import { cleaned } from '../../core/answer/response.ts';
 import { durationText } from '../../core/duration.ts';
-import { creditsText, creditText, formatCount } from '../../core/text/number.ts';
+import { counted, creditsText, creditText, formatCount } from '../../core/text/number.ts';
 import type { Range } from '../../engine/forecast/actions.ts';
 import type { Forecast } from '../../engine/forecast/forecast.ts';
 import type { Duration } from '../../engine/forecast/time.ts';
 import type { Tokens } from '../../engine/forecast/tokens.ts';
 import type { Usage } from '../../io/ledger/holds.ts';
+import { messageWithAdvice } from '../advice.ts';
 import { requestText } from './request.ts';
 
 /** A month's allowance, and the part of it that runs under way hold and have not spent. */
@@ -57,7 +58,7 @@ function recordsText({ records, failing, firstFailure, passedThrough }: Forecast
   const notes = [
     ...(firstFailure
       ? [
-          `${formatCount(failing)} would fail before anything is sent; the first: record ${firstFailure.record}: ${cleaned(firstFailure.message)}`,
+          `${formatCount(failing)} would fail before anything is sent; the first: record ${firstFailure.record}: ${cleaned(messageWithAdvice(firstFailure))}`,
         ]
       : []),
     ...(passedThrough > 0 ? [`${formatCount(passedThrough)} would pass through with _error before anything is sent`] : []),
@@ -115,9 +116,16 @@ function overrunNote(left: number, { credits }: Forecast): string {
   return credits.most > left ? ', if no more than expected is needed' : '';
 }
 
-function tokensText({ input, maxOutput, maxCost }: Tokens): string {
+function tokensText({ input, maxOutput, maxCost, stops }: Tokens): string {
   const cost = maxCost === undefined ? '' : `, cost up to ${maxCost.toLocaleString('en-US', { maximumSignificantDigits: 3 })}`;
-  return `about ${formatCount(input)} in, up to ${formatCount(maxOutput)} out${cost}`;
+  return `about ${formatCount(input)} in, up to ${formatCount(maxOutput)} out${cost}${stops.map(costStopText).join('')}`;
+}
+
+function costStopText({ node, maxCost, questions }: Tokens['stops'][number]): string {
+  const end = `; max_cost ${maxCost} of ${node} will end the run`;
+  return questions === 0
+    ? `${end} before its first question`
+    : `${end} after about ${counted(questions, 'record')} if answers are that long`;
 }
 
 function forecastTime(time: Duration): string {

@@ -1,11 +1,14 @@
 import type { ChalkInstance } from 'chalk';
 import { cleaned } from '../../core/answer/response.ts';
 import type { FlowError, Problem } from '../../core/failure.ts';
+import type { Plan } from '../../core/plan.ts';
+import { messageWithAdvice } from '../advice.ts';
+import type { Terminal } from '../terminal.ts';
 
 /** A problem of a flow: position, message, and the line with a caret. */
 export function problemText(file: string, problem: Problem, colors: ChalkInstance, kind: 'error' | 'warning' = 'error'): string {
   const place = problem.line === undefined ? file : `${file}:${problem.line}:${problem.column}`;
-  const [first, ...more] = cleaned(problem.message).split('\n');
+  const [first, ...more] = cleaned(messageWithAdvice(problem)).split('\n');
   const color = kind === 'error' ? colors.red : colors.yellow;
   const lines = [`${colors.bold(`${place}:`)} ${kind === 'warning' ? `${colors.yellow('warning:')} ` : ''}${first}`];
   if (problem.source) {
@@ -27,4 +30,14 @@ function controlsAsSpaces(text: string): string {
 export function flowErrorText({ file, problems }: FlowError, colors: ChalkInstance): string {
   const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`;
   return [...problems.map((problem) => problemText(file, problem, colors)), `${count} in ${file}`].join('\n');
+}
+
+/** Prints the warnings of a flow. `columns`: the input's; absent if they are not known. */
+export function printWarnings(plan: Plan, file: string, { say, colors }: Terminal, columns?: readonly string[]): void {
+  for (const warning of plan.warnings(columns)) say(problemText(file, warning, colors, 'warning'));
+}
+
+/** Warns of references to fields that the first records of JSON do not have. Later ones may have them. */
+export function printUnknownFields(plan: Plan, file: string, { say, colors }: Terminal, fields: readonly string[]): void {
+  for (const problem of plan.unknownFields(fields, 'none of the first records')) say(problemText(file, problem, colors, 'warning'));
 }

@@ -2,6 +2,7 @@ import { nodeText, summaryOf } from '../../app/connections/tool-node.ts';
 import { cleaned, excerpt } from '../../core/answer/response.ts';
 import { counted } from '../../core/text/number.ts';
 import type { Tool, ToolSchema, ToolServer } from '../../core/tools/tools.ts';
+import type { Terminal } from '../terminal.ts';
 import { tableText } from './table.ts';
 
 /** A server on one line: name, version, protocol, transport and number of tools. */
@@ -69,4 +70,13 @@ function defaultOf({ default: usual }: ToolSchema): string {
 
 function oneLine(text: string, length: number): string {
   return excerpt(text, length);
+}
+
+const maxShownTools = 10;
+
+/** Prints a server and its first tools. */
+export function printServer(server: ToolServer, { say }: Terminal): void {
+  say(serverText(server));
+  for (const tool of server.tools.slice(0, maxShownTools)) say(cleaned(`  ${excerpt(tool.name, 80)}: ${summaryOf(tool) || '-'}`));
+  if (server.tools.length > maxShownTools) say(`  and ${server.tools.length - maxShownTools} more`);
 }

@@ -9,17 +9,18 @@ import type { Item } from '../../core/item.ts';
 import type { Action, Step } from '../../core/node.ts';
 import type { Plan } from '../../core/plan.ts';
 import { creditsText } from '../../core/text/number.ts';
-import { printWarnings } from '../flow/flow-warnings.ts';
+import { messageWithAdvice } from '../advice.ts';
 import { previewText } from '../show/preview.ts';
 import { printJson } from '../show/print-json.ts';
+import { printWarnings } from '../show/problems.ts';
 import { curlNotes, curlText } from '../show/request.ts';
-import type { Terminal } from '../terminal.ts';
+import { sayFormat, type Terminal } from '../terminal.ts';
 import type { TestRequestOptions } from './test-request-options.ts';
 
 /** Previews one request of a flow; answers the exit code. With `--curl` nothing is sent. */
 export async function testRequestCommand(flow: string, given: TestRequestOptions, terminal: Terminal): Promise<number> {
   const chosen = given.curl ? { ...given, send: false } : given;
-  const options = chosen.in === undefined ? chosen : await withToldFormat({ ...chosen, in: chosen.in }, terminal.say);
+  const options = chosen.in === undefined ? chosen : await withToldFormat({ ...chosen, in: chosen.in }, sayFormat(terminal));
   const allowHttp = options.allowHttp ?? false;
   const check = { allowHttp, textCells: options.in === undefined || hasTextCells(options) };
   const plan =
@@ -35,8 +36,8 @@ export async function testRequestCommand(flow: string, given: TestRequestOptions
   if (options.curl && preview.request && !('kind' in preview.request)) curlNotes(preview.request).forEach(terminal.say);
   if (spent !== undefined) terminal.say(`${creditsText(spent)} spent`);
   if (!preview.failure) return exitCodes.success;
-  const { kind, node, message } = preview.failure;
-  terminal.say(`${terminal.colors.red('failed:')} ${node}: ${kind}: ${cleaned(message)}`);
+  const { kind, node } = preview.failure;
+  terminal.say(`${terminal.colors.red('failed:')} ${node}: ${kind}: ${cleaned(messageWithAdvice(preview.failure))}`);
   return exitCodes.someFailed;
 }
 

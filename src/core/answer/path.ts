@@ -1,5 +1,4 @@
-import { orUndefined } from '../value/or-undefined.ts';
-import { isObject, type Value } from '../value/value.ts';
+import { isObject, orUndefined, type Value } from '../value/value.ts';
 
 /** One step into a value: a name, an index, or each element of an array. */
 type Step = string | number | typeof each;

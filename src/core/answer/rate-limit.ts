@@ -3,25 +3,34 @@ type Header = (name: string) => string | undefined;
 
 /**
  * The wait in ms that an answer asks for. Undefined if it asks for none, or in an unknown form.
+ * A stated wait wins over every reset: a reset is the time at which the whole limit is there again, and a request may pass long before.
  * Retry-After: RFC 9110, 10.2.3. A date is compared with the answer's own Date, so a wrong clock does no harm.
  * RateLimit: draft-ietf-httpapi-ratelimit-headers (`"default";r=0;t=30`), its draft 7 (`limit=10, remaining=0, reset=30`), and the older RateLimit-Reset.
  * X-RateLimit-Reset: seconds, or an epoch in seconds or ms.
  * Many servers send these reset headers with every answer: they count only with a 429, or if no request remains.
- * Servers of language models have headers of their own, which count with a 429 or a 5xx: the longest wait of all.
+ * Servers of language models have headers of their own, which count with a 429 or a 5xx. The longest of several resets counts.
  * `nowMs`: the wall clock, for an answer without a Date.
  */
 export function retryAfterMs(status: number, header: Header, nowMs: number): number | undefined {
   const serverNow = () => dateMs(header('date')) ?? nowMs;
-  const waits = [
-    standardWait(status, header, serverNow),
-    ...(status === 429 || status >= 500 ? modelWaits(status, header, serverNow) : []),
-  ];
-  return waits.reduce((longest, wait) => (wait === undefined || (longest !== undefined && longest >= wait) ? longest : wait), undefined);
+  const waitMs = statedWait(status, header, serverNow);
+  if (waitMs !== undefined) return waitMs;
+  const resets = [standardReset(status, header, serverNow), ...(isModelRefusal(status) ? modelResets(status, header, serverNow) : [])];
+  return resets.reduce((longest, wait) => (wait === undefined || (longest !== undefined && longest >= wait) ? longest : wait), undefined);
 }
 
-function standardWait(status: number, header: Header, serverNow: () => number): number | undefined {
-  const waitMs = retryAfterOf(header('retry-after'), serverNow);
-  if (waitMs !== undefined) return waitMs;
+/** The wait that an answer states in `retry-after-ms` or Retry-After. The first is the exact one: Retry-After rounds it to seconds. */
+function statedWait(status: number, header: Header, serverNow: () => number): number | undefined {
+  const ms = isModelRefusal(status) ? /^\s*\d+(?:\.\d+)?\s*$/.exec(header('retry-after-ms') ?? '')?.[0] : undefined;
+  return ms === undefined ? retryAfterOf(header('retry-after'), serverNow) : Number(ms);
+}
+
+/** True for the statuses with which the headers of language models count. */
+function isModelRefusal(status: number): boolean {
+  return status === 429 || status >= 500;
+}
+
+function standardReset(status: number, header: Header, serverNow: () => number): number | undefined {
   const remaining = header('ratelimit-remaining') ?? header('x-ratelimit-remaining') ?? header('x-rate-limit-remaining');
   const isSpent = status === 429 || remaining?.trim() === '0';
   return rateLimitWait(header, status) ?? (isSpent ? resetWait(header, serverNow) : undefined);
@@ -51,10 +60,10 @@ const openAiLimits = ['requests', 'tokens'];
 const anthropicLimits = ['requests', 'tokens', 'input-tokens', 'output-tokens'];
 
 /**
- * The waits of OpenAI's `retry-after-ms` and `x-ratelimit-reset-*` (`1s`, `6m0s`, `120ms`) and of Anthropic's
+ * The resets of OpenAI's `x-ratelimit-reset-*` (`1s`, `6m0s`, `120ms`) and of Anthropic's
  * `anthropic-ratelimit-*-reset` (RFC 3339). If some limits are used up, only their waits count. A 5xx has no wait for a limit with something left.
  */
-function modelWaits(status: number, header: Header, serverNow: () => number): (number | undefined)[] {
+function modelResets(status: number, header: Header, serverNow: () => number): (number | undefined)[] {
   const limits = [
     ...openAiLimits.map((limit) => ({
       remaining: header(`x-ratelimit-remaining-${limit}`),
@@ -67,8 +76,7 @@ function modelWaits(status: number, header: Header, serverNow: () => number): (n
   ];
   const usedUp = limits.filter(({ remaining }) => remaining?.trim() === '0');
   const counting = usedUp.length > 0 ? usedUp : limits.filter(({ remaining }) => status === 429 || remaining === undefined);
-  const ms = /^\s*\d+(?:\.\d+)?\s*$/.exec(header('retry-after-ms') ?? '')?.[0];
-  return [ms === undefined ? undefined : Number(ms), ...counting.map(({ waitMs }) => waitMs)];
+  return counting.map(({ waitMs }) => waitMs);
 }
 
 const unitsMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };

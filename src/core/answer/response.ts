@@ -1,6 +1,6 @@
 import { Failure } from '../failure.ts';
 import type { HttpResponse } from '../ports.ts';
-import { parseJson } from '../value/json.ts';
+import { parseJson, TooDeep, tooDeep } from '../value/json.ts';
 import type { Value } from '../value/value.ts';
 
 /** The mode in which a node reads bodies: `auto` takes JSON if the content type or the text says so. */
@@ -21,7 +21,7 @@ export function readBody(response: HttpResponse, mode: ResponseMode, needsJson: 
   try {
     return parseJson(text);
   } catch (error) {
-    if (announced || needsJson) return notJson(response, text, (error as Error).message);
+    if (announced || needsJson) return notJson(response, text, error as Error);
     return text;
   }
 }
@@ -53,15 +53,22 @@ function decoderOf(charset: string, contentType: string, { status }: HttpRespons
 }
 
 /** Fails for a text that is not JSON. JSON cut off by the end of the connection was lost on its way: that failure is retried. */
-function notJson(response: HttpResponse, text: string, reason = ''): never {
+function notJson(response: HttpResponse, text: string, error?: Error): never {
+  const isTooDeep = error instanceof TooDeep;
+  const facts = { code: 'not-json', details: { reason: isTooDeep ? tooDeep : 'not valid JSON' } } as const;
+  const reason = error?.message ?? '';
   const found = `${response.header('content-type') ?? 'no content type'}: ${excerpt(text)}`;
   const { status } = response;
   if (response.endedByClose && isCutOff(text, reason)) {
     const goesOn = found.endsWith('...') ? '' : '...';
-    throw new Failure('network', `the connection closed in the middle of the JSON, ${found}${goesOn}`, { status, retryable: true });
+    throw new Failure('network', `the connection closed in the middle of the JSON, ${found}${goesOn}`, {
+      status,
+      retryable: true,
+      ...facts,
+    });
   }
-  const tooDeep = reason.startsWith('nested') ? ` ${reason}` : '';
-  throw new Failure('parse', `expected JSON${secondValue(text, reason)}, found ${found}${tooDeep}`, { status });
+  const depth = isTooDeep ? ` ${tooDeep}` : '';
+  throw new Failure('parse', `expected JSON${secondValue(text, reason)}, found ${found}${depth}`, { status, ...facts });
 }
 
 /** True if JSON.parse failed only at the end of the text. */

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { credentialName } from '../options/names.ts';
 import { targetOf } from '../template/target.ts';
-import { orUndefined } from '../value/or-undefined.ts';
+import { orUndefined } from '../value/value.ts';
 import { credentialFor, defineAuthType, inHeader, originOf } from './auth-type.ts';
 
 /** An access token that the program requests with its own id and secret (RFC 6749, 4.4). The secret goes only to the token server. */

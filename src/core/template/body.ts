@@ -18,12 +18,24 @@ export type SpecialValue = (fields: Fields, secretOf?: SecretOf) => Value;
  * Compiles a request body into JSON text.
  * A mapping or list is JSON by construction; a string is JSON text with references in it.
  * `isCell`: true for a field from a table (CSV), where a number is written as a text.
- * `special` renders a value inside the body that is more than data; undefined for any other.
- * Throws an Error if the text can never become JSON, with the reason.
+ * `special` renders a value inside the body that is more than data; absent for any other.
+ * `name`: its name in messages. Throws an Error if the text can never become JSON, with the reason.
  */
-export function bodyTemplate(body: Value, isCell: (field: string) => boolean, special: Special = () => undefined): BodyTemplate {
-  if (typeof body === 'string') return jsonTextTemplate(body, isCell);
+export function bodyTemplate(
+  body: Value,
+  isCell: (field: string) => boolean,
+  special: Special = () => undefined,
+  name: BodyName = 'body',
+): BodyTemplate {
+  if (typeof body === 'string') return jsonTextTemplate(body, isCell, name);
   return templateOf(piecesOf(body, special));
+}
+
+/** The name of a body in messages. */
+type BodyName = 'body' | 'arguments';
+
+function bodyIs(name: BodyName): string {
+  return name === 'body' ? 'the body is' : 'the arguments are';
 }
 
 type Special = (value: Value) => SpecialValue | undefined;
@@ -76,24 +88,24 @@ function jsonEscaped(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
-function jsonTextTemplate(text: string, isCell: (field: string) => boolean): TextTemplate {
+function jsonTextTemplate(text: string, isCell: (field: string) => boolean, name: BodyName): TextTemplate {
   const pieces: Piece[] = [];
   let quoted = false;
   for (const part of templateParts(text)) {
     if (typeof part === 'string') {
       pieces.push(part);
       quoted = isQuotedAfter(part, quoted);
-    } else pieces.push(quoted ? insideString(part.field) : jsonValue(part.field, isCell(part.field)));
+    } else pieces.push(quoted ? insideString(part.field) : jsonValue(part.field, isCell(part.field), name));
   }
   const render = templateOf(pieces);
   if (pieces.every((piece) => typeof piece === 'string')) {
-    checkJson(text, (reason) => new Error(`the body is not JSON: ${withoutExcerpt(reason)}`));
+    checkJson(text, (reason) => new Error(`${bodyIs(name)} not JSON: ${withoutExcerpt(reason)}`));
     return render;
   }
-  refuseHopeless(text);
+  refuseHopeless(text, name);
   return (fields) => {
     const rendered = render(fields);
-    checkJson(rendered, (reason) => new Failure('request', `the body is not JSON after rendering: ${reason}`, { sent: false }));
+    checkJson(rendered, (reason) => new Failure('request', `${bodyIs(name)} not JSON after rendering: ${reason}`, { sent: false }));
     return rendered;
   };
 }
@@ -116,7 +128,7 @@ const samples: readonly ((length: number) => string)[] = [
 ];
 
 /** Refuses a text that is not JSON with any of the samples: it is wrong for every record. */
-function refuseHopeless(text: string): void {
+function refuseHopeless(text: string, name: BodyName): void {
   const reasons: string[] = [];
   for (const sample of samples) {
     let quoted = false;
@@ -132,7 +144,7 @@ function refuseHopeless(text: string): void {
       reasons.push((error as Error).message);
     }
   }
-  throw new Error(`the body is not JSON for any record: ${withoutExcerpt(reasons[0] as string)}${otherBody(text)}`);
+  throw new Error(`${bodyIs(name)} not JSON for any record: ${withoutExcerpt(reasons[0] as string)}${otherBody(text)}`);
 }
 
 /** The way out for a text that does not begin as JSON does; empty for any other text. */
@@ -162,14 +174,14 @@ function checkJson(text: string, problem: (reason: string) => Error): void {
 const literal = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/;
 
 /** Renders a field outside quotes as a JSON value. A CSV cell must itself be the literal. */
-function jsonValue(field: string, isCell: boolean): Piece {
+function jsonValue(field: string, isCell: boolean, name: BodyName): Piece {
   return (fields) => {
     const value = fieldOf(fields, field);
     if (typeof value !== 'string' || !isCell) return jsonOf(value);
     if (literal.test(value)) return value;
     throw new Failure(
       'request',
-      `the field "${field}" is outside quotes in the body: expected a number, true, false or null, found ${inQuotes(value)}`,
+      `the field "${field}" is outside quotes in the ${name}: expected a number, true, false or null, found ${inQuotes(value)}`,
       { sent: false },
     );
   };

@@ -1,4 +1,4 @@
-import { orUndefined } from '../value/or-undefined.ts';
+import { orUndefined } from '../value/value.ts';
 
 /** The text without percent-encoding. Unchanged if the encoding is broken. */
 export function percentDecoded(text: string): string {

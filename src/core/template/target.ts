@@ -25,7 +25,7 @@ export function targetOf(text: string, rules: UrlRules): { origin: string; path:
 /** A URL without a host: URL parsing would take the first segment of the path for it. */
 const hostless = /^[^:/?#]*:\/\/[/?#]/;
 
-/** Parses and checks a URL. `shown`: its text in messages. Throws an Error with the reason for a refusal. */
+/** Parses and checks a URL. `shown`: its text in messages. Throws an Error with the reason for a refusal, or a Failure (`plain-http`). */
 export function checkedUrl(text: string, rules: UrlRules, shown = text): URL {
   if (!URL.canParse(text) || hostless.test(text)) throw new Error(`not a valid URL: "${shortened(shown)}"`);
   const url = new URL(text);
@@ -36,9 +36,8 @@ export function checkedUrl(text: string, rules: UrlRules, shown = text): URL {
     throw new Error('a URL must not hold a user name or password; use auth: { type: basic, credential: NAME }');
   }
   if (url.protocol === 'http:' && !rules.allowHttp && !isLoopback(url.hostname)) {
-    throw new Error(
-      `expected an https URL, found ${url.origin}\nset allow_http: true on the connection, or pass --allow-http, if plain HTTP is what you want`,
-    );
+    const message = `expected an https URL, found ${url.origin}\nset allow_http: true on the connection if plain HTTP is what you want`;
+    throw new Failure('request', message, { sent: false, code: 'plain-http', details: {} });
   }
   return url;
 }

@@ -9,13 +9,18 @@ const maxDepth = 1000;
 /** The reason for refusing a deeper value. */
 export const tooDeep = `nested more than ${maxDepth} deep`;
 
+/** JSON that is nested more than 1000 deep. */
+export class TooDeep extends SyntaxError {
+  override readonly name = 'TooDeep';
+}
+
 /**
  * Reads JSON text as JSON.parse does, but keeps the digits of every number that a double would change.
- * Throws the SyntaxError of JSON.parse, and one for texts that are nested more than 1000 deep.
+ * Throws the SyntaxError of JSON.parse, or TooDeep.
  */
 export function parseJson(text: string): Value {
   const value = JSON.parse(text) as Value;
-  if (isTooDeep(text)) throw new SyntaxError(tooDeep);
+  if (isTooDeep(text)) throw new TooDeep(tooDeep);
   if (!mayChangeDigits.test(text)) return value;
   return JSON.parse(marked(text), (_name, marked: unknown) => (typeof marked === 'string' ? unmarked(marked) : marked)) as Value;
 }

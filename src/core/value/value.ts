@@ -43,3 +43,12 @@ export function jsonOf(value: Value): string {
 function numberOrLiteral(value: number | boolean | null): string {
   return typeof value === 'number' && !Number.isFinite(value) ? 'null' : String(value);
 }
+
+/** Returns the result of `act`, or undefined if it throws. */
+export function orUndefined<Result>(act: () => Result): Result | undefined {
+  try {
+    return act();
+  } catch {
+    return undefined;
+  }
+}

@@ -4,6 +4,14 @@ import { rounded } from '../../core/spending.ts';
 import type { Range } from './actions.ts';
 import type { Probes } from './probe.ts';
 
+/** A node whose maximum cost ends the run before its end, if every answer has the maximum length. */
+export interface CostStop {
+  readonly node: string;
+  readonly maxCost: number;
+  /** Questions that it can pay for. */
+  readonly questions: number;
+}
+
 /** Estimate of the tokens of a run. */
 export interface Tokens {
   readonly input: number;
@@ -11,6 +19,8 @@ export interface Tokens {
   readonly maxOutput: number;
   /** Maximum cost of these tokens; absent if a node has no price. */
   readonly maxCost: number | undefined;
+  /** Nodes that may end the run by their maximum cost. */
+  readonly stops: readonly CostStop[];
 }
 
 /** The known questions of a step. */
@@ -48,6 +58,7 @@ export class TokenCounts {
       input: sum(({ input }) => input),
       maxOutput: sum(({ maxOutput }) => maxOutput),
       maxCost: hasPrices ? rounded(sum(({ maxCost = 0 }) => maxCost)) : undefined,
+      stops: each.flatMap(({ stops }) => stops),
     };
   }
 
@@ -58,6 +69,13 @@ export class TokenCounts {
     const length = known.questions > 0 ? known.input / known.questions : (probes.of(index)?.inputTokens ?? 0);
     const input = Math.round(expected * length);
     const maxOutput = expected * tokens.maxOutput;
-    return { input, maxOutput, maxCost: tokens.cost(input, maxOutput) };
+    const maxCost = tokens.cost(input, maxOutput);
+    return { input, maxOutput, maxCost, stops: stopsOf(this.#steps[index] as Step, expected, maxCost) };
   }
+}
+
+function stopsOf({ id, node }: Step, questions: number, cost = 0): CostStop[] {
+  const { maxCost } = node.action?.tokens ?? {};
+  if (maxCost === undefined || cost <= maxCost) return [];
+  return [{ node: id, maxCost, questions: Math.floor((questions * maxCost) / cost) }];
 }

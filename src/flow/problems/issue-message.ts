@@ -1,4 +1,4 @@
-import type * as z from 'zod';
+import * as z from 'zod';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { choicesAt, toJsonSchema } from '../json-schema.ts';
 import type { At } from '../source.ts';
@@ -15,25 +15,30 @@ export function choiceMessage({ path, input }: Issue, schema: z.ZodType, hidden:
 /** The message for any other issue: expected and found. `hidden`: true if the value must not be printed. */
 export function messageOf(issue: Issue, hidden: boolean): string {
   const found = hidden ? '' : `, found ${kindOfValue(issue.input)}`;
+  const own = ownMessage(issue);
   switch (issue.code) {
     case 'invalid_value': {
       const choices = issue.values.map(String);
-      const expected = issue.message.startsWith('expected') ? issue.message : `expected ${choicesText(choices)}`;
-      return `${expected}${found}${didYouMean(String(issue.input), choices)}`;
+      return `${own ?? `expected ${choicesText(choices)}`}${found}${didYouMean(String(issue.input), choices)}`;
     }
     case 'invalid_type':
-      return `${issue.message.startsWith('expected') ? issue.message : `expected ${words[issue.expected] ?? issue.expected}`}${found}`;
+      return `${own ?? `expected ${words[issue.expected] ?? issue.expected}`}${found}`;
     case 'invalid_union':
       return issue.message + found;
     case 'too_small':
-      if (issue.origin === 'array')
-        return `${issue.message.startsWith('expected') ? issue.message : 'expected at least one'}, found an empty list`;
-      return issue.message.startsWith('expected') ? issue.message : `expected at least ${issue.minimum}${found}`;
+      if (issue.origin === 'array') return `${own ?? 'expected at least one'}, found an empty list`;
+      return own ?? `expected at least ${issue.minimum}${found}`;
     case 'too_big':
       return `expected at most ${issue.maximum}${found}`;
     default:
       return issue.message;
   }
+}
+
+/** The message that the schema itself gives; undefined if the issue has the words of zod. */
+function ownMessage(issue: Issue): string | undefined {
+  const words = z.config().localeError?.(issue as z.core.$ZodRawIssue);
+  return issue.message === (typeof words === 'string' ? words : words?.message) ? undefined : issue.message;
 }
 
 /** The choices as a text: `a, b or c`. */

@@ -1,7 +1,7 @@
 import { compilePath } from '../../core/answer/path.ts';
 import type { Problem } from '../../core/failure.ts';
 import { foreignReferences, isReferable, nearReferences, referable } from '../../core/template/template.ts';
-import { orUndefined } from '../../core/value/or-undefined.ts';
+import { orUndefined } from '../../core/value/value.ts';
 import type { At, Source } from '../source.ts';
 
 /** Warnings for texts that look like references but are not, anywhere in the flow. */

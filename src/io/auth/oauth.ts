@@ -1,5 +1,6 @@
 import { excerpt } from '../../core/answer/response.ts';
 import type { Auth } from '../../core/auth/auth.ts';
+import { detailsOf } from '../../core/error-code.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Fetch } from '../http/fetch.ts';
 
@@ -134,11 +135,14 @@ async function requestToken(auth: OAuth, clientSecret: string, tools: TokenTools
   }
 }
 
-/** Without a token the request itself was never sent. */
-function withoutToken({ kind, message, status, retryable, retryAfterMs }: Failure, auth: OAuth): Failure {
+/** Without a token the request itself was never sent. A failure of the network names its origin itself. */
+function withoutToken(failure: Failure, auth: OAuth): Failure {
+  const { kind, message, status, retryable, retryAfterMs } = failure;
   const { origin } = new URL(auth.tokenUrl);
-  const reason = message.startsWith(`${origin}: `) ? message.slice(origin.length + 2) : message;
-  return new Failure(kind, `no access token from ${origin}: ${reason}`, { status, retryable, retryAfterMs, sent: false });
+  const tls = detailsOf(failure, 'tls');
+  const facts = tls ? ({ code: 'tls', details: tls } as const) : ({ code: 'no-access-token', details: { server: origin } } as const);
+  const from = kind === 'network' ? '' : ` from ${origin}`;
+  return new Failure(kind, `no access token${from}: ${message}`, { status, retryable, retryAfterMs, sent: false, ...facts });
 }
 
 function toToken(answer: unknown, status: number): Token {

@@ -1,10 +1,10 @@
 import { AutomateError } from '../../core/failure.ts';
 import { type BackendName, orRefusal } from './backend.ts';
 import { type CredentialContext, findSecrets } from './lookup.ts';
-import { accountOf, defaultEnv, envOption, type Finding, type StoredCredential } from './secret.ts';
+import { accountOf, defaultEnv, elsewhereText, type Finding, type StoredCredential } from './secret.ts';
 import { deleteSecrets, type StoreOptions, storeSecret } from './store-secret.ts';
 
-/** The credentials of one environment (`--env`). */
+/** The credentials of one environment. */
 export interface Credentials {
   /** The secrets of these names, from variables, files, the keychain or the vault. Names without a secret are left out. */
   find(names: readonly string[]): Promise<ReadonlyMap<string, Finding>>;
@@ -63,8 +63,8 @@ async function removeCredential(name: string, isForced: boolean, context: Creden
   return context.catalog().alone(async () => {
     const refusal = await orRefusal(deleteSecrets(storedCredential(name, context), context));
     if (refusal && !isForced) {
-      const wayOut = `remove it from the list anyway: automate credentials remove ${name}${envOption(context.env)} --force`;
-      throw new AutomateError('credential', `${refusal.message}\n${wayOut}`, { cause: refusal });
+      const facts = { code: 'secret-stays', details: { credential: name, env: context.env }, cause: refusal } as const;
+      throw new AutomateError('credential', refusal.message, facts);
     }
     await context.catalog().remove(name, context.env);
     return !refusal;
@@ -94,9 +94,12 @@ function isJustNoted({ previous, lastUsedAt }: StoredCredential, nowMs: number):
 function storedCredential(name: string, { catalog, env }: CredentialContext): StoredCredential {
   const stored = catalog().find(name, env);
   if (stored) return stored;
-  const others = catalog()
+  const elsewhere = catalog()
     .all()
-    .flatMap((other) => (other.name === name ? [`--env ${other.env}`] : []));
-  const hint = others.length === 0 ? '' : `; it is stored for ${others.join(' and ')}`;
-  throw new AutomateError('credential', `no credential "${name}" is stored${env === defaultEnv ? '' : ` for --env ${env}`}${hint}`);
+    .flatMap((other) => (other.name === name ? [other.env] : []));
+  const where = env === defaultEnv ? '' : ` for the environment ${env}`;
+  throw new AutomateError('credential', `no credential "${name}" is stored${where}${elsewhereText(elsewhere)}`, {
+    code: 'credential',
+    details: { credential: name, elsewhere },
+  });
 }

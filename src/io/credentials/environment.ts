@@ -1,7 +1,7 @@
 import { createReadStream, statSync } from 'node:fs';
 import { AutomateError } from '../../core/failure.ts';
 import { systemReason } from '../files/naming-errors.ts';
-import type { Finding } from './secret.ts';
+import { credentialProblem, type Finding } from './secret.ts';
 
 /** The environment variable of a credential: `AUTOMATE_CREDENTIAL_CRM_TOKEN` for `crm-token`. */
 export function credentialVariable(name: string): string {
@@ -24,17 +24,24 @@ export async function findInEnvironment(names: readonly string[], environment: N
   const found = new Map<string, Finding>();
   for (const name of names) {
     const variable = variableWith(name, environment);
-    if (variable !== undefined) found.set(name, await findingIn(variable, variable === credentialVariable(name), environment));
+    if (variable !== undefined) found.set(name, await findingIn(name, variable, environment));
   }
   return found;
 }
 
-async function findingIn(variable: string, isSecret: boolean, environment: NodeJS.ProcessEnv): Promise<Finding> {
+/** The way to give a secret without storing it. */
+export function variableText(name: string): string {
+  const variable = credentialVariable(name);
+  return `set ${variable}, or ${variable}_FILE to the name of a file that holds it`;
+}
+
+async function findingIn(name: string, variable: string, environment: NodeJS.ProcessEnv): Promise<Finding> {
+  const isSecret = variable === credentialVariable(name);
   const text = environment[variable] as string;
   try {
     return { secret: { text: isSecret ? oneLine(text, variable) : await readSecretFile(text, variable), from: variable } };
   } catch (error) {
-    if (error instanceof AutomateError) return { problem: error.message };
+    if (error instanceof AutomateError) return { problem: credentialProblem(name, error.message) };
     throw error;
   }
 }

@@ -1,10 +1,11 @@
+import type { CodedMessage, CredentialRemedy } from '../../core/error-code.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { type BackendName, backendNames, orRefusal, type SecretBackend } from './backend.ts';
 import type { Catalog } from './catalog.ts';
 import { findInEnvironment } from './environment.ts';
-import { accountOf, defaultEnv, envOption, type Finding, type StoredCredential } from './secret.ts';
+import { accountOf, credentialProblem, defaultEnv, type Finding, type StoredCredential } from './secret.ts';
 
-/** The environment (`--env`) whose credentials are meant, the places that hold them, and the clock. */
+/** The environment whose credentials are meant, the places that hold them, and the clock. */
 export interface CredentialContext {
   readonly env: string;
   readonly environment: NodeJS.ProcessEnv;
@@ -20,7 +21,7 @@ export async function findSecrets(names: readonly string[], context: CredentialC
   const rest = names.filter((name) => !found.has(name));
   if (rest.length === 0) return found;
   const stored = rest.flatMap((name) => context.catalog().find(name, context.env) ?? []);
-  for (const credential of stored) if (isExpired(credential, context)) found.set(credential.name, { problem: expiredMessage(credential) });
+  for (const credential of stored) if (isExpired(credential, context)) found.set(credential.name, { problem: expired(credential) });
   for (const name of backendNames) {
     const wanted = stored.filter((credential) => credential.backend === name && !found.has(credential.name));
     if (wanted.length > 0) await readInto(found, context.backend(name), wanted);
@@ -33,13 +34,13 @@ async function readInto(found: Map<string, Finding>, backend: SecretBackend, wan
   for (const credential of wanted) {
     const { name } = credential;
     if (secrets instanceof AutomateError)
-      found.set(name, { problem: `the credential "${name}" is in the ${backend.name}: ${secrets.message}` });
+      found.set(name, { problem: unusable(name, `the credential "${name}" is in the ${backend.name}: ${secrets.message}`, 'open') });
     else found.set(name, toFinding(credential, secrets.get(accountOf(credential))));
   }
 }
 
 function toFinding({ name, env, backend, setAt, expiresAt, hosts, previous }: StoredCredential, text: string | undefined): Finding {
-  if (text === undefined) return { problem: `the ${backend} no longer has the credential "${name}"` };
+  if (text === undefined) return { problem: unusable(name, `the ${backend} no longer has the credential "${name}"`, 'renew', env) };
   const limits = { ...(expiresAt && { expiresAt }), ...(hosts && { hosts }), ...(env !== defaultEnv && { env }) };
   return { secret: { text, from: `the ${backend}`, setAt, hasPrevious: previous !== undefined, ...limits } };
 }
@@ -48,6 +49,11 @@ function isExpired({ expiresAt }: StoredCredential, { wallNow }: CredentialConte
   return expiresAt !== undefined && Date.parse(expiresAt) <= wallNow();
 }
 
-function expiredMessage({ name, env, expiresAt = '' }: StoredCredential): string {
-  return `the credential "${name}" expired on ${expiresAt.slice(0, 10)}\nset a new one: automate credentials set ${name}${envOption(env)}`;
+function expired({ name, env, expiresAt = '' }: StoredCredential): CodedMessage {
+  const message = `the credential "${name}" expired on ${expiresAt.slice(0, 10)}`;
+  return unusable(name, message, 'renew', env);
+}
+
+function unusable(name: string, message: string, remedy: CredentialRemedy, env?: string): CodedMessage {
+  return credentialProblem(name, message, { remedy, env, takesVariable: true });
 }

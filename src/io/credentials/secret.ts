@@ -1,3 +1,4 @@
+import type { CodedMessage, ErrorDetails } from '../../core/error-code.ts';
 import type { BackendName } from './backend.ts';
 
 /** A secret that was found. */
@@ -5,7 +6,7 @@ export interface Secret {
   readonly text: string;
   /** Its source in words: an environment variable, the keychain or the vault. */
   readonly from: string;
-  /** The `--env` it is stored for; absent for the default environment, and for a secret from a variable. */
+  /** The environment it is stored for; absent for the default one, and for a secret from a variable. */
   readonly env?: string;
   /** Time at which it was stored (ISO 8601). Part of its account's name; absent for a secret from a variable. */
   readonly setAt?: string;
@@ -18,12 +19,12 @@ export interface Secret {
 }
 
 /** Result of a lookup. */
-export type Finding = { readonly secret: Secret } | { readonly problem: string };
+export type Finding = { readonly secret: Secret } | { readonly problem: CodedMessage };
 
 /** A stored credential without its secret. Times are in ISO 8601. */
 export interface StoredCredential {
   readonly name: string;
-  /** The environment (`--env`) it belongs to. The same name may have a secret in each. */
+  /** The environment it belongs to. The same name may have a secret in each. */
   readonly env: string;
   readonly backend: BackendName;
   readonly setAt: string;
@@ -42,9 +43,19 @@ export function accountOf({ env, name, setAt }: Pick<StoredCredential, 'env' | '
 /** The default environment. */
 export const defaultEnv = 'default';
 
-/** The option that names an environment on a command line: ` --env staging`; empty for the default environment. */
-export function envOption(env: string = defaultEnv): string {
-  return env === defaultEnv ? '' : ` --env ${env}`;
+/** The environments that have a credential, if the chosen one does not; empty for none. */
+export function elsewhereText(envs: readonly string[]): string {
+  if (envs.length === 0) return '';
+  return `; it is stored for the environment${envs.length === 1 ? '' : 's'} ${envs.join(', ')}`;
+}
+
+/** A problem with a credential. */
+export function credentialProblem(
+  credential: string,
+  message: string,
+  facts: Omit<ErrorDetails['credential'], 'credential'> = {},
+): CodedMessage {
+  return { message, code: 'credential', details: { credential, ...facts } };
 }
 
 /** True if a secret may be sent to the origin. Hosts are written `api.example.com` (any port), `api.example.com:8443` or `*.example.com`. */
@@ -76,9 +87,4 @@ export function expiryWarning(name: string, expiresAt: string | undefined, nowMs
   const days = Math.round(left);
   const when = left < 1 ? 'within a day' : `in ${days} ${days === 1 ? 'day' : 'days'}`;
   return `the credential "${name}" expires ${when} (${expiresAt.slice(0, 10)})`;
-}
-
-/** The second line of `hostRefusal`, which says what to do. */
-export function hostsHint(credential: string, env: string | undefined): string {
-  return `set it again with other --hosts if that is meant: automate credentials set ${credential}${envOption(env)}`;
 }

@@ -1,6 +1,5 @@
 import { AutomateError } from '../../core/failure.ts';
 import { type BackendName, backendNames, orRefusal, type SecretBackend } from './backend.ts';
-import { credentialVariable } from './environment.ts';
 import type { CredentialContext } from './lookup.ts';
 import { accountOf, type StoredCredential } from './secret.ts';
 
@@ -82,22 +81,9 @@ async function chooseBackend(name: string, { backend }: StoreOptions, context: C
   for (const choice of fixed ? [fixed] : backendNames) {
     const problem = await context.backend(choice).problem();
     if (problem === undefined) return context.backend(choice);
-    // Only the reason: the message says once, at its end, what to do.
+    // The ways out stand at the end, once.
     problems.push(`the ${choice} cannot be used: ${problem.split('\n')[0]}`);
   }
-  throw new AutomateError('credential', ['the secret cannot be stored', ...problems, ...waysOut(name, fixed)].join('\n'));
-}
-
-/** Advice for a user without a backend. A secret is never written to a file in the clear. */
-function waysOut(name: string, fixed: BackendName | undefined): string[] {
-  const variable = credentialVariable(name);
-  const vault =
-    fixed === 'keychain'
-      ? 'store it in the encrypted vault: --backend vault'
-      : 'for the encrypted vault, set AUTOMATE_VAULT_PASSPHRASE (or AUTOMATE_VAULT_PASSPHRASE_FILE) to its passphrase';
-  return [
-    'two ways out:',
-    `  ${vault}, and run this again`,
-    `  or store nothing here, and set ${variable} (or ${variable}_FILE) where the flow runs`,
-  ];
+  const facts = { code: 'no-place-for-secret', details: { credential: name, isInKeychain: fixed === 'keychain' } } as const;
+  throw new AutomateError('credential', ['the secret cannot be stored', ...problems].join('\n'), facts);
 }

@@ -1,6 +1,6 @@
 import { accessSync, constants, readdirSync, statfsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { orUndefined } from '../../core/value/or-undefined.ts';
+import { orUndefined } from '../../core/value/value.ts';
 import { statOf } from '../files/stat.ts';
 
 /** A folder, and the access that this process and other users have to it. */

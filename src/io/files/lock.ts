@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, linkSync, lstatSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { utimes } from 'node:fs/promises';
 import { AutomateError } from '../../core/failure.ts';
-import { orUndefined } from '../../core/value/or-undefined.ts';
+import { orUndefined } from '../../core/value/value.ts';
 import { fileError, systemReason } from './naming-errors.ts';
 import { livingOwner, type Owner, otherMachine, ownerText } from './owner.ts';
 import { statOf } from './stat.ts';
@@ -17,14 +17,15 @@ const heartbeat = { everyMs: 10_000, deadAfterMs: 60_000 };
 
 /**
  * Locks a file; takes over the lock of a dead process. Throws an AutomateError (`output-exists`) that names a living owner.
- * `option` is the option with which another file can be named.
+ * `of`: the file's part in the run, or the port of a server.
  */
-export function takeLock(file: string, option: string): Lock {
+export function takeLock(file: string, of: 'out' | 'errors' | 'port'): Lock {
   const taken = lockOrOwner(file);
   if ('release' in taken) return taken;
   const machine = otherMachine(taken);
   const owner = `process ${taken.pid}${machine === undefined ? '' : ` of ${machine}`}`;
-  throw lockError(file, `being written by another run (${owner})\nwait for it, or name another file with ${option}`);
+  const facts = { code: 'being-written', details: { of } } as const;
+  throw new AutomateError('output-exists', `${file} is being written by another run (${owner})`, facts);
 }
 
 const pollMs = 20;

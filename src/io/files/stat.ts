@@ -1,6 +1,6 @@
 import { lstatSync, readlinkSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
-import { orUndefined } from '../../core/value/or-undefined.ts';
+import { orUndefined } from '../../core/value/value.ts';
 
 /** The file, folder or device at a path, links followed; absent if there is none or it cannot be accessed. */
 export function statOf(path: string): Stats | undefined {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { AutomateError } from '../../core/failure.ts';
-import { orUndefined } from '../../core/value/or-undefined.ts';
+import { orUndefined } from '../../core/value/value.ts';
 import { makeFolder, syncFolder } from './folder.ts';
 import { waitForLock } from './lock.ts';
 import { fileError, namingErrors, systemReason } from './naming-errors.ts';

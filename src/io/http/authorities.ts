@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { SecureContext } from 'node:tls';
-import { AutomateError } from '../../core/failure.ts';
+import { invalidOption } from '../../core/failure.ts';
 
 /**
  * Trusts the default certificate authorities and the authorities in a PEM file. Undefined without a file.
@@ -14,7 +14,7 @@ export function authorities(cacert: string | undefined, environment: NodeJS.Proc
   try {
     return tls.createSecureContext({ ca: [...defaultAuthorities(tls, environment), ...readCertificates(readFileSync(cacert, 'utf8'))] });
   } catch (error) {
-    throw new AutomateError('usage', `--cacert ${cacert} cannot be used: ${(error as Error).message}`);
+    throw invalidOption('cacert', `${cacert} cannot be used: ${(error as Error).message}`);
   }
 }
 

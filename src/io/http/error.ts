@@ -55,17 +55,18 @@ function proxyRefusal(message: string, { origin, proxy }: Occasion): Failure | u
   return new Failure('network', `the proxy ${proxy} refused the connection to ${origin} with status ${status}`, {
     retryable: status >= 500 || status === 429,
     sent: false,
+    code: 'proxy',
+    details: {},
   });
 }
 
 /** Not retryable: the next attempt would meet the same certificate. */
 function tlsFailure(code: string, message: string, origin: string): Failure {
-  const hint = /SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)|INVALID_CA/.test(code)
-    ? '\nif the server is yours, name its certificate authority with --cacert FILE'
-    : '';
+  const isUnknownAuthority = /SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)|INVALID_CA/.test(code);
   // Newer versions of Node add a hint at one of their own options.
   const cause = tlsReason(cleaned(message.replace(/; if the root CA is installed locally.*/s, '')));
-  return new Failure('network', `the TLS connection to ${origin} failed: ${cause} (${code})${hint}`, { sent: false });
+  const facts = { code: 'tls', details: { isUnknownAuthority } } as const;
+  return new Failure('network', `the TLS connection to ${origin} failed: ${cause} (${code})`, { sent: false, ...facts });
 }
 
 /** OpenSSL's reason without the codes, functions and lines of its source around it. */

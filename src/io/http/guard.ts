@@ -52,9 +52,16 @@ function blockList(subnets: readonly string[]): BlockList {
 }
 
 /** A host that the flow does not name leads to an address that is refused. */
-class AddressRefused extends Error {
+export class AddressRefused extends Error {
   override readonly name = 'AddressRefused';
   readonly code = 'ADDRESS_REFUSED';
+
+  constructor(
+    readonly address: string,
+    message: string,
+  ) {
+    super(message);
+  }
 }
 
 /** Throws AddressRefused if an address must not be reached. */
@@ -65,10 +72,10 @@ function refuseAddress(address: string, host: string, isAllowed: boolean): void 
   const leads = `the flow does not name the whole origin (scheme, host and port) of this request to "${host}", which leads to ${address}`;
   if (metadataAddresses().check(plain, family)) {
     const listed = isAllowed ? '\nsuch an address is refused whenever a record names it, listed under allow_hosts or not' : '';
-    throw new AddressRefused(`${leads}, a link-local or metadata address${listed}`);
+    throw new AddressRefused(address, `${leads}, a link-local or metadata address${listed}`);
   }
   if (!isAllowed && insideNetwork().check(plain, family)) {
-    throw new AddressRefused(`${leads}, inside the network\nlist it under allow_hosts in the flow if that is what you want`);
+    throw new AddressRefused(address, `${leads}, inside the network\nlist it under allow_hosts in the flow if that is what you want`);
   }
 }
 

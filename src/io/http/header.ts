@@ -1,5 +1,5 @@
 import type { HttpResponse } from '../../core/ports.ts';
-import { orUndefined } from '../../core/value/or-undefined.ts';
+import { orUndefined } from '../../core/value/value.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 

@@ -117,10 +117,10 @@ export async function readJournal(path: string): Promise<FoundJournal | undefine
     throw fileError(path, 'written', error);
   }
   if (!first)
-    throw new AutomateError(
-      'output-exists',
-      `${path} is damaged at its beginning: there is nothing to resume from\nstart over with --force`,
-    );
+    throw new AutomateError('output-exists', `${path} is damaged at its beginning: there is nothing to resume from`, {
+      code: 'journal-damaged',
+      details: {},
+    });
   return { ...first, checkpoint, parked: parked.records, isComplete: end !== undefined, list: end?.list, validBytes };
 }
 

@@ -40,5 +40,6 @@ function checksum(text: string): string {
 export function refuseNoFile(path: string, what: string): void {
   const found = isLink(path) ? 'a symbolic link' : isNoFile(path) ? 'not a file' : undefined;
   if (found === undefined) return;
-  throw new AutomateError('output-exists', `${path} is ${found}, which is refused for ${what}\nremove it, or name another file with --out`);
+  const facts = { code: 'place-refused', details: { of: 'out', isRemovable: true } } as const;
+  throw new AutomateError('output-exists', `${path} is ${found}, which is refused for ${what}`, facts);
 }

@@ -1,7 +1,8 @@
+import type { CodedMessage } from '../../core/error-code.ts';
 import { ownerText } from '../files/owner.ts';
 import { type Account, type Book, type Month, monthOf, rounding } from './book.ts';
 import { type Home, settleDead, type Usage, usageOf } from './holds.ts';
-import { type PayingKey, type Rest, restText, smallestRest } from './rest.ts';
+import { type PayingKey, type Rest, smallestRest, usedUpRest } from './rest.ts';
 import { SentLog, sentLogPath } from './sent-log.ts';
 
 /** A run, its accounts and its home. */
@@ -51,7 +52,7 @@ export class Reserve {
    * Takes more credits from the book if fewer than `credits` or `needed` are available.
    * Returns the reason if `credits` are still not available.
    */
-  ensure(credits: number, needed = 0): string | undefined {
+  ensure(credits: number, needed = 0): CodedMessage | undefined {
     const { wallNow, home, run } = this.#options;
     const nowMs = wallNow();
     if (nowMs >= this.#month.endMs) this.#beginMonth(monthOf(nowMs));
@@ -59,7 +60,7 @@ export class Reserve {
     this.#log ??= new SentLog(sentLogPath(home, run));
     this.#available = this.#renew(credits, needed);
     if (!this.#covers(credits) && settleDead(this.#book, this.#options)) this.#available = this.#renew(credits, needed);
-    return this.#covers(credits) ? undefined : this.#usedUpText();
+    return this.#covers(credits) ? undefined : this.#refusal();
   }
 
   /** Returns false once the allowance is too small for `credits` in all. `min`: the price of the cheapest action. */
@@ -147,9 +148,9 @@ export class Reserve {
     log.remove();
   }
 
-  #usedUpText(): string {
+  #refusal(): CodedMessage {
     const { run, key } = this.#options;
     this.#usedUp = smallestRest(this.#book, { month: this.#month.name, run, key });
-    return restText(this.#usedUp, this.#month, key);
+    return usedUpRest(this.#usedUp, this.#month, key);
   }
 }

@@ -1,3 +1,4 @@
+import type { CodedMessage } from '../../core/error-code.ts';
 import { sumOfCredits } from '../../core/spending.ts';
 import type { Book, Month } from './book.ts';
 
@@ -45,14 +46,14 @@ export function restOf(book: Book, of: Rest['of'], { month, key, run }: RestOpti
   return { of, limit, spent, held, remaining: Math.max(0, limit - spent - held) };
 }
 
-/** The message for a run that gets no more credits. */
-export function restText(rest: Rest | undefined, { name, endMs }: Month, key: PayingKey | undefined): string {
+/** The reason of a run that got no more credits. */
+export function usedUpRest(rest: Rest | undefined, { name, endMs }: Month, key: PayingKey | undefined): CodedMessage {
   const { of, limit = 0, held = 0 } = rest ?? {};
   const others = held > 0 ? `, or held by runs under way (${formatCredits(Math.ceil(held))})` : '';
   const limitText = `${formatCredits(limit)} credits`;
-  return of === 'key'
-    ? `the quota of ${limitText} of the key "${key?.name}" for ${name} is used up${others} (a new month begins on ${new Date(endMs).toISOString().slice(0, 10)})`
-    : `the allowance of ${limitText} for ${name} is used up${others} (automate credits limit changes it)`;
+  if (of !== 'key') return { message: `the allowance of ${limitText} for ${name} is used up${others}`, code: 'allowance', details: {} };
+  const quota = `the quota of ${limitText} of the key "${key?.name}" for ${name} is used up${others}`;
+  return { message: `${quota} (a new month begins on ${new Date(endMs).toISOString().slice(0, 10)})`, code: 'quota', details: {} };
 }
 
 /** Formats credits, for example `1,500` or `0.25`. */

@@ -1,3 +1,4 @@
+import type { CodedMessage } from '../../core/error-code.ts';
 import type { Ledger } from '../../core/ports.ts';
 import { type Account, type Book, rounding } from './book.ts';
 import type { Home, Usage } from './holds.ts';
@@ -55,7 +56,7 @@ export class RunLedger implements Ledger {
     this.#reserve = book && new Reserve(book, { ...where, accounts, before, block });
   }
 
-  hold(node: string): string | undefined {
+  hold(node: string): CodedMessage | undefined {
     const { credits } = this.#priceOf(node);
     const refusal = this.#refusalOf(credits);
     if (refusal === undefined) this.#charge(node, credits);
@@ -72,8 +73,8 @@ export class RunLedger implements Ledger {
     this.#charge(node, -this.#priceOf(node).credits);
   }
 
-  // If an action was too expensive, a cheaper action may still be possible.
-  usedUp(): string | undefined {
+  // Where an action was too expensive, a cheaper one may still be possible.
+  usedUp(): CodedMessage | undefined {
     return this.#refusalOf(this.#cheapest);
   }
 
@@ -109,8 +110,8 @@ export class RunLedger implements Ledger {
     this.#reserve?.giveBack();
   }
 
-  #refusalOf(credits: number): string | undefined {
-    return this.#exceedsMax(credits) ? this.#maxText() : this.#reserve?.ensure(credits);
+  #refusalOf(credits: number): CodedMessage | undefined {
+    return this.#exceedsMax(credits) ? maxReached(this.#max) : this.#reserve?.ensure(credits);
   }
 
   #exceedsMax(credits: number): boolean {
@@ -125,10 +126,9 @@ export class RunLedger implements Ledger {
   #priceOf(node: string) {
     return this.#prices.get(node) as { readonly credits: number; readonly account: number };
   }
+}
 
-  #maxText(): string {
-    return this.#max === 1
-      ? 'the 1 credit of --max-credits is used up'
-      : `the ${formatCredits(this.#max)} credits of --max-credits are used up`;
-  }
+function maxReached(credits: number): CodedMessage {
+  const message = credits === 1 ? 'the 1 credit of this run is used up' : `the ${formatCredits(credits)} credits of this run are used up`;
+  return { message, code: 'max-credits', details: { credits } };
 }

@@ -1,6 +1,6 @@
 import { closeSync, ftruncateSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { orUndefined } from '../../core/value/or-undefined.ts';
+import { orUndefined } from '../../core/value/value.ts';
 import { makeFolder } from '../files/folder.ts';
 import { fileError, namingErrors } from '../files/naming-errors.ts';
 import { isLink } from '../files/stat.ts';

@@ -2,8 +2,7 @@ import type { CallToolResult } from '@modelcontextprotocol/client';
 import { Failure } from '../../core/failure.ts';
 import type { ToolAnswer } from '../../core/tools/tools.ts';
 import { isNestedTooDeep, parseJson, tooDeep } from '../../core/value/json.ts';
-import { orUndefined } from '../../core/value/or-undefined.ts';
-import { isObject, type JsonObject, type Value } from '../../core/value/value.ts';
+import { isObject, type JsonObject, orUndefined, type Value } from '../../core/value/value.ts';
 
 /**
  * Converts an answer to the body that a map reads: structuredContent, else the text as JSON, else `{ text }`, plus links and files. Throws

@@ -1,3 +1,4 @@
+import { type ConnectionSetting, detailsOf } from '../../core/error-code.ts';
 import type { Failure } from '../../core/failure.ts';
 import { isRemote, type McpConnection, type RemoteServer } from '../../core/tools/tools.ts';
 
@@ -5,6 +6,8 @@ import { isRemote, type McpConnection, type RemoteServer } from '../../core/tool
 export interface Diagnosis {
   readonly part: 'address' | 'command' | 'firewall or proxy' | 'TLS' | 'credential' | 'expiry' | 'protocol' | 'server';
   readonly check: string;
+  /** A setting of the connection that may be wrong, too. */
+  readonly setting?: ConnectionSetting;
 }
 
 /** Explains a failed connection to the user who sets it up. */
@@ -18,16 +21,15 @@ const unreachable = new Set(['EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT', 'ECONNR
 const orFirewall = 'and whether outbound firewall rules or a proxy (HTTPS_PROXY) stand in the way';
 
 function diagnoseRemote(failure: Failure, server: RemoteServer): Diagnosis {
-  const { status, message } = failure;
-  if (message.startsWith('the proxy ')) {
+  const { status } = failure;
+  if (failure.code === 'proxy') {
     return { part: 'firewall or proxy', check: 'the proxy in HTTPS_PROXY, and whether it lets this host through' };
   }
-  if (/(?:^|: )the TLS connection/.test(message)) {
-    const authority = 'name its authority with --cacert FILE, and whether a firewall looks into TLS';
-    return { part: 'TLS', check: `the server's certificate; ${authority}` };
+  if (failure.code === 'tls') {
+    return { part: 'TLS', check: "the server's certificate, and whether a firewall looks into TLS", setting: 'authority' };
   }
-  const tokenServer = /^no access token from (\S+): /.exec(message)?.[1];
-  if (tokenServer !== undefined && !isTemporary(status)) return diagnoseTokenServer(failure, server, tokenServer);
+  const noToken = detailsOf(failure, 'no-access-token');
+  if (noToken && !isTemporary(status)) return diagnoseTokenServer(failure, server, noToken.server);
   return diagnoseNetwork(failure, server.url) ?? diagnoseAnswer(failure, server);
 }
 
@@ -63,6 +65,7 @@ function diagnoseAnswer(failure: Failure, server: RemoteServer): Diagnosis {
     return { part: 'server', check: `nothing now: the server asks to wait${wait}; try again later` };
   }
   if (isTemporary(status)) return { part: 'server', check: 'the server itself: it answers, and fails; try again later' };
+  // The words of the SDK.
   if (status !== undefined || /redirect/i.test(message)) {
     const { pathname } = new URL(server.url);
     return { part: 'address', check: `the path in the URL: ${pathname}; MCP servers are often at /mcp, older ones at /sse` };
@@ -72,10 +75,10 @@ function diagnoseAnswer(failure: Failure, server: RemoteServer): Diagnosis {
 
 function diagnoseCredential({ status, message }: Failure, { auth }: RemoteServer): Diagnosis {
   if (!auth) {
-    const options = '--auth bearer --credential NAME, or --auth oauth2_authorization_code';
-    return { part: 'credential', check: `which credential the server asks for: ${options}` };
+    return { part: 'credential', check: 'which credential the server asks for', setting: 'auth' };
   }
   const { type, credential } = auth;
+  // The words of the server.
   if (status === 401 && /expired|expiry/i.test(message)) {
     const wayOut = `set a new one: automate credentials set ${credential}`;
     return { part: 'expiry', check: `the credential "${credential}" is no longer valid; ${wayOut}` };
@@ -84,7 +87,7 @@ function diagnoseCredential({ status, message }: Failure, { auth }: RemoteServer
   if (status === 403) {
     return { part: 'credential', check: `what the credential "${credential}" is allowed: its rights or scopes (${command})` };
   }
-  const check = `the credential's validity and expiry (${command}), and that --auth ${type} is what the server asks for`;
+  const check = `the credential's validity and expiry (${command}), and that ${type} is the type of auth that the server asks for`;
   return { part: 'credential', check };
 }
 
@@ -93,8 +96,8 @@ function diagnoseLocal(failure: Failure, command: readonly string[]): Diagnosis 
     return { part: 'command', check: `${command[0]}: is it installed, on the PATH, and may it be run?` };
   }
   if (failure.kind === 'request') return { part: 'credential', check: 'the hosts that the credential is bound to' };
-  const variables = 'what variables it needs (--pass-env)';
-  return { part: 'protocol', check: `that this starts an MCP server over stdio, and ${variables}: ${command.join(' ')}` };
+  const check = `that this starts an MCP server over stdio, and which variables it needs: ${command.join(' ')}`;
+  return { part: 'protocol', check, setting: 'variables' };
 }
 
 /** The system's error code, at any depth of the causes; empty for none. */

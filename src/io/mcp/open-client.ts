@@ -18,7 +18,7 @@ export interface SessionContext {
   variables(server: LocalServer): Readonly<Record<string, string>>;
   /** The login of a connection; absent if the connection needs no login. Throws a Failure. */
   login(connection: McpConnection): LoginSession | undefined;
-  /** Fills in a server's form for a person. Undefined if there is no person: servers are told so at the start. */
+  /** Fills in a server's form for a person. Undefined if there is no person: servers learn that at the start. */
   readonly elicit?: Elicit | undefined;
   report(event: ToolServerEvent): void;
 }

@@ -2,9 +2,9 @@ import { setMaxListeners } from 'node:events';
 import type { ToolServerEvent } from '../../core/event.ts';
 import { Failure } from '../../core/failure.ts';
 import { isRemote, type LocalServer, localOrigin, type McpConnection, type Tools } from '../../core/tools/tools.ts';
-import { Tokens } from '../auth/oauth.ts';
+import { Tokens, type TokenTools } from '../auth/oauth.ts';
 import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
-import { createFetch, createGuardedFetch, type Fetch } from '../http/fetch.ts';
+import { createFetch, createGuardedFetch } from '../http/fetch.ts';
 import { Routes } from '../http/routes.ts';
 import { createLogin, type LoginPerson, type LoginSession } from './login.ts';
 import type { Elicit, SessionContext } from './open-client.ts';
@@ -13,19 +13,12 @@ import { SessionSlot } from './session-slot.ts';
 import { signedFetch } from './signed-fetch.ts';
 
 /** Settings and ports of the tools port. */
-export interface ToolsOptions {
+export interface ToolsOptions extends TokenTools {
   readonly version: string;
   readonly environment: NodeJS.ProcessEnv;
   readonly cacert: string | undefined;
-  /** Sends requests for access tokens. */
-  readonly fetch: Fetch;
   readonly secrets: ReadonlyMap<string, Secret>;
-  now(): number;
   wallNow(): number;
-  /** Called when a request that this credential signed has succeeded. */
-  used(credential: string): void;
-  /** Masks a new secret, such as an access token, in all that is written. It replaces the earlier secret in its slot. */
-  secret(text: string, slot?: string): void;
   /** Stores the result of a login as the secret of its credential, bound to `host`. */
   storeLogin(credential: string, text: string, host: string): Promise<void>;
   /** The person who can log in; undefined in a run. */

@@ -46,25 +46,19 @@ export function isRegularFile(path: string): boolean {
   return statOf(path)?.isFile() ?? false;
 }
 
-/** Refuses an existing file: overwriting needs an option. */
-export async function refuseExisting(path: string, advice: string): Promise<void> {
-  if (isRegularFile(path)) throw new AutomateError('output-exists', `${path} exists already\n${advice}`);
+/** Refuses an existing file. `of`: the file's part in the run. */
+export async function refuseExisting(path: string, of: 'out' | 'errors'): Promise<void> {
+  if (isRegularFile(path)) throw new AutomateError('output-exists', `${path} exists already`, { code: 'output-exists', details: { of } });
 }
 
-/** Refuses a file whose beginning differs from the written content. Throws an AutomateError (`output-exists`). */
-export async function refuseChanged(
-  path: string,
-  { bytes, crc }: Omit<Written, 'text'>,
-  advice = 'restore its content, or start over with --force',
-): Promise<void> {
+/** Refuses a file whose beginning is not what was written. Throws an AutomateError (`output-exists`). */
+export async function refuseChanged(path: string, { bytes, crc }: Omit<Written, 'text'>): Promise<void> {
   if (bytes === 0) return;
   const found = await readWritten(path, bytes);
   if (found.bytes === bytes && found.crc === crc) return;
   const what = found.bytes < bytes ? `holds ${found.bytes} bytes, and ${bytes} were written` : 'does not hold what was written';
-  throw new AutomateError(
-    'output-exists',
-    statOf(path) ? `${path} ${what}: it was changed since\n${advice}` : `${path} is gone\n${advice}`,
-  );
+  const message = statOf(path) ? `${path} ${what}: it was changed since` : `${path} is gone`;
+  throw new AutomateError('output-exists', message, { code: 'output-changed', details: {} });
 }
 
 /** The first `maxBytes` of a file. A missing file is empty. */

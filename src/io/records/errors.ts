@@ -1,3 +1,4 @@
+import type { ErrorFacts } from '../../core/error-code.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import { type Fields, withFields } from '../../core/record.ts';
@@ -16,9 +17,12 @@ const maxShown = 600;
 
 /** The failure of a record that could not be read. Its message is shown, so it is short; `whole` is the complete message, for the errors file. */
 export class Unreadable extends Failure {
-  constructor(readonly whole: string) {
+  constructor(
+    readonly whole: string,
+    facts?: ErrorFacts,
+  ) {
     const isShort = whole.length <= maxShown;
-    super('input', isShort ? whole : `${whole.slice(0, maxShown).toWellFormed()}...`, { sent: false });
+    super('input', isShort ? whole : `${whole.slice(0, maxShown).toWellFormed()}...`, { sent: false, ...facts });
   }
 }
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type Database from 'libsql';
 import { AutomateError } from '../../core/failure.ts';
-import { orUndefined } from '../../core/value/or-undefined.ts';
+import { orUndefined } from '../../core/value/value.ts';
 import { type ApiKey, type KeySettings, keyState, type Scope } from './api-key.ts';
 import { type Actor, addAuditEntry, commandActor } from './audit.ts';
 import { ServerDatabase, serverDatabasePath } from './database.ts';
@@ -183,7 +183,7 @@ function findKey(database: Database.Database, nameOrId: string, now: number): Ap
 
 /** The error for a key that does not exist. */
 export function noKey(nameOrId: string): AutomateError {
-  return new AutomateError('usage', `there is no key "${withoutKeys(nameOrId)}"\nlist them: automate keys list --all`);
+  return new AutomateError('usage', `there is no key "${withoutKeys(nameOrId)}"`, { code: 'key-missing', details: {} });
 }
 
 function living(key: ApiKey, now: number): ApiKey {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { orUndefined } from '../../core/value/or-undefined.ts';
+import { orUndefined } from '../../core/value/value.ts';
 import { livingOwner } from '../files/owner.ts';
 
 /** A server that runs on a home folder. */

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { AutomateError, Failure } from '../../core/failure.ts';
+import { AutomateError, Failure, invalidOption } from '../../core/failure.ts';
 import { isLoopback, targetOf } from '../../core/template/target.ts';
-import { refuseHost, refuseName } from '../http/guard.ts';
+import { AddressRefused, refuseHost, refuseName } from '../http/guard.ts';
 import type { Transport } from '../http/transport.ts';
 import type { Message, Webhook } from './webhooks.ts';
 
@@ -39,13 +39,10 @@ export async function refuseAddress(url: string, allowsPrivate: boolean): Promis
     refuseHost(origin, false);
     await refuseName(origin, false);
   } catch (error) {
-    throw new AutomateError('usage', `--url: ${addressProblem(error as NodeJS.ErrnoException)}`, { cause: error });
+    if (!(error instanceof AddressRefused)) throw invalidOption('url', (error as Error).message.split('\n')[0] as string, error);
+    const facts = { code: 'private-address', details: {}, cause: error } as const;
+    throw new AutomateError('usage', `the address ${error.address} is inside the network`, facts);
   }
-}
-
-function addressProblem({ code, message }: NodeJS.ErrnoException): string {
-  if (code !== 'ADDRESS_REFUSED') return message.split('\n')[0] as string;
-  return `the address ${/leads to (\S+?),/.exec(message)?.[1]} is inside the network\nif that is what you want: --allow-private`;
 }
 
 /** Sends a message once, signed. Follows no redirect. */

@@ -20,10 +20,10 @@ export function unitOf(text: string): Unit | undefined {
   return level !== undefined && /^\d+$/.test(digits) ? { level, geoid: digits.slice(0, 12) } : undefined;
 }
 
-/** The unit of a ZIP code tabulation area; undefined for any other text. Puts a lost leading zero back. */
+/** The unit of a ZIP code, or of the first five digits of a ZIP+4; undefined for any other text. Puts a lost leading zero back. */
 export function zctaOf(text: string): Unit | undefined {
-  const code = text.trim();
-  return /^\d{4,5}$/.test(code) ? { level: 'zcta', geoid: code.padStart(5, '0') } : undefined;
+  const [, code] = /^(\d{4,5})(?: ?- ?\d{4})?$/.exec(text.trim()) ?? /^(\d{5})\d{4}$/.exec(text.trim()) ?? [];
+  return code === undefined ? undefined : { level: 'zcta', geoid: code.padStart(5, '0') };
 }
 
 /** The message for a text that is not a code. */

@@ -85,7 +85,8 @@ function checkAcsAnswer(response: HttpResponse, options: CensusOptions): void {
     const name = options.credential ?? (options.connection === undefined ? credential : undefined);
     const key = name === undefined ? `of the connection "${options.connection}"` : `"${name}"`;
     const reason = page === undefined ? '' : ` (${page.replace('_', ' ').toLowerCase()})`;
-    throw new LimitReached(`the server refuses the key ${key}${reason}; a key is free: ${signUp}`, 'refused-credential');
+    const facts = name === undefined ? undefined : ({ code: 'credential', details: { credential: name } } as const);
+    throw new LimitReached(`the server refuses the key ${key}${reason}; a key is free: ${signUp}`, 'refused-credential', facts);
   }
   if (status === 204) return;
   refuseUnsuccessful(response, options);

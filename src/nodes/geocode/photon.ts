@@ -20,7 +20,11 @@ export const photon: Provider = {
   // Else names are in the language of each place.
   headers: { 'Accept-Language': 'en' },
   paths: () => (question) => {
-    if ('address' in question) return `/api?${queryText({ q: addressText(question.address), limit: '5' })}`;
+    if ('address' in question) {
+      const { address, country = [] } = question;
+      const search = queryText({ q: addressText(address), limit: '5' });
+      return `/api?${[search, ...country.map((code) => queryText({ countrycode: code }))].join('&')}`;
+    }
     return `/reverse?${queryText({ lat: String(question.lat), lon: String(question.lon) })}`;
   },
   document(body, question) {

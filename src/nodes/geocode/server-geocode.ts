@@ -64,7 +64,7 @@ export function geocodeServer(provider: Provider, { options, question, context }
       return [batch ? batch.request(new Map([[1, fields]])) : requests.get(pathOf(asked, fields))];
     },
     check(response) {
-      refuseUnsuccessful(response, settings);
+      refuseUnsuccessful(response, settings, requests.publicServer);
       // An answer of another shape is a failure, which is not cached.
       if (!batch) documentOf(response, sampleQuestion(options));
     },

@@ -43,7 +43,7 @@ function readOrAdvise(options: HttpOptions, parts: ReadParts, response: HttpResp
   try {
     return neededBody(options, parts, response);
   } catch (error) {
-    const isOther = error instanceof Failure && error.message.startsWith('expected JSON') && !announcesJson(response, 'auto');
+    const isOther = error instanceof Failure && error.kind === 'parse' && error.code === 'not-json' && !announcesJson(response, 'auto');
     if (!isOther || !request || asksForJson(request)) throw error;
     throw error.withMessage(`${error.message}
 ask for JSON: headers: { Accept: application/json }`);

@@ -1,6 +1,6 @@
 import type { Mapping } from '../../core/answer/mapping.ts';
 import type { BuildContext } from '../../core/node.ts';
-import { orUndefined } from '../../core/value/or-undefined.ts';
+import { orUndefined } from '../../core/value/value.ts';
 import { matches } from '../call-policy.ts';
 import { listField } from './batching.ts';
 import type { HttpOptions } from './http-options.ts';

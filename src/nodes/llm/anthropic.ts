@@ -8,12 +8,18 @@ const finishes: Readonly<Record<string, Finish>> = {
   refusal: 'refusal',
 };
 
+/**
+ * The messages for an account without money, and for one that has reached the limit that its owner has set. They come with the status and
+ * type of a wrong request, without a code: https://github.com/anthropics/claude-code/issues/88711 and /38035.
+ */
+const noMoney = /^your credit balance is too low\b|^you have reached your specified api usage limits\b/i;
+
 /** Anthropic's Messages. https://docs.claude.com/en/api/messages */
 export const anthropic: Provider = {
   baseUrl: 'https://api.anthropic.com/v1',
   credential: 'anthropic-api-key',
   headers: { 'anthropic-version': '2023-06-01' },
-  lacks: ['seed'],
+  lacks: ['seed', 'max_tokens_name', 'strict'],
   auth: (credential) => ({ type: 'api_key', header: 'x-api-key', credential }),
   path: () => '/messages',
   body({ system, schema, effort, cachesPrompt, ...question }) {
@@ -27,6 +33,10 @@ export const anthropic: Provider = {
       top_p: question.top_p,
       output_config: format || effort !== undefined ? present({ format, effort }) : undefined,
     });
+  },
+  hopelessness(status, body) {
+    const message = textAt(body, 'error', 'message') ?? '';
+    return status === 400 && textAt(body, 'error', 'type') === 'invalid_request_error' && noMoney.test(message) ? 'no-money' : undefined;
   },
   answer(body) {
     const cached = countAt(body, 'usage', 'cache_read_input_tokens');

@@ -3,18 +3,18 @@ import { Failure, LimitReached } from '../../core/failure.ts';
 import type { CallPolicy } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
-import { rounded } from '../../core/spending.ts';
+import { rounded, type SpendingRefusal } from '../../core/spending.ts';
 import type { JsonObject } from '../../core/value/value.ts';
 import { type Accepted, RequestCall } from '../calling.ts';
 import type { Turn, Usage } from './provider.ts';
 
 /** An answer with status 200 that is no success. Its tokens count. */
 export class UnusableAnswer extends Failure {
-  /** `text`: the answer that the model is shown when it is asked again. `reason`: what does not fit; undefined if asking again is of no use. */
+  /** `text`: the answer that the model is shown when it is asked again. `usage`: undefined if no model has answered. `reason`: what does not fit; undefined if asking again is of no use. */
   constructor(
     message: string,
     readonly text: string,
-    readonly usage: Usage,
+    readonly usage: Usage | undefined,
     readonly reason?: string,
   ) {
     super('answer', message, { status: 200 });
@@ -39,8 +39,10 @@ export interface ConversationRules {
   readonly node: string;
   /** The price of tokens; undefined if the flow states no price. */
   readonly price: TokenPrice | undefined;
-  /** Infinite without a maximum. */
-  readonly maxCost: number;
+  /** Undefined without a maximum. */
+  readonly maxCost: number | undefined;
+  /** Maximum of an answer's tokens. */
+  readonly maxTokens: number;
   /** Times that the model is asked again if its answer does not fit. */
   readonly invalidRetries: number;
 }
@@ -49,6 +51,8 @@ export interface ConversationRules {
 export interface Dialog {
   readonly turns: readonly Turn[];
   request(turns: readonly Turn[]): HttpRequest;
+  /** The bytes of the question's texts. */
+  bytes(turns: readonly Turn[]): number;
 }
 
 /** A call of a model: one action, in which an answer that does not fit is asked for again. */
@@ -82,27 +86,54 @@ export class Conversation extends RequestCall {
 
   /** Makes one request within the maximum cost. */
   async #paid(context: AttemptContext): Promise<Accepted> {
-    const { maxCost, price, node } = this.#rules;
+    const { maxCost, price } = this.#rules;
     const { spending } = context;
-    if (!(await spending.begin(maxCost))) throw new LimitReached(`the max_cost of ${maxCost} of ${node} leaves nothing for another call`);
+    if (maxCost === undefined || !price) return this.#answered(context, (cost) => spending.add(cost ?? 0));
+    const bytes = this.#dialog.bytes(this.#turns);
+    const most = () => mostOf(price, spending.prompts.of(bytes), this.#rules.maxTokens);
+    const held = await spending.begin(maxCost, most);
+    if (typeof held !== 'number') {
+      const facts = held === 'used-up' ? ({ code: 'max-cost', details: { node: this.#rules.node } } as const) : undefined;
+      throw new LimitReached(refusalText(held, this.#rules, spending.total, most()), 'max-credits', facts);
+    }
+    return this.#answered(context, (cost, usage) => {
+      if (usage && usage.input + usage.output === 0) spending.noteUnstated();
+      if (usage && usage.input > 0) spending.prompts.learn(bytes, usage.input);
+      spending.end(held, cost);
+    });
+  }
+
+  /** Makes one request. `settle` gets its cost and its tokens: undefined if no model has answered. */
+  async #answered(context: AttemptContext, settle: (cost?: number, usage?: Usage) => void): Promise<Accepted> {
     let usage: Usage | undefined;
     try {
       const answer = await super.attempt(context);
       ({ usage } = answer as ModelAccepted);
       return answer;
     } catch (error) {
-      // An answer without tokens says nothing about the cost of the next one.
-      if (error instanceof UnusableAnswer && error.usage.input + error.usage.output > 0) ({ usage } = error);
+      if (error instanceof UnusableAnswer) ({ usage } = error);
       throw error;
     } finally {
-      const cost = usage && costOf(price, usage);
-      spending.end(cost);
+      const cost = usage && costOf(this.#rules.price, usage);
+      settle(cost, usage);
       if (usage) {
         this.#usage = usageSum(this.#usage, usage);
         context.report({ type: 'tokens', input: usage.input, output: usage.output, cost });
       }
     }
   }
+}
+
+/** The most that a question can cost. */
+function mostOf(price: TokenPrice, input: number, output: number): number {
+  return costOf({ ...price, input: Math.max(price.input, price.cached) }, { input, output, cached: 0 }) as number;
+}
+
+/** The reason why a run ends at its maximum cost. */
+function refusalText(refusal: SpendingRefusal, { node, maxCost, maxTokens }: ConversationRules, spent: number, most: number): string {
+  if (refusal === 'unstated')
+    return `max_cost of ${node} cannot be kept: the answers do not state their tokens; leave max_cost out to run without a maximum`;
+  return `max_cost ${maxCost} of ${node}: ${spent} spent, and the next call may cost ${Number(most.toPrecision(3))} (max_tokens ${maxTokens})`;
 }
 
 /** The sentence that asks again. */

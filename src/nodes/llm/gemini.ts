@@ -1,15 +1,30 @@
 import { goDurationMs } from '../../core/answer/rate-limit.ts';
 import { isObject, type Value } from '../../core/value/value.ts';
-import { countAt, type Finish, joinedText, listAt, type Provider, present, textAt } from './provider.ts';
+import { countAt, type Finish, type HopelessRefusal, joinedText, listAt, type Provider, present, textAt } from './provider.ts';
 
 const refusals = new Set(['SAFETY', 'RECITATION', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII', 'LANGUAGE']);
+
+/** The messages of a 429 for an account without money, which has no details: https://ai.google.dev/gemini-api/docs/billing. */
+const noMoney = /^your prepayment credits are depleted\b|\bexceeded its monthly spending cap\b/i;
+
+/** The reason in a refusal of Google why no other question would be answered; undefined if others may be. */
+export function googleHopelessness(status: number, body: Value): HopelessRefusal | undefined {
+  const details = listAt(body, 'error', 'details');
+  // A key that does not exist, or has expired, is refused with 400.
+  if (details.some((detail) => textAt(detail, 'reason') === 'API_KEY_INVALID')) return 'refused-key';
+  if (status !== 429) return undefined;
+  // Its retryDelay is a second, whatever is left of the day: https://ai.google.dev/gemini-api/docs/rate-limits.
+  const quotas = details.flatMap((detail) => listAt(detail, 'violations')).map((violation) => textAt(violation, 'quotaId') ?? '');
+  if (quotas.some((quota) => quota.includes('PerDay'))) return 'day-quota';
+  return noMoney.test(textAt(body, 'error', 'message') ?? '') ? 'no-money' : undefined;
+}
 
 /** Google's Gemini. https://ai.google.dev/api/generate-content */
 export const gemini: Provider = {
   baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
   credential: 'gemini-api-key',
   headers: {},
-  lacks: ['prompt_cache'],
+  lacks: ['prompt_cache', 'max_tokens_name', 'strict'],
   auth: (credential) => ({ type: 'api_key', header: 'x-goog-api-key', credential }),
   path: (model) => `/models/${encodeURIComponent(model)}:generateContent`,
   body: ({ system, schema, effort, ...question }) =>
@@ -37,6 +52,7 @@ export const gemini: Provider = {
       cached: countAt(body, 'usageMetadata', 'cachedContentTokenCount'),
     },
   }),
+  hopelessness: googleHopelessness,
   waitMs: (body) =>
     listAt(body, 'error', 'details')
       .map((detail) => goDurationMs(textAt(detail, 'retryDelay')))

@@ -1,4 +1,4 @@
-import type { ActionRequest } from '../../core/action.ts';
+import type { ActionRequest, TokenEstimate } from '../../core/action.ts';
 import { compileMapping, type WrittenMap } from '../../core/answer/mapping.ts';
 import { pathTo } from '../../core/answer/path.ts';
 import { type Auth, neededCredentials, placedAuths } from '../../core/auth/auth.ts';
@@ -13,12 +13,14 @@ import { callPolicy, connectionOf, mappedColumns, tryOption } from '../call-poli
 import { readMapped, reported } from '../calling.ts';
 import { httpOptions } from '../http/http-options.ts';
 import { compileRequest, type RequestTemplate, usesWithin } from '../http/request-template.ts';
-import { Conversation, costOf, type TokenPrice } from './conversation.ts';
+import { Conversation, costOf, type Dialog, type TokenPrice } from './conversation.ts';
+import { clashesOf, withExtra } from './extra.ts';
 import { type LlmOptions, llmOptions } from './llm-options.ts';
 import { type AnswerParts, acceptAnswer } from './model-answer.ts';
 import { OutputCheck, propertiesOf, schemaOf } from './output.ts';
-import type { Provider, Question, Turn } from './provider.ts';
+import { maxTokensNames, type Provider, type Question } from './provider.ts';
 import { providers } from './providers.ts';
+import { checkStrictSchema } from './strict-schema.ts';
 
 /** The LLM node: one question to a language model per record. */
 export const llm = defineNode({
@@ -47,13 +49,17 @@ function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined 
   const request = requestOf(options, { provider, auth, connection }, context);
   const concurrency = options.concurrency ?? (connection?.concurrency === undefined ? defaultConcurrency : undefined);
   const policy = callPolicy({ ...options, concurrency }, connection, context);
-  const price = priceOf(options);
-  const { model, max_tokens: maxTokens } = options;
-  const parts: AnswerParts = { provider, check, price, model, maxTokens, retryOn: options.retry.on };
+  const parts = answerPartsOf(options, provider, check);
+  const { price, maxTokens } = parts;
   const question = questionOf(options, schema);
   const maxAgeMs = options.cache;
   if (!mapping) return undefined;
-  const ask = (asked: Question, fields: Fields): HttpRequest => ({ ...request.render(fields), body: jsonOf(provider.body(asked)) });
+  const extra = (options.extra ?? {}) as JsonObject;
+  checkExtra(provider.body(fullestQuestion(options, schema)), extra, context);
+  const ask = (asked: Question, fields: Fields): HttpRequest => ({
+    ...request.render(fields),
+    body: jsonOf(withExtra(provider.body(asked), extra)),
+  });
   const skipped = (fields: Fields) => new Unasked(withNulls(fields, mapping.fields));
   const action: Action = {
     ...policy,
@@ -70,17 +76,13 @@ function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined 
     makesDocument: true,
     paths: mapping.paths,
     fields: mapping.fields,
-    tokens: {
-      inputOf: (fields) => estimatedTokens(question(fields)),
-      maxOutput: maxTokens,
-      cost: (input, output) => costOf(price, { input, output, cached: 0 }),
-    },
+    tokens: tokensOf(question, parts, options.max_cost),
   };
-  const rules = { node: context.id, price, maxCost: options.max_cost ?? Number.POSITIVE_INFINITY, invalidRetries: options.invalid_retries };
+  const rules = { node: context.id, price, maxCost: options.max_cost, maxTokens, invalidRetries: options.invalid_retries };
   const converse: Node['run'] = async (fields, context) => {
     const asked = question(fields);
     if (isBlank(asked)) return [skipped(fields).row];
-    const dialog = { turns: asked.turns, request: (turns: readonly Turn[]) => ask({ ...asked, turns }, fields) };
+    const dialog = dialogOf(asked, (question) => ask(question, fields));
     const answer = await context.call(new Conversation(rules, dialog, action, fields));
     const reading = action.read(fields, answer);
     // As with lookups, only the paths of the flow's own map are counted.
@@ -89,21 +91,73 @@ function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined 
   return { reads: usesOf(options), ...mappedColumns(mapping), run: converse, action };
 }
 
+function answerPartsOf(options: LlmOptions, provider: Provider, check: OutputCheck | undefined): AnswerParts {
+  const { model, maxTokens, maxTokensName } = fixedQuestion(options, undefined);
+  const key = keyOf(options, provider);
+  return { provider, key, check, price: priceOf(options), model, maxTokens, maxTokensName, retryOn: options.retry.on };
+}
+
 /** The question for a record. */
 function questionOf(options: LlmOptions, schema: JsonObject | undefined): (fields: Fields) => Question {
   const system = options.system === undefined ? undefined : textTemplate(options.system);
   const prompt = textTemplate(options.prompt);
-  const { model, max_tokens: maxTokens, temperature, top_p, seed, effort, prompt_cache: cachesPrompt } = options;
-  const fixed = { model, maxTokens, schema, temperature, top_p, seed, effort, cachesPrompt };
+  const fixed = fixedQuestion(options, schema);
   return (fields) => ({ ...fixed, system: system?.(fields), turns: [{ role: 'user', text: prompt(fields) }] });
+}
+
+/** The parts of a question that all records share. */
+function fixedQuestion(options: LlmOptions, schema: JsonObject | undefined): Omit<Question, 'system' | 'turns'> {
+  const { model, max_tokens: maxTokens, max_tokens_name: maxTokensName = maxTokensNames[0] } = options;
+  const { temperature, top_p, seed, effort, prompt_cache: cachesPrompt, strict: isStrict = true } = options;
+  return { model, maxTokens, maxTokensName, schema, isStrict, temperature, top_p, seed, effort, cachesPrompt };
+}
+
+/** A question with every option that a flow may add to this node, which shows the members that are the node's own. */
+function fullestQuestion(options: LlmOptions, schema: JsonObject | undefined): Question {
+  const tuning = { temperature: 0, top_p: 0, seed: 0, effort: '' };
+  return { ...fixedQuestion(options, schema), ...tuning, system: '', turns: [{ role: 'user', text: '' }] };
+}
+
+/** Reports members of `extra` that the node sends itself. */
+function checkExtra(body: JsonObject, extra: JsonObject, { problem }: BuildContext): void {
+  for (const place of clashesOf(body, extra)) {
+    problem(['extra', ...place], `the node sets ${place.join('.')} itself; leave it out here, and use the option for it`);
+  }
+}
+
+function dialogOf(asked: Question, ask: (asked: Question) => HttpRequest): Dialog {
+  return {
+    turns: asked.turns,
+    request: (turns) => ask({ ...asked, turns }),
+    bytes: (turns) => utf8.encode(textsOf({ ...asked, turns })).length,
+  };
+}
+
+function tokensOf(
+  question: (fields: Fields) => Question,
+  { price, maxTokens: maxOutput }: AnswerParts,
+  maxCost: number | undefined,
+): TokenEstimate {
+  return {
+    inputOf: (fields) => estimatedTokens(question(fields)),
+    maxOutput,
+    maxCost,
+    cost: (input, output) => costOf(price, { input, output, cached: 0 }),
+  };
 }
 
 /** Characters of a token, about. */
 const charactersPerToken = 4;
 
-function estimatedTokens({ system = '', turns, schema }: Question): number {
-  const texts = [system, ...turns.map(({ text }) => text), schema ? jsonOf(schema) : ''];
-  return Math.ceil(texts.reduce((sum, text) => sum + text.length, 0) / charactersPerToken);
+function estimatedTokens(question: Question): number {
+  return Math.ceil(textsOf(question).length / charactersPerToken);
+}
+
+const utf8 = new TextEncoder();
+
+/** The texts of a question that the model reads, joined. */
+function textsOf({ system = '', turns, schema }: Question): string {
+  return [system, ...turns.map(({ text }) => text), schema ? jsonOf(schema) : ''].join('');
 }
 
 function isBlank({ turns }: Question): boolean {
@@ -120,6 +174,13 @@ type MaybeConnection = HttpConnection | undefined | null;
 function authOf({ connection, credential }: LlmOptions, provider: Provider): Auth | undefined {
   const name = credential ?? (connection === undefined ? provider.credential : undefined);
   return name === undefined || name === 'none' ? undefined : provider.auth(name);
+}
+
+/** The words for the key of a node, for messages. */
+function keyOf({ connection, credential }: LlmOptions, { credential: usual = 'none' }: Provider): string {
+  const name = credential ?? (connection === undefined ? usual : undefined);
+  if (name === undefined) return `the key of the connection "${connection}"`;
+  return name === 'none' ? 'a request without a key' : `the key "${name}"`;
 }
 
 function requestOf(
@@ -164,11 +225,15 @@ function llmCacheKey({ provider, output, schema }: LlmOptions, { origin, path, b
 }
 
 function checkLlmOptions(options: LlmOptions, provider: Provider, { problem }: BuildContext): void {
-  const { connection, base_url: baseUrl, output, schema, max_cost: maxCost, price } = options;
+  const { connection, base_url: baseUrl, output, schema, strict, max_cost: maxCost, price } = options;
   for (const name of provider.lacks) {
-    if (options[name] !== undefined && options[name] !== false) problem([name], `${options.provider} has no ${name}; leave it out`);
+    if (options[name] !== undefined && (name !== 'prompt_cache' || options[name]))
+      problem([name], `${options.provider} has no ${name}; leave it out`);
   }
   if (connection !== undefined && baseUrl !== undefined) problem(['base_url'], 'expected connection or base_url, found both');
   if (output && schema) problem(['schema'], 'expected output or schema, found both');
+  if (schema && strict !== false && !provider.lacks.includes('strict')) {
+    checkStrictSchema(schema as JsonObject, (at, message) => problem(['schema', ...at], `${message}; or write strict: false`));
+  }
   if (maxCost !== undefined && !price) problem(['max_cost'], 'max_cost needs price: { input: N, output: N }, per million tokens');
 }

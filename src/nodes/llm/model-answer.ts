@@ -6,44 +6,53 @@ import { matches } from '../call-policy.ts';
 import { readIfPossible } from '../http/answer-reader.ts';
 import { type ModelAccepted, type TokenPrice, UnusableAnswer, withUsage } from './conversation.ts';
 import type { OutputCheck } from './output.ts';
-import { type Provider, textAt, type Usage } from './provider.ts';
+import { type HopelessRefusal, type Provider, type Question, textAt, type Usage } from './provider.ts';
 
 /** The parts of a node that read answers. */
 export interface AnswerParts {
   readonly provider: Provider;
+  /** The words for its key, for messages. */
+  readonly key: string;
   /** The check of the answer; undefined if the answer is a text. */
   readonly check: OutputCheck | undefined;
   readonly price: TokenPrice | undefined;
   readonly model: string;
   readonly maxTokens: number;
+  readonly maxTokensName: Question['maxTokensName'];
   readonly retryOn: readonly (string | number)[];
 }
 
-/** Codes and types of a 429 that no waiting ends: the account has no money. */
+/** Codes and types of a refusal that no waiting ends: the account has no money. */
 const moneyCodes: ReadonlySet<string> = new Set([
   'insufficient_quota',
   'credit_balance_exhausted',
   'billing_hard_limit_reached',
+  'billing_not_active',
   'enforced_spend_limit_reached',
 ]);
 
-/** Takes a response as an answer of a model. Throws a Failure, or LimitReached if the account has no money. */
+/** Takes a response as an answer of a model. Throws a Failure, or LimitReached if no other question would be answered. */
 export function acceptAnswer(parts: AnswerParts, response: HttpResponse): ModelAccepted {
   const { provider, check, maxTokens } = parts;
   if (!matches(['2xx'], response.status)) throw refusalOf(parts, response);
   const body = readBody(response, 'json', true) ?? null;
   const { text, finish, model, usage } = provider.answer(body);
   const error = errorIn(body);
-  if (error !== undefined) throw new UnusableAnswer(`the server says: ${excerpt(error)}`, '', usage);
+  if (error !== undefined) throw new UnusableAnswer(`the server says: ${excerpt(error)}`, '', statedUsage(usage));
   if (finish === 'refusal') throw new UnusableAnswer(`the model refused to answer${quoted(text)}`, '', usage);
   if (finish === 'length') {
-    const message = `the answer was cut off at max_tokens (${maxTokens})${quoted(text)}\nallow more with max_tokens`;
-    throw new UnusableAnswer(message, '', usage);
+    throw new UnusableAnswer(`the answer was cut off at max_tokens (${maxTokens})${quoted(text)}\n${allowMore}`, '', usage);
   }
-  if (text === undefined) throw new UnusableAnswer(`expected the answer of a model, found ${excerpt(jsonOf(body))}`, '', usage);
+  if (text === undefined)
+    throw new UnusableAnswer(`expected the answer of a model, found ${excerpt(jsonOf(body))}`, '', statedUsage(usage));
   const output = check ? checkedOutput(check, text, usage) : null;
   const document = { text, output, model: model ?? parts.model, finish };
   return withUsage({ status: response.status, header: response.header, body: document, response, usage }, usage, parts.price);
+}
+
+/** The tokens of a body that is no answer of a model; undefined if it states none. */
+function statedUsage(usage: Usage): Usage | undefined {
+  return usage.input + usage.output > 0 ? usage : undefined;
 }
 
 function checkedOutput(check: OutputCheck, text: string, usage: Usage): Value {
@@ -54,6 +63,9 @@ function checkedOutput(check: OutputCheck, text: string, usage: Usage): Value {
     throw new UnusableAnswer(text === '' ? reason : `${reason}, found ${excerpt(text)}`, text, usage, reason);
   }
 }
+
+/** The way out for an answer that was cut off. */
+const allowMore = "allow more with max_tokens: a model's thinking counts in it, too. With effort: low it thinks less";
 
 /** The beginning of an answer, after a colon. */
 function quoted(text = ''): string {
@@ -66,20 +78,37 @@ function errorIn(body: Value): string | undefined {
   return places.map((steps) => textAt(body, ...steps)).find(Boolean);
 }
 
-function refusalOf({ provider, retryOn }: AnswerParts, response: HttpResponse): Error {
+function refusalOf(parts: AnswerParts, response: HttpResponse): Error {
+  const { provider, key, retryOn } = parts;
   const { status } = response;
-  const body = readIfPossible(response, 'auto');
+  const read = readIfPossible(response, 'auto');
+  // Google's Chat Completions put the error into a list.
+  const body = Array.isArray(read) ? read[0] : read;
   const reason = textAt(body, 'error', 'message');
   const message = reason === undefined ? answerMessage(response) : `the server answered ${status}: ${excerpt(reason)}`;
-  const codes = ['code', 'type'].map((name) => textAt(body, 'error', name) ?? '');
-  if (status === 402 || (status === 429 && codes.some((code) => moneyCodes.has(code)))) {
-    return new LimitReached(`the account has no money left; ${message}`);
-  }
-  const asked = [response.retryAfterMs, body === undefined ? undefined : provider.waitMs?.(body)];
-  const waits = asked.filter((ms) => ms !== undefined);
-  return new Failure('http', message, {
+  const hopelessness = hopelessnessOf(provider, status, body ?? null);
+  if (hopelessness === 'refused-key') return new LimitReached(`the server refuses ${key}; ${message}`, 'refused-credential');
+  if (hopelessness === 'day-quota') return new LimitReached(`the day's quota of the account is used up; ${message}`);
+  if (hopelessness === 'no-money') return new LimitReached(`the account has no money left; ${message}`);
+  const advice = provider.advice?.(status, body ?? null, parts);
+  return new Failure('http', advice === undefined ? message : `${message}\n${advice}`, {
     status,
     retryable: matches(retryOn, status),
-    retryAfterMs: waits.length > 0 ? Math.max(...waits) : undefined,
+    retryAfterMs: waitOf(provider, response, body ?? null),
   });
+}
+
+/** The wait that a refusal asks for: a stated one, else the longest of its resets and the wait in its body. */
+function waitOf({ waitMs }: Provider, { header, retryAfterMs }: HttpResponse, body: Value): number | undefined {
+  const isStated = ['retry-after', 'retry-after-ms'].some((name) => header(name) !== undefined);
+  const inBody = waitMs?.(body);
+  if (inBody === undefined || (isStated && retryAfterMs !== undefined)) return retryAfterMs;
+  return Math.max(inBody, retryAfterMs ?? 0);
+}
+
+/** Providers and gateways state it with one status or another: a code decides, whatever the status. */
+function hopelessnessOf(provider: Provider, status: number, body: Value): HopelessRefusal | undefined {
+  const codes = ['code', 'type'].map((name) => textAt(body, 'error', name) ?? '');
+  if (status === 402 || (status < 500 && codes.some((code) => moneyCodes.has(code)))) return 'no-money';
+  return provider.hopelessness?.(status, body);
 }

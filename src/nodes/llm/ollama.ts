@@ -5,7 +5,7 @@ export const ollama: Provider = {
   baseUrl: 'http://127.0.0.1:11434',
   credential: undefined,
   headers: {},
-  lacks: ['prompt_cache'],
+  lacks: ['prompt_cache', 'max_tokens_name', 'strict'],
   auth: (credential) => ({ type: 'bearer', credential }),
   path: () => '/api/chat',
   body: ({ schema, effort, ...question }) =>

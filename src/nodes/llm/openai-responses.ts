@@ -6,7 +6,7 @@ export const openaiResponses: Provider = {
   baseUrl: 'https://api.openai.com/v1',
   credential: 'openai-api-key',
   headers: {},
-  lacks: ['prompt_cache', 'seed'],
+  lacks: ['prompt_cache', 'seed', 'max_tokens_name'],
   auth: (credential) => ({ type: 'bearer', credential }),
   path: () => '/responses',
   body: (question) =>
@@ -18,7 +18,7 @@ export const openaiResponses: Provider = {
       temperature: question.temperature,
       top_p: question.top_p,
       reasoning: question.effort === undefined ? undefined : { effort: question.effort },
-      text: question.schema && { format: { type: 'json_schema', name: 'output', strict: true, schema: question.schema } },
+      text: question.schema && { format: { type: 'json_schema', name: 'output', strict: question.isStrict, schema: question.schema } },
       store: false,
     }),
   answer: (body) => ({

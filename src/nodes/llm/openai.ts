@@ -1,7 +1,12 @@
-import type { Value } from '../../core/value/value.ts';
-import { countAt, type Finish, messagesOf, type Provider, present, textAt } from './provider.ts';
+import { jsonOf, type Value } from '../../core/value/value.ts';
+import { googleHopelessness } from './gemini.ts';
+import { countAt, type Finish, maxTokensNames, messagesOf, type Provider, present, textAt } from './provider.ts';
 
 const finishes: Readonly<Record<string, Finish>> = { stop: 'stop', length: 'length', content_filter: 'refusal' };
+
+/** The words of servers for a member of the request that they do not know: Mistral's and vLLM's `extra_forbidden`, OpenAI's, Azure's. */
+const notKnown =
+  /extra_forbidden|extra (?:inputs|fields)|unsupported|unrecogni[sz]ed|unknown|unexpected|not (?:permitted|supported|allowed|a valid field)/i;
 
 /** OpenAI's Chat Completions, which most compatible servers speak. https://platform.openai.com/docs/api-reference/chat */
 export const openai: Provider = {
@@ -15,16 +20,24 @@ export const openai: Provider = {
     present({
       model: question.model,
       messages: messagesOf(question),
-      max_completion_tokens: question.maxTokens,
+      [question.maxTokensName]: question.maxTokens,
       temperature: question.temperature,
       top_p: question.top_p,
       seed: question.seed,
       reasoning_effort: question.effort,
       response_format: question.schema && {
         type: 'json_schema',
-        json_schema: { name: 'output', strict: true, schema: question.schema },
+        json_schema: { name: 'output', strict: question.isStrict, schema: question.schema },
       },
     }),
+  advice(status, body, { maxTokensName }) {
+    const text = jsonOf(body);
+    const isRefused = (status === 400 || status === 422) && notKnown.test(text) && new RegExp(`\\b${maxTokensName}\\b`).test(text);
+    if (!isRefused) return undefined;
+    return `the server does not know ${maxTokensName}: write max_tokens_name: ${maxTokensNames.find((name) => name !== maxTokensName)}`;
+  },
+  // Google answers Chat Completions, too, and refuses them as it refuses questions to Gemini.
+  hopelessness: googleHopelessness,
   answer: (body) => ({
     text: textAt(body, 'choices', 0, 'message', 'content') ?? refusalOf(body),
     finish: refusalOf(body) === undefined ? (finishes[textAt(body, 'choices', 0, 'finish_reason') ?? ''] ?? 'other') : 'refusal',

@@ -7,18 +7,14 @@ import { isObject, type JsonObject, type Value } from '../../core/value/value.ts
 
 const types = ['string', 'number', 'integer', 'boolean', 'list'] as const;
 
-const shape = z.strictObject(
-  {
-    type: z.enum(types).optional().describe('default string; list is a list of texts'),
-    enum: z.array(z.string()).min(1).optional().describe('the texts that it may be'),
-    optional: z.boolean().optional().describe('true if it may be null'),
-    description: z.string().optional().describe('what the model is told about it'),
-  },
-  {
-    error: ({ code, input }) =>
-      code === 'invalid_type' ? `expected a mapping such as { type: ${types.find((type) => type === input) ?? 'string'} }` : undefined,
-  },
-);
+const expectedMember = `expected a type (${types.join(', ')}), or a mapping such as { enum: [a, b] }`;
+
+const shape = z.strictObject({
+  type: z.enum(types).optional().describe('default string; list is a list of texts'),
+  enum: z.array(z.string()).min(1).optional().describe('the texts that it may be'),
+  optional: z.boolean().optional().describe('true if it may be null'),
+  description: z.string().optional().describe('what the model is told about it'),
+});
 
 const member = shape.refine(({ type, enum: values }) => type === undefined || values === undefined || type === 'string', {
   error: 'expected type or enum: the values of an enum are texts',
@@ -26,13 +22,13 @@ const member = shape.refine(({ type, enum: values }) => type === undefined || va
 });
 
 /** The short form of a JSON Schema: the properties of the answer. */
-export const output = dictionary(fieldName, member);
+export const output = dictionary(fieldName, z.union([z.enum(types), member], { error: expectedMember }));
 
 type Member = z.output<typeof member>;
 
 /** The JSON Schema of the short form. */
-export function schemaOf(written: Readonly<Record<string, Member>>): JsonObject {
-  const properties = membersOf(written).map(([name, one]) => [name, propertyOf(one)] as const);
+export function schemaOf(written: z.output<typeof output>): JsonObject {
+  const properties = membersOf(written).map(([name, one]) => [name, propertyOf(typeof one === 'string' ? { type: one } : one)] as const);
   return {
     type: 'object',
     properties: Object.fromEntries(properties) as JsonObject,

@@ -16,14 +16,20 @@ export interface Tuning {
   readonly effort?: string | undefined;
 }
 
+/** The names that servers of Chat Completions give to the maximum length of an answer. */
+export const maxTokensNames = ['max_completion_tokens', 'max_tokens'] as const;
+
 /** A question to a model. */
 export interface Question extends Tuning {
   readonly model: string;
   readonly system: string | undefined;
   readonly turns: readonly Turn[];
   readonly maxTokens: number;
+  readonly maxTokensName: (typeof maxTokensNames)[number];
   /** The JSON Schema of the answer; undefined for a text. */
   readonly schema: JsonObject | undefined;
+  /** True if the server is to hold the model to the schema. */
+  readonly isStrict: boolean;
   /** True if the provider is asked to cache the system prompt. */
   readonly cachesPrompt: boolean;
 }
@@ -48,6 +54,9 @@ export interface ModelAnswer {
   readonly usage: Usage;
 }
 
+/** The reason why no other question would be answered, either: no money, a key that is refused, or a day's quota that is used up. */
+export type HopelessRefusal = 'no-money' | 'refused-key' | 'day-quota';
+
 /** The protocol of a provider of language models. */
 export interface Provider {
   readonly baseUrl: string;
@@ -56,12 +65,16 @@ export interface Provider {
   /** Headers of every request. */
   readonly headers: Readonly<Record<string, string>>;
   /** Options that its protocol does not have. */
-  readonly lacks: readonly (keyof Tuning | 'prompt_cache')[];
+  readonly lacks: readonly (keyof Tuning | 'prompt_cache' | 'max_tokens_name' | 'strict')[];
   auth(credential: string): Auth;
   /** The path after the base URL. */
   path(model: string): string;
   body(question: Question): JsonObject;
   answer(body: Value): ModelAnswer;
+  /** The way out of a refusal; undefined if it is in the server's message. */
+  advice?(status: number, body: Value, question: Pick<Question, 'maxTokensName'>): string | undefined;
+  /** The reason in a refusal why no other question would be answered; undefined if others may be. */
+  hopelessness?(status: number, body: Value): HopelessRefusal | undefined;
   /** The wait in the body of a refusal; undefined if it has none. */
   waitMs?(body: Value): number | undefined;
 }

@@ -6,6 +6,7 @@ import type { LookupDocument } from '../../core/lookups/lookup.ts';
 import { type Action, type CallPolicy, Unasked } from '../../core/node.ts';
 import type { HttpResponse } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
+import { formatCount } from '../../core/text/number.ts';
 import { type Accepted, RequestCall } from '../calling.ts';
 import type { LookupBatch } from './lookup.ts';
 import type { Asking, LookupResults } from './lookup-results.ts';
@@ -100,7 +101,7 @@ class BatchCall extends RequestCall {
       if (this.#lacking.delete(number)) this.#found.set(number, { document, response });
     }
     if (this.#lacking.size === 0) return;
-    const lack = `${this.#lacking.size.toLocaleString('en-US')} of ${this.#count.toLocaleString('en-US')}`;
+    const lack = `${formatCount(this.#lacking.size)} of ${formatCount(this.#count)}`;
     throw new Failure('answer', `the answer lacks ${lack} records of the batch`, { status: response.status, retryable: true });
   }
 

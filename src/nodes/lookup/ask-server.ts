@@ -13,6 +13,8 @@ export function askServer(server: LookupServer, policy: Omit<CallPolicy, 'accept
   const { batch, calls, credentials, maxAgeMs, publicServer } = server;
   const action: Action = {
     ...policy,
+    // A public server takes one request at a time from the whole process: nodes, runs and calls share the slot.
+    ...(publicServer !== undefined && { limit: { key: `public server ${publicServer}`, max: 1 } }),
     ...results.actionParts,
     prepare: (fields) => results.askedFor(server.requests(fields)[0], fields),
     accept(response: HttpResponse, _, record) {

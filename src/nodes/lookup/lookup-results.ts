@@ -85,12 +85,12 @@ export class LookupResults {
   /** Facts about a document that the summary counts; undefined for most documents. */
   #findings(document: LookupDocument, fields: Fields) {
     const lacking = this.#lookup.lacking?.(document);
-    const cutOffAt = this.#lookup.cutOffAt?.(document);
-    if (!document.ambiguous && !lacking && cutOffAt === undefined) return undefined;
+    const cutOff = this.#lookup.cutOff?.(document);
+    if (!document.ambiguous && !lacking && !cutOff) return undefined;
     return {
       ...(document.ambiguous && { ambiguous: this.#lookup.question(document, fields) }),
       ...(lacking && { lacking }),
-      ...(cutOffAt !== undefined && { cutOffAt }),
+      ...cutOff,
     };
   }
 }

@@ -1,3 +1,4 @@
+import type { LookedUp } from '../../core/event.ts';
 import type { LookupDocument, LookupRequest } from '../../core/lookups/lookup.ts';
 import type { SourceName } from '../../core/lookups/sources.ts';
 import type { CredentialNeed, FieldUse } from '../../core/node.ts';
@@ -25,8 +26,8 @@ export interface Lookup {
   noMatch(document: LookupDocument, record: Fields): string;
   /** The fields of a match that have no value; undefined if every match has values for all fields. */
   lacking?(document: LookupDocument): readonly string[];
-  /** The maximum at which the document was cut off; undefined if it is whole. */
-  cutOffAt?(document: LookupDocument): number | undefined;
+  /** The facts about a document that was cut off; undefined if it is whole. */
+  cutOff?(document: LookupDocument): Pick<LookedUp, 'cutOffAt' | 'hidesNearest'> | undefined;
   /** The document for a record that names an unknown chain. Nothing is asked then. Undefined if its requests name no chain. */
   readonly unknownChain?: LookupDocument;
 }

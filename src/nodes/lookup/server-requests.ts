@@ -1,5 +1,5 @@
 import { redirectStatuses } from '../../core/answer/link.ts';
-import { answerMessage, excerpt } from '../../core/answer/response.ts';
+import { answerMessage, cleaned, excerpt } from '../../core/answer/response.ts';
 import { type Auth, neededCredentials, placedAuths } from '../../core/auth/auth.ts';
 import type { HttpConnection } from '../../core/connection.ts';
 import { Failure } from '../../core/failure.ts';
@@ -9,6 +9,9 @@ import { connectionOf, matches } from '../call-policy.ts';
 import { httpOptions } from '../http/http-options.ts';
 import { compileRequest } from '../http/request-template.ts';
 import type { LookupOptions } from './lookup-options.ts';
+
+/** Shortest wait before a retry, if a public server asks for a wait. */
+const publicWaitMs = 30_000;
 
 /** The parts of a node that decide where requests go. */
 export interface ServerParts {
@@ -83,13 +86,13 @@ export function queryText(query: Readonly<Record<string, string>>): string {
     .join('&');
 }
 
-/** Refuses a redirect, and any other response that is not a success. Throws a Failure. */
-export function refuseUnsuccessful(response: HttpResponse, options: Pick<LookupOptions, 'retry'>): void {
+/** Refuses a redirect, and any other response that is not a success. `publicServer`: the name of the public server that it comes from. Throws a Failure. */
+export function refuseUnsuccessful(response: HttpResponse, options: Pick<LookupOptions, 'retry'>, publicServer?: string): void {
   const { status, header } = response;
   if (redirectStatuses.includes(status)) {
     throw new Failure('http', `the server redirects to ${excerpt(header('location') ?? '')}`, { status });
   }
-  if (status !== 200) throw refusedWith(response, options);
+  if (status !== 200) throw refusedWith(response, options, publicServer);
 }
 
 function credentialNeeds(
@@ -106,12 +109,30 @@ function credentialNeeds(
 }
 
 /** The failure of a response whose status is not a success. */
-function refusedWith(response: HttpResponse, { retry }: Pick<LookupOptions, 'retry'>): Failure {
+function refusedWith(response: HttpResponse, { retry }: Pick<LookupOptions, 'retry'>, publicServer: string | undefined): Failure {
   const { status, retryAfterMs } = response;
-  return new Failure('http', answerMessage(response), { status, retryable: matches(retry.on, status), retryAfterMs });
+  const page = pageText(response);
+  const message = page === undefined ? answerMessage(response) : `the server answered ${status}: ${page}`;
+  const waitMs = publicServer === undefined || retryAfterMs === undefined ? retryAfterMs : Math.max(retryAfterMs, publicWaitMs);
+  return new Failure('http', message, { status, retryable: matches(retry.on, status), retryAfterMs: waitMs });
 }
 
-/** The limits of public servers, whatever a flow says: one request at a time, one in a second, and answers are cached for 30 days. */
+const entities: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', amp: '&', '#39': "'" };
+
+/** The text of an HTML page without its tags; undefined for any other body, and for a page without a text. */
+function pageText({ body }: HttpResponse): string | undefined {
+  const page = new TextDecoder().decode(body.subarray(0, 20_000)).replace(/<(style|script)\b[\s\S]*?<\/\1>/gi, ' ');
+  if (!/^\s*</.test(page)) return undefined;
+  // The title mostly says the same again, so it counts only if the page says nothing else.
+  return withoutTags(page.replace(/<head\b[\s\S]*?<\/head>/gi, ' ')) || withoutTags(page) || undefined;
+}
+
+function withoutTags(html: string): string {
+  const text = html.replace(/<[^<>]*>/g, ' ').replace(/&(lt|gt|quot|amp|#39);/g, (_, name: string) => entities[name] as string);
+  return excerpt(cleaned(text).replace(/\s+/g, ' ').trim(), 300);
+}
+
+/** The limits of public servers, whatever a flow says: one request in a second, and answers are cached for 30 days. `askServer` sends one request at a time. */
 export function publicLimits({ rate = 0, cache = 0 }: Pick<LookupOptions, 'rate' | 'cache'>) {
-  return { concurrency: 1, rate: Math.max(rate, 1000), cache: Math.max(cache, 30 * 86_400_000) };
+  return { rate: Math.max(rate, 1000), cache: Math.max(cache, 30 * 86_400_000) };
 }

@@ -22,7 +22,7 @@ export interface ArgumentsTemplate {
 
 /** Compiles arguments, as a request's body is compiled. Throws an Error that says what is wrong. */
 export function argumentsTemplate(written: Value, isCell: (field: string) => boolean): ArgumentsTemplate {
-  const render = aboutArguments(() => bodyTemplate(written, isCell));
+  const render = bodyTemplate(written, isCell, undefined, 'arguments');
   const names = Object.keys(typeof written === 'string' ? sampleOf(written) : (written as JsonObject));
   const literal = names.filter((name) => !hasReference(name));
   const members = typeof written === 'string' ? [] : Object.entries(written as JsonObject).filter(([name]) => !hasReference(name));
@@ -32,7 +32,7 @@ export function argumentsTemplate(written: Value, isCell: (field: string) => boo
     literals: new Map(members.filter(([, value]) => !hasReference(jsonOf(value)))),
     texts: members.filter(([, value]) => isMixedText(value)).map(([name]) => name),
     cells: members.filter(([, value]) => isCellAlone(value, isCell)).map(([name]) => name),
-    render: (fields) => asObject(aboutArguments(() => render(fields))),
+    render: (fields) => asObject(render(fields)),
   };
 }
 
@@ -60,15 +60,4 @@ function asObject(value: Value | string): JsonObject {
   const object = typeof value === 'string' ? parseJson(value) : value;
   if (isObject(object)) return object;
   throw new Failure('request', 'expected the arguments to be a mapping of names to values', { sent: false });
-}
-
-/** Puts "arguments" into messages about a body. */
-function aboutArguments<Result>(work: () => Result): Result {
-  try {
-    return work();
-  } catch (error) {
-    const { message } = error as Error;
-    const renamed = message.replace('the body is not', 'the arguments are not').replace('in the body', 'in the arguments');
-    throw error instanceof Failure ? error.withMessage(renamed) : new Error(renamed);
-  }
 }

@@ -1,6 +1,7 @@
 import { Failure } from '../../core/failure.ts';
 import type { BuildContext } from '../../core/node.ts';
 import { textTemplate } from '../../core/template/template.ts';
+import { formatCount } from '../../core/text/number.ts';
 import type { Value } from '../../core/value/value.ts';
 import { usesWithin } from '../http/request-template.ts';
 import type { Lookup } from '../lookup/lookup.ts';
@@ -45,6 +46,6 @@ function nearest(candidates: Value | undefined, minScore: number): string {
 /** Throws a Failure for a text that is no name of anything. */
 export function refuseLong(text: string, what: string): void {
   if (text.length <= maxLength) return;
-  const found = `${text.length.toLocaleString('en-US')} characters`;
+  const found = `${formatCount(text.length)} characters`;
   throw new Failure('request', `expected a ${what} of at most ${maxLength} characters, found ${found}`, { sent: false });
 }

@@ -42,7 +42,7 @@ export const placesOptions = z.strictObject({
     .describe('points: within an area'),
   source: z.enum(['overpass', 'file']).optional().describe('points: overpass (default) asks a server; file reads a file of this machine'),
   file: z.string().min(1).optional().describe('points: GeoJSON, newline-delimited GeoJSON or Overpass JSON, also .gz, with source: file'),
-  limit: z.int().min(1).max(10_000).optional().describe('points: the most of them, 1 to 10,000; default 100'),
+  limit: z.int().min(1).max(10_000).optional().describe('points: maximum number of points, 1 to 10,000; default 100'),
   words: z.string().optional().describe('category: words in any language, or the id of a category'),
   language: z.string().optional().describe('category: language of the words, tried first, and of the name in the answer, such as de'),
   min_score: z

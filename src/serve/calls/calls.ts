@@ -1,3 +1,5 @@
+import { type CallUnderWay, FlowRuntime, type SharedParts } from '../../app/flow-runtime.ts';
+import { type CodedMessage, detailsOf } from '../../core/error-code.ts';
 import type { FailureReport } from '../../core/event.ts';
 import { AutomateError, type Failure, FlowError } from '../../core/failure.ts';
 import type { Fields } from '../../core/record.ts';
@@ -7,7 +9,6 @@ import type { LetInKey } from '../caller.ts';
 import type { ServedFlow } from '../flows/flow-folder.ts';
 import { problemJson } from '../flows/flow-json.ts';
 import { Problem } from '../problem.ts';
-import { type CallUnderWay, FlowRuntime, type Shared } from './flow-runtime.ts';
 
 /** The answer of a call. */
 export interface CallAnswer {
@@ -52,7 +53,7 @@ type CallListener = (key: LetInKey | undefined, work: { readonly records: number
 
 /** The calls of all flows. */
 export class Calls {
-  readonly #shared: Shared;
+  readonly #shared: SharedParts;
   readonly #now: () => number;
   readonly #paid: CallListener;
   readonly #runtimes = new Map<string, OpenRuntime>();
@@ -61,7 +62,7 @@ export class Calls {
   #underWay = 0;
 
   /** `paid` takes the work of each call once the call has ended, even if it failed or was given up. */
-  constructor(shared: Shared, now: () => number, paid: CallListener) {
+  constructor(shared: SharedParts, now: () => number, paid: CallListener) {
     this.#shared = shared;
     this.#now = now;
     this.#paid = paid;
@@ -180,15 +181,15 @@ function startCall(runtime: FlowRuntime, fields: Fields): CallUnderWay {
   try {
     return runtime.call(fields);
   } catch (error) {
-    throw error instanceof AutomateError && error.kind === 'credits' ? creditsProblem(error.message) : error;
+    throw error instanceof AutomateError && error.kind === 'credits' ? creditsProblem(error) : error;
   }
 }
 
 /** The problem of credits that are used up. */
-export function creditsProblem(message: string): Problem {
+export function creditsProblem({ message, code }: CodedMessage): Problem {
   const now = new Date();
   const resetsAt = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)).toISOString();
-  return new Problem('credits-used-up', message, { of: message.startsWith('the quota') ? 'key' : 'allowance', resets_at: resetsAt });
+  return new Problem('credits-used-up', message, { of: code === 'quota' ? 'key' : 'allowance', resets_at: resetsAt });
 }
 
 /** Throws an error of a whole run as a Problem. */
@@ -199,14 +200,16 @@ export function asProblem(flow: Pick<ServedFlow, 'id' | 'path'>): (error: unknow
       throw new Problem('flow-invalid', `${flow.id} is not valid`, { errors: error.problems.map((one) => problemJson(one, flow.path)) });
     if (!(error instanceof AutomateError)) throw error;
     if (error.kind === 'credential') throw credentialProblem(error, flow);
-    if (error.kind === 'credits') throw creditsProblem(error.message);
+    if (error.kind === 'credits') throw creditsProblem(error);
     if (error.kind === 'output') throw new Problem('disk-full', 'the server cannot write what it has to keep');
     throw error;
   };
 }
 
-function credentialProblem({ message }: AutomateError, { id }: Pick<ServedFlow, 'id'>): Problem {
-  const credential = /credential "([^"]+)"/.exec(message)?.[1] ?? null;
+function credentialProblem(error: AutomateError, { id }: Pick<ServedFlow, 'id'>): Problem {
+  const problems = error instanceof FlowError ? error.problems : [error];
+  const [first] = problems.flatMap((problem) => detailsOf(problem, 'credential') ?? []);
+  const credential = first?.credential ?? null;
   const detail = `${id} needs a credential that is missing or refused`;
   return new Problem('credential-missing', detail, { credential }, { 'retry-after': '60' });
 }
@@ -217,7 +220,7 @@ function answerText({ run, output, credits }: CallUnderWay, { redactor }: FlowRu
   const { outcome } = output;
   if (!outcome) {
     const reason = run.phase.reason;
-    if (reason?.ending === 'max-credits') throw creditsProblem(reason.message);
+    if (reason?.ending === 'max-credits') throw creditsProblem(reason);
     if (reason?.ending === 'on-error-stop') throw failedProblem({ message: redactor.text(reason.message) }, credits());
     if (credits() > 0) throw new Problem('call-timeout', `${flow.id} did not finish: ${reason?.message}; what was sent is paid`);
     throw new Problem('stopping', `${flow.id} did not finish: ${reason?.message ?? 'it was stopped'}`, {}, { 'retry-after': '1' });

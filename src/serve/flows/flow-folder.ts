@@ -5,7 +5,7 @@ import { join, sep } from 'node:path';
 import { loadFlow } from '../../app/flow/flow-file.ts';
 import { FlowError, type Problem } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
-import { orUndefined } from '../../core/value/or-undefined.ts';
+import { orUndefined } from '../../core/value/value.ts';
 
 /** A flow that is served. */
 export interface ServedFlow {

@@ -3,6 +3,7 @@ import type { Problem } from '../../core/failure.ts';
 import type { Step } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import { actionsOf, sumOf } from '../../engine/forecast/actions.ts';
+import { messageForClient } from '../http/advice.ts';
 import type { FlowShape } from '../shapes.ts';
 import type { ServedFlow } from './flow-folder.ts';
 
@@ -34,8 +35,9 @@ export function flowJsonText(flow: ServedFlow): string {
 }
 
 /** A problem of a flow without the folder of its file. */
-export function problemJson({ line, column, message }: Problem, path: string) {
-  return { line: line ?? null, column: column ?? null, message: message.replaceAll(path, basename(path)) };
+export function problemJson(problem: Problem, path: string) {
+  const { line = null, column = null } = problem;
+  return { line, column, message: messageForClient(problem).replaceAll(path, basename(path)) };
 }
 
 /** The fields that the flow's records need: fields that a node reads and no earlier node adds. */

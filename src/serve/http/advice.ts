@@ -1,17 +1,44 @@
-import type { ErrorCode, ErrorDetails } from '../../core/error-code.ts';
-import { type AutomateError, detailsOf } from '../../core/failure.ts';
+import { type CodedMessage, detailsOf, type ErrorCode, type ErrorDetails, type InputHint } from '../../core/error-code.ts';
+import { FlowError } from '../../core/failure.ts';
+import { variableText } from '../../io/credentials/environment.ts';
 
-/** The way out of each error for a client of the server: the field, header or query to send. */
-const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => string } = {};
+const inputHints: Readonly<Record<InputHint, string>> = {
+  'other-encoding': 'if the body has another encoding, name it: charset=latin1 in Content-Type',
+  'not-this-encoding': "name the body's encoding: charset=latin1 in Content-Type",
+  'utf-16le': 'send it with charset=utf-16le in Content-Type',
+  'utf-16be': 'send it with charset=utf-16be in Content-Type',
+  gzip: 'send it with Content-Encoding: gzip',
+  ndjson: 'for one object per line send it as application/x-ndjson',
+  json: 'if the body is one JSON array, send it as application/json',
+};
 
-/** The message of an error with the field to send, if one gets out of it. */
-export function messageForClient(error: AutomateError): string {
-  const { message, code } = error;
-  const wrong = detailsOf(error, 'invalid-option');
+/** The text after the message of each error: the field, header or query to send, or what the operator can do. */
+const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => string } = {
+  'input-unreadable': ({ hint }) => (hint === undefined ? '' : `\n${inputHints[hint]}`),
+  'list-of-records': () => '\nsend a list of records as application/json',
+  'other-delimiter': ({ delimiter }) =>
+    delimiter === '\t' ? '\nif tabs separate the cells: delimiter=tab' : `\nif "${delimiter}" separates the cells: delimiter=${delimiter}`,
+  'max-errors': ({ limit }) => ` (max_errors=${limit})`,
+  'max-credits': ({ credits }) => ` (max_credits=${credits})`,
+  'plain-http': () => '\nor start the server with --allow-http',
+  credential: ({ credential, takesVariable }) =>
+    takesVariable ? `\non the server: automate credentials set ${credential}\nor ${variableText(credential)}` : '',
+  'no-place-for-secret': ({ credential }) =>
+    `\nfor the encrypted vault, set AUTOMATE_VAULT_PASSPHRASE for the server\nor store nothing, and ${variableText(credential)}`,
+  'connection-missing': () => '\nsave it on the page of connections, or with automate connections add',
+};
+
+/** A message with the field to send, or with what else gets out of the error. */
+export function messageForClient(coded: CodedMessage): string {
+  if (coded instanceof FlowError) return coded.problems.map(messageForClient).join('\n');
+  const { message, code } = coded;
+  const wrong = detailsOf(coded, 'invalid-option');
   if (wrong) return `${fieldName(wrong.option)}: ${message}`;
+  // An input or output that broke off has its own reason.
+  if (code === 'input-broken' || code === 'output-broken') return messageForClient((coded as Error).cause as CodedMessage);
   if (code === undefined) return message;
-  const text = (advice[code] as ((details: object) => string) | undefined)?.(detailsOf(error, code) ?? {});
-  return text === undefined ? message : `${message}\n${text}`;
+  const text = (advice[code] as ((details: object) => string) | undefined)?.(detailsOf(coded, code) ?? {});
+  return `${message}${text ?? ''}`;
 }
 
 /** Options that a client sets in another way than by the query or field of their name. */

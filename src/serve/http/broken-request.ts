@@ -1,3 +1,4 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Problem } from '../problem.ts';
 import { newRequestId } from '../request-id.ts';
@@ -16,4 +17,17 @@ export function refuseBrokenRequest(error: Error & { code?: string }, socket: So
   socket.end(
     `HTTP/1.1 ${status}\r\nContent-Type: application/problem+json; charset=utf-8\r\nX-Request-Id: ${id}\r\nCache-Control: no-store\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
+}
+
+/** Time without a byte after which a body is cut off. */
+export const idleMs = 60_000;
+
+/** Cuts off connections whose request stops in the middle of its body. The time for the answer is not limited. */
+export function cutIdleBodies(server: Server, timeoutMs: number): void {
+  const answers = new WeakMap<Socket, ServerResponse>();
+  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => answers.set(socket, response));
+  server.setTimeout(timeoutMs, (socket) => {
+    const answer = answers.get(socket);
+    if (!answer?.req.complete || answer.writableFinished) socket.destroy();
+  });
 }

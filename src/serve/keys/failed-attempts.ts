@@ -1,4 +1,4 @@
-import type { KeyClock } from './key-clock.ts';
+import type { KeyClock } from './request-rates.ts';
 
 const windowMs = 60_000;
 

@@ -1,7 +1,7 @@
 import { type ApiKey, keyState } from '../../io/server/api-key.ts';
 import { isKeyValue, isSameHash, keyHash } from '../../io/server/key-value.ts';
 import type { KeyValue } from '../../io/server/keys.ts';
-import type { KeyClock } from './key-clock.ts';
+import type { KeyClock } from './request-rates.ts';
 
 /** The stored keys. */
 export interface KeySource {

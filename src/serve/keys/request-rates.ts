@@ -1,5 +1,4 @@
 import { type ApiKey, defaultRate, type Rate, rateOf } from '../../io/server/api-key.ts';
-import type { KeyClock } from './key-clock.ts';
 
 /** The state of a key's rate, as the RateLimit headers have it. */
 export interface RateState {
@@ -81,4 +80,12 @@ function stateOf({ tokens, rate: { requests, windowMs } }: Bucket): RateState {
 /** The RateLimit headers of an answer to a key. */
 export function rateHeaders({ quota, windowS, remaining, resetS }: RateState): Record<string, string> {
   return { 'ratelimit-policy': `"key";q=${quota};w=${windowS}`, ratelimit: `"key";r=${remaining};t=${resetS}` };
+}
+
+/** The clocks of the server. */
+export interface KeyClock {
+  /** Ms of a monotonic clock. */
+  now(): number;
+  /** Ms of the wall clock. */
+  wallNow(): number;
 }

@@ -4,9 +4,8 @@ import { KeyStore } from '../../io/server/keys.ts';
 import { type UsageCounts, UsageStore } from '../../io/server/usage.ts';
 import { Authenticator } from './authenticator.ts';
 import { FailedAttempts } from './failed-attempts.ts';
-import type { KeyClock } from './key-clock.ts';
 import { KeyDirectory } from './key-directory.ts';
-import { RequestRates } from './request-rates.ts';
+import { type KeyClock, RequestRates } from './request-rates.ts';
 import { UsageCounter } from './usage-counter.ts';
 
 /** The keys of a server, with their authentication, rates, usage and audit. */

@@ -1,5 +1,5 @@
 import type { KeyUsage, UsageCounts } from '../../io/server/usage.ts';
-import type { KeyClock } from './key-clock.ts';
+import type { KeyClock } from './request-rates.ts';
 
 /** The place to which counts are written. */
 export interface UsageTarget {

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import { addRoutes } from '../app.ts';
-import { wholeNumber } from '../routes/query.ts';
+import { wholeNumber } from '../routes/audience.ts';
 import type { Server } from '../server.ts';
 import { keyNames } from './key-routes.ts';
 import type { AuditEntry } from './page-shapes.ts';

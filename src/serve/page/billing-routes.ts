@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import { sums } from '../../app/credits/credit-sums.ts';
 import { rounded, sumOfCredits } from '../../core/spending.ts';
+import { formatCount } from '../../core/text/number.ts';
 import { type Book, monthOf, type Spent } from '../../io/ledger/book.ts';
 import { heldCredits } from '../../io/ledger/holds.ts';
 import { addRoutes } from '../app.ts';
@@ -52,7 +53,7 @@ function billingOf(book: Book, server: Server, limits: Billing['limits']): Billi
       ...limits,
       ...keys.flatMap(({ name, quota, revokedAtMs }) =>
         revokedAtMs === undefined
-          ? [{ name: `credits of the key ${name}`, value: quota === undefined ? null : `${quota.toLocaleString('en-US')} a month` }]
+          ? [{ name: `credits of the key ${name}`, value: quota === undefined ? null : `${formatCount(quota)} a month` }]
           : [],
       ),
     ],

@@ -6,13 +6,15 @@ import { askServer, cacheToolServer } from '../../app/connections/tool-server.ts
 import { createMessages, type Messages } from '../../app/messages.ts';
 import { openCredentials } from '../../app/ports/credential-store.ts';
 import { type Connection as CompiledConnection, connectionLimitKey } from '../../core/connection.ts';
-import { AutomateError, detailsOf, Failure } from '../../core/failure.ts';
+import { detailsOf } from '../../core/error-code.ts';
+import { AutomateError, Failure } from '../../core/failure.ts';
 import { name as connectionName, credentialName } from '../../core/options/names.ts';
 import type { ToolServer } from '../../core/tools/tools.ts';
 import { compileSavedConnection } from '../../flow/saved-connection.ts';
 import { changeConnections, readConnections, type SavedConnections } from '../../io/connections.ts';
 import { addRoutes } from '../app.ts';
 import { Caller } from '../caller.ts';
+import { messageForClient } from '../http/advice.ts';
 import { isLoopback } from '../listening.ts';
 import { Problem } from '../problem.ts';
 import type { Server } from '../server.ts';
@@ -121,7 +123,7 @@ function writtenOf({ type, name, url, auth: method }: Body, { shared: { allowHtt
   try {
     return { written, connection: compileSavedConnection(name, written, allowHttp) };
   } catch (error) {
-    throw new Problem('bad-request', (error as Error).message);
+    throw new Problem('bad-request', messageForClient(error as Error));
   }
 }
 
@@ -160,7 +162,7 @@ async function storeSecret({ auth: method, secret }: Body, request: FastifyReque
   try {
     await store.set(credential, secret, {});
   } catch (error) {
-    if (error instanceof AutomateError) throw new Problem('bad-request', error.message);
+    if (error instanceof AutomateError) throw new Problem('bad-request', messageForClient(error));
     throw error;
   }
   return () => store.remove(credential, true);
@@ -203,8 +205,9 @@ async function resultOf(test: TestOfConnection): Promise<ConnectionTest> {
     return { ok: true, message: 'it answers as expected', check: [] };
   } catch (error) {
     if (!(error instanceof AutomateError || error instanceof Failure)) throw error;
-    const [message = '', ...more] = messages.redactor.text(error.message).split('\n');
-    const { part, checks = more } = detailsOf(error, 'connection-failed') ?? {};
-    return { ok: false, message, check: [...(part === undefined ? [] : [`the trouble is with the ${part}`]), ...checks] };
+    const [message = '', ...more] = messages.redactor.text(messageForClient(error)).split('\n');
+    const { part, checks = more, setting } = detailsOf(error, 'connection-failed') ?? {};
+    const authority = setting === 'authority' ? ['its certificate authority, which automate serve takes with --cacert FILE'] : [];
+    return { ok: false, message, check: [...(part === undefined ? [] : [`the trouble is with the ${part}`]), ...checks, ...authority] };
   }
 }

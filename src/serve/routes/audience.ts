@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import * as z from 'zod';
 import type { Caller } from '../caller.ts';
 import { Problem } from '../problem.ts';
 import type { Server } from '../server.ts';
@@ -27,3 +28,9 @@ export function preferredWait({ headers }: FastifyRequest, least: number, most: 
   if (/^\d+$/.test(written) && seconds >= least && seconds <= most) return seconds;
   throw new Problem('bad-request', `Prefer: expected wait=${least} to wait=${most}, found wait=${written}`);
 }
+
+/** A whole number in a query. */
+export const wholeNumber = z
+  .string()
+  .regex(/^\d{1,15}$/, 'expected a whole number')
+  .transform(Number);

@@ -12,8 +12,7 @@ import type { StoredOptions } from '../runs/stored-run.ts';
 import { bodyFormat, checkUpload, storeBody, uploadTypes } from '../runs/upload.ts';
 import type { Server } from '../server.ts';
 import { runShape } from '../shapes.ts';
-import { type Audience, preferredWait, seenFlow } from './audience.ts';
-import { wholeNumber } from './query.ts';
+import { type Audience, preferredWait, seenFlow, wholeNumber } from './audience.ts';
 import { namedRequest, requestHash } from './replays.ts';
 
 const maxErrors = z.string().transform((text, context) => {

@@ -8,15 +8,13 @@ import { selectRecords } from '../../app/input/selected-records.ts';
 import { createMessages } from '../../app/messages.ts';
 import { createLateLookups } from '../../app/ports/late-lookups.ts';
 import { requestValue } from '../../app/preview/preview.ts';
-import { AutomateError } from '../../core/failure.ts';
 import { Forecaster } from '../../engine/forecast/forecast.ts';
 import { openSource } from '../../io/records/readers/source.ts';
 import { addRoutes } from '../app.ts';
 import { asProblem, validPlan } from '../calls/calls.ts';
 import { problemJson } from '../flows/flow-json.ts';
-import { httpWords } from '../http/http-words.ts';
 import { Problem } from '../problem.ts';
-import { type BodyFormat, bodyFormat, maxUnpacked, uploadTypes } from '../runs/upload.ts';
+import { type BodyFormat, bodyFormat, maxUnpacked, unreadableBody, uploadTypes } from '../runs/upload.ts';
 import type { Server } from '../server.ts';
 import { type PlanShape, planShape } from '../shapes.ts';
 import { type Audience, seenFlow } from './audience.ts';
@@ -52,7 +50,7 @@ async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyR
   const forecaster = new Forecaster(plan, { maxRequests: 1, lookups: createLateLookups() });
   try {
     const { charset: encoding } = body;
-    const source = await openSource({ path: '-', format, stdin, delimiter, encoding });
+    const source = await openSource({ path: '-', format, stdin, stdinName: 'body', delimiter, encoding });
     const problems = isTable(format) ? plan.unknownFields(source.columns ?? []) : [];
     if (problems.length > 0) {
       const errors = problems.map((problem) => problemJson(problem, flow.path));
@@ -79,14 +77,6 @@ function planJson(forecaster: Forecaster): PlanShape {
     credits: bounds(credits),
     first_request: first ? (redactor.value(requestValue(first)) as Record<string, unknown>) : null,
   };
-}
-
-function unreadableBody(error: unknown): unknown {
-  if (!(error instanceof AutomateError)) return error;
-  const message = httpWords(error.message).replace('<stdin>', 'body');
-  if (error.kind === 'usage') return new Problem('bad-request', message);
-  const line = Number(/:(\d+)/.exec(error.message)?.[1] ?? Number.NaN);
-  return new Problem('input-unreadable', message, { line: Number.isNaN(line) ? null : line });
 }
 
 function bounds({ least, most }: { readonly least: number; readonly most: number }) {

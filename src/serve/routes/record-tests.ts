@@ -8,7 +8,7 @@ import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/
 import { addRoutes } from '../app.ts';
 import type { LetInKey } from '../caller.ts';
 import { asProblem, failureProblem, validPlan } from '../calls/calls.ts';
-import { httpWords } from '../http/http-words.ts';
+import { messageForClient } from '../http/advice.ts';
 import { fieldsOf, textOfBody } from '../json-body.ts';
 import { Problem } from '../problem.ts';
 import type { Server } from '../server.ts';
@@ -64,7 +64,7 @@ async function testText({ shared }: Server, flow: Flow, request: FastifyRequest,
     const { cause } = error as Error;
     if (cause instanceof Failure) throw failureProblem(cause, messages.redactor, 0);
     if (error instanceof AutomateError && (error.kind === 'usage' || error.kind === 'input'))
-      throw new Problem('bad-request', httpWords(error.message));
+      throw new Problem('bad-request', messageForClient(error));
     return asProblem(flow)(error);
   }
 }

@@ -7,13 +7,12 @@ import { addRoutes } from '../app.ts';
 import type { Caller } from '../caller.ts';
 import { flowId } from '../flows/flow-folder.ts';
 import { Problem } from '../problem.ts';
-import { runId } from '../runs/run-id.ts';
+import { runId } from '../runs/run-folder.ts';
 import { sendEvents, sendGrowing } from '../runs/run-streams.ts';
 import type { ServedRun } from '../runs/served-run.ts';
 import type { Server } from '../server.ts';
 import { runListShape, runShape, runStates } from '../shapes.ts';
-import type { Audience } from './audience.ts';
-import { wholeNumber } from './query.ts';
+import { type Audience, wholeNumber } from './audience.ts';
 
 const runParams = z.object({ id: z.string() });
 

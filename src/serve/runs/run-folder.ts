@@ -1,11 +1,12 @@
+import { randomBytes } from 'node:crypto';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { orUndefined } from '../../core/value/or-undefined.ts';
+import { orUndefined } from '../../core/value/value.ts';
 import { makeFolder } from '../../io/files/folder.ts';
 import { statOf } from '../../io/files/stat.ts';
 import { writeDurably } from '../../io/files/state-file.ts';
-import { runId } from './run-id.ts';
-import type { StoredRun } from './stored-run.ts';
+import { type Checkpoint, journalPath, readJournal } from '../../io/journal/journal.ts';
+import { noTotals, type StoredRun, type Totals } from './stored-run.ts';
 
 /** The files of one run. */
 export class RunFolder {
@@ -83,4 +84,39 @@ export async function readRuns(runs: string, say: (text: string) => void): Promi
     else say(`${id} is left out: its run.json cannot be read`);
   }
   return found;
+}
+
+/** The shape of a run's id. */
+export const runId = /^run_[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+let lastMs = 0;
+let sequence = 0;
+
+/** A new id: `run_` and a UUIDv7 (RFC 9562, 5.7), which sorts by time, even within a millisecond and when the clock is set back. */
+export function newRunId(wallMs = Date.now()): string {
+  sequence = wallMs > lastMs ? 0 : sequence + 1;
+  lastMs = Math.max(lastMs, wallMs) + (sequence > 0xfff ? 1 : 0);
+  sequence &= 0xfff;
+  const bytes = randomBytes(16);
+  bytes.writeUIntBE(lastMs, 0, 6);
+  bytes.writeUInt16BE(0x7000 | sequence, 6);
+  bytes[8] = 0x80 | ((bytes[8] as number) & 0x3f);
+  const hex = bytes.toString('hex');
+  return `run_${[hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')}`;
+}
+
+/** The totals at a checkpoint. Its credits replace the credits in the notes of the process. */
+export function totalsAt({ notes, credits }: Checkpoint): Totals {
+  return { ...noTotals, ...(notes as Partial<Totals> | undefined), credits };
+}
+
+/** The figures of a run that a crash has interrupted, from the last checkpoint in its journal; absent without a checkpoint. */
+export async function figuresOnDisk(folder: RunFolder, { format }: StoredRun): Promise<Pick<StoredRun, 'counts' | 'totals'> | undefined> {
+  // A damaged journal stops the resumption, with its reason.
+  const found = await readJournal(journalPath(folder.output(format))).catch(() => undefined);
+  if (!found?.checkpoint) return undefined;
+  const { written, failed, records } = found.checkpoint;
+  const totals = totalsAt(found.checkpoint);
+  const waiting = [...found.parked.keys()].filter((number) => number > records).length;
+  return { totals, counts: { read: written + failed, written, failed, retries: totals.retries, waiting } };
 }

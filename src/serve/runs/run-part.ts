@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { exitCodeOfRun } from '../../app/exit-codes.ts';
 import { loadFlow } from '../../app/flow/flow-file.ts';
+import type { SharedParts } from '../../app/flow-runtime.ts';
 import { hasTextCells, inputFormat, openInput } from '../../app/input/input.ts';
 import { createMessages } from '../../app/messages.ts';
 import { planOutput } from '../../app/output/output-plan.ts';
@@ -9,16 +10,15 @@ import { liveViewOf } from '../../app/report/run-view-of.ts';
 import { type RunHandle, runFlow, type Stop } from '../../app/run.ts';
 import type { OpenRun, RunRequest, RunSurroundings } from '../../app/run-request.ts';
 import { failedRun, type RunResult } from '../../app/run-result.ts';
+import type { CodedMessage } from '../../core/error-code.ts';
 import type { Event } from '../../core/event.ts';
 import { AutomateError } from '../../core/failure.ts';
-import { orUndefined } from '../../core/value/or-undefined.ts';
+import { orUndefined } from '../../core/value/value.ts';
 import type { PayingKey } from '../../io/ledger/rest.ts';
 import type { RunView } from '../../ui/run/run-view.ts';
-import type { Shared } from '../calls/flow-runtime.ts';
 import { messageForClient } from '../http/advice.ts';
-import { totalsAt } from './crashed-run.ts';
 import type { RunEvents } from './run-events.ts';
-import type { RunFolder } from './run-folder.ts';
+import { type RunFolder, totalsAt } from './run-folder.ts';
 import { noTotals, type StoredRun, sumOfTotals, type Totals } from './stored-run.ts';
 
 /** The result of one part of a run: from its start or resumption to its end. */
@@ -39,7 +39,7 @@ const graceMs = 10_000;
 export class RunPart {
   readonly #stored: StoredRun;
   readonly #folder: RunFolder;
-  readonly #shared: Shared;
+  readonly #shared: SharedParts;
   readonly #events: RunEvents;
   readonly #messages = createMessages();
   #run: OpenRun | undefined;
@@ -47,7 +47,7 @@ export class RunPart {
   #stop: Stop | undefined;
   #isAborted = false;
 
-  constructor(stored: StoredRun, folder: RunFolder, shared: Shared, events: RunEvents) {
+  constructor(stored: StoredRun, folder: RunFolder, shared: SharedParts, events: RunEvents) {
     this.#stored = stored;
     this.#folder = folder;
     this.#shared = shared;
@@ -163,13 +163,14 @@ export class RunPart {
 
   #report(event: Event): void {
     if (event.type !== 'record-failed') return;
-    const { record, node = null, class: kind, status = null, message, attempts } = event;
-    this.#events.failed({ record, node, class: kind, status, message: this.#messages.redactor.text(message), attempts });
+    const { record, node = null, class: kind, status = null, attempts } = event;
+    this.#events.failed({ record, node, class: kind, status, message: this.#messages.redactor.text(messageForClient(event)), attempts });
   }
 
   #ended({ ending, exitCode, reason, error }: RunResult): EndedPart {
     const figures = { counts: this.#run && this.counts(), totals: this.totals() };
-    if (error === undefined) return { ending, exitCode, reason: reason ?? null, isResumable: ending !== 'complete', ...figures };
+    if (error === undefined)
+      return { ending, exitCode, reason: reason ? this.#shown(reason) : null, isResumable: ending !== 'complete', ...figures };
     if (!(error instanceof AutomateError)) this.#shared.say((error as Error).stack ?? String(error));
     return { ending: 'failed', exitCode, reason: this.reasonOf(error), isResumable: !isLasting(error), ...figures };
   }
@@ -190,7 +191,11 @@ export class RunPart {
   /** The reason without the run's paths. */
   reasonOf(error: unknown): string {
     if (!(error instanceof AutomateError)) return 'this is a bug; the log of the server says more';
-    return messageForClient(error).replaceAll(`${this.#folder.path}/`, '');
+    return this.#shown(error);
+  }
+
+  #shown(reason: CodedMessage): string {
+    return messageForClient(reason).replaceAll(`${this.#folder.path}/`, '');
   }
 }
 

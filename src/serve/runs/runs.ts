@@ -1,15 +1,12 @@
 import { copyFile } from 'node:fs/promises';
+import type { SharedParts } from '../../app/flow-runtime.ts';
 import { statOf } from '../../io/files/stat.ts';
 import type { LetInKey } from '../caller.ts';
-import type { Shared } from '../calls/flow-runtime.ts';
 import { Problem } from '../problem.ts';
-import { figuresOnDisk } from './crashed-run.ts';
 import { Queue } from './queue.ts';
-import { RunFolder, readRuns } from './run-folder.ts';
-import { newRunId } from './run-id.ts';
-import { isOpenState } from './run-state.ts';
+import { figuresOnDisk, newRunId, RunFolder, readRuns } from './run-folder.ts';
 import { type RunWork, ServedRun } from './served-run.ts';
-import { noCounts, noTotals, type StoredRun } from './stored-run.ts';
+import { isOpenState, noCounts, noTotals, type StoredRun } from './stored-run.ts';
 
 /** The limits of all runs. */
 export interface RunLimits {
@@ -44,7 +41,7 @@ export interface RunListener {
 /** All runs of the server. */
 export class Runs {
   readonly #path: string;
-  readonly #shared: Shared;
+  readonly #shared: SharedParts;
   readonly #limits: RunLimits;
   readonly #listener: RunListener;
   readonly #runs = new Map<string, ServedRun>();
@@ -55,7 +52,7 @@ export class Runs {
   #mayStart = false;
   #isStopping = false;
 
-  constructor(path: string, shared: Shared, limits: RunLimits, listener: RunListener) {
+  constructor(path: string, shared: SharedParts, limits: RunLimits, listener: RunListener) {
     this.#path = path;
     this.#listener = listener;
     this.#shared = shared;

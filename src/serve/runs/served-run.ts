@@ -1,14 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { exitCodes } from '../../app/exit-codes.ts';
+import type { SharedParts } from '../../app/flow-runtime.ts';
 import type { RunView } from '../../ui/run/run-view.ts';
-import type { Shared } from '../calls/flow-runtime.ts';
 import { Problem } from '../problem.ts';
 import type { RunShape, RunState } from '../shapes.ts';
 import { RunEvents } from './run-events.ts';
 import type { RunFolder } from './run-folder.ts';
 import { type EndedPart, RunPart } from './run-part.ts';
-import { isOpenState, mayFollow } from './run-state.ts';
-import type { StoredRun } from './stored-run.ts';
+import { isOpenState, mayFollow, type StoredRun } from './stored-run.ts';
 
 const progressEveryMs = 250;
 
@@ -85,7 +84,7 @@ export class ServedRun {
   }
 
   /** Runs the records until the end or a stop. `ended`: takes the work once the run is not under way. */
-  start(shared: Shared, ended: (work: RunWork) => void): void {
+  start(shared: SharedParts, ended: (work: RunWork) => void): void {
     const part = new RunPart(this.stored, this.folder, shared, this.events);
     this.#part = part;
     const startedAt = this.stored.startedAt ?? new Date().toISOString();

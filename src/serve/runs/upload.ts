@@ -4,19 +4,20 @@ import type { IncomingMessage } from 'node:http';
 import { createGunzip } from 'node:zlib';
 import { loadFlow } from '../../app/flow/flow-file.ts';
 import { loadSecrets } from '../../app/flow/flow-secrets.ts';
+import type { SharedParts } from '../../app/flow-runtime.ts';
 import { isTable, openInput } from '../../app/input/input.ts';
 import { createMessages } from '../../app/messages.ts';
 import { openRunLedger, pricesOf } from '../../app/ports/run-ledger.ts';
+import { detailsOf } from '../../core/error-code.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { syncFolder } from '../../io/files/folder.ts';
 import { writeDurably } from '../../io/files/state-file.ts';
 import type { LetInKey } from '../caller.ts';
 import { asProblem, creditsProblem, validPlan } from '../calls/calls.ts';
-import type { Shared } from '../calls/flow-runtime.ts';
 import type { ServedFlow } from '../flows/flow-folder.ts';
 import { problemJson } from '../flows/flow-json.ts';
-import { httpWords } from '../http/http-words.ts';
+import { messageForClient } from '../http/advice.ts';
 import { Problem } from '../problem.ts';
 import type { RunFolder } from './run-folder.ts';
 import type { StoredOptions } from './stored-run.ts';
@@ -139,14 +140,14 @@ export interface StoredBody {
 }
 
 /** Stores the text of the flow, and checks it with the header of the body. Throws a Problem. */
-export async function checkUpload({ flow, folder, inputFormat, options, key }: StoredBody, shared: Shared): Promise<void> {
+export async function checkUpload({ flow, folder, inputFormat, options, key }: StoredBody, shared: SharedParts): Promise<void> {
   validPlan(flow);
   await writeDurably(folder.flow, flow.text);
   const { allowHttp, env } = shared;
   const textCells = /^[ct]sv/.test(inputFormat);
   const plan = await loadFlow(folder.flow, { allowHttp, textCells, name: flow.id }).catch(asProblem(flow));
   const source = await openInput({ ...options, in: folder.input(inputFormat) }).catch((error: unknown) => {
-    throw unreadable(error, folder);
+    throw unreadableBody(error, (message) => message.replaceAll(`${folder.path}/`, ''));
   });
   await source.close();
   const problems = isTable(source.format) ? plan.unknownFields(source.columns ?? []) : [];
@@ -160,19 +161,19 @@ export async function checkUpload({ flow, folder, inputFormat, options, key }: S
 }
 
 /** Throws a Problem (`credits-used-up`) if nothing is left to pay with. */
-async function refuseUnpaid(plan: Plan, key: LetInKey | undefined, { env, say }: Shared): Promise<void> {
+async function refuseUnpaid(plan: Plan, key: LetInKey | undefined, { env, say }: SharedParts): Promise<void> {
   const prices = pricesOf(plan, env);
   if (prices.size === 0) return;
   const ledger = await openRunLedger(prices, { run: randomUUID(), env, key, warn: say });
   const usedUp = ledger.usedUp();
   ledger.close();
-  if (usedUp !== undefined) throw creditsProblem(usedUp);
+  if (usedUp) throw creditsProblem(usedUp);
 }
 
-function unreadable(error: unknown, folder: RunFolder): unknown {
+/** The Problem for an error of a body; any other error as it is. `shown`: its message as the client sees it. */
+export function unreadableBody(error: unknown, shown = (message: string) => message): unknown {
   if (!(error instanceof AutomateError)) return error;
-  const message = httpWords(error.message).replaceAll(`${folder.path}/`, '');
+  const message = shown(messageForClient(error));
   if (error.kind === 'usage') return new Problem('bad-request', message);
-  const line = Number(/:(\d+)/.exec(message)?.[1] ?? Number.NaN);
-  return new Problem('input-unreadable', message, { line: Number.isNaN(line) ? null : line });
+  return new Problem('input-unreadable', message, { line: detailsOf(error, 'input-unreadable')?.line ?? null });
 }

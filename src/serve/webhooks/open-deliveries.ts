@@ -1,3 +1,4 @@
+import type { SharedParts } from '../../app/flow-runtime.ts';
 import { createMessages } from '../../app/messages.ts';
 import { openCredentials } from '../../app/ports/credential-store.ts';
 import { readWebhookSecret } from '../../app/ports/webhook-secret.ts';
@@ -6,11 +7,10 @@ import { createTransport } from '../../io/http/transport.ts';
 import type { ServerDatabase } from '../../io/server/database.ts';
 import { sendMessage } from '../../io/server/webhook-sender.ts';
 import { WebhookStore } from '../../io/server/webhooks.ts';
-import type { Shared } from '../calls/flow-runtime.ts';
 import { Deliveries } from './deliveries.ts';
 
 /** Opens the deliveries of a server. */
-export function openDeliveries(database: ServerDatabase, { routes, cacert, say }: Shared): Deliveries {
+export function openDeliveries(database: ServerDatabase, { routes, cacert, say }: SharedParts): Deliveries {
   const clocks = { now: () => performance.now(), wallNow: Date.now };
   const transport = createTransport({ cacert, environment: process.env, userAgent: `automate/${version}`, ...clocks }, routes);
   const messages = createMessages();

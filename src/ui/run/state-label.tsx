@@ -1,3 +1,4 @@
+import type { RunShape } from '../../serve/shapes.ts';
 import type { RunView } from './run-view.ts';
 
 /** A label with the state of a run. It is red only if records failed, or if an error ended the run. */
@@ -6,4 +7,9 @@ export function StateLabel({ view }: { readonly view: Pick<RunView, 'state'> & {
   const kind = state === 'failed' ? 'bad' : state === 'stopped' || state === 'stopping' ? 'warn' : 'good';
   const some = state === 'finished' && counts.failed > 0;
   return <span class={`state ${some ? 'warn' : kind}`}>{some ? 'finished, some failed' : state}</span>;
+}
+
+/** A label with the state of a run. */
+export function RunState({ run }: { readonly run: Pick<RunShape, 'state' | 'counts'> }) {
+  return <StateLabel view={run} />;
 }

@@ -47,6 +47,13 @@ describe('Retry-After', () => {
   test('Retry-After wins over the other headers', () => {
     expect(asked({ 'retry-after': '5', ratelimit: '"a";r=0;t=30', 'x-ratelimit-reset': '60' })).toBe(5000);
     expect(asked({ 'retry-after': 'garbage', ratelimit: '"a";r=0;t=30' })).toBe(30_000);
+    expect(asked({ 'retry-after': '2', 'x-ratelimit-reset-tokens': '6m0s', 'x-ratelimit-remaining-tokens': '0' })).toBe(2000);
+  });
+
+  test('retry-after-ms of a 429 or 5xx wins over Retry-After', () => {
+    expect(asked({ 'retry-after-ms': '300', 'retry-after': '1' })).toBe(300);
+    expect(asked({ 'retry-after-ms': '300', 'retry-after': '1' }, 503)).toBe(300);
+    expect(asked({ 'retry-after-ms': '300', 'retry-after': '1' }, 200)).toBe(1000);
   });
 });
 

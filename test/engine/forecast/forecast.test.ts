@@ -207,7 +207,7 @@ describe('the tokens of a forecast', () => {
   test('are a quarter of the characters, and their cost is that of the longest answers', async () => {
     const flow = `nodes: [${llm('system: "12345678", prompt: "{{t}}", price: { input: 1000, output: 2000 }')}]`;
     const { tokens } = await forecast(flow, [{ t: 'a'.repeat(40) }, { t: 'b'.repeat(8) }, { t: ' ' }]);
-    expect(tokens).toEqual({ input: 12 + 4, maxOutput: 200, maxCost: 0.416 });
+    expect(tokens).toEqual({ input: 12 + 4, maxOutput: 200, maxCost: 0.416, stops: [] });
   });
 
   test('count the schema of the answer, and have no cost without a price', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { AutomateError } from '../../../src/core/failure.ts';
 import { compileSavedConnection } from '../../../src/flow/saved-connection.ts';
 import { flowProblems } from '../../helpers/flow-problems.ts';
 import { connection, ofNode, secret } from './canary.ts';
@@ -125,7 +126,8 @@ describe('the name of the suggested credential comes from', () => {
   test('saving a connection with a literal secret suggests the same name', () => {
     const save = (written: object) => () => compileSavedConnection('crm', { type: 'http', ...written }, false);
     expect(save({ base_url: 'https://a.com', headers: { 'X-API-Key': secret } })).toThrow(
-      new Error(
+      new AutomateError(
+        'usage',
         'the header "X-API-Key" holds a literal secret\nstore it: automate credentials set crm-token\nremove the header, and write beside headers: auth: { type: api_key, header: X-API-Key, credential: crm-token }',
       ),
     );
@@ -137,7 +139,7 @@ describe('the name of the suggested credential comes from', () => {
   test('a problem under auth of a saved connection names its option, not its value', () => {
     const auth = { type: 'bearer', credential: 'a b' };
     expect(() => compileSavedConnection('crm', { type: 'http', base_url: 'https://a.com', auth }, false)).toThrow(
-      new Error('expected a name of letters, digits, dots, dashes and underscores (credential)'),
+      new AutomateError('usage', 'expected a name of letters, digits, dots, dashes and underscores (credential)'),
     );
   });
 

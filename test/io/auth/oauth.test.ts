@@ -241,7 +241,7 @@ describe('a token server', () => {
       kind: 'network',
       retryable: true,
       sent: false,
-      message: `no access token from http://127.0.0.1:${port}: the connection was refused (ECONNREFUSED)`,
+      message: `no access token: http://127.0.0.1:${port}: the connection was refused (ECONNREFUSED)`,
     });
     expect(at.api.requests).toEqual([]);
   });

@@ -65,7 +65,7 @@ describe('credential in the environment', () => {
 describe('refused credential in the environment', () => {
   const refusal = async (environment: Record<string, string>) => {
     const finding = await findingOf(environment);
-    return finding && 'problem' in finding ? finding.problem : 'found';
+    return finding && 'problem' in finding ? finding.problem.message : 'found';
   };
 
   test.each([

@@ -46,7 +46,7 @@ describe('a killed run', () => {
     killRuns(home).close();
     const ledger = ledgerIn(home, { run: 'alive' }, book);
     spend(ledger, 'b', 6);
-    expect(ledger.hold('b')).toMatch(/used up/);
+    expect(ledger.hold('b')?.message).toMatch(/used up/);
     ledger.close();
     expect(spentIn(home)).toEqual({ '2026-11 a': 4, '2026-11 b': 6 });
   });

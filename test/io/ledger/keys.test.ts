@@ -40,7 +40,9 @@ describe('a run that a key pays', () => {
     expect(ledger.isLimited).toBe(true);
     spend(ledger, 'a', 10);
     expect(ledger.limitReached()).toBeUndefined();
-    expect(ledger.hold('a')).toBe('the quota of 10 credits of the key "crm" for 2026-11 is used up (a new month begins on 2026-12-01)');
+    expect(ledger.hold('a')?.message).toBe(
+      'the quota of 10 credits of the key "crm" for 2026-11 is used up (a new month begins on 2026-12-01)',
+    );
     expect(ledger.limitReached()).toMatchObject({ of: 'key', limit: 10, remaining: 0 });
   });
 
@@ -50,7 +52,9 @@ describe('a run that a key pays', () => {
     spend(one, 'a', 4);
     const two = ledgerIn(home, { run: 'two', key: crm });
     spend(two, 'a', 6);
-    expect([one, two].map((ledger) => ledger.hold('a'))).toEqual([1, 2].map(() => expect.stringMatching(/^the quota of 10 credits/)));
+    expect([one, two].map((ledger) => ledger.hold('a')?.message)).toEqual(
+      [1, 2].map(() => expect.stringMatching(/^the quota of 10 credits/)),
+    );
   });
 
   test.each([
@@ -62,7 +66,7 @@ describe('a run that a key pays', () => {
     book.setLimit(allowance);
     const ledger = ledgerIn(home, { key: crm }, book);
     spend(ledger, 'a', Math.min(allowance, 10));
-    expect(ledger.hold('a')).toMatch(reason);
+    expect(ledger.hold('a')).toMatchObject({ message: expect.stringMatching(reason), code: of === 'key' ? 'quota' : 'allowance' });
     expect(ledger.limitReached()?.of).toBe(of);
   });
 
@@ -73,7 +77,7 @@ describe('a run that a key pays', () => {
     spend(ledgerIn(home, { run: 'command' }), 'a', 97);
     const ledger = ledgerIn(home, { key: crm }, book);
     spend(ledger, 'a', 3);
-    expect([ledger.hold('a'), ledger.limitReached()?.of]).toEqual([expect.stringMatching(/^the allowance/), 'allowance']);
+    expect([ledger.hold('a')?.message, ledger.limitReached()?.of]).toEqual([expect.stringMatching(/^the allowance/), 'allowance']);
   });
 
   test('has its quota again in the next month', () => {
@@ -84,7 +88,7 @@ describe('a run that a key pays', () => {
     expect(ledger.hold('a')).toBeDefined();
     now = december;
     spend(ledger, 'a', 10);
-    expect(ledger.hold('a')).toContain('for 2026-12 is used up (a new month begins on 2027-01-01)');
+    expect(ledger.hold('a')?.message).toContain('for 2026-12 is used up (a new month begins on 2027-01-01)');
   });
 
   test('without a quota is not limited', () => {

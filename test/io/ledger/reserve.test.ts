@@ -38,7 +38,10 @@ test('a reserve asks the book once per block and adds what was spent since', () 
 
 test('a reserve refuses an action once the book gives too little', () => {
   const { reserve } = reserveOver([2]);
-  expect([reserve.ensure(3), reserve.ensure(2)]).toEqual([expect.stringMatching(/^the allowance of 1,000 credits for 2026-11/), undefined]);
+  expect([reserve.ensure(3)?.message, reserve.ensure(2)]).toEqual([
+    expect.stringMatching(/^the allowance of 1,000 credits for 2026-11/),
+    undefined,
+  ]);
 });
 
 test('a reserve affords anything while the book gives whole blocks, and then only what it has', () => {

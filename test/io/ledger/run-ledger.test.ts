@@ -20,13 +20,13 @@ describe('without a book', () => {
 
   test('actions under way count against the maximum, and released credits can be held again', () => {
     const ledger = ledgerOf(3);
-    const usedUp = 'the 3 credits of --max-credits are used up';
+    const usedUp = { message: 'the 3 credits of this run are used up', code: 'max-credits', details: { credits: 3 } };
     expect([1, 2, 3, 4].map(() => ledger.hold('n'))).toEqual([undefined, undefined, undefined, usedUp]);
     ledger.settle('n');
-    expect(ledger.hold('n')).toBe(usedUp);
+    expect(ledger.hold('n')).toEqual(usedUp);
     ledger.release('n');
     expect(ledger.hold('n')).toBeUndefined();
-    expect(ledger.hold('n')).toBe(usedUp);
+    expect(ledger.hold('n')).toEqual(usedUp);
     expect(ledger.spent()).toBe(1);
   });
 
@@ -37,12 +37,12 @@ describe('without a book', () => {
   });
 
   test('a maximum of 0 allows no action that has a price', () => {
-    expect(ledgerOf(0).hold('n')).toBe('the 0 credits of --max-credits are used up');
+    expect(ledgerOf(0).hold('n')?.message).toBe('the 0 credits of this run are used up');
     expect(ledgerOf(0, 0).hold('n')).toBeUndefined();
   });
 
   test('the refusal shows a large maximum with separators', () => {
-    expect(ledgerOf(1500, 1501).hold('n')).toBe('the 1,500 credits of --max-credits are used up');
+    expect(ledgerOf(1500, 1501).hold('n')?.message).toBe('the 1,500 credits of this run are used up');
   });
 
   test('the cost in the answer replaces the price', () => {
@@ -98,10 +98,10 @@ describe('with a book', () => {
     book.setLimit(5);
     const ledger = ledgerIn(home, { wallNow: () => nowMs }, book);
     spend(ledger, 'a', 5);
-    expect(ledger.hold('a')).toMatch(/^the allowance of 5 credits for 2026-11 is used up/);
+    expect(ledger.hold('a')?.message).toMatch(/^the allowance of 5 credits for 2026-11 is used up/);
     nowMs = december;
     spend(ledger, 'a', 5);
-    expect(ledger.hold('a')).toMatch(/for 2026-12 is used up/);
+    expect(ledger.hold('a')?.message).toMatch(/for 2026-12 is used up/);
     expect(ledger.close()).toEqual({ month: '2026-12', spent: 5, limit: 5 });
     expect(spentIn(home)).toEqual({ '2026-11 a': 5, '2026-12 a': 5 });
   });
@@ -173,11 +173,11 @@ describe('with a book', () => {
     book.setLimit(limit);
     const ledger = ledgerIn(home, { ...more, prices: pricesOf({ a: 0.7 }) }, book);
     spend(ledger, 'a', 10);
-    expect(ledger.hold('a')).toMatch(/used up/);
+    expect(ledger.hold('a')?.message).toMatch(/used up/);
   });
 
   test.each<[string, number | undefined, number | undefined, RegExp]>([
-    ['the maximum of the run', 6, undefined, /^the 6 credits of --max-credits are used up/],
+    ['the maximum of the run', 6, undefined, /^the 6 credits of this run are used up/],
     ['the allowance', undefined, 6, /^the allowance of 6 credits for 2026-11 is used up/],
   ])('%s can be too small for one node and enough for a cheaper one, also at the end of a block', (_, max, limit, usedUp) => {
     const home = emptyHome();
@@ -185,9 +185,9 @@ describe('with a book', () => {
     book.setLimit(limit);
     const ledger = ledgerIn(home, { prices: pricesOf({ a: 1, b: 5 }), max, block: 2 }, book);
     spend(ledger, 'a', 2);
-    expect([ledger.hold('b'), ledger.usedUp()]).toEqual([expect.stringMatching(usedUp), undefined]);
+    expect([ledger.hold('b')?.message, ledger.usedUp()]).toEqual([expect.stringMatching(usedUp), undefined]);
     spend(ledger, 'a', 4);
-    expect([ledger.hold('a'), ledger.usedUp()]).toEqual([expect.stringMatching(usedUp), expect.stringMatching(usedUp)]);
+    expect([ledger.hold('a')?.message, ledger.usedUp()?.message]).toEqual([expect.stringMatching(usedUp), expect.stringMatching(usedUp)]);
   });
 
   test('a limit that is set during a run counts from the next block on', () => {
@@ -196,6 +196,6 @@ describe('with a book', () => {
     spend(ledger, 'a', 10);
     bookIn(home).setLimit(100);
     spend(ledger, 'a', 246);
-    expect(ledger.hold('a')).toMatch(/^the allowance of 100 credits/);
+    expect(ledger.hold('a')?.message).toMatch(/^the allowance of 100 credits/);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { messageWithAdvice } from '../../../src/cli/advice.ts';
 import type { Auth } from '../../../src/core/auth/auth.ts';
 import { Failure } from '../../../src/core/failure.ts';
 import { type Diagnosis, diagnose } from '../../../src/io/mcp/diagnosis.ts';
@@ -14,6 +15,14 @@ function withCode(code: string, cause: unknown = { code }): Failure {
 const answered = (status: number, message = `the server answered ${status}`, retryAfterMs?: number) =>
   new Failure('http', message, { status, retryAfterMs });
 
+/** The answer of a token server, which gave no token. */
+const withoutToken = (status: number) =>
+  new Failure('http', `no access token from auth.test: ${status}`, { status, code: 'no-access-token', details: { server: 'auth.test' } });
+
+/** The check and the setting as the command line shows them. */
+const shown = ({ part, check, setting }: Diagnosis) =>
+  messageWithAdvice({ message: 'lost', code: 'connection-failed', details: { part, checks: [check], setting } });
+
 describe('diagnosis of an MCP server at a URL', () => {
   test.each<[string, Failure, Diagnosis['part'], RegExp]>([
     ['a refused connection', withCode('ECONNREFUSED'), 'address', /^whether a server listens at crm\.test;/],
@@ -21,8 +30,18 @@ describe('diagnosis of an MCP server at a URL', () => {
     ['a code among several errors', withCode('', { errors: [{}, { code: 'EAI_AGAIN' }] }), 'address', /^the host in the URL/],
     ['an unreachable host', withCode('EHOSTUNREACH'), 'firewall or proxy', /^outbound firewall rules to crm\.test/],
     ['a timeout', new Failure('timeout', 'late'), 'firewall or proxy', /start_timeout$/],
-    ['a refusal by the proxy', new Failure('network', 'the proxy answered 403'), 'firewall or proxy', /^the proxy in HTTPS_PROXY/],
-    ['an unknown certificate', new Failure('network', 'x: the TLS connection failed'), 'TLS', /--cacert FILE/],
+    [
+      'a refusal by the proxy',
+      new Failure('network', 'refused', { code: 'proxy', details: {} }),
+      'firewall or proxy',
+      /^the proxy in HTTPS_PROXY/,
+    ],
+    [
+      'an unknown certificate',
+      new Failure('network', 'failed', { code: 'tls', details: { isUnknownAuthority: true } }),
+      'TLS',
+      /^the server's certificate/,
+    ],
     ['a refused credential', answered(401), 'credential', /automate credentials check crm/],
     ['an expired credential', answered(401, 'token expired'), 'expiry', /set a new one: automate credentials set crm$/],
     ['a missing right', answered(403), 'credential', /its rights or scopes/],
@@ -31,16 +50,21 @@ describe('diagnosis of an MCP server at a URL', () => {
     ['a wrong path', answered(404), 'address', /^the path in the URL: \/mcp;/],
     ['a redirect', new Failure('parse', 'Redirect to /x not followed'), 'address', /^the path in the URL/],
     ['an answer in another protocol', new Failure('parse', 'no JSON'), 'protocol', /does not speak the protocol$/],
-    ['a token server that is missing', answered(404, 'no access token from auth.test: 404'), 'address', /^the token_url: .*auth\.test;/],
-    ['a token server that refuses the client', answered(400, 'no access token from auth.test: 400'), 'credential', /credentials check crm/],
-    ['a token server that fails', answered(503, 'no access token from auth.test: 503'), 'server', /^the server itself/],
+    ['a token server that is missing', withoutToken(404), 'address', /^the token_url: .*auth\.test;/],
+    ['a token server that refuses the client', withoutToken(400), 'credential', /credentials check crm/],
+    ['a token server that fails', withoutToken(503), 'server', /^the server itself/],
   ])('names the part and what to check for %s', (_, failure, part, check) => {
-    expect(diagnose(failure, remote('https://crm.test/mcp', bearer))).toEqual({ part, check: expect.stringMatching(check) });
+    expect(diagnose(failure, remote('https://crm.test/mcp', bearer))).toMatchObject({ part, check: expect.stringMatching(check) });
   });
 
   test('asks for a credential if the connection has none and the server wants one', () => {
-    const { part, check } = diagnose(answered(401), remote('https://crm.test/mcp'));
-    expect([part, check]).toEqual(['credential', expect.stringMatching(/--auth bearer --credential NAME/)]);
+    const found = diagnose(answered(401), remote('https://crm.test/mcp'));
+    expect([found.part, shown(found)]).toEqual(['credential', expect.stringMatching(/--auth bearer --credential NAME/)]);
+  });
+
+  test('names the option for the authority of a certificate', () => {
+    const failure = new Failure('network', 'failed', { code: 'tls', details: { isUnknownAuthority: true } });
+    expect(shown(diagnose(failure, remote('https://crm.test/mcp', bearer)))).toContain('--cacert FILE');
   });
 });
 
@@ -49,8 +73,12 @@ describe('diagnosis of a local MCP server', () => {
     ['a missing program', withCode('ENOENT'), 'command', /^crm-server: is it installed/],
     ['a program without the right to run', withCode('EACCES'), 'command', /may it be run\?$/],
     ['a secret that is bound to hosts', new Failure('request', 'bound'), 'credential', /^the hosts/],
-    ['a program that ends', new Failure('network', 'it ended'), 'protocol', /--pass-env\): crm-server --stdio$/],
+    ['a program that ends', new Failure('network', 'it ended'), 'protocol', /which variables it needs: crm-server --stdio$/],
   ])('names the part and what to check for %s', (_, failure, part, check) => {
-    expect(diagnose(failure, local(['crm-server', '--stdio']))).toEqual({ part, check: expect.stringMatching(check) });
+    expect(diagnose(failure, local(['crm-server', '--stdio']))).toMatchObject({ part, check: expect.stringMatching(check) });
+  });
+
+  test('names the option for the variables of a program', () => {
+    expect(shown(diagnose(new Failure('network', 'it ended'), local(['crm-server'])))).toContain('--pass-env NAME');
   });
 });

@@ -2,6 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { messageWithAdvice } from '../../../src/cli/advice.ts';
+import type { AutomateError } from '../../../src/core/failure.ts';
 import type { Item } from '../../../src/core/item.ts';
 import { textOf, type Value } from '../../../src/core/value/value.ts';
 import { errorFields } from '../../../src/io/records/errors.ts';
@@ -61,8 +63,7 @@ export async function problem(source: Promise<Source>): Promise<string> {
   try {
     await itemsOf(source);
   } catch (error) {
-    const { kind, message } = error as { kind?: string; message: string };
-    return `${kind}: ${message}`;
+    return `${(error as AutomateError).kind}: ${messageWithAdvice(error as AutomateError)}`;
   }
   throw new Error('expected a problem, found none');
 }

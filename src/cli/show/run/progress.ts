@@ -1,8 +1,11 @@
 import type { Pauses } from '../../../app/progress/pauses.ts';
 import type { Share } from '../../../app/progress/reading.ts';
 import type { Tally } from '../../../app/progress/tally.ts';
+import { workOf } from '../../../app/report/run-figures.ts';
+import { type OpenRun, showsCredits } from '../../../app/run-request.ts';
 import { durationText } from '../../../core/duration.ts';
 import { counted, creditsText, formatCount } from '../../../core/text/number.ts';
+import type { Terminal } from '../../terminal.ts';
 
 /** The figures of a progress line. */
 export interface ProgressFacts {
@@ -160,4 +163,28 @@ export async function showSpinner(line: ProgressLine, hasColor: boolean): Promis
       spinner.stop();
     },
   };
+}
+
+/** Shows the progress of a run. `waiting`: the number of finished records that wait for an earlier one. */
+export async function showProgress(run: OpenRun, waiting: () => number, terminal: Terminal): Promise<ProgressShow> {
+  const { files } = run.request;
+  const line = progressLine(run, waiting);
+  // A spinner and records on the same screen would overwrite each other.
+  const isLive = terminal.isLive && !(files.out === '-' && process.stdout.isTTY);
+  return isLive ? showSpinner(line, terminal.colors.level > 0) : showLines(line, terminal.say);
+}
+
+function progressLine(run: OpenRun, waiting: () => number): ProgressLine {
+  const { claim, progress, session } = run;
+  const { tally, pauses } = progress;
+  const { written, failed } = claim.from;
+  return new ProgressLine({
+    tally,
+    before: { read: written + failed, failed },
+    pauses,
+    done: () => tally.read + waiting(),
+    ...workOf(run, waiting),
+    credits: showsCredits(run) ? session.ports.credits : undefined,
+    now: session.ports.clock.now,
+  });
 }

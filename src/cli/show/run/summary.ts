@@ -1,20 +1,29 @@
 import type { ChalkInstance } from 'chalk';
 import { type ResponseTimes, typicalMs } from '../../../app/progress/response-times.ts';
-import type { FailureGroup, PathHits, Tally } from '../../../app/progress/tally.ts';
-import { endings, frequentMessages, type SummaryFacts, sortedGroups, wholeCounts } from '../../../app/report/summary.ts';
+import type { FailureGroup, LookupCounts, PathHits, Tally } from '../../../app/progress/tally.ts';
+import {
+  type Attribution,
+  codedIn,
+  endings,
+  frequentMessages,
+  type SummaryFacts,
+  sortedGroups,
+  wholeCounts,
+} from '../../../app/report/summary.ts';
 import { excerpt } from '../../../core/answer/response.ts';
 import { durationText } from '../../../core/duration.ts';
+import type { CodedMessage } from '../../../core/error-code.ts';
 import { counted, creditsText, creditText, formatCount } from '../../../core/text/number.ts';
 import type { Usage } from '../../../io/ledger/holds.ts';
 import { onOneLine } from '../../../io/records/errors.ts';
-import { attributionLines, lookupLines } from './lookups.ts';
+import { messageWithAdvice } from '../../advice.ts';
 
 /** The summary for people, printed at the end of a run. */
 export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInstance): string {
   return [
     headline(tally, facts, colors),
     ...(facts.resumedAfter > 0 ? [`  resumed after record ${formatCount(facts.resumedAfter)}`] : []),
-    ...(tally.stopReason === undefined ? [] : [`  reason: ${tally.stopReason}`]),
+    ...(facts.reason === undefined ? [] : [`  reason: ${facts.reason}`]),
     ...parkedLines(tally),
     ...pauseLines(tally, facts),
     ...failureLines(tally, facts, colors),
@@ -71,8 +80,10 @@ export function quietText(tally: Tally, facts: SummaryFacts, colors: ChalkInstan
   if (facts.exitCode === 0) return '';
   return [
     headline(tally, facts, colors),
-    ...(tally.stopReason === undefined ? [] : [`  reason: ${tally.stopReason}`]),
-    ...sortedGroups(tally).flatMap((group) => messageLines(`  ${groupName(group)}  record ${group.firstRecords[0]}  `, group.message)),
+    ...(facts.reason === undefined ? [] : [`  reason: ${facts.reason}`]),
+    ...sortedGroups(tally).flatMap((group) =>
+      messageLines(`  ${groupName(group)}  record ${group.firstRecords[0]}  `, codedIn(group, group.message)),
+    ),
     ...(facts.unchanged === undefined ? [] : fileLines(tally, facts)),
     ...facts.next.map((step) => stepText(step, colors)),
   ].join('\n');
@@ -146,18 +157,18 @@ function failureText(group: FailureGroup, width: number, colors: ChalkInstance):
   const records = `${group.count === 1 ? 'record' : 'records'} ${group.firstRecords.join(', ')}${more}`;
   const line = `    ${groupName(group).padEnd(width)}  ${formatCount(group.count)} x  ${colors.dim(records)}`;
   const shown = frequentMessages(group);
-  if (group.messages.size === 1) return messageLines(`${line}  `, group.message);
+  if (group.messages.size === 1) return messageLines(`${line}  `, codedIn(group, group.message));
   const others = group.count - shown.reduce((sum, [, times]) => sum + times, 0);
   return [
     line,
-    ...shown.flatMap(([message, times]) => messageLines(`      ${formatCount(times)} x  `, message)),
+    ...shown.flatMap(([message, times]) => messageLines(`      ${formatCount(times)} x  `, codedIn(group, message))),
     ...(others > 0 ? [`      ${formatCount(others)} x  other messages`] : []),
   ];
 }
 
 /** A message after the beginning of its line. A long reason is cut; its advice is on a line of its own. */
-function messageLines(beginning: string, message: string): string[] {
-  const [reason = '', ...advice] = message.split('\n');
+function messageLines(beginning: string, message: CodedMessage): string[] {
+  const [reason = '', ...advice] = messageWithAdvice(message).split('\n');
   const text = excerpt(onOneLine(advice.join('\n')), 160);
   return [beginning + excerpt(reason, 160), ...(text === '' ? [] : [`        ${text}`])];
 }
@@ -228,4 +239,32 @@ export function responseTimeLines(times: ResponseTimes): string[] {
   if (times.count === 0) return [];
   const [p50, p95, max] = typicalMs(times).map(durationText);
   return [`  response times: p50 ${p50}, p95 ${p95}, max ${max}`];
+}
+
+/** The lines of a summary about lookups. */
+export function lookupLines({ lookups }: Tally): string[] {
+  const all = [...lookups.values()];
+  return all.flatMap((counts) => {
+    const isAlone = all.filter(({ lookup }) => lookup === counts.lookup).length === 1;
+    const name = `${counts.lookup}${isAlone ? '' : ` (${counts.node})`}`;
+    return [`  ${name}: ${countsText(counts)}`, ...cutOffLines(name, counts)];
+  });
+}
+
+function cutOffLines(name: string, { cutOff, cutOffAt = 0, nearestUnknown }: LookupCounts): string[] {
+  if (cutOff === 0) return [];
+  const line = `  ${name} cut off at ${formatCount(cutOffAt)}: ${counted(cutOff, 'record')}`;
+  if (nearestUnknown === 0) return [line];
+  return [line, '    the nearest point is not known there; raise limit, or search a smaller radius'];
+}
+
+function countsText({ matched, of, ambiguous, firstAmbiguous = '', lacking }: LookupCounts): string {
+  const others = ambiguous === 0 ? '' : `, ambiguous: ${formatCount(ambiguous)}, such as ${JSON.stringify(excerpt(firstAmbiguous, 60))}`;
+  const without = [...lacking].map(([field, times]) => `, ${excerpt(field, 60)}: ${formatCount(times)} without a value`);
+  return `matched ${formatCount(matched)} of ${formatCount(of)}${others}${without.join('')}`;
+}
+
+/** The sources of a run's answers, as they want to be named: the last lines of its summary. */
+export function attributionLines(attributions: readonly Attribution[]): string[] {
+  return attributions.map(({ text, date }) => `  data: ${text}${date === undefined ? '' : ` (${date})`}`);
 }

@@ -1,8 +1,7 @@
 import { $RefParser } from '@apidevtools/json-schema-ref-parser';
 import { LineCounter, parseDocument } from 'yaml';
 import { AutomateError } from '../../../core/failure.ts';
-import { orUndefined } from '../../../core/value/or-undefined.ts';
-import { isMapping } from '../../../core/value/value.ts';
+import { isMapping, orUndefined } from '../../../core/value/value.ts';
 
 /** An object of an OpenAPI file. Its members may be of any type: files in the wild break the rules of OpenAPI. */
 export type Part = Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-import { AutomateError } from '../../../core/failure.ts';
+import { AutomateError, invalidOption } from '../../../core/failure.ts';
 import { didYouMean } from '../../../core/text/suggest.ts';
 import { plainName } from '../starter-references.ts';
 import { listOf, type OpenApi, type Part, partOf, textIn } from './document.ts';
@@ -47,13 +47,11 @@ export function operationNamed(document: OpenApi, name: string | undefined): Ope
   if (operations.length === 0)
     throw new AutomateError('input', `${document.file}: no operation with method GET, POST, PUT, PATCH or DELETE`);
   const choices = operations.map((operation) => operation.id ?? operationPlace(operation));
-  const problem =
-    name === undefined
-      ? `expected --operation, the id of an operation in ${document.file}`
-      : `${document.file} has no operation "${name}"${didYouMean(name, choices)}`;
   const lines = operations.slice(0, maxListed).map((operation) => `  ${operationText(operation)}`);
   const more = operations.length > maxListed ? [`  and ${operations.length - maxListed} more`] : [];
-  throw new AutomateError('usage', [problem, ...lines, ...more].join('\n'));
+  const list = [...lines, ...more].join('\n');
+  if (name === undefined) throw invalidOption('operation', `expected the id of an operation in ${document.file}\n${list}`);
+  throw new AutomateError('usage', `${document.file} has no operation "${name}"${didYouMean(name, choices)}\n${list}`);
 }
 
 function operationPlace({ method, path }: Operation): string {

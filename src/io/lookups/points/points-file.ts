@@ -63,7 +63,8 @@ function parsedLine(text: string, file: string, line = 1): Value {
   } catch (error) {
     const fault = jsonFault(text, 'the end of the file') ?? { offset: 0, message: (error as Error).message };
     const before = text.slice(0, fault.offset).split('\n');
-    throw inputError(`${file}:${line + before.length - 1}:${(before.at(-1) as string).length + 1}`, fault.message, error);
+    const column = (before.at(-1) as string).length + 1;
+    throw inputError(file, fault.message, { line: line + before.length - 1, column, cause: error });
   }
 }
 
@@ -83,7 +84,7 @@ class PointsById {
     const { features, elements } = isObject(value) ? value : {};
     const list = features ?? elements;
     if (!Array.isArray(list)) {
-      const advice = 'osmium export in.osm.pbf -f geojsonseq --add-unique-id=type_id -o out.geojsonseq';
+      const advice = 'osmium export in.osm.pbf -f geojsonseq -u type_id -o out.geojsonseq';
       throw inputError(file, `expected GeoJSON features or an answer of Overpass, found neither\nmake such a file: ${advice}`);
     }
     for (const [index, one] of list.entries()) this.#add(one, `${file}, feature ${index + 1}`);
@@ -98,7 +99,7 @@ class PointsById {
     try {
       point = filePoint(value);
     } catch (error) {
-      throw inputError(place, (error as Error).message, error);
+      throw inputError(place, (error as Error).message, { cause: error });
     }
     if (!point) return;
     if (point.id === null) this.#unknown.push(point);

@@ -1,6 +1,6 @@
 import { StringDecoder } from 'node:string_decoder';
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
-import { orUndefined } from '../../../core/value/or-undefined.ts';
+import { orUndefined } from '../../../core/value/value.ts';
 
 /** Maximum length of a message, in characters: more than any record can use. */
 const maxLength = 10_000_000;

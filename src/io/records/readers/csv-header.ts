@@ -14,19 +14,19 @@ export function fieldColumns(header: readonly string[]): Column[] {
   return header.map((name, index) => ({ name, index })).filter(({ name }) => !isErrorField(name));
 }
 
-/** The error for a column without a name, or for two columns of one name; undefined if the header is valid. */
-export function headerProblem(columns: readonly Column[], place: string): AutomateError | undefined {
+/** The error for a column without a name, or two with the same; absent if there is none. */
+export function headerProblem(columns: readonly Column[], input: string, line: number): AutomateError | undefined {
   const seen = new Map<string, number>();
   for (const { name, index } of columns) {
     const number = index + 1;
     const first = seen.get(name);
     if (name === '') {
       const found = `found none for column ${number}`;
-      return inputError(place, `expected a name for every column, ${found}\nname it, or remove the column`);
+      return inputError(input, `expected a name for every column, ${found}\nname it, or remove the column`, { line });
     }
     if (first !== undefined) {
       const found = `found "${name}" for columns ${first} and ${number}`;
-      return inputError(place, `expected a different name for every column, ${found}\nrename one of them`);
+      return inputError(input, `expected a different name for every column, ${found}\nrename one of them`, { line });
     }
     seen.set(name, number);
   }

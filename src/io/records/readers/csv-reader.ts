@@ -62,7 +62,7 @@ export class CsvReader implements RecordReader {
   async end(): Promise<Item[]> {
     await this.#parsed((done) => this.#parser.end(done));
     if (this.#header) return this.#takeItems();
-    throw inputError(`${this.#name}:1`, 'expected a header row with the names of the columns, found none');
+    throw inputError(this.#name, 'expected a header row with the names of the columns, found none', { line: 1 });
   }
 
   async #parsed(act: (done: (error?: Error | null) => void) => void): Promise<void> {
@@ -90,7 +90,7 @@ export class CsvReader implements RecordReader {
     else {
       this.#header = cells;
       this.#columns = fieldColumns(cells);
-      this.#headerProblem = headerProblem(this.#columns, `${this.#name}:${line}`);
+      this.#headerProblem = headerProblem(this.#columns, this.#name, line);
     }
   }
 
@@ -119,7 +119,7 @@ export class CsvReader implements RecordReader {
     const cell = `cell ${before.length + 1}${column === undefined ? '' : ` ("${column}")`}`;
     const found = `found the end of the file; the quote opens ${cell}`;
     const advice = 'close it; a quote inside quotes is written twice: "a ""b"" c"';
-    return inputError(`${this.#name}:${line}`, `expected a closing quote, ${found}\n${advice}`, error);
+    return inputError(this.#name, `expected a closing quote, ${found}\n${advice}`, { line, cause: error });
   }
 }
 

@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import { AutomateError } from '../../../core/failure.ts';
+import { invalidOption } from '../../../core/failure.ts';
 import { inputError } from './record-reader.ts';
 
 /** The name of an encoding, from its label (encoding.spec.whatwg.org, 4.2). Throws an AutomateError (`usage`) for an unknown label. */
@@ -8,11 +8,8 @@ export function encodingOf(label: string): string {
   try {
     return new TextDecoder(label).encoding;
   } catch (error) {
-    throw new AutomateError(
-      'usage',
-      `--encoding: expected an encoding such as utf-8, latin1, windows-1252, utf-16le or shift_jis, found "${label}"`,
-      { cause: error },
-    );
+    const expected = 'expected an encoding such as utf-8, latin1, windows-1252, utf-16le or shift_jis';
+    throw invalidOption('encoding', `${expected}, found "${label}"`, error);
   }
 }
 
@@ -33,7 +30,7 @@ export async function* transcode(chunks: AsyncIterable<Buffer>, encoding: string
       return next();
     } catch (error) {
       const found = `found other bytes at byte offset ${offset} or later`;
-      throw inputError(name, `expected ${encoding}, ${found}\nname the file's encoding: --encoding latin1`, error);
+      throw inputError(name, `expected ${encoding}, ${found}`, { hint: 'not-this-encoding', cause: error });
     }
   }
 }
@@ -54,11 +51,11 @@ function gzipError(name: string, error: unknown): unknown {
   const { code, message } = error as NodeJS.ErrnoException;
   if (!code?.startsWith('Z_')) return error;
   if (code === 'Z_BUF_ERROR') {
-    return inputError(
-      name,
-      'expected the end of the gzip data, found the end of the file: it is truncated\nfetch or make the file again',
-      error,
-    );
+    return inputError(name, 'expected the end of the gzip data, found the end of the file: it is truncated\nfetch or make the file again', {
+      cause: error,
+    });
   }
-  return inputError(name, `expected gzip data, found something else (${message})\nfor a file that is not gzipped leave out .gz`, error);
+  return inputError(name, `expected gzip data, found something else (${message})\nfor a file that is not gzipped leave out .gz`, {
+    cause: error,
+  });
 }

@@ -21,8 +21,8 @@ export interface Input {
 }
 
 /** Opens a file, or stdin if the path is `-`. Throws an AutomateError (`input`). */
-export async function openInput(path: string, stdin: NodeJS.ReadableStream): Promise<Input> {
-  return path === '-' ? streamInput(stdin as Readable) : fileInput(path);
+export async function openInput(path: string, stdin: NodeJS.ReadableStream, stdinName = '<stdin>'): Promise<Input> {
+  return path === '-' ? streamInput(stdin as Readable, stdinName) : fileInput(path);
 }
 
 /** Throws an AutomateError (`input`) if there is no file with that name. */
@@ -32,8 +32,7 @@ export function refuseMissing(path: string): void {
   if (found.isDirectory()) throw readError(path, { code: 'EISDIR' });
 }
 
-function streamInput(stdin: Readable): Input {
-  const name = '<stdin>';
+function streamInput(stdin: Readable, name: string): Input {
   return { name, totalBytes: undefined, isSeekable: false, ...bytesOf(name, () => stdin) };
 }
 
@@ -82,5 +81,5 @@ const reasons: Record<string, string> = {
 /** The error for an input that cannot be read. */
 export function readError(name: string, error: unknown): AutomateError {
   const { code, message } = error as NodeJS.ErrnoException;
-  return inputError(name, reasons[code ?? ''] ?? `cannot be read: ${message}`, error);
+  return inputError(name, reasons[code ?? ''] ?? `cannot be read: ${message}`, { cause: error });
 }

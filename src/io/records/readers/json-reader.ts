@@ -145,19 +145,19 @@ export class JsonReader implements RecordReader {
     const inLine = before.length - (before.lastIndexOf('\n') + 1);
     const { offset, line, lineStart } = this.#element;
     const column = before.includes('\n') ? inLine : offset - lineStart + inLine;
-    return inputError(this.#placeOf(line + before.split('\n').length, column), fault.message, cause);
+    return inputError(this.#name, fault.message, { ...placeOf(line + before.split('\n').length, column), cause });
   }
 
   #unexpected(found: string, offset: number): AutomateError {
-    const hint = this.#state === 'before the array' ? '\nfor one object per line pass --in-format ndjson' : '';
-    const place = this.#placeOf(this.#line + 1, offset - this.#lineStart);
-    return inputError(place, `expected ${expected[this.#state]}, found ${found}${hint}`);
+    const hint = this.#state === 'before the array' ? 'ndjson' : undefined;
+    const place = placeOf(this.#line + 1, offset - this.#lineStart);
+    return inputError(this.#name, `expected ${expected[this.#state]}, found ${found}`, { ...place, hint });
   }
+}
 
-  /** The place of an element, for messages. Columns count bytes, so they are too high in a line with non-ASCII letters. */
-  #placeOf(line: number, column: number): string {
-    return `${this.#name}:${line}${Number.isNaN(column) ? '' : `:${column + 1}`}`;
-  }
+/** Columns before an element count bytes, so they are too high in a line with letters outside of ASCII. */
+function placeOf(line: number, column: number) {
+  return { line, column: Number.isNaN(column) ? undefined : column + 1 };
 }
 
 function isSpace(byte: number): boolean {

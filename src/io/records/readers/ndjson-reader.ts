@@ -1,3 +1,4 @@
+import type { ErrorFacts } from '../../../core/error-code.ts';
 import type { Item } from '../../../core/item.ts';
 import { parseJson } from '../../../core/value/json.ts';
 import { isObject } from '../../../core/value/value.ts';
@@ -44,7 +45,7 @@ export class NdjsonReader implements RecordReader {
     this.#open.push(bytes);
     this.#openBytes += bytes.length;
     if (this.#openBytes <= maxRecordBytes) return;
-    throw tooLong(this.#name, this.#line + 1, 'if the file is one JSON array, pass --in-format json');
+    throw tooLong(this.#name, this.#line + 1, '', 'json');
   }
 
   #lineText(chunk: Buffer, start: number, end: number): string {
@@ -72,15 +73,17 @@ function readLine(text: string, line: number): RecordContent {
   try {
     const value = parseJson(text);
     if (isObject(value)) return recordOf(value, text);
-    const advice = line === 1 && Array.isArray(value) ? ' (a list of records: --in-format json)' : '';
-    return unreadableLine(text, line, `expected an object, found ${valueKind(value)}${advice}`);
+    const isList = line === 1 && Array.isArray(value);
+    return unreadableLine(text, line, `expected an object, found ${valueKind(value)}`, isList ? listOfRecords : undefined);
   } catch (error) {
     const fault = jsonFault(text, 'the end of the line');
     return unreadableLine(text, line, fault ? `${fault.message} at column ${fault.offset + 1}` : (error as Error).message);
   }
 }
 
-function unreadableLine(text: string, line: number, reason: string): RecordContent {
+const listOfRecords = { code: 'list-of-records', details: {} } as const;
+
+function unreadableLine(text: string, line: number, reason: string, facts?: ErrorFacts): RecordContent {
   const written = text.replace(/\r$/, '');
-  return { fields: new Map(), failure: new Unreadable(`line ${line}: not a JSON object: ${reason}: ${written}`) };
+  return { fields: new Map(), failure: new Unreadable(`line ${line}: not a JSON object: ${reason}: ${written}`, facts) };
 }

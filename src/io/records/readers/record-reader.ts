@@ -1,3 +1,4 @@
+import type { InputHint } from '../../../core/error-code.ts';
 import { AutomateError } from '../../../core/failure.ts';
 import type { Item } from '../../../core/item.ts';
 
@@ -30,11 +31,21 @@ export interface RecordReader {
 export const maxRecordBytes = 256 * 1024 * 1024;
 
 /** The error for a record above `maxRecordBytes` that starts on `line`. */
-export function tooLong(name: string, line: number, hint: string): AutomateError {
-  return inputError(`${name}:${line}`, `expected a record of at most 256 MB, found a longer one\n${hint}`);
+export function tooLong(name: string, line: number, advice: string, hint?: InputHint): AutomateError {
+  const message = 'expected a record of at most 256 MB, found a longer one';
+  return inputError(name, advice === '' ? message : `${message}\n${advice}`, { line, hint });
 }
 
-/** The error for an input that cannot be read any further. `place` is `FILE`, `FILE:LINE` or `FILE:LINE:COLUMN`, counted from 1. */
-export function inputError(place: string, message: string, cause?: unknown): AutomateError {
-  return new AutomateError('input', `${place}: ${message}`, { cause });
+/** The place of a fault of an input, counted from 1, its likely reason and its cause. */
+interface InputFault {
+  readonly line?: number;
+  readonly column?: number | undefined;
+  readonly hint?: InputHint | undefined;
+  readonly cause?: unknown;
+}
+
+/** The error for an input that cannot be read any further. */
+export function inputError(name: string, message: string, { line, column, hint, cause }: InputFault = {}): AutomateError {
+  const place = [name, line, column].filter((part) => part !== undefined).join(':');
+  return new AutomateError('input', `${place}: ${message}`, { code: 'input-unreadable', details: { line, hint }, cause });
 }

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { AutomateError } from '../../../core/failure.ts';
+import { AutomateError, invalidOption } from '../../../core/failure.ts';
 import type { Item } from '../../../core/item.ts';
 import { isErrorField } from '../../../core/record.ts';
 import { type Format, formatNames, formatOfPath } from '../format.ts';
@@ -26,6 +26,8 @@ export interface SourceOptions {
   /** The place at which to resume; absent for the beginning. */
   readonly from?: Position | undefined;
   readonly stdin: NodeJS.ReadableStream;
+  /** The name of stdin in messages, by default `<stdin>`. */
+  readonly stdinName?: string;
 }
 
 /** An open input. */
@@ -50,7 +52,7 @@ export async function openSource(options: SourceOptions): Promise<Source> {
   const format = await formatOf(options);
   const encoding = encodingOf(options.encoding ?? 'utf-8');
   const delimiter = delimiterOf(options, format);
-  const input = await openInput(options.path, options.stdin);
+  const input = await openInput(options.path, options.stdin, options.stdinName);
   const text = { input, format, encoding, delimiter };
   try {
     return await openText(text, options.from);
@@ -154,20 +156,22 @@ export function inputFormatOf({ path, format }: Pick<SourceOptions, 'path' | 'fo
   const found = format ?? formatOfPath(path);
   if (found !== undefined) return found;
   if (path !== '-') refuseMissing(path);
-  const names = formatNames.join(', ');
+  throw unknownFormat(path, 'in');
+}
+
+/** The error for a file name that does not tell the format. */
+export function unknownFormat(path: string, of: 'in' | 'out'): AutomateError {
   const extensions = formatNames.map((name) => `.${name}`).join(', ');
-  throw new AutomateError(
-    'usage',
-    `${path}: expected a file name that ends in ${extensions}, or one of these and .gz\nor say what it holds: --in-format ${names}`,
-  );
+  const message = `${path}: expected a file name that ends in ${extensions}, or one of these and .gz`;
+  return new AutomateError('usage', message, { code: 'unknown-format', details: { of, formats: formatNames } });
 }
 
 function delimiterOf({ delimiter }: SourceOptions, { kind }: Format): string {
   if (delimiter === undefined) return kind === 'tsv' ? '\t' : ',';
-  if (kind === 'json' || kind === 'ndjson') throw new AutomateError('usage', `--delimiter: expected CSV or TSV, found ${kind}`);
+  if (kind === 'json' || kind === 'ndjson') throw invalidOption('delimiter', `expected CSV or TSV, found ${kind}`);
   if (delimiter === 'tab' || delimiter === '\\t') return '\t';
   if ([...delimiter].length === 1 && !'"\r\n'.includes(delimiter)) return delimiter;
-  throw new AutomateError('usage', `--delimiter: expected one character or "tab", found ${JSON.stringify(delimiter)}`);
+  throw invalidOption('delimiter', `expected one character or "tab", found ${JSON.stringify(delimiter)}`);
 }
 
 function firstNames(items: readonly Item[]): string[] | undefined {

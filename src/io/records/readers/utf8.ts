@@ -47,17 +47,14 @@ function notUtf8Error(name: string, bytes: Buffer, start: number): AutomateError
   if (offset === 0 && bad === 0xff && (next ?? 0xfe) === 0xfe) return utf16Error(name, 'utf-16le');
   if (offset === 0 && bad === 0xfe && (next ?? 0xff) === 0xff) return utf16Error(name, 'utf-16be');
   if (offset === 1 && bad === 0x8b && bytes[valid - 1] === 0x1f) {
-    return inputError(name, 'expected text, found gzip data\nname the file .csv.gz (.json.gz, ...), or pass --in-format csv.gz');
+    return inputError(name, 'expected text, found gzip data', { hint: 'gzip' });
   }
   const hex = bad.toString(16).toUpperCase().padStart(2, '0');
-  return inputError(
-    name,
-    `expected UTF-8, found the byte 0x${hex} at byte offset ${offset}\nif the file has another encoding, name it: --encoding latin1`,
-  );
+  return inputError(name, `expected UTF-8, found the byte 0x${hex} at byte offset ${offset}`, { hint: 'other-encoding' });
 }
 
-function utf16Error(name: string, encoding: string): AutomateError {
-  return inputError(name, `expected UTF-8, found the byte order mark of UTF-16\npass --encoding ${encoding}`);
+function utf16Error(name: string, encoding: 'utf-16le' | 'utf-16be'): AutomateError {
+  return inputError(name, 'expected UTF-8, found the byte order mark of UTF-16', { hint: encoding });
 }
 
 /** The number of bytes before the first byte that is not UTF-8. */

@@ -1,45 +1,41 @@
 import { Failure } from '../../../core/failure.ts';
-import type { Around, Box, Tags } from '../../../core/lookups/points.ts';
-
-/** The place where points are looked for. */
-export type Where = Around | { readonly area: string } | Box;
-
-/** A question for Overpass. */
-export interface OverpassQuestion {
-  readonly where: Where;
-  /** The tags of each category; empty for any category. */
-  readonly categories: readonly Tags[];
-  readonly chain: Tags | undefined;
-  /** Maximum of points in the answer. */
-  readonly limit: number;
-}
+import type { Tags } from '../../../core/lookups/points.ts';
+import type { Area, PointsQuestion, Where } from './provider.ts';
 
 /** Seconds and bytes that the server may spend. */
 const settings = '[out:json][timeout:60][maxsize:268435456];';
 
 /** The query in Overpass QL, on one line. Throws a Failure (`request`) for a control character. */
-export function overpassQuery({ where, categories, chain, limit }: OverpassQuestion): string {
+export function overpassQuery({ where, categories, chain, limit }: PointsQuestion): string {
   const place = placeText(where);
-  const area = 'area' in where ? `${where.area}->.a;` : '';
-  const filters = (categories.length === 0 ? [{}] : categories).map((tags) => `nwr${tagText({ ...tags, ...chain })}${place};`);
+  const area = isArea(where) ? `${areaText(where)}->.a;` : '';
+  const filters = (categories.length === 0 ? [{ tags: {} }] : categories).map(
+    ({ tags }) => `nwr${tagText({ ...tags, ...chain })}${place};`,
+  );
   const union = filters.length === 1 ? (filters[0] as string) : `(${filters.join('')});`;
   return `${settings}${area}${union}out tags center ${limit + 1};`;
 }
 
 function placeText(where: Where): string {
   if ('near' in where) return `(around:${number(where.radius)},${number(where.near.lat)},${number(where.near.lon)})`;
-  return 'area' in where ? '(area.a)' : `(${where.bbox.map(number).join(',')})`;
+  return isArea(where) ? '(area.a)' : `(${where.bbox.map(number).join(',')})`;
+}
+
+function isArea(where: Where): where is Area {
+  return !('near' in where) && !('bbox' in where);
+}
+
+function areaText(area: Area): string {
+  if ('country' in area) return `area${tagText({ 'ISO3166-1': area.country, admin_level: '2' })}`;
+  if ('region' in area) return `area${tagText({ 'ISO3166-2': area.region })}`;
+  const [kind, id] = area.osm.split('/');
+  return `area(${(kind === 'relation' ? 3_600_000_000 : 2_400_000_000) + Number(id)})`;
 }
 
 function tagText(tags: Tags): string {
   return Object.entries(tags)
     .map(([key, value]) => (value === '*' ? `[${quoted(key)}]` : `[${quoted(key)}=${quoted(value)}]`))
     .join('');
-}
-
-/** The area that has these tags. */
-export function areaWith(tags: Tags): string {
-  return `area${tagText(tags)}`;
 }
 
 /** A text in quotes, from which no character can break out. */

@@ -1,16 +1,11 @@
 import type { Coordinates } from '../../../core/lookups/coordinates.ts';
 import { metresBetween } from '../../../core/lookups/distance.ts';
 import type { LookupDocument } from '../../../core/lookups/lookup.ts';
-import { type FoundPoint, hasTags, type Tags } from '../../../core/lookups/points.ts';
-import { sources } from '../../../core/lookups/sources.ts';
+import { type FoundPoint, hasTags } from '../../../core/lookups/points.ts';
+import { type SourceName, sources } from '../../../core/lookups/sources.ts';
 import type { JsonObject } from '../../../core/value/value.ts';
+import type { AskedCategory, FoundPoints } from './provider.ts';
 import type { WhereTemplate } from './where-option.ts';
-
-/** A category that was asked for. */
-export interface AskedCategory {
-  readonly id: string;
-  readonly tags: Tags;
-}
 
 /** The facts about a question that its document needs. */
 export interface AskedPoints {
@@ -18,6 +13,7 @@ export interface AskedPoints {
   readonly near: Coordinates | undefined;
   readonly categories: readonly AskedCategory[];
   readonly limit: number;
+  readonly source: SourceName;
 }
 
 /** The parts of a question that all records share. */
@@ -29,16 +25,20 @@ export interface QuestionParts {
   readonly limit: number;
 }
 
-/** The answer document: with `near` the nearest points first, else by id. */
-export function pointsDocument(found: readonly FoundPoint[], { near, categories, limit }: AskedPoints): LookupDocument {
-  const points = near ? byDistance(found, near) : [...found].sort(byId).map((point) => ({ point, metres: null }));
-  const shown = points.slice(0, limit);
+/**
+ * The answer document. Points near a point come nearest first, points in an area by id. `nearest` is null if a nearer point may have been
+ * left out.
+ */
+export function pointsDocument(found: FoundPoints, { near, categories, limit, source }: AskedPoints): LookupDocument {
+  const placed = near ? byDistance(found.points, near) : [...found.points].sort(byId).map((point) => ({ point, metres: null }));
+  const points = placed.slice(0, limit).map(({ point, metres }) => pointJson(point, metres, categories));
   return {
-    match: shown.length > 0,
-    count: shown.length,
-    truncated: points.length > limit,
-    points: shown.map(({ point, metres }) => pointJson(point, metres, categories)),
-    attribution: sources.openstreetmap.text,
+    match: points.length > 0,
+    count: points.length,
+    truncated: placed.length > limit || found.mayLackNearest,
+    nearest: (near && !found.mayLackNearest && points[0]) || null,
+    points,
+    attribution: sources[source].text,
   };
 }
 
@@ -47,6 +47,7 @@ export const unknownChain: LookupDocument = {
   match: false,
   count: null,
   truncated: false,
+  nearest: null,
   points: [],
   attribution: sources.openstreetmap.text,
 };

@@ -13,10 +13,11 @@ export function pointsFile({ file, area }: PlacesOptions, parts: QuestionParts, 
   if (file === undefined) return void problem(['source'], 'source: file needs the option "file"');
   if (area && !area.bbox) return void problem(['area'], 'source: file takes an area as bbox only: [south, west, north, east]');
   const { categories, limit } = parts;
-  const questions = new PointsQuestions<PointsRequest>(parts, ({ where, categories, chain }) => ({
+  const tags = categories.map((category) => category.tags);
+  const questions = new PointsQuestions<PointsRequest>(parts, ({ where, chain }) => ({
     kind: 'lookup',
     lookup: 'points',
-    query: { file, where: where as Around | Box, categories, chain },
+    query: { file, where: where as Around | Box, categories: tags, chain },
   }));
   return {
     file,
@@ -24,7 +25,8 @@ export function pointsFile({ file, area }: PlacesOptions, parts: QuestionParts, 
     document({ found }, request) {
       const { where } = (request as PointsRequest).query;
       const near = 'near' in where ? where.near : undefined;
-      return pointsDocument(found as unknown as readonly FoundPoint[], { near, categories, limit });
+      const points = found as unknown as readonly FoundPoint[];
+      return pointsDocument({ points, mayLackNearest: false }, { near, categories, limit, source: 'openstreetmap' });
     },
   };
 }

@@ -3,16 +3,16 @@ import { chainTags, isChainId, minChainScore, type Tags } from '../../../core/lo
 import type { Fields } from '../../../core/record.ts';
 import { textTemplate } from '../../../core/template/template.ts';
 import { refuseLong } from '../chain.ts';
-import type { OverpassQuestion } from './overpass-query.ts';
 import type { QuestionParts } from './points-document.ts';
+import type { PointsQuestion } from './provider.ts';
 
 /** Makes the requests for the questions of records. */
 export class PointsQuestions<Request extends object> {
   readonly #parts: QuestionParts;
   readonly #chainOf: ((fields: Fields) => string) | undefined;
-  readonly #requestOf: (question: OverpassQuestion) => Request;
+  readonly #requestOf: (question: PointsQuestion) => Request;
 
-  constructor(parts: QuestionParts, requestOf: (question: OverpassQuestion) => Request) {
+  constructor(parts: QuestionParts, requestOf: (question: PointsQuestion) => Request) {
     this.#parts = parts;
     this.#chainOf = parts.chain === undefined ? undefined : textTemplate(parts.chain);
     this.#requestOf = requestOf;
@@ -24,8 +24,7 @@ export class PointsQuestions<Request extends object> {
     const where = whereOf(fields);
     const name = this.#chainOf?.(fields).trim();
     if (!where || name === '') return undefined;
-    const tags = categories.map((category) => category.tags);
-    const request = (chain: Tags | undefined) => this.#requestOf({ where, categories: tags, chain, limit });
+    const request = (chain: Tags | undefined) => this.#requestOf({ where, categories, chain, limit });
     if (name === undefined) return request(undefined);
     if (isChainId(name)) return request(chainTags(name.toUpperCase(), name));
     refuseLong(name, 'name');

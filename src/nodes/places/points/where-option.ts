@@ -6,12 +6,12 @@ import type { BuildContext } from '../../../core/node.ts';
 import type { Fields } from '../../../core/record.ts';
 import { referencedFields, textTemplate } from '../../../core/template/template.ts';
 import type { PlacesOptions } from '../places-options.ts';
-import { areaWith, type Where } from './overpass-query.ts';
+import type { Area, Where } from './provider.ts';
 
 /** The place of a record's question; undefined if all of its texts are blank. Throws a Failure (`request`). */
 export type WhereTemplate = (fields: Fields) => Where | undefined;
 
-/** Most metres of a radius. */
+/** Maximum radius, in metres. */
 const maxRadius = 50_000;
 
 /** Compiles `near` or `area`. Undefined if a problem was reported. */
@@ -42,7 +42,7 @@ function isLiteral(text: string | number): boolean {
   return referencedFields(String(text)).length === 0;
 }
 
-/** Reports what a text of the flow itself lacks. */
+/** Reports a problem with the text of a flow. `read` throws an Error for such a text. */
 function reportWrong(context: BuildContext, at: readonly string[], read: () => unknown): void {
   try {
     read();
@@ -77,26 +77,26 @@ function areaTemplate(area: AreaOption, context: BuildContext): WhereTemplate | 
   if (isLiteral(text)) reportWrong(context, ['area', kind], () => read(text));
   return (fields) => {
     const written = render(fields).trim();
-    return written === '' ? undefined : { area: read(written) };
+    return written === '' ? undefined : read(written);
   };
 }
 
-/** Reads a name of an area as Overpass finds it. Throws a Failure. */
+/** Reads the code of an area. Throws a Failure (`request`). */
 const readers = {
-  country(text: string): string {
+  country(text: string): Area {
     const code = countryCode(text);
     if (code === undefined) throw new Failure('request', noCountry(text), { sent: false });
-    return areaWith({ 'ISO3166-1': code, admin_level: '2' });
+    return { country: code };
   },
-  region(text: string): string {
-    const code = text.trim().toUpperCase();
-    if (/^[A-Z]{2}-[A-Z0-9]{1,3}$/.test(code)) return areaWith({ 'ISO3166-2': code });
+  region(text: string): Area {
+    const region = text.trim().toUpperCase();
+    if (/^[A-Z]{2}-[A-Z0-9]{1,3}$/.test(region)) return { region };
     throw expected('a region such as DE-BE (ISO 3166-2)', text);
   },
-  osm(text: string): string {
-    const [, kind, number = ''] = /^(relation|way)\/(\d{1,10})$/.exec(text.trim()) ?? [];
-    if (kind === undefined) throw expected('an object such as relation/62422', text);
-    return `area(${(kind === 'relation' ? 3_600_000_000 : 2_400_000_000) + Number(number)})`;
+  osm(text: string): Area {
+    const osm = text.trim();
+    if (/^(?:relation|way)\/\d{1,10}$/.test(osm)) return { osm };
+    throw expected('an object such as relation/62422', text);
   },
 };
 
@@ -106,7 +106,7 @@ function expected(what: string, found: string): Failure {
   });
 }
 
-/** South, west, north, east. */
+/** Compiles a box. `bbox`: south, west, north, east. */
 function bboxTemplate(bbox: readonly (string | number)[], context: BuildContext): WhereTemplate {
   const sides = bbox.map((side) => textTemplate(String(side)));
   if (bbox.every(isLiteral)) reportWrong(context, ['area', 'bbox'], () => bboxOf(bbox.map(String)));

@@ -2,11 +2,11 @@ import type { FlowShape, Range, RunListShape, RunShape } from '../../../serve/sh
 import { creditFigure } from '../../figures.ts';
 import { Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
+import { RunState } from '../../run/state-label.tsx';
 import { CodeBlock } from '../frame/copy.tsx';
 import { LoadedView } from '../frame/feedback.tsx';
 import { Frame } from '../frame/frame.tsx';
 import { Time } from '../frame/times.tsx';
-import { RunState } from '../runs/run-state.tsx';
 import { useLoaded } from '../use-loaded.ts';
 
 const everyMs = 5000;

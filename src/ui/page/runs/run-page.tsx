@@ -3,13 +3,13 @@ import type { RunProgress, RunShape } from '../../../serve/shapes.ts';
 import { bytesText, duration } from '../../figures.ts';
 import { RunPanels } from '../../run/run-panels.tsx';
 import type { RunView } from '../../run/run-view.ts';
+import { RunState } from '../../run/state-label.tsx';
 import { LoadedView } from '../frame/feedback.tsx';
 import { Frame } from '../frame/frame.tsx';
 import { Time } from '../frame/times.tsx';
 import { useEvery, useLoaded } from '../use-loaded.ts';
 import { RunActions } from './run-actions.tsx';
 import { followRun } from './run-events.ts';
-import { RunState } from './run-state.tsx';
 import { shortId } from './run-table.tsx';
 import { viewOfRun, withProgress, withTotals } from './view-of-run.ts';
 

@@ -2,8 +2,8 @@ import type { RunShape } from '../../../serve/shapes.ts';
 import { countText, creditFigure } from '../../figures.ts';
 import { Bar } from '../../parts/bar.tsx';
 import { Table } from '../../parts/table.tsx';
+import { RunState } from '../../run/state-label.tsx';
 import { Time } from '../frame/times.tsx';
-import { RunState } from './run-state.tsx';
 
 /** A table of runs, newest first. */
 export function RunTable({ runs, isOfOneFlow = false }: { readonly runs: readonly RunShape[]; readonly isOfOneFlow?: boolean }) {

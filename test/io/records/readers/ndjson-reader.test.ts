@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { messageWithAdvice } from '../../../../src/cli/advice.ts';
 import { ExactNumber } from '../../../../src/core/value/value.ts';
 import { itemsOf, openText, problem, shown, writtenError } from '../reading.ts';
 
@@ -55,9 +56,11 @@ test('a last line of one character and a later byte order mark are broken lines'
   ]);
 });
 
-test('an array in the first NDJSON line is reported with --in-format json', async () => {
+test('an array in the first NDJSON line is reported with the option to read it', async () => {
   const [item] = await itemsOf(openText('ndjson', '[{"a":1}]'));
-  expect(item?.failure?.message).toContain('found an array (a list of records: --in-format json): [{"a":1}]');
+  expect(item?.failure && messageWithAdvice(item.failure)).toMatch(
+    /found an array: \[{"a":1}\]\nfor a list of records pass --in-format json$/,
+  );
 });
 
 test('the message about a long broken line is cut, and complete in the errors file', async () => {

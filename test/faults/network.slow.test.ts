@@ -235,8 +235,9 @@ describe('TLS certificate', () => {
 
   test('of a private authority is refused with a hint, and accepted with --cacert', async () => {
     const server = await httpServer((_, response) => json(response, { name: 'x' }), certificates.good);
-    const { errors } = await ask(askingFlow(server.origin));
-    expect(errors).toContain('--cacert FILE');
+    const { stderr, errors } = await ask(askingFlow(server.origin));
+    expect(stderr).toContain('--cacert FILE');
+    expect(errors).not.toContain('--');
     expect((await ask(askingFlow(server.origin), { args: ['--cacert', certificates.authority] })).code).toBe(0);
   });
 

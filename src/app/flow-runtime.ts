@@ -1,21 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import { createMessages } from '../../app/messages.ts';
-import { openSession, type Session, useOf } from '../../app/session.ts';
-import { AutomateError } from '../../core/failure.ts';
-import type { Item } from '../../core/item.ts';
-import type { Plan } from '../../core/plan.ts';
-import type { Ledger } from '../../core/ports.ts';
-import type { Fields } from '../../core/record.ts';
-import type { Gates } from '../../engine/gates.ts';
-import { type Run, startRun } from '../../engine/run.ts';
-import type { Routes } from '../../io/http/routes.ts';
-import type { RunLedger } from '../../io/ledger/run-ledger.ts';
-import type { Redactor } from '../../io/secrets/redact.ts';
-import type { LetInKey } from '../caller.ts';
-import { MemoryOutput } from './memory-output.ts';
+import type { CodedMessage } from '../core/error-code.ts';
+import { errorOf } from '../core/failure.ts';
+import type { Item } from '../core/item.ts';
+import type { Plan } from '../core/plan.ts';
+import type { Ledger } from '../core/ports.ts';
+import type { Fields } from '../core/record.ts';
+import type { Gates } from '../engine/gates.ts';
+import { type Run, startRun } from '../engine/run.ts';
+import type { Routes } from '../io/http/routes.ts';
+import type { PayingKey } from '../io/ledger/rest.ts';
+import type { RunLedger } from '../io/ledger/run-ledger.ts';
+import type { Redactor } from '../io/secrets/redact.ts';
+import { createMessages } from './messages.ts';
+import { MemoryOutput } from './output/memory-output.ts';
+import { openSession, type Session, useOf } from './session.ts';
 
 /** The parts of the process that all runs and calls share. */
-export interface Shared {
+export interface SharedParts {
   readonly gates: Gates;
   readonly routes: Routes;
   readonly allowHttp: boolean;
@@ -36,17 +37,17 @@ export interface CallUnderWay {
 /** A flow that is ready for calls. Its plan and its session stay between them. */
 export class FlowRuntime {
   readonly #plan: Plan;
-  readonly #shared: Shared;
+  readonly #shared: SharedParts;
   readonly #session: Session;
 
-  private constructor(plan: Plan, shared: Shared, session: Session) {
+  private constructor(plan: Plan, shared: SharedParts, session: Session) {
     this.#plan = plan;
     this.#shared = shared;
     this.#session = session;
   }
 
   /** Loads the secrets and opens the ledger. Throws a FlowError (`credential`). `key`: pays; undefined for the page. */
-  static async open(plan: Plan, file: string, shared: Shared, key: LetInKey | undefined): Promise<FlowRuntime> {
+  static async open(plan: Plan, file: string, shared: SharedParts, key: PayingKey | undefined): Promise<FlowRuntime> {
     const { env, routes, say } = shared;
     return new FlowRuntime(plan, shared, await openSession(useOf(plan, file, env), shared, createMessages(say), { routes, key }));
   }
@@ -59,7 +60,7 @@ export class FlowRuntime {
   /** Starts the call of one record. Throws an AutomateError (`credits`) if no credits are left. */
   call(fields: Fields): CallUnderWay {
     const usedUp = this.#session.ledger.usedUp();
-    if (usedUp !== undefined) throw new AutomateError('credits', usedUp);
+    if (usedUp) throw errorOf('credits', usedUp);
     const output = new MemoryOutput();
     const paid = new CountingLedger(this.#session.ledger);
     const ports = { ...this.#session.ports.forRun(randomUUID(), () => undefined), ledger: paid };
@@ -92,7 +93,7 @@ class CountingLedger implements Ledger {
     this.#ledger = ledger;
   }
 
-  hold(node: string): string | undefined {
+  hold(node: string): CodedMessage | undefined {
     return this.#ledger.hold(node);
   }
 
@@ -106,7 +107,7 @@ class CountingLedger implements Ledger {
     this.#ledger.release(node);
   }
 
-  usedUp(): string | undefined {
+  usedUp(): CodedMessage | undefined {
     return this.#ledger.usedUp();
   }
 

@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { askedServer, askingFlow, idRows } from '../helpers/asking.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
+import { pageSession } from '../helpers/page-session.ts';
 import { runThat, startRunOf } from '../helpers/served-runs.ts';
 import { posting, type Serving, serving } from '../helpers/serving.ts';
 
@@ -106,3 +107,15 @@ test('SIGTERM does not wait for a webhook beyond --grace', async () => {
   expect([code, seconds < 2.5]).toEqual([0, true]);
   expect(server.said()).not.toContain('database');
 });
+
+test('SIGTERM waits for a call after a connection was saved on the page', async () => {
+  const { origin, asked } = await slowUpstream(1000);
+  const server = await serving({ ask: askingFlow(origin) });
+  const ask = await pageSession(server);
+  expect((await ask('/ui/connections', 'POST', { type: 'http', name: 'crm', url: origin, auth: { type: 'none' } })).status).toBe(201);
+  const called = server.send('/v1/flows/ask/calls', { key: server.key({ scopes: ['run'] }), ...posting({ id: 1 }) });
+  await asked;
+  const ended = server.end();
+  expect((await called).status).toBe(200);
+  expect((await ended).code).toBe(0);
+}, 60_000);

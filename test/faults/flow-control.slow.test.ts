@@ -134,7 +134,7 @@ describe('loop', () => {
     const before = server.requests.length;
     const { code, stderr } = await place.automate([...run, '--max-credits', '10', '--concurrency', '1']);
     expect([code, server.requests.length - before]).toEqual([5, 10]);
-    expect(stderr).toContain('the 10 credits of --max-credits are used up');
+    expect(stderr).toContain('the 10 credits of this run are used up (--max-credits 10)');
     const complete = (await place.read('out.csv')).trimEnd();
     expect((await whole.read('out.csv')).startsWith(complete)).toBe(true);
     expect((await rowsIn(place)).length % (emit === 'each' ? 8 : 2)).toBe(0);
@@ -265,7 +265,7 @@ describe('poll', () => {
     const place = await placeFor(polling(server.origin, 'every: 20ms'), 12);
     const { code, stderr } = await place.automate([...run, '--max-credits', '20']);
     expect([code, server.requests.length]).toEqual([5, 20]);
-    expect(stderr).toContain('the 20 credits of --max-credits are used up');
+    expect(stderr).toContain('the 20 credits of this run are used up (--max-credits 20)');
     expect(await rowsIn(place)).toEqual(idsTo(5).map((id) => `${id},job ${id},done`));
     expect((await place.automate([...run, '--resume'])).code).toBe(0);
     expect(await rowsIn(place)).toEqual(idsTo(12).map((id) => `${id},job ${id},done`));

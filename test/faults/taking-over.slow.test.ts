@@ -18,15 +18,15 @@ beforeEach(async () => {
 });
 
 test('a lock stays until it is released', async () => {
-  const held = takeLock(file, '--out');
+  const held = takeLock(file, 'out');
   expect(await place.read(lock)).toBe(ownerText());
-  expect(() => takeLock(file, '--out')).toThrow(`out.csv is being written by another run (process ${process.pid})`);
+  expect(() => takeLock(file, 'out')).toThrow(`out.csv is being written by another run (process ${process.pid})`);
   held.release();
   expect(await place.files()).toEqual([]);
 });
 
 test('releasing a lock that another process has taken over leaves it there', async () => {
-  const held = takeLock(file, '--out');
+  const held = takeLock(file, 'out');
   await place.write(lock, dead);
   held.release();
   expect(await place.read(lock)).toBe(dead);
@@ -35,7 +35,7 @@ test('releasing a lock that another process has taken over leaves it there', asy
 test('a lock of a dead process is taken over, and so is the lock for the takeover', async () => {
   for (const left of [[lock], [lock, `${lock}.takeover`], [lock, `${lock}.takeover`, `${lock}.takeover.takeover`]]) {
     for (const name of left) await place.write(name, dead);
-    takeLock(file, '--out').release();
+    takeLock(file, 'out').release();
     expect(await place.files()).toEqual([]);
   }
 });
@@ -43,7 +43,7 @@ test('a lock of a dead process is taken over, and so is the lock for the takeove
 test('a lock that a living process is taking over is refused', async () => {
   await place.write(lock, dead);
   await place.write(`${lock}.takeover`, ownerText());
-  expect(() => takeLock(file, '--out')).toThrow(`(process ${process.pid})`);
+  expect(() => takeLock(file, 'out')).toThrow(`(process ${process.pid})`);
   await expect(waitForLock(file, 50)).rejects.toThrow(`out.csv is being changed by process ${process.pid}; try again`);
   expect(await place.read(lock)).toBe(dead);
 });

@@ -1,0 +1,15 @@
+import { expect, test } from 'vitest';
+import { httpServer } from '../helpers/http-server.ts';
+import { pageSession } from '../helpers/page-session.ts';
+import { serving } from '../helpers/serving.ts';
+
+test('thirty tests of a connection from the page use one connection to its server', async () => {
+  const api = await httpServer();
+  const server = await serving({});
+  const ask = await pageSession(server);
+  const given = { type: 'http', name: 'crm', url: api.origin, auth: { type: 'none' } };
+  expect((await ask('/ui/connections', 'POST', given)).status).toBe(201);
+  for (let count = 0; count < 30; count++)
+    expect(await (await ask('/ui/connections/crm/tests', 'POST')).json()).toMatchObject({ ok: true });
+  expect([api.requests.length, api.connections()]).toEqual([30, 1]);
+});
