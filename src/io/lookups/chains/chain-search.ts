@@ -194,7 +194,8 @@ function addStarts(names: ChainNames, words: readonly string[], hits: Hits): voi
 function startScore(names: ChainNames, { chain }: ChainName, { words, rest }: Start, hits: Hits): number {
   const saysNothing = (word: string) => isCommon(word) || names.isWordFor(chain, word);
   // A "Springfield Mall" is in the town.
-  const isPlace = names.isTown(words.join('')) && rest.every((word) => townParts.has(word)) && !hits.isThere(chain);
+  const isPlace =
+    names.isTown(words.join('')) && rest.every((word) => townParts.has(word) && !names.isWordFor(chain, word)) && !hits.isThere(chain);
   if (wordsBeforeBranch(rest).every(saysNothing)) return isPlace ? scores.shortStart : scores.commonRest;
   // "Springfield Public Library" is not a shop of Springfield.
   if (rest.some((word) => names.isKind(word) && !saysNothing(word))) return scores.shortStart;
