@@ -15,17 +15,20 @@ const everyday = readFileSync(new URL('everyday-categories.csv', import.meta.url
   .map((line) => line.split(',') as [words: string, language: string, ids: string]);
 
 describe('of 222 everyday words in eight languages, many of them plurals', () => {
-  test.each([[true], [false]])('95 %% have the right category first, and 97 %% among the candidates (language given: %s)', (isGiven) => {
-    const answers = everyday.map(([words, language, ids]) => ({
-      ids: ids.split('|'),
-      answer: find({ words, language: isGiven ? language : undefined, minScore: 0.7 }),
-    }));
-    const first = answers.filter(({ ids, answer }) => ids.includes(String(answer.id)));
-    const among = answers.filter(({ ids, answer }) => (answer.candidates as { id: string }[]).some(({ id }) => ids.includes(id)));
-    expect(everyday).toHaveLength(222);
-    expect(first.length).toBeGreaterThanOrEqual(211);
-    expect(among.length).toBeGreaterThanOrEqual(215);
-  });
+  test.each([[true], [false]])(
+    '19 of 20 have the right category first, and nearly all have it among the candidates (language given: %s)',
+    (isGiven) => {
+      const answers = everyday.map(([words, language, ids]) => ({
+        ids: ids.split('|'),
+        answer: find({ words, language: isGiven ? language : undefined, minScore: 0.7 }),
+      }));
+      const first = answers.filter(({ ids, answer }) => ids.includes(String(answer.id)));
+      const among = answers.filter(({ ids, answer }) => (answer.candidates as { id: string }[]).some(({ id }) => ids.includes(id)));
+      expect(everyday).toHaveLength(222);
+      expect(first.length).toBeGreaterThanOrEqual(211);
+      expect(among.length).toBeGreaterThanOrEqual(215);
+    },
+  );
 });
 
 /** The regular plural of a word. */

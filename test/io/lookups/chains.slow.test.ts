@@ -28,7 +28,7 @@ test('of 210 dirty spellings of chains in many countries at least 85 % are right
   expect(matched.length - right.length).toBeLessThanOrEqual(3);
 });
 
-test.each([[7], [2026]])('of 400 lines of bank statements (seed %i) at least 90 %% are right and at most 2 wrong', (seed) => {
+test.each([[7], [2026]])('of 400 lines of bank statements (seed %i) at least 360 are right and at most 2 wrong', (seed) => {
   const answers = bankLines(400, seed).map(({ line, id }) => ({ id, found: lookUp(line) }));
   expect(answers.filter(({ id, found }) => found.match && found.id === id).length).toBeGreaterThanOrEqual(360);
   expect(answers.filter(({ id, found }) => found.match && found.id !== id).length).toBeLessThanOrEqual(2);
