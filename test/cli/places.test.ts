@@ -12,16 +12,20 @@ describe('automate places chains', () => {
 Target  Q1046951  shop/department_store  US         1.00
 Target  Q7685854  shop/department_store  AU         1.00
 `,
-      stderr: '',
+      stderr: 'match: exact, 1.00 is at least min_score 0.85\n',
     });
     expect((await readCredits(place)).spent).toBe(0);
+  });
+
+  test('says if a run would match none of them', async () => {
+    expect((await places('chains', 'Petco Animal Supplies')).stderr).toBe('no match: start, 0.70 is below min_score 0.85\n');
   });
 
   test('takes several words, a country and a category', async () => {
     expect((await places('chains', '7', 'eleven', '--country', 'jp')).stdout).toMatch(
       /^7-Eleven +Q259340 +shop\/convenience +worldwide +0\.98$/m,
     );
-    expect((await places('chains', 'target', '--country', 'au')).stdout.split('\n')[1]).toContain('Q7685854');
+    expect((await places('chains', 'target', '--country', 'Australia')).stdout.split('\n')[1]).toContain('Q7685854');
     expect((await places('chains', 'walmart', '--category', 'gas station')).stdout.split('\n')[1]).toContain('Q62606411');
   });
 

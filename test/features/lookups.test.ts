@@ -64,6 +64,12 @@ describe('a lookup in embedded data', () => {
     expect({ credits, asked, lookedUp }).toEqual({ credits: 0, asked: [], lookedUp: [] });
   });
 
+  test('names the nearest candidate in the message of a rejected record', async () => {
+    const body: LookupDocument = { query: 'Acm', match: false, ambiguous: false, candidates: [{ name: 'Acme', score: 0.7 }] };
+    const { failures } = await lookUp(['Acm'], ', no_match: reject', { lookups: { find: () => ({ kind: 'lookup', body }) } });
+    expect(failures).toMatchObject([{ message: 'no chain fits "Acm"; the nearest is "Acme" (0.70, below min_score 0.85)' }]);
+  });
+
   test('leaves the fields of a record without a match empty', async () => {
     const { rows, failures, credits } = await lookUp(['Joe']);
     expect({ rows, failures, credits }).toEqual({ rows: [{ name: 'Joe', ...empty }], failures: [], credits: 1 });
@@ -101,17 +107,23 @@ describe('a lookup in embedded data', () => {
     expect({ credits, asked }).toEqual({ credits: 0, asked: [] });
   });
 
-  test('fails a record whose country is none, at no cost', async () => {
-    const { failures, credits } = await lookUp(['Acme'], ', country: "Narnia{{name}}"');
-    expect(failures).toMatchObject([
-      { class: 'request', message: 'expected a country code such as DE (ISO 3166-1 alpha-2), found "NarniaAcme"' },
-    ]);
-    expect(credits).toBe(0);
+  test('takes no country from a text that is none: it only prefers chains', async () => {
+    const { rows, failures, asked } = await lookUp(['Acme'], ', country: "Narnia{{name}}"');
+    expect({ rows, failures }).toEqual({ rows: [{ name: 'Acme', ...found }], failures: [] });
+    expect(asked.map(({ query }) => query)).toEqual([{ name: 'Acme', minScore: 0.85 }]);
   });
 
   test.each([
     ['"de"', 'DE'],
     ['" Uk "', 'GB'],
+    ['"deu"', 'DE'],
+    ['"Germany"', 'DE'],
+    ['"Allemagne"', 'DE'],
+    ['"Estados Unidos"', 'US'],
+    ['"U.S.A."', 'US'],
+    ['"Österreich"', 'AT'],
+    ['"日本"', 'JP'],
+    ['"n/a"', undefined],
     ['" "', undefined],
   ])('takes the country %s', async (written, country) => {
     const { asked } = await lookUp(['Acme'], `, country: "{{code}}"`, {}).catch(() => ({ asked: [] }));

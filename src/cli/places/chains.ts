@@ -1,7 +1,8 @@
 import { exitCodes } from '../../app/exit-codes.ts';
 import { dataFolder } from '../../app/ports/late-lookups.ts';
 import { AutomateError } from '../../core/failure.ts';
-import { countryCode, noCountry } from '../../core/lookups/country.ts';
+import { noCountry } from '../../core/lookups/country.ts';
+import { countryNamed } from '../../core/lookups/country-names.ts';
 import { type ChainCandidate, loadChainSearch } from '../../io/lookups/chains/chains.ts';
 import { printJson } from '../show/print-json.ts';
 import { tableText } from '../show/table.ts';
@@ -31,9 +32,19 @@ export async function chainsCommand(name: string, options: ChainsOptions, termin
   else {
     const rows = [['name', 'id', 'category', 'countries', 'score'], ...found.map(chainCells)];
     await terminal.print(tableText(rows, { width: terminal.width, cut: [0, 3] }).join('\n'));
+    terminal.say(matchText(found[0] as ChainCandidate));
   }
   return exitCodes.success;
 }
+
+/** Says whether a run would match the best candidate. */
+function matchText({ score, method }: ChainCandidate): string {
+  const found = `${method}, ${score.toFixed(2)}`;
+  return score >= minScore ? `match: ${found} is at least min_score ${minScore}` : `no match: ${found} is below min_score ${minScore}`;
+}
+
+/** The default `min_score` of `lookup: chain`. */
+const minScore = 0.85;
 
 function chainCells({ name, id, category, countries, score }: ChainCandidate): string[] {
   return [name, id ?? '', category ?? '', countriesText(countries), score.toFixed(2)];
@@ -49,7 +60,7 @@ function countriesText(countries: readonly string[]): string {
 }
 
 function countryOf(text: string): string {
-  const code = countryCode(text);
+  const code = countryNamed(text);
   if (code === undefined) throw new AutomateError('usage', `--country: ${noCountry(text)}`);
   return code;
 }

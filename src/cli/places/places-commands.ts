@@ -9,7 +9,7 @@ const chains = command({
   examples: ['automate places chains starbuks', 'automate places chains target --country AU --json'],
   args: { words: argument('<words...>', 'a name as people write it') },
   options: {
-    country: textOption('--country <code>', 'prefer chains in this country (ISO 3166-1 alpha-2, such as DE)'),
+    country: textOption('--country <code>', 'prefer chains in this country: a code or a name, such as DE or Germany'),
     category: textOption('--category <words>', 'prefer chains of this category: an id, or words for it'),
     limit: defaultsTo(5, parsedOption('--limit <n>', wholeNumber(1), 'show at most N chains')),
     json,

@@ -2,10 +2,11 @@ import { Failure } from '../../core/failure.ts';
 import type { BuildContext } from '../../core/node.ts';
 import { textTemplate } from '../../core/template/template.ts';
 import { formatCount } from '../../core/text/number.ts';
+import type { Value } from '../../core/value/value.ts';
 import { usesWithin } from '../http/request-template.ts';
 import type { Lookup } from '../lookup/lookup.ts';
 import { categoryOption } from './category-option.ts';
-import { countryTemplate } from './country-template.ts';
+import { preferredCountry } from './country-template.ts';
 import type { PlacesOptions } from './places-options.ts';
 
 /** Longest name that is looked up, in characters. */
@@ -16,7 +17,7 @@ export function chainLookup({ name = '', country, category, min_score: minScore 
   if (Array.isArray(category)) context.problem(['category'], 'lookup: chain takes one category, found a list');
   const preferred = typeof category === 'string' ? categoryOption(category, ['category'], context) : undefined;
   const nameOf = textTemplate(name);
-  const countryOf = countryTemplate(country, context);
+  const countryOf = preferredCountry(country, context);
   return {
     label: 'chain',
     sources: ['name-suggestion-index'],
@@ -32,8 +33,14 @@ export function chainLookup({ name = '', country, category, min_score: minScore 
       },
     },
     question: ({ query }) => String(query),
-    noMatch: ({ query }) => `no chain fits "${query}"`,
+    noMatch: ({ query, candidates }) => `no chain fits "${query}"${nearest(candidates, minScore)}`,
   };
+}
+
+/** The best candidate of a name without a match, for its message. */
+function nearest(candidates: Value | undefined, minScore: number): string {
+  const [best] = (Array.isArray(candidates) ? candidates : []) as { readonly name: string; readonly score: number }[];
+  return best === undefined ? '' : `; the nearest is "${best.name}" (${best.score.toFixed(2)}, below min_score ${minScore})`;
 }
 
 /** Throws a Failure for a text that is no name of anything. */

@@ -12,7 +12,12 @@ export const placesOptions = z.strictObject({
       'chain: the chain that a name means; category: the category that words mean, both answered by embedded data; points: points of interest, answered by Overpass or a file',
     ),
   name: z.string().optional().describe('chain: a name as people write it; {{field}} inserts a field'),
-  country: z.string().optional().describe('chain: ISO 3166-1 alpha-2, such as DE; prefers chains that are there'),
+  country: z
+    .string()
+    .optional()
+    .describe(
+      'chain: a country by its code or name, such as DE or Germany; prefers chains that are there, and is ignored if it is unknown',
+    ),
   category: z
     .union([z.string(), z.array(z.string()).min(1)])
     .optional()

@@ -60,6 +60,9 @@ describe('words for a category', () => {
     ['Fast-Food', 'amenity/fast_food'],
     ['resturant', 'amenity/restaurant'],
     ['coffee shop', 'amenity/cafe/coffee_shop'],
+    ['fire stations', 'amenity/fire_station'],
+    ['charging stations', 'amenity/charging_station'],
+    ['botanical gardens', 'leisure/garden/botanical'],
     ['amenity/cafe', 'amenity/cafe'],
     ['amenity=cafe', 'amenity/cafe'],
     ['amenity/cafe/coffee_shop', 'amenity/cafe/coffee_shop'],
@@ -88,6 +91,41 @@ describe('words for a category', () => {
     expect(lookUp(words, language)).toMatchObject({ match: true, id });
   });
 
+  test.each([
+    ['fr', 'hôpitaux', 'amenity/hospital'],
+    ['es', 'estaciones de tren', 'railway/station'],
+    ['it', 'banche', 'amenity/bank'],
+    ['de', 'Krankenhäuser', 'amenity/hospital'],
+    ['nl', 'ziekenhuizen', 'amenity/hospital'],
+    ['sv', 'skolor', 'amenity/school'],
+    ['fi', 'apteekit', 'amenity/pharmacy'],
+    ['tr', 'eczaneler', 'amenity/pharmacy'],
+    ['ru', 'рестораны', 'amenity/restaurant'],
+    ['uk', 'аптеки', 'amenity/pharmacy'],
+    ['el', 'ξενοδοχεία', 'tourism/hotel'],
+    ['pl', 'restauracje', 'amenity/restaurant'],
+    ['cs', 'lékárny', 'amenity/pharmacy'],
+    ['pt', 'hotéis', 'tourism/hotel'],
+    ['nl', 'slager', 'shop/butcher'],
+    ['de', 'Bäcker', 'shop/bakery'],
+  ])('may be plural, or the trade, in the language %s: %s', (language, words, id) => {
+    expect(lookUp(words, language)).toMatchObject({ match: true, id });
+  });
+
+  test('that name a plain category as well as a finer one mean the plain one', () => {
+    expect(lookUp('mairie', 'fr').id).toBe('amenity/townhall');
+  });
+
+  test('in another language count as names only, where English words fit', () => {
+    // "Burg" is a castle in German.
+    expect(lookUp('burger').id).toBe('amenity/fast_food/burger');
+    expect(lookUp('Kita').id).toBe('amenity/kindergarten');
+  });
+
+  test('whose main word names many kinds of places have no match', () => {
+    expect(lookUp('power station').match).toBe(false);
+  });
+
   test('mean the finer category by the id of its preset, with all its tags', () => {
     expect(lookUp('Coffeehouse')).toMatchObject({ id: 'amenity/cafe/coffee_shop', tags: { amenity: 'cafe', cuisine: 'coffee_shop' } });
   });
@@ -97,9 +135,9 @@ describe('words for a category', () => {
   });
 
   test('that fit badly are candidates, and a match with a lower min_score', () => {
-    expect(lookUp('pizza zzz', 'en').match).toBe(false);
-    expect(lookUp('pizza zzz', 'en', 0.4).match).toBe(true);
-    expect((lookUp('pizza zzz', 'en').candidates as unknown[]).length).toBeLessThanOrEqual(5);
+    expect(lookUp('sushi bar zzz', 'en').match).toBe(false);
+    expect(lookUp('sushi bar zzz', 'en', 0.4).match).toBe(true);
+    expect((lookUp('sushi bar zzz', 'en').candidates as unknown[]).length).toBeLessThanOrEqual(5);
   });
 });
 

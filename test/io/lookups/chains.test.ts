@@ -77,6 +77,7 @@ describe('a name that means a chain', () => {
       match: true,
       ambiguous: false,
       name: 'The Home Depot',
+      matched_name: 'The Home Depot',
       id: 'Q864407',
       category: 'shop/doityourself',
       categories: ['shop/doityourself'],
@@ -85,6 +86,25 @@ describe('a name that means a chain', () => {
       method: 'exact',
       candidates: [{ name: 'The Home Depot', id: 'Q864407', category: 'shop/doityourself', score: 1, method: 'exact' }],
     });
+  });
+
+  test.each([
+    ['Shoppers Drug Mart', 'Shoppers Drug Mart', 'Shoppers Drug Mart'],
+    ['Pharmaprix', 'Pharmaprix', 'Pharmaprix'],
+    ['ICA NARA', 'ICA Nära', 'ICA Nära'],
+    ['Marks', "Mark's", "Mark's"],
+    ['USAgain', 'USAgain', 'USAgain'],
+    // Names of one brand in several languages, and of its parts.
+    ['マクドナルド', "McDonald's", 'マクドナルド'],
+    ['元気寿司', 'Genki Sushi', '元気寿司'],
+    ['Costco Optical', 'Costco', 'Costco Optical'],
+  ])('is answered with its brand, and with the name of the data that matched: %s is %s', (name, brand, matched) => {
+    expect(lookUp(name)).toMatchObject({ match: true, name: brand, matched_name: matched });
+  });
+
+  test('has the category of its brand', () => {
+    expect(lookUp('USAgain')).toMatchObject({ id: 'Q107673127', category: 'amenity/recycling' });
+    expect(lookUp('BottleDrop')).toMatchObject({ id: 'Q107673127', name: 'BottleDrop' });
   });
 
   test('has the whole world as 001, and its main category first', () => {
@@ -137,6 +157,11 @@ describe('a name that two chains share', () => {
   test('is not ambiguous if one is world-wide and the other far smaller', () => {
     expect(lookUp('Mc Donalds')).toMatchObject({ id: 'Q38076', ambiguous: false });
     expect(lookUp('Lidl')).toMatchObject({ id: 'Q151954', ambiguous: false });
+  });
+
+  test('is not ambiguous if one is in many countries and the other far smaller', () => {
+    // The second one is Taco Bell Cantina, in the USA.
+    expect(lookUp('TACO BELL')).toMatchObject({ id: 'Q752941', ambiguous: false });
   });
 
   test('is ambiguous, and the more widespread one is named', () => {

@@ -1,3 +1,4 @@
+import { foldedText, wordsOfFolded } from '../folded-text.ts';
 import { CategoryData, type CategoryRow } from './category-data.ts';
 import { LanguageIndex } from './language-index.ts';
 
@@ -13,11 +14,25 @@ export interface CategoryHit {
 /** Score from which on no other language is searched: the score of a term, letter by letter. */
 const sureScore = 0.92;
 
+/** Score of a name, letter by letter, in another language. */
+const otherNameScore = 0.96;
+
+/** Score in the first language or English from which on only names in other languages count: of all words, or nearly all. */
+const wholeScore = 0.8;
+
 /** Score below which nothing fits. */
 const minScore = 0.7;
 
 /** Shares of a score in English, and in the other languages. */
 const otherShares = { en: 0.99, other: 0.98 };
+
+/** Scores that differ by less are nearly equal. */
+const nearly = 0.025;
+
+/** The id of the plain category of a category: `amenity/cafe` of `amenity/cafe/coffee_shop`. */
+function plainId([id]: CategoryRow): string {
+  return id.split('/', 2).join('/');
+}
 
 const searches = new Map<string, CategorySearch>();
 
@@ -27,6 +42,9 @@ export function categorySearch(folder: string): CategorySearch {
   searches.set(folder, found);
   return found;
 }
+
+/** Languages with the shares of their scores. */
+type Languages = readonly (readonly [language: string, share: number])[];
 
 /** Finds categories by words in any language. */
 export class CategorySearch {
@@ -49,21 +67,52 @@ export class CategorySearch {
   search(words: string, language?: string): CategoryHit[] {
     const exact = this.byId(words);
     if (exact) return [exact];
-    const found = new Map<number, number>();
     const first = language !== undefined && this.data.languages.includes(language) ? language : 'en';
     const languages = this.#languagesOf(words, first);
-    for (const [name, share] of languages) {
-      if (best(found) < sureScore) addScores(found, this.#indexOf(name).search(words), share);
-    }
+    const isGiven = first === language;
+    const folded = wordsOfFolded(foldedText(words));
+    const found = this.#searchIn(languages, folded, isGiven);
     // Nothing fits, so the main word decides alone.
-    const named = first === language ? languages.slice(0, 1) : languages;
-    if (best(found) < minScore) for (const [name, share] of named) addScores(found, this.#indexOf(name).searchHead(words), share);
+    if (best(found) < minScore) this.#addHeads(found, isGiven ? languages.slice(0, 1) : languages, folded);
+    for (const [index, score] of found) found.set(index, Math.min(score, this.#plainScore(found, index, score)));
     return [...found].map(([index, score]) => this.#hit(index, score)).sort(byScore);
+  }
+
+  /** Searches the given language and English, and others if neither is sure. If one of these fits, or the language was given, only names in other languages count. */
+  #searchIn(languages: Languages, words: readonly string[], isGiven: boolean): Map<number, number> {
+    const found = new Map<number, number>();
+    const [own, others] = [false, true].map((isOther) => languages.filter(([, share]) => (share === otherShares.other) === isOther));
+    for (const [name, share] of own ?? []) if (best(found) < sureScore) addScores(found, this.#indexOf(name).search(words), share);
+    const score = best(found);
+    if (score >= sureScore) return found;
+    const isFitting = score >= wholeScore || isGiven;
+    for (const [name, share] of others ?? []) {
+      const most = best(found);
+      if (most >= otherNameScore) break;
+      const index = this.#indexOf(name);
+      if (isFitting || most >= sureScore) addScores(found, index.searchTexts(words), share, otherNameScore);
+      else addScores(found, index.search(words), share);
+    }
+    return found;
+  }
+
+  #addHeads(found: Map<number, number>, languages: Languages, words: readonly string[]): void {
+    for (const [name, share] of languages) {
+      const heads = this.#indexOf(name).searchHead(words);
+      if (!heads) return;
+      addScores(found, heads, share);
+    }
   }
 
   /** All categories, in the order of their ids. */
   all(): CategoryHit[] {
     return this.data.categories.map((category, index) => ({ category, index, score: 1 }));
+  }
+
+  /** The score of the plain category of a finer one if the words fit it nearly as well: `mairie` is any `amenity/townhall`. Else the score itself. */
+  #plainScore(found: ReadonlyMap<number, number>, index: number, score: number): number {
+    const plain = found.get(this.#ids.get(plainId(this.data.categories[index] as CategoryRow)) ?? -1) ?? 0;
+    return score - plain < nearly ? plain : score;
   }
 
   #hit(index: number, score: number): CategoryHit {
@@ -73,7 +122,7 @@ export class CategorySearch {
   }
 
   /** The languages that words may be in, with the shares of their scores: the given language, English, then languages with these letters. */
-  #languagesOf(words: string, first: string): [language: string, share: number][] {
+  #languagesOf(words: string, first: string): Languages {
     const others = this.data.languages.filter((other) => other !== first && other !== 'en' && isWrittenAs(other, words));
     const english = first === 'en' ? [] : [['en', otherShares.en] satisfies [string, number]];
     return [[first, 1], ...english, ...others.map((other): [string, number] => [other, otherShares.other])];
@@ -106,8 +155,9 @@ function isWrittenAs(language: string, words: string): boolean {
   return (scripts[language] ?? /\p{Script=Latin}/u).test(words);
 }
 
-function addScores(found: Map<number, number>, scores: ReadonlyMap<number, number>, share: number): void {
-  for (const [index, score] of scores) if (score * share > (found.get(index) ?? 0)) found.set(index, score * share);
+function addScores(found: Map<number, number>, scores: ReadonlyMap<number, number>, share: number, least = 0): void {
+  for (const [index, score] of scores)
+    if (score * share > (found.get(index) ?? 0) && score * share >= least) found.set(index, score * share);
 }
 
 function best(found: ReadonlyMap<number, number>): number {

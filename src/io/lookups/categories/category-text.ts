@@ -1,3 +1,5 @@
+import type { Stemmer } from './category-stems.ts';
+
 /** Words that say nothing about a category, in several languages. */
 const fillers = new Set(
   'the a an of for and or in de des du la le les l d a et pour el los las del y para il lo gli di da dei della e per der die das und fur von zu van voor en het och for i w z na'.split(
@@ -7,16 +9,28 @@ const fillers = new Set(
 
 /** Words that name a place of any kind, in several languages. */
 const places = new Set(
-  'shop shops store stores office offices place places salon salons laden geschaft magasin magasins boutique tienda tiendas negozio negozi winkel loja lojas sklep butik affar'.split(
+  'shop shops store stores office offices place places joint joints salon salons laden geschaft geschafte magasin magasins boutique boutiques tienda tiendas negozio negozi winkel winkels loja lojas sklep sklepy butik butiker affar affarer kauppa kaupat'.split(
     ' ',
   ),
 );
 
+/** Words for places of any kind that end compounds: `Fahrradladen`. */
+const placeEnds = [...places].filter((word) => /^(?:laden|geschaft|winkel|butik|affar|kaup)/.test(word));
+
 /** The words without words for any place: `shoe` of `shoe store`. All words if they all name any place. */
 export function withoutPlaces(words: readonly string[]): readonly string[] {
-  const rest = words.filter((word) => !places.has(word));
-  return stemsOf(rest).length > 0 ? rest : words;
+  const rest = words.flatMap(withoutPlace);
+  return rest.some((word) => !fillers.has(word)) ? rest : words;
 }
+
+function withoutPlace(word: string): string[] {
+  if (places.has(word)) return [];
+  const end = placeEnds.find((end) => word.endsWith(end) && word.length >= end.length + minBefore);
+  return [end === undefined ? word : word.slice(0, -end.length)];
+}
+
+/** Fewest letters before the word for a place in a compound. */
+const minBefore = 3;
 
 /** Languages in which the first word of a name says what it is: `gare routière`. In other languages the last word does: `bus station`. */
 const headFirst = new Set(['fr', 'es', 'it', 'pt', 'ca', 'vi', 'ar', 'he']);
@@ -33,28 +47,11 @@ const withoutSpaces = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
 const letters = /^[\0-\u2e7f]*$/;
 
 /** The stems of words, without fillers. Where words have no spaces between them, each pair of letters stands for a word. */
-export function stemsOf(words: readonly string[]): string[] {
-  const stems: string[] = [];
-  addStems(stems, words, false);
-  if (stems.length === 0) addStems(stems, words, true);
-  return stems;
-}
-
-function addStems(stems: string[], words: readonly string[], takesFillers: boolean): void {
-  for (const word of words) {
-    if (!takesFillers && fillers.has(word)) continue;
-    if (letters.test(word) || !withoutSpaces.test(word)) stems.push(stemOf(word));
-    else stems.push(...pairsOf(word));
-  }
-}
-
-/** A word without the endings of plurals and genders. It is only compared with other stems. There are 100,000 at the first look-up: hence no patterns. */
-function stemOf(word: string): string {
-  if (word.length < 4) return word;
-  let end = 'snx'.includes(word.charAt(word.length - 1)) ? word.length - 1 : word.length;
-  while (end > 0 && 'aeiouy'.includes(word.charAt(end - 1))) end--;
-  const stem = end < 3 ? word : word.slice(0, end);
-  return stem.endsWith('ch') || stem.endsWith('gh') ? stem.slice(0, -1) : stem;
+export function stemsOf(words: readonly string[], stemmer: Stemmer): string[] {
+  const telling = words.filter((word) => !fillers.has(word));
+  return (telling.length > 0 ? telling : words).flatMap((word) =>
+    letters.test(word) || !withoutSpaces.test(word) ? stemmer.stemOf(word) : pairsOf(word),
+  );
 }
 
 function pairsOf(word: string): string[] {

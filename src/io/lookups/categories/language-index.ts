@@ -1,19 +1,20 @@
 import { foldedText, wordsOfFolded } from '../folded-text.ts';
 import { NearKeys } from '../near-keys.ts';
 import type { CategoryWords } from './category-data.ts';
+import { Stemmer } from './category-stems.ts';
 import { headOf, nameParts, stemsOf, withoutPlaces } from './category-text.ts';
 
-/** Scores of a text that is a name, the value of the tag, another name or a term of a category: letter by letter, and by the stems of its words. */
-const scores = { name: [1, 0.96], value: [0.99, 0.96], alias: [0.98, 0.95], term: [0.93, 0.9] } as const;
-
-/** Scores of a text without the words for any place (`clothing` of `clothing store`): letter by letter, and by its stems. */
-const withoutPlaceScores = [0.94, 0.91] as const;
-
-/** Score of a word that is the main word of some names: `gare`. */
-const headScore = 0.92;
+/**
+ * Scores of a text that is a name, the value of the tag, another name or a term of a category: letter by letter, and by the stems of its words.
+ * A text without the words for any place (`clothing` of `clothing store`) and the main word of some names (`gare`) count as terms.
+ */
+const scores = { name: [1, 0.96], value: [0.99, 0.95], alias: [0.98, 0.95], term: [0.93, 0.9] } as const;
 
 /** Maximum of categories that share a main word. A main word of more categories says nothing. */
 const maxHeads = 12;
+
+/** Maximum of categories that a main word names: a school is `amenity/school` and `education/school`. */
+const maxNamed = 2;
 
 /** Taken off the score of a term for each further category that has it, and the maximum. */
 const shared = { each: 0.01, most: 0.06 };
@@ -21,14 +22,11 @@ const shared = { each: 0.01, most: 0.06 };
 /** Shares of a score: of words without the words for any place, and of the main word alone. */
 const shares = { withoutPlaces: 0.97, head: 0.8 };
 
-/** Least score of a main word that stands for several words. */
-const minHeadScore = 0.87;
-
 /** Highest score where only some words fit. */
 const partScore = 0.84;
 
-/** Weight of a word by the text that it is in. */
-const wordWeights = { name: 1, value: 1, alias: 1, term: 0.85 } as const;
+/** Weight of a word of a term; a word of a name has 1. */
+const termWeight = 0.85;
 
 /** Share of the score of a word in which there is a mistake. */
 const mistakenShare = 0.92;
@@ -47,7 +45,9 @@ interface CategoryText {
 
 /** The words of one language for all categories. Categories are given by their index. */
 export class LanguageIndex {
-  /** By the letters of a text, and by its stems in the order of the alphabet, with scores. */
+  /** By the letters of a text, with scores. */
+  readonly #letters = new Index();
+  /** By the stems of a text in the order of the alphabet, with scores. */
   readonly #texts = new Index();
   /** By stem, with weights. */
   readonly #stems = new Index();
@@ -55,29 +55,35 @@ export class LanguageIndex {
   readonly #heads = new Index();
   readonly #size: number;
   readonly #language: string;
+  readonly #stemmer: Stemmer;
   #near: NearKeys | undefined;
 
   /** `ids`: of the categories; undefined in languages other than English. */
   constructor(words: readonly CategoryWords[], language: string, ids: readonly string[] = []) {
     this.#size = words.length;
     this.#language = language;
+    this.#stemmer = new Stemmer(language);
     const texts = words.flatMap((entry, category) => textsOf(entry, category, ids[category]));
     // All texts are folded at once: folding each alone would take twice the time.
     const folded = foldedText(texts.map(({ text }) => text).join('\n')).split('\n');
     for (const [index, { category, kind }] of texts.entries()) this.#add(category, wordsOfFolded(folded[index] as string), kind);
   }
 
-  /** The categories that a text may mean, with their scores. */
-  search(text: string): Map<number, number> {
-    const words = wordsOfFolded(foldedText(text));
+  /** The categories that words may mean, with their scores. `words`: folded, here and below. */
+  search(words: readonly string[]): Map<number, number> {
     const found = this.#search(words);
     const rest = withoutPlaces(words);
     if (rest.length < words.length) raise(found, this.#search(rest), shares.withoutPlaces);
     return found;
   }
 
+  /** The categories with a text of these very words. */
+  searchTexts(words: readonly string[]): ReadonlyMap<number, number> {
+    return this.#letters.get(words.join(''));
+  }
+
   #search(words: readonly string[]): Map<number, number> {
-    const stems = stemsOf(words);
+    const stems = stemsOf(words, this.#stemmer);
     const found = this.#byParts(stems);
     raise(found, this.#byText(words, stems));
     const heads = this.#heads.get(stems.length === 1 ? (stems[0] as string) : '');
@@ -85,21 +91,20 @@ export class LanguageIndex {
     return found;
   }
 
-  /** The categories with a text of the main word of several alone: `school` of `primary school`. */
-  searchHead(text: string): Map<number, number> {
-    const words = wordsOfFolded(foldedText(text));
+  /** The categories whose name is the main word of several alone: `school` of `primary school`. Undefined for a word that names several kinds, and says nothing: `station`. */
+  searchHead(words: readonly string[]): Map<number, number> | undefined {
     const found = new Map<number, number>();
     if (words.length < 2) return found;
-    for (const [category, score] of this.#byText([headOf(words, this.#language)], []))
-      if (score >= minHeadScore) raise(found, [[category, score]], shares.head);
-    return found;
+    const head = [headOf(words, this.#language)];
+    const named = [...this.#byText(head, stemsOf(head, this.#stemmer))].filter(([, score]) => score >= scores.value[1]);
+    raise(found, named, shares.head);
+    return named.length <= maxNamed ? found : undefined;
   }
 
   /** The categories with a text of these words. A term that many categories have says less. */
   #byText(words: readonly string[], stems: readonly string[]): Map<number, number> {
     const found = new Map<number, number>();
-    for (const key of [words.join(''), stemKey(stems)]) {
-      const texts = this.#texts.get(key);
+    for (const texts of [this.#letters.get(words.join('')), this.#texts.get(stemKey(stems))]) {
       const terms = [...texts.values()].filter(isTermScore).length;
       const less = Math.min(shared.most, shared.each * (terms - 1));
       for (const [category, score] of texts) raise(found, [[category, isTermScore(score) ? score - less : score]]);
@@ -109,13 +114,13 @@ export class LanguageIndex {
 
   #add(category: number, words: readonly string[], kind: TextKind): void {
     if (words.length === 0) return;
-    const stems = stemsOf(words);
+    const stems = stemsOf(words, this.#stemmer);
     this.#addText(category, { words, stems }, scores[kind]);
-    for (const stem of stems) this.#stems.add(stem, category, wordWeights[kind]);
+    for (const stem of stems) this.#stems.add(stem, category, kind === 'term' ? termWeight : 1);
     if (kind === 'term') return;
-    if (stems.length > 1) this.#heads.add(headOf(stems, this.#language), category, headScore);
+    if (stems.length > 1) this.#heads.add(headOf(stems, this.#language), category, scores.term[0]);
     const rest = withoutPlaces(words);
-    if (rest.length < words.length) this.#addText(category, { words: rest, stems: stemsOf(rest) }, withoutPlaceScores);
+    if (rest.length < words.length) this.#addText(category, { words: rest, stems: stemsOf(rest, this.#stemmer) }, scores.term);
   }
 
   #addText(
@@ -123,7 +128,7 @@ export class LanguageIndex {
     { words, stems }: Record<'words' | 'stems', readonly string[]>,
     [exact, stemmed]: readonly [number, number],
   ): void {
-    this.#texts.add(words.join(''), category, exact);
+    this.#letters.add(words.join(''), category, exact);
     this.#texts.add(stemKey(stems), category, stemmed);
   }
 
@@ -143,7 +148,7 @@ export class LanguageIndex {
   #knownStems(stem: string): { readonly stem: string; readonly share: number }[] {
     if (this.#stems.has(stem)) return [{ stem, share: 1 }];
     for (let at = minPart; at <= stem.length - minPart; at++) {
-      const [first = '', rest] = [stemsOf([stem.slice(0, at)])[0], stem.slice(at)];
+      const [first = '', rest] = [stemsOf([stem.slice(0, at)], this.#stemmer)[0], stem.slice(at)];
       if (this.#stems.has(first) && this.#stems.has(rest)) return [first, rest].map((stem) => ({ stem, share: 1 }));
     }
     this.#near ??= new NearKeys(this.#stems.keys());

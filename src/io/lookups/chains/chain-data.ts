@@ -15,6 +15,17 @@ export type ChainRow = readonly [
   ownNames: readonly string[],
   /** Old, short, official and other names. */
   otherNames: readonly string[],
+  /** Further brands with the same Wikidata id, each with its own names: their names are not those of the chain. */
+  brands?: readonly BrandRow[],
+];
+
+/** One of several brands of a chain. Its columns are those of the chain. */
+export type BrandRow = readonly [
+  name: string,
+  categories: readonly number[],
+  countries: string,
+  ownNames: readonly string[],
+  otherNames: readonly string[],
 ];
 
 /** The chains, as the data build writes them. */

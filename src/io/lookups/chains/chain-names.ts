@@ -1,6 +1,7 @@
 import { NearKeys } from '../near-keys.ts';
-import { type ChainData, type ChainRow, readChains } from './chain-data.ts';
+import { type BrandRow, type ChainData, type ChainRow, readChains } from './chain-data.ts';
 import { companyWords, isPlainCommon } from './company-words.ts';
+import { StatementTowns } from './statement-towns.ts';
 
 /** One name of a chain. */
 export interface ChainName {
@@ -11,6 +12,8 @@ export interface ChainName {
   readonly rank: 0 | 1 | 2;
   /** True for an owner's name, `Sainsbury` for `Sainsbury's`. It matches only a whole name. */
   readonly isOwner?: true;
+  /** The brand that has the name; undefined for the chain's main brand. */
+  readonly brand?: BrandRow;
 }
 
 /** Names by their letters and digits. */
@@ -28,18 +31,24 @@ export class ChainNames {
   #shortened: NameMap | undefined;
   #kindWords: ReadonlySet<string> | undefined;
   #towns: ReadonlySet<string> | undefined;
+  readonly #folder: string;
+  #anyTowns: StatementTowns | undefined;
 
-  constructor(data: ChainData) {
+  /** `folder`: of the embedded data. */
+  constructor(data: ChainData, folder: string) {
     this.data = data;
-    for (const [chain, [name, , , , , own, others]] of data.chains.entries()) {
+    this.#folder = folder;
+    for (const [chain, [name, , , , , own, others, brands = []]] of data.chains.entries()) {
       this.#add({ chain, text: name, rank: 0 });
       for (const text of own) this.#add({ chain, text, rank: 1 });
+      for (const brand of brands) for (const text of [brand[0], ...brand[3]]) this.#add({ chain, text, rank: 1, brand });
       for (const text of others) this.#add({ chain, text, rank: 2 });
+      for (const brand of brands) for (const text of brand[4]) this.#add({ chain, text, rank: 2, brand });
     }
   }
 
   static async read(folder: string): Promise<ChainNames> {
-    return new ChainNames(await readChains(folder));
+    return new ChainNames(await readChains(folder), folder);
   }
 
   /** The names that consist of these letters and digits. */
@@ -79,9 +88,20 @@ export class ChainNames {
     return this.#towns.has(key);
   }
 
+  /** True if folded words are the name of any town. */
+  isAnyTown(words: readonly string[]): boolean {
+    this.#anyTowns ??= new StatementTowns(this.#folder);
+    return this.#anyTowns.has(words);
+  }
+
   /** Tags of a chain's categories, the main one first. */
   categoriesOf(chain: number): string[] {
-    return (this.data.chains[chain]?.[2] ?? []).map((index) => this.data.categories[index] as string);
+    return this.tagsOf(this.data.chains[chain]?.[2] ?? []);
+  }
+
+  /** Tags of categories by their indexes. */
+  tagsOf(categories: readonly number[]): string[] {
+    return categories.map((index) => this.data.categories[index] as string);
   }
 
   /** True for a chain of the whole world. */

@@ -1,6 +1,7 @@
 import type { ChainQuery } from '../../../core/lookups/chain.ts';
 import type { ChainName, ChainNames } from './chain-names.ts';
 import { companyWords, coreWords, isCommon, townParts, wordsBeforeBranch } from './company-words.ts';
+import { isStatementLike, statementNames } from './statement-line.ts';
 
 /** The way a name was found. `cleaned`: after store numbers, legal forms, accents and punctuation went. */
 export type Method = 'exact' | 'cleaned' | 'start' | 'fuzzy';
@@ -14,7 +15,16 @@ export interface Hit {
 }
 
 /** Scores by what differs. The least that counts as a match by default is 0.85. */
-const scores = { punctuation: 0.98, core: 0.95, form: 0.94, commonRest: 0.92, shortened: 0.9, longStart: 0.87, shortStart: 0.7 };
+const scores = {
+  punctuation: 0.98,
+  core: 0.95,
+  form: 0.94,
+  commonRest: 0.92,
+  inLine: 0.92,
+  shortened: 0.9,
+  longStart: 0.87,
+  shortStart: 0.7,
+};
 
 /** Highest scores: of an old or other name, and of a name that says too little without its country or category. */
 const maxScores = { other: 0.97, doubtful: 0.84 };
@@ -33,16 +43,43 @@ const anyones = { letters: 4, chains: 3 };
 
 type Query = Omit<ChainQuery, 'minScore'>;
 
-/** The chains that a name may mean, each once, with its best score. */
+/** The chains that a name may mean, each once, with its best score. A name that fits none may be a line of a bank statement with a name in it. */
 export function searchChains(names: ChainNames, query: Query): Hit[] {
+  if (!isStatementLike(query.name)) return searchName(names, query).all();
+  const found = searchName(names, query, false);
+  if (found.best < scores.longStart) addInLine(names, query, found);
+  if (found.best < scores.longStart) addMistaken(names, query, found);
+  return found.all();
+}
+
+/** Adds the chains whose name is in a line of a bank statement. */
+function addInLine(names: ChainNames, query: Query, hits: Hits): void {
+  for (const { text, mayBeTown, country } of statementNames(query.name, (words) => names.isAnyTown(words))) {
+    const words = companyWords(text);
+    if (words.every((word) => names.isKind(word)) || (mayBeTown && names.isAnyTown(words))) continue;
+    const there = searchName(names, { ...query, name: text, country: query.country ?? country });
+    const isElsewhere = there.best < scores.longStart && query.country === undefined && country !== undefined;
+    const found = isElsewhere ? searchName(names, { ...query, name: text }) : there;
+    for (const hit of found.all())
+      hits.add({ ...hit, method: hit.method === 'fuzzy' ? 'fuzzy' : 'cleaned', score: Math.min(hit.score, scores.inLine) }, true);
+    if (hits.best >= scores.longStart) return;
+  }
+}
+
+function searchName(names: ChainNames, query: Query, withMistakes = true): Hits {
   const words = companyWords(query.name);
   const core = coreWords(words);
   const hits = new Hits(names, query);
   addWhole(names, query.name, { words, core }, hits);
   if (hits.best < scores.core) addStarts(names, core, hits);
   if (hits.best < scores.longStart) addAfterKind(names, core, hits);
-  if (hits.best < scores.commonRest && !core.every((word) => names.isKind(word))) addNear(names, core, hits);
-  return hits.all();
+  if (withMistakes && hits.best < scores.commonRest) addMistaken(names, query, hits, core);
+  return hits;
+}
+
+/** Adds the chains whose names differ by a spelling mistake, unless the name consists of words for kinds of places. */
+function addMistaken(names: ChainNames, query: Query, hits: Hits, core = coreWords(companyWords(query.name))): void {
+  if (!core.every((word) => names.isKind(word))) addNear(names, core, hits);
 }
 
 /** The best hit of each chain. */
@@ -57,8 +94,9 @@ class Hits {
     this.#query = query;
   }
 
-  add(hit: Hit): void {
-    const score = this.#isAbsent(hit.name.chain) ? Math.round((hit.score - absence) * 100) / 100 : hit.score;
+  /** `isSettled`: the score takes the country into account already. */
+  add(hit: Hit, isSettled = false): void {
+    const score = !isSettled && this.#isAbsent(hit.name.chain) ? Math.round((hit.score - absence) * 100) / 100 : hit.score;
     const before = this.#hits.get(hit.name.chain);
     if (before && (before.score > score || (before.score === score && before.name.rank <= hit.name.rank))) return;
     this.#hits.set(hit.name.chain, { ...hit, score });
@@ -156,7 +194,8 @@ function addStarts(names: ChainNames, words: readonly string[], hits: Hits): voi
 function startScore(names: ChainNames, { chain }: ChainName, { words, rest }: Start, hits: Hits): number {
   const saysNothing = (word: string) => isCommon(word) || names.isWordFor(chain, word);
   // A "Springfield Mall" is in the town.
-  const isPlace = names.isTown(words.join('')) && rest.every((word) => townParts.has(word)) && !hits.isThere(chain);
+  const isPlace =
+    names.isTown(words.join('')) && rest.every((word) => townParts.has(word) && !names.isWordFor(chain, word)) && !hits.isThere(chain);
   if (wordsBeforeBranch(rest).every(saysNothing)) return isPlace ? scores.shortStart : scores.commonRest;
   // "Springfield Public Library" is not a shop of Springfield.
   if (rest.some((word) => names.isKind(word) && !saysNothing(word))) return scores.shortStart;

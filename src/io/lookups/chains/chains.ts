@@ -51,30 +51,31 @@ function chainAnswer(names: ChainNames, query: ChainQuery): LookupDocument {
   };
 }
 
-const nothing = { name: null, id: null, category: null, categories: [], countries: [], score: null, method: null };
+const nothing = { name: null, matched_name: null, id: null, category: null, categories: [], countries: [], score: null, method: null };
 
 function detailsOf(names: ChainNames, hit: Hit) {
-  const { score, method, ...chain } = chainCandidate(names, hit);
-  return { ...chain, categories: categoriesOf(names, hit), countries: countriesOf(names, hit), score, method };
+  const { name, score, method, ...chain } = chainCandidate(names, hit);
+  const matched = { name, matched_name: hit.name.text };
+  return { ...matched, ...chain, categories: categoriesOf(names, hit), countries: countriesOf(names, hit), score, method };
 }
 
 function chainCandidate(names: ChainNames, hit: Hit) {
   const [name, id] = rowOf(names, hit);
-  return { name, id, category: categoriesOf(names, hit)[0] ?? null, score: hit.score, method: hit.method };
+  const brand = hit.name.brand?.[0] ?? name;
+  return { name: brand, id, category: categoriesOf(names, hit)[0] ?? null, score: hit.score, method: hit.method };
 }
 
 function countriesOf(names: ChainNames, hit: Hit): string[] {
-  return rowOf(names, hit)[3]
-    .split(' ')
-    .filter((country) => country !== '');
+  return (hit.name.brand?.[2] ?? rowOf(names, hit)[3]).split(' ').filter((country) => country !== '');
 }
 
 function rowOf({ data }: ChainNames, { name: { chain } }: Hit): ChainRow {
   return data.chains[chain] as ChainRow;
 }
 
-function categoriesOf(names: ChainNames, { name: { chain } }: Hit): string[] {
-  return names.categoriesOf(chain);
+/** Tags of the categories of the brand that was found, the main one first. */
+function categoriesOf(names: ChainNames, { name: { chain, brand } }: Hit): string[] {
+  return brand ? names.tagsOf(brand[1]) : names.categoriesOf(chain);
 }
 
 /** A hit with the reasons to prefer it, the strongest first. */
@@ -104,14 +105,13 @@ function rankedHits(names: ChainNames, query: Omit<ChainQuery, 'minScore'>): Ran
     .sort((one, other) => compared(other.reasons, one.reasons) || compared(other.order, one.order));
 }
 
-/** True if nothing decides between two hits. A worldwide chain is meant rather than a far less widespread chain. */
+/** True if nothing decides between two hits. A far more widespread chain is meant rather than its namesake. */
 function isTie(names: ChainNames, best: RankedHit, second: RankedHit): boolean {
   if (compared(best.reasons, second.reasons) !== 0) return false;
-  const lead = spread(rowOf(names, best.hit)) / spread(rowOf(names, second.hit));
-  return !names.isWorldwide(best.hit.name.chain) || lead < clearLead;
+  return spread(rowOf(names, best.hit)) < clearLead * spread(rowOf(names, second.hit));
 }
 
-/** A worldwide chain is meant if it is this many times more widespread than its namesake. */
+/** A chain is meant if it is this many times more widespread than its namesake. */
 const clearLead = 20;
 
 function compared(one: readonly number[], other: readonly number[]): number {

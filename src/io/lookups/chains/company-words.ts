@@ -6,7 +6,7 @@ const legalForms = new Set(
     'inc incorporated ltd limited llc llp lp plc corp corporation co company cos pty pte pvt',
     'gmbh mbh ag kg kgaa ohg ek se ug eg ev gmbhco gmbhcokg cokg gmbhandcokg andcokg andco sa sas sasu sarl eurl snc',
     'spa srl srls sl slu sau scv sab cv sadecv sadeCV bv nv vof oy oyj ab as asa aps kft zrt nyrt doo dd ad ood eood sro',
-    'spzoo spzook zoo spj ooo oao zao ооо оао зао пао тов kk tbk berhad bhd sdnbhd ltda eireli lda sti ltdsti na nationalassociation',
+    'spzoo spzook zoo spj ooo oao zao ооо оао зао пао тов kk tbk berhad bhd sdnbhd ltda eireli genossenschaft lda sti ltdsti na nationalassociation',
   ]
     .join(' ')
     .toLowerCase()

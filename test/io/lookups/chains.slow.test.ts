@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import type { ChainData } from '../../../src/io/lookups/chains/chain-data.ts';
+import { loadChains } from '../../../src/io/lookups/chains/chains.ts';
+import { readDataNow } from '../../../src/io/lookups/data.ts';
+import { dataFolder } from '../../helpers/data-folder.ts';
+import { bankLines } from './bank-lines.ts';
+import { noChainLines } from './no-chains.ts';
+
+const find = await loadChains(dataFolder);
+const lookUp = (name: string) => find({ name, minScore: 0.85 });
+
+/** Dirty spellings, with the Wikidata ids that are right. Written before the matcher was changed. */
+const dirty = readFileSync(new URL('dirty-chains.txt', import.meta.url), 'utf8')
+  .trim()
+  .split('\n')
+  .flatMap((line) => {
+    const [ids = '', names = ''] = line.split(': ');
+    return names.split('; ').map((name) => ({ name, ids: ids.split('|') }));
+  });
+
+test('of 210 dirty spellings of chains in many countries at least 85 % are right and at most 3 wrong', () => {
+  const answers = dirty.map(({ name, ids }) => ({ ids, found: lookUp(name) }));
+  const matched = answers.filter(({ found }) => found.match);
+  const right = matched.filter(({ ids, found }) => ids.includes(String(found.id)));
+  expect(dirty).toHaveLength(210);
+  expect(right.length).toBeGreaterThanOrEqual(179);
+  expect(matched.length - right.length).toBeLessThanOrEqual(3);
+});
+
+test.each([[7], [2026]])('of 400 lines of bank statements (seed %i) at least 360 are right and at most 2 wrong', (seed) => {
+  const answers = bankLines(400, seed).map(({ line, id }) => ({ id, found: lookUp(line) }));
+  expect(answers.filter(({ id, found }) => found.match && found.id === id).length).toBeGreaterThanOrEqual(360);
+  expect(answers.filter(({ id, found }) => found.match && found.id !== id).length).toBeLessThanOrEqual(2);
+});
+
+test('of 116 persons, firms, places, words and lines without a chain at most 5 match', () => {
+  expect(noChainLines).toHaveLength(116);
+  expect(noChainLines.filter((line) => lookUp(line).match).length).toBeLessThanOrEqual(5);
+});
+
+describe('every name of the data', () => {
+  const { chains } = readDataNow<ChainData>(dataFolder, 'chains');
+
+  test('of a further brand of a chain is answered with that brand, or with a namesake', () => {
+    const brands = chains.flatMap(([, , , , , , , others = []]) => others.map(([name]) => name));
+    const named = brands.filter((name) => lookUp(name).name === name);
+    expect(brands.length).toBeGreaterThan(300);
+    expect(named.length).toBeGreaterThanOrEqual(brands.length * 0.9);
+  });
+
+  test('matches', () => {
+    const names = chains.map(([name]) => name).filter((_, index) => index % 5 === 0);
+    expect(names.filter((name) => lookUp(name).match).length).toBeGreaterThanOrEqual(names.length * 0.98);
+  });
+});
