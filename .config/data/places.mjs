@@ -103,7 +103,7 @@ function order(a, b) {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** The regions in use: code, name, the place of their government or else the largest, and the inhabitants of all places. */
+/** The regions in use: code, name, the place of their government or else the largest, the inhabitants of all places, and the largest place. */
 function regionsOf(places, names) {
   const groups = groupsOf(places, codeOf);
   const codes = [...groups.keys()].sort(order);
@@ -131,7 +131,7 @@ function codeOf({ country, region }) {
   return `${country}.${region}`;
 }
 
-/** The countries in use: alpha-2, alpha-3, English name, capital, and the inhabitants of all places. */
+/** The countries in use: alpha-2, alpha-3, English name, capital, the inhabitants of all places, and the largest place. */
 function countriesOf(places) {
   const known = new Map(borders.features.map(({ properties }) => [properties.iso1A2, properties]));
   const groups = groupsOf(places, ({ country }) => country);
@@ -151,13 +151,14 @@ function groupsOf(places, keyOf) {
   return groups;
 }
 
-/** The seat of government, else the largest place; and the inhabitants of all, parts of a town not counted. */
+/** The seat of government, else the largest place; the inhabitants of all, parts of a town not counted; and the largest place. */
 function middleOf(indices, places, kinds) {
   const rank = (index) => kinds.toReversed().indexOf(places[index].kind) + 1;
   const weight = (index) => 1e9 * rank(index) + places[index].population;
   const seat = indices.reduce((best, index) => (weight(index) > weight(best) ? index : best));
   const whole = indices.filter((index) => places[index].kind !== section);
-  return [seat, whole.reduce((sum, index) => sum + places[index].population, 0)];
+  const largest = whole.reduce((best, index) => (places[index].population > places[best].population ? index : best), seat);
+  return [seat, whole.reduce((sum, index) => sum + places[index].population, 0), largest];
 }
 
 /** The parts of towns, each with the town: the one of its region that is largest for its distance, as gravity would have it. */

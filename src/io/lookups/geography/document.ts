@@ -1,8 +1,8 @@
-import { maxCandidates, noPlace } from '../../../core/lookups/geocode.ts';
+import { maxCandidates, noPlace, type UnderstoodPart } from '../../../core/lookups/geocode.ts';
 import type { LookupDocument } from '../../../core/lookups/lookup.ts';
 import { sources } from '../../../core/lookups/sources.ts';
-import type { Meaning } from './address.ts';
-import type { Candidate } from './found-place.ts';
+import type { Candidate } from './address/candidate.ts';
+import type { FoundAddress } from './address/find-address.ts';
 import type { Found } from './nearest.ts';
 import type { Places } from './places.ts';
 
@@ -19,13 +19,20 @@ interface Parts {
   readonly distance?: number;
   readonly score?: number;
   readonly isAmbiguous?: boolean;
+  readonly matched?: readonly UnderstoodPart[];
+  readonly leftOver?: string | null;
   readonly candidates?: readonly Candidate[];
 }
 
 /** The answer document for an address. */
-export function addressDocument({ candidates, isAmbiguous }: Meaning, places: Places): LookupDocument {
+export function addressDocument({ candidates, isAmbiguous, matched, leftOver }: FoundAddress, places: Places): LookupDocument {
   const [found] = candidates;
-  return found ? geographyDocument({ found, score: found.score, isAmbiguous, candidates }, places) : { ...noPlace, attribution };
+  if (!found) return { ...noPlace, matched: matched.map(partOf), left_over: leftOver, attribution };
+  return geographyDocument({ found, score: found.score, isAmbiguous, matched, leftOver, candidates }, places);
+}
+
+function partOf({ text, as }: UnderstoodPart) {
+  return { text, as };
 }
 
 /** The answer document for a point. `county`: in which the point lies; undefined outside of the USA. */
@@ -39,7 +46,8 @@ export function pointDocument(nearest: Found | undefined, places: Places, county
 }
 
 /** The answer document of a place that was found. */
-function geographyDocument({ found, county, distance, score, isAmbiguous = false, candidates }: Parts, places: Places): LookupDocument {
+function geographyDocument(parts: Parts, places: Places): LookupDocument {
+  const { found, county, distance, score, isAmbiguous = false, matched = [], leftOver = null, candidates } = parts;
   return {
     match: true,
     lat: places.lat(found.place),
@@ -59,6 +67,8 @@ function geographyDocument({ found, county, distance, score, isAmbiguous = false
     distance_m: distance === undefined ? null : Math.round(distance),
     score: score === undefined ? null : Math.round(score * 100) / 100,
     ambiguous: isAmbiguous,
+    matched: matched.map(partOf),
+    left_over: leftOver,
     fips: county ? fipsOf(county) : null,
     candidates: candidates?.slice(0, maxCandidates).map((candidate) => placeCandidate(candidate, places)) ?? [],
     attribution,

@@ -28,16 +28,38 @@ export class Names {
   /** Finds a name. */
   find(key: string): Namesakes | undefined {
     const wanted = Buffer.from(key);
-    let low = 0;
-    let high = this.#starts.length - 2;
-    while (low <= high) {
-      const middle = (low + high) >> 1;
-      const order = this.#bytes.compare(wanted, 0, wanted.length, this.#starts[middle], this.#starts[middle + 1]);
-      if (order === 0) return this.#at(middle);
-      if (order < 0) low = middle + 1;
-      else high = middle - 1;
+    const index = this.#firstFrom(wanted);
+    return index < this.#count && this.#compare(wanted, index) === 0 ? this.#at(index) : undefined;
+  }
+
+  /** At most `most` names that begin with a text. */
+  *startingWith(text: string, most: number): Generator<string> {
+    const first = this.#firstFrom(Buffer.from(text));
+    for (let index = first; index < Math.min(this.#count, first + most); index++) {
+      const name = this.#bytes.toString('utf8', this.#starts[index], this.#starts[index + 1]);
+      if (!name.startsWith(text)) return;
+      yield name;
     }
-    return undefined;
+  }
+
+  get #count(): number {
+    return this.#starts.length - 1;
+  }
+
+  /** The index of the first name that is not before a text. */
+  #firstFrom(wanted: Buffer): number {
+    let low = 0;
+    let high = this.#count;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.#compare(wanted, middle) < 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  #compare(wanted: Buffer, index: number): number {
+    return this.#bytes.compare(wanted, 0, wanted.length, this.#starts[index], this.#starts[index + 1]);
   }
 
   #at(index: number): Namesakes {

@@ -1,5 +1,5 @@
-import { placeKey } from '../../../core/lookups/place-key.ts';
-import type { Country } from './places.ts';
+import { placeKey } from '../../../../core/lookups/place-key.ts';
+import type { Country } from '../places.ts';
 
 /** Languages in which names of countries are known. */
 const languages = ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl', 'pl', 'sv', 'cs', 'ru', 'uk', 'ja', 'ko', 'zh', 'tr', 'fi', 'el'];
@@ -76,4 +76,22 @@ export function countryNames(countries: readonly Country[]): CountryNames {
     for (const country of countries) add(shown.of(country.code), country);
   }
   return names;
+}
+
+/** Countries of GeoNames whose addresses may name the state that they belong to. */
+const dependents: Readonly<Record<string, readonly string[]>> = {
+  US: ['PR', 'GU', 'VI', 'AS', 'MP'],
+  FR: ['GP', 'MQ', 'GF', 'RE', 'PM', 'YT', 'BL', 'MF', 'WF', 'PF', 'NC'],
+  NL: ['AW', 'CW', 'SX', 'BQ'],
+  GB: ['GI', 'JE', 'GG', 'IM', 'BM', 'KY', 'VG', 'TC', 'AI', 'MS', 'FK', 'SH'],
+  CN: ['HK', 'MO'],
+  DK: ['GL', 'FO'],
+  FI: ['AX'],
+  NO: ['SJ'],
+  AU: ['CX', 'CC', 'NF'],
+};
+
+/** True if a land belongs to a state, with a code of its own. */
+export function isDependent(land: Country, state: Country): boolean {
+  return dependents[state.code]?.includes(land.code) ?? false;
 }

@@ -1,5 +1,6 @@
-import { placeKey } from '../../../core/lookups/place-key.ts';
-import type { Country, Places, Region } from './places.ts';
+import { placeKey } from '../../../../core/lookups/place-key.ts';
+import type { Country, Places, Region } from '../places.ts';
+import type { Word } from './address-text.ts';
 import type { Reading } from './readings.ts';
 
 /** Something that an address can mean. */
@@ -14,28 +15,43 @@ export interface Candidate {
   readonly population: number;
   /** Decides between candidates: the inhabitants, reduced for a place under another name than its own. */
   readonly weight: number;
-  /** The reading of the address, and the words of the address that reading and candidate explain. */
   readonly reading: Reading;
+  /** The words that name the place; empty for a region or country. */
+  readonly hit: readonly Word[];
+  /** The words that reading and candidate explain. */
   readonly words: number;
   readonly score: number;
-  /** True if another part of the address names a place elsewhere that is about as large. */
-  readonly isContested?: boolean;
+  /** True if the place is written with mistakes. */
+  readonly isNear: boolean;
+  /** The extent to which it fits the postcodes: see `postcodeFit`. */
+  readonly fit: 0 | 1 | 2;
+  /** Words that nothing explains, before and after the name of the place. */
+  readonly before: readonly Word[];
+  readonly after: readonly Word[];
+  /** True if something speaks against the place, too: the answer is ambiguous. */
+  readonly isDoubtful: boolean;
 }
 
 /** Share of its inhabitants with which a place counts under another name than its own. */
 const otherNameWeight = 0.1;
 
-/** A name of a place in an address. */
-export interface NameInAddress {
-  readonly reading: Reading;
-  /** Words of the name. */
-  readonly count: number;
-  /** True if no other words stand beside it between commas. */
+/** A place that words of an address name. */
+export interface Hit {
+  readonly place: number;
+  /** False if the place is known by this name in another language or spelling. */
+  readonly isOwnName: boolean;
+  readonly words: readonly Word[];
+  /** True if no other words stand beside the name between commas. */
   readonly isWhole: boolean;
+  /** True if the name is written with mistakes. */
+  readonly isNear?: boolean;
 }
 
-/** The candidate of a place. `isOwnName`: false if it is known by this name in another language or spelling. */
-export function placeCandidate(places: Places, place: number, { reading, count, isWhole }: NameInAddress, isOwnName: boolean): Candidate {
+/** The scores of a place, by the kind of its name. */
+const scores = { own: 1, other: 0.9, part: 0.9, near: 0.6 };
+
+/** The candidate of a place. */
+export function placeCandidate(places: Places, { place, isOwnName, words, isWhole, isNear = false }: Hit, reading: Reading): Candidate {
   const region = places.region(place);
   const population = places.population(place);
   return {
@@ -47,17 +63,22 @@ export function placeCandidate(places: Places, place: number, { reading, count, 
     population,
     weight: population * (isOwnName ? 1 : otherNameWeight),
     reading,
-    words: reading.used + count,
-    score: (isOwnName ? 1 : 0.9) * (isWhole ? 1 : 0.9),
+    hit: words,
+    words: reading.used + words.length,
+    score: (isOwnName ? scores.own : scores.other) * (isWhole ? 1 : scores.part) * (isNear ? scores.near : 1),
+    isNear,
+    ...unjudged,
   };
 }
+
+const unjudged = { fit: 0, before: [], after: [], isDoubtful: false } as const;
 
 /** Share of an area's inhabitants from which on its seat of government counts as the whole area, if both have one name. */
 const wholeShare = 0.8;
 
 /**
  * The candidate of the region or country that an address names and nothing else; undefined if it names none. It lies at its seat of
- * government. Where that is all of it, as in Bogotá D.C., it is the town.
+ * government. If the seat is all of it, as in Bogotá D.C., it is the town.
  */
 export function areaCandidate(reading: Reading, places: Places): Candidate | undefined {
   const area = reading.region ?? reading.country;
@@ -75,7 +96,10 @@ export function areaCandidate(reading: Reading, places: Places): Candidate | und
     population: isTown ? places.population(place) : population,
     weight: population,
     reading,
+    hit: [],
     words: reading.used,
     score: 1,
+    isNear: false,
+    ...unjudged,
   };
 }

@@ -1,0 +1,143 @@
+import type { Region } from '../places.ts';
+import { isEastAsian, type Segment, type Word } from './address-text.ts';
+import { type Candidate, type Hit, placeCandidate } from './candidate.ts';
+import { type Postcode, postcodeFit } from './postcodes.ts';
+import { keyOf } from './readings.ts';
+import type { Search } from './search.ts';
+import { plainWords } from './street-words.ts';
+import { namesPlaceIn } from './town-names.ts';
+
+/** Least inhabitants of a place that only some words of a segment name, if a country or the form of a postcode is all that supports it. */
+const leastAmongWords = 15_000;
+
+/** Least inhabitants of a place that stands beside words that nothing explains, and has no other support: `Eiffel Tower, Paris`. */
+const leastAlone = 500_000;
+
+/** The same in a text with numbers, which is rather an address. */
+const leastWithNumbers = 50_000;
+
+/** Digits from which on a number has the form of a postcode wherever it stands. A shorter one must stand beside the town. */
+const minDigits = 5;
+
+/** Characters between a town and the postcode beside it. */
+const besideGap = 3;
+
+/** Words that nothing explains, and the place or places to which that applies. */
+interface Rest {
+  readonly before: readonly Word[];
+  readonly after: readonly Word[];
+}
+
+/** Judges places that an address names: drops those with too little support, and notes what speaks for and against the others. */
+export function judged(search: Search, hits: readonly Hit[]): { readonly accepted: Candidate[]; readonly rejected: Candidate[] } {
+  const accepted: Candidate[] = [];
+  const rejected: Candidate[] = [];
+  const { places } = search.gazetteer;
+  for (const hit of hits) {
+    const plain = placeCandidate(places, hit, search.reading);
+    const candidate = { ...plain, fit: fitOf(search, hit), ...restOf(search, hit) };
+    const verdict = verdictOn(candidate, hit, search);
+    if (verdict === 'no') rejected.push(candidate);
+    else accepted.push({ ...candidate, isDoubtful: verdict === 'doubtful', score: scoreOf(candidate, search) });
+  }
+  return { accepted, rejected };
+}
+
+type Verdict = 'yes' | 'doubtful' | 'no';
+
+function verdictOn(candidate: Candidate, hit: Hit, search: Search): Verdict {
+  const { before, after, fit, population } = candidate;
+  if (isContradicted(candidate, search) || namesElsewhere(candidate, search)) return 'no';
+  const isSupported = search.reading.used > 0 || search.isLimited || fit > 0;
+  const isSure = search.reading.region !== undefined || fit === 2;
+  if (hit.isNear) return 'doubtful';
+  if (!hit.isWhole && !isSure && before.length + after.length > 0 && (!isSupported || population < leastAmongWords)) return 'no';
+  if (isSupported || search.reading.isCity) return after.length > 0 ? 'doubtful' : 'yes';
+  if (before.length + after.length === 0) return 'yes';
+  return population >= (search.hasNumbers ? leastWithNumbers : leastAlone) && (before.length === 0 || after.length === 0)
+    ? 'doubtful'
+    : 'no';
+}
+
+/** True if the text has a postcode of another country, and nothing but the name speaks for the place. */
+function isContradicted({ fit, reading }: Candidate, { postcodes }: Search): boolean {
+  if (fit > 0) return false;
+  return postcodes.some(({ namesCountry }) => namesCountry) || (reading.used === 0 && !reading.isCity && postcodes.some(isTelling));
+}
+
+/** Longest name that may be a code. */
+const longestCode = 3;
+
+/** True if a country or region stands after the place, and it is none of the place's: `Paris, France` in the USA. */
+function namesElsewhere({ after }: Candidate, { gazetteer: { addressNames } }: Search): boolean {
+  if (after.length === 0) return false;
+  const key = keyOf(after);
+  return addressNames.countries.has(key) || (key.length > longestCode && addressNames.regions.has(key));
+}
+
+function isTelling({ isMarked, countries, start, end }: Postcode): boolean {
+  return isMarked && countries.length === 1 && end - start >= 6;
+}
+
+function fitOf({ postcodes, gazetteer: { places } }: Search, { place, words }: Hit): 0 | 1 | 2 {
+  let best: 0 | 1 | 2 = 0;
+  for (const postcode of postcodes) {
+    if (best === 2) break;
+    if (!postcode.isMarked && postcode.code.length < minDigits && !isBeside(postcode, words)) continue;
+    const fit = postcodeFit(postcode, places.region(place), places.district(place));
+    if (fit > best) best = fit;
+  }
+  return best;
+}
+
+function isBeside({ start, end }: Postcode, words: readonly Word[]): boolean {
+  const [first, last] = [words[0], words.at(-1)];
+  if (!first || !last) return false;
+  return (end <= first.start && first.start - end <= besideGap) || (start >= last.end && start - last.end <= besideGap);
+}
+
+/** The words of a reading that neither the place nor a street nor another place of the same region explains. */
+function restOf(search: Search, { words, place }: Hit): Rest {
+  const { rest } = search.reading;
+  if (rest.length === 1 && (rest[0] as Segment).words.length === words.length) return nothingLeft;
+  const region = search.gazetteer.places.region(place);
+  const left = rest.flatMap((segment) => unexplained(search, { segment, hit: words, region }));
+  if (left.length === 0) return nothingLeft;
+  const end = (words.at(-1) as Word).end;
+  return { before: left.filter(({ start }) => start < end), after: left.filter(({ start }) => start >= end) };
+}
+
+const nothingLeft: Rest = { before: [], after: [] };
+
+interface Surroundings {
+  readonly segment: Segment;
+  readonly hit: readonly Word[];
+  readonly region: Region;
+}
+
+function unexplained(search: Search, { segment, hit, region }: Surroundings): readonly Word[] {
+  const { words, town, hasNumber, hasStreet } = segment;
+  const isHere = words.some((word) => hit.includes(word)) || (words.length > 0 && isWithin(words, hit));
+  const left = (hasStreet && words.length > 0 && (hasNumber || isHere || town.length < words.length) ? town : words).filter(
+    ({ key, start, end }) => !plainWords.has(key) && key.length > 1 && !hit.some((word) => word.start < end && start < word.end),
+  );
+  // What follows the town in Chinese, Japanese and Korean is a street.
+  if (left.length === 0 || (isHere && left.every(({ key, start }) => isEastAsian(key) && start >= (hit[0] as Word).start))) return [];
+  const isThere = (place: number) => search.gazetteer.places.region(place) === region;
+  if (namesPlaceIn(search, left, isThere)) return [];
+  // Words with a number are a street and a house, unless they name a place elsewhere.
+  return !isHere && hasNumber && !namesPlaceIn(search, words, () => true) ? [] : left;
+}
+
+/** True if a name is a part of a word, as in scripts without spaces. */
+function isWithin(words: readonly Word[], hit: readonly Word[]): boolean {
+  return hit.some(({ start, end }) => words.some((word) => word.start < end && start < word.end));
+}
+
+/** Shares of the score that words without an explanation and postcodes of other places leave. */
+const [withBefore, withAfter, withOtherCode] = [0.9, 0.7, 0.8];
+
+function scoreOf({ score, before, after, fit }: Candidate, { postcodes }: Search): number {
+  const isElsewhere = fit === 0 && postcodes.some(({ isMarked, code }) => isMarked || code.length >= minDigits);
+  return score * (before.length > 0 ? withBefore : 1) * (after.length > 0 ? withAfter : 1) * (isElsewhere ? withOtherCode : 1);
+}
