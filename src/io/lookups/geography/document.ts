@@ -3,8 +3,8 @@ import type { LookupDocument } from '../../../core/lookups/lookup.ts';
 import { sources } from '../../../core/lookups/sources.ts';
 import type { Candidate } from './address/candidate.ts';
 import type { FoundAddress } from './address/find-address.ts';
-import type { Found } from './nearest.ts';
 import type { Places } from './places.ts';
+import type { FoundPoint } from './reverse.ts';
 
 const attribution = sources.geonames.text;
 
@@ -14,6 +14,8 @@ export type County = readonly [fips: string, name: string];
 /** The parts in which answer documents differ. */
 interface Parts {
   readonly found: Pick<Candidate, 'level' | 'place' | 'name' | 'region' | 'country' | 'population'>;
+  /** The town around the place; undefined for the town that the data have for it. */
+  readonly town?: number;
   readonly county?: County | undefined;
   /** In metres. */
   readonly distance?: number;
@@ -36,18 +38,28 @@ function partOf({ text, as }: UnderstoodPart) {
 }
 
 /** The answer document for a point. `county`: in which the point lies; undefined outside of the USA. */
-export function pointDocument(nearest: Found | undefined, places: Places, county: County | undefined): LookupDocument {
+export function pointDocument(nearest: FoundPoint | undefined, places: Places, county: County | undefined): LookupDocument {
   if (!nearest) return { ...noPlace, attribution };
-  const { place, distance } = nearest;
+  const { place, distance, town } = nearest;
   const region = places.region(place);
   const population = places.population(place);
   const found = { level: 'place', place, name: places.name(place), region, country: region.country, population } as const;
-  return geographyDocument({ found, county, distance }, places);
+  return geographyDocument({ found, town, county, distance }, places);
 }
 
 /** The answer document of a place that was found. */
 function geographyDocument(parts: Parts, places: Places): LookupDocument {
-  const { found, county, distance, score, isAmbiguous = false, matched = [], leftOver = null, candidates } = parts;
+  const {
+    found,
+    town = places.town(found.place),
+    county,
+    distance,
+    score,
+    isAmbiguous = false,
+    matched = [],
+    leftOver = null,
+    candidates,
+  } = parts;
   return {
     match: true,
     lat: places.lat(found.place),
@@ -57,7 +69,7 @@ function geographyDocument(parts: Parts, places: Places): LookupDocument {
     street: null,
     housenumber: null,
     postcode: null,
-    city: found.level === 'place' ? townOf(found, places) : null,
+    city: found.level !== 'place' ? null : town === found.place ? found.name : places.name(town),
     county: county?.[1] ?? null,
     region: found.region?.name ?? null,
     region_code: found.region?.code || null,
@@ -77,11 +89,6 @@ function geographyDocument(parts: Parts, places: Places): LookupDocument {
 
 function fipsOf([code]: County) {
   return { state: code.slice(0, 2), county: code, tract: null, block: null };
-}
-
-function townOf({ place, name }: Pick<Candidate, 'place' | 'name'>, places: Places): string {
-  const town = places.town(place);
-  return town === place ? name : places.name(town);
 }
 
 function placeCandidate({ name, region, country, place, population }: Candidate, places: Places) {

@@ -9,6 +9,7 @@ import { regionNames } from './address/region-names.ts';
 import { Areas, type AreasMeta } from './areas.ts';
 import { Columns } from './columns.ts';
 import { addressDocument, type County, pointDocument } from './document.ts';
+import { LargeCities } from './large-cities.ts';
 import { Names } from './names.ts';
 import { Nearest } from './nearest.ts';
 import { Places, type PlacesMeta } from './places.ts';
@@ -34,7 +35,7 @@ export async function loadPoints(folder: string): Promise<(query: PointQuery) =>
     readAs(folder, 'borders', (bytes) => new Areas(new Columns<AreasMeta<string | null>>(bytes))),
     readAs(folder, 'counties', (bytes) => new Columns<AreasMeta<County>>(bytes)),
   ]);
-  const surroundings = { places, nearest: new Nearest(places), borders };
+  const surroundings = { places, nearest: new Nearest(places), cities: new LargeCities(places), borders };
   let counties: Areas<County> | undefined;
   return (query) => {
     const found = findPoint(query, surroundings);

@@ -27,6 +27,55 @@ const otherNames: Readonly<Record<string, string>> = {
   holland: 'NL',
   'the netherlands': 'NL',
   'czech republic': 'CZ',
+  'ceska republika': 'CZ',
+  'slovenska republika': 'SK',
+  'rzeczpospolita polska': 'PL',
+  'republica argentina': 'AR',
+  'republica de colombia': 'CO',
+  prc: 'CN',
+  'p r c': 'CN',
+  'p r china': 'CN',
+  'pr china': 'CN',
+  roc: 'TW',
+  ksa: 'SA',
+  'k s a': 'SA',
+  'u a e': 'AE',
+  'bosnia and herzegovina': 'BA',
+  'bosnia herzegovina': 'BA',
+  bosnia: 'BA',
+  'trinidad and tobago': 'TT',
+  'saint vincent': 'VC',
+  'antigua and barbuda': 'AG',
+  'kingdom of saudi arabia': 'SA',
+  'great britain and northern ireland': 'GB',
+  'gambia the': 'GM',
+  'the gambia': 'GM',
+  bahamas: 'BS',
+  'the bahamas': 'BS',
+  drc: 'CD',
+  'd r congo': 'CD',
+  'congo kinshasa': 'CD',
+  'congo brazzaville': 'CG',
+  'republic of the congo': 'CG',
+  'federated states of micronesia': 'FM',
+  micronesia: 'FM',
+  brunei: 'BN',
+  'brunei darussalam': 'BN',
+  'lao pdr': 'LA',
+  'syrian arab republic': 'SY',
+  'republic of moldova': 'MD',
+  'united republic of tanzania': 'TZ',
+  'islamic republic of iran': 'IR',
+  'sao tome and principe': 'ST',
+  'saint kitts and nevis': 'KN',
+  'vatican city': 'VA',
+  'holy see': 'VA',
+  'timor leste': 'TL',
+  'cote divoire': 'CI',
+  'guinea bissau': 'GW',
+  'western samoa': 'WS',
+  'state of palestine': 'PS',
+  'palestinian territory': 'PS',
   'tschechische republik': 'CZ',
   turkey: 'TR',
   turkei: 'TR',
@@ -75,7 +124,19 @@ export function countryNames(countries: readonly Country[]): CountryNames {
     const shown = new Intl.DisplayNames([language], { type: 'region', fallback: 'none' });
     for (const country of countries) add(shown.of(country.code), country);
   }
+  for (const country of countries) add(ownName(country.code), country);
   return names;
+}
+
+const displays = new Map<string, Intl.DisplayNames>();
+
+/** The name of a country in the language that most people there write; undefined if it is not known. */
+function ownName(code: string): string | undefined {
+  const { language } = new Intl.Locale(`und-${code}`).maximize();
+  if (languages.includes(language)) return undefined;
+  const shown = displays.get(language) ?? new Intl.DisplayNames([language], { type: 'region', fallback: 'none' });
+  displays.set(language, shown);
+  return shown.of(code);
 }
 
 /** Countries of GeoNames whose addresses may name the state that they belong to. */

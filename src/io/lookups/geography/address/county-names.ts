@@ -64,12 +64,18 @@ export function countyNames(districts: readonly District[], regions: readonly Re
   }
   for (const [code, list] of Object.entries(traditional)) {
     const region = regions.find((other) => `${other.country.code}.${other.code}` === code);
-    if (region)
-      for (const name of list.split('|')) if (!isInRegion(names.get(placeKey(name)), region)) add(name, { region, districts: [] });
+    if (region) addTraditional(list.split('|'), region);
   }
   return names;
-}
 
-function isInRegion(counties: readonly County[] | undefined, region: Region): boolean {
-  return counties?.some((county) => county.region === region) ?? false;
+  /** An abbreviation stands after the county's name, and means the same districts. */
+  function addTraditional(list: readonly string[], region: Region): void {
+    let before: { readonly name: string; readonly districts: readonly District[] } = { name: '', districts: [] };
+    for (const name of list) {
+      const known = names.get(placeKey(name))?.find((county) => county.region === region);
+      const isShort = name.length < before.name.length && name[0] === before.name[0];
+      if (!known) add(name, { region, districts: isShort ? before.districts : [] });
+      if (!isShort) before = { name, districts: known?.districts ?? [] };
+    }
+  }
 }

@@ -1,11 +1,10 @@
-import type { Region } from '../places.ts';
 import { isEastAsian, type Segment, type Word } from './address-text.ts';
 import { type Candidate, type Hit, placeCandidate } from './candidate.ts';
 import { type Postcode, postcodeFit } from './postcodes.ts';
 import { keyOf } from './readings.ts';
 import type { Search } from './search.ts';
 import { plainWords } from './street-words.ts';
-import { namesPlaceIn } from './town-names.ts';
+import { isNear, namesPlaceIn } from './town-names.ts';
 
 /** Least inhabitants of a place that only some words of a segment name, if a country or the form of a postcode is all that supports it. */
 const leastAmongWords = 15_000;
@@ -96,12 +95,12 @@ function isBeside({ start, end }: Postcode, words: readonly Word[]): boolean {
   return (end <= first.start && first.start - end <= besideGap) || (start >= last.end && start - last.end <= besideGap);
 }
 
-/** The words of a reading that neither the place nor a street nor another place of the same region explains. */
-function restOf(search: Search, { words, place }: Hit): Rest {
+/** The words of a reading that neither the place nor a street nor another place nearby explains. */
+function restOf(search: Search, hit: Hit): Rest {
+  const { words } = hit;
   const { rest } = search.reading;
   if (rest.length === 1 && (rest[0] as Segment).words.length === words.length) return nothingLeft;
-  const region = search.gazetteer.places.region(place);
-  const left = rest.flatMap((segment) => unexplained(search, { segment, hit: words, region }));
+  const left = rest.flatMap((segment) => unexplained(search, segment, hit));
   if (left.length === 0) return nothingLeft;
   const end = (words.at(-1) as Word).end;
   return { before: left.filter(({ start }) => start < end), after: left.filter(({ start }) => start >= end) };
@@ -109,13 +108,7 @@ function restOf(search: Search, { words, place }: Hit): Rest {
 
 const nothingLeft: Rest = { before: [], after: [] };
 
-interface Surroundings {
-  readonly segment: Segment;
-  readonly hit: readonly Word[];
-  readonly region: Region;
-}
-
-function unexplained(search: Search, { segment, hit, region }: Surroundings): readonly Word[] {
+function unexplained(search: Search, segment: Segment, { words: hit, place }: Hit): readonly Word[] {
   const { words, town, hasNumber, hasStreet } = segment;
   const isHere = words.some((word) => hit.includes(word)) || (words.length > 0 && isWithin(words, hit));
   const left = (hasStreet && words.length > 0 && (hasNumber || isHere || town.length < words.length) ? town : words).filter(
@@ -123,8 +116,7 @@ function unexplained(search: Search, { segment, hit, region }: Surroundings): re
   );
   // What follows the town in Chinese, Japanese and Korean is a street.
   if (left.length === 0 || (isHere && left.every(({ key, start }) => isEastAsian(key) && start >= (hit[0] as Word).start))) return [];
-  const isThere = (place: number) => search.gazetteer.places.region(place) === region;
-  if (namesPlaceIn(search, left, isThere)) return [];
+  if (namesPlaceIn(search, left, (other) => isNear(search.gazetteer.places, other, place))) return [];
   // Words with a number are a street and a house, unless they name a place elsewhere.
   return !isHere && hasNumber && !namesPlaceIn(search, words, () => true) ? [] : left;
 }

@@ -8,10 +8,13 @@ import { plainWords } from './street-words.ts';
 import { namesPlaceIn } from './town-names.ts';
 
 /** Shortest name in which a mistake is looked for, and the shortest with two. */
-const [minLength, minForTwo] = [5, 8];
+const [minLength, minForTwo] = [5, 7];
 
 /** Least inhabitants of a place that may be written with mistakes, beside a region and beside a country alone. */
 const [leastInRegion, leastInCountry] = [2000, 20_000];
+
+/** Least inhabitants of a place that is written with two mistakes. */
+const leastForTwo = 20_000;
 
 /** Names of places, to be compared with. */
 interface KnownNames {
@@ -53,7 +56,7 @@ export class Misspellings {
         const place = places[index] as number;
         if (name[0] !== key[0] || Math.abs(name.length - key.length) > most || this.#places.population(place) < least) continue;
         const distance = editDistance(name, key);
-        if (distance > most) continue;
+        if (distance > most || (distance > 1 && this.#places.population(place) < leastForTwo)) continue;
         if (distance < most) found = [];
         most = distance;
         found.push(place);

@@ -140,6 +140,7 @@ const otherNames: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     39: 'UK',
     40: 'TS|TG',
   },
+  PH: { NCR: 'Metro Manila' },
   ZA: { '02': 'KZN', '05': 'EC', '06': 'GP', 11: 'WC' },
   GB: { NIR: 'N. Ireland|N Ireland|NI|Ulster', SCT: 'Alba', WLS: 'Cymru' },
   MX: { '02': 'BC', '06': 'Chih', 14: 'Jal', 19: 'NL', 15: 'Estado de México' },

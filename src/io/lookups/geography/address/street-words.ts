@@ -41,6 +41,7 @@ export const certainUnits = list('apt apartment suite room bldg no');
 export const plainWords = list(
   `cedex greater downtown central centre center city metro metropolitan area region town village of the municipality district
   north south east west northern southern eastern western inner upper lower old new mitte innenstadt zentrum centro bay
+  pusat selatan utara barat timur kota capital nord sud ost ouest est norte sur centrum keskusta zentral
   near stadt ville ciudad cidade citta comune commune gemeente kommune obec gorod г город місто м`,
 );
 

@@ -1,3 +1,4 @@
+import type { Places } from '../places.ts';
 import type { Segment, Word } from './address-text.ts';
 import { isEastAsian } from './address-text.ts';
 import type { Hit } from './candidate.ts';
@@ -132,7 +133,17 @@ function firstHits(search: Search, words: readonly Word[], count: number): Hit[]
   if (hits.length === 0) return hits;
   const { places } = search.gazetteer;
   const inner = hitsOf(search, words.slice(count), false);
-  return hits.filter(({ place }) => inner.some((part) => places.region(part.place) === places.region(place)));
+  return hits.filter(({ place }) => inner.some((part) => isNear(places, part.place, place)));
+}
+
+/** Degrees within which a place may be a part of a town, or a town beside it. */
+const nearDegrees = 0.4;
+
+/** True if two places of one region lie near each other. */
+export function isNear(places: Places, one: number, other: number): boolean {
+  if (places.region(one) !== places.region(other)) return false;
+  const [north, east] = [places.lat(one) - places.lat(other), places.lon(one) - places.lon(other)];
+  return Math.abs(north) < nearDegrees && Math.abs(east) * Math.cos((places.lat(one) * Math.PI) / 180) < nearDegrees;
 }
 
 /** True if a segment names a place of a region. */
