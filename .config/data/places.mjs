@@ -180,7 +180,7 @@ function distanceOf(a, b) {
   return (Math.hypot(a.lat - b.lat, east) + 1) / scale;
 }
 
-/** All names in order: the count of places whose name it is, and the places that have it as another name, one in each region. */
+/** All names in order: the count of places whose name it is, and the places that have it as another name, one in each region or district. */
 function keysOf(places, placeKey) {
   const keys = new Map();
   const entryOf = (key) => {
@@ -193,8 +193,9 @@ function keysOf(places, placeKey) {
       const key = placeKey(name);
       if (key === '' || key === place.key || Buffer.byteLength(key) > longestName) continue;
       const { others } = entryOf(key);
-      const rival = others.get(codeOf(place));
-      if (rival === undefined || places[rival].population < place.population) others.set(codeOf(place), index);
+      const area = withDistricts.has(place.country) ? `${codeOf(place)}.${place.district}` : codeOf(place);
+      const rival = others.get(area);
+      if (rival === undefined || places[rival].population < place.population) others.set(area, index);
     }
   }
   const sorted = [...keys.values()].sort((a, b) => order(a.key, b.key));

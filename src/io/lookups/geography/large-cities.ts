@@ -4,10 +4,10 @@ import type { Found } from './nearest.ts';
 import type { Places } from './places.ts';
 
 /** Inhabitants of a large city. */
-const minPopulation = 1_000_000;
+const minPopulation = 500_000;
 
 /** Inhabitants of a square kilometre, by which the radius of a city is reckoned. */
-const density = 6000;
+const density = 5000;
 
 /** Least metres to a centre: a point in it is not infinitely close. */
 const minDistance = 300;
@@ -22,7 +22,7 @@ interface City extends Coordinates {
   readonly radius: number;
 }
 
-/** The cities of a million inhabitants and more. In their quarters the nearest place is often known as a place of its own. */
+/** The large cities. In their quarters the nearest place is often known as a place of its own. */
 export class LargeCities {
   readonly #places: Places;
   /** By whole degrees of latitude. */
@@ -49,13 +49,14 @@ export class LargeCities {
 
   /** The town of the place nearest to a point: the large city of its region if that draws the point more, as gravity would have it. */
   townOf({ place, distance }: Found, point: Coordinates): number {
-    const own = this.#places.town(place);
-    if (own !== place) return own;
-    const region = this.#places.region(place);
-    let best = place;
-    let most = pull(this.#places.population(place), distance);
+    const places = this.#places;
+    const region = places.region(place);
+    let best = places.town(place);
+    if (best !== place && places.population(best) >= minPopulation) return best;
+    const own = best === place ? distance : metresBetween(point, { lat: places.lat(best), lon: places.lon(best) });
+    let most = pull(places.population(best), own);
     for (const city of this.#byDegree.get(Math.floor(point.lat)) ?? []) {
-      if (Math.abs(city.lon - point.lon) > maxDegrees || this.#places.region(city.place) !== region) continue;
+      if (Math.abs(city.lon - point.lon) > maxDegrees || places.region(city.place) !== region) continue;
       const away = metresBetween(point, city);
       const strength = pull(city.population, away);
       if (away > city.radius || strength <= most) continue;

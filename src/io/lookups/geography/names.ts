@@ -5,7 +5,7 @@ export interface Namesakes {
   /** Places with this name, largest first: the number of the first place, and their count. */
   readonly first: number;
   readonly count: number;
-  /** Places that have the name in another language or spelling: the largest place of each region. */
+  /** Places that have the name in another language or spelling: the largest place of each region or district. */
   readonly others: Uint32Array;
 }
 

@@ -1,3 +1,4 @@
+import type { Coordinates } from '../../../core/lookups/coordinates.ts';
 import type { Columns } from './columns.ts';
 
 /** A country in the data file: alpha-2, alpha-3, English name, capital, inhabitants of its places. */
@@ -67,6 +68,8 @@ export class Places {
   /** The number of the district and 1; 0 if it is not known. */
   readonly #districtNumbers: Uint32Array;
   readonly #populations: Uint32Array;
+  /** By the numbers of districts. Made by the first question. */
+  #middles: readonly Coordinates[] | undefined;
   /** Parts of towns, each with its town. */
   readonly #towns: ReadonlyMap<number, number>;
 
@@ -120,6 +123,24 @@ export class Places {
   /** The district; undefined if it is not known. */
   district(place: number): District | undefined {
     return this.districts[(this.#districtNumbers[place] as number) - 1];
+  }
+
+  /** The middle of the places of a district. */
+  middleOf(district: District): Coordinates {
+    this.#middles ??= this.#middlesOfDistricts();
+    return this.#middles[district.number] as Coordinates;
+  }
+
+  #middlesOfDistricts(): Coordinates[] {
+    const sums = this.districts.map(() => ({ lat: 0, lon: 0, count: 0 }));
+    for (let place = 0; place < this.count; place++) {
+      const sum = sums[(this.#districtNumbers[place] as number) - 1];
+      if (!sum) continue;
+      sum.lat += this.lat(place);
+      sum.lon += this.lon(place);
+      sum.count++;
+    }
+    return sums.map(({ lat, lon, count }) => ({ lat: lat / count, lon: lon / count }));
   }
 
   /** Inhabitants; 0 if not known. */

@@ -45,6 +45,9 @@ const traditional: Readonly<Record<string, string>> = {
 const kinds =
   /^(?:provincia|province|provincie|provincia autonoma|citta metropolitana|departement|county|city|borough|metropolitan borough|royal borough|prov)(?: (?:of|di|de|du|del|della|dell|la|des|d|l))* | (?:county|city)$/;
 
+/** Longest abbreviation of a county. */
+const longestShort = 6;
+
 /** Collects the names of counties, and the codes of Italian provinces. */
 export function countyNames(districts: readonly District[], regions: readonly Region[]): CountyNames {
   const names = new Map<string, County[]>();
@@ -73,7 +76,7 @@ export function countyNames(districts: readonly District[], regions: readonly Re
     let before: { readonly name: string; readonly districts: readonly District[] } = { name: '', districts: [] };
     for (const name of list) {
       const known = names.get(placeKey(name))?.find((county) => county.region === region);
-      const isShort = name.length < before.name.length && name[0] === before.name[0];
+      const isShort = name.length <= longestShort && before.name.length > longestShort + 1 && name.slice(0, 2) === before.name.slice(0, 2);
       if (!known) add(name, { region, districts: isShort ? before.districts : [] });
       if (!isShort) before = { name, districts: known?.districts ?? [] };
     }

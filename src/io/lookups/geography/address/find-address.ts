@@ -1,6 +1,6 @@
 import type { AddressQuery } from '../../../../core/lookups/geocode.ts';
 import type { Names, Namesakes } from '../names.ts';
-import type { Country, Places } from '../places.ts';
+import type { Country, District, Places } from '../places.ts';
 import { type AddressText, addressTextOf, partTextsOf } from './address-text.ts';
 import { areaCandidate, type Candidate } from './candidate.ts';
 import { judged } from './judge.ts';
@@ -112,17 +112,32 @@ function isNamedAfter(town: Candidate, unknown: readonly Reading[], places: Plac
   return areas.length > 0 && !areas.some((area) => town.place === area.place || isMeantFor(town, area));
 }
 
-/** Drops places outside of a county that the address names, if others are in it. */
+/** Drops places outside of a county that the address names if others are in it, else those that are far from it. */
 function preferringCounty(found: readonly Candidate[], places: Places): readonly Candidate[] {
+  if (!found.some(({ reading }) => reading.county)) return found;
   const isThere = ({ reading, place, level }: Candidate) => {
     const district = level === 'place' ? places.district(place) : undefined;
     return district !== undefined && reading.county?.districts.includes(district) === true;
   };
   const most = found.reduce((words, candidate) => Math.max(words, candidate.words), 0);
-  return found.some((candidate) => candidate.words === most && isThere(candidate)) ? found.filter(isThere) : found;
+  if (found.some((candidate) => candidate.words === most && isThere(candidate))) return found.filter(isThere);
+  return found.filter(({ reading, place }) => !reading.county || isAround(place, reading.county.districts, places));
 }
 
-/** The reading with most names; undefined if none has any. */
+/** Degrees of latitude from the middle of a district within which a town may be counted to it: today towns are districts of their own. */
+const aroundDegrees = 0.8;
+
+function isAround(place: number, districts: readonly District[], places: Places): boolean {
+  if (districts.length === 0) return true;
+  return districts.some((district) => {
+    const { lat, lon } = places.middleOf(district);
+    const east = (places.lon(place) - lon) * Math.cos((lat / 180) * Math.PI);
+    return Math.hypot(places.lat(place) - lat, east) < aroundDegrees;
+  });
+}
+
+/** The reading with most names, rather of a region than of a country; undefined if none has any. */
 function bestReading(readings: readonly Reading[]): Reading | undefined {
-  return readings.reduce<Reading | undefined>((best, reading) => (reading.used > (best?.used ?? 0) ? reading : best), undefined);
+  const rank = ({ used, region }: Reading) => 2 * used + (region ? 1 : 0);
+  return readings.reduce<Reading | undefined>((best, reading) => (rank(reading) > (best ? rank(best) : 1) ? reading : best), undefined);
 }

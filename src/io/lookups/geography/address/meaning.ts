@@ -1,4 +1,4 @@
-import type { Country } from '../places.ts';
+import { placeKey } from '../../../../core/lookups/place-key.ts';
 import type { Candidate } from './candidate.ts';
 import type { Postcode } from './postcodes.ts';
 
@@ -29,7 +29,7 @@ export function meaningOf(found: readonly Candidate[], hasCountry: boolean, post
   const fitting = found.filter((candidate) => candidate.words === words);
   const towns = fitting.filter(({ level }) => level === 'place');
   const areas = fitting.filter(
-    (area) => area.level !== 'place' && !towns.some((town) => isMeantFor(town, area) || hasCode(town, area, postcodes)),
+    (area) => area.level !== 'place' && !towns.some((town) => isMeantFor(town, area, hasCountry) || hasCode(town, area, postcodes)),
   );
   const isRegionNamed = areas.some(({ level, reading }) => level === 'region' && (hasCountry || reading.country));
   const candidates = unique((isRegionNamed ? areas : [...areas, ...towns]).sort((a, b) => b.weight - a.weight));
@@ -45,25 +45,27 @@ export function meaningOf(found: readonly Candidate[], hasCountry: boolean, post
 }
 
 /** True if a town is meant and not the area of the same name: the capital, a good part of the area, or a town with a region of its own. */
-export function isMeantFor(town: Candidate, { level, region, country, population, reading }: Candidate): boolean {
+export function isMeantFor(town: Candidate, area: Candidate, hasCountry = false): boolean {
+  const { level, region, country, population, reading } = area;
   if (town.level !== 'place') return false;
   if (town.reading.region) return true;
-  if (town.reading.isCity) return (town.country === country && isCountryNamed(reading.country)) || town.weight >= cityShare * population;
+  if (town.reading.isCity) return (town.country === country && reading.country !== undefined) || town.weight >= cityShare * population;
   if (town.country !== country) return false;
-  if (level === 'country') return town.population >= cityStateShare * population;
+  if (level === 'country') return town.population >= cityStateShare * population || isCapitalMeant(town, area, hasCountry);
   if (town.region !== region) return town.place === country.seat || town.weight >= townShare * population;
   // A town within the region may have a longer name of its own: New York City.
   const isLarge = town.population >= townShare * population;
   return isLarge || town.place === country.seat || (town.place === region?.largest && town.weight === town.population);
 }
 
+/** True if a capital is meant and not its country: the country is known already, or has this name in another language only, as Brasilia. */
+function isCapitalMeant(town: Candidate, { country, name }: Candidate, hasCountry: boolean): boolean {
+  return town.place === country.seat && town.weight === town.population && (hasCountry || placeKey(town.name) !== placeKey(name));
+}
+
 /** True if a postcode stands beside a town in the region of its name: regions have none. */
 function hasCode(town: Candidate, { level, region }: Candidate, postcodes: readonly Postcode[]): boolean {
   return level === 'region' && town.region === region && postcodes.length > 0;
-}
-
-function isCountryNamed(country: Country | undefined): boolean {
-  return country !== undefined;
 }
 
 /** The candidates that fit the postcodes best. */

@@ -77,5 +77,6 @@ function isInside({ gazetteer, reading, isAllowed, postcodes }: Search, place: n
     return isDependent(country, reading.country) && postcodes.some(({ countries }) => countries.includes(country.code));
   }
   // `Kyiv, Kyiv Oblast`: a city may lie outside of the region that is named after it.
-  return !reading.region || region === reading.region || gazetteer.addressNames.regions.get(key)?.includes(reading.region) === true;
+  if (!reading.region || region === reading.region) return true;
+  return country === reading.region.country && gazetteer.addressNames.regions.get(key)?.includes(reading.region) === true;
 }

@@ -5,6 +5,7 @@ const nicknames: Readonly<Record<string, string>> = {
   nyc: 'new york city',
   'n y c': 'new york city',
   'new york n y': 'new york city',
+  palikir: 'palikir national government center',
   philly: 'philadelphia',
   vegas: 'las vegas',
   frisco: 'san francisco',
