@@ -29,11 +29,11 @@ interface Parts {
 /** The answer document for an address. */
 export function addressDocument({ candidates, isAmbiguous, matched, leftOver }: FoundAddress, places: Places): LookupDocument {
   const [found] = candidates;
-  if (!found) return { ...noPlace, matched: matched.map(partOf), left_over: leftOver, attribution };
+  if (!found) return { ...noPlace, matched: matched.map(plainPart), left_over: leftOver, attribution };
   return geographyDocument({ found, score: found.score, isAmbiguous, matched, leftOver, candidates }, places);
 }
 
-function partOf({ text, as }: UnderstoodPart) {
+function plainPart({ text, as }: UnderstoodPart) {
   return { text, as };
 }
 
@@ -43,7 +43,7 @@ export function pointDocument(nearest: FoundPoint | undefined, places: Places, c
   const { place, distance, town } = nearest;
   const region = places.region(place);
   const population = places.population(place);
-  const found = { level: 'place', place, name: places.name(place), region, country: region.country, population } as const;
+  const found = { level: 'place', place, name: undefined, region, country: region.country, population } as const;
   return geographyDocument({ found, town, county, distance }, places);
 }
 
@@ -60,16 +60,17 @@ function geographyDocument(parts: Parts, places: Places): LookupDocument {
     leftOver = null,
     candidates,
   } = parts;
+  const name = found.name ?? places.name(found.place);
   return {
     match: true,
     lat: places.lat(found.place),
     lon: places.lon(found.place),
     level: found.level,
-    name: found.name,
+    name,
     street: null,
     housenumber: null,
     postcode: null,
-    city: found.level !== 'place' ? null : town === found.place ? found.name : places.name(town),
+    city: found.level !== 'place' ? null : town === found.place ? name : places.name(town),
     county: county?.[1] ?? null,
     region: found.region?.name ?? null,
     region_code: found.region?.code || null,
@@ -79,7 +80,7 @@ function geographyDocument(parts: Parts, places: Places): LookupDocument {
     distance_m: distance === undefined ? null : Math.round(distance),
     score: score === undefined ? null : Math.round(score * 100) / 100,
     ambiguous: isAmbiguous,
-    matched: matched.map(partOf),
+    matched: matched.map(plainPart),
     left_over: leftOver,
     fips: county ? fipsOf(county) : null,
     candidates: candidates?.slice(0, maxCandidates).map((candidate) => placeCandidate(candidate, places)) ?? [],
@@ -93,7 +94,7 @@ function fipsOf([code]: County) {
 
 function placeCandidate({ name, region, country, place, population }: Candidate, places: Places) {
   return {
-    name,
+    name: name ?? places.name(place),
     region_code: region?.code || null,
     country_code: country.code,
     lat: places.lat(place),

@@ -1,11 +1,11 @@
 import type { AddressQuery, PointQuery } from '../../../core/lookups/geocode.ts';
 import type { LookupDocument } from '../../../core/lookups/lookup.ts';
 import { readAs } from '../data.ts';
-import { countryNames } from './address/country-names.ts';
-import { countyNames } from './address/county-names.ts';
 import { findAddress } from './address/find-address.ts';
 import { Misspellings } from './address/misspellings.ts';
-import { regionNames } from './address/region-names.ts';
+import { countryNames } from './area-names/country-names.ts';
+import { countyNames } from './area-names/county-names.ts';
+import { regionNames } from './area-names/region-names.ts';
 import { Areas, type AreasMeta } from './areas.ts';
 import { Columns } from './columns.ts';
 import { addressDocument, type County, pointDocument } from './document.ts';

@@ -136,7 +136,11 @@ function tokensOf(text: string, postcodes: readonly Postcode[]): Token[][] {
     if (key === '') {
       if (tokens.length > 0 && /^[^'`’‘ʻʼ´]/.test(raw)) segments.push(tokens);
       if (/^[^'`’‘ʻʼ´]/.test(raw)) tokens = [];
-    } else if (!postcodes.some((code) => code.isMarked && start < code.end && code.start < end) || isUnspaced(raw)) {
+    } else if (
+      postcodes.length === 0 ||
+      !postcodes.some((code) => code.isMarked && start < code.end && code.start < end) ||
+      isUnspaced(raw)
+    ) {
       for (const word of key.split(' ')) pushToken(tokens, { key: word, start, end, isNumber: false });
     }
   }

@@ -7,7 +7,8 @@ import type { Reading } from './readings.ts';
 export interface Candidate {
   readonly level: 'place' | 'region' | 'country';
   readonly place: number;
-  readonly name: string;
+  /** The name of a region or country; undefined for a place, whose name the data have. */
+  readonly name: string | undefined;
   /** The region; undefined for a country. */
   readonly region: Region | undefined;
   readonly country: Country;
@@ -57,7 +58,7 @@ export function placeCandidate(places: Places, { place, isOwnName, words, isWhol
   return {
     level: 'place',
     place,
-    name: places.name(place),
+    name: undefined,
     region,
     country: region.country,
     population,
@@ -90,7 +91,7 @@ export function areaCandidate(reading: Reading, places: Places): Candidate | und
   return {
     level: isTown ? 'place' : reading.region ? 'region' : 'country',
     place,
-    name: isTown ? town : name,
+    name: isTown ? undefined : name,
     region: isTown ? places.region(place) : reading.region,
     country: reading.region?.country ?? (reading.country as Country),
     population: isTown ? places.population(place) : population,

@@ -6,7 +6,7 @@ import { areaCandidate, type Candidate } from './candidate.ts';
 import { judged } from './judge.ts';
 import { isMeantFor, type Meaning, meaningOf } from './meaning.ts';
 import type { Misspellings } from './misspellings.ts';
-import { partReadings, type Reading, textReadings } from './readings.ts';
+import { type Named, partReadings, type Reading, textReadings } from './readings.ts';
 import type { Gazetteer, Search } from './search.ts';
 import { townsIn } from './town-names.ts';
 import { type Understanding, understandingOf } from './understanding.ts';
@@ -27,10 +27,11 @@ interface ReadAddress {
 export function findAddress(query: AddressQuery, gazetteer: Gazetteer, misspellings: Misspellings): FoundAddress {
   const { whole, readings, hasUnknownState } = readAddress(query.address, gazetteer);
   const searches = searchesOf(query, { gazetteer, readings, whole });
-  const searched = searches.map((search) => ({ search, ...placesIn(search) }));
+  const searched = searchedOf(searches);
   const unknown = searched.filter(({ accepted, search }) => accepted.length === 0 && isNaming(search.reading));
   const areas = unknown.map(({ search }) => search.reading);
-  let found = searched.flatMap(({ accepted }) => accepted).filter((candidate) => !isNamedAfter(candidate, areas, gazetteer.places));
+  let found = searched.flatMap(({ accepted }) => accepted);
+  if (areas.length > 0) found = found.filter((candidate) => !isNamedAfter(candidate, areas, gazetteer.places));
   if (found.length === 0) found = unknown.flatMap(({ search }) => judged(search, misspellings.hits(search)).accepted);
   const meaning = meaningOf(preferringCounty(found, gazetteer.places), query.country !== undefined, whole.postcodes);
   const best = meaning.candidates[0] ?? searched.flatMap(({ rejected }) => rejected)[0];
@@ -89,7 +90,28 @@ function rememberingFind(names: Names): Search['find'] {
   };
 }
 
-function placesIn(search: Search): { readonly accepted: readonly Candidate[]; readonly rejected: readonly Candidate[] } {
+/** The results of a search. */
+interface Searched {
+  readonly search: Search;
+  readonly accepted: readonly Candidate[];
+  readonly rejected: readonly Candidate[];
+}
+
+/** Searches by the readings with most names first. Skips a reading that cannot explain as many words as a place that is found. */
+function searchedOf(searches: readonly Search[]): Searched[] {
+  const searched: Searched[] = [];
+  let most = 0;
+  for (const search of searches.toSorted((a, b) => b.reading.used - a.reading.used)) {
+    const { rest, used } = search.reading;
+    if (used + rest.reduce((longest, { words }) => Math.max(longest, words.length), 0) < most) continue;
+    const result = { search, ...placesIn(search) };
+    for (const { words } of result.accepted) most = Math.max(most, words);
+    searched.push(result);
+  }
+  return searched;
+}
+
+function placesIn(search: Search): Omit<Searched, 'search'> {
   const { reading, gazetteer, isAllowed } = search;
   if (reading.rest.length > 0) return judged(search, townsIn(search));
   // The region or country itself: the address names nothing else.
@@ -105,9 +127,8 @@ function isNaming({ used, rest }: Reading): boolean {
 /** True for a town with the name of an area in which the address names a place that is not known: `Nowhere, Oregon` is not Oregon, Ohio. */
 function isNamedAfter(town: Candidate, unknown: readonly Reading[], places: Places): boolean {
   if (town.level !== 'place' || town.hit.length === 0) return false;
-  const areas = unknown
-    .filter(({ named }) => named.some(({ words, as }) => as !== 'county' && town.hit.every((word) => words.includes(word))))
-    .flatMap((reading) => areaCandidate(reading, places) ?? []);
+  const isItsName = ({ words, as }: Named) => as !== 'county' && town.hit.every((word) => words.includes(word));
+  const areas = unknown.filter(({ named }) => named.some(isItsName)).flatMap((reading) => areaCandidate(reading, places) ?? []);
   // A region's seat of government with its name is where the street is.
   return areas.length > 0 && !areas.some((area) => town.place === area.place || isMeantFor(town, area));
 }

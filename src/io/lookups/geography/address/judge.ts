@@ -34,7 +34,7 @@ export function judged(search: Search, hits: readonly Hit[]): { readonly accepte
   const { places } = search.gazetteer;
   for (const hit of hits) {
     const plain = placeCandidate(places, hit, search.reading);
-    const candidate = { ...plain, fit: fitOf(search, hit), ...restOf(search, hit) };
+    const candidate = { ...plain, fit: fitOf(search, hit), ...leftOf(search, hit) };
     const verdict = verdictOn(candidate, hit, search);
     if (verdict === 'no') rejected.push(candidate);
     else accepted.push({ ...candidate, isDoubtful: verdict === 'doubtful', score: scoreOf(candidate, search) });
@@ -96,7 +96,7 @@ function isBeside({ start, end }: Postcode, words: readonly Word[]): boolean {
 }
 
 /** The words of a reading that neither the place nor a street nor another place nearby explains. */
-function restOf(search: Search, hit: Hit): Rest {
+function leftOf(search: Search, hit: Hit): Rest {
   const { words } = hit;
   const { rest } = search.reading;
   if (rest.length === 1 && (rest[0] as Segment).words.length === words.length) return nothingLeft;
@@ -110,7 +110,7 @@ const nothingLeft: Rest = { before: [], after: [] };
 
 function unexplained(search: Search, segment: Segment, { words: hit, place }: Hit): readonly Word[] {
   const { words, town, hasNumber, hasStreet } = segment;
-  const isHere = words.some((word) => hit.includes(word)) || (words.length > 0 && isWithin(words, hit));
+  const isHere = words.some((word) => hit.includes(word)) || (words.length > 0 && overlapsHit(words, hit));
   const left = (hasStreet && words.length > 0 && (hasNumber || isHere || town.length < words.length) ? town : words).filter(
     ({ key, start, end }) => !plainWords.has(key) && key.length > 1 && !hit.some((word) => word.start < end && start < word.end),
   );
@@ -122,7 +122,7 @@ function unexplained(search: Search, segment: Segment, { words: hit, place }: Hi
 }
 
 /** True if a name is a part of a word, as in scripts without spaces. */
-function isWithin(words: readonly Word[], hit: readonly Word[]): boolean {
+function overlapsHit(words: readonly Word[], hit: readonly Word[]): boolean {
   return hit.some(({ start, end }) => words.some((word) => word.start < end && start < word.end));
 }
 

@@ -1,6 +1,7 @@
 import { placeKey } from '../../../../core/lookups/place-key.ts';
 import type { Candidate } from './candidate.ts';
 import type { Postcode } from './postcodes.ts';
+import { keyOf } from './readings.ts';
 
 /** The answer to an address: everything that it can mean, best first. */
 export interface Meaning {
@@ -60,7 +61,7 @@ export function isMeantFor(town: Candidate, area: Candidate, hasCountry = false)
 
 /** True if a capital is meant and not its country: the country is known already, or has this name in another language only, as Brasilia. */
 function isCapitalMeant(town: Candidate, { country, name }: Candidate, hasCountry: boolean): boolean {
-  return town.place === country.seat && town.weight === town.population && (hasCountry || placeKey(town.name) !== placeKey(name));
+  return town.place === country.seat && town.weight === town.population && (hasCountry || keyOf(town.hit) !== placeKey(name ?? ''));
 }
 
 /** True if a postcode stands beside a town in the region of its name: regions have none. */

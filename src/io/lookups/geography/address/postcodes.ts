@@ -34,19 +34,24 @@ export function postcodesIn(text: string): Postcode[] {
   const add = (postcode: Postcode) => {
     if (!found.some(({ start, end }) => postcode.start < end && start < postcode.end)) found.push(postcode);
   };
-  for (const postcode of prefixedIn(capitals)) add(postcode);
-  for (const { form, countries } of markedForms) {
+  const hasMarks = markHint.test(capitals);
+  if (hasMarks) for (const postcode of prefixedIn(capitals)) add(postcode);
+  for (const { form, countries } of hasMarks ? markedForms : []) {
     for (const match of capitals.matchAll(form)) add({ ...spanOf(match), countries: ownersOf(match[0], countries), ...marked });
   }
   for (const match of capitals.matchAll(/(?<![\d\p{L}.#/-])\d{4,8}(?![\d\p{L}/-])/gu)) {
     const countries = digitForms[match[0].length];
     if (countries) add({ ...spanOf(match), countries: digitCountries(match[0], countries), isMarked: false, namesCountry: false });
   }
+  if (!hasMarks) return found;
   for (const match of capitals.matchAll(/\b([A-Z]{1,2})\d[A-Z\d]?(?=\s*(?:$|,))/g)) {
     if (nationOf(match[1] as string)) add({ ...spanOf(match), countries: ['GB'], ...marked });
   }
   return found;
 }
+
+/** What every form with marks has: letters and digits side by side, or numbers divided by a blank or a dash. */
+const markHint = /[A-Z]\d|\d[A-Z]|\d[ -]\d|[A-Z] ?- ?\d|\d{4} [A-Z]{2}\b/;
 
 const marked = { isMarked: true, namesCountry: false };
 
@@ -94,7 +99,7 @@ const zips = zipAreas.split(' ');
 const provinces = spanishProvinces.split(' ');
 
 /** The state of a ZIP code. */
-function stateOf(code: string): string | undefined {
+function stateOfZip(code: string): string | undefined {
   let state: string | undefined;
   for (let index = 0; index < zips.length && (zips[index] as string) <= code.slice(0, 3); index += 2) state = zips[index + 1];
   return state;
@@ -109,7 +114,7 @@ export function postcodeFit({ code, countries }: Postcode, region: Region, distr
 
 function isInRegion(code: string, region: Region, district: District | undefined): boolean {
   const country = region.country.code;
-  if (country === 'US') return stateOf(code) === region.code;
+  if (country === 'US') return stateOfZip(code) === region.code;
   if (country === 'GB') return nationOf(/^[A-Z]+/.exec(code)?.[0] ?? '') === region.code;
   if (country === 'FR')
     return district !== undefined && (code.startsWith('20') ? /^2[AB]/ : new RegExp(`^${code.slice(0, 2)}`)).test(district.code);

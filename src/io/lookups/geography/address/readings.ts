@@ -1,9 +1,9 @@
 import { placeKey } from '../../../../core/lookups/place-key.ts';
+import { type CountryNames, isDependent } from '../area-names/country-names.ts';
+import type { County, CountyNames } from '../area-names/county-names.ts';
+import { type RegionNames, withoutKind } from '../area-names/region-names.ts';
 import type { Country, Region } from '../places.ts';
 import type { AddressText, PartTexts, Segment, Word } from './address-text.ts';
-import { type CountryNames, isDependent } from './country-names.ts';
-import type { County, CountyNames } from './county-names.ts';
-import { type RegionNames, withoutKind } from './region-names.ts';
 
 /** Words of an address that name something. */
 export interface Named {

@@ -1,8 +1,8 @@
+import { isDependent } from '../area-names/country-names.ts';
 import type { Names, Namesakes } from '../names.ts';
 import type { Country, Places } from '../places.ts';
 import type { Word } from './address-text.ts';
 import type { Hit } from './candidate.ts';
-import { isDependent } from './country-names.ts';
 import type { Postcode } from './postcodes.ts';
 import { type AddressNames, keyOf, type Reading } from './readings.ts';
 
@@ -31,6 +31,9 @@ export interface Search {
 /** Longest name in Latin letters that may be an abbreviation: a code of a region, a country or an airport. */
 const longestCode = 3;
 
+/** Maximum of places with one name that are compared. */
+const maxNamesakes = 12;
+
 /** Finds the places of the reading's country and region that some words name. */
 export function hitsOf(search: Search, words: readonly Word[], isWhole: boolean, key = keyOf(words)): Hit[] {
   const namesakes = search.find(key);
@@ -41,7 +44,9 @@ export function hitsOf(search: Search, words: readonly Word[], isWhole: boolean,
     if (isInside(search, place, key)) hits.push({ place, isOwnName, words, isWhole });
   };
   const end = namesakes.first + namesakes.count;
-  for (let place = namesakes.first; place < end; place++) consider(place, true);
+  // The largest come first. A county or a postcode may mean a smaller one.
+  const most = reading.county || search.postcodes.length > 0 ? Infinity : maxNamesakes;
+  for (let place = namesakes.first; place < end && hits.length < most; place++) consider(place, true);
   // Beside other words a short other name is rather a code: PA, LA, IN.
   const isAlone = isWhole && reading.used === 0 && reading.rest.length === 1;
   if (isCode(key) && !(isAlone && !namesArea(search, key))) return hits;

@@ -72,6 +72,9 @@ const abbreviations: Readonly<Record<string, string>> = {
   kgl: 'koniglich',
 };
 
+/** Longest word of `abbreviations`. */
+const longestAbbreviation = 4;
+
 /** Longest abbreviation of a word by its beginning: `i. Br.` */
 const longestBeginning = 3;
 
@@ -82,7 +85,7 @@ const maxCompared = 400;
 export function spellings(words: readonly string[], names: Names): string[] {
   const nickname = nicknames[words.join(' ')];
   if (nickname) return [nickname];
-  if (!words.some((word) => word.length <= 4) || words.length < 2) return [];
+  if (words.length < 2 || !words.some((word) => word.length <= longestAbbreviation)) return [];
   const spelled = [...expanded(words)].filter((name) => names.find(name));
   return spelled.length > 0 ? spelled : begunBy(words, names);
 }
