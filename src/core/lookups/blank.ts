@@ -17,8 +17,15 @@ const blanks = new Set(
   ]),
 );
 
-/** True for a text that stands for no value: `None`, `null`, `n/a`, `-` and the like. */
+/** Longest of these texts. */
+const longest = 20;
+
+/** True for words that stand for no value: `None`, `null`, `n/a` and the like. */
+export function isNoValue(text: string): boolean {
+  return text.length <= longest && blanks.has(text.trim().toLowerCase());
+}
+
+/** True for a text that stands for no value, or has neither letters nor digits. */
 export function isBlank(text: string): boolean {
-  if (text.length > 20) return false;
-  return blanks.has(text.trim().toLowerCase()) || !/[\p{L}\p{N}]/u.test(text);
+  return isNoValue(text) || !/[\p{L}\p{N}]/u.test(text);
 }

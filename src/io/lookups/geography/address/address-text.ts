@@ -1,4 +1,4 @@
-import { isBlank } from '../../../../core/lookups/blank.ts';
+import { isBlank, isNoValue } from '../../../../core/lookups/blank.ts';
 import type { AddressParts } from '../../../../core/lookups/geocode.ts';
 import { placeKey } from '../../../../core/lookups/place-key.ts';
 import { type Postcode, postcodesIn } from './postcodes.ts';
@@ -132,7 +132,8 @@ function tokensOf(text: string, postcodes: readonly Postcode[]): Token[][] {
   const pattern = isAscii.test(text) ? /[a-z0-9'`]+|[,;|\t\r\n]|\s[-/]\s/gi : /[\p{L}\p{M}\p{N}'`’‘ʻʼ´]+|[,;|、，\t\r\n]|\s[-–—/]\s/gu;
   for (const { 0: raw, index: start } of text.matchAll(pattern)) {
     const end = start + raw.length;
-    const key = /^[a-z]+$/.test(raw) && raw.length > 3 ? raw : placeKey(raw);
+    // Most words need no more.
+    const key = raw.length > 3 && /^[A-Za-z]+$/.test(raw) ? raw.toLowerCase() : placeKey(raw);
     if (key === '') {
       if (tokens.length > 0 && /^[^'`’‘ʻʼ´]/.test(raw)) segments.push(tokens);
       if (/^[^'`’‘ʻʼ´]/.test(raw)) tokens = [];
@@ -171,7 +172,7 @@ export function isEastAsian(text: string): boolean {
 /** The segment that some words are; without words if they stand for no value. */
 function segmentOf(all: readonly Token[], text: string, offset: number): Segment {
   const [first, last] = [all[0], all.at(-1)];
-  if (!first || !last || (last.end - first.start <= 20 && isBlank(text.slice(first.start, last.end)))) return nothing;
+  if (!first || !last || isNoValue(text.slice(first.start, last.end))) return nothing;
   const tokens = withoutUnits(all, text);
   const street = streetIn(tokens, text);
   // The parts of an address in parts have one text.

@@ -51,8 +51,18 @@ export interface Hit {
 /** The scores of a place, by the kind of its name. */
 const scores = { own: 1, other: 0.9, part: 0.9, near: 0.6 };
 
+/** What speaks for a place and against it. */
+export type Judgement = Pick<Candidate, 'fit' | 'before' | 'after' | 'isDoubtful'>;
+
+/** The score of a place by the kind of its name. */
+export function nameScore({ isOwnName, isWhole, isNear = false }: Hit): number {
+  return (isOwnName ? scores.own : scores.other) * (isWhole ? 1 : scores.part) * (isNear ? scores.near : 1);
+}
+
 /** The candidate of a place. */
-export function placeCandidate(places: Places, { place, isOwnName, words, isWhole, isNear = false }: Hit, reading: Reading): Candidate {
+export function placeCandidate(places: Places, hit: Hit, reading: Reading, judgement: Judgement & { readonly score: number }): Candidate {
+  const { place, isOwnName, words, isNear = false } = hit;
+  const { fit, before, after, isDoubtful, score } = judgement;
   const region = places.region(place);
   const population = places.population(place);
   return {
@@ -66,13 +76,14 @@ export function placeCandidate(places: Places, { place, isOwnName, words, isWhol
     reading,
     hit: words,
     words: reading.used + words.length,
-    score: (isOwnName ? scores.own : scores.other) * (isWhole ? 1 : scores.part) * (isNear ? scores.near : 1),
+    score,
     isNear,
-    ...unjudged,
+    fit,
+    before,
+    after,
+    isDoubtful,
   };
 }
-
-const unjudged = { fit: 0, before: [], after: [], isDoubtful: false } as const;
 
 /** Share of an area's inhabitants from which on its seat of government counts as the whole area, if both have one name. */
 const wholeShare = 0.8;
@@ -101,6 +112,9 @@ export function areaCandidate(reading: Reading, places: Places): Candidate | und
     words: reading.used,
     score: 1,
     isNear: false,
-    ...unjudged,
+    fit: 0,
+    before: [],
+    after: [],
+    isDoubtful: false,
   };
 }

@@ -36,11 +36,9 @@ export function findAddress(query: AddressQuery, gazetteer: Gazetteer, misspelli
   const meaning = meaningOf(preferringCounty(found, gazetteer.places), query.country !== undefined, whole.postcodes);
   const best = meaning.candidates[0] ?? searched.flatMap(({ rejected }) => rejected)[0];
   const isMatch = meaning.candidates.length > 0;
-  return {
-    ...meaning,
-    isAmbiguous: meaning.isAmbiguous || (isMatch && hasUnknownState),
-    ...understandingOf(whole, best, bestReading(readings)),
-  };
+  const { matched, leftOver } = understandingOf(whole, best, best ? undefined : bestReading(readings));
+  const isAmbiguous = meaning.isAmbiguous || (isMatch && hasUnknownState);
+  return { candidates: meaning.candidates, isAmbiguous, matched, leftOver };
 }
 
 function readAddress(address: AddressQuery['address'], { addressNames }: Gazetteer): ReadAddress {
@@ -69,13 +67,11 @@ function searchesOf(
   const { places, names } = gazetteer;
   const allowed = codes && new Set(codes.map((code) => places.country(code)));
   const find = rememberingFind(names);
-  const shared = {
-    ...{ gazetteer, find, postcodes: whole.postcodes },
-    isAllowed: (country: Country) => allowed === undefined || allowed.has(country),
-    isLimited: allowed !== undefined,
-    hasNumbers: typeof address !== 'string' || /\d/.test(address),
-  };
-  return readings.map((reading) => ({ ...shared, reading }));
+  const isAllowed = (country: Country) => allowed === undefined || allowed.has(country);
+  const isLimited = allowed !== undefined;
+  const hasNumbers = typeof address !== 'string' || /\d/.test(address);
+  const { postcodes } = whole;
+  return readings.map((reading) => ({ gazetteer, reading, postcodes, isAllowed, isLimited, hasNumbers, find }));
 }
 
 /** Finds names, each only once. */
@@ -104,9 +100,9 @@ function searchedOf(searches: readonly Search[]): Searched[] {
   for (const search of searches.toSorted((a, b) => b.reading.used - a.reading.used)) {
     const { rest, used } = search.reading;
     if (used + rest.reduce((longest, { words }) => Math.max(longest, words.length), 0) < most) continue;
-    const result = { search, ...placesIn(search) };
-    for (const { words } of result.accepted) most = Math.max(most, words);
-    searched.push(result);
+    const { accepted, rejected } = placesIn(search);
+    for (const { words } of accepted) most = Math.max(most, words);
+    searched.push({ search, accepted, rejected });
   }
   return searched;
 }

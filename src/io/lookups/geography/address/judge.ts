@@ -1,5 +1,5 @@
 import { isEastAsian, type Segment, type Word } from './address-text.ts';
-import { type Candidate, type Hit, placeCandidate } from './candidate.ts';
+import { type Candidate, type Hit, nameScore, placeCandidate } from './candidate.ts';
 import { type Postcode, postcodeFit } from './postcodes.ts';
 import { keyOf } from './readings.ts';
 import type { Search } from './search.ts';
@@ -33,25 +33,30 @@ export function judged(search: Search, hits: readonly Hit[]): { readonly accepte
   const rejected: Candidate[] = [];
   const { places } = search.gazetteer;
   for (const hit of hits) {
-    const plain = placeCandidate(places, hit, search.reading);
-    const candidate = { ...plain, fit: fitOf(search, hit), ...leftOf(search, hit) };
-    const verdict = verdictOn(candidate, hit, search);
-    if (verdict === 'no') rejected.push(candidate);
-    else accepted.push({ ...candidate, isDoubtful: verdict === 'doubtful', score: scoreOf(candidate, search) });
+    const fit = fitOf(search, hit);
+    const { before, after } = leftOf(search, hit);
+    const evidence = { fit, before, after, population: places.population(hit.place) };
+    const verdict = verdictOn(evidence, hit, search);
+    const score = nameScore(hit) * scoreShare(evidence, search);
+    const judgement = { fit, before, after, isDoubtful: verdict === 'doubtful', score };
+    (verdict === 'no' ? rejected : accepted).push(placeCandidate(places, hit, search.reading, judgement));
   }
   return { accepted, rejected };
 }
 
+type Evidence = Pick<Candidate, 'fit' | 'before' | 'after' | 'population'>;
+
 type Verdict = 'yes' | 'doubtful' | 'no';
 
-function verdictOn(candidate: Candidate, hit: Hit, search: Search): Verdict {
-  const { before, after, fit, population } = candidate;
-  if (isContradicted(candidate, search) || namesElsewhere(candidate, search)) return 'no';
-  const isSupported = search.reading.used > 0 || search.isLimited || fit > 0;
-  const isSure = search.reading.region !== undefined || fit === 2;
+function verdictOn(evidence: Evidence, hit: Hit, search: Search): Verdict {
+  const { before, after, fit, population } = evidence;
+  const { reading } = search;
+  if (isContradicted(fit, search) || namesElsewhere(after, search)) return 'no';
+  const isSupported = reading.used > 0 || search.isLimited || fit > 0;
+  const isSure = reading.region !== undefined || fit === 2;
   if (hit.isNear) return 'doubtful';
   if (!hit.isWhole && !isSure && before.length + after.length > 0 && (!isSupported || population < leastAmongWords)) return 'no';
-  if (isSupported || search.reading.isCity) return after.length > 0 ? 'doubtful' : 'yes';
+  if (isSupported || reading.isCity) return after.length > 0 ? 'doubtful' : 'yes';
   if (before.length + after.length === 0) return 'yes';
   return population >= (search.hasNumbers ? leastWithNumbers : leastAlone) && (before.length === 0 || after.length === 0)
     ? 'doubtful'
@@ -59,8 +64,8 @@ function verdictOn(candidate: Candidate, hit: Hit, search: Search): Verdict {
 }
 
 /** True if the text has a postcode of another country, and nothing but the name speaks for the place. */
-function isContradicted({ fit, reading }: Candidate, { postcodes }: Search): boolean {
-  if (fit > 0) return false;
+function isContradicted(fit: Candidate['fit'], { postcodes, reading }: Search): boolean {
+  if (fit > 0 || postcodes.length === 0) return false;
   return postcodes.some(({ namesCountry }) => namesCountry) || (reading.used === 0 && !reading.isCity && postcodes.some(isTelling));
 }
 
@@ -68,7 +73,7 @@ function isContradicted({ fit, reading }: Candidate, { postcodes }: Search): boo
 const longestCode = 3;
 
 /** True if a country or region stands after the place, and it is none of the place's: `Paris, France` in the USA. */
-function namesElsewhere({ after }: Candidate, { gazetteer: { addressNames } }: Search): boolean {
+function namesElsewhere(after: readonly Word[], { gazetteer: { addressNames } }: Search): boolean {
   if (after.length === 0) return false;
   const key = keyOf(after);
   return addressNames.countries.has(key) || (key.length > longestCode && addressNames.regions.has(key));
@@ -129,7 +134,7 @@ function overlapsHit(words: readonly Word[], hit: readonly Word[]): boolean {
 /** Shares of the score that words without an explanation and postcodes of other places leave. */
 const [withBefore, withAfter, withOtherCode] = [0.9, 0.7, 0.8];
 
-function scoreOf({ score, before, after, fit }: Candidate, { postcodes }: Search): number {
+function scoreShare({ before, after, fit }: Evidence, { postcodes }: Search): number {
   const isElsewhere = fit === 0 && postcodes.some(({ isMarked, code }) => isMarked || code.length >= minDigits);
-  return score * (before.length > 0 ? withBefore : 1) * (after.length > 0 ? withAfter : 1) * (isElsewhere ? withOtherCode : 1);
+  return (before.length > 0 ? withBefore : 1) * (after.length > 0 ? withAfter : 1) * (isElsewhere ? withOtherCode : 1);
 }

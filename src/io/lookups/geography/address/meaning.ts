@@ -81,9 +81,10 @@ function byPostcode(candidates: readonly Candidate[], postcodes: readonly Postco
 
 /** The candidates without repetitions: several readings can lead to one place. */
 function unique(candidates: readonly Candidate[]): Candidate[] {
-  const seen = new Set<string>();
+  if (candidates.length < 2) return [...candidates];
+  const seen = new Set<number>();
   return candidates.filter(({ level, place }) => {
-    const key = `${level} ${place}`;
+    const key = 3 * place + (level === 'place' ? 0 : level === 'region' ? 1 : 2);
     const isNew = !seen.has(key);
     seen.add(key);
     return isNew;

@@ -83,7 +83,7 @@ const maxCompared = 400;
 
 /** The names that abbreviated words can mean, in the form of `placeKey`. */
 export function spellings(words: readonly string[], names: Names): string[] {
-  const nickname = nicknames[words.join(' ')];
+  const nickname = nicknames[words.length === 1 ? (words[0] as string) : words.join(' ')];
   if (nickname) return [nickname];
   if (words.length < 2 || !words.some((word) => word.length <= longestAbbreviation)) return [];
   const spelled = [...expanded(words)].filter((name) => names.find(name));

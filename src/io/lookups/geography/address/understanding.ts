@@ -50,6 +50,7 @@ function isCode({ isMarked, code }: Postcode): boolean {
 /** A stretch of the text, with the point of an abbreviation and the bracket that closes it. */
 function withEnd(text: string, start: number, end: number): string {
   const part = text.slice(start, end);
+  if (text[end] !== '.' && text[end] !== ')') return part;
   const isShort = /(?:^|[^\p{L}\p{M}])\p{L}{1,3}$/u.test(part);
   if (text[end] === '.' && isShort) return `${part}.`;
   return text[end] === ')' && part.includes('(') ? `${part})` : part;
