@@ -3,6 +3,7 @@ import type { LookupDocument } from '../../../core/lookups/lookup.ts';
 import { readAs } from '../data.ts';
 import { findAddress } from './address/find-address.ts';
 import { Misspellings } from './address/misspellings.ts';
+import { lastWordsOf } from './address/readings.ts';
 import { countryNames } from './area-names/country-names.ts';
 import { countyNames } from './area-names/county-names.ts';
 import { regionNames } from './area-names/region-names.ts';
@@ -18,11 +19,10 @@ import { findPoint } from './reverse.ts';
 /** Loads the places and their names. Answers the place that an address names. */
 export async function loadAddresses(folder: string): Promise<(query: AddressQuery) => LookupDocument> {
   const { columns, places } = await loadPlaces(folder);
-  const addressNames = {
-    countries: countryNames(places.countries),
-    regions: regionNames(places.regions),
-    counties: countyNames(places.districts, places.regions),
-  };
+  const countries = countryNames(places.countries);
+  const regions = regionNames(places.regions);
+  const counties = countyNames(places.districts, places.regions);
+  const addressNames = { countries, regions, counties, lastWords: lastWordsOf(countries, regions, counties) };
   const gazetteer = { places, names: new Names(columns), addressNames };
   const misspellings = new Misspellings(places);
   return (query) => addressDocument(findAddress(query, gazetteer, misspellings), places);

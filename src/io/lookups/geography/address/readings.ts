@@ -1,7 +1,7 @@
 import { placeKey } from '../../../../core/lookups/place-key.ts';
 import { type CountryNames, isDependent } from '../area-names/country-names.ts';
 import type { County, CountyNames } from '../area-names/county-names.ts';
-import { type RegionNames, withoutKind } from '../area-names/region-names.ts';
+import { kindWords, type RegionNames, withoutKind } from '../area-names/region-names.ts';
 import type { Country, Region } from '../places.ts';
 import type { AddressText, PartTexts, Segment, Word } from './address-text.ts';
 
@@ -32,6 +32,15 @@ export interface AddressNames {
   readonly countries: CountryNames;
   readonly regions: RegionNames;
   readonly counties: CountyNames;
+  /** The last words of all these names. */
+  readonly lastWords: ReadonlySet<string>;
+}
+
+/** Collects the last words of names, and the words for kinds of regions. */
+export function lastWordsOf(...names: readonly ReadonlyMap<string, unknown>[]): ReadonlySet<string> {
+  const words = new Set(kindWords);
+  for (const map of names) for (const name of map.keys()) words.add(name.slice(name.lastIndexOf(' ') + 1));
+  return words;
 }
 
 /** Maximum of words in the name of a country or region. */
@@ -54,12 +63,12 @@ function withAreas(plain: Reading, names: AddressNames): Reading[] {
 }
 
 function withCountry(reading: Reading, names: AddressNames): Reading[] {
-  const end = endNamed(reading.rest, (name) => names.countries.get(name));
+  const end = endNamed(reading.rest, names, (name) => names.countries.get(name));
   if (!end) return [];
   const country = end.found;
   const found = { ...reading, country, rest: end.before, named: [{ words: end.words, as: 'country' as const }], used: end.words.length };
   // `San Juan, Puerto Rico, USA`
-  const inner = endNamed(found.rest, (name) => names.countries.get(name));
+  const inner = endNamed(found.rest, names, (name) => names.countries.get(name));
   if (!inner || !isDependent(inner.found, country)) return [found];
   const named = [{ words: inner.words, as: 'country' as const }, ...found.named];
   return [found, { ...found, country: inner.found, rest: inner.before, named, used: found.used + inner.words.length }];
@@ -74,9 +83,10 @@ function withFirstCountry(reading: Reading, { countries }: AddressNames): Readin
   return country ? [{ ...reading, country, rest, named: [{ words: first.words, as: 'country' }], used: first.words.length }] : [];
 }
 
-function withRegion(reading: Reading, { regions }: AddressNames): Reading[] {
+function withRegion(reading: Reading, names: AddressNames): Reading[] {
+  const { regions } = names;
   const { country, named, used } = reading;
-  const end = endNamed(reading.rest, (name) => {
+  const end = endNamed(reading.rest, names, (name) => {
     const known = regions.get(name) ?? (name.includes(' ') ? regions.get(withoutKind(name)) : undefined);
     const found = known?.filter((region) => !country || region.country === country) ?? [];
     return found.length > 0 ? found : undefined;
@@ -88,9 +98,10 @@ function withRegion(reading: Reading, { regions }: AddressNames): Reading[] {
 }
 
 /** A county stands after a town, and never alone. */
-function withCounty(reading: Reading, { counties }: AddressNames): Reading[] {
+function withCounty(reading: Reading, names: AddressNames): Reading[] {
+  const { counties } = names;
   const { country, region, named, used } = reading;
-  const end = endNamed(reading.rest, (name) => {
+  const end = endNamed(reading.rest, names, (name) => {
     const found = counties
       .get(name)
       ?.filter((county) => (!country || county.region.country === country) && (!region || county.region === region));
@@ -114,10 +125,16 @@ interface End<Found> {
 }
 
 /** The longest name at the end of the last segment, and the segments without it. */
-function endNamed<Found>(rest: readonly Segment[], find: (name: string) => Found | undefined): End<Found> | undefined {
+function endNamed<Found>(
+  rest: readonly Segment[],
+  { lastWords }: AddressNames,
+  find: (name: string) => Found | undefined,
+): End<Found> | undefined {
   const last = rest.at(-1);
   if (!last) return undefined;
   const { words } = last;
+  // Most texts end with no such name.
+  if (!lastWords.has((words.at(-1) as Word).key)) return undefined;
   for (let count = Math.min(words.length, longestName); count > 0; count--) {
     const end = words.slice(-count);
     const found = find(keyOf(end));

@@ -147,8 +147,11 @@ const otherNames: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 };
 
 /** Words that say which kind of region it is. */
-const kinds =
-  /\b(?:state of|province of|region of|land|state|province|voivodeship|oblast|krai|kray|region|district|governorate|prefecture|county|republic)\b/g;
+export const kindWords = 'land state province voivodeship oblast krai kray region district governorate prefecture county republic'.split(
+  ' ',
+);
+
+const kinds = new RegExp(`\\b(?:(?:state|province|region) of|${kindWords.join('|')})\\b`, 'g');
 
 /** The name of a region without the word for its kind: `minsk` for `minsk region`. */
 export function withoutKind(key: string): string {
