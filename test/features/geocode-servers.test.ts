@@ -71,6 +71,8 @@ describe('provider: census-us', () => {
       ...{ street: 'MAIN ST', housenumber: '100', postcode: '60600', city: 'CHICAGO', county: 'Cook' },
       ...{ region: 'Illinois', region_code: 'IL', country: 'United States of America', country_code: 'US' },
       ...{ population: null, distance_m: null, score: null, ambiguous: false },
+      matched: [],
+      left_over: null,
       fips: { state: '17', county: '17031', tract: '17031839100', block: '170318391001100' },
       candidates: [
         { name: '100 MAIN ST, CHICAGO, IL, 60600', region_code: 'IL', country_code: 'US', lat: 41.9, lon: -87.6, population: null },

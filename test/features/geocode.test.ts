@@ -51,6 +51,7 @@ describe('geocode with an address', () => {
     ['"{{a}}, {{b}} {{c}}"', { a: '', b: null, c: '\t' }],
     ['"{{a}}, USA"', { a: '' }],
     ['{ city: "{{a}}", country: USA }', { a: ' ' }],
+    ['"{{a}}, {{b}} {{c}}"', { a: 'None', b: 'n/a', c: 'NULL' }],
   ])('asks nothing and costs nothing if %s renders nothing of a record', async (address, record) => {
     const { rows, credits, lookedUp } = await run(`address: ${address}`, [record]);
     expect(rows).toEqual([{ ...record, ...nothing }]);

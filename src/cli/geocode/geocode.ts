@@ -5,7 +5,7 @@ import { readCoordinates } from '../../core/lookups/coordinates.ts';
 import { countryCode, noCountry } from '../../core/lookups/country.ts';
 import type { Fields } from '../../core/record.ts';
 import type { ValuesOf } from '../options.ts';
-import { geocodeText } from '../show/geocode.ts';
+import { geocodeText, noMatchText } from '../show/geocode.ts';
 import { printJson } from '../show/print-json.ts';
 import type { Terminal } from '../terminal.ts';
 import type { geocodeOptions } from './geocode-options.ts';
@@ -21,7 +21,9 @@ export async function geocodeCommand(address: string | undefined, options: Geoco
     return exitCodes.someFailed;
   }
   if (!document.match) {
-    terminal.say(address === undefined ? `no place within 100 km` : `no place fits ${JSON.stringify(address)}`);
+    const reason = address === undefined ? '' : noMatchText(document);
+    const line = address === undefined ? 'no place within 100 km' : `no place fits ${JSON.stringify(address)}`;
+    terminal.say(reason === '' ? line : `${line}: ${reason}`);
     return exitCodes.someFailed;
   }
   if (options.json) await printJson(document, terminal);

@@ -6,13 +6,43 @@ import { tableText } from './table.ts';
 /** The answer to a geocode, for a person: its parts, and other places that could be meant. */
 export function geocodeText(document: LookupDocument): string {
   const { attribution, candidates, ambiguous } = document;
+  const understood = understoodRows(document);
   const others = Array.isArray(candidates) ? candidates.slice(1) : [];
   return [
     ...tableText(geocodeRows(document)),
+    ...(understood.length > 0 ? ['', ...tableText(understood)] : []),
+    ...(ambiguous && others.length === 0 ? ['', 'ambiguous: check it'] : []),
     ...(others.length > 0 ? ['', ambiguous ? 'ambiguous; others:' : 'others:', ...tableText(others.map(candidateRow))] : []),
     '',
     `data: ${textOf(attribution ?? '')}`,
   ].join('\n');
+}
+
+/** The reason for which an address has no match, with the parts that were understood and the rest, on one line. Empty if nothing was understood. */
+export function noMatchText(document: LookupDocument): string {
+  const { matched, left_over: leftOver } = document;
+  const kinds = Array.isArray(matched) ? matched.map((part) => (isObject(part) ? part.as : undefined)) : [];
+  if (kinds.length === 0) return '';
+  return [reasonOf(kinds, leftOver), ...understoodRows(document).map((row) => row.join(': '))].join('; ');
+}
+
+function reasonOf(kinds: readonly (Value | undefined)[], leftOver: Value | undefined): string {
+  if (kinds.includes('place')) return 'one name of a place among other words, and no region, country or postcode that agrees';
+  if (leftOver)
+    return kinds.some((kind) => kind === 'region' || kind === 'country')
+      ? 'no place of that name is known there'
+      : 'no place of that name is known';
+  return kinds.includes('street') ? 'a street without a town' : 'nothing that names a place';
+}
+
+/** The parts of an address that were understood, and the rest. */
+function understoodRows({ matched, left_over: leftOver }: LookupDocument): string[][] {
+  const parts = Array.isArray(matched) ? matched.filter(isObject).map(({ text, as }) => `${cellText(text)} (${cellText(as)})`) : [];
+  const rows: [string, string][] = [
+    ['understood', parts.join(', ')],
+    ['left over', cellText(leftOver)],
+  ];
+  return rows.filter(([, value]) => value !== '');
 }
 
 function geocodeRows({ name, city, level, region, region_code, country, country_code, lat, lon, ...more }: LookupDocument): string[][] {

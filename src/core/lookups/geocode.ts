@@ -36,8 +36,16 @@ export interface PointQuery {
 export const noPlace = {
   ...{ match: false, lat: null, lon: null, level: null, name: null, street: null, housenumber: null, postcode: null, city: null },
   ...{ county: null, region: null, region_code: null, country: null, country_code: null, population: null, distance_m: null },
-  ...{ score: null, ambiguous: false, fips: null, candidates: [] },
+  ...{ score: null, ambiguous: false, matched: [], left_over: null, fips: null, candidates: [] },
 };
+
+/** A part of an address that was understood. */
+export interface UnderstoodPart {
+  /** As it was written. */
+  readonly text: string;
+  /** `ignored`: a P.O. box, a mail address and the like, which say nothing about the place. */
+  readonly as: 'place' | 'region' | 'county' | 'country' | 'postcode' | 'street' | 'ignored';
+}
 
 /** Maximum of candidates in an answer. */
 export const maxCandidates = 5;

@@ -58,6 +58,8 @@ export function geocodeDocument(
     distance_m: 'address' in question ? null : Math.round(metresBetween(question, first)),
     score: null,
     ambiguous: isAmbiguous,
+    matched: [],
+    left_over: null,
     fips: fips ?? null,
     candidates: 'address' in question ? found.slice(0, maxCandidates).map(candidateOf) : [],
     attribution,

@@ -11,9 +11,9 @@ const part = z.union([z.string(), z.number()], { error: 'expected a text with {{
 
 const addressParts = z.strictObject({
   street: part.describe('house number and street: the embedded data know none; census-us needs them'),
-  city: part.describe('town'),
+  city: part.describe('town; a region or country of this name comes second'),
   state: part.describe('name or code of the region, such as Texas or TX'),
-  postcode: part.describe('the embedded data know none'),
+  postcode: part.describe('the embedded data know only its form'),
   country: part.describe('name or code of the country, such as Germany, Deutschland or DE'),
 });
 

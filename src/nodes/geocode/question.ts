@@ -1,3 +1,4 @@
+import { isBlank } from '../../core/lookups/blank.ts';
 import { readCoordinates } from '../../core/lookups/coordinates.ts';
 import { type AddressParts, type AddressQuery, addressText, type PointQuery } from '../../core/lookups/geocode.ts';
 import type { BuildContext, FieldUse } from '../../core/node.ts';
@@ -45,13 +46,13 @@ type Rendered<Result> = (fields: Fields) => Result | undefined;
 type Countries = Rendered<readonly string[]>;
 
 function addressTemplate(address: string | AddressParts, countries: Countries): Rendered<AddressQuery> {
-  const isBlank = blankTemplate(typeof address === 'string' ? [address] : Object.values(address));
+  const hasNothing = blankTemplate(typeof address === 'string' ? [address] : Object.values(address));
   const render = typeof address === 'string' ? textTemplate(address) : partsTemplate(address);
   return (fields) => {
-    if (isBlank(fields)) return undefined;
+    if (hasNothing(fields)) return undefined;
     const address = render(fields);
     const text = addressText(address);
-    if (!/[\p{L}\p{N}]/u.test(text)) return undefined;
+    if (isBlank(text)) return undefined;
     refuseLong(text, 'text');
     return { address, country: countries(fields) };
   };
@@ -62,10 +63,10 @@ function partsTemplate(parts: AddressParts): (fields: Fields) => AddressParts {
   return (fields) => Object.fromEntries(templates.map(([name, render]) => [name, render(fields)]));
 }
 
-/** Compiles a test for records with nothing to look up: all fields that the texts refer to are blank. */
+/** Compiles a test for records with nothing to look up: all fields that the texts refer to are blank, or say `None`, `n/a` and the like. */
 function blankTemplate(texts: readonly string[]): (fields: Fields) => boolean {
   const names = [...new Set(texts.flatMap(referencedFields))];
-  return (fields) => names.length > 0 && names.every((name) => textOf(fieldOf(fields, name)).trim() === '');
+  return (fields) => names.length > 0 && names.every((name) => isBlank(textOf(fieldOf(fields, name))));
 }
 
 /** Metres to the farthest place that counts as near a point. */

@@ -101,8 +101,8 @@ describe('an address in the embedded data', () => {
   test('is the far larger of two places in it if nothing supports the last one', async () => {
     expect(placeOf(await find('Barcelona, Cat'))).toBe('Barcelona ES-56');
     expect(placeOf(await find('London, Camden'))).toBe('London GB-ENG');
-    // A house number makes the first part a street, and a town of the same region supports the last part.
-    expect(placeOf(await find('Barcelona 12, Cat'))).toBe('Çat TR-41');
+    // A street is no town, and a town nearby supports the last part.
+    expect(placeOf(await find('Barcelona Street 12, Cat'))).toBe('Çat TR-41');
     expect(placeOf(await find('Paris, Versailles'))).toBe('Versailles FR-11');
   });
 
@@ -134,6 +134,103 @@ describe('an address in the embedded data', () => {
   test('is no town with the name of the region in which an unknown place should be', async () => {
     expect(await find('Xyzzy, Oregon')).toMatchObject({ match: false });
     expect(await find('Xyzzy 5, Washington')).toMatchObject({ match: true, name: 'Washington', region_code: 'DC' });
+  });
+
+  test.each([
+    ['Kyiv, Ukraine', 'Kyiv UA-12'],
+    ['Buenos Aires, Argentina', 'Buenos Aires AR-07'],
+    ['Washington, United States', 'Washington US-DC'],
+    ['Hanoi, Vietnam', 'Hanoi VN-01'],
+    ['Veracruz, Mexico', 'Veracruz MX-30'],
+    ['Minsk, Minsk Region, Belarus', 'Minsk BY-04'],
+  ])('%s is the city, and not the region of its name', async (address, place) => {
+    expect(await find(address)).toMatchObject({ level: 'place', ambiguous: false });
+    expect(placeOf(await find(address))).toBe(place);
+  });
+
+  test('is a town first if it stands in the part for the city', async () => {
+    expect(placeOf(await find({ city: 'Quebec' }))).toBe('Québec CA-10');
+    expect(placeOf(await find({ city: 'Mexico' }))).toBe('Mexico City MX-09');
+    expect(placeOf(await find({ city: 'Kyiv', country: 'Ukraine' }))).toBe('Kyiv UA-12');
+    expect(await find({ city: 'Texas' })).toMatchObject({ level: 'region', region_code: 'TX' });
+  });
+
+  test('takes no code for a town', async () => {
+    for (const code of ['PA', 'MN', 'IN', 'ME', 'VA', 'AL', 'LA', 'NY', 'Ø']) {
+      for (const address of [`Xyzzyqton, ${code}`, `Xyzzyqton, ${code} 12345`, `Xyzzyqton ${code}`, `1 Main St, Xyzzyqton, ${code}`]) {
+        expect(await find(address), address).toMatchObject({ match: false });
+      }
+    }
+    expect(await find({ city: 'Wawa, PA' })).toMatchObject({ match: false });
+    expect(await find('Paris, FR', ['US'])).toMatchObject({ match: false });
+  });
+
+  test.each([
+    ['93200 Saint-Denis', 'Saint-Denis FR-11'],
+    ['97400 Saint-Denis, France', 'Saint-Denis RE-RE'],
+    ['Portland 97201', 'Portland US-OR'],
+    ['Perth PH1 5TJ', 'Perth GB-SCT'],
+    ['Lincoln LN2 1PL', 'Lincoln GB-ENG'],
+    ['London N6A 1B7', 'London CA-08'],
+    ['15230 Frankfurt', 'Frankfurt (Oder) DE-11'],
+    ['DK-8000 Århus C', 'Århus DK-18'],
+    ['Melbourne VIC 3000', 'Melbourne AU-07'],
+  ])('%s is decided by the form of its postcode', async (address, place) => {
+    expect(await find(address)).toMatchObject({ ambiguous: false });
+    expect(placeOf(await find(address))).toBe(place);
+  });
+
+  test('has no match if a postcode of another country speaks against it', async () => {
+    expect(await find('Minneapolis SW1A 1AA')).toMatchObject({ match: false });
+    expect(await find('D-10115 Minneapolis')).toMatchObject({ match: false });
+  });
+
+  test.each([
+    ['60 Wall St, NYC', 'New York City US-NY'],
+    ['Bangor, N. Ireland', 'Bangor GB-NIR'],
+    ['Freiburg i. Br.', 'Freiburg DE-01'],
+    ['Frankfurt a.M.', 'Frankfurt am Main DE-05'],
+    ['Rothenburg o.d.T.', 'Rothenburg ob der Tauber DE-02'],
+    ['Sesto S. Giovanni, Italy', 'Sesto San Giovanni IT-09'],
+    ['Pt. Elizabeth, South Africa', 'Port Elizabeth ZA-05'],
+    ['Milano (MI)', 'Milan IT-09'],
+    ['Boston, Lincs', 'Boston GB-ENG'],
+    ['Cork, Co. Cork', 'Cork IE-M'],
+  ])('%s, abbreviated, is %s', async (address, place) => {
+    expect(placeOf(await find(address))).toBe(place);
+  });
+
+  test('may be misspelt beside a region or a country, and is ambiguous then', async () => {
+    expect(await find('Cincinatti OH')).toMatchObject({ name: 'Cincinnati', ambiguous: true, score: 0.6 });
+    expect(await find('Albequerque, NM')).toMatchObject({ name: 'Albuquerque', ambiguous: true });
+    expect(await find('Cincinatti')).toMatchObject({ match: false });
+    // A name that is known elsewhere in the country is no misspelling.
+    expect(await find('Houston, OH')).not.toMatchObject({ name: 'Hudson' });
+  });
+
+  test('tells what was understood, and what was left over', async () => {
+    expect(await find('12 Main St, Springfield, IL 62701')).toMatchObject({
+      matched: [
+        { text: '12 Main St', as: 'street' },
+        { text: 'Springfield', as: 'place' },
+        { text: 'IL', as: 'region' },
+        { text: '62701', as: 'postcode' },
+      ],
+      left_over: null,
+      score: 1,
+    });
+    expect(await find('Rossio, Lisboa, Portugal')).toMatchObject({ left_over: 'Rossio', ambiguous: false, score: 0.81 });
+    expect(await find('Boston, Qwertyshire, UK')).toMatchObject({ left_over: 'Qwertyshire', ambiguous: true, score: 0.7 });
+    expect(await find('Xyzzy, TX')).toMatchObject({ match: false, matched: [{ text: 'TX', as: 'region' }], left_over: 'Xyzzy' });
+    expect(await find({ city: 'Paris', state: 'Qwerty' })).toMatchObject({ name: 'Paris', ambiguous: true });
+    expect((await near(52.52, 13.405)).matched).toEqual([]);
+  });
+
+  test.each([
+    ...['info@example.com', 'None', 'n/a', 'no address on file', 'c/o Jack London', 'Paris Hilton', '5 London Road', 'Box 12'],
+    ...['5 London Road, Littlehamlet Parva', 'www.paris.example', 'New York Times', 'Rue de Lyon', 'Charlotte Bronte'],
+  ])('%s is no address', async (text) => {
+    expect(await find(text)).toMatchObject({ match: false });
   });
 
   test('can come in parts', async () => {
@@ -177,6 +274,11 @@ describe('an address in the embedded data', () => {
       distance_m: null,
       score: 1,
       ambiguous: false,
+      matched: [
+        { text: 'Saint Louis', as: 'place' },
+        { text: 'Missouri', as: 'region' },
+      ],
+      left_over: null,
       fips: null,
       candidates: [{ name: 'St. Louis', region_code: 'MO', country_code: 'US', lat: 38.62727, lon: -90.19789, population: 315685 }],
       attribution: 'GeoNames, CC BY 4.0, https://www.geonames.org',
@@ -257,6 +359,13 @@ describe('a point in the embedded data', () => {
     expect(await near(52.52, 13.405)).toMatchObject({ name: 'Mitte', city: 'Berlin' });
     expect(await near(40.758, -73.9855)).toMatchObject({ name: "Hell's Kitchen", city: 'New York City' });
     expect(await near(46.5197, 6.6323)).toMatchObject({ name: 'Lausanne', city: 'Lausanne' });
+  });
+
+  test('in a quarter of a large city has the city, and in a town beside it that town', async () => {
+    expect(await near(41.037, 28.985)).toMatchObject({ city: 'Istanbul' });
+    expect(await near(34.1016, -118.3267)).toMatchObject({ city: 'Los Angeles' });
+    expect(await near(34.0677, -118.401)).toMatchObject({ city: 'Beverly Hills' });
+    expect(await near(48.8049, 2.1204)).toMatchObject({ city: 'Versailles' });
   });
 
   test('stays in the countries that are given', async () => {

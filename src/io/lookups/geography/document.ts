@@ -1,10 +1,10 @@
-import { maxCandidates, noPlace } from '../../../core/lookups/geocode.ts';
+import { maxCandidates, noPlace, type UnderstoodPart } from '../../../core/lookups/geocode.ts';
 import type { LookupDocument } from '../../../core/lookups/lookup.ts';
 import { sources } from '../../../core/lookups/sources.ts';
-import type { Meaning } from './address.ts';
-import type { Candidate } from './found-place.ts';
-import type { Found } from './nearest.ts';
+import type { Candidate } from './address/candidate.ts';
+import type { FoundAddress } from './address/find-address.ts';
 import type { Places } from './places.ts';
+import type { FoundPoint } from './reverse.ts';
 
 const attribution = sources.geonames.text;
 
@@ -14,42 +14,63 @@ export type County = readonly [fips: string, name: string];
 /** The parts in which answer documents differ. */
 interface Parts {
   readonly found: Pick<Candidate, 'level' | 'place' | 'name' | 'region' | 'country' | 'population'>;
+  /** The town around the place; undefined for the town that the data have for it. */
+  readonly town?: number;
   readonly county?: County | undefined;
   /** In metres. */
   readonly distance?: number;
   readonly score?: number;
   readonly isAmbiguous?: boolean;
+  readonly matched?: readonly UnderstoodPart[];
+  readonly leftOver?: string | null;
   readonly candidates?: readonly Candidate[];
 }
 
 /** The answer document for an address. */
-export function addressDocument({ candidates, isAmbiguous }: Meaning, places: Places): LookupDocument {
+export function addressDocument({ candidates, isAmbiguous, matched, leftOver }: FoundAddress, places: Places): LookupDocument {
   const [found] = candidates;
-  return found ? geographyDocument({ found, score: found.score, isAmbiguous, candidates }, places) : { ...noPlace, attribution };
+  if (!found) return { ...noPlace, matched: matched.map(plainPart), left_over: leftOver, attribution };
+  return geographyDocument({ found, score: found.score, isAmbiguous, matched, leftOver, candidates }, places);
+}
+
+function plainPart({ text, as }: UnderstoodPart) {
+  return { text, as };
 }
 
 /** The answer document for a point. `county`: in which the point lies; undefined outside of the USA. */
-export function pointDocument(nearest: Found | undefined, places: Places, county: County | undefined): LookupDocument {
+export function pointDocument(nearest: FoundPoint | undefined, places: Places, county: County | undefined): LookupDocument {
   if (!nearest) return { ...noPlace, attribution };
-  const { place, distance } = nearest;
+  const { place, distance, town } = nearest;
   const region = places.region(place);
   const population = places.population(place);
-  const found = { level: 'place', place, name: places.name(place), region, country: region.country, population } as const;
-  return geographyDocument({ found, county, distance }, places);
+  const found = { level: 'place', place, name: undefined, region, country: region.country, population } as const;
+  return geographyDocument({ found, town, county, distance }, places);
 }
 
 /** The answer document of a place that was found. */
-function geographyDocument({ found, county, distance, score, isAmbiguous = false, candidates }: Parts, places: Places): LookupDocument {
+function geographyDocument(parts: Parts, places: Places): LookupDocument {
+  const {
+    found,
+    town = places.town(found.place),
+    county,
+    distance,
+    score,
+    isAmbiguous = false,
+    matched = [],
+    leftOver = null,
+    candidates,
+  } = parts;
+  const name = found.name ?? places.name(found.place);
   return {
     match: true,
     lat: places.lat(found.place),
     lon: places.lon(found.place),
     level: found.level,
-    name: found.name,
+    name,
     street: null,
     housenumber: null,
     postcode: null,
-    city: found.level === 'place' ? townOf(found, places) : null,
+    city: found.level !== 'place' ? null : town === found.place ? name : places.name(town),
     county: county?.[1] ?? null,
     region: found.region?.name ?? null,
     region_code: found.region?.code || null,
@@ -59,6 +80,8 @@ function geographyDocument({ found, county, distance, score, isAmbiguous = false
     distance_m: distance === undefined ? null : Math.round(distance),
     score: score === undefined ? null : Math.round(score * 100) / 100,
     ambiguous: isAmbiguous,
+    matched: matched.map(plainPart),
+    left_over: leftOver,
     fips: county ? fipsOf(county) : null,
     candidates: candidates?.slice(0, maxCandidates).map((candidate) => placeCandidate(candidate, places)) ?? [],
     attribution,
@@ -69,14 +92,9 @@ function fipsOf([code]: County) {
   return { state: code.slice(0, 2), county: code, tract: null, block: null };
 }
 
-function townOf({ place, name }: Pick<Candidate, 'place' | 'name'>, places: Places): string {
-  const town = places.town(place);
-  return town === place ? name : places.name(town);
-}
-
 function placeCandidate({ name, region, country, place, population }: Candidate, places: Places) {
   return {
-    name,
+    name: name ?? places.name(place),
     region_code: region?.code || null,
     country_code: country.code,
     lat: places.lat(place),

@@ -1,23 +1,31 @@
 import type { AddressQuery, PointQuery } from '../../../core/lookups/geocode.ts';
 import type { LookupDocument } from '../../../core/lookups/lookup.ts';
 import { readAs } from '../data.ts';
-import { findAddress } from './address.ts';
+import { findAddress } from './address/find-address.ts';
+import { Misspellings } from './address/misspellings.ts';
+import { lastWordsOf } from './address/readings.ts';
+import { countryNames } from './area-names/country-names.ts';
+import { countyNames } from './area-names/county-names.ts';
+import { regionNames } from './area-names/region-names.ts';
 import { Areas, type AreasMeta } from './areas.ts';
 import { Columns } from './columns.ts';
-import { countryNames } from './country-names.ts';
 import { addressDocument, type County, pointDocument } from './document.ts';
+import { LargeCities } from './large-cities.ts';
 import { Names } from './names.ts';
 import { Nearest } from './nearest.ts';
 import { Places, type PlacesMeta } from './places.ts';
-import { regionNames } from './region-names.ts';
 import { findPoint } from './reverse.ts';
 
 /** Loads the places and their names. Answers the place that an address names. */
 export async function loadAddresses(folder: string): Promise<(query: AddressQuery) => LookupDocument> {
   const { columns, places } = await loadPlaces(folder);
-  const addressNames = { countries: countryNames(places.countries), regions: regionNames(places.regions) };
+  const countries = countryNames(places.countries);
+  const regions = regionNames(places.regions);
+  const counties = countyNames(places.districts, places.regions);
+  const addressNames = { countries, regions, counties, lastWords: lastWordsOf(countries, regions, counties) };
   const gazetteer = { places, names: new Names(columns), addressNames };
-  return (query) => addressDocument(findAddress(query, gazetteer), places);
+  const misspellings = new Misspellings(places);
+  return (query) => addressDocument(findAddress(query, gazetteer, misspellings), places);
 }
 
 /** Loads the places, the borders of countries and the counties of the USA. Answers the place nearest to a point. */
@@ -27,7 +35,7 @@ export async function loadPoints(folder: string): Promise<(query: PointQuery) =>
     readAs(folder, 'borders', (bytes) => new Areas(new Columns<AreasMeta<string | null>>(bytes))),
     readAs(folder, 'counties', (bytes) => new Columns<AreasMeta<County>>(bytes)),
   ]);
-  const surroundings = { places, nearest: new Nearest(places), borders };
+  const surroundings = { places, nearest: new Nearest(places), cities: new LargeCities(places), borders };
   let counties: Areas<County> | undefined;
   return (query) => {
     const found = findPoint(query, surroundings);

@@ -1,10 +1,14 @@
+import type { Coordinates } from '../../../core/lookups/coordinates.ts';
 import type { Columns } from './columns.ts';
 
 /** A country in the data file: alpha-2, alpha-3, English name, capital, inhabitants of its places. */
 type CountryRow = readonly [code: string, code3: string | null, name: string, seat: number, population: number];
 
-/** A region in the data file: the codes of country and region, joined by a dot; its name, seat of government, and the inhabitants of its places. */
-type RegionRow = readonly [code: string, name: string | null, seat: number, population: number];
+/** A region in the data file: the codes of country and region, joined by a dot; its name, seat of government, the inhabitants of its places, and the largest place. */
+type RegionRow = readonly [code: string, name: string | null, seat: number, population: number, largest: number];
+
+/** A district in the data file: the codes of country, region and district, joined by dots; its name. */
+type DistrictRow = readonly [code: string, name: string];
 
 /** The part of the data file that is JSON. */
 export interface PlacesMeta {
@@ -12,6 +16,7 @@ export interface PlacesMeta {
   readonly scale: number;
   readonly countries: readonly CountryRow[];
   readonly regions: readonly RegionRow[];
+  readonly districts: readonly DistrictRow[];
 }
 
 /** A country. */
@@ -35,6 +40,17 @@ export interface Region {
   readonly country: Country;
   readonly seat: number;
   readonly population: number;
+  /** The number of its largest place. */
+  readonly largest: number;
+}
+
+/** A part of a region: a county, a province, a department. Known only in countries where people write it into addresses. */
+export interface District {
+  readonly number: number;
+  /** The code of GeoNames within the region. */
+  readonly code: string;
+  readonly name: string;
+  readonly region: Region;
 }
 
 /** All places, by number. Places of one name follow each other, the largest first. */
@@ -42,30 +58,41 @@ export class Places {
   readonly count: number;
   readonly countries: readonly Country[];
   readonly regions: readonly Region[];
+  readonly districts: readonly District[];
   readonly #scale: number;
   readonly #nameBytes: Buffer;
   readonly #nameStarts: Uint32Array;
   readonly #lats: Uint32Array;
   readonly #lons: Uint32Array;
   readonly #regionNumbers: Uint32Array;
+  /** The number of the district and 1; 0 if it is not known. */
+  readonly #districtNumbers: Uint32Array;
   readonly #populations: Uint32Array;
+  /** By the numbers of districts. Made by the first question. */
+  #middles: readonly Coordinates[] | undefined;
   /** Parts of towns, each with its town. */
   readonly #towns: ReadonlyMap<number, number>;
 
   constructor(columns: Columns<PlacesMeta>) {
-    const { scale, countries, regions } = columns.meta;
+    const { scale, countries, regions, districts } = columns.meta;
     this.#scale = scale;
     this.countries = countries.map(([code, code3, name, seat, population], number) => ({ number, code, code3, name, seat, population }));
     const byCode = new Map(this.countries.map((country) => [country.code, country]));
-    this.regions = regions.map(([code, name, seat, population], number) => {
+    this.regions = regions.map(([code, name, seat, population, largest], number) => {
       const country = byCode.get(code.slice(0, 2)) as Country;
-      return { number, code: code.slice(3), name, country, seat, population };
+      return { number, code: code.slice(3), name, country, seat, population, largest };
+    });
+    const regionOf = new Map(this.regions.map((region) => [`${region.country.code}.${region.code}`, region]));
+    this.districts = districts.map(([code, name], number) => {
+      const dot = code.lastIndexOf('.');
+      return { number, code: code.slice(dot + 1), name, region: regionOf.get(code.slice(0, dot)) as Region };
     });
     this.#nameBytes = columns.bytes('nameBytes');
     this.#nameStarts = columns.starts('nameLengths');
     this.#lats = columns.numbers('lats');
     this.#lons = columns.numbers('lons');
     this.#regionNumbers = columns.numbers('regions');
+    this.#districtNumbers = columns.numbers('districts');
     this.#populations = columns.numbers('populations');
     const towns = columns.numbers('towns');
     this.#towns = new Map(Array.from(columns.numbers('sections'), (section, index) => [section, towns[index] as number]));
@@ -91,6 +118,29 @@ export class Places {
 
   region(place: number): Region {
     return this.regions[this.#regionNumbers[place] as number] as Region;
+  }
+
+  /** The district; undefined if it is not known. */
+  district(place: number): District | undefined {
+    return this.districts[(this.#districtNumbers[place] as number) - 1];
+  }
+
+  /** The middle of the places of a district. */
+  middleOf(district: District): Coordinates {
+    this.#middles ??= this.#middlesOfDistricts();
+    return this.#middles[district.number] as Coordinates;
+  }
+
+  #middlesOfDistricts(): Coordinates[] {
+    const sums = this.districts.map(() => ({ lat: 0, lon: 0, count: 0 }));
+    for (let place = 0; place < this.count; place++) {
+      const sum = sums[(this.#districtNumbers[place] as number) - 1];
+      if (!sum) continue;
+      sum.lat += this.lat(place);
+      sum.lon += this.lon(place);
+      sum.count++;
+    }
+    return sums.map(({ lat, lon, count }) => ({ lat: lat / count, lon: lon / count }));
   }
 
   /** Inhabitants; 0 if not known. */

@@ -1,5 +1,5 @@
-import { placeKey } from '../../../core/lookups/place-key.ts';
-import type { Region } from './places.ts';
+import { placeKey } from '../../../../core/lookups/place-key.ts';
+import type { Region } from '../places.ts';
 
 /** The regions that a name or a code can mean, in the form of `placeKey`. */
 export type RegionNames = ReadonlyMap<string, readonly Region[]>;
@@ -117,12 +117,46 @@ const otherNames: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   IT: { '09': 'Lombardia', 10: 'Marche', 12: 'Piemonte', 13: 'Puglia', 14: 'Sardegna', 15: 'Sicilia', 16: 'Toscana', 19: "Valle d'Aosta" },
   NL: { '06': 'Noord-Brabant', '07': 'Noord-Holland', 11: 'Zuid-Holland' },
+  IN: {
+    '02': 'AP',
+    '07': 'DL|NCT',
+    '09': 'GJ',
+    10: 'HR',
+    11: 'HP',
+    13: 'KL',
+    16: 'MH',
+    19: 'KA',
+    21: 'OD|Orissa',
+    23: 'PB',
+    24: 'RJ',
+    25: 'TN',
+    28: 'WB',
+    33: 'GA',
+    34: 'BR',
+    35: 'MP',
+    36: 'UP',
+    37: 'CG|Chattisgarh',
+    38: 'JH',
+    39: 'UK',
+    40: 'TS|TG',
+  },
+  PH: { NCR: 'Metro Manila' },
+  ZA: { '02': 'KZN', '05': 'EC', '06': 'GP', 11: 'WC' },
+  GB: { NIR: 'N. Ireland|N Ireland|NI|Ulster', SCT: 'Alba', WLS: 'Cymru' },
   MX: { '02': 'BC', '06': 'Chih', 14: 'Jal', 19: 'NL', 15: 'Estado de México' },
 };
 
 /** Words that say which kind of region it is. */
-const kinds =
-  /\b(?:state of|province of|region of|land|state|province|voivodeship|oblast|krai|kray|region|district|governorate|prefecture|county|republic)\b/g;
+export const kindWords = 'land state province voivodeship oblast krai kray region district governorate prefecture county republic'.split(
+  ' ',
+);
+
+const kinds = new RegExp(`\\b(?:(?:state|province|region) of|${kindWords.join('|')})\\b`, 'g');
+
+/** The name of a region without the word for its kind: `minsk` for `minsk region`. */
+export function withoutKind(key: string): string {
+  return key.replace(kinds, '').trim();
+}
 
 /** Collects the names of regions, and their codes where these are letters. */
 export function regionNames(regions: readonly Region[]): RegionNames {
@@ -138,8 +172,8 @@ export function regionNames(regions: readonly Region[]): RegionNames {
   for (const region of regions) {
     if (region.name === null) continue;
     add(region.name, region);
-    const core = placeKey(region.name).replace(kinds, '');
-    if (core.trim() !== '') add(core, region);
+    const core = withoutKind(placeKey(region.name));
+    if (core !== '') add(core, region);
     if (/^[A-Z]{2,3}$/.test(region.code)) add(region.code, region);
     for (const name of otherNames[region.country.code]?.[region.code]?.split('|') ?? []) add(name, region);
   }

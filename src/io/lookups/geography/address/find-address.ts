@@ -1,0 +1,160 @@
+import type { AddressQuery } from '../../../../core/lookups/geocode.ts';
+import type { Names, Namesakes } from '../names.ts';
+import type { Country, District, Places } from '../places.ts';
+import { type AddressText, addressTextOf, partTextsOf } from './address-text.ts';
+import { areaCandidate, type Candidate } from './candidate.ts';
+import { judged } from './judge.ts';
+import { isMeantFor, type Meaning, meaningOf } from './meaning.ts';
+import type { Misspellings } from './misspellings.ts';
+import { type Named, partReadings, type Reading, textReadings } from './readings.ts';
+import type { Gazetteer, Search } from './search.ts';
+import { townsIn } from './town-names.ts';
+import { type Understanding, understandingOf } from './understanding.ts';
+
+/** The meaning of an address, and the parts of it that were understood. */
+export interface FoundAddress extends Meaning, Understanding {}
+
+/** An address of any kind, taken apart and read. */
+interface ReadAddress {
+  /** The whole address; an address in parts as if it were on one line. */
+  readonly whole: AddressText;
+  readonly readings: readonly Reading[];
+  /** True if a part of the address says nothing that is known, and it should. */
+  readonly hasUnknownState: boolean;
+}
+
+/** Finds the place, the region or the country that an address names. */
+export function findAddress(query: AddressQuery, gazetteer: Gazetteer, misspellings: Misspellings): FoundAddress {
+  const { whole, readings, hasUnknownState } = readAddress(query.address, gazetteer);
+  const searches = searchesOf(query, { gazetteer, readings, whole });
+  const searched = searchedOf(searches);
+  const unknown = searched.filter(({ accepted, search }) => accepted.length === 0 && isNaming(search.reading));
+  const areas = unknown.map(({ search }) => search.reading);
+  let found = searched.flatMap(({ accepted }) => accepted);
+  if (areas.length > 0) found = found.filter((candidate) => !isNamedAfter(candidate, areas, gazetteer.places));
+  if (found.length === 0) found = unknown.flatMap(({ search }) => judged(search, misspellings.hits(search)).accepted);
+  const meaning = meaningOf(preferringCounty(found, gazetteer.places), query.country !== undefined, whole.postcodes);
+  const best = meaning.candidates[0] ?? searched.flatMap(({ rejected }) => rejected)[0];
+  const isMatch = meaning.candidates.length > 0;
+  const { matched, leftOver } = understandingOf(whole, best, best ? undefined : bestReading(readings));
+  const isAmbiguous = meaning.isAmbiguous || (isMatch && hasUnknownState);
+  return { candidates: meaning.candidates, isAmbiguous, matched, leftOver };
+}
+
+function readAddress(address: AddressQuery['address'], { addressNames }: Gazetteer): ReadAddress {
+  if (typeof address === 'string') {
+    const whole = addressTextOf(address);
+    return { whole, readings: textReadings(whole, addressNames), hasUnknownState: false };
+  }
+  const { text, parts } = partTextsOf(address);
+  const readings = partReadings({ text, parts }, addressNames);
+  const all = Object.values(parts);
+  const whole = {
+    text,
+    segments: all.flatMap(({ segments }) => segments),
+    postcodes: all.flatMap(({ postcodes }) => postcodes),
+    ignored: all.flatMap(({ ignored }) => ignored),
+  };
+  const hasState = parts.state.segments.length > 0;
+  return { whole, readings, hasUnknownState: hasState && readings.some(({ region }) => !region) };
+}
+
+/** The searches by all readings of an address. */
+function searchesOf(
+  { address, country: codes }: AddressQuery,
+  { gazetteer, readings, whole }: { readonly gazetteer: Gazetteer; readonly readings: readonly Reading[]; readonly whole: AddressText },
+): Search[] {
+  const { places, names } = gazetteer;
+  const allowed = codes && new Set(codes.map((code) => places.country(code)));
+  const find = rememberingFind(names);
+  const isAllowed = (country: Country) => allowed === undefined || allowed.has(country);
+  const isLimited = allowed !== undefined;
+  const hasNumbers = typeof address !== 'string' || /\d/.test(address);
+  const { postcodes } = whole;
+  return readings.map((reading) => ({ gazetteer, reading, postcodes, isAllowed, isLimited, hasNumbers, find }));
+}
+
+/** Finds names, each only once. */
+function rememberingFind(names: Names): Search['find'] {
+  const found = new Map<string, Namesakes | undefined>();
+  return (key) => {
+    const known = found.get(key);
+    if (known || found.has(key)) return known;
+    const namesakes = names.find(key);
+    found.set(key, namesakes);
+    return namesakes;
+  };
+}
+
+/** The results of a search. */
+interface Searched {
+  readonly search: Search;
+  readonly accepted: readonly Candidate[];
+  readonly rejected: readonly Candidate[];
+}
+
+/** Searches by the readings with most names first. Skips a reading that cannot explain as many words as a place that is found. */
+function searchedOf(searches: readonly Search[]): Searched[] {
+  const searched: Searched[] = [];
+  let most = 0;
+  for (const search of searches.toSorted((a, b) => b.reading.used - a.reading.used)) {
+    const { rest, used } = search.reading;
+    if (used + rest.reduce((longest, { words }) => Math.max(longest, words.length), 0) < most) continue;
+    const { accepted, rejected } = placesIn(search);
+    for (const { words } of accepted) most = Math.max(most, words);
+    searched.push({ search, accepted, rejected });
+  }
+  return searched;
+}
+
+function placesIn(search: Search): Omit<Searched, 'search'> {
+  const { reading, gazetteer, isAllowed } = search;
+  if (reading.rest.length > 0) return judged(search, townsIn(search));
+  // The region or country itself: the address names nothing else.
+  const area = areaCandidate(reading, gazetteer.places);
+  return { accepted: area && isAllowed(area.country) ? [area] : [], rejected: [] };
+}
+
+/** True if a reading names a region or country, in which a place of its rest should be. */
+function isNaming({ used, rest }: Reading): boolean {
+  return used > 0 && rest.length > 0;
+}
+
+/** True for a town with the name of an area in which the address names a place that is not known: `Nowhere, Oregon` is not Oregon, Ohio. */
+function isNamedAfter(town: Candidate, unknown: readonly Reading[], places: Places): boolean {
+  if (town.level !== 'place' || town.hit.length === 0) return false;
+  const isItsName = ({ words, as }: Named) => as !== 'county' && town.hit.every((word) => words.includes(word));
+  const areas = unknown.filter(({ named }) => named.some(isItsName)).flatMap((reading) => areaCandidate(reading, places) ?? []);
+  // A region's seat of government with its name is where the street is.
+  return areas.length > 0 && !areas.some((area) => town.place === area.place || isMeantFor(town, area));
+}
+
+/** Drops places outside of a county that the address names if others are in it, else those that are far from it. */
+function preferringCounty(found: readonly Candidate[], places: Places): readonly Candidate[] {
+  if (!found.some(({ reading }) => reading.county)) return found;
+  const isThere = ({ reading, place, level }: Candidate) => {
+    const district = level === 'place' ? places.district(place) : undefined;
+    return district !== undefined && reading.county?.districts.includes(district) === true;
+  };
+  const most = found.reduce((words, candidate) => Math.max(words, candidate.words), 0);
+  if (found.some((candidate) => candidate.words === most && isThere(candidate))) return found.filter(isThere);
+  return found.filter(({ reading, place }) => !reading.county || isAround(place, reading.county.districts, places));
+}
+
+/** Degrees of latitude from the middle of a district within which a town may be counted to it: today towns are districts of their own. */
+const aroundDegrees = 0.8;
+
+function isAround(place: number, districts: readonly District[], places: Places): boolean {
+  if (districts.length === 0) return true;
+  return districts.some((district) => {
+    const { lat, lon } = places.middleOf(district);
+    const east = (places.lon(place) - lon) * Math.cos((lat / 180) * Math.PI);
+    return Math.hypot(places.lat(place) - lat, east) < aroundDegrees;
+  });
+}
+
+/** The reading with most names, rather of a region than of a country; undefined if none has any. */
+function bestReading(readings: readonly Reading[]): Reading | undefined {
+  const rank = ({ used, region }: Reading) => 2 * used + (region ? 1 : 0);
+  return readings.reduce<Reading | undefined>((best, reading) => (rank(reading) > (best ? rank(best) : 1) ? reading : best), undefined);
+}

@@ -1,0 +1,91 @@
+import type { UnderstoodPart } from '../../../../core/lookups/geocode.ts';
+import type { AddressText, Segment, Span, Word } from './address-text.ts';
+import type { Candidate } from './candidate.ts';
+import { type Postcode, postcodeFit } from './postcodes.ts';
+import type { Reading } from './readings.ts';
+import { plainWords } from './street-words.ts';
+
+/** What was understood of an address. */
+export interface Understanding {
+  readonly matched: readonly UnderstoodPart[];
+  /** The rest as text; null if nothing is left. */
+  readonly leftOver: string | null;
+}
+
+interface Part extends Span {
+  readonly as: UnderstoodPart['as'];
+}
+
+/** The parts of an address that explain a candidate, or if there is none the parts that one reading knows. */
+export function understandingOf(address: AddressText, candidate: Candidate | undefined, known: Reading | undefined): Understanding {
+  const reading = candidate?.reading ?? known;
+  const left = candidate ? [...candidate.before, ...candidate.after] : (reading?.rest ?? address.segments).flatMap(({ town }) => town);
+  const parts: Part[] = [
+    ...(reading?.named ?? []).map(({ words, as }) => ({ ...spanOf(words), as })),
+    ...(candidate && candidate.hit.length > 0 ? [{ ...spanOf(candidate.hit), as: 'place' as const }] : []),
+    ...address.ignored.map((span) => ({ ...span, as: 'ignored' as const })),
+  ];
+  const codes = address.postcodes.filter((postcode) => !overlaps(postcode, parts));
+  const fitting = codes.filter((postcode) => isFitting(postcode, candidate, reading));
+  parts.push(...fitting.map(({ start, end }) => ({ start, end, as: 'postcode' as const })));
+  parts.push(...address.segments.flatMap((segment) => otherPart(segment, [...parts, ...left]) ?? []));
+  const others = codes.filter((code) => !fitting.includes(code) && isCode(code) && !overlaps(code, parts));
+  const text = ({ start, end }: Span) => withEnd(address.text, start, end);
+  return {
+    matched: parts.sort((a, b) => a.start - b.start).map((part) => ({ text: text(part), as: part.as })),
+    leftOver:
+      joined([...left, ...others], parts)
+        .map(text)
+        .join(', ') || null,
+  };
+}
+
+/** Digits from which on a number is rather a postcode than a house. */
+const minDigits = 5;
+
+function isCode({ isMarked, code }: Postcode): boolean {
+  return isMarked || code.length >= minDigits;
+}
+
+/** A stretch of the text, with the point of an abbreviation and the bracket that closes it. */
+function withEnd(text: string, start: number, end: number): string {
+  const part = text.slice(start, end);
+  if (text[end] !== '.' && text[end] !== ')') return part;
+  const isShort = /(?:^|[^\p{L}\p{M}])\p{L}{1,3}$/u.test(part);
+  if (text[end] === '.' && isShort) return `${part}.`;
+  return text[end] === ')' && part.includes('(') ? `${part})` : part;
+}
+
+function spanOf(words: readonly Word[]): Span {
+  return { start: (words[0] as Word).start, end: (words.at(-1) as Word).end };
+}
+
+function overlaps({ start, end }: Span, others: readonly Span[]): boolean {
+  return others.some((other) => start < other.end && other.start < end);
+}
+
+function isFitting(postcode: Postcode, candidate: Candidate | undefined, reading: Reading | undefined): boolean {
+  if (candidate?.region) return postcodeFit(postcode, candidate.region, undefined) > 0;
+  const country = candidate?.country ?? reading?.country ?? reading?.region?.country;
+  return country !== undefined && postcode.countries.includes(country.code);
+}
+
+/** The words of a segment that are nothing else: a street with its numbers, or a place around the one that is meant. */
+function otherPart({ words, numbers, hasStreet, hasNumber }: Segment, others: readonly Span[]): Part | undefined {
+  const isOther = (word: Span) => !overlaps(word, others);
+  const own = words.filter((word) => isOther(word) && (hasStreet || (word.key.length > 1 && !plainWords.has(word.key))));
+  if (own.length === 0) return undefined;
+  const all = [...own, ...numbers.filter(isOther)].sort((a, b) => a.start - b.start);
+  return { start: (all[0] as Span).start, end: (all.at(-1) as Span).end, as: hasStreet || hasNumber ? 'street' : 'place' };
+}
+
+/** Stretches of the text from words that follow each other. */
+function joined(words: readonly Span[], others: readonly Span[]): Span[] {
+  const spans: { start: number; end: number }[] = [];
+  for (const { start, end } of words.toSorted((a, b) => a.start - b.start)) {
+    const last = spans.at(-1);
+    if (last && start - last.end <= 2 && !overlaps({ start: last.end, end: start }, others)) last.end = Math.max(last.end, end);
+    else spans.push({ start, end });
+  }
+  return spans;
+}
