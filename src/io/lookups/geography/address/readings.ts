@@ -57,9 +57,16 @@ export function textReadings({ segments }: AddressText, names: AddressNames): Re
 const nothingNamed = { country: undefined, region: undefined, county: undefined, named: [], used: 0, isCity: false } as const;
 
 function withAreas(plain: Reading, names: AddressNames): Reading[] {
+  if (!mayNameArea(plain.rest, names)) return [plain];
   const countries = [plain, ...withCountry(plain, names), ...withFirstCountry(plain, names)];
   const regions = [...countries, ...countries.flatMap((reading) => withRegion(reading, names))];
   return [...regions, ...regions.flatMap((reading) => withCounty(reading, names))];
+}
+
+/** False if neither the end nor the beginning can name a country, region or county, as in most texts. */
+function mayNameArea(rest: readonly Segment[], { lastWords }: AddressNames): boolean {
+  const isLast = (segment: Segment | undefined) => segment !== undefined && lastWords.has((segment.words.at(-1) as Word).key);
+  return isLast(rest.at(-1)) || (rest.length > 1 && isLast(rest[0]));
 }
 
 function withCountry(reading: Reading, names: AddressNames): Reading[] {
@@ -75,12 +82,14 @@ function withCountry(reading: Reading, names: AddressNames): Reading[] {
 }
 
 /** `Россия, Москва, ул. Ленина 5` */
-function withFirstCountry(reading: Reading, { countries }: AddressNames): Reading[] {
-  const [first, ...rest] = reading.rest;
-  if (!first || rest.length === 0) return [];
+function withFirstCountry(reading: Reading, { countries, lastWords }: AddressNames): Reading[] {
+  const [first] = reading.rest;
+  if (!first || reading.rest.length < 2 || !lastWords.has((first.words.at(-1) as Word).key)) return [];
   const name = keyOf(first.words);
   const country = name.length < minFirstCountry ? undefined : countries.get(name);
-  return country ? [{ ...reading, country, rest, named: [{ words: first.words, as: 'country' }], used: first.words.length }] : [];
+  return country
+    ? [{ ...reading, country, rest: reading.rest.slice(1), named: [{ words: first.words, as: 'country' }], used: first.words.length }]
+    : [];
 }
 
 function withRegion(reading: Reading, names: AddressNames): Reading[] {
