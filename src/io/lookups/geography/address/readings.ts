@@ -144,16 +144,33 @@ function endNamed<Found>(
   const { words } = last;
   // Most texts end with no such name.
   if (!lastWords.has((words.at(-1) as Word).key)) return undefined;
-  for (let count = Math.min(words.length, longestName); count > 0; count--) {
-    const end = words.slice(-count);
-    const found = find(keyOf(end));
+  const tails = tailsOf(words);
+  for (let count = tails.length; count > 0; count--) {
+    const found = find(tails[count - 1] as string);
     if (found === undefined) continue;
+    const end = words.slice(-count);
     const before = rest.slice(0, -1);
     if (count < words.length)
       before.push({ ...last, words: words.slice(0, -count), town: last.town.filter((word) => !end.includes(word)) });
     return { found, before, words: end };
   }
   return undefined;
+}
+
+const knownTails = new WeakMap<readonly Word[], readonly string[]>();
+
+/** The last word, the last two words and so on. All readings of an address ask for them. */
+function tailsOf(words: readonly Word[]): readonly string[] {
+  if (words.length === 1) return [(words[0] as Word).key];
+  const known = knownTails.get(words);
+  if (known) return known;
+  const tails: string[] = [];
+  for (let count = 1; count <= Math.min(words.length, longestName); count++) {
+    const { key } = words.at(-count) as Word;
+    tails.push(count === 1 ? key : `${key} ${tails.at(-1)}`);
+  }
+  knownTails.set(words, tails);
+  return tails;
 }
 
 /** The words in the form of `placeKey`. */
