@@ -134,8 +134,9 @@ export class Places {
   #middlesOfDistricts(): Coordinates[] {
     const sums = this.districts.map(() => ({ lat: 0, lon: 0, count: 0 }));
     for (let place = 0; place < this.count; place++) {
-      const sum = sums[(this.#districtNumbers[place] as number) - 1];
-      if (!sum) continue;
+      const number = this.#districtNumbers[place] as number;
+      if (number === 0) continue;
+      const sum = sums[number - 1] as { lat: number; lon: number; count: number };
       sum.lat += this.lat(place);
       sum.lon += this.lon(place);
       sum.count++;

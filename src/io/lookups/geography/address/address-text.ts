@@ -207,8 +207,8 @@ function segmentOf(all: readonly Token[], text: string, offset: number): Segment
   const street = streetIn(tokens, text);
   // The parts of an address in parts have one text.
   const moved = offset === 0 ? tokens : tokens.map((token) => ({ ...token, start: token.start + offset, end: token.end + offset }));
-  const words = moved.filter(({ isNumber }) => !isNumber);
   const numbers = moved.filter(({ isNumber }) => isNumber);
+  const words = numbers.length > 0 ? moved.filter(({ isNumber }) => !isNumber) : moved;
   return {
     words,
     town: street ? moved.filter((token, index) => !token.isNumber && (index < street[0] || index >= street[1])) : words,
@@ -235,7 +235,7 @@ function streetFacts(street: readonly Token[]): Pick<Segment, 'hasHouse' | 'stre
 
 /** The words without `Apt 5`, `Floor 3`, `Nr.`. */
 function withoutUnits(tokens: readonly Token[], text: string): readonly Token[] {
-  if (!tokens.some((token) => isUnit(token, text))) return tokens;
+  if (tokens.length < 2 || !tokens.some((token) => isUnit(token, text))) return tokens;
   const kept: Token[] = [];
   for (let index = 0; index < tokens.length; index++) {
     const token = tokens[index] as Token;
@@ -255,31 +255,32 @@ function isUnit({ key, start, end }: Token, text: string): boolean {
 
 /** The first and the end of the words of a street; undefined without one. */
 function streetIn(tokens: readonly Token[], text: string): readonly [number, number] | undefined {
-  const hasNumber = tokens.some(({ isNumber }) => isNumber);
+  let isFirst = true;
   for (let index = 0; index < tokens.length; index++) {
     const token = tokens[index] as Token;
     if (token.isNumber) continue;
-    const isFirst = !tokens.slice(0, index).some(({ isNumber }) => !isNumber);
-    const isAfter =
-      wordsAfterStreet.has(token.key) ||
-      wordsAfterBuilding.has(token.key) ||
-      (isSaint(token, text) && hasNumber && isMiddle(tokens, index));
-    if (wordsBeforeStreet.has(token.key) || (isAfter && isFirst && wordsAfterStreet.has(token.key) && index + 1 < tokens.length))
-      return [index, endOfStreet(tokens, index)];
+    const { key } = token;
+    const isAfter = wordsAfterStreet.has(key) || wordsAfterBuilding.has(key) || (isSaint(token, text) && isStreet(tokens, index));
+    const isBefore = wordsBeforeStreet.has(key) || (isAfter && isFirst && wordsAfterStreet.has(key) && index + 1 < tokens.length);
+    if (isBefore) return [index, endOfStreet(tokens, index)];
     if (isAfter && !isFirst) return [0, withExtras(tokens, index + 1)];
-    if (streetEnds.test(token.key)) return [isFirst ? 0 : index, withExtras(tokens, index + 1)];
+    if (key.length > minStreetEnd && streetEnds.test(key)) return [isFirst ? 0 : index, withExtras(tokens, index + 1)];
+    isFirst = false;
   }
   return undefined;
 }
+
+/** Shortest word that can be a street as a whole. */
+const minStreetEnd = 5;
 
 /** True for `St` and `St.`, which may be a street. */
 function isSaint({ key, start, end }: Token, text: string): boolean {
   return key === 'saint' && text.slice(start, end).toLowerCase() === 'st';
 }
 
-/** True if a name stands before. */
-function isMiddle(tokens: readonly Token[], index: number): boolean {
-  return index > 0 && tokens.slice(0, index).some(({ isNumber }) => !isNumber || index > 1);
+/** True if a name stands before `St`, and a number beside them. */
+function isStreet(tokens: readonly Token[], index: number): boolean {
+  return tokens.some(({ isNumber }) => isNumber) && tokens.slice(0, index).some(({ isNumber }) => !isNumber || index > 1);
 }
 
 /** A street whose name follows its word goes on up to the house number. */

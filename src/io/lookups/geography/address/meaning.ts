@@ -26,6 +26,8 @@ const shortCodeShare = 0.05;
 
 /** Chooses the candidates that explain most words, then those of the county and the postcode, and among them the largest. */
 export function meaningOf(found: readonly Candidate[], hasCountry: boolean, postcodes: readonly Postcode[]): Meaning {
+  const [only] = found;
+  if (only && found.length === 1) return { candidates: found, isAmbiguous: only.isDoubtful };
   const words = found.reduce((most, candidate) => Math.max(most, candidate.words), 0);
   const fitting = found.filter((candidate) => candidate.words === words);
   const towns = fitting.filter(({ level }) => level === 'place');

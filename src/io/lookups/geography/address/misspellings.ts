@@ -11,7 +11,7 @@ import { namesPlaceIn } from './town-names.ts';
 const [minLength, minForTwo] = [5, 7];
 
 /** Least inhabitants of a place that may be written with mistakes, beside a region and beside a country alone. */
-const [leastInRegion, leastInCountry] = [2000, 20_000];
+const [leastInRegion, leastInCountry] = [5000, 20_000];
 
 /** Least inhabitants of a place that is written with two mistakes. */
 const leastForTwo = 20_000;

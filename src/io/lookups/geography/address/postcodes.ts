@@ -26,7 +26,7 @@ export interface Postcode {
 
 /** Finds the postcodes in a text; numbers without letters, spaces and dashes may be house numbers. */
 export function postcodesIn(text: string): Postcode[] {
-  if (!/\d/.test(text)) return [];
+  if (!codeHint.test(text)) return [];
   const capitals = text.toUpperCase();
   // A few capitals are longer than their small letters.
   if (capitals.length !== text.length) return [];
@@ -49,6 +49,9 @@ export function postcodesIn(text: string): Postcode[] {
   }
   return found;
 }
+
+/** What every postcode has: four digits, or what every form with marks has. */
+const codeHint = /\d{4}|[A-Za-z]\d|\d[A-Za-z]|\d[ -]\d|[A-Za-z] ?- ?\d/;
 
 /** What every form with marks has: letters and digits side by side, or numbers divided by a blank or a dash. */
 const markHint = /[A-Z]\d|\d[A-Z]|\d[ -]\d|[A-Z] ?- ?\d|\d{4} [A-Z]{2}\b/;

@@ -57,9 +57,16 @@ export function textReadings({ segments }: AddressText, names: AddressNames): Re
 const nothingNamed = { country: undefined, region: undefined, county: undefined, named: [], used: 0, isCity: false } as const;
 
 function withAreas(plain: Reading, names: AddressNames): Reading[] {
+  if (!mayNameArea(plain.rest, names)) return [plain];
   const countries = [plain, ...withCountry(plain, names), ...withFirstCountry(plain, names)];
   const regions = [...countries, ...countries.flatMap((reading) => withRegion(reading, names))];
   return [...regions, ...regions.flatMap((reading) => withCounty(reading, names))];
+}
+
+/** False if neither the end nor the beginning can name a country, region or county, as in most texts. */
+function mayNameArea(rest: readonly Segment[], { lastWords }: AddressNames): boolean {
+  const isLast = (segment: Segment | undefined) => segment !== undefined && lastWords.has((segment.words.at(-1) as Word).key);
+  return isLast(rest.at(-1)) || (rest.length > 1 && isLast(rest[0]));
 }
 
 function withCountry(reading: Reading, names: AddressNames): Reading[] {
@@ -75,12 +82,14 @@ function withCountry(reading: Reading, names: AddressNames): Reading[] {
 }
 
 /** `Россия, Москва, ул. Ленина 5` */
-function withFirstCountry(reading: Reading, { countries }: AddressNames): Reading[] {
-  const [first, ...rest] = reading.rest;
-  if (!first || rest.length === 0) return [];
+function withFirstCountry(reading: Reading, { countries, lastWords }: AddressNames): Reading[] {
+  const [first] = reading.rest;
+  if (!first || reading.rest.length < 2 || !lastWords.has((first.words.at(-1) as Word).key)) return [];
   const name = keyOf(first.words);
   const country = name.length < minFirstCountry ? undefined : countries.get(name);
-  return country ? [{ ...reading, country, rest, named: [{ words: first.words, as: 'country' }], used: first.words.length }] : [];
+  return country
+    ? [{ ...reading, country, rest: reading.rest.slice(1), named: [{ words: first.words, as: 'country' }], used: first.words.length }]
+    : [];
 }
 
 function withRegion(reading: Reading, names: AddressNames): Reading[] {
@@ -135,16 +144,33 @@ function endNamed<Found>(
   const { words } = last;
   // Most texts end with no such name.
   if (!lastWords.has((words.at(-1) as Word).key)) return undefined;
-  for (let count = Math.min(words.length, longestName); count > 0; count--) {
-    const end = words.slice(-count);
-    const found = find(keyOf(end));
+  const tails = tailsOf(words);
+  for (let count = tails.length; count > 0; count--) {
+    const found = find(tails[count - 1] as string);
     if (found === undefined) continue;
+    const end = words.slice(-count);
     const before = rest.slice(0, -1);
     if (count < words.length)
       before.push({ ...last, words: words.slice(0, -count), town: last.town.filter((word) => !end.includes(word)) });
     return { found, before, words: end };
   }
   return undefined;
+}
+
+const knownTails = new WeakMap<readonly Word[], readonly string[]>();
+
+/** The last word, the last two words and so on. All readings of an address ask for them. */
+function tailsOf(words: readonly Word[]): readonly string[] {
+  if (words.length === 1) return [(words[0] as Word).key];
+  const known = knownTails.get(words);
+  if (known) return known;
+  const tails: string[] = [];
+  for (let count = 1; count <= Math.min(words.length, longestName); count++) {
+    const { key } = words.at(-count) as Word;
+    tails.push(count === 1 ? key : `${key} ${tails.at(-1)}`);
+  }
+  knownTails.set(words, tails);
+  return tails;
 }
 
 /** The words in the form of `placeKey`. */

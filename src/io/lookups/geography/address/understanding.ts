@@ -19,25 +19,46 @@ interface Part extends Span {
 /** The parts of an address that explain a candidate, or if there is none the parts that one reading knows. */
 export function understandingOf(address: AddressText, candidate: Candidate | undefined, known: Reading | undefined): Understanding {
   const reading = candidate?.reading ?? known;
-  const left = candidate ? [...candidate.before, ...candidate.after] : (reading?.rest ?? address.segments).flatMap(({ town }) => town);
-  const parts: Part[] = [
-    ...(reading?.named ?? []).map(({ words, as }) => ({ ...spanOf(words), as })),
-    ...(candidate && candidate.hit.length > 0 ? [{ ...spanOf(candidate.hit), as: 'place' as const }] : []),
-    ...address.ignored.map((span) => ({ ...span, as: 'ignored' as const })),
-  ];
-  const codes = address.postcodes.filter((postcode) => !overlaps(postcode, parts));
-  const fitting = codes.filter((postcode) => isFitting(postcode, candidate, reading));
-  parts.push(...fitting.map(({ start, end }) => ({ start, end, as: 'postcode' as const })));
-  parts.push(...address.segments.flatMap((segment) => otherPart(segment, [...parts, ...left]) ?? []));
-  const others = codes.filter((code) => !fitting.includes(code) && isCode(code) && !overlaps(code, parts));
-  const text = ({ start, end }: Span) => withEnd(address.text, start, end);
-  return {
-    matched: parts.sort((a, b) => a.start - b.start).map((part) => ({ text: text(part), as: part.as })),
-    leftOver:
-      joined([...left, ...others], parts)
-        .map(text)
-        .join(', ') || null,
-  };
+  const parts = namedParts(address, candidate, reading);
+  const left = candidate ? leftWords(candidate) : (reading?.rest ?? address.segments).flatMap(({ town }) => town);
+  const others = address.postcodes.length > 0 ? pushPostcodes(parts, address.postcodes, { candidate, reading }) : none;
+  const taken = left.length > 0 ? [...parts, ...left] : parts;
+  for (const segment of address.segments) {
+    const part = otherPart(segment, taken);
+    if (part) parts.push(part);
+  }
+  if (parts.length > 1) parts.sort((a, b) => a.start - b.start);
+  const matched = parts.map(({ start, end, as }) => ({ text: withEnd(address.text, start, end), as }));
+  if (left.length + others.length === 0) return { matched, leftOver: null };
+  const codes = others.filter((code) => isCode(code) && !overlaps(code, parts));
+  const texts = joined([...left, ...codes], parts).map(({ start, end }) => withEnd(address.text, start, end));
+  return { matched, leftOver: texts.join(', ') || null };
+}
+
+const none: readonly Postcode[] = [];
+
+function leftWords({ before, after }: Candidate): readonly Word[] {
+  return before.length === 0 ? after : [...before, ...after];
+}
+
+function namedParts({ ignored }: AddressText, candidate: Candidate | undefined, reading: Reading | undefined): Part[] {
+  const parts: Part[] = [];
+  if (reading) for (const { words, as } of reading.named) parts.push(spanPart(words, as));
+  if (candidate && candidate.hit.length > 0) parts.push(spanPart(candidate.hit, 'place'));
+  for (const { start, end } of ignored) parts.push({ start, end, as: 'ignored' });
+  return parts;
+}
+
+/** Adds the postcodes that fit. Returns the others. */
+function pushPostcodes(
+  parts: Part[],
+  postcodes: readonly Postcode[],
+  { candidate, reading }: { readonly candidate: Candidate | undefined; readonly reading: Reading | undefined },
+): readonly Postcode[] {
+  const open = postcodes.filter((postcode) => !overlaps(postcode, parts));
+  const fitting = open.filter((postcode) => isFitting(postcode, candidate, reading));
+  for (const { start, end } of fitting) parts.push({ start, end, as: 'postcode' });
+  return open.filter((postcode) => !fitting.includes(postcode));
 }
 
 /** Digits from which on a number is rather a postcode than a house. */
@@ -56,8 +77,8 @@ function withEnd(text: string, start: number, end: number): string {
   return text[end] === ')' && part.includes('(') ? `${part})` : part;
 }
 
-function spanOf(words: readonly Word[]): Span {
-  return { start: (words[0] as Word).start, end: (words.at(-1) as Word).end };
+function spanPart(words: readonly Word[], as: Part['as']): Part {
+  return { start: (words[0] as Word).start, end: (words.at(-1) as Word).end, as };
 }
 
 function overlaps({ start, end }: Span, others: readonly Span[]): boolean {
