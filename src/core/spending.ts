@@ -6,7 +6,7 @@ export class PromptTokens {
   #perByte: number | undefined;
   #fixed = 0;
 
-  /** The tokens that a prompt of so many bytes is expected to have at most. */
+  /** The tokens that a prompt of this size is expected to have at most. */
   of(bytes: number): number {
     return Math.max(this.#fixed, Math.ceil(bytes * (this.#perByte ?? 1 / 3)));
   }

@@ -66,7 +66,7 @@ const serviceMark = /^[a-z]{2,7}\s?\*\s*/;
 /** The number of a store: four digits, or three after a letter or a sign. */
 const storeNumber = /^(?:[a-z#]{1,2}\d{2,}|\d{3,})[a-z]?$/;
 
-/** A number of a store that stands for itself: towns that nobody knows may follow. */
+/** A number of a store that stands for itself: unknown towns may follow. */
 const sureNumber = /^(?:[a-z#]{1,2}\d{2,}|\d{4,})[a-z]?$/;
 
 /** Maximum of words in the name of a town. */

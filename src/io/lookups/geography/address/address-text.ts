@@ -260,7 +260,7 @@ function streetIn(tokens: readonly Token[], text: string): readonly [number, num
     const token = tokens[index] as Token;
     if (token.isNumber) continue;
     const { key } = token;
-    const isAfter = wordsAfterStreet.has(key) || wordsAfterBuilding.has(key) || (isSaint(token, text) && isStreet(tokens, index));
+    const isAfter = endsStreet(tokens, index, text);
     const isBefore = wordsBeforeStreet.has(key) || (isAfter && isFirst && wordsAfterStreet.has(key) && index + 1 < tokens.length);
     if (isBefore) return [index, endOfStreet(tokens, index)];
     if (isAfter && !isFirst) return [0, withExtras(tokens, index + 1)];
@@ -268,6 +268,12 @@ function streetIn(tokens: readonly Token[], text: string): readonly [number, num
     isFirst = false;
   }
   return undefined;
+}
+
+/** True for a word after the name of a street or a building, such as `Road`. */
+function endsStreet(tokens: readonly Token[], index: number, text: string): boolean {
+  const token = tokens[index] as Token;
+  return wordsAfterStreet.has(token.key) || wordsAfterBuilding.has(token.key) || (isSaint(token, text) && isStreet(tokens, index));
 }
 
 /** Shortest word that can be a street as a whole. */

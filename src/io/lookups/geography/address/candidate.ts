@@ -51,7 +51,7 @@ export interface Hit {
 /** The scores of a place, by the kind of its name. */
 const scores = { own: 1, other: 0.9, part: 0.9, near: 0.6 };
 
-/** What speaks for a place and against it. */
+/** The evidence for a place and against it. */
 export type Judgement = Pick<Candidate, 'fit' | 'before' | 'after' | 'isDoubtful'>;
 
 /** The score of a place by the kind of its name. */

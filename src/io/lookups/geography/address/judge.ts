@@ -57,10 +57,14 @@ function verdictOn(evidence: Evidence, hit: Hit, search: Search): Verdict {
   if (hit.isNear) return 'doubtful';
   if (!hit.isWhole && !isSure && before.length + after.length > 0 && (!isSupported || population < leastAmongWords)) return 'no';
   if (isSupported || reading.isCity) return after.length > 0 ? 'doubtful' : 'yes';
+  return unsupportedVerdict(evidence, search);
+}
+
+/** The verdict on a place that only its name supports: a large city may have unknown words on one side. */
+function unsupportedVerdict({ before, after, population }: Evidence, { hasNumbers }: Search): Verdict {
   if (before.length + after.length === 0) return 'yes';
-  return population >= (search.hasNumbers ? leastWithNumbers : leastAlone) && (before.length === 0 || after.length === 0)
-    ? 'doubtful'
-    : 'no';
+  const isOneSided = before.length === 0 || after.length === 0;
+  return isOneSided && population >= (hasNumbers ? leastWithNumbers : leastAlone) ? 'doubtful' : 'no';
 }
 
 /** True if the text has a postcode of another country, and nothing but the name speaks for the place. */

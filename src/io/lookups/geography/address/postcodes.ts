@@ -50,10 +50,10 @@ export function postcodesIn(text: string): Postcode[] {
   return found;
 }
 
-/** What every postcode has: four digits, or what every form with marks has. */
+/** The signs of a postcode: four digits, or the signs of a form with marks. */
 const codeHint = /\d{4}|[A-Za-z]\d|\d[A-Za-z]|\d[ -]\d|[A-Za-z] ?- ?\d/;
 
-/** What every form with marks has: letters and digits side by side, or numbers divided by a blank or a dash. */
+/** The signs of a form with marks: letters and digits side by side, or numbers divided by a blank or a dash. */
 const markHint = /[A-Z]\d|\d[A-Z]|\d[ -]\d|[A-Z] ?- ?\d|\d{4} [A-Z]{2}\b/;
 
 const marked = { isMarked: true, namesCountry: false };

@@ -5,7 +5,7 @@ import { type Postcode, postcodeFit } from './postcodes.ts';
 import type { Reading } from './readings.ts';
 import { plainWords } from './street-words.ts';
 
-/** What was understood of an address. */
+/** The parts of an address that were understood. */
 export interface Understanding {
   readonly matched: readonly UnderstoodPart[];
   /** The rest as text; null if nothing is left. */
