@@ -7,6 +7,7 @@ import Fastify, {
   type onRequestHookHandler,
 } from 'fastify';
 import { validatorCompiler } from 'fastify-type-provider-zod';
+import { shortName } from '../core/text/suggest.ts';
 import { withoutKeys } from '../io/server/key-value.ts';
 import { cutIdleBodies, idleMs, refuseBrokenRequest } from './http/broken-request.ts';
 import { maxJsonBytes, problemOfError } from './http/problem-of-error.ts';
@@ -158,8 +159,8 @@ function refuseUnknownQuery({ is404, url, query, routeOptions }: FastifyRequest)
   if (!url.includes('?') || is404 || (routeOptions.schema as { querystring?: unknown } | undefined)?.querystring) return;
   const [name] = Object.keys(query as object);
   if (name === undefined) return;
-  const errors = [{ pointer: `/${name}`, detail: 'nothing of this name is expected' }];
-  throw new Problem('bad-request', `querystring: "${name}": nothing of this name is expected`, { errors });
+  const errors = [{ pointer: `/${shortName(name)}`, detail: 'nothing of this name is expected' }];
+  throw new Problem('bad-request', `querystring: "${shortName(name)}": nothing of this name is expected`, { errors });
 }
 
 /** Throws an Error, a bug, for a route of a guarded prefix that has no guard. */
