@@ -136,6 +136,18 @@ describe('a run', () => {
     expect([...calls.values()]).toEqual([1, 1, 1]);
   });
 
+  test('is made anew for the idempotency key of a run that was deleted', async () => {
+    const { origin } = await askedServer();
+    const server = await serving({ ask: askingFlow(origin) });
+    const one = server.key();
+    const init = csv(idRows(3), { 'idempotency-key': 'k', ...waiting });
+    const first = await started(server, one, init);
+    expect((await server.send(first.links.self, { key: one, method: 'DELETE' })).status).toBe(204);
+    const [second, third] = [await started(server, one, init), await started(server, one, init)];
+    expect(second.id).not.toBe(first.id);
+    expect(third.id).toBe(second.id);
+  });
+
   test('stops, resumes, retries its failed records, and is deleted', async () => {
     const { origin, calls } = await askedServer(20);
     const server = await serving({ ask: askingFlow(origin, ', concurrency: 1') });
