@@ -194,6 +194,28 @@ describe('a run', () => {
     expect((await send(`/v1/runs/${run.id}/stop`, { key: reader, method: 'POST' })).status).toBe(403);
   });
 
+  test('of another key, or of the page, can be read by a key with run and read, and not changed', async () => {
+    const { origin, calls } = await askedServer();
+    const server = await serving({ ask: askingFlow(origin), other: askingFlow(origin) });
+    const { key, send } = server;
+    const [one, two, stranger] = [key(), key({ name: 'two', scopes: ['run', 'read'] }), key({ name: 'stranger' })];
+    const run = await started(server, one, csv(idRows(7), waiting));
+    expect((await send(run.links.errors, { key: two })).status).toBe(200);
+    const change = async (key: string) => [
+      ...(await Promise.all(['stop', 'resume', 'retry'].map((action) => send(`/v1/runs/${run.id}/${action}`, { key, method: 'POST' })))),
+      await send(`/v1/runs/${run.id}`, { key, method: 'DELETE' }),
+    ];
+    for (const answer of await change(two)) {
+      expect([answer.status, await answer.json()]).toEqual([
+        403,
+        expect.objectContaining({ type: '/problems/scope-missing', scope: 'run' }),
+      ]);
+    }
+    expect((await change(stranger)).map(({ status }) => status)).toEqual([404, 404, 404, 404]);
+    expect(calls.size).toBe(7);
+    expect((await change(one)).map(({ status }) => status)).toEqual([200, 409, 202, 204]);
+  });
+
   test('is listed in pages, and by flow and state', async () => {
     const { origin } = await askedServer();
     const server = await serving({ ask: askingFlow(origin) });
