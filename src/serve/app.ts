@@ -89,6 +89,8 @@ export function createApp(options: AppOptions): FastifyInstance {
   };
   app.addHook('onRequest', checking(begin));
   app.addHook('onResponse', (request, reply, done) => {
+    // The rest of a body that was refused early is thrown away: the next request comes behind it.
+    if (!request.raw.complete) request.raw.resume();
     options.answered(request, reply);
     done();
   });

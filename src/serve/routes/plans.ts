@@ -90,8 +90,7 @@ function unpackedBody(request: FastifyRequest, { isGzip }: BodyFormat, maxBytes:
     problem ??= found;
     return problem;
   };
-  const tooLarge = () =>
-    fail(new Problem('too-large', `expected a body of at most ${maxBytes} bytes`, { limit: maxBytes }, { connection: 'close' }));
+  const tooLarge = () => fail(new Problem('too-large', `expected a body of at most ${maxBytes} bytes`, { limit: maxBytes }));
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge();
   const steps: Transform[] = [limited(maxBytes, tooLarge)];
   if (isGzip) steps.push(createGunzip(), limited(maxBytes * maxUnpacked, tooLarge));

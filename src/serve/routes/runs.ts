@@ -8,7 +8,7 @@ import type { Caller } from '../caller.ts';
 import { flowId } from '../flows/flow-folder.ts';
 import { Problem } from '../problem.ts';
 import { runId } from '../runs/run-folder.ts';
-import { sendEvents, sendGrowing } from '../runs/run-streams.ts';
+import { eventsType, sendEvents, sendGrowing } from '../runs/run-streams.ts';
 import type { ServedRun } from '../runs/served-run.ts';
 import type { Server } from '../server.ts';
 import { runListShape, runShape, runStates } from '../shapes.ts';
@@ -69,6 +69,7 @@ export function addRunRoutes(app: FastifyInstance, server: Server, { base, calle
         const run = runOf(request);
         const last = Number(request.headers['last-event-id'] ?? Number.NaN);
         if (run.events.hasEnded && last >= run.events.lastId) return reply.code(204).send();
+        if (request.method === 'HEAD') return reply.header('content-type', eventsType).send();
         server.listen(callerOf(request), reply.raw);
         sendEvents(run, reply, Number.isNaN(last) ? undefined : last);
         return reply;
@@ -103,6 +104,7 @@ function addFiles(app: FastifyInstance, server: Server, { base, callerOf }: Audi
         const headers = fileHeaders(`${run.stored.flow}-output.${format}`, mediaTypes[format]);
         const path = run.folder.output(format);
         if (follow === 'true' || follow === '') {
+          if (request.method === 'HEAD') return reply.headers(headers).send();
           server.listen(callerOf(request), reply.raw);
           await sendGrowing(run, path, reply, headers);
           return reply;
