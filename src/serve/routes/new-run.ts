@@ -93,7 +93,7 @@ async function newRun(server: Server, { request, flow, caller }: Asked): Promise
     ...(unordered !== undefined && { unordered: unordered !== 'false' }),
   };
   const inputFormat = `${body.kind}${body.isGzip ? '.gz' : ''}`;
-  const { id, folder } = await server.runs.newFolder();
+  const { id, folder } = await server.runs.newFolder(caller.key);
   folder.create();
   try {
     const { bytes, hash } = await storeBody(request.raw, folder.input(inputFormat), body, server.limits.maxUpload);

@@ -22,6 +22,7 @@ import { acceptBodies, newRunQuery } from './new-run.ts';
 
 /** Adds the route of plans. Bodies may have any size: they are read as they come, and not stored. */
 export function addPlanRoute(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
+  const { plans: places } = server;
   void app.register(async (streams) => {
     acceptBodies(streams);
     addRoutes(streams, `${base}/flows/:flow/plans`, {
@@ -32,7 +33,14 @@ export function addPlanRoute(app: FastifyInstance, server: Server, { base, calle
           querystring: newRunQuery,
           response: { 200: planShape },
         },
-        handler: async (request) => runPlan(server, await seenFlow(server, callerOf(request), request), request),
+        handler: async (request, reply) => {
+          const caller = callerOf(request);
+          const flow = await seenFlow(server, caller, request);
+          const gone = new AbortController();
+          reply.raw.once('close', () => reply.raw.writableEnded || gone.abort());
+          const place = { owner: caller.key?.id ?? '', gone: gone.signal };
+          return places.within(place, () => runPlan(server, flow, request, gone.signal));
+        },
       },
     });
   });
@@ -40,13 +48,15 @@ export function addPlanRoute(app: FastifyInstance, server: Server, { base, calle
 
 type Flow = Awaited<ReturnType<typeof seenFlow>>;
 
-async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyRequest): Promise<PlanShape> {
+/** `gone`: aborted when the client has left, which ends the plan. */
+async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyRequest, gone: AbortSignal): Promise<PlanShape> {
   validPlan(flow);
   const { delimiter, limit, skip } = request.query as z.output<typeof newRunQuery>;
   const body = bodyFormat(request.headers);
   const format = { kind: body.kind, gzip: false };
   const plan = await loadFlow(flow.path, { allowHttp: shared.allowHttp, textCells: isTable(format), name: flow.id }).catch(asProblem(flow));
-  const { stdin, failed } = unpackedBody(request, body, limits.maxUpload);
+  const { stdin, failed, breakOff } = unpackedBody(request, body, limits.maxUpload);
+  gone.addEventListener('abort', breakOff, { once: true });
   const forecaster = new Forecaster(plan, { maxRequests: 1, lookups: createLateLookups() });
   try {
     const { charset: encoding } = body;
@@ -60,7 +70,12 @@ async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyR
       });
     }
     const options = { ...(limit !== undefined && { limit }), ...(skip !== undefined && { skip }) };
-    for await (const items of selectRecords(source, { options, plan, format })) for (const item of items) await forecaster.add(item);
+    for await (const items of selectRecords(source, { options, plan, format })) {
+      for (const item of items) await forecaster.add(item);
+      // Lets other requests in, and the end of the connection be seen.
+      await new Promise((resolve) => setImmediate(resolve));
+      if (gone.aborted) break;
+    }
   } catch (error) {
     throw failed() ?? unreadableBody(error);
   }
@@ -83,7 +98,7 @@ function bounds({ least, most }: { readonly least: number; readonly most: number
   return { least, most: Number.isFinite(most) ? most : null };
 }
 
-/** The body, unpacked and limited like the body of a run. `failed`: the Problem that ended the body; readers wrap it in their own error. */
+/** The body, unpacked and limited like the body of a run. `failed`: the Problem that ended the body; readers wrap it in their own error. `breakOff`: ends it. */
 function unpackedBody(request: FastifyRequest, { isGzip }: BodyFormat, maxBytes: number) {
   let problem: Problem | undefined;
   const fail = (found: Problem) => {
@@ -99,8 +114,12 @@ function unpackedBody(request: FastifyRequest, { isGzip }: BodyFormat, maxBytes:
     if (from !== request.raw) from.once('error', (error) => to.destroy(error));
     return from.pipe(to);
   }, request.raw);
-  request.raw.once('close', () => request.raw.complete || steps[0]?.destroy(fail(new Problem('bad-request', 'the body broke off'))));
-  return { stdin, failed: () => problem };
+  const breakOff = () => {
+    const error = fail(new Problem('bad-request', 'the body broke off'));
+    for (const step of steps) step.destroy(error);
+  };
+  request.raw.once('close', () => request.raw.complete || breakOff());
+  return { stdin, failed: () => problem, breakOff };
 }
 
 /** Counts a body that is not stored. */
