@@ -82,7 +82,7 @@ test('a change that leaves time and size as they are counts, too', async () => {
 
 test('a pipe or a folder with the name of a flow is not read, and is told', async () => {
   const { folder, path, write } = flowFolder();
-  execFileSync('mkfifo', [path('f.yaml')]);
+  execFileSync('sh', ['-c', `mkfifo '${path('f.yaml')}'`]);
   mkdirSync(path('g.yaml'));
   write('a.yaml');
   expect(await folder.find('f')).toBeUndefined();

@@ -8,7 +8,7 @@ import type { Redactor } from '../../io/secrets/redact.ts';
 import type { LetInKey } from '../caller.ts';
 import type { ServedFlow } from '../flows/flow-folder.ts';
 import { problemJson } from '../flows/flow-json.ts';
-import { Places } from '../places.ts';
+import { Places } from '../keys/places.ts';
 import { Problem } from '../problem.ts';
 
 /** The answer of a call. */

@@ -1,6 +1,6 @@
 import { type Readable, Transform } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type * as z from 'zod';
 import { loadFlow } from '../../app/flow/flow-file.ts';
 import { isTable } from '../../app/input/input.ts';
@@ -11,6 +11,7 @@ import { requestValue } from '../../app/preview/preview.ts';
 import { Forecaster } from '../../engine/forecast/forecast.ts';
 import { openSource } from '../../io/records/readers/source.ts';
 import { addRoutes } from '../app.ts';
+import type { Caller } from '../caller.ts';
 import { asProblem, validPlan } from '../calls/calls.ts';
 import { problemJson } from '../flows/flow-json.ts';
 import { Problem } from '../problem.ts';
@@ -22,7 +23,6 @@ import { acceptBodies, newRunQuery } from './new-run.ts';
 
 /** Adds the route of plans. Bodies may have any size: they are read as they come, and not stored. */
 export function addPlanRoute(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
-  const { plans: places } = server;
   void app.register(async (streams) => {
     acceptBodies(streams);
     addRoutes(streams, `${base}/flows/:flow/plans`, {
@@ -33,20 +33,21 @@ export function addPlanRoute(app: FastifyInstance, server: Server, { base, calle
           querystring: newRunQuery,
           response: { 200: planShape },
         },
-        handler: async (request, reply) => {
-          const caller = callerOf(request);
-          const flow = await seenFlow(server, caller, request);
-          const gone = new AbortController();
-          reply.raw.once('close', () => reply.raw.writableEnded || gone.abort());
-          const place = { owner: caller.key?.id ?? '', gone: gone.signal };
-          return places.within(place, () => runPlan(server, flow, request, gone.signal));
-        },
+        handler: (request, reply) => planInPlace(server, callerOf(request), request, reply),
       },
     });
   });
 }
 
 type Flow = Awaited<ReturnType<typeof seenFlow>>;
+
+async function planInPlace(server: Server, caller: Caller, request: FastifyRequest, reply: FastifyReply): Promise<PlanShape> {
+  const flow = await seenFlow(server, caller, request);
+  const gone = new AbortController();
+  reply.raw.once('close', () => reply.raw.writableEnded || gone.abort());
+  const place = { owner: caller.key?.id ?? '', gone: gone.signal };
+  return server.plans.within(place, () => runPlan(server, flow, request, gone.signal));
+}
 
 /** `gone`: aborted when the client has left, which ends the plan. */
 async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyRequest, gone: AbortSignal): Promise<PlanShape> {

@@ -1,4 +1,4 @@
-import type { Problem } from './problem.ts';
+import type { Problem } from '../problem.ts';
 
 /** The limits of places. */
 export interface PlacesOptions {
@@ -25,9 +25,19 @@ export interface PlaceRequest {
 /** The share of the places that a key has at most while another waits. */
 const largestShare = 0.75;
 
-interface Waiting {
-  readonly owner: string;
-  readonly enter: () => void;
+/** A request that waits for a place. */
+class Waiting {
+  /** Resolves once it has a place. Rejects if it is refused. */
+  readonly entered: Promise<void>;
+  enter = () => {};
+  refuse = (_problem: Problem) => {};
+
+  constructor(readonly owner: string) {
+    this.entered = new Promise((resolve, reject) => {
+      this.enter = resolve;
+      this.refuse = reject;
+    });
+  }
 }
 
 /**
@@ -61,23 +71,18 @@ export class Places {
     const isLargest = refusesLargest && (this.#taken.get(owner) ?? 0) >= max * largestShare;
     const isFull = this.#waiting.length >= maxWaiting && this.#waiting.some((one) => one.owner === owner);
     if (isLargest || isFull || gone.aborted) throw full();
-    let timer: NodeJS.Timeout | undefined;
-    let leave = () => {};
-    try {
-      await new Promise<void>((resolve, reject) => {
-        const waiting = { owner, enter: resolve };
-        leave = () => {
-          this.#waiting = this.#waiting.filter((one) => one !== waiting);
-          reject(full());
-        };
-        this.#waiting.push(waiting);
-        gone.addEventListener('abort', leave, { once: true });
-        if (waitMs !== undefined) timer = setTimeout(leave, waitMs);
-      });
-    } finally {
+    const waiting = new Waiting(owner);
+    this.#waiting.push(waiting);
+    const leave = () => {
+      this.#waiting = this.#waiting.filter((one) => one !== waiting);
+      waiting.refuse(full());
+    };
+    gone.addEventListener('abort', leave, { once: true });
+    const timer = waitMs === undefined ? undefined : setTimeout(leave, waitMs);
+    await waiting.entered.finally(() => {
       clearTimeout(timer);
       gone.removeEventListener('abort', leave);
-    }
+    });
   }
 
   #take(owner: string): void {

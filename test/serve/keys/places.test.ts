@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { Places } from '../../src/serve/places.ts';
-import { Problem } from '../../src/serve/problem.ts';
-import { Queue } from '../../src/serve/runs/queue.ts';
+import { Places } from '../../../src/serve/keys/places.ts';
+import { Problem } from '../../../src/serve/problem.ts';
+import { Queue } from '../../../src/serve/runs/queue.ts';
 
 const full = () => new Problem('queue-full', 'full');
 const gone = new AbortController().signal;
