@@ -48,7 +48,7 @@ export class Runs {
   readonly #queue = new Queue<ServedRun>();
   readonly #underWay = new Set<ServedRun>();
   /** New runs that are being saved. */
-  #arriving = 0;
+  readonly #arriving = new Set<ServedRun>();
   #mayStart = false;
   #isStopping = false;
 
@@ -110,8 +110,8 @@ export class Runs {
       },
       folder,
     );
-    this.#arriving++;
-    await run.store().finally(() => this.#arriving--);
+    this.#arriving.add(run);
+    await run.store().finally(() => this.#arriving.delete(run));
     this.#runs.set(run.id, run);
     this.#enqueue(run);
     return run;
@@ -160,10 +160,16 @@ export class Runs {
     const { id, folder } = await this.newFolder(key);
     folder.create();
     const errorsFormat = inputFormat.replace(/\.gz$/, '');
-    await copyFile(path, folder.input(errorsFormat));
-    await copyFile(from.flow, folder.flow);
     const { skip: _, limit: __, encoding: ___, ...rest } = options;
-    return this.add({ id, flow, key: keyOf(key), options: rest, inputFormat: errorsFormat, format, bytes, retryOf: stored.id }, folder);
+    const given = { id, flow, key: keyOf(key), options: rest, inputFormat: errorsFormat, format, bytes, retryOf: stored.id };
+    try {
+      await copyFile(path, folder.input(errorsFormat));
+      await copyFile(from.flow, folder.flow);
+      return await this.add(given, folder);
+    } catch (error) {
+      await folder.delete();
+      throw error;
+    }
   }
 
   /** Deletes a run and its files. Throws a Problem (`run-state`) while it is under way or waits. */
@@ -241,9 +247,10 @@ export class Runs {
   #refuseFull(owner: string): void {
     const { maxRuns, maxQueue } = this.#limits;
     const places = maxQueue + Math.max(0, maxRuns - this.#underWay.size);
-    if (this.#queue.length + this.#arriving < places) return;
+    if (this.#queue.length + this.#arriving.size < places) return;
     // One key cannot shut out the others: one run of each key may always wait.
-    if (maxQueue > 0 && !this.#queue.has(owner)) return;
+    const waits = this.#queue.has(owner) || [...this.#arriving].some((run) => ownerOf(run) === owner);
+    if (maxQueue > 0 && !waits) return;
     throw new Problem('queue-full', `expected at most ${maxQueue} waiting runs`, {}, { 'retry-after': '10' });
   }
 
