@@ -216,6 +216,15 @@ describe('a run', () => {
     expect((await change(one)).map(({ status }) => status)).toEqual([200, 409, 202, 204]);
   });
 
+  test('of another key may wait although one key has filled the queue', async () => {
+    const { origin } = await askedServer(200);
+    const { key, send } = await serving({ ask: askingFlow(origin) }, { args: ['--max-runs', '1', '--max-queue', '1'] });
+    const [one, two] = [key(), key({ name: 'two' })];
+    const post = async (key: string) => (await send('/v1/flows/ask/runs', { key, ...csv(idRows(3)) })).status;
+    expect([await post(one), await post(one), await post(one)]).toEqual([202, 202, 503]);
+    expect([await post(two), await post(two)]).toEqual([202, 503]);
+  });
+
   test('is listed in pages, and by flow and state', async () => {
     const { origin } = await askedServer();
     const server = await serving({ ask: askingFlow(origin) });
