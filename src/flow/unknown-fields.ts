@@ -3,7 +3,7 @@ import type { Problem } from '../core/failure.ts';
 import type { FieldUse, Step } from '../core/node.ts';
 import { allSteps } from '../core/plan.ts';
 import { isReferable } from '../core/template/template.ts';
-import { didYouMean, nearest } from '../core/text/suggest.ts';
+import { didYouMean, listedNames, nearest } from '../core/text/suggest.ts';
 import type { PlacedStep } from './compilation.ts';
 import { renaming } from './problems/near-references.ts';
 import type { Source } from './source.ts';
@@ -90,7 +90,7 @@ function adviceFor({ field, at, isName }: FieldUse, known: readonly string[], de
   const near = nearest(field, known) ?? (isExpression(at) ? wholeName(field, known) : undefined);
   const isHardToName = near !== undefined && !isName && !takesAnyName(at) && !isReferable(near);
   const advice = isHardToName && delimiter === undefined ? renaming(near) : undefined;
-  const choices = near === undefined ? listedNames(known) : didYouMean(near, [near]);
+  const choices = near === undefined ? existingNames(known) : didYouMean(near, [near]);
   return `${choices}${advice ? `\n${advice}` : ''}`;
 }
 
@@ -115,13 +115,8 @@ function isExpression(at: FieldUse['at']): boolean {
   return ['when', 'while', 'until', 'fail_when', 'retry_when', 'carry'].includes(String(at[0])) || at.at(-1) === 'cel';
 }
 
-/** A table can have hundreds of columns: a message lists only this many. */
-const maxListed = 20;
-
-function listedNames(known: readonly string[]): string {
-  if (known.length === 0) return '';
-  const more = known.length > maxListed ? ` and ${known.length - maxListed} more` : '';
-  return `; there are ${known.slice(0, maxListed).map(listedName).join(', ')}${more}`;
+function existingNames(known: readonly string[]): string {
+  return known.length === 0 ? '' : `; there are ${listedNames(known, listedName)}`;
 }
 
 /**

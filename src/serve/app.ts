@@ -7,6 +7,7 @@ import Fastify, {
   type onRequestHookHandler,
 } from 'fastify';
 import { validatorCompiler } from 'fastify-type-provider-zod';
+import { shortName } from '../core/text/suggest.ts';
 import { withoutKeys } from '../io/server/key-value.ts';
 import { cutIdleBodies, idleMs, refuseBrokenRequest } from './http/broken-request.ts';
 import { maxJsonBytes, problemOfError } from './http/problem-of-error.ts';
@@ -88,6 +89,8 @@ export function createApp(options: AppOptions): FastifyInstance {
   };
   app.addHook('onRequest', checking(begin));
   app.addHook('onResponse', (request, reply, done) => {
+    // The rest of a body that was refused early is thrown away: the next request comes behind it.
+    if (!request.raw.complete) request.raw.resume();
     options.answered(request, reply);
     done();
   });
@@ -158,8 +161,8 @@ function refuseUnknownQuery({ is404, url, query, routeOptions }: FastifyRequest)
   if (!url.includes('?') || is404 || (routeOptions.schema as { querystring?: unknown } | undefined)?.querystring) return;
   const [name] = Object.keys(query as object);
   if (name === undefined) return;
-  const errors = [{ pointer: `/${name}`, detail: 'nothing of this name is expected' }];
-  throw new Problem('bad-request', `querystring: "${name}": nothing of this name is expected`, { errors });
+  const errors = [{ pointer: `/${shortName(name)}`, detail: 'nothing of this name is expected' }];
+  throw new Problem('bad-request', `querystring: "${shortName(name)}": nothing of this name is expected`, { errors });
 }
 
 /** Throws an Error, a bug, for a route of a guarded prefix that has no guard. */

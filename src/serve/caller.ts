@@ -22,6 +22,13 @@ export class Caller {
     return !this.key || seesFlow(this.key, flow);
   }
 
+  /** Throws a Problem (`scope-missing`) unless the sender may change the run: a key only changes the runs that it has started itself. */
+  needOwn({ key }: { readonly key: { readonly id: string } | null }): void {
+    if (!this.key || key?.id === this.key.id) return;
+    const detail = 'this run was started by another key, or on the page: only that key can stop, resume, retry or delete it, and the page';
+    throw new Problem('scope-missing', detail, { scope: 'run' });
+  }
+
   /** True if the sender may see the run: a run of one of its flows, which it has started unless it may read all runs. */
   seesRun({ flow, key }: { readonly flow: string; readonly key: { readonly id: string } | null }): boolean {
     return !this.key || seesRun(this.key, { flow, key: key?.id });

@@ -1,3 +1,4 @@
+import { orUndefined } from '../core/value/value.ts';
 import type { ServerDatabase } from '../io/server/database.ts';
 import { Problem } from './problem.ts';
 
@@ -43,6 +44,8 @@ export class Idempotency {
   readonly #database: ServerDatabase;
   readonly #wallNow: () => number;
   readonly #underWay = new Set<string>();
+  /** Requests that were to be forgotten while the database could not be written. */
+  readonly #forgotten = new Set<string>();
 
   constructor(database: ServerDatabase, wallNow: () => number) {
     this.#database = database;
@@ -50,35 +53,63 @@ export class Idempotency {
   }
 
   /**
-   * Begins a request whose body has this hash. Returns the answer of an earlier request; absent for the first request. Throws a Problem:
+   * Begins a call whose body has this hash. Returns the answer of an earlier call; absent for the first call. Throws a Problem:
    * `call-in-progress`, or `idempotency-key-reused` for another body.
    */
   begin(request: NamedRequest, hash: string): EarlierAnswer | undefined {
-    const id = idOf(request);
-    if (this.#underWay.has(id)) throw new Problem('call-in-progress', 'a request with this Idempotency-Key is under way');
-    const row = this.#row(request);
-    if (row && (row.hash !== hash || row.kind !== request.kind))
-      throw new Problem('idempotency-key-reused', 'this Idempotency-Key belongs to a request with another body');
+    const row = this.#earlier(request, hash);
     if (row) return row.status === null ? interrupted : { status: row.status, type: row.type, body: row.body };
     // On disk before anything is sent: after a crash, nobody knows if a request was sent.
     this.#put(request, { hash, kind: request.kind, status: null, type: '', body: '' });
-    this.#underWay.add(id);
+    this.#underWay.add(idOf(request));
     return undefined;
   }
 
-  /** Saves the answer. */
+  /**
+   * Begins a request for a new run. Returns the run of an earlier request. Without one, the id of the new run is on disk before the run is:
+   * whatever a crash leaves, a repeated request finds the run, or makes it. Throws a Problem like `begin`.
+   */
+  beginRun<Run>(request: NamedRequest, hash: string, id: string, find: (id: string) => Run | undefined): Run | undefined {
+    const row = this.#earlier(request, hash);
+    const run = row && find(row.body);
+    if (run) return run;
+    this.#put(request, { hash, kind: request.kind, status: null, type: '', body: id });
+    this.#underWay.add(idOf(request));
+    return undefined;
+  }
+
+  /** Ends the request for a run that is stored. */
+  endRun(request: NamedRequest): void {
+    this.#underWay.delete(idOf(request));
+  }
+
+  /** Saves the answer of a call. Throws an AutomateError (`output`). */
   end(request: NamedRequest, hash: string, answer: EarlierAnswer): void {
     this.#underWay.delete(idOf(request));
     this.#put(request, { hash, kind: request.kind, ...answer });
   }
 
-  /** Forgets a request for which nothing was sent. */
+  /** Forgets a request for which nothing was sent, even if the disk is full. */
   forget(request: NamedRequest): void {
-    this.#underWay.delete(idOf(request));
+    const id = idOf(request);
+    this.#underWay.delete(id);
+    this.#forgotten.add(id);
     const { key, name, flow } = request;
-    this.#database.write((database) =>
-      database.prepare('delete from idempotency where key = ? and name = ? and flow = ?').run(key, name, flow),
-    );
+    orUndefined(() => {
+      this.#database.write((database) =>
+        database.prepare('delete from idempotency where key = ? and name = ? and flow = ?').run(key, name, flow),
+      );
+      this.#forgotten.delete(id);
+    });
+  }
+
+  #earlier(request: NamedRequest, hash: string): Row | undefined {
+    const id = idOf(request);
+    if (this.#underWay.has(id)) throw new Problem('call-in-progress', 'a request with this Idempotency-Key is under way');
+    const row = this.#forgotten.has(id) ? undefined : this.#row(request);
+    if (row && (row.hash !== hash || row.kind !== request.kind))
+      throw new Problem('idempotency-key-reused', 'this Idempotency-Key belongs to a request with another body');
+    return row;
   }
 
   #row({ key, name, flow }: NamedRequest): Row | undefined {
@@ -91,7 +122,8 @@ export class Idempotency {
     );
   }
 
-  #put({ key, name, flow }: NamedRequest, { hash, kind, status, type, body }: Row): void {
+  #put(request: NamedRequest, { hash, kind, status, type, body }: Row): void {
+    const { key, name, flow } = request;
     const now = this.#wallNow();
     this.#database.write((database) => {
       database.prepare('delete from idempotency where at <= ?').run(now - maxAgeMs);
@@ -101,6 +133,7 @@ export class Idempotency {
         )
         .run(key, name, flow, kind, hash, status, type, body, now);
     });
+    this.#forgotten.delete(idOf(request));
   }
 }
 

@@ -3,6 +3,7 @@ import type { Fields } from '../core/record.ts';
 import { parseJson } from '../core/value/json.ts';
 import { isObject, type JsonObject, type Value } from '../core/value/value.ts';
 import { recordOf } from '../io/records/readers/json-record.ts';
+import { longNameError } from '../io/records/readers/record-reader.ts';
 import { Problem } from './problem.ts';
 
 /** The texts of bodies, which have the order of their fields. */
@@ -29,6 +30,8 @@ export function parseBody(bytes: Buffer, encoding = 'identity'): Value {
 /** The record that a body is. Throws a Problem. */
 export function recordOfBody(body: unknown): Fields {
   if (!isObject(body as Value)) throw new Problem('bad-request', 'expected one record: a JSON object');
+  const long = longNameError(Object.keys(body as JsonObject), 'body');
+  if (long) throw new Problem('input-unreadable', long.message, { line: null });
   return fieldsOf(body as JsonObject, textOfBody(body));
 }
 

@@ -6,15 +6,17 @@ import { limitServerHeap } from '../app/heap-limit.ts';
 import type { Messages } from '../app/messages.ts';
 import { AutomateError } from '../core/failure.ts';
 import { counted } from '../core/text/number.ts';
+import { shellWord } from '../core/text/shell-word.ts';
 import { homeFolder } from '../io/files/home.ts';
 import { systemReason } from '../io/files/naming-errors.ts';
-import { statOf } from '../io/files/stat.ts';
+import { shownPath, statOf } from '../io/files/stat.ts';
 import { ServerDatabase } from '../io/server/database.ts';
 import { Links } from '../io/server/links.ts';
 import { startBrowser } from '../io/start-browser.ts';
 import { createApp } from './app.ts';
 import { AnswersUnderWay } from './ending/answers-under-way.ts';
 import { type EndingServer, endServer, giveUp, watchSignals } from './ending/end-server.ts';
+import { fieldsRead } from './flows/flow-json.ts';
 import { messageForClient } from './http/advice.ts';
 import { openServerKeys, type ServerKeys } from './keys/server-keys.ts';
 import { clientAddress, Hosts, listeningAddress, refuseOpenAddress } from './listening.ts';
@@ -149,16 +151,19 @@ async function greet({ app, server, keys, dir, options, messages, links }: Start
     if (options.open) startBrowser(process.env, link);
   }
   for (const { file, reason } of unserved) messages.say(`not served: ${file}: ${reason}`);
-  for (const { id, problems } of flows)
+  for (const { path, problems } of flows)
     for (const problem of problems) {
       const { line = 1, column = 1 } = problem;
-      messages.say(`not valid: ${id}:${line}:${column}: ${messageForClient(problem).replaceAll('\n', '\n  ')}`);
+      messages.say(`not valid: ${shownPath(path)}:${line}:${column}: ${messageForClient(problem).replaceAll('\n', '\n  ')}`);
     }
   if (keys.directory.hasLiving()) return;
-  const flow = flows[0]?.id ?? 'FLOW';
+  const valid = flows.find(({ plan }) => plan);
+  const record = Object.fromEntries((valid?.plan ? fieldsRead(valid.plan) : []).map((field) => [field, '...']));
   messages.say('there is no API key yet; make one, and call a flow with it:');
   messages.say('  KEY=$(automate keys create first)');
-  messages.say(`  curl ${forClients}/v1/flows/${flow}/calls -H "Authorization: Bearer $KEY" --json '{}'`);
+  messages.say(
+    `  curl ${forClients}/v1/flows/${valid?.id ?? 'FLOW'}/calls -H "Authorization: Bearer $KEY" --json ${shellWord(JSON.stringify(record))}`,
+  );
 }
 
 /** Reads changed keys. Ends the event streams of keys that are no longer valid, and stops the runs of keys that were revoked with --stop-runs. */

@@ -11,6 +11,7 @@ import type { Caller } from './caller.ts';
 import { Calls } from './calls/calls.ts';
 import { FlowFolder } from './flows/flow-folder.ts';
 import { Idempotency } from './idempotency.ts';
+import { Places } from './keys/places.ts';
 import type { ServerKeys } from './keys/server-keys.ts';
 import { Problem } from './problem.ts';
 import { cutOff } from './runs/run-streams.ts';
@@ -52,6 +53,11 @@ export class Server {
   readonly shared: SharedParts;
   readonly limits: ServerLimits;
   readonly idempotency: Idempotency;
+  /** The places of plans, which take much CPU. */
+  readonly plans = new Places({
+    ...{ max: 4, maxWaiting: 64, refusesLargest: false },
+    full: () => new Problem('queue-full', 'expected at most 4 plans at once, and 64 that wait', {}, { 'retry-after': '10' }),
+  });
   readonly keys: ServerKeys;
   readonly deliveries: Deliveries;
   readonly #waits = new Set<() => void>();

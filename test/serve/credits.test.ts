@@ -75,4 +75,17 @@ describe('the credits of a key', () => {
     expect(await usage(server, key)).toMatchObject({ allowance: { limit: 1 }, remaining: 0 });
     expect(requests).toHaveLength(1);
   });
+
+  test('that are held by a run are not left', async () => {
+    const { origin } = await askedServer(400);
+    const server = await serving({ ask: askingFlow(origin) });
+    await server.place.automate(['credits', 'limit', '100']);
+    const key = server.key({ scopes: ['run', 'read'] });
+    await server.send('/v1/flows/ask/runs', { key, ...records(5), headers: { 'content-type': 'text/csv' } });
+    const allowance = async () => (await usage(server, key)) as { remaining: number; allowance: { held: number; remaining: number } };
+    await expect.poll(async () => (await allowance()).allowance.held).toBeGreaterThan(0);
+    const { remaining, allowance: all } = await allowance();
+    expect(remaining).toBe(all.remaining);
+    expect(remaining).toBeLessThan(100);
+  });
 });

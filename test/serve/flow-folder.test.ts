@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -77,4 +78,15 @@ test('a change that leaves time and size as they are counts, too', async () => {
     expect((await folder.find('a'))?.plan?.name).toBe(name);
     await nextTurn();
   }
+});
+
+test('a pipe or a folder with the name of a flow is not read, and is told', async () => {
+  const { folder, path, write } = flowFolder();
+  execFileSync('sh', ['-c', `mkfifo '${path('f.yaml')}'`]);
+  mkdirSync(path('g.yaml'));
+  write('a.yaml');
+  expect(await folder.find('f')).toBeUndefined();
+  const { flows, unserved } = await folder.list();
+  expect(flows.map(({ id }) => id)).toEqual(['a']);
+  expect(unserved).toEqual(['f.yaml', 'g.yaml'].map((file) => ({ file, reason: 'it is not a file' })));
 });

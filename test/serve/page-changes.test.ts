@@ -1,6 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { askedServer } from '../helpers/asking.ts';
+import { workplace } from '../helpers/cli.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
+import { listeningServer } from '../helpers/mcp/servers.ts';
 import { linkOf, pageSession } from '../helpers/page-session.ts';
 import { posting, serving } from '../helpers/serving.ts';
 
@@ -44,6 +47,76 @@ describe('the page', () => {
       ['session.open', '127.0.0.1', 'ok'],
       ['session.open', '127.0.0.1', 'session-missing'],
     ]);
+  });
+});
+
+test('of saves at once with one ETag, one is made and the others are refused', async () => {
+  const { origin } = await askedServer();
+  const server = await serving(
+    { ask: `nodes:\n  - type: http\n    id: ask\n    url: ${origin}/{{id}}\n    map:\n      name: name\n` },
+    { args: ['--edit'] },
+  );
+  const ask = await pageSession(server);
+  const { etag } = (await (await ask('/ui/flows/ask/text')).json()) as { etag: string };
+  const save = (field: string) => ask('/ui/flows/ask/nodes/ask/map', 'PUT', { map: { [field]: 'name' } }, { 'if-match': etag });
+  const saves = await Promise.all(Array.from({ length: 20 }, (_, index) => save(`f${index}`)));
+  expect(saves.map(({ status }) => status).sort()).toEqual([204, ...Array.from({ length: 19 }, () => 412)]);
+});
+
+describe('a credential that exists', () => {
+  const auth = { type: 'bearer', credential: 'canary' };
+
+  test('goes only where a flow or a connection sends it, or to its hosts', async () => {
+    const heard: unknown[] = [];
+    const api = () =>
+      httpServer(({ headers }, response) => {
+        heard.push(headers.authorization);
+        json(response, {});
+      });
+    const [own, evil, listed] = [await api(), await api(), await api()];
+    const env = { AUTOMATE_VAULT_PASSPHRASE: 'passphrase of the test', AUTOMATE_CREDENTIAL_BACKEND: 'vault' };
+    const place = await workplace();
+    const set = (name: string, ...more: string[]) =>
+      place.automate(['credentials', 'set', name, ...more], { env, stdin: 'CANARYsecret123' });
+    await set('canary');
+    await set('listed', '--hosts', new URL(listed.origin).host);
+    const flow = `nodes: [{ type: http, url: "${own.origin}/{{id}}", auth: { type: bearer, credential: canary } }]`;
+    const server = await serving({ one: flow }, { place, env });
+    const ask = await pageSession(server);
+    const test = (url: string, credential = 'canary') =>
+      ask('/ui/connections/tests', 'POST', { type: 'http', name: 'evil', url, auth: { ...auth, credential } });
+    const refused = await test(evil.origin);
+    expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining('is not meant for')]);
+    expect((await ask('/ui/connections', 'POST', { type: 'http', name: 'evil', url: evil.origin, auth })).status).toBe(400);
+    expect((await test(evil.origin, 'listed')).status).toBe(400);
+    expect(heard).toEqual([]);
+    expect(await (await test(own.origin)).json()).toMatchObject({ ok: true });
+    expect(await (await test(listed.origin, 'listed')).json()).toMatchObject({ ok: true });
+    expect(heard).toEqual(['Bearer CANARYsecret123', 'Bearer CANARYsecret123']);
+  });
+
+  test('in a variable is not sent in place of a typed secret', async () => {
+    const server = await serving({}, { env: { AUTOMATE_CREDENTIAL_CANARY: 'CANARYsecret123' } });
+    const ask = await pageSession(server);
+    const given = { type: 'http', name: 'evil', url: 'http://127.0.0.1:9', auth, secret: 'x' };
+    expect((await ask('/ui/connections/tests', 'POST', given)).status).toBe(400);
+  });
+});
+
+test('a connection that was tested before it is saved has been tested, and its tools are known', async () => {
+  const { url } = await listeningServer('streamableHttp');
+  const server = await serving({});
+  const ask = await pageSession(server);
+  const given = { type: 'mcp', name: 'tools', url, auth: { type: 'none' } };
+  expect(await (await ask('/ui/connections/tests', 'POST', given)).json()).toMatchObject({ ok: true });
+  expect((await ask('/ui/connections', 'POST', given)).status).toBe(201);
+  expect((await server.place.automate(['nodes'])).stdout).not.toContain('not fetched yet');
+  expect((await ask('/ui/connections', 'POST', { ...given, name: 'other' })).status).toBe(201);
+  expect(await (await ask('/ui/connections')).json()).toEqual({
+    connections: [
+      expect.objectContaining({ name: 'tools', tested_at: expect.any(String), problem: '' }),
+      expect.objectContaining({ name: 'other', tested_at: null }),
+    ],
   });
 });
 

@@ -136,6 +136,18 @@ describe('a run', () => {
     expect([...calls.values()]).toEqual([1, 1, 1]);
   });
 
+  test('is made anew for the idempotency key of a run that was deleted', async () => {
+    const { origin } = await askedServer();
+    const server = await serving({ ask: askingFlow(origin) });
+    const one = server.key();
+    const init = csv(idRows(3), { 'idempotency-key': 'k', ...waiting });
+    const first = await started(server, one, init);
+    expect((await server.send(first.links.self, { key: one, method: 'DELETE' })).status).toBe(204);
+    const [second, third] = [await started(server, one, init), await started(server, one, init)];
+    expect(second.id).not.toBe(first.id);
+    expect(third.id).toBe(second.id);
+  });
+
   test('stops, resumes, retries its failed records, and is deleted', async () => {
     const { origin, calls } = await askedServer(20);
     const server = await serving({ ask: askingFlow(origin, ', concurrency: 1') });
@@ -180,6 +192,37 @@ describe('a run', () => {
     expect(await seen(reader)).toEqual([run.id]);
     expect((await send(run.links.output, { key: two })).status).toBe(404);
     expect((await send(`/v1/runs/${run.id}/stop`, { key: reader, method: 'POST' })).status).toBe(403);
+  });
+
+  test('of another key, or of the page, can be read by a key with run and read, and not changed', async () => {
+    const { origin, calls } = await askedServer();
+    const server = await serving({ ask: askingFlow(origin), other: askingFlow(origin) });
+    const { key, send } = server;
+    const [one, two, stranger] = [key(), key({ name: 'two', scopes: ['run', 'read'] }), key({ name: 'stranger' })];
+    const run = await started(server, one, csv(idRows(7), waiting));
+    expect((await send(run.links.errors, { key: two })).status).toBe(200);
+    const change = async (key: string) => [
+      ...(await Promise.all(['stop', 'resume', 'retry'].map((action) => send(`/v1/runs/${run.id}/${action}`, { key, method: 'POST' })))),
+      await send(`/v1/runs/${run.id}`, { key, method: 'DELETE' }),
+    ];
+    for (const answer of await change(two)) {
+      expect([answer.status, await answer.json()]).toEqual([
+        403,
+        expect.objectContaining({ type: '/problems/scope-missing', scope: 'run' }),
+      ]);
+    }
+    expect((await change(stranger)).map(({ status }) => status)).toEqual([404, 404, 404, 404]);
+    expect(calls.size).toBe(7);
+    expect((await change(one)).map(({ status }) => status)).toEqual([200, 409, 202, 204]);
+  });
+
+  test('of another key may wait although one key has filled the queue', async () => {
+    const { origin } = await askedServer(200);
+    const { key, send } = await serving({ ask: askingFlow(origin) }, { args: ['--max-runs', '1', '--max-queue', '1'] });
+    const [one, two] = [key(), key({ name: 'two' })];
+    const post = async (key: string) => (await send('/v1/flows/ask/runs', { key, ...csv(idRows(3)) })).status;
+    expect([await post(one), await post(one), await post(one)]).toEqual([202, 202, 503]);
+    expect([await post(two), await post(two)]).toEqual([202, 503]);
   });
 
   test('is listed in pages, and by flow and state', async () => {

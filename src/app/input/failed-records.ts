@@ -1,4 +1,5 @@
 import type { Item } from '../../core/item.ts';
+import { listedNames } from '../../core/text/suggest.ts';
 import type { FoundFailures } from '../../io/journal/failed-list.ts';
 import type { Checkpoint } from '../../io/journal/journal.ts';
 import { inputError } from '../../io/records/readers/record-reader.ts';
@@ -63,7 +64,7 @@ function wrongRow(errors: string, { end }: Item, message: string) {
 function checkColumns(errors: string, columns: readonly string[], expected: readonly string[]): void {
   const missing = expected.filter((name) => !columns.includes(name));
   const more = columns.filter((name) => !expected.includes(name));
-  const names = (some: readonly string[]) => some.map((name) => `"${name}"`).join(', ');
+  const names = (some: readonly string[]) => listedNames(some, (name) => `"${name}"`);
   if (missing.length > 0)
     throw inputError(errors, `expected the columns of the input, found none named ${names(missing)}\nrestore the header`, { line: 1 });
   if (more.length > 0)

@@ -5,7 +5,7 @@ import { exitCodes } from '../../app/exit-codes.ts';
 import { excerpt } from '../../core/answer/response.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { escapedControls } from '../../core/text/shell-word.ts';
-import { didYouMean } from '../../core/text/suggest.ts';
+import { didYouMean, listedNames } from '../../core/text/suggest.ts';
 import type { Tool } from '../../core/tools/tools.ts';
 import { serverText, toolsText, toolText } from '../show/tools.ts';
 import type { Terminal } from '../terminal.ts';
@@ -44,6 +44,6 @@ function findTool(connection: string, wanted: string, tools: readonly Tool[]): T
   const names = tools.map(({ name }) => excerpt(name, 80));
   throw new AutomateError(
     'usage',
-    `the server of "${connection}" has no tool "${wanted}"${didYouMean(wanted, names) || `; it has ${names.join(', ') || 'none'}`}`,
+    `the server of "${connection}" has no tool "${wanted}"${didYouMean(wanted, names) || `; it has ${listedNames(names) || 'none'}`}`,
   );
 }

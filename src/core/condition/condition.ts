@@ -3,6 +3,7 @@ import { inQuotes } from '../answer/response.ts';
 import { Failure } from '../failure.ts';
 import type { Fields } from '../record.ts';
 import { missingField } from '../template/template.ts';
+import { shortName } from '../text/suggest.ts';
 import { orUndefined, type Value } from '../value/value.ts';
 import { fromCel, toCel } from './cel-value.ts';
 import { type CelError, ExpressionError, expressionError, isTooDeep, parseError, tooDeep, written } from './expression-error.ts';
@@ -234,7 +235,7 @@ function conditionFailure(error: CelError, text: string, fields: Fields): Failur
 
 function reasonText(summary: string): string {
   const [, key] = /^No such key: (.*)$/s.exec(summary) ?? [];
-  return key === undefined ? written(summary) : `there is no key "${key}"`;
+  return key === undefined ? written(summary) : `there is no key "${shortName(key)}"`;
 }
 
 /** The way out if types do not fit together; empty for other errors. */

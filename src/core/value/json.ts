@@ -4,7 +4,7 @@ import { ExactNumber, type Value } from './value.ts';
 const mayChangeDigits = /(?:^|[\s:,[])-?(?:\d+(?:\.\d+)?[eE]|[\d.]{16}|\d+\.\d*0(?!\d)|0\.0{6})|-0(?![.\d])/;
 
 /** A deeper value could be read, but writing it would overflow the stack. */
-const maxDepth = 1000;
+export const maxDepth = 1000;
 
 /** The reason for refusing a deeper value. */
 export const tooDeep = `nested more than ${maxDepth} deep`;
@@ -19,8 +19,9 @@ export class TooDeep extends SyntaxError {
  * Throws the SyntaxError of JSON.parse, or TooDeep.
  */
 export function parseJson(text: string): Value {
-  const value = JSON.parse(text) as Value;
+  // Before JSON.parse, which would take all memory for millions of brackets.
   if (isTooDeep(text)) throw new TooDeep(tooDeep);
+  const value = JSON.parse(text) as Value;
   if (!mayChangeDigits.test(text)) return value;
   return JSON.parse(marked(text), (_name, marked: unknown) => (typeof marked === 'string' ? unmarked(marked) : marked)) as Value;
 }
@@ -79,6 +80,7 @@ function unmarked(text: string): string | ExactNumber {
   return text.startsWith('n') ? new ExactNumber(text.slice(1)) : text.slice(1);
 }
 
+/** The offset after the closing quote of a string; 0 if there is none. */
 function stringEnd(text: string, start: number): number {
   let quote = start;
   for (;;) {
@@ -108,8 +110,10 @@ function isTooDeep(text: string): boolean {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
-    if (code === 0x22) at = stringEnd(text, at) - 1;
-    else if (code === 0x5b || code === 0x7b) {
+    if (code === 0x22) {
+      at = stringEnd(text, at) - 1;
+      if (at < 0) return false;
+    } else if (code === 0x5b || code === 0x7b) {
       if (++depth > maxDepth) return true;
     } else if (code === 0x5d || code === 0x7d) depth--;
   }

@@ -1,5 +1,6 @@
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv';
 import { Failure } from '../../core/failure.ts';
+import { listedNames } from '../../core/text/suggest.ts';
 import { tidiedTool } from '../../core/tools/tool-schema.ts';
 import type { Tool } from '../../core/tools/tools.ts';
 import { ExactNumber, isObject, type JsonObject, type Value } from '../../core/value/value.ts';
@@ -48,7 +49,7 @@ export class ToolList {
   #tool(name: string): Tool {
     const found = this.#tools.find((tool) => tool.name === name);
     if (found) return found;
-    const names = this.#tools.map((tool) => tool.name).join(', ') || 'none';
+    const names = listedNames(this.#tools.map((tool) => tool.name)) || 'none';
     throw requestFailure(`the server of "${this.#connection}" has no tool "${name}"; it has ${names}`);
   }
 

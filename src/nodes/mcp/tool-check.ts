@@ -1,6 +1,6 @@
 import type { ToolProblem } from '../../core/action.ts';
 import { excerpt } from '../../core/answer/response.ts';
-import { didYouMean } from '../../core/text/suggest.ts';
+import { didYouMean, listedNames } from '../../core/text/suggest.ts';
 import type { Tool, ToolSchema } from '../../core/tools/tools.ts';
 import { ExactNumber, isObject, jsonOf, type Value } from '../../core/value/value.ts';
 import type { ArgumentsTemplate } from './tool-arguments.ts';
@@ -12,8 +12,6 @@ export interface CheckedCall {
   readonly arguments: ArgumentsTemplate;
 }
 
-const shownTools = 20;
-
 /** Finds what is wrong with a call for every record: an unknown tool; unknown, missing or unfit arguments. `isTable`: true if the records are known to be rows of a table. */
 export function toolProblems(call: CheckedCall, tools: readonly Tool[], isTable: boolean): ToolProblem[] {
   const tool = tools.find(({ name }) => name === call.tool);
@@ -22,8 +20,7 @@ export function toolProblems(call: CheckedCall, tools: readonly Tool[], isTable:
 
 function noTool({ tool, connection }: CheckedCall, tools: readonly Tool[]): string {
   const names = tools.map(({ name }) => excerpt(name, 100));
-  const more = names.length > shownTools ? ` and ${names.length - shownTools} more` : '';
-  const choices = names.length === 0 ? '; it has none' : `; it has ${names.slice(0, shownTools).join(', ')}${more}`;
+  const choices = names.length === 0 ? '; it has none' : `; it has ${listedNames(names)}`;
   return `the server of "${connection}" has no tool "${tool}"${didYouMean(tool, names) || choices}`;
 }
 
@@ -38,7 +35,9 @@ function argumentProblems({ tool, connection, arguments: written }: CheckedCall,
     ...unknown.map((name) => {
       const left = known.filter((one) => !written.names.includes(one));
       const choices =
-        didYouMean(name, missing) || didYouMean(name, left) || (known.length === 0 ? '; it takes none' : `; it takes ${known.join(', ')}`);
+        didYouMean(name, missing) ||
+        didYouMean(name, left) ||
+        (known.length === 0 ? '; it takes none' : `; it takes ${listedNames(known)}`);
       return { at: ['arguments', name], isName: true, message: `the tool "${tool}" has no argument "${name}"${choices}` };
     }),
     ...missing

@@ -8,6 +8,7 @@ import type { Redactor } from '../../io/secrets/redact.ts';
 import type { LetInKey } from '../caller.ts';
 import type { ServedFlow } from '../flows/flow-folder.ts';
 import { problemJson } from '../flows/flow-json.ts';
+import { Places } from '../keys/places.ts';
 import { Problem } from '../problem.ts';
 
 /** The answer of a call. */
@@ -59,7 +60,10 @@ export class Calls {
   readonly #runtimes = new Map<string, OpenRuntime>();
   readonly #closing = new Set<Promise<void>>();
   readonly #aborted = new AbortController();
-  #underWay = 0;
+  readonly #places = new Places({
+    ...{ max: maxCalls, maxWaiting: maxCalls / 4, refusesLargest: true },
+    full: () => new Problem('queue-full', `expected at most ${maxCalls} calls at once`, {}, { 'retry-after': '1' }),
+  });
 
   /** `paid` takes the work of each call once the call has ended, even if it failed or was given up. */
   constructor(shared: SharedParts, now: () => number, paid: CallListener) {
@@ -69,11 +73,13 @@ export class Calls {
   }
 
   /** Runs one record through a flow. Throws a Problem. */
-  async answer(request: CallRequest): Promise<CallAnswer> {
-    if (this.#underWay >= maxCalls) {
-      throw new Problem('queue-full', `expected at most ${maxCalls} calls at once`, {}, { 'retry-after': '1' });
-    }
-    this.#underWay++;
+  answer(request: CallRequest): Promise<CallAnswer> {
+    const { key, waitMs } = request;
+    const gone = AbortSignal.any([request.gone, this.#aborted.signal]);
+    return this.#places.within({ owner: key?.id ?? '', gone, waitMs }, () => this.#answer(request));
+  }
+
+  async #answer(request: CallRequest): Promise<CallAnswer> {
     const open = this.#runtimeOf(request);
     open.calls++;
     clearTimeout(open.idle);
@@ -85,7 +91,6 @@ export class Calls {
       await this.#ended(call, request);
       return answerText(call, runtime, request);
     } finally {
-      this.#underWay--;
       open.calls--;
       this.#giveBackLater(open);
       this.#forgetOld();

@@ -6,6 +6,7 @@ import { loadFlow } from '../../app/flow/flow-file.ts';
 import { FlowError, type Problem } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { orUndefined } from '../../core/value/value.ts';
+import { isNoFile } from '../../io/files/stat.ts';
 
 /** A flow that is served. */
 export interface ServedFlow {
@@ -147,7 +148,8 @@ export class FlowFolder {
 
   #load({ id, path }: Entry): Loaded {
     const stat = orUndefined(() => statSync(path, { throwIfNoEntry: false }));
-    if (!stat) return undefined;
+    // Reading a pipe might never end.
+    if (!stat?.isFile()) return undefined;
     const version = this.#versionOf(stat);
     const seen = this.#seen.get(path);
     return seen && version !== '' && seen.version === version ? seen.flow : this.#read(id, path, stat);
@@ -204,7 +206,9 @@ function entriesOf(root: string): ReadonlyMap<string, Entry> {
 }
 
 function unservedReason({ reason, path, isLink }: Entry, root: string): string | undefined {
-  if (reason !== undefined || !isLink) return reason;
+  if (reason !== undefined) return reason;
+  if (isNoFile(path)) return 'it is not a file';
+  if (!isLink) return undefined;
   const real = orUndefined(() => realpathSync(path));
   return real?.startsWith(`${root}${sep}`) ? undefined : 'it is a link that leads out of the folder';
 }

@@ -41,7 +41,7 @@ export function problemJson(problem: Problem, path: string) {
 }
 
 /** The fields that the flow's records need: fields that a node reads and no earlier node adds. */
-function fieldsRead(plan: Plan): string[] {
+export function fieldsRead(plan: Plan): string[] {
   const needed = new Set<string>();
   let added: string[] = [];
   for (const { node } of plan.steps) {

@@ -1,6 +1,7 @@
 import type { FastifyError, FastifySchemaValidationError } from 'fastify';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
 import { AutomateError } from '../../core/failure.ts';
+import { shortName } from '../../core/text/suggest.ts';
 import { Problem } from '../problem.ts';
 
 /** Maximum of a JSON body, in bytes. */
@@ -30,13 +31,18 @@ function byFastifyCode(code: string, takes: readonly string[]): Problem | undefi
   return undefined;
 }
 
+/** Maximum of errors that an answer lists: a body can have any number of wrong members. */
+const maxErrors = 20;
+
 /** The problem of a body or query. `place`: the part of the request. */
 function invalid(place: string, validation: readonly FastifySchemaValidationError[]): Problem {
-  const errors = validation.flatMap(({ keyword, instancePath, message = '', params }) => {
-    if (keyword !== 'unrecognized_keys') return [{ pointer: instancePath === '/' ? '' : instancePath, detail: inPlainWords(message) }];
-    const path = instancePath === '/' ? '' : instancePath;
-    return (params.keys as readonly string[]).map((key) => ({ pointer: `${path}/${key}`, detail: 'nothing of this name is expected' }));
+  const all = validation.flatMap(({ keyword, instancePath, message = '', params }) => {
+    const path = instancePath === '/' ? '' : shortName(instancePath);
+    if (keyword !== 'unrecognized_keys') return [{ pointer: path, detail: inPlainWords(message) }];
+    const keys = (params.keys as readonly string[]).slice(0, maxErrors);
+    return keys.map((key) => ({ pointer: `${path}/${shortName(key)}`, detail: 'nothing of this name is expected' }));
   });
+  const errors = all.slice(0, maxErrors);
   const details = errors.map(({ pointer, detail }) => (pointer === '' ? detail : `"${pointer.slice(1)}": ${detail}`));
   return new Problem('bad-request', `${place}: ${details.join('; ')}`, { errors });
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { testConnection } from '../../app/connections/connection-test.ts';
@@ -18,6 +19,7 @@ import { messageForClient } from '../http/advice.ts';
 import { isLoopback } from '../listening.ts';
 import { Problem } from '../problem.ts';
 import type { Server } from '../server.ts';
+import { refuseOtherAddress } from './credential-address.ts';
 import type { Connection, ConnectionTest } from './page-shapes.ts';
 
 const auth = z.discriminatedUnion('type', [
@@ -48,6 +50,8 @@ export function addConnectionRoutes(app: FastifyInstance, server: Server): void 
   const tests = new Map<string, { readonly at: string; readonly problem: string }>();
   const tested = (name: string, { ok, message }: ConnectionTest) =>
     tests.set(name, { at: new Date().toISOString(), problem: ok ? '' : message });
+  // The last test before saving, which holds for the connection once it is saved.
+  let unsaved: { readonly body: string; readonly test: TestedConnection } | undefined;
   addRoutes(app, '/ui/connections', {
     GET: { handler: async () => ({ connections: shownConnections(tests) }) },
     POST: {
@@ -55,20 +59,33 @@ export function addConnectionRoutes(app: FastifyInstance, server: Server): void 
       handler: async (request, reply) => {
         const given = request.body as Body;
         await saveFromPage(given, request, server);
+        if (unsaved?.body === hashOf(given)) {
+          tested(given.name, unsaved.test.result);
+          if (unsaved.test.tools) await cacheToolServer(given.name, findSaved(given.name), unsaved.test.tools, createMessages());
+        }
+        unsaved = undefined;
         server.audit(page, request, 'connection.add', given.name);
         return reply.code(201).send({ name: given.name });
       },
     },
   });
   addRoutes(app, '/ui/connections/tests', {
-    POST: { schema: { body }, handler: async (request) => testNew(request.body as Body, request, server) },
+    POST: {
+      schema: { body },
+      handler: async (request) => {
+        const given = request.body as Body;
+        const test = await testNew(given, request, server);
+        unsaved = { body: hashOf(given), test };
+        return test.result;
+      },
+    },
   });
   addRoutes(app, '/ui/connections/:name/tests', {
     POST: {
       schema: { params },
       handler: async (request) => {
         const { name } = request.params as z.output<typeof params>;
-        const result = await resultOf(testSaved(savedName(name), server));
+        const { result } = await resultOf(testSaved(savedName(name), server));
         tested(name, result);
         return result;
       },
@@ -85,6 +102,11 @@ export function addConnectionRoutes(app: FastifyInstance, server: Server): void 
       },
     },
   });
+}
+
+/** The hash of a connection with its secret, which must not stay in memory. */
+function hashOf(given: Body): string {
+  return createHash('sha256').update(JSON.stringify(given)).digest('base64url');
 }
 
 function without(name: string) {
@@ -136,8 +158,14 @@ async function saveFromPage(given: Body, request: FastifyRequest, server: Server
   loadConnection(given.name, server.shared.allowHttp);
 }
 
+/** The result of a test, and the tools of an MCP server that answered. */
+interface TestedConnection {
+  readonly result: ConnectionTest;
+  readonly tools: ToolServer | undefined;
+}
+
 /** Tests a connection with its secret. Neither the connection nor the secret stays saved. */
-async function testNew(given: Body, request: FastifyRequest, server: Server): Promise<ConnectionTest> {
+async function testNew(given: Body, request: FastifyRequest, server: Server): Promise<TestedConnection> {
   const { connection } = writtenOf(given, server);
   const forget = await storeSecret(given, request, server);
   try {
@@ -151,14 +179,14 @@ async function testNew(given: Body, request: FastifyRequest, server: Server): Pr
  * Stores the typed secret. Returns a function that removes the secret again. A secret is refused if others could read it on its way, or if
  * it would replace another secret.
  */
-async function storeSecret({ auth: method, secret }: Body, request: FastifyRequest, server: Server): Promise<() => Promise<unknown>> {
-  if (secret === undefined || method.type === 'none') return async () => undefined;
+async function storeSecret({ auth: method, secret, url }: Body, request: FastifyRequest, server: Server): Promise<() => Promise<unknown>> {
+  if (method.type === 'none') return async () => undefined;
+  await refuseOtherAddress({ credential: method.credential, url, hasSecret: secret !== undefined }, server);
+  if (secret === undefined) return async () => undefined;
   if (request.protocol !== 'https' && !isLoopback(request.ip))
     throw new Problem('bad-request', 'expected TLS for a secret: store it on the command line, with automate credentials set');
   const { credential } = method;
   const store = openCredentials(server.shared.env, createMessages());
-  if (store.list().some(({ name, env }) => name === credential && env === store.env))
-    throw new Problem('bad-request', `there is a credential "${credential}" already: leave its secret out to use it, or take another name`);
   try {
     await store.set(credential, secret, {});
   } catch (error) {
@@ -205,16 +233,17 @@ const settingChecks: Readonly<Record<ConnectionSetting, string>> = {
   variables: 'the variables that its program needs: automate connections add passes them on',
 };
 
-async function resultOf(test: TestOfConnection): Promise<ConnectionTest> {
+async function resultOf(test: TestOfConnection): Promise<TestedConnection> {
   const messages = createMessages();
   try {
-    await test(messages);
-    return { ok: true, message: 'it answers as expected', check: [] };
+    const tools = await test(messages);
+    return { result: { ok: true, message: 'it answers as expected', check: [] }, tools };
   } catch (error) {
     if (!(error instanceof AutomateError || error instanceof Failure)) throw error;
     const [message = '', ...more] = messages.redactor.text(messageForClient(error)).split('\n');
     const { part, checks = more, setting } = detailsOf(error, 'connection-failed') ?? {};
     const blamed = part === undefined ? [] : [`the trouble is with the ${part}`];
-    return { ok: false, message, check: [...blamed, ...checks, ...(setting === undefined ? [] : [settingChecks[setting]])] };
+    const check = [...blamed, ...checks, ...(setting === undefined ? [] : [settingChecks[setting]])];
+    return { result: { ok: false, message, check }, tools: undefined };
   }
 }

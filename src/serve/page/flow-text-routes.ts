@@ -30,12 +30,16 @@ export function addFlowTextRoutes(app: FastifyInstance, server: Server, { edit }
     GET: { handler: async (request) => editableText(await seenFlow(server, page, request)) },
   });
   if (!edit) return;
+  // One after another: else two saves could both find the text that they have read.
+  let saved: Promise<unknown> = Promise.resolve();
   addRoutes(app, '/ui/flows/:flow/nodes/:node/map', {
     PUT: {
       schema: { params: mapParams, body: mapBody },
       handler: async (request, reply) => {
         const flow = await seenFlow(server, page, request);
-        await saveMap(server, flow, request);
+        const save = saved.then(() => saveMap(server, flow, request));
+        saved = save.catch(() => undefined);
+        await save;
         server.audit(page, request, 'map.save', flow.id);
         return reply.code(204).send();
       },

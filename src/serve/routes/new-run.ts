@@ -4,7 +4,6 @@ import { maxErrorsOf } from '../../engine/failure-limits.ts';
 import { addRoutes } from '../app.ts';
 import type { Caller } from '../caller.ts';
 import type { NamedRequest } from '../idempotency.ts';
-import { Problem } from '../problem.ts';
 import type { RunFolder } from '../runs/run-folder.ts';
 import { keyOf } from '../runs/runs.ts';
 import type { ServedRun } from '../runs/served-run.ts';
@@ -94,12 +93,13 @@ async function newRun(server: Server, { request, flow, caller }: Asked): Promise
     ...(unordered !== undefined && { unordered: unordered !== 'false' }),
   };
   const inputFormat = `${body.kind}${body.isGzip ? '.gz' : ''}`;
-  const { id, folder } = await server.runs.newFolder();
+  const { id, folder } = await server.runs.newFolder(caller.key);
   folder.create();
   try {
     const { bytes, hash } = await storeBody(request.raw, folder.input(inputFormat), body, server.limits.maxUpload);
     const named = namedRequest(request, caller, flow.id, 'run');
-    return await onceFor(server, { named, hash: requestHash(hash, JSON.stringify(request.query), inputFormat) }, folder, async () => {
+    const once = { named, hash: requestHash(hash, JSON.stringify(request.query), inputFormat), id };
+    return await onceFor(server, once, folder, async () => {
       await checkUpload({ flow, folder, inputFormat, options, key: caller.key }, server.shared);
       const given = { id, flow: flow.id, key: keyOf(caller.key), options, inputFormat, format: out ?? body.kind, bytes, retryOf: null };
       return server.runs.add(given, folder);
@@ -110,26 +110,26 @@ async function newRun(server: Server, { request, flow, caller }: Asked): Promise
   }
 }
 
-/** Makes a run once for each Idempotency-Key. */
+/** Makes a run once for each Idempotency-Key. `id`: the id of the new run. */
 async function onceFor(
   { idempotency, runs }: Server,
-  { named, hash }: { readonly named: NamedRequest | undefined; readonly hash: string },
+  { named, hash, id }: { readonly named: NamedRequest | undefined; readonly hash: string; readonly id: string },
   folder: RunFolder,
   make: () => Promise<ServedRun>,
 ): Promise<NewRun> {
-  const earlier = named && idempotency.begin(named, hash);
+  if (!named) return { run: await make(), isReplayed: false };
+  const earlier = idempotency.beginRun(named, hash, id, (found) => runs.find(found));
   if (earlier) {
     await folder.delete();
-    const run = runs.find(earlier.body);
-    if (!run) throw new Problem('not-found', 'the run of this Idempotency-Key was deleted');
-    return { run, isReplayed: true };
+    return { run: earlier, isReplayed: true };
   }
   try {
     const run = await make();
-    if (named) idempotency.end(named, hash, { status: 202, type: '', body: run.id });
+    // The run is under way: from here on nothing may fail.
+    idempotency.endRun(named);
     return { run, isReplayed: false };
   } catch (error) {
-    if (named) idempotency.forget(named);
+    idempotency.forget(named);
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 import { type Readable, Transform } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type * as z from 'zod';
 import { loadFlow } from '../../app/flow/flow-file.ts';
 import { isTable } from '../../app/input/input.ts';
@@ -11,6 +11,7 @@ import { requestValue } from '../../app/preview/preview.ts';
 import { Forecaster } from '../../engine/forecast/forecast.ts';
 import { openSource } from '../../io/records/readers/source.ts';
 import { addRoutes } from '../app.ts';
+import type { Caller } from '../caller.ts';
 import { asProblem, validPlan } from '../calls/calls.ts';
 import { problemJson } from '../flows/flow-json.ts';
 import { Problem } from '../problem.ts';
@@ -32,7 +33,7 @@ export function addPlanRoute(app: FastifyInstance, server: Server, { base, calle
           querystring: newRunQuery,
           response: { 200: planShape },
         },
-        handler: async (request) => runPlan(server, await seenFlow(server, callerOf(request), request), request),
+        handler: (request, reply) => planInPlace(server, callerOf(request), request, reply),
       },
     });
   });
@@ -40,13 +41,23 @@ export function addPlanRoute(app: FastifyInstance, server: Server, { base, calle
 
 type Flow = Awaited<ReturnType<typeof seenFlow>>;
 
-async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyRequest): Promise<PlanShape> {
+async function planInPlace(server: Server, caller: Caller, request: FastifyRequest, reply: FastifyReply): Promise<PlanShape> {
+  const flow = await seenFlow(server, caller, request);
+  const gone = new AbortController();
+  reply.raw.once('close', () => reply.raw.writableEnded || gone.abort());
+  const place = { owner: caller.key?.id ?? '', gone: gone.signal };
+  return server.plans.within(place, () => runPlan(server, flow, request, gone.signal));
+}
+
+/** `gone`: aborted when the client has left, which ends the plan. */
+async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyRequest, gone: AbortSignal): Promise<PlanShape> {
   validPlan(flow);
   const { delimiter, limit, skip } = request.query as z.output<typeof newRunQuery>;
   const body = bodyFormat(request.headers);
   const format = { kind: body.kind, gzip: false };
   const plan = await loadFlow(flow.path, { allowHttp: shared.allowHttp, textCells: isTable(format), name: flow.id }).catch(asProblem(flow));
-  const { stdin, failed } = unpackedBody(request, body, limits.maxUpload);
+  const { stdin, failed, breakOff } = unpackedBody(request, body, limits.maxUpload);
+  gone.addEventListener('abort', breakOff, { once: true });
   const forecaster = new Forecaster(plan, { maxRequests: 1, lookups: createLateLookups() });
   try {
     const { charset: encoding } = body;
@@ -60,7 +71,12 @@ async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyR
       });
     }
     const options = { ...(limit !== undefined && { limit }), ...(skip !== undefined && { skip }) };
-    for await (const items of selectRecords(source, { options, plan, format })) for (const item of items) await forecaster.add(item);
+    for await (const items of selectRecords(source, { options, plan, format })) {
+      for (const item of items) await forecaster.add(item);
+      // Lets other requests in, and the end of the connection be seen.
+      await new Promise((resolve) => setImmediate(resolve));
+      if (gone.aborted) break;
+    }
   } catch (error) {
     throw failed() ?? unreadableBody(error);
   }
@@ -83,15 +99,14 @@ function bounds({ least, most }: { readonly least: number; readonly most: number
   return { least, most: Number.isFinite(most) ? most : null };
 }
 
-/** The body, unpacked and limited like the body of a run. `failed`: the Problem that ended the body; readers wrap it in their own error. */
+/** The body, unpacked and limited like the body of a run. `failed`: the Problem that ended the body; readers wrap it in their own error. `breakOff`: ends it. */
 function unpackedBody(request: FastifyRequest, { isGzip }: BodyFormat, maxBytes: number) {
   let problem: Problem | undefined;
   const fail = (found: Problem) => {
     problem ??= found;
     return problem;
   };
-  const tooLarge = () =>
-    fail(new Problem('too-large', `expected a body of at most ${maxBytes} bytes`, { limit: maxBytes }, { connection: 'close' }));
+  const tooLarge = () => fail(new Problem('too-large', `expected a body of at most ${maxBytes} bytes`, { limit: maxBytes }));
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge();
   const steps: Transform[] = [limited(maxBytes, tooLarge)];
   if (isGzip) steps.push(createGunzip(), limited(maxBytes * maxUnpacked, tooLarge));
@@ -100,8 +115,12 @@ function unpackedBody(request: FastifyRequest, { isGzip }: BodyFormat, maxBytes:
     if (from !== request.raw) from.once('error', (error) => to.destroy(error));
     return from.pipe(to);
   }, request.raw);
-  request.raw.once('close', () => request.raw.complete || steps[0]?.destroy(fail(new Problem('bad-request', 'the body broke off'))));
-  return { stdin, failed: () => problem };
+  const breakOff = () => {
+    const error = fail(new Problem('bad-request', 'the body broke off'));
+    for (const step of steps) step.destroy(error);
+  };
+  request.raw.once('close', () => request.raw.complete || breakOff());
+  return { stdin, failed: () => problem, breakOff };
 }
 
 /** Counts a body that is not stored. */

@@ -34,7 +34,7 @@ export function sendText(reply: FastifyReply, { status, type, body }: EarlierAns
 
 /** Answers a call, once for each Idempotency-Key. */
 export async function answerOnce(
-  { idempotency }: Server,
+  { idempotency, shared }: Server,
   named: NamedRequest | undefined,
   { request, reply, hash }: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly hash: string },
   answer: () => Promise<string>,
@@ -43,13 +43,23 @@ export async function answerOnce(
   if (earlier) return sendText(reply, earlier, true);
   try {
     const ok = { status: 200, type: jsonType, body: await answer() };
-    if (named) idempotency.end(named, hash, ok);
+    save(ok);
     return sendText(reply, ok);
   } catch (error) {
-    if (named && error instanceof Problem && paid.includes(error.problem)) {
+    if (error instanceof Problem && paid.includes(error.problem)) {
       const body = JSON.stringify(error.body(request.id));
-      idempotency.end(named, hash, { status: error.status, type: 'application/problem+json; charset=utf-8', body });
+      save({ status: error.status, type: 'application/problem+json; charset=utf-8', body });
     } else if (named) idempotency.forget(named);
     throw error;
+  }
+
+  /** The answer is paid: the client gets it even if it cannot be saved. A repeated request then gets a 504, and sends nothing. */
+  function save(answered: EarlierAnswer): void {
+    if (!named) return;
+    try {
+      idempotency.end(named, hash, answered);
+    } catch (error) {
+      shared.say((error as Error).message);
+    }
   }
 }

@@ -8,7 +8,7 @@ import type { Caller } from '../caller.ts';
 import { flowId } from '../flows/flow-folder.ts';
 import { Problem } from '../problem.ts';
 import { runId } from '../runs/run-folder.ts';
-import { sendEvents, sendGrowing } from '../runs/run-streams.ts';
+import { eventsType, sendEvents, sendGrowing } from '../runs/run-streams.ts';
 import type { ServedRun } from '../runs/served-run.ts';
 import type { Server } from '../server.ts';
 import { runListShape, runShape, runStates } from '../shapes.ts';
@@ -28,6 +28,11 @@ const listQuery = z.strictObject({
 /** Adds the routes of runs. */
 export function addRunRoutes(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
   const runOf = (request: FastifyRequest) => seenRun(server, callerOf(request), request);
+  const ownRunOf = (request: FastifyRequest) => {
+    const run = runOf(request);
+    callerOf(request).needOwn(run.stored);
+    return run;
+  };
   addRoutes(app, `${base}/runs`, {
     GET: {
       config: { scopes: ['run', 'read'] },
@@ -49,7 +54,7 @@ export function addRunRoutes(app: FastifyInstance, server: Server, { base, calle
       config: { scopes: ['run'] },
       schema: { summary: 'Delete a run and its files', params: runParams, response: { 204: z.null() } },
       handler: async (request, reply) => {
-        const run = runOf(request);
+        const run = ownRunOf(request);
         await server.runs.delete(run);
         server.audit(callerOf(request), request, 'run.delete', run.id);
         return reply.code(204).send();
@@ -64,6 +69,7 @@ export function addRunRoutes(app: FastifyInstance, server: Server, { base, calle
         const run = runOf(request);
         const last = Number(request.headers['last-event-id'] ?? Number.NaN);
         if (run.events.hasEnded && last >= run.events.lastId) return reply.code(204).send();
+        if (request.method === 'HEAD') return reply.header('content-type', eventsType).send();
         server.listen(callerOf(request), reply.raw);
         sendEvents(run, reply, Number.isNaN(last) ? undefined : last);
         return reply;
@@ -72,7 +78,7 @@ export function addRunRoutes(app: FastifyInstance, server: Server, { base, calle
   });
   addFiles(app, server, { base, callerOf }, runOf);
   addReport(app, base, runOf);
-  addActions(app, server, { base, callerOf }, runOf);
+  addActions(app, server, { base, callerOf }, ownRunOf);
 }
 
 type FindRun = (request: FastifyRequest) => ServedRun;
@@ -98,6 +104,7 @@ function addFiles(app: FastifyInstance, server: Server, { base, callerOf }: Audi
         const headers = fileHeaders(`${run.stored.flow}-output.${format}`, mediaTypes[format]);
         const path = run.folder.output(format);
         if (follow === 'true' || follow === '') {
+          if (request.method === 'HEAD') return reply.headers(headers).send();
           server.listen(callerOf(request), reply.raw);
           await sendGrowing(run, path, reply, headers);
           return reply;
@@ -150,13 +157,14 @@ function addReport(app: FastifyInstance, base: string, runOf: FindRun): void {
   });
 }
 
-function addActions(app: FastifyInstance, server: Server, { base, callerOf }: Audience, runOf: FindRun): void {
+/** `ownRunOf`: finds a run that the sender may change. */
+function addActions(app: FastifyInstance, server: Server, { base, callerOf }: Audience, ownRunOf: FindRun): void {
   addRoutes(app, `${base}/runs/:id/stop`, {
     POST: {
       config: { scopes: ['run'] },
       schema: { summary: 'Stop a run; what is finished is written', params: runParams, response: { 202: runShape, 200: runShape } },
       handler: async (request, reply) => {
-        const run = runOf(request);
+        const run = ownRunOf(request);
         const isStopped = await server.runs.stop(run);
         if (isStopped) server.audit(callerOf(request), request, 'run.stop', run.id);
         return reply.code(isStopped ? 202 : 200).send(run.json(base));
@@ -168,7 +176,7 @@ function addActions(app: FastifyInstance, server: Server, { base, callerOf }: Au
       config: { scopes: ['run'] },
       schema: { summary: 'Go on with a run that stopped early', params: runParams, response: { 202: runShape } },
       handler: async (request, reply) => {
-        const run = runOf(request);
+        const run = ownRunOf(request);
         await server.runs.resume(run);
         server.audit(callerOf(request), request, 'run.start', run.id);
         return reply.code(202).send(run.json(base));
@@ -180,7 +188,7 @@ function addActions(app: FastifyInstance, server: Server, { base, callerOf }: Au
       config: { scopes: ['run'] },
       schema: { summary: 'Run the failed records again, as a new run', params: runParams, response: { 202: runShape } },
       handler: async (request, reply) => {
-        const run = await server.runs.retry(runOf(request), callerOf(request).key);
+        const run = await server.runs.retry(ownRunOf(request), callerOf(request).key);
         server.audit(callerOf(request), request, 'run.start', run.id);
         return reply.code(202).header('location', `${base}/runs/${run.id}`).send(run.json(base));
       },

@@ -57,7 +57,7 @@ function creditsOf({ key, month: { name: month }, home }: Asked, counted: number
     const own = book.spent(month).filter((spent) => spent.key === key.id);
     const all = restOf(book, 'allowance', { month, key });
     const credits = rounded(Math.max(counted, sumOfCredits(own)));
-    const remaining = [...(key.quota === undefined ? [] : [Math.max(0, key.quota - credits)]), ...(all ? [all.limit - all.spent] : [])];
+    const remaining = [...(key.quota === undefined ? [] : [Math.max(0, key.quota - credits)]), ...(all ? [all.remaining] : [])];
     const spent = sumOfCredits(book.spent(month));
     const held = book.holds().filter((hold) => hold.month === month);
     return {

@@ -3,10 +3,11 @@ import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { orUndefined } from '../../core/value/value.ts';
 import { makeFolder } from '../../io/files/folder.ts';
-import { statOf } from '../../io/files/stat.ts';
+import { isNoFile, statOf } from '../../io/files/stat.ts';
 import { writeDurably } from '../../io/files/state-file.ts';
 import { type Checkpoint, journalPath, readJournal } from '../../io/journal/journal.ts';
 import { noTotals, type StoredRun, type Totals } from './stored-run.ts';
+import { isStoredRun } from './stored-shape.ts';
 
 /** The files of one run. */
 export class RunFolder {
@@ -77,10 +78,12 @@ export async function readRuns(runs: string, say: (text: string) => void): Promi
   const found: StoredRun[] = [];
   for (const id of (await readdir(runs)).filter((name) => runId.test(name)).sort()) {
     // Only a run without the file is deleted: another error may be temporary.
-    const text = await readFile(join(runs, id, 'run.json'), 'utf8').catch(({ code }) => (code === 'ENOENT' ? undefined : ''));
-    const run = text === undefined ? undefined : orUndefined(() => JSON.parse(text) as Partial<StoredRun> | null);
+    const path = join(runs, id, 'run.json');
+    // Reading a pipe might never end.
+    const text = isNoFile(path) ? '' : await readFile(path, 'utf8').catch(({ code }) => (code === 'ENOENT' ? undefined : ''));
+    const run = text === undefined ? undefined : orUndefined(() => JSON.parse(text) as unknown);
     if (text === undefined) await rm(join(runs, id), { recursive: true, force: true });
-    else if (run?.id === id && run.counts && run.totals && run.counted) found.push(run as StoredRun);
+    else if (isStoredRun(run) && run.id === id) found.push(run);
     else say(`${id} is left out: its run.json cannot be read`);
   }
   return found;

@@ -10,10 +10,13 @@ const maxUnread = 1024 * 1024;
 
 const commentEveryMs = 15_000;
 
+/** The media type of events. */
+export const eventsType = 'text/event-stream; charset=utf-8';
+
 /** Sends the events of a run as they come (Server-sent events). `after`: the id of the last event that the client has. */
 export function sendEvents(run: ServedRun, reply: FastifyReply, after: number | undefined): void {
   const { raw } = takeOver(reply);
-  raw.writeHead(200, { ...headersOf(reply), 'content-type': 'text/event-stream; charset=utf-8', connection: 'close' });
+  raw.writeHead(200, { ...headersOf(reply), 'content-type': eventsType, connection: 'close' });
   const send = (event: RunEvent) => {
     if (raw.writableEnded) return;
     raw.write(`id: ${event.id}\nevent: ${event.event}\ndata: ${event.data}\n\n`);

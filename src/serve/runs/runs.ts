@@ -48,7 +48,7 @@ export class Runs {
   readonly #queue = new Queue<ServedRun>();
   readonly #underWay = new Set<ServedRun>();
   /** New runs that are being saved. */
-  #arriving = 0;
+  readonly #arriving = new Set<ServedRun>();
   #mayStart = false;
   #isStopping = false;
 
@@ -89,9 +89,9 @@ export class Runs {
   }
 
   /** The folder of a run whose body is about to be stored. Throws a Problem (`queue-full`, `stopping`, `disk-full`). */
-  async newFolder(): Promise<{ readonly id: string; readonly folder: RunFolder }> {
+  async newFolder(key: LetInKey | undefined): Promise<{ readonly id: string; readonly folder: RunFolder }> {
     if (this.#isStopping) throw stopping();
-    this.#refuseFull();
+    this.#refuseFull(key?.id ?? '');
     await this.sweep();
     const id = newRunId();
     return { id, folder: new RunFolder(this.#path, id) };
@@ -100,7 +100,7 @@ export class Runs {
   /** Stores a run and starts it when it is its turn. Throws a Problem (`queue-full`), or an AutomateError (`output`). */
   async add(given: NewRun, folder: RunFolder): Promise<ServedRun> {
     // Other runs may have come during the upload.
-    this.#refuseFull();
+    this.#refuseFull(given.key?.id ?? '');
     const run = new ServedRun(
       {
         ...given,
@@ -110,8 +110,8 @@ export class Runs {
       },
       folder,
     );
-    this.#arriving++;
-    await run.store().finally(() => this.#arriving--);
+    this.#arriving.add(run);
+    await run.store().finally(() => this.#arriving.delete(run));
     this.#runs.set(run.id, run);
     this.#enqueue(run);
     return run;
@@ -140,7 +140,7 @@ export class Runs {
     const { state, resumable, ending, exitCode, reason, endedAt } = run.stored;
     if (!resumable) throw new Problem('run-state', `the run is ${state}: there is nothing to resume`, { state });
     if (this.#isStopping) throw stopping();
-    this.#refuseFull();
+    this.#refuseFull(ownerOf(run));
     run.move('queued', { ...notEnded, crashes: 0 });
     this.#enqueue(run);
     await run.saved.catch(() => {
@@ -157,13 +157,19 @@ export class Runs {
     const bytes = statOf(path)?.size;
     if (isOpenState(state) || counts.failed === 0 || bytes === undefined)
       throw new Problem('run-state', `the run is ${state} and has no failed records to retry`, { state });
-    const { id, folder } = await this.newFolder();
+    const { id, folder } = await this.newFolder(key);
     folder.create();
     const errorsFormat = inputFormat.replace(/\.gz$/, '');
-    await copyFile(path, folder.input(errorsFormat));
-    await copyFile(from.flow, folder.flow);
     const { skip: _, limit: __, encoding: ___, ...rest } = options;
-    return this.add({ id, flow, key: keyOf(key), options: rest, inputFormat: errorsFormat, format, bytes, retryOf: stored.id }, folder);
+    const given = { id, flow, key: keyOf(key), options: rest, inputFormat: errorsFormat, format, bytes, retryOf: stored.id };
+    try {
+      await copyFile(path, folder.input(errorsFormat));
+      await copyFile(from.flow, folder.flow);
+      return await this.add(given, folder);
+    } catch (error) {
+      await folder.delete();
+      throw error;
+    }
   }
 
   /** Deletes a run and its files. Throws a Problem (`run-state`) while it is under way or waits. */
@@ -237,22 +243,25 @@ export class Runs {
     if (!run.isOpen) this.#listener.ended(run);
   }
 
-  /** Throws a Problem (`queue-full`) if no more run may come. */
-  #refuseFull(): void {
+  /** Throws a Problem (`queue-full`) if no more run of an owner may come. */
+  #refuseFull(owner: string): void {
     const { maxRuns, maxQueue } = this.#limits;
     const places = maxQueue + Math.max(0, maxRuns - this.#underWay.size);
-    if (this.#queue.length + this.#arriving < places) return;
+    if (this.#queue.length + this.#arriving.size < places) return;
+    // One key cannot shut out the others: one run of each key may always wait.
+    const waits = this.#queue.has(owner) || [...this.#arriving].some((run) => ownerOf(run) === owner);
+    if (maxQueue > 0 && !waits) return;
     throw new Problem('queue-full', `expected at most ${maxQueue} waiting runs`, {}, { 'retry-after': '10' });
   }
 
   #enqueue(run: ServedRun): void {
-    this.#queue.add(run.stored.key?.id ?? '', run);
+    this.#queue.add(ownerOf(run), run);
     this.#startNext();
   }
 
   #startNext(): void {
     while (this.#mayStart && !this.#isStopping && this.#underWay.size < this.#limits.maxRuns) {
-      const run = this.#queue.next();
+      const run = this.#queue.next((owner) => [...this.#underWay].filter((one) => ownerOf(one) === owner).length);
       if (!run) return;
       this.#underWay.add(run);
       run.start(this.#shared, (work) => {
@@ -262,6 +271,11 @@ export class Runs {
       });
     }
   }
+}
+
+/** The id of the key that owns a run; empty for the page. */
+function ownerOf({ stored: { key } }: ServedRun): string {
+  return key?.id ?? '';
 }
 
 function stopping(): Problem {

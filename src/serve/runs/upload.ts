@@ -74,7 +74,8 @@ export async function storeBody(
   const unpacked = isGzip ? new UnpackedSize(maxBytes * maxUnpacked, tooLarge) : undefined;
   const timer = setTimeout(() => request.destroy(new Error('no byte came for a minute')), idleMs);
   try {
-    for await (const chunk of request as AsyncIterable<Buffer>) {
+    // Not destroyed by a refusal: its connection would never answer again.
+    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       timer.refresh();
       bytes += chunk.length;
       if (bytes > maxBytes) throw tooLarge();

@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest';
-import { didYouMean } from '../../../src/core/text/suggest.ts';
+import { describe, expect, test } from 'vitest';
+import { didYouMean, nearest, shortName } from '../../../src/core/text/suggest.ts';
 
 test.each([
   ['htp', ['http', 'set'], 'http'],
@@ -34,4 +34,25 @@ test.each(['\ufeff', '\u200b', '\u00a0'])('a character that nobody sees is shown
 test('the nearest of several choices wins, the first of equals', () => {
   expect(didYouMean('retr', ['metro', 'retry', 'reset'])).toContain('"retry"');
   expect(didYouMean('mat', ['map', 'max'])).toContain('"map"');
+});
+
+describe('names of any length', () => {
+  const long = 'a'.repeat(100_000_000);
+
+  test('are not compared: that would take all memory', () => {
+    expect(nearest(long, ['id', `${long}b`])).toBeUndefined();
+    expect(nearest('id', [long])).toBeUndefined();
+    expect(nearest('a'.repeat(200), ['a'.repeat(199)])).toBe('a'.repeat(199));
+  });
+
+  test('are cut in messages', () => {
+    expect(shortName(long)).toBe(`${'a'.repeat(200)}...`);
+    expect(shortName('a'.repeat(200))).toBe('a'.repeat(200));
+  });
+});
+
+test('a name is compared with the first 10,000 names', () => {
+  const others = Array.from({ length: 10_000 }, (_, index) => `column ${index}`);
+  expect(nearest('emial', [...others.slice(1), 'email'])).toBe('email');
+  expect(nearest('emial', [...others, 'email'])).toBeUndefined();
 });

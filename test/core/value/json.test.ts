@@ -176,6 +176,8 @@ describe('parseJson', () => {
       expect(() => parseJson(besides(1002))).toThrow('nested more than 1000 deep');
       expect(() => parseJson(nested(200_000, inner))).toThrow(SyntaxError);
     }
+    expect(() => parseJson('['.repeat(50_000_000))).toThrow('nested more than 1000 deep');
+    expect(() => parseJson(`${'[1],'.repeat(1000)}"[`)).toThrow(SyntaxError);
     const flat = `[${'["[[[[",{}],'.repeat(2000)}1]`;
     expect(parseJson(flat)).toHaveLength(2001);
   });

@@ -1,6 +1,7 @@
 import type { AutomateError } from '../../../core/failure.ts';
 import { isErrorField } from '../../../core/record.ts';
-import { inputError } from './record-reader.ts';
+import { shortName } from '../../../core/text/suggest.ts';
+import { inputError, longNameError } from './record-reader.ts';
 
 /** A column of an input table. */
 export interface Column {
@@ -14,8 +15,14 @@ export function fieldColumns(header: readonly string[]): Column[] {
   return header.map((name, index) => ({ name, index })).filter(({ name }) => !isErrorField(name));
 }
 
-/** The error for a column without a name, or two with the same; absent if there is none. */
+/** The error for a column without a name or with a too long name, or two with the same; absent if there is none. */
 export function headerProblem(columns: readonly Column[], input: string, line: number): AutomateError | undefined {
+  const long = longNameError(
+    columns.map(({ name }) => name),
+    input,
+    line,
+  );
+  if (long) return long;
   const seen = new Map<string, number>();
   for (const { name, index } of columns) {
     const number = index + 1;
@@ -25,7 +32,7 @@ export function headerProblem(columns: readonly Column[], input: string, line: n
       return inputError(input, `expected a name for every column, ${found}\nname it, or remove the column`, { line });
     }
     if (first !== undefined) {
-      const found = `found "${name}" for columns ${first} and ${number}`;
+      const found = `found "${shortName(name)}" for columns ${first} and ${number}`;
       return inputError(input, `expected a different name for every column, ${found}\nrename one of them`, { line });
     }
     seen.set(name, number);

@@ -1,9 +1,10 @@
 import { type CsvError, Parser } from 'csv-parse';
 import type { AutomateError, Failure } from '../../../core/failure.ts';
 import type { Item } from '../../../core/item.ts';
+import { shortName } from '../../../core/text/suggest.ts';
 import { failedAs, otherFields, Unreadable, unreadableBefore } from '../errors.ts';
 import { type Column, fieldColumns, headerProblem } from './csv-header.ts';
-import { inputError, maxRecordBytes, type Position, type RecordReader, tooLong } from './record-reader.ts';
+import { inputError, maxHeaderBytes, maxRecordBytes, type Position, type RecordReader, tooLong } from './record-reader.ts';
 
 /** Reads CSV (RFC 4180) with a header. A row with too few or too many cells becomes a failed record. */
 export class CsvReader implements RecordReader {
@@ -55,6 +56,7 @@ export class CsvReader implements RecordReader {
   async write(chunk: Buffer): Promise<Item[]> {
     await this.#parsed((done) => this.#parser.write(chunk, done));
     this.#receivedBytes += chunk.length;
+    if (this.#header === undefined && this.#receivedBytes > maxHeaderBytes) throw longHeader(this.#name, this.#nextLine());
     if (this.#receivedBytes - this.#end.offset > maxRecordBytes) throw tooLong(this.#name, this.#nextLine(), 'is a quote not closed?');
     return this.#takeItems();
   }
@@ -90,7 +92,7 @@ export class CsvReader implements RecordReader {
     else {
       this.#header = cells;
       this.#columns = fieldColumns(cells);
-      this.#headerProblem = headerProblem(this.#columns, this.#name, line);
+      this.#headerProblem = bytes > maxHeaderBytes ? longHeader(this.#name, line) : headerProblem(this.#columns, this.#name, line);
     }
   }
 
@@ -116,11 +118,19 @@ export class CsvReader implements RecordReader {
     const before = openRow(this.#parser);
     const line = this.#nextLine() + before.reduce((sum, cell) => sum + countLineBreaks(cell), 0);
     const column = this.#header?.[before.length];
-    const cell = `cell ${before.length + 1}${column === undefined ? '' : ` ("${column}")`}`;
+    const cell = `cell ${before.length + 1}${column === undefined ? '' : ` ("${shortName(column)}")`}`;
     const found = `found the end of the file; the quote opens ${cell}`;
     const advice = 'close it; a quote inside quotes is written twice: "a ""b"" c"';
     return inputError(this.#name, `expected a closing quote, ${found}\n${advice}`, { line, cause: error });
   }
+}
+
+function longHeader(name: string, line: number): AutomateError {
+  return inputError(
+    name,
+    'expected a header of at most 1 MB, found a longer one\nis a quote not closed, or is this not a table with a header row?',
+    { line },
+  );
 }
 
 function wrongCellCount(cells: readonly string[], expected: number, line: number): Failure {

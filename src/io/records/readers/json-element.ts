@@ -1,3 +1,5 @@
+import { maxDepth } from '../../../core/value/json.ts';
+
 const quote = 0x22;
 const backslash = 0x5c;
 
@@ -26,8 +28,10 @@ export class ElementScanner {
         else if (byte === backslash) escaped = true;
         else if (byte < 0x20) end = at + 1;
       } else if (byte === quote) quoted = true;
-      else if (byte === 0x7b || byte === 0x5b) closing.push(byte + 2);
-      else if (byte === 0x7d || byte === 0x5d) {
+      else if (byte === 0x7b || byte === 0x5b) {
+        // The parser refuses a deeper object: its end is not looked for.
+        if (closing.push(byte + 2) > maxDepth) end = at + 1;
+      } else if (byte === 0x7d || byte === 0x5d) {
         if (closing.pop() !== byte || closing.length === 0) end = at + 1;
       }
     }

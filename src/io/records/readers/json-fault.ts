@@ -1,3 +1,5 @@
+import { maxDepth, tooDeep } from '../../../core/value/json.ts';
+
 /** The first error in a JSON text. */
 export interface JsonFault {
   /** 0-based, in the text. */
@@ -18,7 +20,7 @@ const expectations = {
 type Expectation = keyof typeof expectations;
 
 /**
- * Finds the first error in a text that JSON.parse refuses (RFC 8259): JSON.parse does not always give the place.
+ * Finds the first error in a text that parseJson refuses (RFC 8259, and not too deep): JSON.parse does not always give the place.
  * `end` names the end of the text in the message. Absent if the text is JSON.
  */
 export function jsonFault(text: string, end: string): JsonFault | undefined {
@@ -27,6 +29,7 @@ export function jsonFault(text: string, end: string): JsonFault | undefined {
   const closing: string[] = [];
   let at = afterSpace(text, 0);
   while (at < text.length || expecting !== 'next' || closing.length > 0) {
+    if (closing.length > maxDepth) return { offset: at, message: tooDeep };
     const length = take(text[at]);
     if (length === 0) return { offset: at, message: `expected ${expected()}, found ${found()}` };
     at = afterSpace(text, at + length);

@@ -1,6 +1,7 @@
 import type { InputHint } from '../../../core/error-code.ts';
 import { AutomateError } from '../../../core/failure.ts';
 import type { Item } from '../../../core/item.ts';
+import { formatCount } from '../../../core/text/number.ts';
 
 /** A place right after a record, from which reading can resume. */
 export interface Position {
@@ -29,6 +30,23 @@ export interface RecordReader {
 
 /** The largest record: memory use depends on it. A text of 512 MB is more than Node can hold. */
 export const maxRecordBytes = 256 * 1024 * 1024;
+
+/** The longest header of a table, in bytes, and the longest name of a field, in characters. */
+export const maxHeaderBytes = 1024 * 1024;
+const maxNameLength = 1000;
+
+/** The error for a field name above `maxNameLength`; absent if there is none. */
+export function longNameError(names: readonly string[], input: string, line?: number): AutomateError | undefined {
+  const index = names.findIndex((name) => name.length > maxNameLength);
+  if (index === -1) return undefined;
+  const name = names[index] as string;
+  const found = `found one of ${formatCount(name.length)} for field ${index + 1} ("${name.slice(0, 60).toWellFormed()}...")`;
+  return inputError(
+    input,
+    `expected names of at most ${formatCount(maxNameLength)} characters, ${found}`,
+    line === undefined ? {} : { line },
+  );
+}
 
 /** The error for a record above `maxRecordBytes` that starts on `line`. */
 export function tooLong(name: string, line: number, advice: string, hint?: InputHint): AutomateError {

@@ -9,7 +9,7 @@ import { type Head, readHead, textAfter } from './head.ts';
 import { type Input, openInput, refuseMissing } from './input.ts';
 import { JsonReader } from './json-reader.ts';
 import { NdjsonReader } from './ndjson-reader.ts';
-import { beginning, type Position, type RecordReader } from './record-reader.ts';
+import { beginning, longNameError, type Position, type RecordReader } from './record-reader.ts';
 import { tellFormat } from './stdin-format.ts';
 import { checkedUtf8 } from './utf8.ts';
 
@@ -77,6 +77,8 @@ async function openText(text: InputText, from: Position | undefined): Promise<So
   const header = head.reader.header?.();
   const rest = isResumed ? await resumeAt(from, text, head) : head;
   const columns = header?.filter((name) => !isErrorField(name));
+  const long = longNameError(allNames(head.items) ?? [], input.name);
+  if (long) throw long;
   let isClosed = false;
   return {
     format,

@@ -1,6 +1,7 @@
 import { stringify } from 'csv-stringify/sync';
 import { Failure } from '../../../core/failure.ts';
 import type { Fields } from '../../../core/record.ts';
+import { shortName } from '../../../core/text/suggest.ts';
 import { textOf, type Value } from '../../../core/value/value.ts';
 import type { RecordWriter } from './record-writer.ts';
 
@@ -71,7 +72,7 @@ export function noColumn(name: string): Failure {
   if (!name.isWellFormed()) return loneSurrogate(name, 'the name');
   return new Failure(
     'output',
-    `the record has a field "${name}" that the output's columns lack\nwrite NDJSON, or name the field in the flow`,
+    `the record has a field "${shortName(name)}" that the output's columns lack\nwrite NDJSON, or name the field in the flow`,
   );
 }
 

@@ -91,6 +91,33 @@ test('the message about a long extra cell is cut, and complete in the errors fil
   expect(writtenError(item)).toBe(message);
 });
 
+test.each([
+  ['a header of more than 1 MB', `${'name,'.repeat(250_000)}x\n1\n`, /^input: <stdin>:1: expected a header of at most 1 MB/],
+  ['a header of more than 1 MB that does not end', 'a'.repeat(2_000_000), /^input: <stdin>:1: expected a header of at most 1 MB/],
+  [
+    'a name of more than 1,000 characters',
+    `id,${'a'.repeat(1001)}\n1,2\n`,
+    /^input: <stdin>:1: expected names of at most 1,000 characters, found one of 1,001 for field 2 \("a{60}\.\.\."\)$/,
+  ],
+  ['a long name twice', `${'a'.repeat(1000)},${'a'.repeat(1000)}\n1,2\n`, /found "a{200}\.\.\." for columns 1 and 2/],
+])('%s is refused', async (_, text, message) => {
+  for (const chunkSize of [1000, 65_536, 10_000_000]) expect(await problem(openText('csv', text, { chunkSize }))).toMatch(message);
+});
+
+test('a name of 1,000 characters and a header of 1 MB are read', async () => {
+  expect((await openText('csv', `${'a'.repeat(1000)},b\n1,2\n`)).columns).toHaveLength(2);
+  const header = Array.from({ length: 2096 }, (_, index) => String(index).padStart(499, 'c')).join(',');
+  expect((await openText('csv', `${header}\n`)).columns).toHaveLength(2096);
+});
+
+test.each([
+  ['json', '[{"A": 1}]'],
+  ['ndjson', '{"A": 1}\n'],
+])('%s with a name of more than 1,000 characters is refused', async (format, text) => {
+  const long = text.replace('A', 'a'.repeat(1001));
+  expect(await problem(openText(format, long))).toMatch(/^input: <stdin>: expected names of at most 1,000 characters, found one of 1,001/);
+});
+
 test('the columns that an errors file added are dropped from CSV', async () => {
   const source = openText('csv', 'id,_error_node,name,_error_message\n1,n,Ada,m\n2,n\n');
   expect((await source).columns).toEqual(['id', 'name']);

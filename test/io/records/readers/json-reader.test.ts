@@ -231,3 +231,8 @@ async function agrees(written: string, chunkSize = 3): Promise<void> {
 function entries(object: JsonObject): unknown[] {
   return Object.keys(object).flatMap((name) => (isErrorField(name) ? [] : [[name, object[name]]]));
 }
+
+test('an object of 50 million brackets ends the reading at once', async () => {
+  const text = `[{"a":${'['.repeat(50_000_000)}}]`;
+  expect(await problem(openText('json', text))).toBe('input: <stdin>:1:1007: nested more than 1000 deep');
+});

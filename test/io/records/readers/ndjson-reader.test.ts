@@ -34,6 +34,11 @@ test('NDJSON fields keep their order, even if their names are numbers', async ()
   expect(item?.fields.get('2024')).toBe(6);
 });
 
+test('a line of 50 million brackets fails, and no other line does', async () => {
+  const lines = await ndjson(`${'['.repeat(50_000_000)}\n{"a":1}\n`);
+  expect(lines).toEqual([expect.stringMatching(/^line 1: not a JSON object: nested more than 1000 deep at column 1002: /), { a: '1' }]);
+});
+
 test('a broken NDJSON line fails with its text, and no other line does', async () => {
   const items = await itemsOf(openText('ndjson', '{"a":1}\n\n{"a":}\r\n[1]\nnull\n{"a"\n{"a":2}\n'));
   expect(items.map(({ number, failure }) => failure?.message ?? number)).toEqual([

@@ -1,0 +1,31 @@
+import * as z from 'zod';
+import { flowId } from '../flows/flow-folder.ts';
+import { runShape, runStates } from '../shapes.ts';
+import type { StoredRun } from './stored-run.ts';
+
+const time = z.iso.datetime();
+
+/** The parts of `run.json` that are used as paths, times, states and figures. A file in which they are something else is left out. */
+const storedShape = z.looseObject({
+  flow: z.string().regex(flowId),
+  key: z.looseObject({ id: z.string(), name: z.string() }).nullable(),
+  options: z.looseObject({}),
+  inputFormat: z.enum(['csv', 'tsv', 'json', 'ndjson', 'csv.gz', 'tsv.gz', 'json.gz', 'ndjson.gz']),
+  format: runShape.shape.format,
+  bytes: z.number(),
+  createdAt: time,
+  startedAt: time.nullable(),
+  endedAt: time.nullable(),
+  state: z.enum(runStates),
+  resumable: z.boolean(),
+  parts: z.number(),
+  crashes: z.number(),
+  counts: runShape.shape.counts,
+  totals: z.looseObject({ failures: runShape.shape.failures, mapped: runShape.shape.mapped, retries: z.number(), credits: z.number() }),
+  counted: z.looseObject({ records: z.number(), credits: z.number() }),
+});
+
+/** True for the content of a `run.json` that the server wrote. */
+export function isStoredRun(found: unknown): found is StoredRun {
+  return storedShape.safeParse(found).success;
+}

@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'vitest';
+import { Places } from '../../../src/serve/keys/places.ts';
+import { Problem } from '../../../src/serve/problem.ts';
+import { Queue } from '../../../src/serve/runs/queue.ts';
+
+const full = () => new Problem('queue-full', 'full');
+const gone = new AbortController().signal;
+
+/** Lets everything that may go on do so. */
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Work in places, which goes on until it is ended by its name. */
+function working(refusesLargest: boolean) {
+  const places = new Places({ max: 4, maxWaiting: 2, refusesLargest, full });
+  const inside = new Map<string, () => void>();
+  const enter = (owner: string, name: string, more: { gone?: AbortSignal; waitMs?: number } = {}) =>
+    places.within({ owner, gone, ...more }, () =>
+      new Promise<void>((resolve) => inside.set(name, resolve)).finally(() => inside.delete(name)),
+    );
+  const end = async (name: string) => {
+    inside.get(name)?.();
+    await settled();
+  };
+  return { enter, end, inside: () => [...inside.keys()] };
+}
+
+describe('places', () => {
+  test('are all for one key while no other waits; the next is refused', async () => {
+    const { enter, inside } = working(true);
+    for (const name of ['a1', 'a2', 'a3', 'a4']) void enter('a', name);
+    await settled();
+    expect(inside()).toHaveLength(4);
+    await expect(enter('a', 'a5')).rejects.toThrow('full');
+  });
+
+  test('that become free are for the waiting key with the fewest', async () => {
+    const { enter, end, inside } = working(false);
+    for (const name of ['a1', 'a2', 'a3', 'a4', 'a5']) void enter('a', name);
+    void enter('b', 'b1');
+    await end('a1');
+    expect(inside()).toEqual(['a2', 'a3', 'a4', 'b1']);
+    await end('a2');
+    expect(inside()).toEqual(['a3', 'a4', 'b1', 'a5']);
+  });
+
+  test('can be waited for by a key of which none waits, however many others wait', async () => {
+    const { enter } = working(false);
+    for (const name of ['a1', 'a2', 'a3', 'a4', 'a5', 'a6']) void enter('a', name);
+    await settled();
+    await expect(enter('a', 'a7')).rejects.toThrow('full');
+    let isRefused = false;
+    enter('b', 'b1').catch(() => {
+      isRefused = true;
+    });
+    await settled();
+    expect(isRefused).toBe(false);
+  });
+
+  test('are not waited for once the client has gone, or longer than it wants', async () => {
+    const { enter, end, inside } = working(false);
+    for (const name of ['a1', 'a2', 'a3', 'a4']) void enter('a', name);
+    const leaving = new AbortController();
+    const left = enter('b', 'b1', { gone: leaving.signal });
+    const late = enter('c', 'c1', { waitMs: 5 });
+    leaving.abort();
+    await expect(left).rejects.toThrow('full');
+    await expect(late).rejects.toThrow('full');
+    await end('a1');
+    expect(inside()).toEqual(['a2', 'a3', 'a4']);
+  });
+});
+
+test('the next run is one of the key with the fewest under way', () => {
+  const queue = new Queue<string>();
+  for (const run of ['a1', 'a2']) queue.add('a', run);
+  queue.add('b', 'b1');
+  const underWay = (owner: string) => (owner === 'a' ? 3 : 0);
+  expect([queue.next(underWay), queue.next(underWay), queue.next(underWay), queue.next(underWay)]).toEqual(['b1', 'a1', 'a2', undefined]);
+});
