@@ -145,7 +145,7 @@ export function usesOfMembers(ast: ASTNode, of: string): MemberUse[] {
     if (Array.isArray(node)) for (const child of node) visit(child);
     if (!isOperation(node)) return;
     const { op, args } = node;
-    const [first, second, third] = args as [unknown, unknown, unknown];
+    const [first, second, third]: unknown[] = Array.isArray(args) ? args : [];
     const tested = op === 'call' && first === 'has' ? (second as Operation[])[0] : undefined;
     const name = memberOf(tested ?? node, of);
     if (name !== undefined) uses.push({ name, start: node.start, end: node.end });

@@ -36,9 +36,10 @@ export function fillVariables(document: Document, variables: FlowVariables, offs
   const problems: PlacedIssue[] = [...variables.issues];
   const found = optionsIn(document);
   for (const { option, text, uses, scalar } of found) {
-    for (const use of [...uses, ...strayUses(option, text)]) {
+    for (const use of uses) {
       const message = problemOf(option, use, text, variables);
-      if (message !== undefined) problems.push({ offset: offsetIn(scalar, use.start), width: use.end - use.start, message });
+      const place = wholeUse(text, uses) ? placeOf(scalar) : { offset: offsetIn(scalar, use.start), width: use.end - use.start };
+      if (message !== undefined) problems.push({ ...place, message });
     }
   }
   const written = new Map<Node, WrittenScalar>();
@@ -80,7 +81,7 @@ function optionsIn(document: Document): FoundOption[] {
         const option = optionOf(key, text, [...above, ...ancestors]);
         if (option.names[0] === 'vars' || option.names[0] === 'open_vars') return;
         const uses = isExpression(option) ? usesInExpression(text) : usesInTemplate(text);
-        if (uses.length > 0 || isExpression(option)) found.push({ option, scalar, text, uses, isAlias: isOfAlias });
+        if (uses.length > 0) found.push({ option, scalar, text, uses, isAlias: isOfAlias });
       },
       Alias(_key, alias: Alias, ancestors) {
         const target = alias.resolve(document);
@@ -99,20 +100,12 @@ function optionOf(key: unknown, text: string, ancestors: readonly unknown[]): Op
   return { names, isKey: false, isAlone: isMap(holder) && holder.items.length === 1, isInList };
 }
 
-/** References with braces in an expression. */
-function strayUses(option: OptionPlace, text: string): VariableUse[] {
-  return isExpression(option) ? usesInTemplate(text) : [];
-}
-
 const leavingPath = 'with this value the path of the URL has a segment "." or "..", which leaves the path that the flow names';
 
 function problemOf(option: OptionPlace, use: VariableUse, text: string, { names, open }: FlowVariables): string | undefined {
   const { name } = use;
   if (!names.has(name)) return unknownVariable(name, names.keys());
-  if (isExpression(option)) {
-    const hasBraces = text.startsWith('{{', use.start);
-    return hasBraces ? `an expression names a variable without braces\nwrite vars.${name}` : undefined;
-  }
+  if (isExpression(option)) return undefined;
   const place = placeOfVariable(option);
   if (place === undefined)
     return 'a variable cannot stand here\nit may stand where the fields of a record may, and in base_url, token_url, the url of an MCP connection, rate, concurrency and timeout';

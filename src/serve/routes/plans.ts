@@ -2,7 +2,6 @@ import { type Readable, Transform } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type * as z from 'zod';
-import { loadFlow } from '../../app/flow/flow-file.ts';
 import { isTable } from '../../app/input/input.ts';
 import { selectRecords } from '../../app/input/selected-records.ts';
 import { createMessages } from '../../app/messages.ts';
@@ -11,8 +10,8 @@ import { requestValue } from '../../app/preview/preview.ts';
 import { Forecaster } from '../../engine/forecast/forecast.ts';
 import { openSource } from '../../io/records/readers/source.ts';
 import { addRoutes } from '../app.ts';
-import { asProblem, validPlan } from '../calls/calls.ts';
 import { problemJson } from '../flows/flow-json.ts';
+import { planWithVariables, variablesIn } from '../flows/flow-variables.ts';
 import { Problem } from '../problem.ts';
 import { type BodyFormat, bodyFormat, maxUnpacked, unreadableBody, uploadTypes } from '../runs/upload.ts';
 import type { Server } from '../server.ts';
@@ -41,11 +40,12 @@ export function addPlanRoute(app: FastifyInstance, server: Server, { base, calle
 type Flow = Awaited<ReturnType<typeof seenFlow>>;
 
 async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyRequest): Promise<PlanShape> {
-  validPlan(flow);
   const { delimiter, limit, skip } = request.query as z.output<typeof newRunQuery>;
   const body = bodyFormat(request.headers);
   const format = { kind: body.kind, gzip: false };
-  const plan = await loadFlow(flow.path, { allowHttp: shared.allowHttp, textCells: isTable(format), name: flow.id }).catch(asProblem(flow));
+  const { allowHttp, env } = shared;
+  const given = variablesIn(request.query);
+  const plan = await planWithVariables({ flow, given }, { allowHttp, textCells: isTable(format), env });
   const { stdin, failed } = unpackedBody(request, body, limits.maxUpload);
   const forecaster = new Forecaster(plan, { maxRequests: 1, lookups: createLateLookups() });
   try {
