@@ -33,7 +33,10 @@ const cacertHelp = "trust this file's certificate authorities (PEM) as well";
 
 /** The environment of the credentials. `when`: a prefix of the help, if it does not apply to the whole command. */
 export function envOption(when = ''): Declared<string | undefined> {
-  return textOption('--env <name>', `${when}environment of the credentials, such as staging (default: AUTOMATE_ENV, else default)`);
+  return textOption(
+    '--env <name>',
+    `${when}environment of the credentials and variables, such as staging (default: AUTOMATE_ENV, else default)`,
+  );
 }
 
 /** Additional certificate authorities. */
