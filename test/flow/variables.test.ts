@@ -224,6 +224,29 @@ describe('values', () => {
     expect(problems(`vars: { ${written} }\n${get}`)).toEqual([`${place} ${message}`]);
   });
 
+  test('may be aliases', () => {
+    const flow = 'vars:\n  a: &a { default: x, live: y }\n  b: *a\n  c: { live: &c z }\n  d: *c\n';
+    const plan = planFor(`${flow}${get.replace('{{id}}', '{{vars.a}}{{vars.b}}{{vars.c}}{{vars.d}}')}`, {
+      variables: { env: () => 'live' },
+    });
+    expect([...plan.variables.values]).toEqual([
+      ['a', '"y"'],
+      ['b', '"y"'],
+      ['c', '"z"'],
+      ['d', '"z"'],
+    ]);
+    // A change of such a value may change other parts of the flow.
+    expect(plan.variables.range).toBeUndefined();
+  });
+
+  test.each(['client_id: 0oa1b2c3d4E5f6G7h8i9', 'commit: 9f8b6c1e2d3a4b5c8d7e0f1a2b3c4d5e9f8b6c1e', 'token_url: "https://x.co/token"'])(
+    '%s is no secret',
+    (written) => {
+      const name = written.split(':')[0];
+      expect(problems(`vars: { ${written} }\n${get.replace('{{id}}', `{{vars.${name}}}`)}`)).toEqual([]);
+    },
+  );
+
   test('a URL path that a variable would leave is refused', () => {
     expect(problems('vars: { a: ".." }\nnodes: [{ type: http, url: "https://x.co/v1/{{vars.a}}/{{id}}" }]')[0]).toMatch(/has a segment/);
   });

@@ -3,7 +3,7 @@ import { publicAuthOptions } from '../../core/auth/auth.ts';
 import { percentDecoded } from '../../core/template/query.ts';
 import { holdsToken, isGeneratedWord, tokenIn } from '../../core/template/token-text.ts';
 import type { NamedPlace } from '../../core/text/secret-shapes.ts';
-import { surenessOf } from './secret-names.ts';
+import { isRandomHeader, surenessOf } from './secret-names.ts';
 import { type Owner, ownerOf } from './secret-owner.ts';
 import { hasLiteral, holdsLogin, isNamedSecret, isSecretHeader, isSigned, type NameRule } from './secret-text.ts';
 
@@ -105,7 +105,8 @@ function foundIn(names: readonly string[], text: string, isNamed: NameRule): Car
 
 /** True for a value of a variable that is a secret by the name or by its form. */
 export function isSecretVariable(name: string, text: string): boolean {
-  if (isNamedSecret(name, 'body', text, hasLiteral(text)) || isSecretHeader(name, text) || isGeneratedWord(text.trim())) return true;
+  if (isNamedSecret(name, 'body', text, hasLiteral(text)) || isSecretHeader(name, text)) return true;
+  if (!isRandomHeader(name) && isGeneratedWord(text.trim())) return true;
   return holdsToken(text) || isSigned(text) || holdsLogin(text) || foundInUrl(text, isNamedSecret).length > 0;
 }
 

@@ -1,4 +1,4 @@
-import { type Document, isMap, isScalar, isSeq, type Node, type Pair, type Scalar } from 'yaml';
+import { type Document, isAlias, isMap, isScalar, isSeq, type Node, type Pair, type Scalar, visit } from 'yaml';
 import type { CodedMessage } from '../../core/error-code.ts';
 import { invalidOption } from '../../core/failure.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
@@ -37,7 +37,7 @@ export interface FlowVariables {
   readonly standIns: ReadonlySet<string>;
   /** The names as they stand in the file. */
   readonly names: ReadonlyMap<string, Scalar>;
-  /** The place of `vars` with all of its values; undefined without variables. */
+  /** The place of `vars` with all of its values; undefined without variables, and if other places share a value. */
   readonly range: readonly [number, number] | undefined;
   readonly issues: readonly PlacedIssue[];
 }
@@ -45,27 +45,44 @@ export interface FlowVariables {
 /** Reads the variables of a flow. Values of a wrong kind are left to the schema. Throws an AutomateError (`usage`) for a given value that is refused. */
 export function variablesOf(document: Document, choice: VariableChoice): FlowVariables {
   const pair = isMap(document.contents) ? document.contents.items.find(({ key }) => isScalar(key) && key.value === 'vars') : undefined;
-  const written = new Map(
-    isMap(pair?.value) ? (pair.value.items as Pair<Scalar, Node | null>[]).map((one) => [String(one.key.value), one]) : [],
-  );
+  const written = writtenIn(document, pair);
   const issues: PlacedIssue[] = [];
   const open = openNames(document, written, issues);
   const values = new Map<string, VariableValue | undefined>();
   const standIns = new Set<string>();
   for (const [name, text] of choice.given ?? []) refuseGiven(name, text, { written, open, onlyOpen: choice.onlyOpen ?? false });
-  for (const [name, { key, value }] of written) {
+  for (const [name, variable] of written) {
     const given = choice.given?.get(name);
-    const chosen = chosenIn(value, choice);
-    const found = given === undefined ? scalarValue(chosen) : givenValue(name, given, kindsIn(value));
-    const isMissing = found === undefined && (chosen === undefined || (isScalar(chosen) && chosen.value === null));
+    const chosen = chosenIn(variable, choice);
+    const found = given === undefined ? scalarValue(chosen) : givenValue(name, given, kindsIn(variable));
+    const isMissing = found === undefined && (!chosen || (isScalar(chosen) && chosen.value === null));
     if (isMissing && choice.takesStandIns && open.has(name)) standIns.add(name);
-    else if (isMissing) issues.push({ ...placeOf(key), ...missing(name, value, open.has(name), choice) });
+    else if (isMissing) issues.push({ ...placeOf(variable.key), ...missing(name, variable, open.has(name), choice) });
     const wrong = typeof found === 'string' && given === undefined ? wrongText(found) : undefined;
     if (wrong !== undefined) issues.push({ ...placeOf(chosen as Node), message: wrong });
     values.set(name, wrong === undefined ? found : undefined);
   }
   const names = new Map([...written].map(([name, { key }]) => [name, key]));
   return { values, open, standIns, names, range: rangeOf(pair), issues };
+}
+
+/** A variable as it is written. */
+interface WrittenVariable {
+  readonly key: Scalar;
+  /** Its values by environment; by no name for one that all environments share. */
+  readonly values: ReadonlyMap<string | undefined, Node | null>;
+}
+
+function writtenIn(document: Document, pair: Pair | undefined): Map<string, WrittenVariable> {
+  const plain = (node: unknown) => (isAlias(node) ? (node.resolve(document) ?? null) : node) as Node | null;
+  const membersOf = (node: unknown) => (isMap(node) ? (node.items as Pair<Scalar>[]) : []);
+  return new Map(
+    membersOf(plain(pair?.value)).map(({ key, value }) => {
+      const found = plain(value);
+      const byEnv = membersOf(found).map((one) => [String(one.key.value), plain(one.value)] as const);
+      return [String(key.value), { key, values: new Map(isMap(found) ? byEnv : [[undefined, found]]) }];
+    }),
+  );
 }
 
 function openNames(document: Document, written: ReadonlyMap<string, unknown>, issues: PlacedIssue[]): Set<string> {
@@ -85,20 +102,20 @@ export function unknownVariable(name: string, names: Iterable<string>): string {
   return `the flow has no variable "${name}"${choices}`;
 }
 
-function missing(name: string, written: Node | null, isOpen: boolean, { env }: VariableChoice): CodedMessage {
-  const where = isMap(written) ? ` for the environment ${env?.() ?? 'default'}, and no default` : '';
+function missing(name: string, { values }: WrittenVariable, isOpen: boolean, { env }: VariableChoice): CodedMessage {
+  const where = !values.has(undefined) ? ` for the environment ${env?.() ?? 'default'}, and no default` : '';
   return { message: `the variable "${name}" has no value${where}`, code: 'variable-missing', details: { variable: name, isOpen } };
 }
 
-/** The value for the environment of the run: a mapping has several. */
-function chosenIn(written: Node | null, { env }: VariableChoice): Node | undefined {
-  if (!isMap(written)) return written ?? undefined;
+/** The value for the environment of the run. */
+function chosenIn({ values }: WrittenVariable, { env }: VariableChoice): Node | null | undefined {
+  if (values.has(undefined)) return values.get(undefined);
   const own = env?.() ?? 'default';
-  return written.get(written.has(own) ? own : 'default', true) as Node | undefined;
+  return values.get(values.has(own) ? own : 'default');
 }
 
 /** The value of a scalar, numbers with their digits; undefined for null, and for anything that is no value of a variable. */
-function scalarValue(node: Node | undefined): VariableValue | undefined {
+function scalarValue(node: Node | null | undefined): VariableValue | undefined {
   if (!isScalar(node)) return undefined;
   const { value, source } = node;
   if (typeof value === 'number') return numberOf(source ?? String(value)) ?? value;
@@ -113,9 +130,8 @@ function numberOf(text: string): number | ExactNumber | undefined {
 }
 
 /** The kinds of the values that a variable has in the file. */
-function kindsIn(written: Node | null): Set<string> {
-  const values = isMap(written) ? written.items.map(({ value }) => value) : [written];
-  return new Set(values.flatMap((value) => (isScalar(value) && value.value !== null ? [typeof value.value] : [])));
+function kindsIn({ values }: WrittenVariable): Set<string> {
+  return new Set([...values.values()].flatMap((value) => (isScalar(value) && value.value !== null ? [typeof value.value] : [])));
 }
 
 /** A given value. It has the kind of the values in the file; a text if there is none. */
@@ -159,7 +175,15 @@ export function placeOf({ range }: Node): Pick<PlacedIssue, 'offset' | 'width'> 
   return { offset, width: end - offset };
 }
 
+/** The place of the values; undefined if an anchor among them may stand for other values of the flow. */
 function rangeOf(pair: Pair | undefined): [number, number] | undefined {
+  let hasAnchor = false;
+  visit(pair?.value as Node | null, {
+    Node(_key, node) {
+      hasAnchor ||= 'anchor' in node && node.anchor !== undefined;
+    },
+  });
+  if (hasAnchor) return undefined;
   const [start] = (pair?.key as Node | undefined)?.range ?? [];
   const end = (pair?.value as Node | undefined | null)?.range?.[2];
   return start === undefined || end === undefined ? undefined : [start, end];
