@@ -36,6 +36,7 @@ const expected: Readonly<Record<string, readonly { readonly code: number; readon
   'income-by-address': [{ code: 0, files: { 'incomes.csv': 'expected.csv' } }],
   'store-locator': [{ code: 0, files: { 'shops.csv': 'expected.csv' } }],
   'support-tickets': [{ code: 0, files: { 'sorted.csv': 'expected.csv' } }],
+  environments: [{ code: 0, files: { 'elevations.csv': 'expected.csv' } }],
   serve: [],
   'two-apis': [{ code: 0, files: { 'destinations.csv': 'expected.csv' } }],
 };

@@ -1,4 +1,5 @@
 import type { MaxErrors } from '../engine/failure-limits.ts';
+import type { GivenVariables } from './flow/flow-file.ts';
 import type { SetFields } from './flow/set-fields.ts';
 import type { InputOptions } from './input/input.ts';
 import type { OutputOptions } from './output/output-plan.ts';
@@ -12,6 +13,8 @@ export interface RunOptions extends InputOptions, OutputOptions, StartOptions, R
   readonly skip?: number;
   /** Fields that every record gets before the first node. */
   readonly set?: SetFields;
+  /** Values of the flow's variables that win over its file. */
+  readonly var?: GivenVariables;
   readonly unordered?: boolean;
   readonly csvSafe?: boolean;
   readonly maxErrors?: MaxErrors;

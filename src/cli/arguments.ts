@@ -51,6 +51,13 @@ export function setArgument(text: string, before: readonly [string, string][] = 
   return [...before, [field, value]];
 }
 
+/** Reads `NAME=VALUE`; several are gathered. The error does not show the value, which may be a secret. */
+export function variableArgument(text: string, before: readonly [string, string][] = []): [string, string][] {
+  const [, name, value] = /^([A-Za-z_][A-Za-z0-9_]*)=([\s\S]*)$/.exec(text) ?? [];
+  if (name !== undefined && value !== undefined) return [...before, [name, value]];
+  throw new AutomateError('usage', '--var: expected NAME=VALUE, such as region=eu');
+}
+
 /** Reads `Name: value`; several are gathered. The error does not show the value, which may be a secret. */
 export function headerArgument(text: string, before: readonly [string, string][] = []): [string, string][] {
   const [, name, value] = /^([^:\s]+):\s*(.*)$/s.exec(text) ?? [];

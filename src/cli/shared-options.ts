@@ -1,4 +1,4 @@
-import { fileName, setArgument } from './arguments.ts';
+import { fileName, setArgument, variableArgument } from './arguments.ts';
 import { argument, type Declared, defaultsTo, flag, parsedOption, textOption } from './options.ts';
 
 const formatNames = async () => (await import('../io/records/format.ts')).formatNames;
@@ -33,7 +33,10 @@ const cacertHelp = "trust this file's certificate authorities (PEM) as well";
 
 /** The environment of the credentials. `when`: a prefix of the help, if it does not apply to the whole command. */
 export function envOption(when = ''): Declared<string | undefined> {
-  return textOption('--env <name>', `${when}environment of the credentials, such as staging (default: AUTOMATE_ENV, else default)`);
+  return textOption(
+    '--env <name>',
+    `${when}environment of the credentials and variables, such as staging (default: AUTOMATE_ENV, else default)`,
+  );
 }
 
 /** Additional certificate authorities. */
@@ -47,6 +50,15 @@ export const httpOptions = {
   allowHttp: flag('--allow-http', 'allow http:// URLs to other machines'),
   cacert: cacertOption(),
 };
+
+/** Values of a flow's variables. */
+export const varOption = defaultsTo(
+  [],
+  parsedOption('--var <name=value>', variableArgument, 'give a variable of the flow this value; may be repeated', {
+    isRepeatable: true,
+  }),
+  'as in the flow',
+);
 
 /** Fields that are set by hand. */
 export const setOption = defaultsTo(

@@ -21,6 +21,9 @@ export interface ErrorDetails {
   /** The value of an option is wrong. `option`: its name in camel case, as in `inFormat`. */
   readonly 'invalid-option': { readonly option: string };
 
+  /** A variable of the flow has no value. `isOpen`: a caller may give one. */
+  readonly 'variable-missing': { readonly variable: string; readonly isOpen: boolean };
+
   // The input.
   /** The input cannot be read. `line`: undefined if the fault has none. */
   readonly 'input-unreadable': { readonly line: number | undefined; readonly hint: InputHint | undefined };

@@ -25,6 +25,18 @@ export interface Warning extends Problem {
   readonly isCarried?: boolean;
 }
 
+/** The variables of a flow. */
+export interface PlanVariables {
+  /** The values of the variables that it uses, by name, as JSON text. */
+  readonly values: ReadonlyMap<string, string>;
+  /** The variables that the callers of a server may set. */
+  readonly open: ReadonlySet<string>;
+  /** The open variables that must be given before it can run. Empty for a run. */
+  readonly unset: ReadonlySet<string>;
+  /** The place of their values in the flow's text; undefined without variables. */
+  readonly range: readonly [number, number] | undefined;
+}
+
 /** A checked flow, ready to run. */
 export interface Plan {
   readonly name: string;
@@ -35,6 +47,7 @@ export interface Plan {
   readonly origins: readonly string[];
   /** Facts for `validate`, such as the category that words were taken for. */
   readonly notes: readonly string[];
+  readonly variables: PlanVariables;
   /** The saved connections that it uses, as they were written. */
   readonly savedConnections: ReadonlyMap<string, object>;
   /** The warnings for an input with these columns; without columns, the warnings for any input. */

@@ -5,6 +5,7 @@ import type { LimitOverrides, Node, NodeType, Step } from '../core/node.ts';
 import type { CredentialUse, Warning } from '../core/plan.ts';
 import { isMapping } from '../core/value/value.ts';
 import type { At, Source } from './source.ts';
+import type { VariableChoice } from './variables/variables.ts';
 
 /** The settings that the command line adds to a flow. */
 export interface CompileOptions extends LimitOverrides {
@@ -13,6 +14,8 @@ export interface CompileOptions extends LimitOverrides {
   /** The name of a flow without a `name`. Undefined: the name of its file. */
   readonly name?: string | undefined;
   readonly nodeTypes: readonly NodeType[];
+  /** The values of the flow's variables; undefined for those in its file, without an environment. */
+  readonly variables?: VariableChoice | undefined;
   readonly allowHttp: boolean;
   /** True if all fields of the records are texts, as in CSV. */
   readonly textCells: boolean;

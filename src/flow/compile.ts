@@ -12,7 +12,7 @@ import { removedFieldsIn, unknownFieldsIn } from './unknown-fields.ts';
 
 /** Turns a flow's text into a plan. Throws a FlowError with every problem of the file. */
 export function compile(text: string, options: CompileOptions): Plan {
-  const source = readSource(text);
+  const source = readSource(text, options.variables ?? {});
   const problems = [...source.problems];
   if (source.value === null) problems.push(source.at([], 'expected a flow with a list of nodes, found an empty file'));
   if (source.value === undefined || source.value === null) throw new FlowError(options.file, inOrder(problems));
@@ -21,7 +21,7 @@ export function compile(text: string, options: CompileOptions): Plan {
   const flow = checkedBy(flowSchema, source.value, { source, at: [], problems });
   const { connections = mappingOf(written.connections), nodes = listOf(written.nodes), allow_hosts: allowHosts = [] } = flow ?? {};
   const name = flow?.name ?? options.name ?? baseName(options.file);
-  const base = { source, problems, warnings: nearReferenceWarnings(source), allowHttp: options.allowHttp };
+  const base = { source, problems, warnings: [...source.warnings, ...nearReferenceWarnings(source)], allowHttp: options.allowHttp };
   const compilation: Compilation = {
     ...options,
     ...base,

@@ -65,7 +65,11 @@ function compileConnection(name: string, written: unknown, where: Parameters<typ
 }
 
 function originOf(baseUrl: string, allowHttp: boolean): string {
-  if (referencedFields(baseUrl).length > 0) throw new Error("a base_url cannot have references; put them into the nodes' url");
+  const fields = referencedFields(baseUrl);
+  if (fields.length > 0)
+    throw new Error(
+      `a base_url cannot have references; put them into the nodes' url\nfor a value that is fixed for the run, write {{vars.${fields[0]}}}, and at the top of the flow: vars: { ${fields[0]}: VALUE }`,
+    );
   if (/[?#]/.test(baseUrl)) throw new Error("a base_url ends with its path; put the query into the nodes' url");
   return urlTemplate(baseUrl, { allowHttp }).origin as string;
 }

@@ -1,6 +1,7 @@
 import { columnsAfterAll } from '../core/columns.ts';
 import type { Problem } from '../core/failure.ts';
-import { allSteps, type CredentialUse, type Plan, type ToolUse, type Warning } from '../core/plan.ts';
+import { allSteps, type CredentialUse, type Plan, type PlanVariables, type ToolUse, type Warning } from '../core/plan.ts';
+import { jsonOf } from '../core/value/value.ts';
 import type { PlacedStep } from './compilation.ts';
 import type { Source } from './source.ts';
 import { unknownFieldsIn } from './unknown-fields.ts';
@@ -24,12 +25,18 @@ export function planOf(name: string, steps: readonly PlacedStep[], { source, war
     warnings: (input) => warnings.filter(({ cell, isCarried }) => cell === undefined || (input ? input.includes(cell) : !isCarried)),
     notes: allSteps(steps).flatMap(({ node }) => node.notes ?? []),
     savedConnections: saved,
+    variables: variablesIn(source),
     credentials,
     tools,
     origins: [...new Set([...literalOrigins, ...credentials.flatMap((use) => use.origins), ...tools.flatMap(remoteOrigin)])],
     columns: (input) => columnsAfterAll(steps, input),
     unknownFields: (input, who) => inOrder(unknownFieldsIn(steps, input, source, who)),
   };
+}
+
+function variablesIn({ variables }: Source): PlanVariables {
+  const { used = [], open = new Set<string>(), standIns: unset = new Set<string>(), range } = variables ?? {};
+  return { values: new Map([...used].map(([name, value]) => [name, jsonOf(value)])), open, unset, range };
 }
 
 /** The credentials that steps name, inner steps included. */

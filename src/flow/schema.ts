@@ -4,7 +4,8 @@ import type { NodeType } from '../core/node.ts';
 import { concurrency, credits, rate, timeout } from '../core/options/amounts.ts';
 import { condition, path } from '../core/options/expressions.ts';
 import { credentialName, headers, name } from '../core/options/names.ts';
-import { dictionary } from '../core/value/dictionary.ts';
+import { describedAs, dictionary } from '../core/value/dictionary.ts';
+import { isMapping } from '../core/value/value.ts';
 
 /** The options that every node has. */
 export const commonOptions = {
@@ -31,7 +32,7 @@ export const connectionSchema = z.strictObject({
   cost: path.optional().describe('path in the answer to the real cost, such as $headers.x-credits-used'),
 });
 
-const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'expected the name of an environment variable such as API_KEY');
+const environmentVariable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'expected the name of an environment variable such as API_KEY');
 
 const word = z.string({ error: 'expected a text' }).min(1, 'expected a word of a command line, found an empty text');
 
@@ -45,8 +46,11 @@ export const mcpConnectionSchema = z.strictObject({
     .describe('starts the server on this machine and speaks with it over stdio; no shell reads it'),
   auth: mcpAuth.optional().describe('for a url'),
   headers: headers.optional().describe('for a url'),
-  pass_env: z.array(variable).optional().describe('for a command: variables to pass to the server, besides PATH, HOME and the like'),
-  credentials: dictionary(variable, credentialName)
+  pass_env: z
+    .array(environmentVariable)
+    .optional()
+    .describe('for a command: variables to pass to the server, besides PATH, HOME and the like'),
+  credentials: dictionary(environmentVariable, credentialName)
     .optional()
     .describe('for a command: variables, and the credentials whose secrets they hold'),
   start_timeout: timeout.prefault('60s').describe('maximum time of the start of the server'),
@@ -59,11 +63,35 @@ export const mcpConnectionSchema = z.strictObject({
 
 const host = z.string().regex(/^[^/\s@?#]+$/, 'expected a host such as intranet.example.com or 10.0.0.7:8080');
 
+const variableName = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'expected the name of a variable such as api_url: letters, digits and underscores');
+
+const variableValue = z.union([z.string(), z.number(), z.boolean(), z.null()], {
+  error: 'expected a text, a number, true, false, or null for a value that must be given',
+});
+
+const variableByEnvironment = dictionary(name, variableValue);
+
+/** A mapping has its own messages: a union would hide those of a value inside. */
+const variableOption = describedAs(
+  z.unknown().transform((written, context) => {
+    const { data, error } = (isMapping(written) ? variableByEnvironment : variableValue).safeParse(written, { reportInput: true });
+    for (const issue of error?.issues ?? []) context.issues.push(issue as z.core.$ZodRawIssue);
+    return data;
+  }),
+  z.union([variableValue, z.record(name, variableValue)]),
+);
+
 /** The whole file, without the insides of connections and nodes. */
 export const flowSchema = z.strictObject(
   {
     name: z.string().optional().describe("default: the file's name"),
     connections: dictionary(name, z.unknown()).default({}).describe('named endpoints'),
+    vars: dictionary(variableName, variableOption)
+      .default({})
+      .describe('values that the flow names as {{vars.NAME}}: one for all runs, one for each environment with a default, or null'),
+    open_vars: z.array(variableName).default([]).describe('variables that the callers of a server may set'),
     allow_hosts: z.array(host).default([]).describe('hosts inside the network that records may name in URLs'),
     nodes: z
       .array(z.unknown(), { error: 'expected a list of nodes' })

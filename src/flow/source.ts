@@ -10,6 +10,7 @@ import {
   type Pair,
   parseDocument,
   type Range,
+  type Scalar,
   visit,
 } from 'yaml';
 import type { CodedMessage } from '../core/error-code.ts';
@@ -22,6 +23,8 @@ import { credentialNames } from './secrets/credential-names.ts';
 import { createMask } from './secrets/mask.ts';
 import { secretAdvice } from './secrets/secret-advice.ts';
 import { isData, literalSecrets } from './secrets/secrets.ts';
+import { type FilledDocument, fillVariables } from './variables/fill-variables.ts';
+import { type FlowVariables, type VariableChoice, variablesOf } from './variables/variables.ts';
 
 /** A place in a flow: names and indices from the top. */
 export type At = readonly (string | number)[];
@@ -32,6 +35,10 @@ export interface Source {
   readonly value: unknown;
   /** The problems of the YAML itself, and literal secrets. */
   readonly problems: readonly Problem[];
+  /** Warnings for variables that are never used. */
+  readonly warnings: readonly Problem[];
+  /** The variables of the flow. Undefined for a text without a meaning, and for a connection. */
+  readonly variables: SourceVariables | undefined;
   /** Makes a problem at a value, or at its nearest parent. `within`: the text inside the value, or an offset in it. */
   at(place: At, message: string | CodedMessage, within?: string | number): Problem;
   /** Makes a problem at a name. */
@@ -40,8 +47,14 @@ export interface Source {
   rename(place: At, correct: string): void;
 }
 
-/** Reads a flow's YAML: 1.2 core schema, one document, no duplicate keys, no custom tags, no alias bombs. */
-export function readSource(text: string): Source {
+/** The variables of a flow as the text has them, and those that it uses. */
+export interface SourceVariables extends Pick<FlowVariables, 'open' | 'standIns' | 'range'>, Pick<FilledDocument, 'used'> {}
+
+/**
+ * Reads a flow's YAML: 1.2 core schema, one document, no duplicate keys, no custom tags, no alias bombs. `choice`: the values of its variables,
+ * which are written in their places; undefined for a text without variables.
+ */
+export function readSource(text: string, choice?: VariableChoice): Source {
   const counter = new LineCounter();
   const tooDeep = depthProblem(text);
   const document = parseDocument(tooDeep ? '' : text, {
@@ -53,6 +66,10 @@ export function readSource(text: string): Source {
     logLevel: 'error',
   });
   if (tooDeep) for (const { index } of text.matchAll(/\n/g)) counter.addNewLine(index + 1);
+  const broken: YamlProblem[] = tooDeep ? [tooDeep] : yamlProblems(text, document);
+  const hasMeaning = broken.every(({ leavesMeaning }) => leavesMeaning);
+  const variables = choice && hasMeaning ? variablesOf(document, choice) : undefined;
+  const filled = variables && fillVariables(document, variables, (scalar, within) => offsetWithin(text, scalar, rangeOf(scalar), within));
   const secrets = literalSecrets(document);
   const mask = createMask({ text, document, counter, isBroken: tooDeep !== undefined || document.errors.length > 0 }, secrets);
   const place = (offset: number, reason: string | CodedMessage, width = 1): Problem => {
@@ -62,7 +79,7 @@ export function readSource(text: string): Source {
     const problem = { message: mask.message(message), line, column: col, ...(code && { code, details }) };
     return shown === undefined ? problem : { ...problem, source: { text: shown, caret: col - 1, width: Math.max(1, width) } };
   };
-  const broken: YamlProblem[] = tooDeep ? [tooDeep] : yamlProblems(text, document);
+  const issues = (some: FilledDocument['problems'] = []) => some.map(({ offset, width, ...coded }) => place(offset, coded, width));
   const names = credentialNames(secrets);
   // Masked piece by piece: a secret such as "token" would mask words of the message itself.
   const literals = secrets.map((secret) => ({
@@ -70,11 +87,18 @@ export function readSource(text: string): Source {
     message: `${mask.message(secret.found)} holds a literal secret\n${secretAdvice(secret, names, mask.message)}`,
   }));
   return {
-    value: broken.every(({ leavesMeaning }) => leavesMeaning) ? plainDocument(document) : undefined,
-    problems: [...broken.map(({ offset, message, width }) => place(offset, message, width)), ...literals],
+    value: hasMeaning ? plainDocument(document) : undefined,
+    problems: [...broken.map(({ offset, message, width }) => place(offset, message, width)), ...literals, ...issues(filled?.problems)],
+    warnings: issues(filled?.warnings),
+    variables: variables && filled && { ...variables, ...filled },
     at(path, message, within) {
       const range = valueRange(document, path);
-      const offset = within === undefined ? range[0] : offsetWithin(text, nodeAt(document, path), range, within);
+      const node = nodeAt(document, path);
+      // Offsets are in the value with its variables filled in, and the file has their names.
+      const before = node && filled?.written.get(node);
+      const asWritten = before && { type: (node as Scalar).type, value: before.value };
+      const inWritten = before && typeof within === 'number' ? before.writtenAt(within) : within;
+      const offset = inWritten === undefined ? range[0] : offsetWithin(text, asWritten ?? (node as Scalar), range, inWritten);
       return place(offset, message, Math.min(range[1], lineEnd(text, offset)) - offset);
     },
     atName(path, message) {
@@ -128,6 +152,10 @@ function valueRange(document: Document, path: At): [number, number] {
     if (name) return name;
   }
   return [0, 1];
+}
+
+function rangeOf({ range }: Node): [number, number] {
+  return range ? [range[0], range[1]] : [0, 1];
 }
 
 function nodeAt(document: Document, path: At): Node | undefined {

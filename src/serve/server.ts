@@ -70,7 +70,7 @@ export class Server {
     this.shared = { gates: new Gates(clock), routes, allowHttp, cacert, env, say };
     this.limits = limits;
     this.idempotency = new Idempotency(database, clock.wallNow);
-    this.flows = new FlowFolder(dir, { allowHttp });
+    this.flows = new FlowFolder(dir, { allowHttp, env });
     this.calls = new Calls(this.shared, clock.now, (key, work) => key && keys.usage.count(key.id, work));
     const folder = join(home, 'serve', 'runs');
     makeFolder(folder);

@@ -43,7 +43,7 @@ const exitCodes = [
 const variables = [
   ['AUTOMATE_HOME', "the folder of the tool's own files"],
   ['AUTOMATE_CREDENTIAL_NAME', 'the secret of the credential NAME, in upper case; with _FILE the name of a file that holds it'],
-  ['AUTOMATE_ENV', 'the environment of the credentials'],
+  ['AUTOMATE_ENV', 'the environment of the credentials and variables'],
   ['AUTOMATE_VAULT_PASSPHRASE', 'the passphrase of the vault; with _FILE the name of a file that holds it'],
   ['HTTP_PROXY, HTTPS_PROXY, NO_PROXY', 'proxies'],
   ['NO_COLOR, FORCE_COLOR', 'whether the output is coloured'],

@@ -12,6 +12,8 @@ const flows = readdirSync(examples, { recursive: true, encoding: 'utf8' }).filte
 
 /** A flow that says everything that can be said. */
 const everything = `name: everything
+vars: { api: { default: https://a.example.com, staging: null }, pace: 5, slow: true, region: null }
+open_vars: [slow]
 allow_hosts: [intranet.example.com]
 connections:
   crm:
@@ -23,6 +25,7 @@ connections:
     concurrency: 4
     allow_http: false
   public: { type: http, base_url: https://public.example.com, auth: none }
+  paced: { type: http, base_url: "{{vars.api}}/v2", rate: "{{vars.pace}}/s", concurrency: "{{vars.pace}}" }
 nodes:
   - id: profile
     type: http
@@ -48,6 +51,7 @@ nodes:
     on_error: keep
   - { type: http, url: https://a.com, method: POST, body: "[{{id}}]", timeout: 5000, retry: { backoff: 250ms }, max_body: 1000, map: [a, $status] }
   - { type: http, url: https://a.com, auth: { type: basic, username: u, credential: k } }
+  - { type: http, url: "https://a.com/{{vars.slow}}/{{vars.region}}", timeout: "{{vars.pace}}s", rate: "{{vars.pace}}/s", concurrency: "{{vars.pace}}" }
   - { type: http, url: https://a.com, auth: { type: api_key, header: X-API-Key, credential: k } }
   - type: http
     url: https://a.com
@@ -96,7 +100,7 @@ describe('the JSON Schema of the flow file', () => {
   });
 
   test('accepts a flow with every option', () => {
-    expect(flowProblems(everything)).toEqual([]);
+    expect(flowProblems(everything, { variables: { given: new Map([['region', 'eu']]) } })).toEqual([]);
     expect(breaches(schema, parse(everything))).toEqual([]);
   });
 
@@ -160,6 +164,11 @@ describe('the JSON Schema of the flow file', () => {
     'nodes: [{ type: set }]\nconnections: { "a b": { type: http, base_url: "https://a.com" } }',
     'nodes: [{ type: set }]\nconnections: { a: { type: http } }',
     'nodes: [{ type: set }]\nbanana: 1',
+    'nodes: [{ type: set }]\nvars: { a: [1] }',
+    'nodes: [{ type: set }]\nvars: { a: { default: { b: 1 } } }',
+    'nodes: [{ type: set }]\nvars: { a-b: 1 }',
+    'nodes: [{ type: set }]\nvars: { a: 1 }\nopen_vars: a',
+    'nodes: [{ type: http, url: "https://a.com", concurrency: "5" }]',
   ])('refuses %s, as the flow compiler does', (yaml) => {
     expect(flowProblems(yaml)).not.toEqual([]);
     expect(breaches(schema, parse(yaml))).not.toEqual([]);

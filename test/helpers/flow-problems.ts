@@ -1,6 +1,7 @@
 import { FlowError, type Problem } from '../../src/core/failure.ts';
 import type { Plan } from '../../src/core/plan.ts';
 import { compile } from '../../src/flow/compile.ts';
+import type { VariableChoice } from '../../src/flow/variables/variables.ts';
 import { nodeTypes } from '../../src/nodes/index.ts';
 
 /** The settings with which a test checks a flow. */
@@ -8,11 +9,12 @@ export interface CheckOptions {
   readonly allowHttp?: boolean;
   /** The names in the input's header row. */
   readonly header?: readonly string[];
+  readonly variables?: VariableChoice;
 }
 
 /** Compiles a flow for rows of a CSV. */
-export function planFor(yaml: string, { allowHttp = false, header }: CheckOptions = {}): Plan {
-  return compile(yaml, { file: 'flow.yaml', nodeTypes, allowHttp, textCells: true, columns: header });
+export function planFor(yaml: string, { allowHttp = false, header, variables }: CheckOptions = {}): Plan {
+  return compile(yaml, { file: 'flow.yaml', nodeTypes, allowHttp, textCells: true, columns: header, variables });
 }
 
 /** The problems of a flow in the order of the report; empty for a valid one. */

@@ -14,6 +14,7 @@ import { reportOf } from '../../src/engine/call.ts';
 import { Gates } from '../../src/engine/gates.ts';
 import { type Run, type RunSettings, startRun } from '../../src/engine/run.ts';
 import { compile } from '../../src/flow/compile.ts';
+import type { VariableChoice } from '../../src/flow/variables/variables.ts';
 import { loadCategoryNames } from '../../src/io/lookups/categories/category-names.ts';
 import { createLookups } from '../../src/io/lookups/lookups.ts';
 import { nodeTypes } from '../../src/nodes/index.ts';
@@ -38,6 +39,7 @@ export interface FlowOptions extends Partial<RunSettings>, LimitOverrides {
   /** True if the records are rows of a CSV: then every field is a text. */
   readonly csv?: boolean;
   readonly allowHttp?: boolean;
+  readonly variables?: VariableChoice;
   /** The saved connections by name, as a flow would write them. */
   readonly savedConnections?: Readonly<Record<string, object>>;
   readonly credits?: number;
@@ -85,6 +87,7 @@ export async function runFlow(yaml: string, records: Iterable<GivenRecord>, opti
     file: 'flow.yaml',
     nodeTypes: [...nodeTypes, ...(options.nodeTypes ?? [])],
     allowHttp: options.allowHttp ?? false,
+    variables: options.variables,
     textCells: options.csv ?? false,
     categories: loadCategoryNames(dataFolder),
     concurrency: options.concurrency,

@@ -8,19 +8,30 @@ import type { CategoryNames } from '../../core/lookups/category.ts';
 import type { LimitOverrides } from '../../core/node.ts';
 import { type CredentialUse, dataFilesOf, type Plan } from '../../core/plan.ts';
 import { compile } from '../../flow/compile.ts';
+import type { VariableChoice } from '../../flow/variables/variables.ts';
 import { createTimeLimit } from '../../io/clock/time-limit.ts';
 import { readConnections } from '../../io/connections.ts';
 import { systemReason } from '../../io/files/naming-errors.ts';
 import { utf8Length } from '../../io/records/readers/utf8.ts';
 import { nodeTypes } from '../../nodes/index.ts';
+import { envOf } from '../env.ts';
 import { columnsOf, type InputOptions } from '../input/input.ts';
 import { dataFolder } from '../ports/late-lookups.ts';
 
 /** Maximum for one expression and one record. Meanwhile nothing else happens, signals included. */
 const maxEvaluationMs = 1000;
 
+/** The values of variables that were given, in the order in which they were given. */
+export type GivenVariables = readonly (readonly [name: string, value: string])[];
+
 /** Options of the command line that a flow is compiled with. */
 export interface FlowFileOptions extends LimitOverrides {
+  /** The environment whose values its variables have; undefined for AUTOMATE_ENV. */
+  readonly env?: string | undefined;
+  /** Values of its variables that win over the file. */
+  readonly var?: GivenVariables | undefined;
+  /** The giver of `var`, if it may set only open variables; `later` if it will give them to another compilation. */
+  readonly caller?: 'now' | 'later' | undefined;
   readonly allowHttp: boolean;
   readonly textCells: boolean;
   readonly columns?: readonly string[] | undefined;
@@ -38,7 +49,15 @@ export async function loadFlow(file: string, options: FlowFileOptions): Promise<
 /** Compiles the text of a flow file. Throws a FlowError. */
 export async function compileFlow(text: string, file: string, options: FlowFileOptions): Promise<Plan> {
   await prepareExpressions(text);
-  const compiled = () => compile(text, { file, nodeTypes, savedConnections: () => readConnections(process.env), categories, ...options });
+  const { env, var: given, caller, ...others } = options;
+  const variables: VariableChoice = {
+    given: new Map(given),
+    env: () => envOf(env),
+    onlyOpen: caller !== undefined,
+    takesStandIns: caller === 'later',
+  };
+  const compiled = () =>
+    compile(text, { file, nodeTypes, savedConnections: () => readConnections(process.env), categories, variables, ...others });
   try {
     return compiled();
   } catch (error) {

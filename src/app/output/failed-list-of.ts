@@ -9,7 +9,7 @@ import type { RunRequest } from '../run-request.ts';
 import { isFileOrFree, type OutputPlan } from './output-plan.ts';
 
 /** The options of a run that hold for its retries, too. */
-const lastingOptions = ['set', 'unordered', 'csvSafe', 'env', 'allowHttp', 'cacert', 'concurrency', 'rate'] as const;
+const lastingOptions = ['set', 'var', 'unordered', 'csvSafe', 'env', 'allowHttp', 'cacert', 'concurrency', 'rate'] as const;
 
 /** The options of a run that its list of failed records has. */
 export type LastingOptions = Pick<RunOptions, (typeof lastingOptions)[number]>;
@@ -27,7 +27,7 @@ export function failedListOf({ request, columns, redactor }: ListedRun, ended: E
   const { plan, options, flow, files, retried } = request;
   const { saved, out, firstRow, rowsEnd } = ended;
   if (saved.failed === 0 || files.errors === undefined || !isFileOrFree(files.errors)) return undefined;
-  const set = JSON.stringify(options.set ?? []);
+  const set = JSON.stringify([options.set ?? [], options.var ?? []]);
   // A secret may be in no file, and without it a retry would send something else.
   if (redactor.json(set) !== set) return undefined;
   const { written = 0, rows = 0 } = retried?.counts ?? {};

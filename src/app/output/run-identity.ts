@@ -27,14 +27,27 @@ export function isReplacing(identity: Identity): boolean {
 
 const flowKey = 'the flow';
 
-/** True if a flow file is not as it was in an earlier run. */
-export async function hasChanged(flow: string, { [flowKey]: before }: Identity): Promise<boolean> {
+const variableKey = (name: string) => `the variable ${name}`;
+
+/** The variables that have another value than in an earlier run. */
+export function changedVariables({ variables }: Plan, before: Identity): string[] {
+  const isChanged = ([name, value]: readonly [string, string]) => ![undefined, contentHash(value)].includes(before[variableKey(name)]);
+  return [...variables.values].filter(isChanged).map(([name]) => name);
+}
+
+/** True if a flow is not as it was in an earlier run, apart from the values of its variables. */
+export async function hasChanged(flow: FlowInFile, { [flowKey]: before }: Identity): Promise<boolean> {
   return (await flowHash(flow)) !== before;
 }
 
-/** A hash of a flow file without the numbers of `max_cost`: a run that one of them has stopped is resumed with another. */
-async function flowHash(flow: string): Promise<string> {
-  const text = await readFile(flow, 'latin1');
+/**
+ * A hash of a flow file without the values of its variables, which are compared one by one, and without the numbers of `max_cost`: a run that
+ * one of them has stopped is resumed with another.
+ */
+async function flowHash({ file, plan }: FlowInFile): Promise<string> {
+  const { range } = plan.variables;
+  const whole = await readFile(file, range ? 'utf8' : 'latin1');
+  const text = range ? whole.slice(0, range[0]) + whole.slice(range[1]) : whole;
   return contentHash(text.replace(/(\bmax_cost["']?\s*:\s*)\d[\d._eE+-]*/g, '$1'));
 }
 
@@ -56,7 +69,8 @@ export async function identityOf(flow: FlowInFile, options: RunOptions, output: 
   const { savedConnections } = flow.plan;
   return {
     'the version of automate': version,
-    [flowKey]: await flowHash(flow.file),
+    [flowKey]: await flowHash(flow),
+    ...Object.fromEntries([...flow.plan.variables.values].map(([name, value]) => [variableKey(name), contentHash(value)])),
     ...(savedConnections.size > 0 ? { 'the saved connection': contentHash(JSON.stringify([...savedConnections])) } : {}),
     'the environment of its credentials': envOf(options.env),
     ...(await fingerprintOf(options.in)),

@@ -14,7 +14,7 @@ import { hostFindings } from './network-findings.ts';
 export async function flowFindings(file: string, options: DoctorOptions, terminal: Terminal): Promise<Finding[]> {
   let plan: Plan;
   try {
-    plan = await loadFlow(file, { allowHttp: true, textCells: false });
+    plan = await loadFlow(file, { allowHttp: true, textCells: false, env: options.env, var: options.var });
   } catch (error) {
     if (!(error instanceof FlowError)) throw error;
     const [first] = error.problems;

@@ -1,11 +1,12 @@
 import { inputName } from '../arguments.ts';
 import { flag, parsedOption, textOption, type ValuesOf } from '../options.ts';
-import { cacertOption, envOption, httpOptions, inputOptions } from '../shared-options.ts';
+import { cacertOption, envOption, httpOptions, inputOptions, varOption } from '../shared-options.ts';
 
 /** The options of `automate validate`. */
 export const validateOptions = {
   in: parsedOption('--in <file>', inputName, 'check the references to fields against the columns of this file', { short: 'i' }),
   offline: flag('--offline', 'ask no server, keychain or vault; a credential that is in no variable is a warning'),
+  var: varOption,
   ...httpOptions,
   ...inputOptions,
 };

@@ -14,10 +14,10 @@ import type { ValidateOptions } from './flow-options.ts';
 
 /** Checks a flow: its file, its references to the columns of an input, its credentials and tools. Returns the exit code. */
 export async function validateCommand(flow: string, given: ValidateOptions, terminal: Terminal): Promise<number> {
-  const { in: input, allowHttp = false } = given;
+  const { in: input, allowHttp = false, env, var: variables } = given;
   const options = input === undefined ? given : await withToldFormat({ ...given, in: input }, sayFormat(terminal));
   const read = input === undefined ? undefined : await columnsOf({ ...options, in: input });
-  const fileOptions = { allowHttp, textCells: input === undefined || hasTextCells(options), columns: read?.columns };
+  const fileOptions = { allowHttp, env, var: variables, textCells: input === undefined || hasTextCells(options), columns: read?.columns };
   const plan = await loadFlow(flow, { ...fileOptions, columns: undefined }).catch(async (error: unknown) => {
     await reportTogether(flow, invalidFlowChecks(flow, fileOptions, options, terminal));
     throw error;

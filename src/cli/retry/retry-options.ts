@@ -2,7 +2,21 @@ import { argument, flag, type ValuesOf } from '../options.ts';
 import { runOptions } from '../run/run-options.ts';
 import { file } from '../shared-options.ts';
 
-const { concurrency, rate, maxErrors, keepGoing, maxCredits, events, summary, report, quiet, verbose, allowHttp, cacert } = runOptions;
+const {
+  concurrency,
+  rate,
+  maxErrors,
+  keepGoing,
+  maxCredits,
+  events,
+  summary,
+  report,
+  quiet,
+  verbose,
+  var: variables,
+  allowHttp,
+  cacert,
+} = runOptions;
 
 /** The output whose failed records are retried. */
 export const retriedOutput = argument('<out>', 'the output of a complete run, in which records failed');
@@ -13,7 +27,7 @@ export const retryOptions = {
   ...{ concurrency, rate, maxErrors, keepGoing, maxCredits, events, summary, report },
   resume: flag('--resume', 'continue an unfinished retry', { about: 'start' }),
   force: flag('--force', 'give up an unfinished retry, and start over', { about: 'start' }),
-  ...{ quiet, verbose, allowHttp, cacert },
+  ...{ quiet, verbose, var: variables, allowHttp, cacert },
 };
 
 /** The options of a retry as they were given. */

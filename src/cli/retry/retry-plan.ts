@@ -1,6 +1,6 @@
 import type { LastingOptions } from '../../app/output/failed-list-of.ts';
 import { isFileOrFree, type OutputPlan } from '../../app/output/output-plan.ts';
-import { hasChanged } from '../../app/output/run-identity.ts';
+import { changedVariables, hasChanged } from '../../app/output/run-identity.ts';
 import { AutomateError, FlowError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { shellWord } from '../../core/text/shell-word.ts';
@@ -34,15 +34,23 @@ export function retryRun(retry: RetryRequest, list: FailedList, files: OutputPla
   const input = { in: files.errors ?? '', inFormat: extensionOf(files.errorsFormat, '').slice(1), input: true };
   return {
     flow: shownPath(list.flow),
-    options: { ...lasting, ...given, ...input, out, errors: input.in, replace: true },
+    options: { ...lasting, ...given, ...input, var: [...(lasting.var ?? []), ...given.var], out, errors: input.in, replace: true },
     written,
     retryOf: out,
   };
 }
 
-/** Says that the flow has changed. Throws a FlowError if it gives other columns than the output has. */
+/**
+ * Says that the flow has changed. Throws a FlowError if it gives other columns than the output has, and an AutomateError (`output-exists`) if a
+ * variable has another value than in the run: the output would hold rows of both.
+ */
 export async function checkFlow(plan: Plan, { flow, options }: WrittenRun, list: FailedList, terminal: Terminal): Promise<void> {
-  if (!(await hasChanged(flow, list.identity))) return;
+  const [variable] = changedVariables(plan, list.identity);
+  if (variable !== undefined) {
+    const message = `${options.out} cannot be retried with other values: the variable ${variable} has changed`;
+    throw new AutomateError('output-exists', `${message}\n${otherWay(flow, options.in)}`);
+  }
+  if (!(await hasChanged({ file: flow, plan }, list.identity))) return;
   const { input, output } = list.columns;
   const columns = plan.columns(input);
   const others = [...difference('without', output, columns), ...difference('with the new', columns, output)];

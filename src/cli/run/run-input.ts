@@ -27,10 +27,10 @@ function chooseInput(options: GivenRunOptions): RunOptions {
 export async function planRun(given: WrittenRun<GivenRunOptions>, terminal: Terminal): Promise<{ plan: Plan; written: WrittenRun }> {
   if (given.options.quiet && given.options.verbose) throw new AutomateError('usage', 'expected --quiet or --verbose, found both');
   const chosen = chooseInput(given.options);
-  const { allowHttp = false, concurrency, rate: intervalMs, set } = chosen;
+  const { allowHttp = false, concurrency, rate: intervalMs, set, env, var: variables } = chosen;
   const added = set.map(([name]) => name);
   const load = (options: RunOptions) =>
-    loadFlowFor(options, given.flow, { allowHttp, textCells: hasTextCells(options), concurrency, intervalMs }, added);
+    loadFlowFor(options, given.flow, { allowHttp, textCells: hasTextCells(options), concurrency, intervalMs, env, var: variables }, added);
   const plan = await load(chosen);
   const options = await withToldFormat(chosen, chosen.quiet ? undefined : sayFormat(terminal));
   const told = hasTextCells(options) === hasTextCells(chosen) ? plan : await load(options);

@@ -1,7 +1,7 @@
 import type { InputOptions } from '../../app/input/input.ts';
 import { inputName, maxErrorsArgument, rateArgument, reportName, wholeNumber } from '../arguments.ts';
 import { defaultsTo, flag, grouped, negated, parsedOption, type ValuesOf, type WrittenOptions } from '../options.ts';
-import { file, format, httpOptions, inputOptions, setOption } from '../shared-options.ts';
+import { file, format, httpOptions, inputOptions, setOption, varOption } from '../shared-options.ts';
 
 /** The options of `automate run`. */
 export const runOptions = {
@@ -17,6 +17,7 @@ export const runOptions = {
     limit: parsedOption('--limit <n>', wholeNumber(0), 'process at most N records', { about: 'input', short: 'n' }),
     skip: parsedOption('--skip <n>', wholeNumber(0), 'skip the first N records', { about: 'input' }),
     set: setOption,
+    var: varOption,
   }),
   ...grouped('Output', {
     out: defaultsTo('-', file('--out <file>', 'the output, or - for stdout', { about: 'output', short: 'o' })),

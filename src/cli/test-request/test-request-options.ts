@@ -1,12 +1,13 @@
 import { inputName, wholeNumber } from '../arguments.ts';
 import { defaultsTo, flag, negated, parsedOption, textOption, type ValuesOf } from '../options.ts';
-import { httpOptions, inputOptions, json, setOption } from '../shared-options.ts';
+import { httpOptions, inputOptions, json, setOption, varOption } from '../shared-options.ts';
 
 /** The options of `automate test-request`. */
 export const testRequestOptions = {
   in: parsedOption('--in <file>', inputName, 'take the record from this file, or - for stdin', { short: 'i' }),
   record: defaultsTo(1, parsedOption('--record <n>', wholeNumber(1), 'number of the record, from 1')),
   set: setOption,
+  var: varOption,
   node: textOption('--node <id>', 'the node to preview (default: the first that sends a request)'),
   json,
   curl: flag('--curl', 'print the request as a curl command line, and send nothing; secrets come from variables'),

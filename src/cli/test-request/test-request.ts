@@ -22,7 +22,8 @@ export async function testRequestCommand(flow: string, given: TestRequestOptions
   const chosen = given.curl ? { ...given, send: false } : given;
   const options = chosen.in === undefined ? chosen : await withToldFormat({ ...chosen, in: chosen.in }, sayFormat(terminal));
   const allowHttp = options.allowHttp ?? false;
-  const check = { allowHttp, textCells: options.in === undefined || hasTextCells(options) };
+  const { env, var: variables } = options;
+  const check = { allowHttp, env, var: variables, textCells: options.in === undefined || hasTextCells(options) };
   const plan =
     options.in === undefined
       ? await loadFlow(flow, check)

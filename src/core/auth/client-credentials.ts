@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { credentialName } from '../options/names.ts';
 import { targetOf } from '../template/target.ts';
+import { shellVariableAdvice } from '../template/template.ts';
 import { orUndefined } from '../value/value.ts';
 import { credentialFor, defineAuthType, inHeader, originOf } from './auth-type.ts';
 
@@ -37,7 +38,7 @@ export const clientCredentials = defineAuthType({
   problem: ({ tokenUrl }, allowHttp) =>
     orUndefined(() => targetOf(tokenUrl, { allowHttp }))
       ? undefined
-      : { option: 'token_url', message: 'expected an absolute https URL as the token_url' },
+      : { option: 'token_url', message: `expected an absolute https URL as the token_url${shellVariableAdvice(tokenUrl)}` },
   credentials: ({ credential, tokenUrl }) => [credentialFor(credential, originOf(tokenUrl))],
   sign: (_auth, token) => inHeader('Authorization', `Bearer ${token}`),
   curl: () => ({ in: 'header', before: 'Authorization: Bearer ', variable: 'ACCESS_TOKEN' }),

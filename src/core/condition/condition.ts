@@ -12,11 +12,13 @@ import { compilePattern, matchesPattern, patternAdvice } from './pattern.ts';
 import {
   type BesideNumber,
   type Member,
+  type MemberUse,
   matchesMethod,
   presentVariable,
   type References,
   recordVariable,
   referencesIn,
+  usesOfMembers,
 } from './references.ts';
 
 /** A compiled CEL expression over a record's fields. Evaluating throws a Failure (`template`). */
@@ -187,6 +189,12 @@ function parse(source: string, scope: Scope): ASTNode {
   } catch (error) {
     throw parseError(error as CelError, source, parses);
   }
+}
+
+/** The members of a free name in an expression, such as `vars.api`; none in a text that is no expression. */
+export function memberUses(source: string, of: string): MemberUse[] {
+  const parsed = orUndefined(() => environmentOf(recordScope).parse(source));
+  return parsed ? usesOfMembers(parsed.ast, of) : [];
 }
 
 function parses(text: string): boolean {

@@ -42,7 +42,7 @@ export function parseError(error: CelError, source: string, parses: (text: strin
 
 /** The error for an expression that is CEL without the braces around its fields. */
 function bracesError(source: string, parses: (text: string) => boolean): ExpressionError | undefined {
-  const bare = source.replace(/\{\{\s*(\w+)\s*\}\}/g, '$1');
+  const bare = source.replace(/\{\{\s*((?:vars\.)?\w+)\s*\}\}/g, '$1');
   if (bare === source || !parses(bare)) return undefined;
   return new ExpressionError(`expected fields without braces, as in: ${bare}`, source.indexOf('{{'));
 }

@@ -127,6 +127,45 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
   }
 }
 
+/** A place in an expression that names a member, such as `vars.api`. */
+export interface MemberUse {
+  readonly name: string;
+  /** 0-based, in the expression's text. */
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The members of a free name in a parsed expression, in their order. One that `has()` tests stands with the call around it. */
+export function usesOfMembers(ast: ASTNode, of: string): MemberUse[] {
+  const uses: MemberUse[] = [];
+  visit(ast);
+  return uses.sort((a, b) => a.start - b.start);
+
+  function visit(node: unknown): void {
+    if (Array.isArray(node)) for (const child of node) visit(child);
+    if (!isOperation(node)) return;
+    const { op, args } = node;
+    const [first, second, third]: unknown[] = Array.isArray(args) ? args : [];
+    const tested = op === 'call' && first === 'has' ? (second as Operation[])[0] : undefined;
+    const name = memberOf(tested ?? node, of);
+    if (name !== undefined) uses.push({ name, start: node.start, end: node.end });
+    // A macro such as all() may bind the name itself.
+    else if (op === 'rcall' && macros.has(first as string) && isNamed((third as Operation[])[0], of)) visit(second);
+    else if (op !== 'value') visit(args);
+  }
+}
+
+function memberOf(node: unknown, of: string): string | undefined {
+  if (!isOperation(node) || (node.op !== '.' && node.op !== '[]')) return undefined;
+  const [holder, key] = node.args as [unknown, string | Operation];
+  const name = typeof key === 'string' ? key : key.op === 'value' ? key.args : undefined;
+  return isNamed(holder, of) && typeof name === 'string' ? name : undefined;
+}
+
+function isNamed(node: unknown, name: string): boolean {
+  return isOperation(node) && node.op === 'id' && node.args === name;
+}
+
 function literalPatterns(pattern: Operation | undefined): References['patterns'] {
   return pattern?.op === 'value' && typeof pattern.args === 'string' ? [{ pattern: pattern.args, offset: pattern.start }] : [];
 }

@@ -4,6 +4,9 @@ import { byteCount } from '../text/byte-size.ts';
 import { describedAs } from '../value/dictionary.ts';
 import { ExactNumber } from '../value/value.ts';
 
+/** A variable in an option that is no text otherwise. It has its value before the option is read. */
+const variable = z.string().regex(/\{\{vars\.\w+\}\}/);
+
 const expectedDuration = 'expected a duration such as 250ms, 1s, 5m, 24h, 7d, or an integer of ms';
 
 /** A number with more digits than a double keeps. */
@@ -21,15 +24,15 @@ export const duration = describedAs(
 );
 
 /** A duration above 0, and no longer than a timer can wait. */
-export const timeout = timerDuration('timeout');
+export const timeout = timerDuration('timeout', [variable]);
 
 /** The time between two calls. */
 export const interval = timerDuration('wait');
 
-function timerDuration(subject: string) {
+function timerDuration(subject: string, more: readonly z.ZodType[] = []) {
   return describedAs(
     duration.pipe(z.number().refine((ms) => ms > 0 && ms <= longestTimerMs, { error: `expected a ${subject} from 1ms to 24d` })),
-    z.union([z.string().regex(/^(?=.*[1-9])(\d+(\.\d+)?(ms|s|m|h|d)|\d+)$/), z.int().min(1).max(longestTimerMs)]),
+    z.union([z.string().regex(/^(?=.*[1-9])(\d+(\.\d+)?(ms|s|m|h|d)|\d+)$/), z.int().min(1).max(longestTimerMs), ...more]),
   );
 }
 
@@ -43,11 +46,11 @@ export const rate = describedAs(
     context.addIssue(`${expectedRate}, found "${written}"`);
     return z.NEVER;
   }),
-  z.string().regex(/^(?=.*[1-9])\d+(\.\d+)?\s*\/\s*(s|sec|m|min|h|d)$/),
+  z.union([z.string().regex(/^(?=.*[1-9])\d+(\.\d+)?\s*\/\s*(s|sec|m|min|h|d)$/), variable]),
 );
 
 /** Maximum number of calls in flight. */
-export const concurrency = z.int().min(1).max(10_000);
+export const concurrency = describedAs(z.int().min(1).max(10_000), z.union([z.int().min(1).max(10_000), variable]));
 
 /** Maximum cost of one action. A higher cost in an answer is an error of the server. */
 export const maxCredits = 1_000_000;

@@ -111,7 +111,7 @@ function jsonTextTemplate(text: string, isCell: (field: string) => boolean, name
 }
 
 /** True if a piece of JSON text ends inside a JSON string. */
-function isQuotedAfter(text: string, quotedBefore: boolean): boolean {
+export function isQuotedAfter(text: string, quotedBefore: boolean): boolean {
   let quoted = quotedBefore;
   for (let i = 0; i < text.length; i++) {
     if (text[i] === '"') quoted = !quoted;

@@ -1,4 +1,5 @@
 import { Failure } from '../failure.ts';
+import { shellVariableAdvice } from './template.ts';
 
 /** The rules of the flow and the command line for URLs. */
 export interface UrlRules {
@@ -27,8 +28,10 @@ const hostless = /^[^:/?#]*:\/\/[/?#]/;
 
 /** Parses and checks a URL. `shown`: its text in messages. Throws an Error with the reason for a refusal, or a Failure (`plain-http`). */
 export function checkedUrl(text: string, rules: UrlRules, shown = text): URL {
-  if (!URL.canParse(text) || hostless.test(text)) throw new Error(`not a valid URL: "${shortened(shown)}"`);
+  if (!URL.canParse(text) || hostless.test(text)) throw new Error(`not a valid URL: "${shortened(shown)}"${shellVariableAdvice(shown)}`);
   const url = new URL(text);
+  const advice = shellVariableAdvice(url.hostname);
+  if (advice !== '') throw new Error(`not a valid URL: "${shortened(shown)}"${advice}`);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') {
     throw new Error(`expected an https URL, found the scheme "${url.protocol.slice(0, -1)}"`);
   }

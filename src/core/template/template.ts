@@ -47,6 +47,17 @@ export function foreignReferences(url: string): string[] {
   return url.match(/(?<!\{)\$?\{[\p{L}\p{M}\p{N}_]+\}(?!\})|<[\p{L}\p{M}\p{N}_]+>/gu) ?? [];
 }
 
+/** The way out for a variable of the shell in a text, such as `${API_URL}`: it does not reach flows. Empty for any other text. */
+export function shellVariableAdvice(text: string): string {
+  const name = /\$\{([A-Za-z_]\w*)\}|^\$([A-Z_][A-Z0-9_]*)/
+    .exec(text)
+    ?.slice(1)
+    .find((found) => found !== undefined);
+  if (name === undefined) return '';
+  const variable = name.toLowerCase();
+  return `\na flow does not see the variables of the shell\nname it in the flow: vars: { ${variable}: VALUE }, and write {{vars.${variable}}}`;
+}
+
 /** A field's value. Throws a Failure if the record lacks it: a missing field is never an empty text. */
 export function fieldOf(fields: Fields, name: string): Value {
   const value = fields.get(name);

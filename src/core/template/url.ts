@@ -1,7 +1,7 @@
 import type { Fields } from '../record.ts';
 import { textOf, type Value } from '../value/value.ts';
 import { checkedUrl, refuseDotSegments, targetOf, type UrlRules, urlFailure } from './target.ts';
-import { fieldOf, type Part, templateParts } from './template.ts';
+import { fieldOf, type Part, shellVariableAdvice, templateParts } from './template.ts';
 
 /** The address of a request. */
 export interface Target {
@@ -30,7 +30,7 @@ export function urlTemplate(text: string, rules: UrlRules): UrlTemplate {
   const start = /^(?:[^/?#]*:\/\/)?[^/?#]*/.exec(skeleton)?.[0] ?? '';
   if (start.includes('\0')) return dataOrigin(parts, start.length, rules);
   if (!absolute.test(start)) {
-    throw new Error(`expected an absolute URL such as https://api.example.com/..., found "${text}"`);
+    throw new Error(`expected an absolute URL such as https://api.example.com/..., found "${text}"${shellVariableAdvice(text)}`);
   }
   return literalOrigin(parts, rules);
 }

@@ -1,6 +1,6 @@
 import { compilePath } from '../../core/answer/path.ts';
 import type { Problem } from '../../core/failure.ts';
-import { foreignReferences, isReferable, nearReferences, referable } from '../../core/template/template.ts';
+import { foreignReferences, isReferable, nearReferences, referable, shellVariableAdvice } from '../../core/template/template.ts';
 import { orUndefined } from '../../core/value/value.ts';
 import type { At, Source } from '../source.ts';
 
@@ -29,6 +29,8 @@ function nearWarning(text: string, around: string): string {
   if (!text.endsWith('}}'))
     return `${text} is not a reference and stays text; a reference ends with two braces\nwrite ${text.replace(/\}$/, '')}}}`;
   const inside = text.slice(2, -2).trim();
+  if (/^vars\.[A-Za-z_]\w*$/.test(inside))
+    return `${text} is not a reference and stays text; the braces hold no spaces\nwrite {{${inside}}}`;
   const name = withoutPrefix(inside);
   const equals = around.startsWith('=') && name !== inside ? ', and no = in front' : '';
   const wayOut = isReferable(name) ? `${name === inside ? 'drop the spaces:' : 'write'} {{${name}}}${equals}` : waysOut(name);
@@ -36,7 +38,8 @@ function nearWarning(text: string, around: string): string {
 }
 
 function foreignWarning(text: string): string {
-  return `${text} is not a reference and stays text; a reference has two braces\nwrite {{${text.replace(/[^\p{L}\p{M}\p{N}_]/gu, '')}}}`;
+  const shell = /^\$\{[A-Z]/.test(text) ? shellVariableAdvice(text) : '';
+  return `${text} is not a reference and stays text; a reference has two braces${shell}\n${shell === '' ? '' : 'or, for a field of the record, '}write {{${text.replace(/[^\p{L}\p{M}\p{N}_]/gu, '')}}}`;
 }
 
 /** The field's name without the prefix that other tools write, such as `$json.` and `.`. */

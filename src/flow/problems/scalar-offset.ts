@@ -1,14 +1,18 @@
-import { isScalar, type Node } from 'yaml';
+/** A scalar by its style and its value; any other node has no value. */
+interface Styled {
+  readonly type?: string | null | undefined;
+  readonly value?: unknown;
+}
 
 /** The offset in the file of a place inside a scalar: a text, or an offset in its value. If it cannot be found, the scalar's start. */
 export function offsetWithin(
   text: string,
-  node: Node | undefined,
+  node: Styled | undefined,
   [start, end]: readonly [number, number],
   within: string | number,
 ): number {
   if (typeof within === 'string') return start + Math.max(0, text.slice(start, end).search(wholeWord(within)));
-  if (!isScalar(node) || typeof node.value !== 'string') return start;
+  if (typeof node?.value !== 'string') return start;
   const source = text.slice(start, end);
   const contentStart = node.type?.startsWith('BLOCK') ? source.indexOf('\n') + 1 : node.type === 'PLAIN' ? 0 : 1;
   const units = [...source.slice(contentStart).matchAll(node.type?.startsWith('QUOTE') ? quotedUnit : plainUnit)];

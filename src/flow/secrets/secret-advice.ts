@@ -14,6 +14,10 @@ interface Replacement {
 export function secretAdvice(secret: LiteralSecret, names: CredentialNames, masked: (text: string) => string): string {
   const { carrier, owner } = secret;
   if (carrier.in === 'auth') return adviceUnderAuth(carrier.name);
+  if (carrier.in === 'variable') {
+    const name = names.of(secret, 'token');
+    return `a variable is no place for secrets: store it: automate credentials set ${name}\nand name it in the auth of what sends it: credential: ${name}`;
+  }
   if (carrier.in === 'elsewhere' && carrier.name === 'command') return adviceForCommand(names.of(secret, 'token'));
   const { kind, what = 'it', auth } = replacementFor(carrier, masked);
   const credential = names.of(secret, kind);

@@ -3,7 +3,7 @@ import { publicAuthOptions } from '../../core/auth/auth.ts';
 import { percentDecoded } from '../../core/template/query.ts';
 import { holdsToken, isGeneratedWord, tokenIn } from '../../core/template/token-text.ts';
 import type { NamedPlace } from '../../core/text/secret-shapes.ts';
-import { surenessOf } from './secret-names.ts';
+import { isRandomHeader, surenessOf } from './secret-names.ts';
 import { type Owner, ownerOf } from './secret-owner.ts';
 import { hasLiteral, holdsLogin, isNamedSecret, isSecretHeader, isSigned, type NameRule } from './secret-text.ts';
 
@@ -23,9 +23,9 @@ interface Carried {
   readonly carrier: Carrier;
 }
 
-/** The part of a request. `login`: before a URL's host; `path`: elsewhere in a URL, except its query; `auth`: an option beside the credential. */
+/** The part of a request. `login`: before a URL's host; `path`: elsewhere in a URL, except its query; `auth`: an option beside the credential; `variable`: a value under `vars`. */
 export interface Carrier {
-  readonly in: NamedPlace | 'login' | 'path' | 'auth' | 'elsewhere';
+  readonly in: NamedPlace | 'login' | 'path' | 'auth' | 'variable' | 'elsewhere';
   /** The name of the header, the parameter or the member. */
   readonly name: string;
   /** The secret, perhaps with the text around it. */
@@ -90,11 +90,24 @@ function foundIn(names: readonly string[], text: string, isNamed: NameRule): Car
   const found = namedIn(names, text, isNamed);
   if (found.length > 0) return found;
   const name = names.at(-1) ?? '';
+  if (names[0] === 'vars') {
+    const variable = names[1] ?? '';
+    return isSecretVariable(variable, text)
+      ? [{ found: `the variable "${variable}"`, carrier: { in: 'variable', name: variable, value: text } }]
+      : [];
+  }
   // The option takes names only: its own check refuses a secret.
   if (name === 'credential' && !isData(names)) return [];
   const isSent = isUrl(name) || names.includes('headers') || isData(names);
   if (!holdsToken(text) && !(isSent && (isSigned(text) || holdsLogin(text)))) return [];
   return [{ found: `the value of "${name}"`, carrier: carrierOf(names, text) }];
+}
+
+/** True for a value of a variable that is a secret by the name or by its form. */
+export function isSecretVariable(name: string, text: string): boolean {
+  if (isNamedSecret(name, 'body', text, hasLiteral(text)) || isSecretHeader(name, text)) return true;
+  if (!isRandomHeader(name) && isGeneratedWord(text.trim())) return true;
+  return holdsToken(text) || isSigned(text) || holdsLogin(text) || foundInUrl(text, isNamedSecret).length > 0;
 }
 
 /** The secrets that their names reveal. */

@@ -1,7 +1,9 @@
+import type { GivenVariables } from '../../app/flow/flow-file.ts';
 import { type CallUnderWay, FlowRuntime, type SharedParts } from '../../app/flow-runtime.ts';
 import { type CodedMessage, detailsOf } from '../../core/error-code.ts';
 import type { FailureReport } from '../../core/event.ts';
 import { AutomateError, type Failure, FlowError } from '../../core/failure.ts';
+import type { Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';
 import { createWriter } from '../../io/records/writers/writer.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
@@ -22,6 +24,10 @@ export interface CallAnswer {
 export interface CallRequest {
   readonly flow: ServedFlow;
   readonly fields: Fields;
+  /** The variables of the flow that the request sets. */
+  readonly given: GivenVariables;
+  /** Compiles the flow with them. Rejects with a Problem. */
+  plan(): Promise<Plan>;
   /** Absent for the page. */
   readonly key: LetInKey | undefined;
   /** The longest wait for its answer. */
@@ -33,6 +39,9 @@ export interface CallRequest {
 /** Maximum of calls under way. */
 const maxCalls = 256;
 
+/** Maximum of runtimes that are kept for calls with variables of their own. */
+const maxGiven = 64;
+
 /** A runtime is opened again after this time: its secrets may have changed. */
 const maxAgeMs = 60_000;
 
@@ -42,6 +51,7 @@ const idleMs = 200;
 /** The runtime of a flow that is open for calls. */
 interface OpenRuntime {
   readonly flow: ServedFlow;
+  readonly given: GivenVariables;
   readonly runtime: Promise<FlowRuntime>;
   readonly untilMs: number;
   calls: number;
@@ -132,13 +142,14 @@ export class Calls {
     }
   }
 
-  #runtimeOf({ flow, key }: CallRequest): OpenRuntime {
-    const name = `${key?.id ?? ''} ${flow.id}`;
+  #runtimeOf({ flow, given, plan, key }: CallRequest): OpenRuntime {
+    const name = `${key?.id ?? ''} ${flow.id} ${given.length > 0 ? JSON.stringify(given) : ''}`;
     const found = this.#runtimes.get(name);
     if (found && found.flow === flow && this.#now() < found.untilMs) return found;
     if (found) this.#close(found);
-    const runtime = FlowRuntime.open(validPlan(flow), flow.path, this.#shared, key);
-    const open: OpenRuntime = { flow, runtime, untilMs: this.#now() + maxAgeMs, calls: 0 };
+    if (given.length > 0) this.#forgetOtherGiven();
+    const runtime = plan().then((found) => FlowRuntime.open(found, flow.path, this.#shared, key));
+    const open: OpenRuntime = { flow, given, runtime, untilMs: this.#now() + maxAgeMs, calls: 0 };
     this.#runtimes.set(name, open);
     runtime.catch(() => this.#runtimes.get(name) === open && this.#runtimes.delete(name));
     return open;
@@ -160,6 +171,15 @@ export class Calls {
       this.#runtimes.delete(name);
       this.#close(open);
     }
+  }
+
+  /** Closes the oldest runtime without a call if a caller's values would leave too many open. */
+  #forgetOtherGiven(): void {
+    const some = [...this.#runtimes].filter(([, open]) => open.given.length > 0);
+    const oldest = some.length < maxGiven ? undefined : some.find(([, { calls }]) => calls === 0);
+    if (!oldest) return;
+    this.#runtimes.delete(oldest[0]);
+    this.#close(oldest[1]);
   }
 
   /** Closes a runtime once its calls have ended. */

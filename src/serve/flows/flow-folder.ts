@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type Dirent, readdirSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
-import { loadFlow } from '../../app/flow/flow-file.ts';
+import { type FlowFileOptions, loadFlow } from '../../app/flow/flow-file.ts';
 import { FlowError, type Problem } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { orUndefined } from '../../core/value/value.ts';
@@ -81,15 +81,18 @@ const stepMs = 2000;
 /** The flows of a folder. A changed file counts from the next request on. */
 export class FlowFolder {
   readonly #dir: string;
-  readonly #allowHttp: boolean;
+  readonly #options: Pick<FlowFileOptions, 'allowHttp' | 'env'>;
   readonly #wallNow: () => number;
   readonly #seen = new Map<string, Seen>();
   #listing: Listing | undefined;
   #turn: Turn | undefined;
 
-  constructor(dir: string, { allowHttp, wallNow = Date.now }: { readonly allowHttp: boolean; readonly wallNow?: () => number }) {
+  constructor(
+    dir: string,
+    { wallNow = Date.now, ...options }: Pick<FlowFileOptions, 'allowHttp' | 'env'> & { readonly wallNow?: () => number },
+  ) {
     this.#dir = dir;
-    this.#allowHttp = allowHttp;
+    this.#options = options;
     this.#wallNow = wallNow;
   }
 
@@ -181,7 +184,7 @@ export class FlowFolder {
 
   async #check(id: string, path: string): Promise<Pick<ServedFlow, 'plan' | 'problems'>> {
     try {
-      return { plan: await loadFlow(path, { allowHttp: this.#allowHttp, textCells: false, name: id }), problems: [] };
+      return { plan: await loadFlow(path, { ...this.#options, textCells: false, name: id, caller: 'later' }), problems: [] };
     } catch (error) {
       if (error instanceof FlowError) return { plan: undefined, problems: error.problems };
       throw error;

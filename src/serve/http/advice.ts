@@ -16,6 +16,8 @@ const inputHints: Readonly<Record<InputHint, string>> = {
 
 /** The text after the message of each error: the field, header or query to send, or what the operator can do. */
 const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => string } = {
+  'variable-missing': ({ variable, isOpen }) =>
+    isOpen ? `\ngive it one in the query: var.${variable}=VALUE` : '\nwrite one into the flow, or list it under open_vars',
   'input-unreadable': ({ hint }) => (hint === undefined ? '' : `\n${inputHints[hint]}`),
   'list-of-records': () => '\nsend a list of records as application/json',
   'other-delimiter': ({ delimiter }) =>
@@ -56,7 +58,7 @@ function credentialAdvice({ credential, env = defaultEnv, remedy, takesVariable 
 }
 
 /** Options that a client sets in another way than by the query or field of their name. */
-const fields: Readonly<Record<string, string>> = { encoding: 'charset in Content-Type', inFormat: 'Content-Type' };
+const fields: Readonly<Record<string, string>> = { var: 'var.NAME', encoding: 'charset in Content-Type', inFormat: 'Content-Type' };
 
 function fieldName(option: string): string {
   return fields[option] ?? option.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { maxErrorsOf } from '../../engine/failure-limits.ts';
 import { addRoutes } from '../app.ts';
 import type { Caller } from '../caller.ts';
+import { queryWithVariables, variablesIn } from '../flows/flow-variables.ts';
 import type { NamedRequest } from '../idempotency.ts';
 import type { RunFolder } from '../runs/run-folder.ts';
 import { keyOf } from '../runs/runs.ts';
@@ -21,7 +22,7 @@ const maxErrors = z.string().transform((text, context) => {
 });
 
 /** The query of a new run, and of its plan. */
-export const newRunQuery = z.strictObject({
+export const newRunQuery = queryWithVariables({
   out: z.enum(['csv', 'tsv', 'json', 'ndjson']).optional(),
   delimiter: z.string().optional(),
   limit: wholeNumber.optional(),
@@ -83,7 +84,9 @@ interface NewRun {
 async function newRun(server: Server, { request, flow, caller }: Asked): Promise<NewRun> {
   const { out, delimiter, limit, skip, max_errors, max_credits, unordered } = request.query as z.output<typeof newRunQuery>;
   const body = bodyFormat(request.headers);
+  const given = variablesIn(request.query);
   const options: StoredOptions = {
+    ...(given.length > 0 && { var: given }),
     ...(delimiter !== undefined && { delimiter }),
     ...(body.charset !== undefined && { encoding: body.charset }),
     ...(limit !== undefined && { limit }),
@@ -101,8 +104,8 @@ async function newRun(server: Server, { request, flow, caller }: Asked): Promise
     const once = { named, hash: requestHash(hash, JSON.stringify(request.query), inputFormat), id };
     return await onceFor(server, once, folder, async () => {
       await checkUpload({ flow, folder, inputFormat, options, key: caller.key }, server.shared);
-      const given = { id, flow: flow.id, key: keyOf(caller.key), options, inputFormat, format: out ?? body.kind, bytes, retryOf: null };
-      return server.runs.add(given, folder);
+      const stored = { id, flow: flow.id, key: keyOf(caller.key), options, inputFormat, format: out ?? body.kind, bytes, retryOf: null };
+      return server.runs.add(stored, folder);
     });
   } catch (error) {
     await folder.delete();

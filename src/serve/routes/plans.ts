@@ -2,7 +2,6 @@ import { type Readable, Transform } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type * as z from 'zod';
-import { loadFlow } from '../../app/flow/flow-file.ts';
 import { isTable } from '../../app/input/input.ts';
 import { selectRecords } from '../../app/input/selected-records.ts';
 import { createMessages } from '../../app/messages.ts';
@@ -11,9 +10,13 @@ import { requestValue } from '../../app/preview/preview.ts';
 import { Forecaster } from '../../engine/forecast/forecast.ts';
 import { openSource } from '../../io/records/readers/source.ts';
 import { addRoutes } from '../app.ts';
+<<<<<<< HEAD
 import type { Caller } from '../caller.ts';
 import { asProblem, validPlan } from '../calls/calls.ts';
+=======
+>>>>>>> wt-vars
 import { problemJson } from '../flows/flow-json.ts';
+import { planWithVariables, variablesIn } from '../flows/flow-variables.ts';
 import { Problem } from '../problem.ts';
 import { type BodyFormat, bodyFormat, maxUnpacked, unreadableBody, uploadTypes } from '../runs/upload.ts';
 import type { Server } from '../server.ts';
@@ -41,6 +44,7 @@ export function addPlanRoute(app: FastifyInstance, server: Server, { base, calle
 
 type Flow = Awaited<ReturnType<typeof seenFlow>>;
 
+<<<<<<< HEAD
 async function planInPlace(server: Server, caller: Caller, request: FastifyRequest, reply: FastifyReply): Promise<PlanShape> {
   const flow = await seenFlow(server, caller, request);
   const gone = new AbortController();
@@ -58,6 +62,16 @@ async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyR
   const plan = await loadFlow(flow.path, { allowHttp: shared.allowHttp, textCells: isTable(format), name: flow.id }).catch(asProblem(flow));
   const { stdin, failed, breakOff } = unpackedBody(request, body, limits.maxUpload);
   gone.addEventListener('abort', breakOff, { once: true });
+=======
+async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyRequest): Promise<PlanShape> {
+  const { delimiter, limit, skip } = request.query as z.output<typeof newRunQuery>;
+  const body = bodyFormat(request.headers);
+  const format = { kind: body.kind, gzip: false };
+  const { allowHttp, env } = shared;
+  const given = variablesIn(request.query);
+  const plan = await planWithVariables({ flow, given }, { allowHttp, textCells: isTable(format), env });
+  const { stdin, failed } = unpackedBody(request, body, limits.maxUpload);
+>>>>>>> wt-vars
   const forecaster = new Forecaster(plan, { maxRequests: 1, lookups: createLateLookups() });
   try {
     const { charset: encoding } = body;

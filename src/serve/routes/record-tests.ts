@@ -7,7 +7,8 @@ import { AutomateError, Failure } from '../../core/failure.ts';
 import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
 import { addRoutes } from '../app.ts';
 import type { LetInKey } from '../caller.ts';
-import { asProblem, failureProblem, validPlan } from '../calls/calls.ts';
+import { asProblem, failureProblem } from '../calls/calls.ts';
+import { planWithVariables, queryWithVariables, variablesIn } from '../flows/flow-variables.ts';
 import { messageForClient } from '../http/advice.ts';
 import { fieldsOf, textOfBody } from '../json-body.ts';
 import { Problem } from '../problem.ts';
@@ -29,7 +30,12 @@ export function addTestRoute(app: FastifyInstance, server: Server, { base, calle
   addRoutes(app, `${base}/flows/:flow/tests`, {
     POST: {
       config: { scopes: ['test'] },
-      schema: { summary: 'Send one request of a flow, and show its answer', params: z.object({ flow: z.string() }), body: testBody },
+      schema: {
+        summary: 'Send one request of a flow, and show its answer',
+        params: z.object({ flow: z.string() }),
+        querystring: queryWithVariables({}),
+        body: testBody,
+      },
       handler: async (request, reply) => {
         const caller = callerOf(request);
         const text = await testText(server, await seenFlow(server, caller, request), request, caller.key);
@@ -44,7 +50,8 @@ type Flow = Awaited<ReturnType<typeof seenFlow>>;
 async function testText({ shared }: Server, flow: Flow, request: FastifyRequest, key: LetInKey | undefined): Promise<string> {
   const { record, node, send } = request.body as z.output<typeof testBody>;
   const messages = createMessages();
-  const plan = validPlan(flow);
+  const { allowHttp, env } = shared;
+  const plan = await planWithVariables({ flow, given: variablesIn(request.query) }, { allowHttp, env, textCells: false });
   const fields = fieldsOf(record as JsonObject, textOfBody(request.body));
   try {
     const step = chosenStep(plan, node);

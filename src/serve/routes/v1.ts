@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import { addRoutes } from '../app.ts';
 import { flowJsonText } from '../flows/flow-json.ts';
+import { planOfCall, queryWithVariables, variablesIn } from '../flows/flow-variables.ts';
 import { recordOfBody, textOfBody } from '../json-body.ts';
 import type { Server } from '../server.ts';
 import { callShape, flowShape } from '../shapes.ts';
@@ -43,6 +44,7 @@ export function addFlowRoutes(app: FastifyInstance, server: Server, audience: Au
       schema: {
         summary: 'Run one record, and wait for its records',
         params: flowParams,
+        querystring: queryWithVariables({}),
         body: z.any().meta({ type: 'object', description: 'one record' }),
         response: { 200: callShape },
       },
@@ -52,9 +54,11 @@ export function addFlowRoutes(app: FastifyInstance, server: Server, audience: Au
         const gone = new AbortController();
         reply.raw.once('close', () => reply.raw.writableEnded || gone.abort());
         const waitMs = (preferredWait(request, 1, 60) ?? 30) * 1000;
-        const call = { flow, fields: recordOfBody(request.body), key: caller.key, waitMs, gone: gone.signal };
+        const given = variablesIn(request.query);
+        const plan = () => planOfCall({ flow, given }, server.shared);
+        const call = { flow, given, plan, fields: recordOfBody(request.body), key: caller.key, waitMs, gone: gone.signal };
         const named = namedRequest(request, caller, flow.id, 'call');
-        const hash = requestHash(textOfBody(request.body));
+        const hash = requestHash(textOfBody(request.body), ...given.flat());
         return answerOnce(server, named, { request, reply, hash }, async () => (await server.calls.answer(call)).text);
       },
     },

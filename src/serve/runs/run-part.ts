@@ -136,7 +136,7 @@ export class RunPart {
       cacert,
       env,
     };
-    const plan = await loadFlow(flow, { allowHttp, textCells: hasTextCells(options), name });
+    const plan = await loadFlow(flow, { allowHttp, textCells: hasTextCells(options), name, env, var: asked.var, caller: 'now' });
     return {
       flow,
       plan,

@@ -1,7 +1,10 @@
+import type { GivenVariables } from '../../app/flow/flow-file.ts';
 import type { RunShape, RunState } from '../shapes.ts';
 
 /** The options of a run that its query names. */
 export interface StoredOptions {
+  /** The values of variables that its query sets. */
+  readonly var?: GivenVariables;
   readonly delimiter?: string;
   readonly encoding?: string;
   readonly limit?: number;

@@ -2,7 +2,6 @@ import { createHash, randomUUID } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { createGunzip } from 'node:zlib';
-import { loadFlow } from '../../app/flow/flow-file.ts';
 import { loadSecrets } from '../../app/flow/flow-secrets.ts';
 import type { SharedParts } from '../../app/flow-runtime.ts';
 import { isTable, openInput } from '../../app/input/input.ts';
@@ -14,9 +13,10 @@ import type { Plan } from '../../core/plan.ts';
 import { syncFolder } from '../../io/files/folder.ts';
 import { writeDurably } from '../../io/files/state-file.ts';
 import type { LetInKey } from '../caller.ts';
-import { asProblem, creditsProblem, validPlan } from '../calls/calls.ts';
+import { asProblem, creditsProblem } from '../calls/calls.ts';
 import type { ServedFlow } from '../flows/flow-folder.ts';
 import { problemJson } from '../flows/flow-json.ts';
+import { planWithVariables } from '../flows/flow-variables.ts';
 import { messageForClient } from '../http/advice.ts';
 import { Problem } from '../problem.ts';
 import type { RunFolder } from './run-folder.ts';
@@ -142,11 +142,10 @@ export interface StoredBody {
 
 /** Stores the text of the flow, and checks it with the header of the body. Throws a Problem. */
 export async function checkUpload({ flow, folder, inputFormat, options, key }: StoredBody, shared: SharedParts): Promise<void> {
-  validPlan(flow);
   await writeDurably(folder.flow, flow.text);
   const { allowHttp, env } = shared;
   const textCells = /^[ct]sv/.test(inputFormat);
-  const plan = await loadFlow(folder.flow, { allowHttp, textCells, name: flow.id }).catch(asProblem(flow));
+  const plan = await planWithVariables({ flow, given: options.var ?? [] }, { allowHttp, textCells, env });
   const source = await openInput({ ...options, in: folder.input(inputFormat) }).catch((error: unknown) => {
     throw unreadableBody(error, (message) => message.replaceAll(`${folder.path}/`, ''));
   });

@@ -1,0 +1,66 @@
+import * as z from 'zod';
+import { compileFlow, type FlowFileOptions, type GivenVariables } from '../../app/flow/flow-file.ts';
+import { detailsOf } from '../../core/error-code.ts';
+import { FlowError } from '../../core/failure.ts';
+import type { Plan } from '../../core/plan.ts';
+import { asProblem, validPlan } from '../calls/calls.ts';
+import { messageForClient } from '../http/advice.ts';
+import { Problem } from '../problem.ts';
+import type { ServedFlow } from './flow-folder.ts';
+import { problemJson } from './flow-json.ts';
+
+const prefix = 'var.';
+
+/** A query that may also set variables of the flow: `var.NAME=VALUE`. */
+export function queryWithVariables<Shape extends z.ZodRawShape>(shape: Shape) {
+  return z.looseObject(shape).superRefine((query, context) => {
+    for (const [name, value] of Object.entries(query)) {
+      if (Object.hasOwn(shape, name)) continue;
+      if (!name.startsWith(prefix)) context.addIssue({ code: 'unrecognized_keys', keys: [name], input: query });
+      else if (typeof value !== 'string') context.addIssue({ code: 'custom', message: 'expected one value', path: [name] });
+    }
+  });
+}
+
+/** The variables that a query sets. */
+export function variablesIn(query: unknown): GivenVariables {
+  return Object.entries(query as Record<string, string>).flatMap(([name, value]) =>
+    name.startsWith(prefix) ? [[name.slice(prefix.length), value] as const] : [],
+  );
+}
+
+/** A flow, and the variables that a request sets. */
+interface WithVariables {
+  readonly flow: ServedFlow;
+  readonly given: GivenVariables;
+}
+
+/** Compiles a flow with the variables of a request. Throws a Problem: `bad-request` for the variables, `flow-invalid` for the flow. */
+export function planWithVariables(
+  { flow, given }: WithVariables,
+  options: Pick<FlowFileOptions, 'allowHttp' | 'textCells' | 'env'>,
+): Promise<Plan> {
+  validPlan(flow);
+  const more = { name: flow.id, var: given, caller: 'now' } as const;
+  return compileFlow(flow.text, flow.path, { ...options, ...more }).catch(asVariableProblem({ flow, given }));
+}
+
+/** The plan of a call. A flow whose variables all have values is compiled already. */
+export async function planOfCall(call: WithVariables, { allowHttp, env }: Pick<FlowFileOptions, 'allowHttp' | 'env'>): Promise<Plan> {
+  const { flow, given } = call;
+  const isReady = given.length === 0 && flow.plan?.variables.unset.size === 0;
+  return isReady ? validPlan(flow) : planWithVariables(call, { allowHttp, env, textCells: false });
+}
+
+function asVariableProblem({ flow, given }: WithVariables): (error: unknown) => never {
+  return (error) => {
+    if (detailsOf(error, 'invalid-option')?.option === 'var') throw new Problem('bad-request', messageForClient(error as FlowError));
+    if (!(error instanceof FlowError) || error.kind === 'credential') return asProblem(flow)(error);
+    const missing = error.problems.filter((problem) => detailsOf(problem, 'variable-missing'));
+    if (given.length === 0 && missing.length === 0) return asProblem(flow)(error);
+    // Without these values the flow is valid.
+    const problems = missing.length > 0 ? missing : error.problems;
+    const errors = problems.map((problem) => problemJson(problem, flow.path));
+    throw new Problem('bad-request', errors.map(({ message }) => message).join('\n'), { errors });
+  };
+}
