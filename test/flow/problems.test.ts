@@ -191,8 +191,8 @@ describe('unknown keys at every level', () => {
     ],
     [
       'paginate of another type',
-      'nodes: [{ type: http, url: "https://a.com", map: [a], paginate: { type: cursor, path: a, param: b, items: c } }]',
-      '1:100 unknown key "items"; expected one of type, path, param, max',
+      'nodes: [{ type: http, url: "https://a.com", map: [a], paginate: { type: cursor, path: a, param: b, size: 5 } }]',
+      '1:100 unknown key "size"; expected one of type, path, param, from, in, max, until, items',
     ],
   ])('%s', (_where, yaml, problem) => {
     expect(flowProblems(yaml).map(onOneLine)).toEqual([problem]);

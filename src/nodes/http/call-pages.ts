@@ -18,7 +18,8 @@ export function callPages(action: Action, mapping: Mapping | undefined, paging: 
       context.call(new RequestCall(action, request, fields, number === 1 ? undefined : `page ${number}`)) as Promise<HttpAnswer>;
     let withoutRows: HttpAnswer | undefined;
     let hasRows = false;
-    for await (const page of paging.pages(action.prepare(fields) as HttpRequest, ask)) {
+    const pages = paging.pages(action.prepare(fields) as HttpRequest, fields, ask);
+    for await (const page of pages) {
       if (page.short) context.report({ type: 'page-short', ...page.short });
       if (!mapping) continue;
       const { rows, found } = await onPage(page.number, () => readPage(mapping, paging, fields, page));

@@ -22,7 +22,7 @@ import { Batching, type BatchParts, batchReads, listField } from './batching.ts'
 import { callPages } from './call-pages.ts';
 import { type HttpOptions, httpOptions } from './http-options.ts';
 import { checkHttpOptions, checkList, needsJson } from './option-checks.ts';
-import { compilePaging, type Paging } from './paging.ts';
+import { compilePaging, type Paging, untilReads } from './paging.ts';
 import { bodyCredentials, payloadOf } from './request-body.ts';
 import { compileRequest, fieldsIn } from './request-template.ts';
 
@@ -72,9 +72,9 @@ function buildHttp(options: HttpOptions, context: BuildContext): Node {
     responseMode: options.response,
   };
   const parts = { policy: base, mapping, render, isConstant: uses.length === 0 && request.named.every((field) => field === listField) };
-  const paging = tryOption(context, ['paginate'], () => paginate && compilePaging(paginate, context));
+  const paging = tryOption(context, ['paginate'], () => paginate && compilePaging(paginate, mapping?.array, context));
   const batching = tryOption(context, ['batch'], () => batch && new Batching(batch, parts));
-  const reads = [...uses, ...(batch ? batchReads(batch) : ruleReads(options))];
+  const reads = [...uses, ...(batch ? batchReads(batch) : ruleReads(options)), ...(paginate ? untilReads(paginate) : [])];
   return {
     reads,
     ...mappedColumns(mapping),
