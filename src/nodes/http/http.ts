@@ -118,7 +118,7 @@ function policyOf(options: HttpOptions, connection: MaybeConnection, mapping: Ma
     ...policy,
     accept: answerReader(options, { mapping, needsJson: needsJson(options), cost: policy.cost, rules }),
     judgesAnswers: options.fail_when !== undefined,
-    hasIdempotencyKey: options.idempotency_key,
+    hasIdempotencyKey: options.idempotency_key === true,
     ...(maxAgeMs !== undefined && {
       cache: {
         maxAgeMs,
@@ -139,7 +139,9 @@ function httpCacheKey(
   record: Fields | undefined,
 ): string {
   const { success, fail_when: failWhen, retry_when: retryWhen } = options;
-  const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+  const named = Object.entries(headers)
+    .map(([name, value]) => [name.toLowerCase(), value])
+    .filter(([name]) => typeof options.idempotency_key !== 'string' || name !== 'idempotency-key');
   const rules = failWhen || retryWhen ? [failWhen?.source ?? null, retryWhen?.source ?? null, jsonOf([...(record ?? [])] as Value)] : [];
   const signers = (auth ?? []).map((one) =>
     Object.entries(one)

@@ -20,6 +20,9 @@ export function checkHttpOptions(options: HttpOptions, mapping: Mapping | undefi
   if (paginate && !map) warn(['paginate'], 'without a map nothing is taken from the pages');
   warnOfReplaced(options, warn);
   if (!batch) return;
+  if (typeof options.idempotency_key === 'string') {
+    problem(['idempotency_key'], 'a batch has one request for all its records; expected true, which makes a key of them all');
+  }
   if (paginate) problem(['paginate'], 'a batch has one answer for all its records; leave paginate or batch out');
   if (cache !== undefined) problem(['cache'], 'a batch is hardly ever the same again; leave cache or batch out');
 }
