@@ -55,15 +55,13 @@ function buildSet(options: SetOptions, context: BuildContext): Node {
   }
   const computed = membersOf(options.fields).map(([name, written]) => ({ name, ...compiledField(name, written, isCell) }));
   const typedTargets = targets.filter((field) => !isCell(field) && computed.every(({ name }) => name !== field));
+  const made = new Set([...targets, ...computed.map(({ name }) => name)]);
   return {
     reads: [
       ...[...renames.keys()].map((field) => ({ field, at: ['rename', field], isName: true })),
       ...computed.flatMap((field) => field.reads.filter((use) => ![...renames.values()].includes(use.field))),
-      ...(['remove', 'keep'] as const).flatMap((option) =>
-        (options[option] ?? []).flatMap((field, index) =>
-          [...renames.values(), ...computed.map(({ name }) => name)].includes(field) ? [] : [{ field, at: [option, index] }],
-        ),
-      ),
+      ...namedFields('remove', options.remove, made),
+      ...namedFields('keep', options.keep ?? [], made),
     ],
     typedFields: [...typedTargets, ...computed.flatMap(({ name, isTyped }) => (isTyped ? [name] : []))],
     columns: (before) => {
@@ -85,13 +83,17 @@ function buildSet(options: SetOptions, context: BuildContext): Node {
     const result = new Map(renamed);
     for (const { name, compute } of computed) result.set(name, compute(known));
     for (const name of options.remove) result.delete(name);
-    if (options.keep) for (const name of result.keys()) if (!stays(name)) result.delete(name);
-    return result;
+    return options.keep ? new Map([...result].filter(([name]) => stays(name))) : result;
   }
 
   function stays(name: string): boolean {
     return !options.remove.includes(name) && (options.keep?.includes(name) ?? true);
   }
+}
+
+/** The fields that an option names and the node does not make. */
+function namedFields(option: string, names: readonly string[], made: ReadonlySet<string>): FieldUse[] {
+  return names.flatMap((field, index) => (made.has(field) ? [] : [{ field, at: [option, index] }]));
 }
 
 /** A computed field. */
