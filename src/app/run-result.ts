@@ -62,7 +62,7 @@ export async function concludeRun(run: OpenRun, { ending, stopCode, usage }: End
 
 /** The reason why a run with `replace` has not replaced its output; undefined if it has, and for other runs. */
 function unchangedReason({ request, output }: OpenRun, ending: Ending): string | undefined {
-  if (!request.options.replace) return undefined;
+  if (!request.options.replace || request.files.isStreamed) return undefined;
   if (ending !== 'complete') return `the ${request.retried ? 'retry' : 'run'} is not complete`;
   return !request.retried && keepsOld(output.saved()) ? 'not one record was written' : undefined;
 }

@@ -169,7 +169,7 @@ async function closeOutput(ended: Promise<Ending>, { output, request }: OpenRun)
     if (!(error instanceof AutomateError)) throw error;
     const { kind, message } = error;
     const { records, written, failed } = output.saved();
-    if (kind === 'input' && !options.replace)
+    if (kind === 'input' && (!options.replace || files.isStreamed))
       throw new AutomateError(kind, message, { code: 'input-broken', details: { records, written, failed, files }, cause: error });
     if (kind !== 'output' || files.isStreamed) throw error;
     throw new AutomateError(kind, message, { code: 'output-broken', details: { records }, cause: error });

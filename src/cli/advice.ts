@@ -39,7 +39,7 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
   'output-exists': ({ of }) =>
     of === 'out'
       ? '\nname another with --out, or overwrite it: at the end of the run with --replace, at once with --force'
-      : '\nit may hold failed records of an earlier run: name another with --errors, or overwrite it with --force',
+      : '\nit may hold failed records of an earlier run: name another with --errors, or overwrite it with --replace or --force',
   'place-refused': ({ of, isRemovable }) => `\n${isRemovable ? 'remove it, or ' : ''}name another with --${of}`,
   'being-written': ({ of }) => `\nwait for it, or name another file with --${of}`,
   'shared-stdout': ({ of }) => `\nname a file: ${of.map((role) => `--${role}`).join(' or ')}`,

@@ -134,6 +134,8 @@ export interface Node {
   columns(before: readonly string[]): string[];
   /** Answers a record's rows: none drops it, several expand it. Throws a Failure: this record failed. */
   run(fields: Fields, context: NodeContext): Promise<readonly Fields[]>;
+  /** True if records without a row are counted as filtered. */
+  readonly filters?: boolean;
   /** True if it emits rows before it is done. */
   readonly streams?: boolean;
   /** The fields that it adds whose values have a type of their own, unlike the cells of a table; undefined for none. */

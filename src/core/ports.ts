@@ -119,8 +119,8 @@ export interface Cache {
 export interface Output {
   /** Rows for a record that is not finished yet. */
   partialRows(): PartialRows;
-  /** Takes the result of a record, in memory. Returns it, or a Failure (`output`) for a record that the output cannot hold. */
-  put(item: Item, outcome: Outcome): Outcome;
+  /** Takes the result of a record, in memory; `isFiltered`: it counts as filtered, and not as written. Returns it, or a Failure (`output`) for a record that the output cannot hold. */
+  put(item: Item, outcome: Outcome, isFiltered?: boolean): Outcome;
   /** Saves a record that is finished while an earlier one is not, for the next run to write. Returns false if the output cannot save it. */
   park(item: Item, outcome: Success): boolean;
   /** Characters taken and not written yet, roughly. */

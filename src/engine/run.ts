@@ -49,6 +49,12 @@ export function startRun(plan: Plan, parts: RunParts, settings: RunSettings): Ru
   return { phase: run.phase, ended: run.toEnd(), waiting: () => run.waiting() };
 }
 
+/** The number of rows of a record; undefined for a failed one. */
+function rowsOf(outcome: Outcome): number | undefined {
+  if ('failure' in outcome) return undefined;
+  return 'rows' in outcome ? outcome.rows.length : outcome.spilled.rows;
+}
+
 class RecordRun {
   readonly phase = new RunPhase();
   readonly #parts: RunParts;
@@ -65,12 +71,15 @@ class RecordRun {
   /** Finished records that are not written yet. Their places in the window become free with the write. */
   #unwritten = 0;
   #reading: InputState = 'more';
+  /** True if records without a row are counted as filtered. */
+  readonly #filters: boolean;
 
   constructor(plan: Plan, parts: RunParts, settings: RunSettings) {
     const { phase } = this;
     const { ports, output } = parts;
     this.#parts = parts;
     this.#settings = settings;
+    this.#filters = allSteps(plan.steps).some(({ node }) => node.filters);
     phase.onPhase((_, previous) => {
       const { reason } = phase;
       if (previous !== 'open' || !reason) return;
@@ -147,7 +156,8 @@ class RecordRun {
 
   #finish(item: Item, result: Outcome): void {
     const { output, ports } = this.#parts;
-    const outcome = output.put(item, result);
+    const isFiltered = this.#filters && rowsOf(result) === 0;
+    const outcome = output.put(item, result, isFiltered);
     this.#counts.finished++;
     this.#unwritten++;
     this.#sameFailure?.finished('failure' in outcome ? outcome.failure : undefined);
@@ -156,10 +166,8 @@ class RecordRun {
       ports.report({ type: 'record-failed', record: item.number, ...reportOf(outcome.failure) });
       const refusal = tooManyErrors(this.#settings.maxErrors, this.#counts);
       if (refusal) this.phase.advance('finishing', { ending: 'max-errors', ...refusal });
-    } else {
-      const rows = 'rows' in outcome ? outcome.rows.length : outcome.spilled.rows;
-      ports.report({ type: 'record-done', record: item.number, rows });
-    }
+    } else if (isFiltered) ports.report({ type: 'record-filtered', record: item.number });
+    else ports.report({ type: 'record-done', record: item.number, rows: rowsOf(outcome) ?? 0 });
     this.#writing.add();
   }
 

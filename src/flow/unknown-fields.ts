@@ -69,7 +69,7 @@ function unknownAmong(
 }
 
 /** The options that decide which fields exist after a step. */
-const makingFields = ['map', 'fields', 'rename', 'remove'];
+const makingFields = ['map', 'fields', 'rename', 'remove', 'keep'];
 
 function hidesFields({ wrong }: PlacedStep): boolean {
   return makingFields.some((option) => wrong.has(option));
@@ -107,7 +107,7 @@ function problemAt({ field, at, isName, written }: FieldUse, step: PlacedStep, m
 
 /** True for an option that is the field's name itself, not a reference or an expression: any name can stand there. */
 function takesAnyName(at: FieldUse['at']): boolean {
-  return at[0] === 'remove' || at[0] === 'carry' || (at[0] === 'batch' && at[1] === 'match');
+  return at[0] === 'remove' || at[0] === 'keep' || at[0] === 'carry' || (at[0] === 'batch' && at[1] === 'match');
 }
 
 /** True for an option that names fields without braces. */

@@ -113,7 +113,7 @@ export class AnswerRules {
 }
 
 /** The variables that a condition names. A body can be large: it is converted only if the condition names it. */
-function variablesOf({ named }: AnswerCondition, { status, body, response }: Accepted, record: Fields | undefined): Fields {
+export function variablesOf({ named }: AnswerCondition, { status, body, response }: Accepted, record: Fields | undefined): Fields {
   const values: Readonly<Record<AnswerVariable, () => Value>> = {
     status: () => status ?? null,
     headers: () =>

@@ -1,5 +1,6 @@
 import type { NodeType } from '../core/node.ts';
 import { census } from './census/census.ts';
+import { filter } from './filter.ts';
 import { geocode } from './geocode/geocode.ts';
 import { http } from './http/http.ts';
 import { llm } from './llm/llm.ts';
@@ -10,4 +11,4 @@ import { poll } from './poll.ts';
 import { set } from './set.ts';
 
 /** Every node type there is, in the order in which they are listed. */
-export const nodeTypes: readonly NodeType[] = [http, mcp, places, geocode, census, llm, set, loop, poll];
+export const nodeTypes: readonly NodeType[] = [http, mcp, places, geocode, census, llm, set, filter, loop, poll];

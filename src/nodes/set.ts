@@ -21,12 +21,13 @@ const setOptions = z.strictObject({
     .default({})
     .describe('fields to add or replace; they may use old and new names'),
   remove: z.array(z.string()).default([]).describe('fields to leave out, after everything else'),
+  keep: z.array(z.string()).min(1).optional().describe('the only fields that stay, after everything else; later nodes may add more'),
 });
 
-/** The set node: adds, converts, renames and removes fields, without a call. */
+/** The set node: adds, converts, renames, removes and keeps fields, without a call. */
 export const set = defineNode({
   name: 'set',
-  summary: 'Set: adds, converts, renames and removes fields',
+  summary: 'Set: adds, converts, renames, removes and keeps fields',
   example: `- type: set
   fields: { full_name: "{{first}} {{last}}", age: { cel: "int(age)" } }
   rename: { first-name: first_name }
@@ -38,6 +39,9 @@ export const set = defineNode({
 type SetOptions = z.output<typeof setOptions>;
 
 function buildSet(options: SetOptions, context: BuildContext): Node {
+  for (const [index, name] of (options.keep ?? []).entries()) {
+    if (options.remove.includes(name)) context.problem(['keep', index], `"${name}" is removed (remove) and kept (keep)`);
+  }
   const renames = new Map(membersOf(options.rename));
   const targets = [...renames.values()];
   for (const [index, [from, to]] of [...renames].entries()) {
@@ -51,19 +55,19 @@ function buildSet(options: SetOptions, context: BuildContext): Node {
   }
   const computed = membersOf(options.fields).map(([name, written]) => ({ name, ...compiledField(name, written, isCell) }));
   const typedTargets = targets.filter((field) => !isCell(field) && computed.every(({ name }) => name !== field));
+  const made = new Set([...targets, ...computed.map(({ name }) => name)]);
   return {
     reads: [
       ...[...renames.keys()].map((field) => ({ field, at: ['rename', field], isName: true })),
       ...computed.flatMap((field) => field.reads.filter((use) => ![...renames.values()].includes(use.field))),
-      ...options.remove.flatMap((field, index) =>
-        [...renames.values(), ...computed.map(({ name }) => name)].includes(field) ? [] : [{ field, at: ['remove', index] }],
-      ),
+      ...namedFields('remove', options.remove, made),
+      ...namedFields('keep', options.keep ?? [], made),
     ],
     typedFields: [...typedTargets, ...computed.flatMap(({ name, isTyped }) => (isTyped ? [name] : []))],
     columns: (before) => {
       const renamed = renamedNames(before, renames).map(([, name]) => name);
       const all = new Set([...renamed, ...targets, ...computed.map(({ name }) => name)]);
-      return [...all].filter((name) => !options.remove.includes(name));
+      return [...all].filter(stays);
     },
     run: async (fields, context) => {
       const missing = [...renames.keys()].filter((field) => !fields.has(field));
@@ -79,8 +83,17 @@ function buildSet(options: SetOptions, context: BuildContext): Node {
     const result = new Map(renamed);
     for (const { name, compute } of computed) result.set(name, compute(known));
     for (const name of options.remove) result.delete(name);
-    return result;
+    return options.keep ? new Map([...result].filter(([name]) => stays(name))) : result;
   }
+
+  function stays(name: string): boolean {
+    return !options.remove.includes(name) && (options.keep?.includes(name) ?? true);
+  }
+}
+
+/** The fields that an option names and the node does not make. */
+function namedFields(option: string, names: readonly string[], made: ReadonlySet<string>): FieldUse[] {
+  return names.flatMap((field, index) => (made.has(field) ? [] : [{ field, at: [option, index] }]));
 }
 
 /** A computed field. */

@@ -38,7 +38,14 @@ const failureGroup = z.object({
   message: z.string(),
 });
 
-const counts = z.object({ read: z.int(), written: z.int(), failed: z.int(), retries: z.int(), waiting: z.int() });
+const counts = z.object({
+  read: z.int(),
+  written: z.int(),
+  failed: z.int(),
+  filtered: z.int().optional(),
+  retries: z.int(),
+  waiting: z.int(),
+});
 
 /** A run, as every answer shows it. */
 export const runShape = z.object({

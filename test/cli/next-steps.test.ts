@@ -182,7 +182,7 @@ test('a quiet run with failures prints the counts, the first failure of each gro
 `);
   const ended = await automate([...run, '--resume']);
   expect(ended).toMatchObject({ code: 4, stdout: '' });
-  expect(ended.stderr).toContain('done: 8 read, 6 written, 2 failed (this part: 5, 4, 1) in ');
+  expect(ended.stderr).toContain('done: 8 read, 6 written, 2 failed (this part: 5 read, 4 written, 1 failed) in ');
   expect(ended.stderr).toContain('\n  http-1  http 404  record 7  the server answered 404\n  retry failed records');
   expect((await read('out.csv')).match(/^\d/gm)).toHaveLength(6);
   state.isWell = true;

@@ -94,7 +94,7 @@ describe('paging', () => {
       page === 3 ? response.writeHead(410).end() : json(response, { items: itemsOf(page), next: `?p=${page + 1}` }),
     );
     expect([code, rows, paths.length]).toEqual([4, [], 3]);
-    expect(errors).toContain('a,pages,http,410,page 3: the server answered 410,1,1');
+    expect(errors).toContain('a,pages,http,410,page 3: the server answered 410 (2 pages had been read),1,1');
   });
 
   test('fails the record at a link to another origin, and sends nothing there', async () => {

@@ -49,6 +49,37 @@ describe('--replace', () => {
     expect((await automate(first)).code).toBe(0);
   });
 
+  test('with stdout replaces the errors file of the day before, and deletes it if no record failed', async () => {
+    const { place, failing } = await secondDay();
+    const pipe = ['run', 'flow.yaml', '--in', 'rows.csv', '--quiet'];
+    await place.write('flow.errors.csv', 'old errors\n');
+    const refused = await place.automate(pipe);
+    expect([refused.code, refused.stdout]).toEqual([73, '']);
+    expect(refused.stderr).toContain('overwrite it with --replace or --force');
+    const second = await place.automate([...pipe, '--replace']);
+    expect([second.code, second.stdout]).toEqual([4, 'id,name\n1,new /1\n3,new /3\n']);
+    expect(second.stderr).not.toContain('unchanged');
+    expect(await place.read('flow.errors.csv')).toMatch(/\n2,http-1,http,404,.*,2\n$/);
+    failing.clear();
+    const third = await place.automate([...pipe, '--replace']);
+    expect([third.code, third.stderr]).toEqual([0, '']);
+    expect(await place.files()).not.toContain('flow.errors.csv');
+  });
+
+  test('with stdout leaves the errors file of another output alone, and one whose run cannot begin', async () => {
+    const { place } = await secondDay();
+    expect((await place.automate(run)).code).toBe(4);
+    const other = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--errors', 'out.errors.csv', '--replace']);
+    expect([other.code, other.stderr]).toEqual([73, expect.stringContaining('out.errors.csv is the errors file of out.csv')]);
+    await place.write(
+      'secret.yaml',
+      'nodes: [{ type: http, url: "https://a.example.com", auth: { type: bearer, credential: none-here } }]',
+    );
+    await place.write('secret.errors.csv', 'old errors\n');
+    expect((await place.automate(['run', 'secret.yaml', '--in', 'rows.csv', '--replace'])).code).toBe(7);
+    expect(await place.read('secret.errors.csv')).toBe('old errors\n');
+  });
+
   test.each([[[]], [['--quiet']]])('replaces nothing if not one record was written, and says so: %j', async (more) => {
     const { automate, pair, failing, files } = await secondDay();
     for (const id of ['/1', '/3']) failing.add(id);
@@ -80,15 +111,10 @@ describe('--replace', () => {
     expect(await files()).toEqual(['flow.yaml', 'out.csv', 'out.csv.automate-failed', 'out.errors.csv', 'rows.csv']);
   });
 
-  test('is refused for an unfinished output without it, for stdout and with --force', async () => {
+  test('is refused for an unfinished output without it, and with --force', async () => {
     const { automate, pair, server } = await secondDay();
-    for (const args of [
-      [...run.slice(0, 4), '--replace'],
-      [...run, '--force'],
-    ]) {
-      const { code, stderr } = await automate(args);
-      expect([code, stderr]).toEqual([2, expect.stringContaining('--replace ')]);
-    }
+    const both = await automate([...run, '--force']);
+    expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('--replace ')]);
     expect([await pair(), server.requests.length]).toEqual([old, 0]);
     const other = [...run.slice(0, 4), '--out', 'new.csv'];
     expect((await automate([...other, '--max-credits', '1'])).code).toBe(5);

@@ -83,7 +83,9 @@ describe('run', () => {
     const { stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', ...files]);
     expect(await place.read('out.csv.gz')).toBe('id,half\n1,2\n');
     expect(stderr).toContain('automate retry out.csv.gz\n');
-    expect((await place.automate(['retry', 'out.csv.gz'])).stderr).toContain('2 read, 1 written, 1 failed (this part: 1, 0, 1)');
+    expect((await place.automate(['retry', 'out.csv.gz'])).stderr).toContain(
+      '2 read, 1 written, 1 failed (this part: 1 read, 0 written, 1 failed)',
+    );
     const again = '--in failed.gz --in-format csv.gz --out other.csv.gz --errors failed.other.gz';
     expect((await place.automate(['run', 'flow.yaml', ...again.split(' ')])).stderr).toContain('1 read, 0 written, 1 failed');
   });

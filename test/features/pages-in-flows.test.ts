@@ -24,15 +24,25 @@ describe('a page that fails', () => {
         status: 404,
         attempts: 1,
         fields: { id: 'a' },
-        message: 'page 3: the server answered 404: gone',
+        message: 'page 3: the server answered 404: gone (2 pages had been read)',
       },
     ]);
   });
 
   test.each([
     ['JSON that is none', { body: '{"items": [', headers: { 'content-type': 'application/json' } }, 'parse', /^page 3: /],
-    ['no array to expand', { body: { items: 7 } }, 'mapping', /^page 3: expected an array at "items\[\]", found a number$/],
-    ['a cursor that is none', { body: { next: {} } }, 'mapping', /^page 3: expected a text or a number at "next", found an object$/],
+    [
+      'no array to expand',
+      { body: { items: 7 } },
+      'mapping',
+      /^page 3: expected an array at "items\[\]", found a number \(2 pages had been read\)$/,
+    ],
+    [
+      'a cursor that is none',
+      { body: { next: {} } },
+      'mapping',
+      /^page 3: expected a text or a number at "next", found an object \(2 pages had been read\)$/,
+    ],
   ])('fails the record by %s', async (_, answer, kind, message) => {
     const { rows, failures } = await run(paging(cursor), except(2, answer));
     expect(rows).toEqual([]);
@@ -267,7 +277,10 @@ describe('pages of pages', () => {
   test('fail the record if one of them fails', async () => {
     const http = (request: SentRequest) => (request.path === '/inner/3?cursor=2' ? { status: 410 } : byCursor(3)(request));
     const { rows, failures } = await run(paging(cursor, '', behind), http);
-    expect([rows, failures]).toMatchObject([[], [{ node: 'inner', status: 410, message: 'page 3: the server answered 410' }]]);
+    expect([rows, failures]).toMatchObject([
+      [],
+      [{ node: 'inner', status: 410, message: 'page 3: the server answered 410 (2 pages had been read)' }],
+    ]);
   });
 
   test('give all records of a large page in order', async () => {
@@ -316,7 +329,10 @@ ${behind}`;
 
   test('fail the record with the inner node if that fails', async () => {
     const { rows, failures } = await run(loop(), (request) => (request.path === '/1?cursor=1' ? { status: 404 } : byCursor(2)(request)));
-    expect([rows, failures]).toMatchObject([[], [{ node: 'pages', status: 404, message: 'page 2: the server answered 404' }]]);
+    expect([rows, failures]).toMatchObject([
+      [],
+      [{ node: 'pages', status: 404, message: 'page 2: the server answered 404 (1 page had been read)' }],
+    ]);
   });
 
   const behindPages = [

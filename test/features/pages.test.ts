@@ -328,7 +328,7 @@ describe('the last page', () => {
     const result = await run(paging(page), inTurn({ body: { items: [{ n: 1 }] } }, { body: { items } }));
     expect(result.rows).toEqual([]);
     expect(result.failures).toMatchObject([
-      { node: 'pages', class: 'mapping', status: 200, message: `page 2: expected an array of items, found ${kind}` },
+      { node: 'pages', class: 'mapping', status: 200, message: `page 2: expected an array of items, found ${kind} (1 page had been read)` },
     ]);
   });
 
@@ -420,17 +420,42 @@ describe('pages that repeat', () => {
   const link = (next: string) => ({ body: { links: { next } } });
   const told = (next: unknown) => ({ body: { next } });
   const header = (next: string) => ({ headers: { link: `<${next}>; rel=next` } });
+  const ofPage1 = 'the cursor of page 1: was that the end? paginate.items says where the list is';
   const cases: [string, string, readonly FakeAnswer[], number, string][] = [
-    ['the same URL', nextUrl, [link('/a')], 1, 'page 1 leads to itself again: /a'],
-    ['the same URL, absolute', nextUrl, [link(`${origin}/a#x`)], 1, 'page 1 leads to itself again: /a'],
-    ['the same URL later', nextUrl, [link('?p=2'), link('?p=2')], 2, 'page 2 leads to itself again: /a?p=2'],
-    ['A, B, A', nextUrl, [link('/b'), link('/a')], 2, 'page 2 leads to page 1 again: /a'],
-    ['A, B, C, B', nextUrl, [link('/b'), link('/c'), link('/b')], 3, 'page 3 leads to page 2 again: /b'],
-    ['the same cursor', cursor, [told('x'), told('x')], 2, 'page 2 leads to itself again: /a?cursor=x'],
-    ['cursors A, B, A', cursor, [told('x'), told('y'), told('x')], 3, 'page 3 leads to page 2 again: /a?cursor=x'],
-    ['the same number as a text', cursor, [told(1), told('1')], 2, 'page 2 leads to itself again: /a?cursor=1'],
-    ['the same header', 'type: link_header', [header('?p=2')], 2, 'page 2 leads to itself again: /a?p=2'],
-    ['A, B, A in headers', 'type: link_header', [header('/b'), header('/a')], 2, 'page 2 leads to page 1 again: /a'],
+    ['the same URL', nextUrl, [link('/a')], 1, 'page 1 leads to itself again: /a (1 page had been read)'],
+    ['the same URL, absolute', nextUrl, [link(`${origin}/a#x`)], 1, 'page 1 leads to itself again: /a (1 page had been read)'],
+    ['the same URL later', nextUrl, [link('?p=2'), link('?p=2')], 2, 'page 2 leads to itself again: /a?p=2 (2 pages had been read)'],
+    ['A, B, A', nextUrl, [link('/b'), link('/a')], 2, 'page 2 leads to page 1 again: /a (2 pages had been read)'],
+    ['A, B, C, B', nextUrl, [link('/b'), link('/c'), link('/b')], 3, 'page 3 leads to page 2 again: /b (3 pages had been read)'],
+    [
+      'the same cursor',
+      cursor,
+      [told('x'), told('x')],
+      2,
+      `page 2 leads to itself again: /a?cursor=x (2 pages had been read)\npage 2 has ${ofPage1}`,
+    ],
+    [
+      'cursors A, B, A',
+      cursor,
+      [told('x'), told('y'), told('x')],
+      3,
+      `page 3 leads to page 2 again: /a?cursor=x (3 pages had been read)\npage 3 has ${ofPage1}`,
+    ],
+    [
+      'the same number as a text',
+      cursor,
+      [told(1), told('1')],
+      2,
+      `page 2 leads to itself again: /a?cursor=1 (2 pages had been read)\npage 2 has ${ofPage1}`,
+    ],
+    ['the same header', 'type: link_header', [header('?p=2')], 2, 'page 2 leads to itself again: /a?p=2 (2 pages had been read)'],
+    [
+      'A, B, A in headers',
+      'type: link_header',
+      [header('/b'), header('/a')],
+      2,
+      'page 2 leads to page 1 again: /a (2 pages had been read)',
+    ],
   ];
   test.each(cases)('fail the record: %s (%s)', async (_, paginate, answers, sent, message) => {
     const result = await run(paging(paginate), inTurn(...answers));
@@ -444,7 +469,9 @@ describe('pages that repeat', () => {
   ])('name the parameter that the server may not know (%s)', async (paginate, param) => {
     const result = await run(paging(paginate), inTurn({ body: { items: itemsOf(0) } }));
     expect([result.rows, result.requests.length]).toEqual([[], 2]);
-    expect(result.failures[0]?.message).toBe(`page 2 is the same as page 1: does the server know the parameter "${param}"?`);
+    expect(result.failures[0]?.message).toBe(
+      `page 2 is the same as page 1: does the server know the parameter "${param}"? (2 pages had been read)`,
+    );
   });
 
   test('fail the record if a page leads back to an earlier one', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { onOneLine, planFor } from '../helpers/flow-problems.ts';
-import { runFlow } from '../helpers/run-flow.ts';
+import { flowProblems, onOneLine, planFor } from '../helpers/flow-problems.ts';
+import { type FlowOptions, runFlow } from '../helpers/run-flow.ts';
 
 const node = (more: string) => `nodes:\n  - { type: http, ${more} }\n`;
 
@@ -282,6 +282,45 @@ describe('idempotency_key', () => {
   test('does not replace a key that the flow sends itself', async () => {
     const yaml = node('method: POST, url: "https://a.com", idempotency_key: true, headers: { idempotency-key: "order-{{id}}" }');
     expect((await sent(yaml, { id: 7 })).headers).toEqual({ 'idempotency-key': 'order-7' });
+  });
+
+  test('is the text of the flow, the same in every run and for every retry', async () => {
+    const yaml = node('method: POST, url: "https://a.com", idempotency_key: "order-{{id}}"');
+    const { requests } = await runFlow(yaml, [{ id: 7 }, { id: 'ä' }], {
+      http: (_request, index) => ({ status: index === 0 ? 500 : 200 }),
+    });
+    expect(requests.map(({ headers }) => headers['Idempotency-Key']).sort()).toEqual(['order-7', 'order-7', 'order-ä']);
+  });
+
+  test('is a text of its own for each page', async () => {
+    const more =
+      'method: POST, url: "https://a.com", idempotency_key: "o-{{id}}", map: [a], paginate: { type: cursor, path: next, param: c }';
+    const http: FlowOptions['http'] = (_request, index) => ({ body: { next: index < 2 ? index : null } });
+    const { requests } = await runFlow(node(more), [{ id: 7 }], { http });
+    expect(requests.map(({ headers }) => headers['Idempotency-Key'])).toEqual(['o-7', 'o-7-page-2', 'o-7-page-3']);
+  });
+
+  test('fails the record that lacks its field, or has a line break in it, and sends nothing', async () => {
+    const yaml = node('method: POST, url: "https://a.com", idempotency_key: "order-{{id}}"');
+    const { requests, failures } = await runFlow(yaml, [{ other: 1 }, { id: 'a\nb' }]);
+    expect(requests).toEqual([]);
+    expect(failures).toMatchObject([
+      { class: 'template', message: 'the record has no field "id"' },
+      { class: 'request', message: expect.stringContaining('the header "Idempotency-Key" must not hold a line break') },
+    ]);
+  });
+
+  test('of the flow does not keep equal requests out of the cache', async () => {
+    const yaml = node('url: "https://a.com", idempotency_key: "order-{{id}}", cache: 1h, map: [a]');
+    const { requests } = await runFlow(yaml, [{ id: 1 }, { id: 2 }]);
+    expect(requests.length).toBe(1);
+  });
+
+  test('of the flow is no key for a batch', () => {
+    const yaml = node('method: POST, url: "https://a.com", body: ["{{items}}"], batch: { items: "{{id}}" }, idempotency_key: "o-{{id}}"');
+    expect(flowProblems(yaml).map(({ message }) => message)).toEqual([
+      'a batch has one request for all its records; expected true, which makes a key of them all',
+    ]);
   });
 
   test('is not sent by default', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ExactNumber } from '../../src/core/value/value.ts';
-import { flowProblems, onOneLine } from '../helpers/flow-problems.ts';
+import { flowProblems, onOneLine, planFor } from '../helpers/flow-problems.ts';
 import { type GivenRecord, runFlow } from '../helpers/run-flow.ts';
 
 /** The record after a set node, as a list of names and values; or its failure. */
@@ -132,4 +132,34 @@ test('when and on_error work as for every node', async () => {
   const yaml = 'nodes: [{ type: set, when: n > 0, on_error: keep, fields: { half: { cel: 10 / n } } }]';
   const { rows } = await runFlow(yaml, [{ n: 0 }, { n: 2 }, { n: 'x' }]);
   expect(rows).toEqual([{ n: 0 }, { n: 2, half: 5 }, { n: 'x', _error: expect.objectContaining({ node: 'set-1', class: 'template' }) }]);
+});
+
+describe('keep', () => {
+  test('leaves only the fields that it names, in their order', async () => {
+    expect(await setOver('fields: { c: 3 }, rename: { a: x }, keep: [c, x]', { b: 2, a: 1 })).toEqual([
+      ['x', 1],
+      ['c', 3],
+    ]);
+    expect(await setOver('keep: [b, lost]', { a: 1, b: 2 })).toEqual([['b', 2]]);
+  });
+
+  test('decides the columns; a later node may add more', async () => {
+    const flow = 'nodes: [{ type: set, keep: [b] }, { type: set, fields: { c: "{{b}}" } }]';
+    expect((await runFlow(flow, [{ a: '1', b: '2' }])).rows).toEqual([{ b: '2', c: '2' }]);
+    expect(planFor(flow).columns(['a', 'b'])).toEqual(['b', 'c']);
+  });
+
+  test.each([
+    ['keep: [a, b], remove: [b]', '"b" is removed (remove) and kept (keep)'],
+    ['keep: []', 'expected at least one, found an empty list'],
+  ])('does not take %s', (options, message) => {
+    expect(flowProblems(`nodes: [{ type: set, ${options} }]`).map((problem) => problem.message)).toEqual([message]);
+  });
+
+  test('of a field that no record has, and a later use of one that is dropped, are problems', () => {
+    const unknown = planFor('nodes: [{ type: set, keep: [nme] }]').unknownFields(['a', 'b']);
+    expect(unknown.map(onOneLine).join()).toContain('no record has a field "nme" here');
+    const dropped = flowProblems('nodes: [{ type: set, keep: [a] }, { type: set, fields: { c: "{{b}}" } }]');
+    expect(dropped.map(onOneLine).join()).toContain('no record has a field "b" here any more');
+  });
 });

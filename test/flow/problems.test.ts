@@ -191,8 +191,8 @@ describe('unknown keys at every level', () => {
     ],
     [
       'paginate of another type',
-      'nodes: [{ type: http, url: "https://a.com", map: [a], paginate: { type: cursor, path: a, param: b, items: c } }]',
-      '1:100 unknown key "items"; expected one of type, path, param, max',
+      'nodes: [{ type: http, url: "https://a.com", map: [a], paginate: { type: cursor, path: a, param: b, size: 5 } }]',
+      '1:100 unknown key "size"; expected one of type, path, param, from, in, max, until, items',
     ],
   ])('%s', (_where, yaml, problem) => {
     expect(flowProblems(yaml).map(onOneLine)).toEqual([problem]);
@@ -232,7 +232,7 @@ describe('values that do not fit', () => {
     ['response: xml', '4:15 expected auto, json or text, found "xml"'],
     ['method: get', '4:13 expected GET, POST, PUT, PATCH or DELETE, found "get"; did you mean "GET"?'],
     ['max_body: 10XB', '4:15 expected a size such as 10MB, found "10XB"'],
-    ['idempotency_key: yes', '4:22 expected true or false, found "yes"'],
+    ['idempotency_key: yes', '4:22 expected true, false or a text with {{field}}, found "yes"'],
     ['on_error: ignore', '4:15 expected reject, keep or stop, found "ignore"'],
     ['when_empty: skip', '4:17 expected keep, drop or error, found "skip"'],
     ['when: 5', '4:11 expected a CEL expression such as status == "done", found 5'],

@@ -124,7 +124,7 @@ describe('plain YAML', () => {
   test('words of YAML 1.1 are texts: no, off, 012, 1_000', () => {
     expect(flowProblems('nodes: [{ type: set, fields: { a: no, b: off, c: 1_000, d: 2024-01-01, e: 1:30 } }]')).toEqual([]);
     expect(flowProblems('nodes: [{ type: http, url: "https://a.com", idempotency_key: on }]').map(onOneLine)).toEqual([
-      '1:62 expected true or false, found "on"',
+      '1:62 expected true, false or a text with {{field}}, found "on"',
     ]);
   });
 });

@@ -25,7 +25,7 @@ export const fullView: RunView = {
   input: 'customers.csv',
   output: 'enriched.csv',
   errors: 'enriched.errors.csv',
-  counts: { written: 3883, failed: 117, passedThrough: 3, waiting: 2, retries: 99, cached: 14 },
+  counts: { written: 3883, failed: 117, filtered: 0, passedThrough: 3, waiting: 2, retries: 99, cached: 14 },
   earlier: 1000,
   total: 10_000,
   share: 0.4,
@@ -73,7 +73,7 @@ export const emptyView: RunView = {
     input: 'rows.csv',
     output: 'stdout',
   },
-  counts: { written: 0, failed: 0, passedThrough: 0, waiting: 0, retries: 0, cached: 0 },
+  counts: { written: 0, failed: 0, filtered: 0, passedThrough: 0, waiting: 0, retries: 0, cached: 0 },
   ...{ earlier: 0, total: 0, rates: [], statuses: [], failures: [], moreFailures: 0, mapping: [], lookups: [], tokens: [] },
   ...{ credits: { spent: 0, saved: 0 }, pauses: { totalMs: 0, times: 0, gates: [] }, next: [] },
 };

@@ -123,7 +123,8 @@ function takeLocks(paths: { readonly out: string | undefined; readonly errors: s
 }
 
 async function claimStream(options: RunOptions, plan: OutputPlan): Promise<Omit<Claim, 'release'>> {
-  if (!options.force) await refuseExistingFiles(plan);
+  // A stream itself cannot be replaced, but its errors file can: it goes when the run begins, as the earlier rows have gone.
+  if (!options.force && !options.replace) await refuseExistingFiles(plan);
   return { run: randomUUID(), from: untouched, parked: new Map(), work: plan, isComplete: false, begin: async () => undefined };
 }
 

@@ -9,8 +9,12 @@ const firstRecords = 100;
 
 /** Warnings of a fault that each of the first 100 records has; empty for most runs. Takes every event. */
 export function earlyWarnings(event: Event, tally: Tally): string[] {
-  if (tally.read !== firstRecords || (event.type !== 'record-done' && event.type !== 'record-failed')) return [];
+  if (tally.read !== firstRecords || !endsRecord(event)) return [];
   return [...sameFailure(tally), ...emptyPaths(tally)];
+}
+
+function endsRecord({ type }: Event): boolean {
+  return type === 'record-done' || type === 'record-failed' || type === 'record-filtered';
 }
 
 function sameFailure({ failures }: Tally): string[] {

@@ -62,6 +62,8 @@ export interface Tally {
   read: number;
   written: number;
   failed: number;
+  /** Records without a row in a flow with a filter. */
+  filtered: number;
   /** Failed records that `on_error: keep` passed through with `_error`. */
   passedThrough: number;
   /** Records that have finished after one that has not: the resumed run writes them. */
@@ -109,6 +111,7 @@ export function createTally(): Tally {
     read: 0,
     written: 0,
     failed: 0,
+    filtered: 0,
     passedThrough: 0,
     parked: 0,
     newlyParked: 0,
@@ -181,6 +184,12 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
     addPassedThrough(tally, record);
     tally.read++;
     tally.written++;
+    tally.lastRecord = record;
+  },
+  'record-filtered'(tally, { record }) {
+    addPassedThrough(tally, record);
+    tally.read++;
+    tally.filtered++;
     tally.lastRecord = record;
   },
   'record-failed'(tally, event) {

@@ -6,6 +6,8 @@ export interface RunCounts {
   readonly read: number;
   readonly written: number;
   readonly failed: number;
+  /** Records without a row in a flow with a filter; absent for none. */
+  readonly filtered?: number;
   /** Finished before an earlier record: a resumed run writes them. */
   readonly waiting: number;
 }
@@ -27,13 +29,21 @@ export interface FailureCount {
   readonly message: string;
 }
 
+/** The number of records that counts say are done. */
+export function doneOf(counts: Pick<RunCounts, 'written' | 'failed'> & { readonly filtered?: number | undefined }): number {
+  const { written, failed, filtered = 0 } = counts;
+  return written + failed + filtered;
+}
+
 /** The counts of a run so far. */
 export function countsOf({ progress: { tally }, claim }: OpenRun): RunCounts {
-  const { written, failed } = claim.from;
+  const { written, failed, filtered = 0 } = claim.from;
+  const allFiltered = filtered + tally.filtered;
   return {
-    read: written + failed + tally.read,
+    read: doneOf(claim.from) + tally.read,
     written: written + tally.written,
     failed: failed + tally.failed,
+    ...(allFiltered > 0 && { filtered: allFiltered }),
     waiting: tally.parked,
   };
 }
@@ -62,7 +72,7 @@ export interface RunWork {
 export function workOf(run: OpenRun, waiting: () => number = () => 0): RunWork {
   const { source, claim, progress } = run;
   const { tally, reading } = progress;
-  const before = claim.from.written + claim.from.failed;
+  const before = doneOf(claim.from);
   const limit = remainingLimit(run);
   const { totalBytes } = source;
   return {

@@ -6,7 +6,7 @@ import type { FailureView, MappingView, ResponseTimesView, RunState, RunView } f
 import { type ResponseTimes, typicalMs } from '../progress/response-times.ts';
 import type { FailureGroup, Tally } from '../progress/tally.ts';
 import type { OpenRun, RunWords } from '../run-request.ts';
-import { workOf } from './run-figures.ts';
+import { doneOf, workOf } from './run-figures.ts';
 import { codedIn, endings, factsOf, frequentMessages, type SummaryFacts, sortedGroups, wholeCounts } from './summary.ts';
 
 /** Maximum of rows of a table: a flow may have any number of nodes. */
@@ -36,7 +36,7 @@ export function runViewOf(run: OpenRun, facts: SummaryFacts, tally: Tally = run.
     ms: tally.ms,
     ...placesOf(run, facts),
     counts: countsOf(tally, facts),
-    earlier: facts.before.written + facts.before.failed,
+    earlier: doneOf(facts.before),
     total: workOf(run).total(),
     share: workOf(run).share()?.ofWhole,
     rates: rates.buckets(tally.ms),
@@ -89,9 +89,9 @@ function endView(
 }
 
 function countsOf(tally: Tally, facts: SummaryFacts): RunView['counts'] {
-  const { written, failed } = wholeCounts(tally, facts);
+  const { written, failed, filtered } = wholeCounts(tally, facts);
   const { passedThrough, parked: waiting, retries, cacheHits } = tally;
-  return { written, failed, passedThrough, waiting, retries, cached: cacheHits.cached + cacheHits['in-flight'] };
+  return { written, failed, filtered, passedThrough, waiting, retries, cached: cacheHits.cached + cacheHits['in-flight'] };
 }
 
 function responseTimesOf(times: ResponseTimes): ResponseTimesView | undefined {

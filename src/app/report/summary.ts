@@ -7,6 +7,7 @@ import { dataFolder } from '../ports/late-lookups.ts';
 import { type ResponseTimes, typicalMs } from '../progress/response-times.ts';
 import type { FailureGroup, Tally } from '../progress/tally.ts';
 import { type OpenRun, showsCredits } from '../run-request.ts';
+import { doneOf } from './run-figures.ts';
 
 /** The facts of a summary that are not in the tally. */
 export interface SummaryFacts {
@@ -20,7 +21,7 @@ export interface SummaryFacts {
   /** Number of the record after which the run was resumed; 0 for a run from the beginning. */
   readonly resumedAfter: number;
   /** Records that were finished before this part of the run. */
-  readonly before: { readonly written: number; readonly failed: number };
+  readonly before: { readonly written: number; readonly failed: number; readonly filtered?: number };
   /** Records in the files, including those from before the run was resumed. */
   readonly outputRecords: number;
   readonly errorRecords: number;
@@ -58,7 +59,7 @@ export const endings: Record<Ending, string> = {
 
 /** The summary as JSON, for programs. */
 export function summaryJson(tally: Tally, facts: SummaryFacts): string {
-  const { read, written, failed, passedThrough, parked, retries, ms } = tally;
+  const { read, written, failed, filtered, passedThrough, parked, retries, ms } = tally;
   return `${JSON.stringify(
     {
       flow: facts.flow,
@@ -68,6 +69,7 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
       read,
       written,
       failed,
+      filtered,
       whole: wholeCounts(tally, facts),
       kept: passedThrough,
       waiting: parked,
@@ -108,8 +110,13 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
 }
 
 /** The counts of the whole run, with its earlier parts. */
-export function wholeCounts({ read, written, failed }: Tally, { before }: SummaryFacts) {
-  return { read: before.written + before.failed + read, written: before.written + written, failed: before.failed + failed };
+export function wholeCounts({ read, written, failed, filtered }: Tally, { before }: SummaryFacts) {
+  return {
+    read: doneOf(before) + read,
+    written: before.written + written,
+    failed: before.failed + failed,
+    filtered: (before.filtered ?? 0) + filtered,
+  };
 }
 
 /** The groups of failures, the largest first. */
@@ -182,7 +189,7 @@ export function factsOf(run: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 
     errorRecords: output.saved().failed,
     credits: session.ports.credits(),
     showsCredits: showsCredits(run),
-    before: { written: written + claim.from.written, failed: claim.from.failed },
+    before: { written: written + claim.from.written, failed: claim.from.failed, filtered: claim.from.filtered ?? 0 },
     reason: stop && (request.words?.message(stop) ?? stop.message),
     paused: { ms: progress.pauses.totalMs(), reasons: progress.pauses.reasons() },
   };

@@ -23,7 +23,9 @@ export const runOptions = {
     out: defaultsTo('-', file('--out <file>', 'the output, or - for stdout', { about: 'output', short: 'o' })),
     outFormat: format('--out-format <format>', 'format of the output (default: by its name, else as the input)'),
     errors: file('--errors <file>', 'the failed records, or none (default: <out>.errors.<ext> beside the output)', { about: 'output' }),
-    replace: flag('--replace', 'keep existing files until the run is complete, then replace them', { about: 'output' }),
+    replace: flag('--replace', 'keep existing files until the run is complete, then replace them; with stdout, replace the errors file', {
+      about: 'output',
+    }),
     resume: flag('--resume', 'continue an earlier run of the same command line', { about: 'start' }),
     force: flag('--force', 'overwrite existing files', { about: 'start', short: 'f' }),
     unordered: flag('--unordered', 'write records as they finish, not in input order'),

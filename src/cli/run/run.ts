@@ -142,7 +142,6 @@ function refuseConflicts({ resume, replace, force }: RunOptions, { isStreamed }:
     throw new AutomateError('usage', message);
   };
   if (resume && isStreamed) refuse('--resume needs an output file: a stream cannot be resumed\nname a file with --out');
-  if (replace && isStreamed) refuse('--replace needs an output file: a stream replaces nothing\nname a file with --out');
   if (resume && force) refuse('--resume continues an output, --force overwrites it: expected one of them');
   if (replace && force) refuse('--replace keeps the old output until the end, --force deletes it now: expected one of them');
 }

@@ -53,6 +53,11 @@ const decisive = new Set<PropertyKey>(['type', 'connection']);
 /** Values for required options that are wrong: a method that may have a body, conditions that read no field. */
 const standIns: Readonly<Record<PropertyKey, string>> = { method: 'POST', while: 'true', until: 'true' };
 
+/** The text after the message for a missing key whose value is not easily guessed. */
+const missingAdvice: Readonly<Record<string, string>> = {
+  'paginate.items': '\nexpected the path of the list on a page: data.items, or $body if the answer is the list',
+};
+
 /** The checked value without its wrong parts. If the rest is still not valid, the parts around them are left out, too. */
 function rest<Schema extends z.ZodType>(schema: Schema, value: unknown, issues: readonly Issue[]): z.output<Schema> | undefined {
   if (!isMapping(value) || issues.some(({ path }) => decisive.has(path[0] as PropertyKey))) return undefined;
@@ -144,7 +149,8 @@ function problemsOf(issue: Issue, schema: z.ZodType, { source, at }: Place): Pro
   }
   if (isMissing(issue)) {
     const choices = issue.code === 'invalid_value' && issue.values.length > 1 ? `; expected ${choicesText(issue.values.map(String))}` : '';
-    return [source.at(place.slice(0, -1), `the key "${String(path.at(-1))}" is missing${choices}`)];
+    const missing = `the key "${String(path.at(-1))}" is missing${choices}`;
+    return [source.at(place.slice(0, -1), `${missing}${missingAdvice[path.slice(-2).join('.')] ?? ''}`)];
   }
   const message = isChoice(issue) ? choiceMessage(issue, schema, isSecret(place)) : messageOf(issue, isSecret(place));
   const { offset, isName }: CustomParams = issue.code === 'custom' ? (issue.params ?? {}) : {};

@@ -22,6 +22,8 @@ export interface Checkpoint {
   readonly errors?: Written;
   readonly written: number;
   readonly failed: number;
+  /** Records without a row in a flow with a filter; absent for none. */
+  readonly filtered?: number;
   readonly rows: number;
   readonly credits: number;
   /** The money that nodes with a price have spent, by node; absent if no node has a price. */

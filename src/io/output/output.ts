@@ -72,7 +72,7 @@ export class FileOutput implements Output {
   readonly #progress: InputProgress;
   readonly #records: RecordText;
   readonly #errors: RecordText;
-  readonly #counts: { written: number; failed: number; rows: number };
+  readonly #counts: { written: number; failed: number; filtered?: number; rows: number };
   /** Parked records that are not in the journal yet. */
   readonly #parked = new Map<number, ParkedRows>();
   #errorSink: Sink | undefined;
@@ -88,7 +88,8 @@ export class FileOutput implements Output {
     this.#progress = new InputProgress(from);
     this.#records = new RecordText(records.writer, from.rows > 0 || (old?.hasRows ?? false), redactor);
     this.#errors = new RecordText(errors.writer, errors.isBegun, redactor);
-    this.#counts = { written: from.written, failed: from.failed, rows: from.rows };
+    const { written, failed, filtered, rows } = from;
+    this.#counts = { written, failed, ...(filtered !== undefined && { filtered }), rows };
     this.#saved = from;
     this.#hasBegun = from.out.bytes > 0 || old !== undefined;
   }
@@ -97,7 +98,7 @@ export class FileOutput implements Output {
     return this.#records.partialRows(this.#parts.spillFiles.newText());
   }
 
-  put(item: Item, outcome: Outcome): Outcome {
+  put(item: Item, outcome: Outcome, isFiltered = false): Outcome {
     const { records, errors, journal, old } = this.#parts;
     const checked = checkRows(outcome, records.writer);
     const before = old?.before(item.number);
@@ -114,7 +115,8 @@ export class FileOutput implements Output {
         this.#counts.rows += checked.rows.length;
         this.#records.add(checked.rows);
       }
-      this.#counts.written++;
+      if (isFiltered) this.#counts.filtered = (this.#counts.filtered ?? 0) + 1;
+      else this.#counts.written++;
     }
     this.#progress.add(item);
     return checked;
@@ -230,7 +232,7 @@ export class FileOutput implements Output {
 }
 
 function isNew(checkpoint: Checkpoint, before: Checkpoint): boolean {
-  return checkpoint.written !== before.written || checkpoint.failed !== before.failed || checkpoint.credits !== before.credits;
+  return (['written', 'failed', 'filtered', 'credits'] as const).some((count) => checkpoint[count] !== before[count]);
 }
 
 /** Fails the whole record for one row that the output cannot hold. */

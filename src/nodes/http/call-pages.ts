@@ -6,6 +6,7 @@ import type { Fields } from '../../core/record.ts';
 import { RequestCall, readMapped } from '../calling.ts';
 import type { HttpAnswer } from './answer-reader.ts';
 import { onPage, type Page, type Paging } from './paging.ts';
+import { withPageKey } from './request-template.ts';
 
 /**
  * Runs a node that makes one call for each page: the records of a page are emitted as it arrives. If no page has any, the record
@@ -15,10 +16,11 @@ export function callPages(action: Action, mapping: Mapping | undefined, paging: 
   const paths = [...action.paths, ...(paging.sought ? [paging.sought.name] : [])];
   return async (fields, context) => {
     const ask = (request: HttpRequest, number: number): Promise<HttpAnswer> =>
-      context.call(new RequestCall(action, request, fields, number === 1 ? undefined : `page ${number}`)) as Promise<HttpAnswer>;
+      context.call(pageCall(action, request, fields, number)) as Promise<HttpAnswer>;
     let withoutRows: HttpAnswer | undefined;
     let hasRows = false;
-    for await (const page of paging.pages(action.prepare(fields) as HttpRequest, ask)) {
+    const pages = paging.pages(action.prepare(fields) as HttpRequest, fields, ask);
+    for await (const page of pages) {
       if (page.short) context.report({ type: 'page-short', ...page.short });
       if (!mapping) continue;
       const { rows, found } = await onPage(page.number, () => readPage(mapping, paging, fields, page));
@@ -36,6 +38,12 @@ export function callPages(action: Action, mapping: Mapping | undefined, paging: 
     context.report({ type: 'mapped', paths, found: [...found, ...soughtOn(paging, withoutRows)], isPage: true });
     return rows;
   };
+}
+
+function pageCall(action: Action, request: HttpRequest, fields: Fields, page: number): RequestCall {
+  return page === 1
+    ? new RequestCall(action, request, fields)
+    : new RequestCall(action, withPageKey(request, page), fields, `page ${page}`);
 }
 
 function readPage(mapping: Mapping, paging: Paging, fields: Fields, { number, answer, isEmpty }: Page): Reading {

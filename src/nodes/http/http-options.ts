@@ -4,6 +4,7 @@ import { byteSize, concurrency, credits, duration, exactNumber, rate, timeout } 
 import { path } from '../../core/options/expressions.ts';
 import { headers, name } from '../../core/options/names.ts';
 import { defaultRetry, retry } from '../../core/options/retry.ts';
+import { referencedFields } from '../../core/template/template.ts';
 import { dictionary } from '../../core/value/dictionary.ts';
 import { ruleOptions } from '../answer-rules.ts';
 import { map, whenEmpty } from '../call-policy.ts';
@@ -30,6 +31,19 @@ const formScalar = z.union(
 const formValue = z.union([formScalar, z.array(formScalar)], {
   error: 'expected a text with {{field}}, a number, true, false, null, a list of these, { cel: EXPRESSION } or { credential: NAME }',
 });
+
+const expectedKey = 'expected true, false or a text with {{field}}';
+
+/** A text without a field is refused: with one key for all records, a server would take them for one. */
+const idempotencyKey = z.union(
+  [
+    z.boolean(),
+    z
+      .string()
+      .refine((text) => referencedFields(text).length > 0, { error: ({ input }) => `${expectedKey}, found ${JSON.stringify(input)}` }),
+  ],
+  { error: expectedKey },
+);
 
 /** The options of an HTTP Request node. */
 export const httpOptions = z.strictObject({
@@ -66,7 +80,11 @@ export const httpOptions = z.strictObject({
     .default('auto')
     .describe('how the body is read; auto: as JSON if the answer says so or looks like it'),
   max_body: byteSize.prefault('10MB').describe('maximum size of the body, decompressed'),
-  idempotency_key: z.boolean().default(false).describe('send Idempotency-Key, the same for every retry of a record'),
+  idempotency_key: idempotencyKey
+    .default(false)
+    .describe(
+      'send Idempotency-Key, the same for every retry of a record; a text with {{field}} is the key itself, and the same in every run',
+    ),
   map: map.optional().describe('the fields that the answer adds: a list of paths, or names to paths'),
   when_empty: whenEmpty,
   credits: credits.optional().describe('what one request costs; 1 unless the connection says otherwise'),

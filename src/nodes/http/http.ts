@@ -22,7 +22,7 @@ import { Batching, type BatchParts, batchReads, listField } from './batching.ts'
 import { callPages } from './call-pages.ts';
 import { type HttpOptions, httpOptions } from './http-options.ts';
 import { checkHttpOptions, checkList, needsJson } from './option-checks.ts';
-import { compilePaging, type Paging } from './paging.ts';
+import { compilePaging, type Paging, untilReads } from './paging.ts';
 import { bodyCredentials, payloadOf } from './request-body.ts';
 import { compileRequest, fieldsIn } from './request-template.ts';
 
@@ -72,9 +72,9 @@ function buildHttp(options: HttpOptions, context: BuildContext): Node {
     responseMode: options.response,
   };
   const parts = { policy: base, mapping, render, isConstant: uses.length === 0 && request.named.every((field) => field === listField) };
-  const paging = tryOption(context, ['paginate'], () => paginate && compilePaging(paginate, context));
+  const paging = tryOption(context, ['paginate'], () => paginate && compilePaging(paginate, mapping?.array, context));
   const batching = tryOption(context, ['batch'], () => batch && new Batching(batch, parts));
-  const reads = [...uses, ...(batch ? batchReads(batch) : ruleReads(options))];
+  const reads = [...uses, ...(batch ? batchReads(batch) : ruleReads(options)), ...(paginate ? untilReads(paginate) : [])];
   return {
     reads,
     ...mappedColumns(mapping),
@@ -118,7 +118,7 @@ function policyOf(options: HttpOptions, connection: MaybeConnection, mapping: Ma
     ...policy,
     accept: answerReader(options, { mapping, needsJson: needsJson(options), cost: policy.cost, rules }),
     judgesAnswers: options.fail_when !== undefined,
-    hasIdempotencyKey: options.idempotency_key,
+    hasIdempotencyKey: options.idempotency_key === true,
     ...(maxAgeMs !== undefined && {
       cache: {
         maxAgeMs,
@@ -139,7 +139,9 @@ function httpCacheKey(
   record: Fields | undefined,
 ): string {
   const { success, fail_when: failWhen, retry_when: retryWhen } = options;
-  const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+  const named = Object.entries(headers)
+    .map(([name, value]) => [name.toLowerCase(), value])
+    .filter(([name]) => typeof options.idempotency_key !== 'string' || name !== 'idempotency-key');
   const rules = failWhen || retryWhen ? [failWhen?.source ?? null, retryWhen?.source ?? null, jsonOf([...(record ?? [])] as Value)] : [];
   const signers = (auth ?? []).map((one) =>
     Object.entries(one)

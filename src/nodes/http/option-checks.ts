@@ -4,6 +4,7 @@ import { orUndefined } from '../../core/value/value.ts';
 import { matches } from '../call-policy.ts';
 import { listField } from './batching.ts';
 import type { HttpOptions } from './http-options.ts';
+import type { PaginateOptions } from './paginate-options.ts';
 import { payloadOf } from './request-body.ts';
 
 /** Reports options that contradict each other, and warns of options that are likely not meant. */
@@ -15,9 +16,13 @@ export function checkHttpOptions(options: HttpOptions, mapping: Mapping | undefi
   for (const option of response === 'text' ? lookingInto(options, mapping) : []) {
     warn([option], 'the answer is read as text: only $body, $status and $headers.NAME find something in it');
   }
+  if (paginate) checkPaging(options, paginate, problem);
   if (paginate && !map) warn(['paginate'], 'without a map nothing is taken from the pages');
   warnOfReplaced(options, warn);
   if (!batch) return;
+  if (typeof options.idempotency_key === 'string') {
+    problem(['idempotency_key'], 'a batch has one request for all its records; expected true, which makes a key of them all');
+  }
   if (paginate) problem(['paginate'], 'a batch has one answer for all its records; leave paginate or batch out');
   if (cache !== undefined) problem(['cache'], 'a batch is hardly ever the same again; leave cache or batch out');
 }
@@ -43,6 +48,12 @@ function checkBodyOptions(options: HttpOptions, problem: BuildContext['problem']
   }
 }
 
+/** Reports a cursor for the body if there is no JSON body. */
+function checkPaging(options: HttpOptions, paginate: PaginateOptions, problem: BuildContext['problem']): void {
+  if (paginate.type !== 'cursor' || paginate.in !== 'body' || payloadOf(options)?.name === 'body') return;
+  problem(['paginate', 'in'], 'in: body puts the cursor into a JSON body, and the node has none; expected a method such as POST and body');
+}
+
 /** Reports a batch whose body does not hold the list. `used`: the fields that the body uses. */
 export function checkList(options: HttpOptions, used: readonly string[], problem: BuildContext['problem']): void {
   const payload = payloadOf(options);
@@ -52,18 +63,23 @@ export function checkList(options: HttpOptions, used: readonly string[], problem
 
 /** True if something besides the map looks into the body. */
 export function needsJson({ paginate, batch }: HttpOptions): boolean {
-  return batch?.match !== undefined || (paginate !== undefined && paginate.type !== 'link_header');
+  if (batch?.match !== undefined) return true;
+  return paginate !== undefined && (paginate.type !== 'link_header' || paginate.items !== undefined || namesBody(paginate));
+}
+
+function namesBody({ until }: PaginateOptions): boolean {
+  return until?.named.includes('body') ?? false;
 }
 
 /** The options that look for something within the body. */
 function lookingInto({ paginate, batch }: HttpOptions, mapping: Mapping | undefined): string[] {
-  const isPaged = paginate !== undefined && ('items' in paginate || ('path' in paginate && !paginate.path.startsWith('$')));
+  const isPaged = paginate !== undefined && (paginate.items !== undefined || ('path' in paginate && !paginate.path.startsWith('$')));
   return [...(mapping?.needsJson ? ['map'] : []), ...(isPaged ? ['paginate'] : []), ...(batch?.match ? ['batch'] : [])];
 }
 
 /** Warns of a page parameter in the URL: `paginate` sets it, to another value. */
 function warnOfReplaced({ url, paginate }: HttpOptions, warn: BuildContext['warn']): void {
-  if (!paginate || !('items' in paginate)) return;
+  if (paginate?.type !== 'page' && paginate?.type !== 'offset') return;
   const { param } = paginate;
   const start = paginate.type === 'page' ? paginate.start : 0;
   const [, query = ''] = /^[^?#]*\?([^#]*)/.exec(url) ?? [];

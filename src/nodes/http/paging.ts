@@ -1,16 +1,16 @@
-import { linkTarget, nextLink } from '../../core/answer/link.ts';
-import { kindOf, rootValue } from '../../core/answer/mapping.ts';
-import { compilePath, type Path, valueAt } from '../../core/answer/path.ts';
+import { kindOf } from '../../core/answer/mapping.ts';
+import { compilePath, valueAt } from '../../core/answer/path.ts';
 import { excerpt } from '../../core/answer/response.ts';
-import { shownSignature } from '../../core/auth/auth.ts';
 import type { ShortPage } from '../../core/event.ts';
 import { Failure } from '../../core/failure.ts';
+import type { FieldUse } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
-import { withParameter } from '../../core/template/query.ts';
+import type { Fields } from '../../core/record.ts';
 import { fingerprint } from '../../core/text/fingerprint.ts';
-import { textOf, type Value } from '../../core/value/value.ts';
+import { variablesOf } from '../answer-rules.ts';
 import { singlePath } from '../call-policy.ts';
 import type { HttpAnswer } from './answer-reader.ts';
+import { cursorAt, type LinkRules, type ListPath, turningOf } from './page-turning.ts';
 import type { PaginateOptions } from './paginate-options.ts';
 
 /** A compiled `paginate`. */
@@ -21,7 +21,7 @@ export interface Paging {
   /** The request for the first page. */
   first(request: HttpRequest): HttpRequest;
   /** Requests page after page. Throws a Failure for a page that repeats an earlier page, and if there are more pages than the maximum. */
-  pages(first: HttpRequest, ask: AskPage): AsyncGenerator<Page>;
+  pages(first: HttpRequest, record: Fields, ask: AskPage): AsyncGenerator<Page>;
 }
 
 /** Requests one page. `number`: from 1. */
@@ -45,89 +45,163 @@ export interface SoughtPath {
   isOn(answer: HttpAnswer): boolean;
 }
 
-/** The rules for links to other origins. */
-export interface LinkRules {
-  readonly allowHttp: boolean;
-  readonly allowHosts: readonly string[];
-}
-
-/** Compiles `paginate`. Throws an Error that says what is wrong. */
-export function compilePaging(options: PaginateOptions, rules: LinkRules): Paging {
-  const { first, turn } = turningOf(options, rules);
-  const items = 'items' in options ? arrayPath(options.items) : undefined;
+/** Compiles `paginate`. `mapped`: the steps to the list that the map expands; undefined if it expands none. Throws an Error that says what is wrong. */
+export function compilePaging(options: PaginateOptions, mapped: ListPath | undefined, rules: LinkRules): Paging {
+  const items = options.items === undefined ? undefined : arrayPath(options.items);
+  const { first, turn } = turningOf(options, items ?? mapped, rules);
+  const isEnd = lastPageCheck(options);
   return {
     max: options.max,
     sought: soughtOf(options, items),
     first,
-    async *pages(start, ask) {
-      const repeats = new RepeatCheck(options);
-      let firstShort: ShortPage | undefined;
-      let isReported = false;
+    async *pages(start, record, ask) {
+      const repeats = new RepeatCheck(options, items, mapped);
+      const lengths = new LengthCheck(options, items);
       let next: HttpRequest | undefined = start;
       for (let number = 1; next; number++) {
         if (number > options.max) throw tooMany(options);
         const request: HttpRequest = next;
         const answer = await onPage(number, () => ask(request, number));
-        if (number === 1) refuseMissingPath(options, answer);
+        const isLast = await onPage(number, () => isEnd(answer, record));
         const isEmpty = items !== undefined && (await onPage(number, () => hasNoItems(answer, items)));
-        const short: ShortPage | undefined = isEmpty || isReported ? undefined : firstShort;
-        isReported ||= short !== undefined;
-        if (items && !isEmpty) {
-          if (options.type === 'offset') firstShort ??= shortOf(answer, items, options.size, number);
-          repeats.checkBody(answer, number);
-        }
+        if (number === 1 && !isLast) refuseMissingPath(options, answer, isEmpty && valueAt(answer.body, items) !== undefined);
+        const short = isEmpty ? undefined : await lengths.check(answer, number);
+        if (!isEmpty) repeats.checkBody(answer, number);
         yield { number, answer, isEmpty, short };
-        if (isEmpty) return;
+        const lacksItems = number === 1 && isEmpty && !isCounted(options) && !isThere(answer, items);
+        if (isLast || (isEmpty && !lacksItems)) return;
         next = await onPage(number, () => turn({ request, answer, number, first: start }));
-        if (!items && next) repeats.checkLink(request, next, number);
+        if (next && lacksItems) throw missingItems(options, answer);
+        if (next && repeats.isEnd({ request, next, answer, number })) return;
       }
     },
   };
 }
 
-/** Refuses a first page without the path to the next one: a misspelt path would end the paging quietly. A header may be absent on the last page. */
-function refuseMissingPath(options: PaginateOptions, answer: HttpAnswer): void {
-  if (!('path' in options)) return;
+/** Makes the check of `until`. */
+function lastPageCheck({ until }: PaginateOptions): (answer: HttpAnswer, record: Fields) => boolean {
+  if (!until) return () => false;
+  return (answer, record) => {
+    try {
+      return until.evaluate(variablesOf(until, answer, record));
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      throw new Failure('mapping', `paginate.until: ${error.message}`, { status: answer.status });
+    }
+  };
+}
+
+/** The record's fields that `until` needs. */
+export function untilReads({ until }: PaginateOptions): FieldUse[] {
+  return (until?.recordFields ?? []).map(({ name: field, written }) => ({ field, written, at: ['paginate', 'until'] }));
+}
+
+/** True if a type of paging counts: an answer has no way to the next page. */
+function isCounted({ type }: PaginateOptions): boolean {
+  return type === 'page' || type === 'offset';
+}
+
+/**
+ * Refuses a first page without the path to the next one: a misspelt path would end the paging quietly. A header may be absent on the
+ * last page, and a path on a page without items. `isBare`: true for a page whose list is there and empty.
+ */
+function refuseMissingPath(options: PaginateOptions, answer: HttpAnswer, isBare: boolean): void {
+  if (!('path' in options) || isBare || (options.type === 'cursor' && options.from === 'last_item')) return;
   const { root, legs } = compilePath(options.path);
   const [steps = []] = legs;
-  if (root !== 'body' || valueAt(answer.body, steps) !== undefined) return;
-  // null on the way says as much as null at its end.
-  if (steps.some((_, index) => valueAt(answer.body, steps.slice(0, index)) === null)) return;
+  if (root !== 'body' || isThere(answer, steps)) return;
   const message = `the first page has no "${options.path}" (paginate.path)`;
   throw new Failure('mapping', `${message}\nexpected a way to the next page, or null or an empty text on the last one`, {
     status: answer.status,
   });
 }
 
-/** Adds the page to a Failure of any page but the first. */
+/** The failure for a first page that leads on, but has no list: a misspelt path of the list would end the paging quietly. */
+function missingItems({ items }: PaginateOptions, { status }: HttpAnswer): Failure {
+  return new Failure('mapping', `the first page has no "${items}" (paginate.items), but leads to another page`, { status });
+}
+
+/** True if a body has a value at the steps. null on the way says as much as null at its end. */
+function isThere({ body }: HttpAnswer, steps: ListPath): boolean {
+  return valueAt(body, steps) !== undefined || steps.some((_, index) => valueAt(body, steps.slice(0, index)) === null);
+}
+
+/** Adds the page, and how many pages had been read, to a Failure of any page but the first. */
 export async function onPage<Result>(page: number, act: () => Promise<Result> | Result): Promise<Result> {
   try {
     return await act();
   } catch (error) {
-    throw error instanceof Failure && page > 1 ? error.withMessage(`page ${page}: ${error.message}`) : error;
+    throw error instanceof Failure && page > 1 ? error.withMessage(afterPages(page - 1, `page ${page}: ${error.message}`)) : error;
   }
+}
+
+/** A message whose first line says how many pages had been read. */
+function afterPages(count: number, message: string): string {
+  const [line, ...more] = message.split('\n');
+  return [`${line} (${count === 1 ? '1 page' : `${count} pages`} had been read)`, ...more].join('\n');
+}
+
+/** A page that leads to another. */
+interface Step {
+  readonly request: HttpRequest;
+  readonly next: HttpRequest;
+  readonly answer: HttpAnswer;
+  readonly number: number;
 }
 
 /** Finds pages that came before: then the pages would never end. */
 class RepeatCheck {
   readonly #pages = new Map<string, number>();
-  readonly #hint: string;
+  readonly #options: PaginateOptions;
+  readonly #list: ListPath | undefined;
+  /** True once a page had the list: from then on a page without it has no items. */
+  #isListSeen: boolean;
 
-  constructor(options: PaginateOptions) {
-    this.#hint = 'param' in options ? `: does the server know the parameter "${options.param}"?` : '';
+  /** `mapped`: the list of the map, which stands in for `items`. */
+  constructor(options: PaginateOptions, items: ListPath | undefined, mapped: ListPath | undefined) {
+    this.#options = options;
+    this.#list = items ?? mapped;
+    this.#isListSeen = items !== undefined;
   }
 
+  /** Refuses a page that is the same as an earlier one, if pages are counted. */
   checkBody({ response }: HttpAnswer, page: number): void {
+    if (!isCounted(this.#options)) return;
     const earlier = this.#note(fingerprint(response.body), page);
-    if (earlier !== undefined) throw new Failure('mapping', `page ${page} is the same as page ${earlier}${this.#hint}`);
+    if (earlier !== undefined)
+      throw new Failure('mapping', afterPages(page, `page ${page} is the same as page ${earlier}${this.#parameterHint()}`));
   }
 
-  checkLink(request: HttpRequest, next: HttpRequest, page: number): void {
-    this.#note(request.origin + request.path, page);
-    const earlier = this.#note(next.origin + next.path, page + 1);
-    if (earlier === undefined) return;
-    const again = page === earlier ? 'itself' : `page ${earlier}`;
-    throw new Failure('mapping', `page ${page} leads to ${again} again: ${excerpt(next.path, 100)}`);
+  /** True if a page without items leads to an earlier page: many servers give the last cursor again and again. Throws a Failure for one with items. */
+  isEnd({ request, next, answer, number }: Step): boolean {
+    if (isCounted(this.#options)) return false;
+    const value = this.#list && valueAt(answer.body, this.#list);
+    this.#isListSeen ||= value !== undefined;
+    this.#note(this.#markOf(request), number);
+    const earlier = this.#note(this.#markOf(next), number + 1);
+    if (earlier === undefined) return false;
+    const items = Array.isArray(value) ? value.length : 0;
+    if (this.#list && this.#isListSeen && items === 0) return true;
+    const again = number === earlier ? 'itself' : `page ${earlier}`;
+    const message = `page ${number} leads to ${again} again: ${excerpt(next.path, 100)}${this.#cursorHint(number, earlier)}`;
+    throw new Failure('mapping', afterPages(number, message), { status: answer.status });
+  }
+
+  #markOf({ origin, path, body }: HttpRequest): string {
+    const isInBody = this.#options.type === 'cursor' && this.#options.in === 'body';
+    return origin + path + (isInBody ? ` ${fingerprint(body ?? '')}` : '');
+  }
+
+  #parameterHint(): string {
+    return 'param' in this.#options ? `: does the server know the parameter "${this.#options.param}"?` : '';
+  }
+
+  /** The page that had the same cursor, and what may be wrong. `requested`: the page that was requested with the cursor. */
+  #cursorHint(page: number, requested: number): string {
+    if (this.#options.type !== 'cursor') return '';
+    const had = requested === 1 ? 'that page 1 was requested with' : `of page ${requested - 1}`;
+    if (this.#options.items !== undefined) return `\npage ${page} has items and the cursor ${had}${this.#parameterHint()}`;
+    return `\npage ${page} has the cursor ${had}: was that the end? paginate.items says where the list is`;
   }
 
   /** Notes a page; answers the last page that had the same mark. */
@@ -138,107 +212,42 @@ class RepeatCheck {
   }
 }
 
+/** Finds pages of an offset that are shorter than its size, and not the last. */
+class LengthCheck {
+  readonly #options: PaginateOptions;
+  readonly #items: ListPath | undefined;
+  #firstShort: ShortPage | undefined;
+  #isReported = false;
+
+  constructor(options: PaginateOptions, items: ListPath | undefined) {
+    this.#options = options;
+    this.#items = items;
+  }
+
+  /** Takes a page with items. Answers the first short page before it, once. Throws a Failure for a page that is too long. */
+  check(answer: HttpAnswer, page: number): ShortPage | undefined {
+    if (this.#options.type !== 'offset' || !this.#items) return undefined;
+    const short = this.#isReported ? undefined : this.#firstShort;
+    this.#isReported ||= short !== undefined;
+    this.#firstShort ??= shortOf(answer, this.#items, this.#options.size, page);
+    return short;
+  }
+}
+
 function tooMany(options: PaginateOptions): Failure {
   const { max } = options;
   const linked = max === 1 ? 'there is more than 1 page (max)' : `there are more than ${max} pages (max)`;
-  return new Failure('mapping', 'items' in options ? `page ${max} is not the last, and no more are taken (max)` : linked);
+  return new Failure('mapping', isCounted(options) ? `page ${max} is not the last, and no more are taken (max)` : linked);
 }
 
-/** A page and its request. */
-interface Turned {
-  readonly request: HttpRequest;
-  readonly answer: HttpAnswer;
-  readonly number: number;
-  /** The request for the first page. */
-  readonly first: HttpRequest;
-}
-
-/** The way from page to page of one type of paging. */
-interface PageTurning {
-  first(request: HttpRequest): HttpRequest;
-  /** The request for the next page; undefined after the last one. Throws a Failure. */
-  turn(page: Turned): HttpRequest | undefined;
-}
-
-function turningOf(options: PaginateOptions, rules: LinkRules): PageTurning {
-  const first = (request: HttpRequest) => request;
-  switch (options.type) {
-    case 'page':
-      return countedBy(options.param, (page) => options.start + page);
-    case 'offset':
-      return countedBy(options.param, (page) => options.size * page);
-    case 'link_header':
-      return { first, turn: (page) => linked(page, nextLink(page.answer.header('link')), rules) };
-    case 'next_url': {
-      const path = singlePath(options.path, 'value');
-      return { first, turn: (page) => linked(page, textAt(path, page.answer), rules) };
-    }
-    case 'cursor': {
-      const path = singlePath(options.path, 'value');
-      const turn = ({ request, answer }: Turned) => {
-        const cursor = textAt(path, answer);
-        return cursor === undefined ? undefined : withParam(request, options.param, cursor);
-      };
-      return { first, turn };
-    }
-  }
-}
-
-/** `after`: the parameter's value after a number of pages. */
-function countedBy(param: string, after: (pages: number) => number): PageTurning {
-  return {
-    first: (request) => withParam(request, param, after(0)),
-    turn: ({ request, number }) => withParam(request, param, after(number)),
-  };
-}
-
-function withParam(request: HttpRequest, name: string, value: string | number): HttpRequest {
-  return { ...request, path: withParameter(request.path, name, String(value)) };
-}
-
-/** The request for a link's page. To another origin only if the flow allows it, and then without credential, headers and body. */
-function linked({ request, answer, first }: Turned, link: string | undefined, rules: LinkRules): HttpRequest | undefined {
-  if (link === undefined) return undefined;
-  const { auth, followAny, redirectHosts, unfollowed, timeoutMs, maxBodyBytes } = request;
-  const secretParameters = auth && shownSignature(auth).parameters;
-  try {
-    const base = answer.response.redirectedTo ?? request;
-    const { elsewhere, ...target } = linkTarget(link, request, { ...rules, followAny, secretParameters }, base);
-    if (!elsewhere) return { ...request, ...target };
-    const redirects = { followAny, ...(redirectHosts && { redirectHosts }), ...(unfollowed && { unfollowed }) };
-    return { timeoutMs, maxBodyBytes, ...redirects, ...target, method: 'GET', headers: {}, hostFromData: first.hostFromData ?? elsewhere };
-  } catch (error) {
-    throw new Failure('http', `the next page is ${(error as Error).message}`, { status: answer.status });
-  }
-}
-
-/** The text that leads to the next page; undefined after the last one. */
-function textAt(path: Path, answer: HttpAnswer): string | undefined {
-  const { status } = answer;
-  const value = rootValue(path, answer, answer.body);
-  if (value === undefined || value === null || value === '' || value === false) return undefined;
-  if (typeof value === 'object' && !isNumber(value)) {
-    throw new Failure('mapping', `expected a text or a number at "${path.text}", found ${kindOf(value)}`, { status });
-  }
-  const text = textOf(value);
-  if (text.isWellFormed()) return text;
-  throw new Failure('mapping', `what is at "${path.text}" holds a broken character (a lone surrogate)`, { status });
-}
-
-function isNumber(value: Value): boolean {
-  return kindOf(value) === 'a number';
-}
-
-function soughtOf(options: PaginateOptions, items: readonly (string | number)[] | undefined): SoughtPath | undefined {
-  if ('items' in options && items) {
-    return { name: `${options.items} (paginate.items)`, isOn: ({ body }) => valueAt(body, items) !== undefined };
-  }
-  if (!('path' in options)) return undefined;
+function soughtOf(options: PaginateOptions, items: ListPath | undefined): SoughtPath | undefined {
+  if (items) return { name: `${options.items} (paginate.items)`, isOn: ({ body }) => valueAt(body, items) !== undefined };
+  if (!('path' in options) || (options.type === 'cursor' && options.from === 'last_item')) return undefined;
   const path = singlePath(options.path, 'value');
-  return { name: `${options.path} (paginate.path)`, isOn: (answer) => textAt(path, answer) !== undefined };
+  return { name: `${options.path} (paginate.path)`, isOn: (answer) => cursorAt(path, answer) !== undefined };
 }
 
-function hasNoItems({ status, body }: HttpAnswer, path: readonly (string | number)[]): boolean {
+function hasNoItems({ status, body }: HttpAnswer, path: ListPath): boolean {
   const array = valueAt(body, path);
   if (array === undefined || array === null) return true;
   if (Array.isArray(array)) return array.length === 0;
@@ -246,7 +255,7 @@ function hasNoItems({ status, body }: HttpAnswer, path: readonly (string | numbe
 }
 
 /** A page with fewer items than its size. Throws a Failure for a page with more items: the next offset would lead to items that are on this page already. */
-function shortOf({ status, body }: HttpAnswer, path: readonly (string | number)[], size: number, page: number): ShortPage | undefined {
+function shortOf({ status, body }: HttpAnswer, path: ListPath, size: number, page: number): ShortPage | undefined {
   const array = valueAt(body, path);
   if (!Array.isArray(array) || array.length === size) return undefined;
   if (array.length < size) return { page, items: array.length, size };
@@ -255,7 +264,7 @@ function shortOf({ status, body }: HttpAnswer, path: readonly (string | number)[
 }
 
 /** The array that `results` or `results[]` names. */
-function arrayPath(text: string): readonly (string | number)[] {
+function arrayPath(text: string): ListPath {
   const { root, legs } = compilePath(text);
   const [array, rest, ...more] = legs;
   if (root !== 'body' || !array || more.length > 0 || (rest?.length ?? 0) > 0) {

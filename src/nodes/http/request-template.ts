@@ -96,6 +96,14 @@ function signersOf({ auth: written }: HttpOptions, allowHttp: boolean, context: 
   return own.length === 0 ? undefined : own.map(({ auth }) => auth);
 }
 
+const keyHeader = 'Idempotency-Key';
+
+/** The request for a later page of a record, whose idempotency key names the page: it is another request than the first. */
+export function withPageKey(request: HttpRequest, page: number): HttpRequest {
+  const key = request.headers[keyHeader];
+  return key === undefined ? request : { ...request, headers: { ...request.headers, [keyHeader]: `${key}-page-${page}` } };
+}
+
 const contentTypes = { body: 'application/json', form: 'application/x-www-form-urlencoded', text: 'text/plain; charset=utf-8' };
 
 /** A header as it is written, and its place. */
@@ -112,6 +120,7 @@ function headersOf(options: HttpOptions, connection: HttpConnection | undefined 
   if (options.map && options.response !== 'text') add('Accept', 'application/json, */*;q=0.5', ['map']);
   const payload = payloadOf(options);
   if (payload) add('Content-Type', contentTypes[payload.name], [payload.name]);
+  if (typeof options.idempotency_key === 'string') add(keyHeader, options.idempotency_key, ['idempotency_key']);
   for (const [name, text] of Object.entries(connection?.headers ?? {})) add(name, text, ['connection']);
   for (const [name, text] of Object.entries(options.headers ?? {})) add(name, text, ['headers', name]);
   return [...headers.values()];

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { doneOf } from '../../app/report/run-figures.ts';
 import { orUndefined } from '../../core/value/value.ts';
 import { makeFolder } from '../../io/files/folder.ts';
 import { isNoFile, statOf } from '../../io/files/stat.ts';
@@ -118,8 +119,18 @@ export async function figuresOnDisk(folder: RunFolder, { format }: StoredRun): P
   // A damaged journal stops the resumption, with its reason.
   const found = await readJournal(journalPath(folder.output(format))).catch(() => undefined);
   if (!found?.checkpoint) return undefined;
-  const { written, failed, records } = found.checkpoint;
+  const { written, failed, filtered, records } = found.checkpoint;
   const totals = totalsAt(found.checkpoint);
   const waiting = [...found.parked.keys()].filter((number) => number > records).length;
-  return { totals, counts: { read: written + failed, written, failed, retries: totals.retries, waiting } };
+  return {
+    totals,
+    counts: {
+      read: doneOf(found.checkpoint),
+      written,
+      failed,
+      ...(filtered !== undefined && { filtered }),
+      retries: totals.retries,
+      waiting,
+    },
+  };
 }

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { exitCodes } from '../../app/exit-codes.ts';
 import type { SharedParts } from '../../app/flow-runtime.ts';
+import { doneOf } from '../../app/report/run-figures.ts';
 import type { RunView } from '../../ui/run/run-view.ts';
 import { Problem } from '../problem.ts';
 import type { RunShape, RunState } from '../shapes.ts';
@@ -163,7 +164,7 @@ export class ServedRun {
       const { share, paused } = figures;
       const { read, written, failed, retries } = part.counts();
       const seconds = (performance.now() - startedMs) / 1000;
-      const done = read - before.read - before.written - before.failed > 0 ? read - before.read : read;
+      const done = read - before.read - doneOf(before) > 0 ? read - before.read : read;
       const isSettled = seconds * 1000 >= settledMs && share !== null && share > 0;
       this.events.progress({
         ...{ read, written, failed, retries, credits: this.#totals().credits },

@@ -6,7 +6,7 @@ import type { RunView } from './run-view.ts';
 /** The progress of a run, or its end. */
 export function Progress({ view }: { readonly view: RunView }) {
   const { counts, total } = view;
-  const done = counts.written + counts.failed;
+  const done = counts.written + counts.failed + counts.filtered;
   const title = total === undefined || total === done ? counted(done, 'record') : `${countText(done)} of ${counted(total, 'record')}`;
   const share = shareOf(view, done);
   return (
@@ -46,6 +46,7 @@ function CountsLine({ view }: { readonly view: RunView }) {
     <p class="line">
       <Figure number={counts.written} text="written" />
       <Figure number={counts.failed} text="failed" class={counts.failed > 0 ? 'bad' : undefined} />
+      {counts.filtered > 0 && <Figure number={counts.filtered} text="filtered" />}
       {counts.passedThrough > 0 && <Figure number={counts.passedThrough} text="passed through with _error" />}
       {counts.waiting > 0 && <Figure number={counts.waiting} text="wait for an earlier record" />}
       {counts.retries > 0 && <Figure number={counts.retries} text={counts.retries === 1 ? 'retry' : 'retries'} />}

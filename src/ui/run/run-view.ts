@@ -51,6 +51,8 @@ export type RunState = RunShape['state'];
 export interface RunCounts {
   readonly written: number;
   readonly failed: number;
+  /** Records that a filter has dropped. */
+  readonly filtered: number;
   /** Failed records that were passed through with `_error`. */
   readonly passedThrough: number;
   /** Records that finished before an earlier one: the resumed run writes them. */

@@ -1,7 +1,7 @@
 import type { Pauses } from '../../../app/progress/pauses.ts';
 import type { Share } from '../../../app/progress/reading.ts';
 import type { Tally } from '../../../app/progress/tally.ts';
-import { workOf } from '../../../app/report/run-figures.ts';
+import { doneOf, workOf } from '../../../app/report/run-figures.ts';
 import { type OpenRun, showsCredits } from '../../../app/run-request.ts';
 import { durationText } from '../../../core/duration.ts';
 import { counted, creditsText, formatCount } from '../../../core/text/number.ts';
@@ -177,10 +177,9 @@ export async function showProgress(run: OpenRun, waiting: () => number, terminal
 function progressLine(run: OpenRun, waiting: () => number): ProgressLine {
   const { claim, progress, session } = run;
   const { tally, pauses } = progress;
-  const { written, failed } = claim.from;
   return new ProgressLine({
     tally,
-    before: { read: written + failed, failed },
+    before: { read: doneOf(claim.from), failed: claim.from.failed },
     pauses,
     done: () => tally.read + waiting(),
     ...workOf(run, waiting),

@@ -1,6 +1,7 @@
 import type { ChalkInstance } from 'chalk';
 import { type ResponseTimes, typicalMs } from '../../../app/progress/response-times.ts';
 import type { FailureGroup, LookupCounts, PathHits, Tally } from '../../../app/progress/tally.ts';
+import { doneOf } from '../../../app/report/run-figures.ts';
 import {
   type Attribution,
   codedIn,
@@ -110,11 +111,18 @@ function headline(tally: Tally, facts: SummaryFacts, colors: ChalkInstance): str
   const color = exitCode === 0 ? colors.green : tally.ending === 'complete' ? colors.yellow : colors.red;
   const rate = tally.ms > 0 ? ` (${formatCount(Math.round(tally.read / (tally.ms / 1000)))}/s)` : '';
   const whole = wholeCounts(tally, facts);
-  const part = [tally.read, tally.written, tally.failed].map(formatCount).join(', ');
+  const filtered = whole.filtered > 0 ? [`${formatCount(tally.filtered)} filtered`] : [];
+  const part = [
+    `${formatCount(tally.read)} read`,
+    `${formatCount(tally.written)} written`,
+    `${formatCount(tally.failed)} failed`,
+    ...filtered,
+  ].join(', ');
   const parts = [
     `${formatCount(whole.read)} read`,
     `${formatCount(whole.written)} written`,
-    `${formatCount(whole.failed)} failed${before.written + before.failed > 0 ? ` (this part: ${part})` : ''}`,
+    `${formatCount(whole.failed)} failed${doneOf(before) > 0 ? ` (this part: ${part})` : ''}`,
+    ...(whole.filtered > 0 ? [`${formatCount(whole.filtered)} filtered`] : []),
     ...(tally.passedThrough > 0 ? [`${formatCount(tally.passedThrough)} kept with _error`] : []),
     ...(tally.retries > 0 ? [counted(tally.retries, 'retry')] : []),
     ...(showsCredits ? [creditsText(credits)] : []),
@@ -124,7 +132,7 @@ function headline(tally: Tally, facts: SummaryFacts, colors: ChalkInstance): str
 
 /** Marks counts that leave out earlier parts of the run. */
 function partText({ before }: SummaryFacts): string {
-  return before.written + before.failed > 0 ? ' (this part)' : '';
+  return doneOf(before) > 0 ? ' (this part)' : '';
 }
 
 /** Statuses of 4xx that pass by themselves. */

@@ -50,6 +50,7 @@ export function viewOfRun(run: RunShape, now: number): RunView {
     ...{ input: run.format, output: run.format },
     counts: {
       written: counts.written,
+      filtered: counts.filtered ?? 0,
       failed: counts.failed,
       retries: counts.retries,
       waiting: counts.waiting,

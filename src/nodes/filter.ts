@@ -1,0 +1,25 @@
+import * as z from 'zod';
+import { defineNode } from '../core/node.ts';
+import { condition } from '../core/options/expressions.ts';
+import { conditionReads, isMet } from './inner.ts';
+
+/** The filter node: drops the records for which a condition is not true, without a call. */
+export const filter = defineNode({
+  name: 'filter',
+  summary: 'Filter: drops the records for which a condition is not true',
+  example: `- type: filter
+  where: has(email) && country == "DE"`,
+  options: z.strictObject({
+    where: condition.describe(
+      'a CEL condition over the record: if it is not true, the record is dropped and counted as filtered, which is no failure',
+    ),
+  }),
+  build({ where }, context) {
+    return {
+      reads: conditionReads(context, { where }),
+      columns: (before) => [...before],
+      filters: true,
+      run: async (fields) => (isMet('where', where, fields) ? [fields] : []),
+    };
+  },
+});

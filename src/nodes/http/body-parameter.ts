@@ -1,0 +1,42 @@
+import { kindOf } from '../../core/answer/mapping.ts';
+import { compilePath } from '../../core/answer/path.ts';
+import { Failure } from '../../core/failure.ts';
+import type { HttpRequest } from '../../core/ports.ts';
+import { parseJson } from '../../core/value/json.ts';
+import { isObject, jsonOf, orUndefined, type Value } from '../../core/value/value.ts';
+
+type Step = string | number;
+
+/** Compiles a parameter in the JSON body, such as `variables.after`: it puts a value there. Throws an Error that says what is wrong with the path. */
+export function bodyParameter(text: string): (request: HttpRequest, value: Value) => HttpRequest {
+  const { root, legs } = compilePath(text);
+  const [steps = []] = legs;
+  if (root !== 'body' || legs.length > 1 || steps.length === 0) {
+    throw new Error(`expected a path to one place in the body, such as variables.after, found "${text}"`);
+  }
+  return (request, value) => {
+    const set = (body: string) => jsonOf(withValue(jsonIn(body), steps, value, text));
+    const { body, secretBody: secret } = request;
+    const secretBody: HttpRequest['secretBody'] = secret && { ...secret, render: (secretOf) => set(secret.render(secretOf)) };
+    return { ...request, body: set(body ?? ''), secretBody };
+  };
+}
+
+function jsonIn(body: string): Value {
+  const value = orUndefined(() => parseJson(body));
+  if (value !== undefined) return value;
+  throw new Failure('request', 'the cursor goes into the body (paginate.in), but the body is not JSON', { sent: false });
+}
+
+/** A copy of a value with another value at the steps. Objects that are missing on the way are made. */
+function withValue(into: Value | undefined, [step, ...more]: readonly Step[], value: Value, text: string): Value {
+  if (step === undefined) return value;
+  if (typeof step === 'number' && Array.isArray(into) && step < into.length)
+    return into.with(step, withValue(into[step], more, value, text));
+  if (typeof step === 'string' && (isObject(into) || into === undefined || into === null)) {
+    const member = into && Object.hasOwn(into, step) ? into[step] : undefined;
+    return { ...into, [step]: withValue(member, more, value, text) };
+  }
+  const found = into === undefined ? 'nothing' : kindOf(into);
+  throw new Failure('request', `the body has no place for "${text}" (paginate.param): found ${found} on the way`, { sent: false });
+}

@@ -1,0 +1,75 @@
+import { readFile } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { workplace } from '../helpers/cli.ts';
+import { httpServer } from '../helpers/http-server.ts';
+
+const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
+const flow = 'nodes: [{ type: filter, where: int(n) > 1 }]\n';
+
+describe('a filter', () => {
+  test('drops records, which are counted as filtered in summary, JSON and events, and are no failures', async () => {
+    const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'n\n1\n2\n0\n3\n' });
+    const { code, stderr } = await place.automate([...run, '--summary', 'sum.json', '--events', 'events.ndjson']);
+    expect([code, await place.read('out.csv')]).toEqual([0, 'n\n2\n3\n']);
+    expect(stderr).toContain('done: 4 read, 2 written, 0 failed, 2 filtered in ');
+    expect(stderr).toContain('output: out.csv (2 records)');
+    const summary = JSON.parse(await place.read('sum.json'));
+    expect(summary).toMatchObject({ read: 4, written: 2, failed: 0, filtered: 2, output_records: 2, whole: { read: 4, filtered: 2 } });
+    const events = (await place.read('events.ndjson'))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(events.filter(({ type }) => type === 'record-filtered').map(({ record }) => record)).toEqual([1, 3]);
+    expect(events.filter(({ type }) => type === 'record-done').map(({ record }) => record)).toEqual([2, 4]);
+    expect(await place.files()).not.toContain('out.errors.csv');
+  });
+
+  test('fails a record for which it cannot be decided', async () => {
+    const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'n\nx\n2\n0\n' });
+    const { code, stderr } = await place.automate(run);
+    expect([code, await place.read('out.csv')]).toEqual([4, 'n\n2\n']);
+    expect(stderr).toContain('3 read, 1 written, 1 failed, 1 filtered');
+    expect(await place.read('out.errors.csv')).toContain('x,filter-1,template,,"where: expected a whole number');
+  });
+
+  test('sends nothing for the records that it drops', async () => {
+    const server = await httpServer();
+    const node = `{ type: http, url: "${server.origin}/{{n}}" }`;
+    const place = await workplace({ 'flow.yaml': `nodes: [{ type: filter, where: n == "2" }, ${node}]`, 'rows.csv': 'n\n1\n2\n3\n' });
+    expect((await place.automate([...run, '--allow-http'])).code).toBe(0);
+    expect(server.requests.map(({ path }) => path)).toEqual(['/2']);
+  });
+
+  test('is counted for the whole run after --resume', async () => {
+    const server = await httpServer();
+    const rows = ['n', 0, 1, 2, 3, 4, 5, ''].join('\n');
+    const flow = `nodes: [{ type: filter, where: int(n) % 2 == 1 }, { type: http, url: "${server.origin}/{{n}}" }]`;
+    const place = await workplace({ 'flow.yaml': flow, 'rows.csv': rows });
+    const first = await place.automate([...run, '--allow-http', '--concurrency', '1', '--max-credits', '1']);
+    expect(first.code).toBe(5);
+    const last = await place.automate([...run, '--allow-http', '--resume', '--max-credits', '9', '--summary', 's.json']);
+    expect(JSON.parse(await readFile(place.path('s.json'), 'utf8')).whole).toEqual({ read: 6, written: 3, failed: 0, filtered: 3 });
+    expect(last.stderr).toContain('done: 6 read, 3 written, 0 failed (this part: ');
+    expect(last.stderr).toContain(' filtered), 3 filtered');
+    expect([last.code, await place.read('out.csv')]).toEqual([0, 'n\n1\n3\n5\n']);
+  });
+
+  test('that drops all records still replaces the output of yesterday', async () => {
+    const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'n\n1\n', 'out.csv': 'n\n9\n' });
+    expect((await place.automate([...run, '--replace'])).code).toBe(0);
+    expect(await place.read('out.csv')).toBe('n\n');
+  });
+
+  test('needs a condition over fields that are there', async () => {
+    const place = await workplace({
+      'flow.yaml': 'nodes: [{ type: filter, where: lost > 1 }, { type: filter }, { type: filter, where: "1 + 1" }]',
+      'rows.csv': 'n\n1\n',
+    });
+    const { code, stderr } = await place.automate(run);
+    expect(code).toBe(3);
+    expect(stderr).toContain('the key "where" is missing');
+    expect(stderr).toContain('expected a condition that is true or false, found one that gives int');
+    await place.write('flow.yaml', 'nodes: [{ type: filter, where: lost > 1 }]');
+    expect((await place.automate(run)).stderr).toContain('no record has a field "lost" here');
+  });
+});
