@@ -10,11 +10,15 @@ import { requestValue } from '../../app/preview/preview.ts';
 import { Forecaster } from '../../engine/forecast/forecast.ts';
 import { openSource } from '../../io/records/readers/source.ts';
 import { addRoutes } from '../app.ts';
+
 <<<<<<< HEAD
+
 import type { Caller } from '../caller.ts';
 import { asProblem, validPlan } from '../calls/calls.ts';
+
 =======
 >>>>>>> wt-vars
+
 import { problemJson } from '../flows/flow-json.ts';
 import { planWithVariables, variablesIn } from '../flows/flow-variables.ts';
 import { Problem } from '../problem.ts';
