@@ -1,5 +1,5 @@
 import { type Alias, type Document, isAlias, isMap, isPair, isScalar, isSeq, type Node, type Scalar, visit } from 'yaml';
-import { decidesHost, isExpression, type OptionPlace, placeOfVariable } from './variable-places.ts';
+import { decidesHost, isExpressionPlace, type OptionPlace, placeOfVariable } from './variable-places.ts';
 import { type FlowVariables, type PlacedIssue, placeOf, unknownVariable, type VariableValue } from './variables.ts';
 import {
   type FilledText,
@@ -78,9 +78,9 @@ function optionsIn(document: Document): FoundOption[] {
       Scalar(key, scalar, ancestors) {
         const text = scalar.value;
         if (typeof text !== 'string' || !text.includes('vars')) return;
-        const option = optionOf(key, text, [...above, ...ancestors]);
+        const option = optionAt(key, text, [...above, ...ancestors]);
         if (option.names[0] === 'vars' || option.names[0] === 'open_vars') return;
-        const uses = isExpression(option) ? usesInExpression(text) : usesInTemplate(text);
+        const uses = isExpressionPlace(option) ? usesInExpression(text) : usesInTemplate(text);
         if (uses.length > 0) found.push({ option, scalar, text, uses, isAlias: isOfAlias });
       },
       Alias(_key, alias: Alias, ancestors) {
@@ -91,7 +91,7 @@ function optionsIn(document: Document): FoundOption[] {
   }
 }
 
-function optionOf(key: unknown, text: string, ancestors: readonly unknown[]): OptionPlace {
+function optionAt(key: unknown, text: string, ancestors: readonly unknown[]): OptionPlace {
   const pairs = ancestors.filter((node) => isPair(node));
   const names = pairs.map((pair) => (isScalar(pair.key) ? String(pair.key.value) : ''));
   const holder = ancestors.findLast((node) => isMap(node));
@@ -105,7 +105,7 @@ const leavingPath = 'with this value the path of the URL has a segment "." or ".
 function problemOf(option: OptionPlace, use: VariableUse, text: string, { names, open }: FlowVariables): string | undefined {
   const { name } = use;
   if (!names.has(name)) return unknownVariable(name, names.keys());
-  if (isExpression(option)) return undefined;
+  if (isExpressionPlace(option)) return undefined;
   const place = placeOfVariable(option);
   if (place === undefined)
     return 'a variable cannot stand here\nit may stand where the fields of a record may, and in base_url, token_url, the url of an MCP connection, rate, concurrency and timeout';
@@ -117,7 +117,7 @@ function problemOf(option: OptionPlace, use: VariableUse, text: string, { names,
 }
 
 function fill(option: OptionPlace, text: string, uses: readonly VariableUse[], { values }: FlowVariables) {
-  if (isExpression(option)) {
+  if (isExpressionPlace(option)) {
     const { text: value, writtenAt } = filledExpression(text, uses, values);
     return { value, writtenAt };
   }

@@ -78,7 +78,7 @@ export function decidesHost({ names }: OptionPlace): boolean {
 const conditions = new Set(['when', 'where', 'while', 'until', 'fail_when', 'retry_when']);
 
 /** True for an option that is an expression. */
-export function isExpression({ names, isKey, isAlone, isInList }: OptionPlace): boolean {
+export function isExpressionPlace({ names, isKey, isAlone, isInList }: OptionPlace): boolean {
   const around = names.slice(0, -1);
   const last = names.at(-1) ?? '';
   if (isKey || names[0] !== 'nodes') return false;

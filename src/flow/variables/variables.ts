@@ -44,7 +44,7 @@ export interface FlowVariables {
 
 /** Reads the variables of a flow. Values of a wrong kind are left to the schema. Throws an AutomateError (`usage`) for a given value that is refused. */
 export function variablesOf(document: Document, choice: VariableChoice): FlowVariables {
-  const pair = isMap(document.contents) ? document.contents.items.find(({ key }) => isScalar(key) && key.value === 'vars') : undefined;
+  const pair = pairOfVariables(document);
   const written = writtenIn(document, pair);
   const issues: PlacedIssue[] = [];
   const open = openNames(document, written, issues);
@@ -55,7 +55,7 @@ export function variablesOf(document: Document, choice: VariableChoice): FlowVar
     const given = choice.given?.get(name);
     const chosen = chosenIn(variable, choice);
     const found = given === undefined ? scalarValue(chosen) : givenValue(name, given, kindsIn(variable));
-    const isMissing = found === undefined && (!chosen || (isScalar(chosen) && chosen.value === null));
+    const isMissing = found === undefined && isNothing(chosen);
     if (isMissing && choice.takesStandIns && open.has(name)) standIns.add(name);
     else if (isMissing) issues.push({ ...placeOf(variable.key), ...missing(name, variable, open.has(name), choice) });
     const wrong = typeof found === 'string' && given === undefined ? wrongText(found) : undefined;
@@ -63,7 +63,17 @@ export function variablesOf(document: Document, choice: VariableChoice): FlowVar
     values.set(name, wrong === undefined ? found : undefined);
   }
   const names = new Map([...written].map(([name, { key }]) => [name, key]));
-  return { values, open, standIns, names, range: rangeOf(pair), issues };
+  return { values, open, standIns, names, range: rangeOfVariables(pair), issues };
+}
+
+/** The member `vars` of a flow; undefined without one. */
+function pairOfVariables({ contents }: Document) {
+  return isMap(contents) ? contents.items.find(({ key }) => isScalar(key) && key.value === 'vars') : undefined;
+}
+
+/** True for null, and for no value at all. */
+function isNothing(node: ReturnType<typeof chosenIn>): boolean {
+  return !node || (isScalar(node) && node.value === null);
 }
 
 /** A variable as it is written. */
@@ -176,7 +186,7 @@ export function placeOf({ range }: Node): Pick<PlacedIssue, 'offset' | 'width'> 
 }
 
 /** The place of the values; undefined if an anchor among them may stand for other values of the flow. */
-function rangeOf(pair: Pair | undefined): [number, number] | undefined {
+function rangeOfVariables(pair: Pair | undefined): [number, number] | undefined {
   let hasAnchor = false;
   visit(pair?.value as Node | null, {
     Node(_key, node) {

@@ -65,10 +65,9 @@ export function compilePaging(options: PaginateOptions, mapped: ListPath | undef
         const isLast = await onPage(number, () => isEnd(answer, record));
         const isEmpty = items !== undefined && (await onPage(number, () => hasNoItems(answer, items)));
         if (number === 1 && !isLast) refuseMissingPath(options, answer, isEmpty && valueAt(answer.body, items) !== undefined);
-        const short = isEmpty ? undefined : await lengths.check(answer, number);
-        if (!isEmpty) repeats.checkBody(answer, number);
+        const short = isEmpty ? undefined : await checkedPage(lengths, repeats, answer, number);
         yield { number, answer, isEmpty, short };
-        const lacksItems = number === 1 && isEmpty && !isCounted(options) && !isThere(answer, items);
+        const lacksItems = isEmpty && isListMissing(options, items, number, answer);
         if (isLast || (isEmpty && !lacksItems)) return;
         next = await onPage(number, () => turn({ request, answer, number, first: start }));
         if (next && lacksItems) throw missingItems(options, answer);
@@ -76,6 +75,13 @@ export function compilePaging(options: PaginateOptions, mapped: ListPath | undef
       }
     },
   };
+}
+
+/** Checks a page with items for its length and for a repetition. Returns what is short about it. */
+async function checkedPage(lengths: LengthCheck, repeats: RepeatCheck, answer: HttpAnswer, number: number) {
+  const short = await lengths.check(answer, number);
+  repeats.checkBody(answer, number);
+  return short;
 }
 
 /** Makes the check of `until`. */
@@ -119,6 +125,11 @@ function refuseMissingPath(options: PaginateOptions, answer: HttpAnswer, isBare:
 /** The failure for a first page that leads on, but has no list: a misspelt path of the list would end the paging quietly. */
 function missingItems({ items }: PaginateOptions, { status }: HttpAnswer): Failure {
   return new Failure('mapping', `the first page has no "${items}" (paginate.items), but leads to another page`, { status });
+}
+
+/** True if the first page lacks the list of a paging that only its links or cursors end: its path may be misspelt. */
+function isListMissing(options: PaginateOptions, items: ListPath, page: number, answer: HttpAnswer): boolean {
+  return page === 1 && !isCounted(options) && !isThere(answer, items);
 }
 
 /** True if a body has a value at the steps. null on the way says as much as null at its end. */

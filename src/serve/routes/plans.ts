@@ -11,13 +11,7 @@ import { Forecaster } from '../../engine/forecast/forecast.ts';
 import { openSource } from '../../io/records/readers/source.ts';
 import { addRoutes } from '../app.ts';
 
-<<<<<<< HEAD
-
 import type { Caller } from '../caller.ts';
-import { asProblem, validPlan } from '../calls/calls.ts';
-
-=======
->>>>>>> wt-vars
 
 import { problemJson } from '../flows/flow-json.ts';
 import { planWithVariables, variablesIn } from '../flows/flow-variables.ts';
@@ -48,7 +42,6 @@ export function addPlanRoute(app: FastifyInstance, server: Server, { base, calle
 
 type Flow = Awaited<ReturnType<typeof seenFlow>>;
 
-<<<<<<< HEAD
 async function planInPlace(server: Server, caller: Caller, request: FastifyRequest, reply: FastifyReply): Promise<PlanShape> {
   const flow = await seenFlow(server, caller, request);
   const gone = new AbortController();
@@ -59,23 +52,14 @@ async function planInPlace(server: Server, caller: Caller, request: FastifyReque
 
 /** `gone`: aborted when the client has left, which ends the plan. */
 async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyRequest, gone: AbortSignal): Promise<PlanShape> {
-  validPlan(flow);
-  const { delimiter, limit, skip } = request.query as z.output<typeof newRunQuery>;
-  const body = bodyFormat(request.headers);
-  const format = { kind: body.kind, gzip: false };
-  const plan = await loadFlow(flow.path, { allowHttp: shared.allowHttp, textCells: isTable(format), name: flow.id }).catch(asProblem(flow));
-  const { stdin, failed, breakOff } = unpackedBody(request, body, limits.maxUpload);
-  gone.addEventListener('abort', breakOff, { once: true });
-=======
-async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyRequest): Promise<PlanShape> {
   const { delimiter, limit, skip } = request.query as z.output<typeof newRunQuery>;
   const body = bodyFormat(request.headers);
   const format = { kind: body.kind, gzip: false };
   const { allowHttp, env } = shared;
   const given = variablesIn(request.query);
   const plan = await planWithVariables({ flow, given }, { allowHttp, textCells: isTable(format), env });
-  const { stdin, failed } = unpackedBody(request, body, limits.maxUpload);
->>>>>>> wt-vars
+  const { stdin, failed, breakOff } = unpackedBody(request, body, limits.maxUpload);
+  gone.addEventListener('abort', breakOff, { once: true });
   const forecaster = new Forecaster(plan, { maxRequests: 1, lookups: createLateLookups() });
   try {
     const { charset: encoding } = body;

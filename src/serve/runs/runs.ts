@@ -140,7 +140,7 @@ export class Runs {
     const { state, resumable, ending, exitCode, reason, endedAt } = run.stored;
     if (!resumable) throw new Problem('run-state', `the run is ${state}: there is nothing to resume`, { state });
     if (this.#isStopping) throw stopping();
-    this.#refuseFull(ownerOf(run));
+    this.#refuseFull(ownerOfRun(run));
     run.move('queued', { ...notEnded, crashes: 0 });
     this.#enqueue(run);
     await run.saved.catch(() => {
@@ -249,19 +249,19 @@ export class Runs {
     const places = maxQueue + Math.max(0, maxRuns - this.#underWay.size);
     if (this.#queue.length + this.#arriving.size < places) return;
     // One key cannot shut out the others: one run of each key may always wait.
-    const waits = this.#queue.has(owner) || [...this.#arriving].some((run) => ownerOf(run) === owner);
+    const waits = this.#queue.has(owner) || [...this.#arriving].some((run) => ownerOfRun(run) === owner);
     if (maxQueue > 0 && !waits) return;
     throw new Problem('queue-full', `expected at most ${maxQueue} waiting runs`, {}, { 'retry-after': '10' });
   }
 
   #enqueue(run: ServedRun): void {
-    this.#queue.add(ownerOf(run), run);
+    this.#queue.add(ownerOfRun(run), run);
     this.#startNext();
   }
 
   #startNext(): void {
     while (this.#mayStart && !this.#isStopping && this.#underWay.size < this.#limits.maxRuns) {
-      const run = this.#queue.next((owner) => [...this.#underWay].filter((one) => ownerOf(one) === owner).length);
+      const run = this.#queue.next((owner) => [...this.#underWay].filter((one) => ownerOfRun(one) === owner).length);
       if (!run) return;
       this.#underWay.add(run);
       run.start(this.#shared, (work) => {
@@ -274,7 +274,7 @@ export class Runs {
 }
 
 /** The id of the key that owns a run; empty for the page. */
-function ownerOf({ stored: { key } }: ServedRun): string {
+function ownerOfRun({ stored: { key } }: ServedRun): string {
   return key?.id ?? '';
 }
 

@@ -57,7 +57,7 @@ export class ChainNames {
   }
 
   /** The names that consist of these letters and digits once meaningless words at their end are left out: `Bunnings` for `Bunnings Warehouse`. */
-  shortened(key: string): readonly ChainName[] {
+  shortenedName(key: string): readonly ChainName[] {
     if (!this.#shortened) {
       this.#shortened = new Map();
       for (const [chain, [text]] of this.data.chains.entries()) this.#addShortened(this.#shortened, { chain, text, rank: 2 });
@@ -95,7 +95,7 @@ export class ChainNames {
   }
 
   /** Tags of a chain's categories, the main one first. */
-  categoriesOf(chain: number): string[] {
+  categoriesOfBrand(chain: number): string[] {
     return this.tagsOf(this.data.chains[chain]?.[2] ?? []);
   }
 
@@ -131,7 +131,7 @@ export class ChainNames {
   }
 
   /** Adds a name without common words at its end, and without words for the chain's kind if two words are left. */
-  #addShortened(shortened: NameMap, name: ChainName): void {
+  #addShortened(shortenedName: NameMap, name: ChainName): void {
     const words = name.text.includes(' ') ? companyWords(name.text) : [];
     let isCommonEnd = true;
     for (let count = words.length - 1; count > 0; count--) {
@@ -140,7 +140,7 @@ export class ChainNames {
       if (!isCommonEnd && !isPlainCommon(word) && !this.isWordFor(name.chain, word)) return;
       const key = before.join('');
       const isTelling = count > 1 ? key.length >= shortLetters.several : isCommonEnd && key.length >= shortLetters.single;
-      if (isTelling && !before.every((one) => this.isKind(one)) && !this.isTown(key)) addName(shortened, key, name);
+      if (isTelling && !before.every((one) => this.isKind(one)) && !this.isTown(key)) addName(shortenedName, key, name);
     }
   }
 }

@@ -116,7 +116,7 @@ class Hits {
   /** True if the chain is in the country or has the category. */
   isSupported(chain: number): boolean {
     const { category } = this.#query;
-    return this.isThere(chain) || (category !== undefined && this.#names.categoriesOf(chain).includes(category));
+    return this.isThere(chain) || (category !== undefined && this.#names.categoriesOfBrand(chain).includes(category));
   }
 
   #isAbsent(chain: number): boolean {
@@ -147,7 +147,7 @@ function addWhole(names: ChainNames, written: string, { words, core }: Words, hi
     else add(name, 'cleaned', isForm ? scores.form : scores.punctuation, words);
   }
   for (const one of new Set([key, `the${key}`])) for (const name of names.named(one)) add(name, 'cleaned', scores.core, core);
-  if (hits.best === 0) for (const name of names.shortened(key)) add(name, 'cleaned', scores.shortened, core);
+  if (hits.best === 0) for (const name of names.shortenedName(key)) add(name, 'cleaned', scores.shortened, core);
 }
 
 /** True for a short name that several chains have, but no worldwide chain: `ABC Company` may be any company. */
@@ -218,7 +218,7 @@ function addAfterKind(names: ChainNames, [kind = '', ...words]: readonly string[
   const key = words.join('');
   if (key.length < minBesideKind) return;
   for (const name of names.named(key)) {
-    const isOfKind = names.isWordFor(name.chain, kind) && names.categoriesOf(name.chain).some((category) => afterKind.has(category));
+    const isOfKind = names.isWordFor(name.chain, kind) && names.categoriesOfBrand(name.chain).some((category) => afterKind.has(category));
     const fits = isOfKind && hits.isThere(name.chain) && !name.isOwner;
     if (fits) hits.add({ name, method: 'cleaned', score: scores.longStart });
   }

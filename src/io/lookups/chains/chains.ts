@@ -75,7 +75,7 @@ function rowOf({ data }: ChainNames, { name: { chain } }: Hit): ChainRow {
 
 /** Tags of the categories of the brand that was found, the main one first. */
 function categoriesOf(names: ChainNames, { name: { chain, brand } }: Hit): string[] {
-  return brand ? names.tagsOf(brand[1]) : names.categoriesOf(chain);
+  return brand ? names.tagsOf(brand[1]) : names.categoriesOfBrand(chain);
 }
 
 /** A hit with the reasons to prefer it, the strongest first. */
@@ -93,7 +93,7 @@ function rankedHits(names: ChainNames, query: Omit<ChainQuery, 'minScore'>): Ran
     .filter(({ score }) => score >= minCandidateScore)
     .map((hit) => {
       const row = rowOf(names, hit);
-      const place = category === undefined ? -1 : names.categoriesOf(hit.name.chain).indexOf(category);
+      const place = category === undefined ? -1 : names.categoriesOfBrand(hit.name.chain).indexOf(category);
       const reasons = [
         hit.score,
         2 - hit.name.rank,

@@ -13,7 +13,7 @@ export class StatementTowns {
 
   /** True if folded words are the name of a town. */
   has(words: readonly string[]): boolean {
-    const hash = hashOf(words.map((word) => shortForms[word] ?? word).join(''));
+    const hash = townHash(words.map((word) => shortForms[word] ?? word).join(''));
     let [low, high] = [0, this.#hashes.length];
     while (low < high) {
       const middle = (low + high) >>> 1;
@@ -28,7 +28,7 @@ export class StatementTowns {
 const shortForms: Readonly<Record<string, string>> = { saint: 'st', fort: 'ft', mount: 'mt' };
 
 /** The hash FNV-1a of a text, 32 bits. */
-function hashOf(text: string): number {
+function townHash(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
   return hash >>> 0;

@@ -28,15 +28,20 @@ export class ElementScanner {
         else if (byte === backslash) escaped = true;
         else if (byte < 0x20) end = at + 1;
       } else if (byte === quote) quoted = true;
-      else if (byte === 0x7b || byte === 0x5b) {
-        // The parser refuses a deeper object: its end is not looked for.
-        if (closing.push(byte + 2) > maxDepth) end = at + 1;
-      } else if (byte === 0x7d || byte === 0x5d) {
-        if (closing.pop() !== byte || closing.length === 0) end = at + 1;
-      }
+      else if (isBracket(byte) && endsAt(byte, closing)) end = at + 1;
     }
     this.#isQuoted = quoted;
     this.#isEscaped = escaped;
     return end;
   }
+}
+
+function isBracket(byte: number): boolean {
+  return byte === 0x7b || byte === 0x5b || byte === 0x7d || byte === 0x5d;
+}
+
+/** Follows a bracket. True if it closes the object, or if the parser will refuse the object for it: one too many, or one too deep. */
+function endsAt(bracket: number, closing: number[]): boolean {
+  if (bracket === 0x7b || bracket === 0x5b) return closing.push(bracket + 2) > maxDepth;
+  return closing.pop() !== bracket || closing.length === 0;
 }
