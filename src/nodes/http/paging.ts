@@ -63,8 +63,8 @@ export function compilePaging(options: PaginateOptions, mapped: ListPath | undef
         const request: HttpRequest = next;
         const answer = await onPage(number, () => ask(request, number));
         const isLast = await onPage(number, () => isEnd(answer, record));
-        const isEmpty = items !== undefined && (await onPage(number, () => hasNoItems(answer, items)));
-        if (number === 1 && !isLast) refuseMissingPath(options, answer, isEmpty && valueAt(answer.body, items) !== undefined);
+        const isEmpty = await onPage(number, () => hasNoItems(answer, items));
+        if (number === 1 && !isLast) refuseMissingPath(options, answer, isEmpty && hasList(answer, items));
         const short = isEmpty ? undefined : await checkedPage(lengths, repeats, answer, number);
         yield { number, answer, isEmpty, short };
         const lacksItems = isEmpty && isListMissing(options, items, number, answer);
@@ -128,8 +128,8 @@ function missingItems({ items }: PaginateOptions, { status }: HttpAnswer): Failu
 }
 
 /** True if the first page lacks the list of a paging that only its links or cursors end: its path may be misspelt. */
-function isListMissing(options: PaginateOptions, items: ListPath, page: number, answer: HttpAnswer): boolean {
-  return page === 1 && !isCounted(options) && !isThere(answer, items);
+function isListMissing(options: PaginateOptions, items: ListPath | undefined, page: number, answer: HttpAnswer): boolean {
+  return items !== undefined && page === 1 && !isCounted(options) && !isThere(answer, items);
 }
 
 /** True if a body has a value at the steps. null on the way says as much as null at its end. */
@@ -258,7 +258,14 @@ function soughtOf(options: PaginateOptions, items: ListPath | undefined): Sought
   return { name: `${options.path} (paginate.path)`, isOn: (answer) => cursorAt(path, answer) !== undefined };
 }
 
-function hasNoItems({ status, body }: HttpAnswer, path: ListPath): boolean {
+/** True for a page that has the named list. */
+function hasList({ body }: HttpAnswer, path: ListPath | undefined): boolean {
+  return path !== undefined && valueAt(body, path) !== undefined;
+}
+
+/** True for a page whose list is empty or missing; false if no list is named. */
+function hasNoItems({ status, body }: HttpAnswer, path: ListPath | undefined): boolean {
+  if (!path) return false;
   const array = valueAt(body, path);
   if (array === undefined || array === null) return true;
   if (Array.isArray(array)) return array.length === 0;

@@ -20,8 +20,9 @@ export class ProcessGroup {
   readonly child: ChildProcessWithoutNullStreams;
 
   constructor([program, ...args]: readonly [string, ...string[]], env: NodeJS.ProcessEnv) {
-    this.child = spawn(program, args, { env, detached: !isWindows, shell: isWindows });
+    // Before the program starts: a signal may come as soon as it runs.
     if (running.size === 0) watchExit();
+    this.child = spawn(program, args, { env, detached: !isWindows, shell: isWindows });
     running.add(this);
   }
 
