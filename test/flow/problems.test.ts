@@ -323,7 +323,7 @@ describe('ids', () => {
       ).map(onOneLine),
     ).toEqual([
       '3:5 two nodes have the id "set-2"',
-      '4:25 unknown key "x"; expected one of type, id, when, on_error, rename, fields, remove',
+      '4:25 unknown key "x"; expected one of type, id, when, on_error, rename, fields, remove, keep',
       '5:22 two nodes have the id "a"',
     ]);
   });
