@@ -38,8 +38,14 @@ export interface PartialRows extends SpilledRows {
   add(rows: readonly Fields[]): Promise<void>;
 }
 
+/** Rows of one record as text of the output, with every secret masked. The text begins with what separates it from earlier rows. */
+export interface RowsText {
+  readonly rows: number;
+  readonly text: string;
+}
+
 /** The result of a record: its rows, or its failure. */
 export type Outcome = Success | { readonly failure: Failure };
 
-/** The rows of a finished record, in memory or spilled. */
-export type Success = { readonly rows: readonly Fields[] } | { readonly spilled: SpilledRows };
+/** The rows of a finished record: in memory, spilled, or rendered. */
+export type Success = { readonly rows: readonly Fields[] } | { readonly spilled: SpilledRows } | { readonly rendered: RowsText };

@@ -3,24 +3,26 @@ import type { Ending } from '../core/event.ts';
 import type { Item, Outcome } from '../core/item.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import type { Output, Ports } from '../core/ports.ts';
-import { Batches, type InputState } from './batches/batches.ts';
-import { Budget } from './budget.ts';
-import { Calls, reportOf } from './call.ts';
-import { Chain } from './chain.ts';
+import type { InputState } from './batches/batches.ts';
+import { reportOf } from './call.ts';
 import { type MaxErrors, SameFailureWatch, tooManyErrors } from './failure-limits.ts';
-import { type Gates, RunGates } from './gates.ts';
+import type { Gates } from './gates.ts';
+import { LocalPassage, type Passage, type PassageTools } from './passage.ts';
 import { RunPhase } from './phase.ts';
-import { Window, windowSize } from './window.ts';
+import { Window } from './window.ts';
 import { Writing } from './writing.ts';
 
 /** The surroundings of a run. Several runs of one process may share the gates, and ports such as the ledger. */
 export interface RunParts {
+  /** An empty list: no more records come for now. */
   readonly input: AsyncIterable<readonly Item[]>;
   readonly output: Output;
   readonly ports: Ports;
   readonly gates: Gates;
   /** Takes every attempt; absent if nothing watches them. */
   readonly trace?: Trace | undefined;
+  /** Opens the passage of the records; undefined if they pass the nodes in this process. */
+  readonly passage?: ((tools: PassageTools) => Passage) | undefined;
 }
 
 /** The settings of a run. */
@@ -52,6 +54,7 @@ export function startRun(plan: Plan, parts: RunParts, settings: RunSettings): Ru
 /** The number of rows of a record; undefined for a failed one. */
 function rowsOf(outcome: Outcome): number | undefined {
   if ('failure' in outcome) return undefined;
+  if ('rendered' in outcome) return outcome.rendered.rows;
   return 'rows' in outcome ? outcome.rows.length : outcome.spilled.rows;
 }
 
@@ -59,10 +62,7 @@ class RecordRun {
   readonly phase = new RunPhase();
   readonly #parts: RunParts;
   readonly #settings: RunSettings;
-  readonly #gates: RunGates;
-  readonly #batches: Batches;
-  readonly #chain: Chain;
-  readonly #budget: Budget;
+  readonly #passage: Passage;
   readonly #window: Window;
   readonly #writing: Writing;
   /** Absent if the run continues although its first records failed in the same way. */
@@ -86,28 +86,13 @@ class RecordRun {
       const { ending, message, code, details } = reason;
       ports.report({ type: 'stopping', ending, reason: message, ...(code && { code, details }) });
     });
-    this.#gates = new RunGates(parts.gates, phase);
     const { keepsGoing } = settings;
     this.#sameFailure = keepsGoing ? undefined : new SameFailureWatch(phase);
-    const calls = new Calls({ ports, gates: this.#gates, phase, keepsGoing });
-    this.#batches = new Batches({ steps: allSteps(plan.steps), clock: ports.clock, calls, input: () => this.#inputState() });
-    this.#chain = new Chain(plan, {
-      ports,
-      phase,
-      calls,
-      batches: this.#batches,
-      trace: parts.trace,
-      partialRows: () => output.partialRows(),
-    });
-    this.#budget = new Budget(plan, ports.ledger, phase);
+    const tools = { phase, keepsGoing, input: () => this.#inputState() };
+    this.#passage = parts.passage?.(tools) ?? new LocalPassage(plan, parts, tools);
     const finish = (item: Item, outcome: Outcome) => this.#finish(item, outcome);
-    this.#window = new Window({ size: windowSize(plan), unordered: settings.unordered, finish }, phase);
+    this.#window = new Window({ size: this.#passage.size, unordered: settings.unordered, finish }, phase);
     this.#writing = new Writing(output, ports.clock, phase, (records) => this.#written(records));
-    phase.onPhase((now) => {
-      if (now !== 'stopped') return;
-      ports.http.abort();
-      ports.tools.abort();
-    });
   }
 
   waiting(): number {
@@ -122,7 +107,7 @@ class RecordRun {
     } finally {
       this.#setReading('ended');
       // Even after an error, no call is under way here.
-      await this.#window.end().finally(() => this.#writing.end().finally(() => this.#gates.close()));
+      await this.#window.end().finally(() => this.#writing.end().finally(() => this.#passage.close()));
       this.#park();
     }
     const ending = this.phase.reason?.ending ?? 'complete';
@@ -132,6 +117,7 @@ class RecordRun {
 
   /** Returns false once the run takes no more records. */
   async #beginAll(items: readonly Item[]): Promise<boolean> {
+    if (items.length === 0) this.#setReading('ended');
     for (const item of items) {
       for (let room = this.#room(); room; room = this.#room()) {
         this.#setReading('blocked');
@@ -141,17 +127,14 @@ class RecordRun {
       }
       this.#reading = 'more';
       if (this.phase.current !== 'open') return false;
-      const progress = this.#budget.begin();
-      const task = this.#chain.pass(item, progress);
-      this.#budget.endWith(task, progress);
-      this.#window.begin(item, task);
+      this.#window.begin(item, this.#passage.pass(item));
     }
     return true;
   }
 
   /** Resolves when another record may begin; `undefined` when it may now. */
   #room(): Promise<void> | undefined {
-    return this.#window.room() ?? this.#gates.room() ?? this.#budget.room();
+    return this.#window.room() ?? this.#passage.room();
   }
 
   #finish(item: Item, result: Outcome): void {
@@ -174,7 +157,7 @@ class RecordRun {
   #written(records: number): void {
     this.#unwritten -= records;
     this.#window.free(records);
-    this.#batches.recheck();
+    this.#passage.inputChanged();
   }
 
   /** Parks the finished records after an unfinished record. A resumed run processes failed records again. */
@@ -188,7 +171,7 @@ class RecordRun {
 
   #setReading(state: InputState): void {
     this.#reading = state;
-    this.#batches.recheck();
+    this.#passage.inputChanged();
   }
 
   /** The state of the input. While finished records wait to be written, more records will be read: their places become free. */

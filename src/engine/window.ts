@@ -1,5 +1,5 @@
 import { Failure, Unfinished } from '../core/failure.ts';
-import type { Item, Outcome, SpilledRows } from '../core/item.ts';
+import type { Item, Outcome, RowsText, SpilledRows, Success } from '../core/item.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import type { Fields } from '../core/record.ts';
 import { type RunPhase, Wakeup } from './phase.ts';
@@ -60,13 +60,13 @@ export class Window {
   }
 
   /** Begins a record. `task`: its rows; rejects with a Failure, or Unfinished. */
-  begin(item: Item, task: Promise<readonly Fields[] | SpilledRows>): void {
+  begin(item: Item, task: Promise<readonly Fields[] | SpilledRows | RowsText>): void {
     const place: Place = {};
     this.#places.push(place);
     this.#running++;
     this.#unwritten++;
     void task.then(
-      (rows) => this.#settle(place, { item, outcome: 'drop' in rows ? { spilled: rows } : { rows } }),
+      (rows) => this.#settle(place, { item, outcome: successOf(rows) }),
       (reason) => {
         if (reason instanceof Failure) return this.#settle(place, { item, outcome: { failure: reason } });
         this.#break(reason);
@@ -139,6 +139,11 @@ export class Window {
     this.#running--;
     if (this.#running === 0) this.#end.wake();
   }
+}
+
+function successOf(rows: readonly Fields[] | SpilledRows | RowsText): Success {
+  if ('text' in rows) return { rendered: rows };
+  return 'drop' in rows ? { spilled: rows } : { rows };
 }
 
 /** Size of a window whose records wait for nothing but their calls. */

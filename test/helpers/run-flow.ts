@@ -209,6 +209,7 @@ export function rowsInMemory(): MemoryRows {
 }
 
 function rowsOf(outcome: Exclude<Outcome, { failure: unknown }>): readonly Fields[] {
+  if ('rendered' in outcome) throw new Error('rows of another process');
   return 'rows' in outcome ? outcome.rows : (outcome.spilled as MemoryRows).all;
 }
 

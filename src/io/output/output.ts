@@ -9,6 +9,7 @@ import type { RecordWriter } from '../records/writers/record-writer.ts';
 import type { Redactor } from '../secrets/redact.ts';
 import type { OldRows } from './old-rows.ts';
 import { RecordText, writeAll } from './record-text.ts';
+import { checkRows } from './renderer.ts';
 import { nothingWritten, type Sink, type Written } from './sink.ts';
 import type { SpillFiles } from './spill.ts';
 
@@ -111,6 +112,9 @@ export class FileOutput implements Output {
       if ('spilled' in checked) {
         this.#counts.rows += checked.spilled.rows;
         this.#records.addSpilled(checked.spilled);
+      } else if ('rendered' in checked) {
+        this.#counts.rows += checked.rendered.rows;
+        this.#records.addText(checked.rendered);
       } else {
         this.#counts.rows += checked.rows.length;
         this.#records.add(checked.rows);
@@ -233,14 +237,4 @@ export class FileOutput implements Output {
 
 function isNew(checkpoint: Checkpoint, before: Checkpoint): boolean {
   return (['written', 'failed', 'filtered', 'credits'] as const).some((count) => checkpoint[count] !== before[count]);
-}
-
-/** Fails the whole record for one row that the output cannot hold. */
-function checkRows(outcome: Outcome, writer: RecordWriter): Outcome {
-  if (!('rows' in outcome)) return outcome;
-  for (const row of outcome.rows) {
-    const failure = writer.misfit(row);
-    if (failure) return { failure };
-  }
-  return outcome;
 }

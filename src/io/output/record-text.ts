@@ -1,23 +1,18 @@
-import type { PartialRows, SpilledRows, Success } from '../../core/item.ts';
+import type { PartialRows, RowsText, SpilledRows, Success } from '../../core/item.ts';
 import type { Fields } from '../../core/record.ts';
 import type { Mark } from '../journal/failed-list.ts';
 import type { ParkedRows, RenderedRows } from '../journal/parked-records.ts';
-import { isTableWriter } from '../records/writers/csv-writer.ts';
 import type { RecordWriter } from '../records/writers/record-writer.ts';
 import type { Redactor } from '../secrets/redact.ts';
+import { maxRendered, Renderer, type SpilledPiece } from './renderer.ts';
 import type { Sink } from './sink.ts';
 import type { SpilledText } from './spill.ts';
-
-/** Rows that are rendered together. */
-const maxRendered = 256;
 
 /** Characters that are joined into one text: rows that waited for a slow record may be longer together than a string can be. */
 const maxJoined = 1024 * 1024;
 
 /** Text for the output: a string, or text that may have spilled. Between them stand failed records. */
 export type Piece = string | SpilledPiece | FailedPiece;
-
-type SpilledPiece = Pick<RenderedRows, 'texts' | 'drop'>;
 
 /** Consecutive records that failed at this place. */
 interface FailedPiece {
@@ -140,6 +135,14 @@ export class RecordText {
     this.#isFirst = false;
   }
 
+  /** Adds rows that are rendered already. */
+  addText({ rows, text }: RowsText): void {
+    if (rows === 0) return;
+    this.#renderRows();
+    this.#addText(this.#isFirst ? text.slice(this.#renderer.writer.between.length) : text);
+    this.#isFirst = false;
+  }
+
   /** Notes a failed record at this place. */
   addFailed(record: number): void {
     this.#renderRows();
@@ -161,14 +164,9 @@ export class RecordText {
   /** The rows of a record as text for the journal. */
   parkedRows(outcome: Success): ParkedRows {
     if ('spilled' in outcome) return outcome.spilled as RenderedRows;
+    if ('rendered' in outcome) return parkedText(outcome.rendered.rows, () => [outcome.rendered.text]);
     const { rows } = outcome;
-    const renderer = this.#renderer;
-    return {
-      rows: rows.length,
-      async *texts() {
-        yield* renderer.texts(rows, false);
-      },
-    };
+    return parkedText(rows.length, () => this.#renderer.texts(rows, false));
   }
 
   /** Queued characters, without text that has spilled or is not rendered yet. */
@@ -188,12 +186,14 @@ export class RecordText {
 
   #renderRows(): void {
     if (this.#rows.length === 0) return;
-    for (const more of this.#renderer.texts(this.#rows, this.#isFirst)) {
-      if (this.#text.length + more.length > maxJoined) this.#queueText();
-      this.#text += more;
-    }
+    for (const more of this.#renderer.texts(this.#rows, this.#isFirst)) this.#addText(more);
     this.#isFirst = false;
     this.#rows = [];
+  }
+
+  #addText(text: string): void {
+    if (this.#text.length + text.length > maxJoined) this.#queueText();
+    this.#text += text;
   }
 
   #queueText(): void {
@@ -201,6 +201,15 @@ export class RecordText {
     this.#queuedLength += this.#text.length;
     this.#text = '';
   }
+}
+
+function parkedText(rows: number, texts: () => readonly string[]): ParkedRows {
+  return {
+    rows,
+    async *texts() {
+      yield* texts();
+    },
+  };
 }
 
 /** Rows of one record, rendered as they come. */
@@ -233,65 +242,5 @@ class RowsInProgress implements PartialRows, RenderedRows {
 
   drop(): void {
     this.#text.drop();
-  }
-}
-
-/** Renders rows in the output's format, with every secret masked. */
-class Renderer {
-  readonly writer: RecordWriter;
-  readonly #redactor: Redactor;
-
-  constructor(writer: RecordWriter, redactor: Redactor) {
-    this.writer = writer;
-    this.#redactor = redactor;
-  }
-
-  begin(): string {
-    const { writer } = this;
-    return isTableWriter(writer) ? writer.header(this.#redactor.names(writer.columns)) : writer.begin();
-  }
-
-  /** The text of the rows; several texts if the whole text is longer than a string can be. */
-  texts(rows: readonly Fields[], isFirst: boolean): string[] {
-    if (rows.length <= maxRendered) {
-      try {
-        return [this.#render(rows, isFirst)];
-      } catch (error) {
-        if (!(error instanceof RangeError) || rows.length === 1) throw error;
-      }
-    }
-    const middle = Math.ceil(rows.length / 2);
-    return [...this.texts(rows.slice(0, middle), isFirst), ...this.texts(rows.slice(middle), false)];
-  }
-
-  /** The text of the rows without the separator from an earlier row. */
-  asFirst(rows: SpilledPiece): SpilledPiece {
-    const { between } = this.writer;
-    return {
-      drop: () => rows.drop(),
-      async *texts() {
-        let { length } = between;
-        for await (const text of rows.texts()) {
-          yield text.slice(length);
-          length = 0;
-        }
-      },
-    };
-  }
-
-  #render(rows: readonly Fields[], isFirst: boolean): string {
-    const text = this.writer.write(rows, isFirst);
-    if (!this.#redactor.mayBeWrittenIn(text)) return text;
-    return this.writer.write(
-      rows.map((row) => this.#mask(row)),
-      isFirst,
-    );
-  }
-
-  #mask(row: Fields): Fields {
-    const names = [...row.keys()];
-    // A table finds the column of a field by its name, which must not be masked.
-    const masked = isTableWriter(this.writer) ? names : this.#redactor.names(names);
-    return new Map([...row.values()].map((value, index) => [masked[index] as string, this.#redactor.value(value)]));
   }
 }

@@ -1,0 +1,86 @@
+import type { Trace } from '../core/action.ts';
+import type { Item, RowsText, SpilledRows } from '../core/item.ts';
+import { allSteps, type Plan } from '../core/plan.ts';
+import type { Output, Ports } from '../core/ports.ts';
+import type { Fields } from '../core/record.ts';
+import { Batches, type InputState } from './batches/batches.ts';
+import { Budget } from './budget.ts';
+import { Calls } from './call.ts';
+import { Chain } from './chain.ts';
+import { type Gates, RunGates } from './gates.ts';
+import type { RunPhase } from './phase.ts';
+import { windowSize } from './window.ts';
+
+/** The way of records through the nodes of a flow: in this process, or in others. */
+export interface Passage {
+  /** Maximum of records that are under way or not written yet. */
+  readonly size: number;
+  /** Passes a record through all nodes. Rejects with a Failure, and with Unfinished when the run ends before the record does. */
+  pass(item: Item): Promise<readonly Fields[] | SpilledRows | RowsText>;
+  /** Resolves when another record may begin; `undefined` if it may now. */
+  room(): Promise<void> | undefined;
+  /** Called when the state of the input may have changed. */
+  inputChanged(): void;
+  /** Ends the use of everything that the run shares with others. No record is under way. */
+  close(): Promise<void>;
+}
+
+/** The parts of a run that a passage uses. */
+export interface PassageTools {
+  readonly phase: RunPhase;
+  /** True if the run continues although no server answers. */
+  readonly keepsGoing: boolean;
+  input(): InputState;
+}
+
+/** The parts of a passage in this process. */
+export interface LocalPassageParts {
+  readonly ports: Ports;
+  readonly gates: Gates;
+  readonly output: Pick<Output, 'partialRows'>;
+  readonly trace?: Trace | undefined;
+}
+
+/** Records pass the nodes in this process. */
+export class LocalPassage implements Passage {
+  readonly size: number;
+  readonly #gates: RunGates;
+  readonly #batches: Batches;
+  readonly #chain: Chain;
+  readonly #budget: Budget;
+
+  constructor(plan: Plan, { ports, gates, output, trace }: LocalPassageParts, { phase, keepsGoing, input }: PassageTools) {
+    this.size = windowSize(plan);
+    this.#gates = new RunGates(gates, phase);
+    const calls = new Calls({ ports, gates: this.#gates, phase, keepsGoing });
+    this.#batches = new Batches({ steps: allSteps(plan.steps), clock: ports.clock, calls, input });
+    const partialRows = () => output.partialRows();
+    this.#chain = new Chain(plan, { ports, phase, calls, batches: this.#batches, trace, partialRows });
+    this.#budget = new Budget(plan, ports.ledger, phase);
+    phase.onPhase((now) => {
+      if (now !== 'stopped') return;
+      ports.http.abort();
+      ports.tools.abort();
+    });
+  }
+
+  pass(item: Item): Promise<readonly Fields[] | SpilledRows> {
+    const progress = this.#budget.begin();
+    const task = this.#chain.pass(item, progress);
+    this.#budget.endWith(task, progress);
+    return task;
+  }
+
+  room(): Promise<void> | undefined {
+    return this.#gates.room() ?? this.#budget.room();
+  }
+
+  inputChanged(): void {
+    this.#batches.recheck();
+  }
+
+  close(): Promise<void> {
+    this.#gates.close();
+    return Promise.resolve();
+  }
+}

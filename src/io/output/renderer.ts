@@ -1,0 +1,82 @@
+import type { Outcome, SpilledRows } from '../../core/item.ts';
+import type { Fields } from '../../core/record.ts';
+import type { ParkedRows } from '../journal/parked-records.ts';
+import { isTableWriter } from '../records/writers/csv-writer.ts';
+import type { RecordWriter } from '../records/writers/record-writer.ts';
+import type { Redactor } from '../secrets/redact.ts';
+
+/** Rows that are rendered together. */
+export const maxRendered = 256;
+
+/** Text that may have spilled. */
+export type SpilledPiece = Pick<ParkedRows, 'texts'> & Pick<SpilledRows, 'drop'>;
+
+/** Renders rows in the output's format, with every secret masked. */
+export class Renderer {
+  readonly writer: RecordWriter;
+  readonly #redactor: Redactor;
+
+  constructor(writer: RecordWriter, redactor: Redactor) {
+    this.writer = writer;
+    this.#redactor = redactor;
+  }
+
+  begin(): string {
+    const { writer } = this;
+    return isTableWriter(writer) ? writer.header(this.#redactor.names(writer.columns)) : writer.begin();
+  }
+
+  /** The text of the rows; several texts if the whole text is longer than a string can be. */
+  texts(rows: readonly Fields[], isFirst: boolean): string[] {
+    if (rows.length <= maxRendered) {
+      try {
+        return [this.#render(rows, isFirst)];
+      } catch (error) {
+        if (!(error instanceof RangeError) || rows.length === 1) throw error;
+      }
+    }
+    const middle = Math.ceil(rows.length / 2);
+    return [...this.texts(rows.slice(0, middle), isFirst), ...this.texts(rows.slice(middle), false)];
+  }
+
+  /** The text of the rows without the separator from an earlier row. */
+  asFirst(rows: SpilledPiece): SpilledPiece {
+    const { between } = this.writer;
+    return {
+      drop: () => rows.drop(),
+      async *texts() {
+        let { length } = between;
+        for await (const text of rows.texts()) {
+          yield text.slice(length);
+          length = 0;
+        }
+      },
+    };
+  }
+
+  #render(rows: readonly Fields[], isFirst: boolean): string {
+    const text = this.writer.write(rows, isFirst);
+    if (!this.#redactor.mayBeWrittenIn(text)) return text;
+    return this.writer.write(
+      rows.map((row) => this.#mask(row)),
+      isFirst,
+    );
+  }
+
+  #mask(row: Fields): Fields {
+    const names = [...row.keys()];
+    // A table finds the column of a field by its name, which must not be masked.
+    const masked = isTableWriter(this.writer) ? names : this.#redactor.names(names);
+    return new Map([...row.values()].map((value, index) => [masked[index] as string, this.#redactor.value(value)]));
+  }
+}
+
+/** Fails the whole record for one row that the output cannot hold. */
+export function checkRows(outcome: Outcome, writer: RecordWriter): Outcome {
+  if (!('rows' in outcome)) return outcome;
+  for (const row of outcome.rows) {
+    const failure = writer.misfit(row);
+    if (failure) return { failure };
+  }
+  return outcome;
+}
