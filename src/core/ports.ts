@@ -129,6 +129,24 @@ export interface Output {
   flush(): Promise<void>;
 }
 
+/** The starts of calls at one gate that several processes share. */
+export interface Permits {
+  /** Reserves up to `count` starts, `intervalMs` apart or more. */
+  reserve(intervalMs: number, count: number): Promise<ReservedStarts>;
+  /** Starts no call for `waitMs`, in any process. */
+  pause(waitMs: number): void;
+}
+
+/** Starts that a gate may use. */
+export interface ReservedStarts {
+  /** 0 if none can be reserved yet. */
+  readonly count: number;
+  /** Ms until the first start; without one, ms until starts can be reserved. */
+  readonly inMs: number;
+  /** Ms between two starts: the lowest rate of all processes. */
+  readonly intervalMs: number;
+}
+
 /** The world outside of a run. */
 export interface Ports {
   readonly http: Http;

@@ -1,8 +1,14 @@
-import type { Clock } from '../core/ports.ts';
+import type { Clock, Permits } from '../core/ports.ts';
 import { type Door, type Slot, Turns } from './turns.ts';
 
 /** A timer may be this late without lowering the rate. */
 const slackMs = 10;
+
+/** A reserved start that is later than this is given up. */
+const lapseMs = 50;
+
+/** Starts within this time are reserved together. */
+const reservedMs = 20;
 
 /**
  * Limits how fast calls reach one origin with one credential: a rate (calls per time) and a pause (until a 429 or Retry-After is
@@ -11,15 +17,21 @@ const slackMs = 10;
 export class Gate implements Door {
   readonly turns = new Turns();
   readonly #clock: Clock;
+  readonly #permits: Permits | undefined;
   #intervalMs = 0;
   #pausedUntilMs = 0;
   /** Earliest start of the next call, in monotonic ms. */
   #nextStartMs = 0;
   /** End of the timer that runs; 0 without one. */
   #timerMs = 0;
+  /** Starts that are reserved, one interval apart, the first at `#nextStartMs`. */
+  #reserved = 0;
+  #isReserving = false;
 
-  constructor(clock: Clock) {
+  /** `permits`: shares the rate and the pauses with other processes; undefined if there are none. */
+  constructor(clock: Clock, permits?: Permits) {
     this.#clock = clock;
+    this.#permits = permits;
   }
 
   /** Sets the time between two calls. A shorter one does not replace a longer one. */
@@ -29,19 +41,28 @@ export class Gate implements Door {
 
   /** Starts no call for `waitMs`. A shorter pause does not end a longer one. */
   pause(waitMs: number): void {
+    this.pauseHere(waitMs);
+    this.#permits?.pause(waitMs);
+  }
+
+  /** Starts no call in this process for `waitMs`. */
+  pauseHere(waitMs: number): void {
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#clock.now() + waitMs);
   }
 
-  /** True if a call may start now; else a timer starts the waiting calls later. */
+  /** True if a call may start now; else the waiting calls start later by themselves. */
   isOpen(): boolean {
-    const readyMs = Math.max(this.#pausedUntilMs, this.#nextStartMs);
-    if (readyMs <= this.#clock.now()) return true;
-    this.#startAt(readyMs);
-    return false;
+    const now = this.#clock.now();
+    if (this.#pausedUntilMs > now) return this.#startAt(this.#pausedUntilMs);
+    if (this.#permits && this.#intervalMs > 0 && !this.#hasReserved(now)) return this.#reserve(this.#permits);
+    return this.#nextStartMs <= now || this.#startAt(this.#nextStartMs);
   }
 
   pass(): void {
-    if (this.#intervalMs > 0) this.#nextStartMs = Math.max(this.#nextStartMs, this.#clock.now() - slackMs) + this.#intervalMs;
+    if (this.#reserved > 0) {
+      this.#reserved--;
+      this.#nextStartMs += this.#intervalMs;
+    } else if (this.#intervalMs > 0) this.#nextStartMs = Math.max(this.#nextStartMs, this.#clock.now() - slackMs) + this.#intervalMs;
   }
 
   /** Starts the calls that may start now. */
@@ -55,13 +76,39 @@ export class Gate implements Door {
     return this.#pausedUntilMs <= now && this.#nextStartMs <= now && this.turns.areNone;
   }
 
-  #startAt(atMs: number): void {
-    if (this.#timerMs === atMs) return;
+  /** Starts the waiting calls at a later time. Returns false. */
+  #startAt(atMs: number): false {
+    if (this.#timerMs === atMs) return false;
     this.#timerMs = atMs;
     void this.#clock.sleepUntil(atMs).then(() => {
       if (this.#timerMs === atMs) this.#timerMs = 0;
       this.startReady();
     });
+    return false;
+  }
+
+  #hasReserved(now: number): boolean {
+    for (; this.#reserved > 0 && now - this.#nextStartMs > lapseMs; this.#reserved--) this.#nextStartMs += this.#intervalMs;
+    return this.#reserved > 0;
+  }
+
+  /** Reserves starts, and then starts the waiting calls. Returns false. */
+  #reserve(permits: Permits): false {
+    if (this.#isReserving) return false;
+    this.#isReserving = true;
+    // One turn later, the calls of this turn wait as well.
+    void this.#clock.nextTurn().then(async () => {
+      const most = Math.max(1, Math.floor(reservedMs / this.#intervalMs));
+      const reserved = await permits.reserve(this.#intervalMs, Math.min(most, Math.max(1, this.turns.startable)));
+      const { count, inMs, intervalMs } = reserved;
+      this.#isReserving = false;
+      this.limitRate(intervalMs);
+      this.#reserved = count;
+      this.#nextStartMs = this.#clock.now() + inMs;
+      if (count === 0) this.#startAt(this.#nextStartMs);
+      else this.startReady();
+    });
+    return false;
   }
 }
 
@@ -90,6 +137,10 @@ export class Slots implements Door, Slot {
 
   get max(): number {
     return this.#max;
+  }
+
+  get left(): number {
+    return Math.max(0, this.#max - this.#inFlight);
   }
 
   isOpen(): boolean {

@@ -1,6 +1,6 @@
 import type { Call } from '../core/call.ts';
 import { Unfinished } from '../core/failure.ts';
-import type { Clock } from '../core/ports.ts';
+import type { Clock, Permits } from '../core/ports.ts';
 import { Gate, Slots, type SlotUser } from './gate.ts';
 import { RunPhase, Wakeup } from './phase.ts';
 import { Queue, type Slot, type WaitingCall } from './turns.ts';
@@ -14,22 +14,33 @@ export type LimitedCall = Pick<Call<unknown>, 'gate' | 'intervalMs' | 'limit'>;
 /** The gates and slots of all runs of a process: one gate for each origin and credential, slots for each limit. */
 export class Gates {
   readonly #clock: Clock;
+  readonly #permitsOf: ((gate: string) => Permits) | undefined;
   readonly #gates = new Map<string, Gate>();
   readonly #slots = new Map<string, Slots>();
 
-  constructor(clock: Clock) {
+  /** `permitsOf`: the starts at a gate that several processes share; undefined for one process. */
+  constructor(clock: Clock, permitsOf?: (gate: string) => Permits) {
     this.#clock = clock;
+    this.#permitsOf = permitsOf;
   }
 
   /** The gate of a call. */
   gateOf({ gate: { origin, credential } }: LimitedCall): Gate {
-    const key = gateKey(origin, credential);
+    return this.#gateOf(gateKey(origin, credential));
+  }
+
+  /** Pauses a gate in this process: another process has paused it. */
+  pauseHere(gate: string, waitMs: number): void {
+    this.#gateOf(gate).pauseHere(waitMs);
+  }
+
+  #gateOf(key: string): Gate {
     const found = this.#gates.get(key);
     if (found) return found;
     if (this.#gates.size >= maxIdleGates) {
       for (const [key, gate] of this.#gates) if (gate.isIdle()) this.#gates.delete(key);
     }
-    const gate = new Gate(this.#clock);
+    const gate = new Gate(this.#clock, this.#permitsOf?.(key));
     this.#gates.set(key, gate);
     return gate;
   }

@@ -23,6 +23,12 @@ export interface Slot {
   free(): void;
 }
 
+/** The slots that the calls of a queue need. */
+export interface SlotDoor extends Door, Slot {
+  /** The number of free slots. */
+  readonly left: number;
+}
+
 /** A waiting call, and the two ways in which its wait ends. */
 interface Waiter {
   readonly call: WaitingCall;
@@ -33,13 +39,13 @@ interface Waiter {
 /** The calls of one run that wait at one gate for the same slots, in the order of their records: a retry does not start over at the end. */
 export class Queue {
   readonly #run: RunPhase;
-  readonly #slots: Door & Slot;
+  readonly #slots: SlotDoor;
   readonly #gate: Door;
   readonly #left: () => void;
   #waiters: Waiter[] = [];
 
   /** `left`: called after a call has left the queue. */
-  constructor(run: RunPhase, { slots, gate }: { readonly slots: Door & Slot; readonly gate: Door }, left: () => void) {
+  constructor(run: RunPhase, { slots, gate }: { readonly slots: SlotDoor; readonly gate: Door }, left: () => void) {
     this.#run = run;
     this.#slots = slots;
     this.#gate = gate;
@@ -48,6 +54,11 @@ export class Queue {
 
   get isEmpty(): boolean {
     return this.#waiters.length === 0;
+  }
+
+  /** The number of calls that have slots and wait for the gate alone. */
+  get startable(): number {
+    return Math.min(this.#waiters.length, this.#slots.left);
   }
 
   /** The lowest record with a waiting call. The queue is not empty. */
@@ -107,6 +118,13 @@ export class Turns {
 
   get areNone(): boolean {
     return this.#queues.size === 0;
+  }
+
+  /** The number of calls that have slots and wait for the gate alone. Queues that share their slots count them more than once. */
+  get startable(): number {
+    let sum = 0;
+    for (const queues of this.#queues.values()) for (const queue of queues) sum += queue.startable;
+    return sum;
   }
 
   /** The queue whose first call may start: of the first run that has such a queue, the one with the lowest record. */
