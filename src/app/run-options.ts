@@ -21,6 +21,8 @@ export interface RunOptions extends InputOptions, OutputOptions, StartOptions, R
   readonly keepGoing?: boolean;
   /** Maximum of requests in flight, for each node. */
   readonly concurrency?: number;
+  /** Child processes in which records pass the nodes; undefined for this process. */
+  readonly workers?: number;
   /** Ms between the starts of two requests to one origin with one credential. */
   readonly rate?: number;
 }

@@ -1,8 +1,8 @@
 import type { Trace } from '../core/action.ts';
+import type { StopReason } from '../core/closing.ts';
 import type { Ending } from '../core/event.ts';
 import { AutomateError } from '../core/failure.ts';
 import { Gates } from '../engine/gates.ts';
-import type { StopReason } from '../engine/phase.ts';
 import { type Run, startRun } from '../engine/run.ts';
 import { createClock } from '../io/clock/clock.ts';
 import { endWaitsForPipes } from '../io/files/pipe.ts';
@@ -13,6 +13,7 @@ import { openRun } from './open-run.ts';
 import { type Claim, claimOutput } from './output/output-claim.ts';
 import type { OpenRun, RunRequest, RunSurroundings } from './run-request.ts';
 import { concludeRun, failedRun, type RunResult } from './run-result.ts';
+import type { Workers } from './workers/open-workers.ts';
 
 /** The reason for stopping a run. */
 export interface Stop extends StopReason {
@@ -125,7 +126,9 @@ class FlowRun implements RunHandle {
     limitYoungGeneration();
     try {
       await this.#surroundings.started?.(run, () => this.#started?.waiting() ?? 0);
-      const parts = { input, output, ports: session.ports, gates, trace: this.#traceOf(run) };
+      const trace = this.#traceOf(run);
+      const workers = await this.#openWorkers(run, trace);
+      const parts = { input, output, ports: session.ports, gates, trace, passage: workers?.passage };
       const started = startRun(plan, parts, { unordered, maxErrors, keepsGoing });
       this.#started = started;
       started.phase.onPhase(() => void source.close());
@@ -139,6 +142,15 @@ class FlowRun implements RunHandle {
       await session.close().catch(() => undefined);
       await events?.close().catch(() => undefined);
     }
+  }
+
+  /** Starts the workers of a run; undefined if its records pass the nodes in this process. */
+  async #openWorkers(run: OpenRun, trace: Trace | undefined): Promise<Workers | undefined> {
+    const { workers } = run.request.options;
+    if (workers === undefined) return undefined;
+    const { openWorkers } = await import('./workers/open-workers.ts');
+    const { warn = this.#surroundings.messages.warn } = this.#surroundings;
+    return openWorkers(run, workers, trace, warn);
   }
 
   /** Watches the attempts; undefined if neither the report nor a follower needs them. */

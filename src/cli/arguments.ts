@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { InvalidArgumentError } from 'commander';
 import { rateIntervalMs } from '../core/duration.ts';
 import { AutomateError } from '../core/failure.ts';
@@ -11,6 +12,17 @@ export function wholeNumber(least: number): (text: string) => number {
     throw new InvalidArgumentError(`expected a whole number from ${least} on, found "${text}"`);
   };
 }
+
+/** A number of worker processes: 1 to 256, or `auto` for the number of cores less one. Throws for any other text. */
+export function workersArgument(text: string): number {
+  if (text === 'auto') return Math.max(1, availableParallelism() - 1);
+  const count = wholeNumber(1)(text);
+  if (count > maxWorkers) throw new InvalidArgumentError(`expected auto or 1 to ${maxWorkers}, found ${text}`);
+  return count;
+}
+
+/** Maximum of worker processes. */
+const maxWorkers = 256;
 
 /** Refuses an empty name, which is what an unset variable of the shell leaves. */
 export function fileName(text: string): string {

@@ -12,6 +12,7 @@ export type Ending =
   | 'on-error-stop'
   | 'unreachable'
   | 'same-failure'
+  | 'workers-lost'
   | 'refused-credential';
 
 /** The code of a message of an event; undefined for a message on which no decision depends. */

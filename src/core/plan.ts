@@ -37,6 +37,14 @@ export interface PlanVariables {
   readonly range: readonly [number, number] | undefined;
 }
 
+/** Everything that a plan was compiled from, for the workers of its run. */
+export interface PlanOrigin {
+  readonly file: string;
+  readonly text: string;
+  /** The options of its compilation, as JSON. */
+  readonly options: object;
+}
+
 /** A checked flow, ready to run. */
 export interface Plan {
   readonly name: string;
@@ -48,6 +56,8 @@ export interface Plan {
   /** Facts for `validate`, such as the category that words were taken for. */
   readonly notes: readonly string[];
   readonly variables: PlanVariables;
+  /** Undefined for a plan that no worker can pass. */
+  readonly origin?: PlanOrigin;
   /** The saved connections that it uses, as they were written. */
   readonly savedConnections: ReadonlyMap<string, object>;
   /** The warnings for an input with these columns; without columns, the warnings for any input. */

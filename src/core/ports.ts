@@ -4,7 +4,7 @@ import type { Event, HitSource } from './event.ts';
 import type { Item, Outcome, PartialRows, Success } from './item.ts';
 import type { NamedChain } from './lookups/chain.ts';
 import type { Lookups } from './lookups/lookup.ts';
-import type { RunSpending } from './spending.ts';
+import type { Spending } from './spending.ts';
 import type { SecretOf } from './template/body-credential.ts';
 import type { Tools } from './tools/tools.ts';
 
@@ -94,6 +94,8 @@ export interface Http {
 
 /** The account of credits. One call is held once, retries included. */
 export interface Ledger {
+  /** Resolves when it is known if a node's next call can be held; undefined if it is known now. */
+  ready?(node: string): Promise<void> | undefined;
   /** Holds the credits of a node's next call. Returns the reason if there are not enough left; then nothing is held. */
   hold(node: string): CodedMessage | undefined;
   /** Spends the held credits: the call was sent. `cost`: its real cost, if the answer states it. */
@@ -155,7 +157,8 @@ export interface Ports {
   readonly ledger: Ledger;
   readonly cache: Cache;
   readonly clock: Clock;
-  readonly spending: RunSpending;
+  /** The money by node. */
+  readonly spending: { of(node: string): Spending };
   report(event: Event): void;
   /** The UUID of a name in this run. A resumed run has the UUIDs that the run had before. */
   uuidOf(name: string): string;

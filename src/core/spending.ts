@@ -21,11 +21,30 @@ export class PromptTokens {
 /** The reason why a call does not begin: the maximum, or answers that do not state what they cost. */
 export type SpendingRefusal = 'used-up' | 'unstated';
 
+/** The money that the calls of one node cost in a run, in the unit of its `price`. */
+export interface Spending {
+  /** The tokens of its prompts. */
+  readonly prompts: PromptTokens;
+  /** The cost so far. */
+  readonly total: number;
+  /**
+   * Holds the most that a call can cost, which answers may change while it waits for room under the maximum. Returns what it holds, or
+   * the reason why no call begins.
+   */
+  begin(max: number, most: () => number): Promise<number | SpendingRefusal>;
+  /** Ends a call that holds `held`. `cost`: undefined if there was no answer. */
+  end(held: number, cost: number | undefined): void;
+  /** Adds the cost of a call without a maximum. */
+  add(cost: number): void;
+  /** Notes an answer that does not state its tokens: no maximum can be kept. */
+  noteUnstated(): void;
+}
+
 /**
- * The money that the calls of one node have cost in a run, in the unit of its `price`. It holds calls back at a maximum: each call in
- * flight holds the most that it can cost, and until the first cost is known, one call goes alone.
+ * The money of one node in this process. It holds calls back at a maximum: each call in flight holds the most that it can cost, and until
+ * the first cost is known, one call goes alone.
  */
-export class Spending {
+export class NodeSpending implements Spending {
   readonly prompts = new PromptTokens();
   #total: number;
   #held = 0;
@@ -43,10 +62,6 @@ export class Spending {
     return this.#total;
   }
 
-  /**
-   * Holds the most that a call can cost, which answers may change while it waits for room under the maximum. Returns what it holds, or
-   * the reason why no call begins.
-   */
   async begin(max: number, most: () => number): Promise<number | SpendingRefusal> {
     while (this.#inFlight > 0 && (!this.#isKnown || this.#with(most()) > max))
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
@@ -58,7 +73,6 @@ export class Spending {
     return held;
   }
 
-  /** Ends a call that holds `held`. `cost`: undefined if there was no answer. */
   end(held: number, cost: number | undefined): void {
     this.#inFlight--;
     this.#held = this.#inFlight === 0 ? 0 : this.#held - held;
@@ -69,12 +83,10 @@ export class Spending {
     for (const wake of this.#waiting.splice(0)) wake();
   }
 
-  /** Adds the cost of a call without a maximum. */
   add(cost: number): void {
     this.#total = rounded(this.#total + cost);
   }
 
-  /** Notes an answer that does not state its tokens: no maximum can be kept. */
   noteUnstated(): void {
     this.#isUnstated = true;
   }
@@ -87,17 +99,17 @@ export class Spending {
 
 /** The money of a run, by node. */
 export class RunSpending {
-  readonly #nodes = new Map<string, Spending>();
+  readonly #nodes = new Map<string, NodeSpending>();
 
   /** `before`: the cost of earlier parts of the run. */
   constructor(before: Readonly<Record<string, number>> = {}) {
-    for (const [node, cost] of Object.entries(before)) this.#nodes.set(node, new Spending(cost));
+    for (const [node, cost] of Object.entries(before)) this.#nodes.set(node, new NodeSpending(cost));
   }
 
   of(node: string): Spending {
     const found = this.#nodes.get(node);
     if (found) return found;
-    const spending = new Spending();
+    const spending = new NodeSpending();
     this.#nodes.set(node, spending);
     return spending;
   }

@@ -1,4 +1,5 @@
 import type { AttemptContext, Call, LastAnswer, LocalCall } from '../core/call.ts';
+import type { StopReason } from '../core/closing.ts';
 import type { FailureReport } from '../core/event.ts';
 import { Failure, LimitReached, Unfinished } from '../core/failure.ts';
 import type { Ports } from '../core/ports.ts';
@@ -41,8 +42,8 @@ export interface CallTools {
   readonly ports: Ports;
   readonly gates: RunGates;
   readonly phase: RunPhase;
-  /** True if the run continues although no server answers. */
-  readonly keepsGoing: boolean;
+  /** Ends the run because no server answers; undefined if the run continues all the same. */
+  readonly giveUp: ((reason: StopReason) => void) | undefined;
 }
 
 /** A call under way. Its credit is held once for all attempts; then it is spent or given back. */
@@ -80,11 +81,11 @@ export class Calls {
   /** Records that wait before their next call, for which they hold no credit yet. */
   #waiting = 0;
 
-  constructor({ ports, gates, phase, keepsGoing }: CallTools) {
+  constructor({ ports, gates, phase, giveUp }: CallTools) {
     this.#ports = ports;
     this.#gates = gates;
     this.#phase = phase;
-    this.#unreachable = keepsGoing ? undefined : new UnreachableWatch(phase);
+    this.#unreachable = giveUp && new UnreachableWatch(giveUp);
   }
 
   /** Makes a call that a server answers. Rejects with the last attempt's Failure, or Unfinished. */
@@ -108,6 +109,7 @@ export class Calls {
     const { ledger, clock } = this.#ports;
     const startedMs = clock.now();
     try {
+      for (let ready = this.#ready(running); ready; ready = this.#ready(running)) await ready;
       this.#pay(running);
       const result = await call.answer(caller);
       this.#settle(running);
@@ -129,6 +131,7 @@ export class Calls {
         let failed: FailedAttempt | undefined;
         const attemptMs = this.#ports.clock.now();
         try {
+          for (let ready = this.#ready(running); ready; ready = this.#ready(running)) await ready;
           this.#pay(running);
           const result = await call.attempt(running.caller);
           this.#succeed(call, running, result, { attempts, startedMs, attemptMs });
@@ -147,6 +150,14 @@ export class Calls {
     } finally {
       if (running.credit === 'held') this.#ports.ledger.release(running.caller.node);
     }
+  }
+
+  /** Resolves when it is known if the call can be paid; undefined if it is known now. Throws Unfinished once the run no longer admits the call. */
+  #ready(running: RunningCall): Promise<void> | undefined {
+    const { ledger } = this.#ports;
+    if (!ledger.ready || running.credit !== 'none') return undefined;
+    if (!this.#phase.admits(running.record, running.stage)) throw new Unfinished();
+    return ledger.ready(running.caller.node);
   }
 
   /** Holds a credit for the call, unless the call has one. Throws Unfinished if no credit is left. */

@@ -1,3 +1,4 @@
+import type { StopReason } from '../core/closing.ts';
 import type { CodedMessage } from '../core/error-code.ts';
 import type { Failure } from '../core/failure.ts';
 import { formatCount } from '../core/text/number.ts';
@@ -51,13 +52,13 @@ const maxVainAttempts = 10;
  * if records name the origins, one origin says nothing about the next.
  */
 export class UnreachableWatch {
-  readonly #phase: RunPhase;
+  readonly #giveUp: (reason: StopReason) => void;
   readonly #origins = new Set<string>();
   #hasAnswer = false;
   #vainAttempts = 0;
 
-  constructor(phase: RunPhase) {
-    this.#phase = phase;
+  constructor(giveUp: (reason: StopReason) => void) {
+    this.#giveUp = giveUp;
   }
 
   /** Notes that a server has answered, with any status. */
@@ -71,7 +72,7 @@ export class UnreachableWatch {
     this.#origins.add(origin);
     if (++this.#vainAttempts < maxVainAttempts * this.#origins.size) return;
     const reason = `none of the first ${this.#vainAttempts} attempts was answered: ${message}`;
-    this.#phase.advance('finishing', { ending: 'unreachable', message: reason, code, details, patienceMs: 0 });
+    this.#giveUp({ ending: 'unreachable', message: reason, code, details, patienceMs: 0 });
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Trace } from '../core/action.ts';
+import type { StopReason } from '../core/closing.ts';
 import type { Item, RowsText, SpilledRows } from '../core/item.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import type { Output, Ports } from '../core/ports.ts';
@@ -28,8 +29,8 @@ export interface Passage {
 /** The parts of a run that a passage uses. */
 export interface PassageTools {
   readonly phase: RunPhase;
-  /** True if the run continues although no server answers. */
-  readonly keepsGoing: boolean;
+  /** Ends the run because no server answers; undefined if the run continues all the same. */
+  readonly giveUp: ((reason: StopReason) => void) | undefined;
   input(): InputState;
 }
 
@@ -49,10 +50,10 @@ export class LocalPassage implements Passage {
   readonly #chain: Chain;
   readonly #budget: Budget;
 
-  constructor(plan: Plan, { ports, gates, output, trace }: LocalPassageParts, { phase, keepsGoing, input }: PassageTools) {
+  constructor(plan: Plan, { ports, gates, output, trace }: LocalPassageParts, { phase, giveUp, input }: PassageTools) {
     this.size = windowSize(plan);
     this.#gates = new RunGates(gates, phase);
-    const calls = new Calls({ ports, gates: this.#gates, phase, keepsGoing });
+    const calls = new Calls({ ports, gates: this.#gates, phase, giveUp });
     this.#batches = new Batches({ steps: allSteps(plan.steps), clock: ports.clock, calls, input });
     const partialRows = () => output.partialRows();
     this.#chain = new Chain(plan, { ports, phase, calls, batches: this.#batches, trace, partialRows });

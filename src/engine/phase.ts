@@ -1,17 +1,4 @@
-import type { CodedMessage } from '../core/error-code.ts';
-import type { Ending } from '../core/event.ts';
-
-/**
- * The phases of a run that closes. It only advances.
- *
- * | | may continue |
- * |---|---|
- * | open | everything |
- * | finishing | records for which something was sent, and records before `StopReason.before` |
- * | unpaid | calls that hold their credit: there are no credits left |
- * | stopped | nothing |
- */
-export type Phase = 'open' | 'finishing' | 'unpaid' | 'stopped';
+import type { Phase, StopReason } from '../core/closing.ts';
 
 /**
  * new: no request was sent for this record yet.
@@ -19,18 +6,6 @@ export type Phase = 'open' | 'finishing' | 'unpaid' | 'stopped';
  * paid: this call holds its credit.
  */
 export type CallStage = 'new' | 'begun' | 'paid';
-
-/** The reason for an early end. */
-export interface StopReason extends CodedMessage {
-  readonly ending: Ending;
-  /** Longest wait that is still waited out; absent for any. */
-  readonly patienceMs?: number;
-  /**
-   * Records before this number are still begun; absent if no record is. Without them, a resumed run could end at the same record again
-   * and never get further.
-   */
-  readonly before?: number;
-}
 
 /** Called when the phase changes, or allows less work than before. */
 export type PhaseListener = (phase: Phase, previous: Phase) => void;

@@ -1,4 +1,5 @@
 import type { Trace } from '../core/action.ts';
+import type { StopReason } from '../core/closing.ts';
 import type { Ending } from '../core/event.ts';
 import type { Item, Outcome } from '../core/item.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
@@ -33,6 +34,14 @@ export interface RunSettings {
   readonly maxErrors: MaxErrors | undefined;
   /** True if the run continues although its first records failed in the same way, or although no server answers. */
   readonly keepsGoing: boolean;
+  /** Undefined for a run that decides by itself. */
+  readonly worker?: WorkerSettings;
+}
+
+/** The settings of a worker: its records come in units, in any order, and its run decides when to close. */
+export interface WorkerSettings {
+  /** Takes the reason to close the run because no server answers; undefined if the run continues all the same. */
+  readonly giveUp: ((reason: StopReason) => void) | undefined;
 }
 
 /** A run under way. */
@@ -86,12 +95,15 @@ class RecordRun {
       const { ending, message, code, details } = reason;
       ports.report({ type: 'stopping', ending, reason: message, ...(code && { code, details }) });
     });
-    const { keepsGoing } = settings;
+    const { keepsGoing, worker } = settings;
     this.#sameFailure = keepsGoing ? undefined : new SameFailureWatch(phase);
-    const tools = { phase, keepsGoing, input: () => this.#inputState() };
+    const endRun = (reason: StopReason) => phase.advance('finishing', reason);
+    const giveUp = worker ? worker.giveUp : keepsGoing ? undefined : endRun;
+    const tools = { phase, giveUp, input: () => this.#inputState() };
     this.#passage = parts.passage?.(tools) ?? new LocalPassage(plan, parts, tools);
     const finish = (item: Item, outcome: Outcome) => this.#finish(item, outcome);
-    this.#window = new Window({ size: this.#passage.size, unordered: settings.unordered, finish }, phase);
+    const size = () => this.#passage.size;
+    this.#window = new Window({ size, unordered: settings.unordered, finish }, phase);
     this.#writing = new Writing(output, ports.clock, phase, (records) => this.#written(records));
   }
 
@@ -126,10 +138,18 @@ class RecordRun {
         await this.#parts.ports.clock.nextTurn();
       }
       this.#reading = 'more';
-      if (this.phase.current !== 'open') return false;
+      if (!this.#begins(item)) {
+        if (this.#settings.worker) continue;
+        return false;
+      }
       this.#window.begin(item, this.#passage.pass(item));
     }
     return true;
+  }
+
+  /** True if a record is still begun. After a closing, a worker may get records before the one that closed the run. */
+  #begins({ number }: Item): boolean {
+    return this.phase.current === 'open' || (this.#settings.worker !== undefined && this.phase.wants(number, false));
   }
 
   /** Resolves when another record may begin; `undefined` when it may now. */

@@ -17,8 +17,8 @@ interface Place {
 
 /** The settings of a window. */
 export interface WindowOptions {
-  /** Maximum of records that are under way or not written yet. */
-  readonly size: number;
+  /** Maximum of records that are under way or not written yet. It may change. */
+  size(): number;
   /** True if records are passed on as soon as they are finished. */
   readonly unordered: boolean;
   /** Takes finished records. */
@@ -98,7 +98,7 @@ export class Window {
   }
 
   #hasRoom(): boolean {
-    const { size } = this.#options;
+    const size = this.#options.size();
     return this.#unwritten < size && this.#places.length - this.#head < size * maxWindowsAhead;
   }
 

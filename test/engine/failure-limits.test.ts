@@ -37,7 +37,7 @@ describe('a run without any answer', () => {
 
   test.each(['network', 'timeout'] as const)('ends with the tenth attempt that fails with %s', (kind) => {
     const phase = new RunPhase();
-    const watch = new UnreachableWatch(phase);
+    const watch = new UnreachableWatch((reason) => phase.advance('finishing', reason));
     for (let attempt = 0; attempt < 9; attempt++) watch.failed(inVain(kind), 'https://a.example.com');
     expect(phase.current).toBe('open');
     watch.failed(inVain(kind), 'https://a.example.com');
@@ -47,7 +47,7 @@ describe('a run without any answer', () => {
 
   test('continues once there was an answer', () => {
     const phase = new RunPhase();
-    const watch = new UnreachableWatch(phase);
+    const watch = new UnreachableWatch((reason) => phase.advance('finishing', reason));
     watch.answered();
     for (let attempt = 0; attempt < 99; attempt++) watch.failed(inVain(), 'https://a.example.com');
     expect(phase.current).toBe('open');
@@ -55,7 +55,7 @@ describe('a run without any answer', () => {
 
   test('makes ten attempts at each origin on average', () => {
     const phase = new RunPhase();
-    const watch = new UnreachableWatch(phase);
+    const watch = new UnreachableWatch((reason) => phase.advance('finishing', reason));
     for (let attempt = 0; attempt < 29; attempt++) watch.failed(inVain(), `https://${attempt % 3}.example.com`);
     expect(phase.current).toBe('open');
     watch.failed(inVain(), 'https://0.example.com');

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type CallStage, type Phase, RunPhase, type StopReason, Wakeup } from '../../src/engine/phase.ts';
+import type { Phase, StopReason } from '../../src/core/closing.ts';
+import { type CallStage, RunPhase, Wakeup } from '../../src/engine/phase.ts';
 
 const reason = (more: Partial<StopReason> = {}): StopReason => ({ ending: 'interrupted', message: 'received SIGINT', ...more });
 const stages: readonly CallStage[] = ['new', 'begun', 'paid'];

@@ -15,7 +15,7 @@ function windowOf(options: Partial<WindowOptions> = {}) {
   const phase = new RunPhase();
   const ends = new Map<number, { resolve(rows: Fields[]): void; reject(reason: unknown): void }>();
   const finish = (item: Item, outcome: Outcome) => void passedOn.push('failure' in outcome ? -item.number : item.number);
-  const window = new Window({ size: 3, unordered: false, finish, ...options }, phase);
+  const window = new Window({ size: () => 3, unordered: false, finish, ...options }, phase);
   return {
     window,
     phase,

@@ -10,7 +10,7 @@ import { type CredentialUse, dataFilesOf, type Plan } from '../../core/plan.ts';
 import { compile } from '../../flow/compile.ts';
 import type { VariableChoice } from '../../flow/variables/variables.ts';
 import { createTimeLimit } from '../../io/clock/time-limit.ts';
-import { readConnections } from '../../io/connections.ts';
+import { readConnections, type SavedConnections } from '../../io/connections.ts';
 import { systemReason } from '../../io/files/naming-errors.ts';
 import { utf8Length } from '../../io/records/readers/utf8.ts';
 import { nodeTypes } from '../../nodes/index.ts';
@@ -37,6 +37,8 @@ export interface FlowFileOptions extends LimitOverrides {
   readonly columns?: readonly string[] | undefined;
   /** The name of a flow that has none of its own; absent for that of its file. */
   readonly name?: string;
+  /** The saved connections; undefined for those of this machine. */
+  readonly saved?: SavedConnections | undefined;
   /** Receives the credentials of a flow that has other problems. */
   readonly credentials?: (uses: readonly CredentialUse[]) => void;
 }
@@ -49,15 +51,18 @@ export async function loadFlow(file: string, options: FlowFileOptions): Promise<
 /** Compiles the text of a flow file. Throws a FlowError. */
 export async function compileFlow(text: string, file: string, options: FlowFileOptions): Promise<Plan> {
   await prepareExpressions(text);
-  const { env, var: given, caller, ...others } = options;
+  const { env, var: given, caller, saved, ...others } = options;
   const variables: VariableChoice = {
     given: new Map(given),
     env: () => envOf(env),
     onlyOpen: caller !== undefined,
     takesStandIns: caller === 'later',
   };
-  const compiled = () =>
-    compile(text, { file, nodeTypes, savedConnections: () => readConnections(process.env), categories, variables, ...others });
+  const savedConnections = () => saved ?? readConnections(process.env);
+  const compiled = (): Plan => ({
+    ...compile(text, { file, nodeTypes, savedConnections, categories, variables, ...others }),
+    origin: { file, text, options: { ...options, env: envOf(env), credentials: undefined } },
+  });
   try {
     return compiled();
   } catch (error) {

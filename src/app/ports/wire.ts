@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { Event } from '../../core/event.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Lookups } from '../../core/lookups/lookup.ts';
-import type { Cache, Clock, Ports } from '../../core/ports.ts';
+import type { Cache, Clock, Ledger, Ports } from '../../core/ports.ts';
 import { RunSpending } from '../../core/spending.ts';
 import type { Tools } from '../../core/tools/tools.ts';
 import type { FileCache } from '../../io/cache/cache.ts';
@@ -12,7 +12,6 @@ import { homeFolder } from '../../io/files/home.ts';
 import { createHttp, createTokens } from '../../io/http/client.ts';
 import type { Routes } from '../../io/http/routes.ts';
 import { createTransport, type Transport } from '../../io/http/transport.ts';
-import type { RunLedger } from '../../io/ledger/run-ledger.ts';
 import type { LoginPerson } from '../../io/mcp/login.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
 import { envOf } from '../env.ts';
@@ -22,6 +21,14 @@ import { cachePath, maxCacheBytes } from './cache-file.ts';
 import { createLateLookups } from './late-lookups.ts';
 import { createLoginStore } from './login-store.ts';
 
+/** The account of a run's credits. */
+export interface PaidLedger extends Ledger {
+  /** Writes held credits to disk, before their requests are sent. */
+  flush(): void;
+  /** The credits of finished actions. */
+  spent(): number;
+}
+
 /** The options of the ports. */
 export interface WireOptions {
   /** The run's UUID; absent outside a run. */
@@ -30,7 +37,7 @@ export interface WireOptions {
   readonly redactor: Redactor;
   readonly allowHttp: boolean;
   readonly cacert: string | undefined;
-  readonly ledger: RunLedger;
+  readonly ledger: PaidLedger;
   /** The money that earlier parts of the run have spent, by node; absent for none. */
   readonly costs?: Readonly<Record<string, number>> | undefined;
   /** The environment of the credentials; absent for AUTOMATE_ENV. */
@@ -46,6 +53,7 @@ export interface WireOptions {
 
 /** The ports of one run. */
 export type WiredPorts = Ports & {
+  readonly spending: RunSpending;
   /** The credits that the run has spent. */
   readonly credits: () => number;
   /** The same ports for another run, with credentials, connections, tools and ledger in common. */
@@ -75,10 +83,11 @@ export function wire(options: WireOptions): WiredPorts {
   const tokens = createTokens(httpTools(transport));
   const identity = { home: homeFolder(process.env), userAgent: `automate/${version} (${homepage})`, wallNow };
   const httpOver = (own: Transport) => withDailyLimits(createHttp(httpTools(own), tokens), identity);
+  const spending = new RunSpending(options.costs);
   const ports: Ports = {
     clock,
     ledger: options.ledger,
-    spending: new RunSpending(options.costs),
+    spending,
     http: httpOver(transport),
     tools,
     lookups: flushingLookups(options.ledger),
@@ -89,6 +98,7 @@ export function wire(options: WireOptions): WiredPorts {
   };
   return {
     ...ports,
+    spending,
     credits: () => options.ledger.spent(),
     forRun(run, report) {
       const own = createTransport(how, options.routes);
@@ -156,7 +166,7 @@ function createLateCache(env: string, create: () => Promise<FileCache>): Cache &
 }
 
 /** The lookups of a run. Before they answer, their credits are held on disk. */
-function flushingLookups(ledger: RunLedger): Lookups {
+function flushingLookups(ledger: PaidLedger): Lookups {
   const lookups = createLateLookups();
   let isFlushing = false;
   let failed: { readonly error: unknown } | undefined;
@@ -186,7 +196,7 @@ function flushingLookups(ledger: RunLedger): Lookups {
 type LateTools = Tools & { close(): Promise<void> };
 
 /** Loads the MCP client with the first call of a tool, since most flows have none. */
-function createLateTools(ledger: RunLedger, create: () => Promise<LateTools>): LateTools {
+function createLateTools(ledger: PaidLedger, create: () => Promise<LateTools>): LateTools {
   let coming: Promise<LateTools> | undefined;
   let tools: LateTools | undefined;
   let hasEnded = false;
@@ -216,7 +226,7 @@ function createLateTools(ledger: RunLedger, create: () => Promise<LateTools>): L
 }
 
 /** Writes the held credits to disk before each request. */
-function flushingFirst(transport: Transport, ledger: RunLedger): Transport {
+function flushingFirst(transport: Transport, ledger: PaidLedger): Transport {
   return {
     ...transport,
     async send(request) {

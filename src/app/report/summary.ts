@@ -54,6 +54,7 @@ export const endings: Record<Ending, string> = {
   'on-error-stop': 'stopped at a failed record (on_error: stop)',
   unreachable: 'stopped: the server cannot be reached',
   'same-failure': 'stopped: every record fails in the same way',
+  'workers-lost': 'stopped: workers die at the same records',
   'refused-credential': 'stopped: a credential is refused',
 };
 

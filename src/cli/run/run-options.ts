@@ -1,5 +1,5 @@
 import type { InputOptions } from '../../app/input/input.ts';
-import { inputName, maxErrorsArgument, rateArgument, reportName, wholeNumber } from '../arguments.ts';
+import { inputName, maxErrorsArgument, rateArgument, reportName, wholeNumber, workersArgument } from '../arguments.ts';
 import { defaultsTo, flag, grouped, negated, parsedOption, type ValuesOf, type WrittenOptions } from '../options.ts';
 import { file, format, httpOptions, inputOptions, setOption, varOption } from '../shared-options.ts';
 
@@ -34,6 +34,7 @@ export const runOptions = {
   ...grouped('Limits', {
     concurrency: parsedOption('--concurrency <n>', wholeNumber(1), 'at most N requests in flight at once, per node'),
     rate: parsedOption('--rate <rate>', rateArgument, 'maximum rate of requests, such as 10/s, per origin and credential'),
+    workers: parsedOption('--workers <n>', workersArgument, 'pass the records in N processes; auto: one for each core but one'),
     maxCredits: parsedOption('--max-credits <n>', wholeNumber(0), 'spend at most N credits'),
     maxErrors: parsedOption(
       '--max-errors <n>',

@@ -70,6 +70,11 @@ export class Reserve {
     return !this.#isLast || this.#covers(credits);
   }
 
+  /** The available credits, once the book has given its last ones; infinite before. */
+  left(): number {
+    return this.#isLast ? this.#available : Number.POSITIVE_INFINITY;
+  }
+
   /** Charges an account. Negative credits are a refund. */
   charge(account: number, credits: number): void {
     this.#log?.add(account, credits);

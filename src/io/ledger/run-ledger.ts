@@ -83,6 +83,11 @@ export class RunLedger implements Ledger {
     return !this.#exceedsMax(credits) && (this.#reserve?.affords(credits, this.#cheapest) ?? true);
   }
 
+  /** The credits that the run may still spend, as far as it knows; infinite without a limit. */
+  left(): number {
+    return Math.min(this.#max - this.#held, this.#reserve?.left() ?? Number.POSITIVE_INFINITY);
+  }
+
   /** Writes held credits to disk, before their requests are sent. */
   flush(): void {
     this.#reserve?.flush();

@@ -1,0 +1,154 @@
+import type { CodedMessage } from '../../core/error-code.ts';
+import type { Clock } from '../../core/ports.ts';
+import { PromptTokens, type Spending, type SpendingRefusal } from '../../core/spending.ts';
+import type { HeldMoney, RunLink } from '../../core/workers.ts';
+import type { Price } from '../../io/ledger/run-ledger.ts';
+import type { PaidLedger } from '../ports/wire.ts';
+
+/** Calls that a worker takes the credits of at a time, at most. */
+const blockCalls = 64;
+
+/** Credits that are not used for this time go back. */
+const idleMs = 1000;
+
+/** The credits of a worker: it takes them from its run in blocks, before they are needed. */
+export class WorkerLedger implements PaidLedger {
+  readonly #link: RunLink;
+  readonly #prices: ReadonlyMap<string, Price>;
+  readonly #clock: Clock;
+  /** By node, the calls whose credits are taken and not used. */
+  readonly #taken = new Map<string, number>();
+  readonly #asking = new Map<string, Promise<void>>();
+  #refusal: CodedMessage | undefined;
+  /** The credits that are left for this worker besides those that are taken; undefined if nothing limits them. */
+  #left: number | undefined;
+  #usedMs = 0;
+  #willGiveBack = false;
+
+  constructor(link: RunLink, prices: ReadonlyMap<string, Price>, clock: Clock) {
+    this.#link = link;
+    this.#prices = prices;
+    this.#clock = clock;
+  }
+
+  ready(node: string): Promise<void> | undefined {
+    return this.#takenAt(node) > 0 || this.#refusal ? undefined : (this.#asking.get(node) ?? this.#take(node));
+  }
+
+  hold(node: string): CodedMessage | undefined {
+    const taken = this.#takenAt(node);
+    if (taken === 0) return this.#refusal ?? { message: 'the credits of this worker are used up' };
+    this.#taken.set(node, taken - 1);
+    this.#usedMs = this.#clock.now();
+    return undefined;
+  }
+
+  settle(node: string, cost?: number): void {
+    this.#link.settle(node, cost);
+  }
+
+  release(node: string): void {
+    this.#taken.set(node, this.#takenAt(node) + 1);
+    this.#giveBackLater();
+  }
+
+  usedUp(): CodedMessage | undefined {
+    return [...this.#taken.values()].some((calls) => calls > 0) ? undefined : this.#refusal;
+  }
+
+  affords(calls: readonly (readonly [node: string, count: number])[]): boolean {
+    if (this.#left === undefined) return true;
+    const missing = calls.reduce((sum, [node, count]) => sum + Math.max(0, count - this.#takenAt(node)) * this.#priceOf(node), 0);
+    return missing <= this.#left;
+  }
+
+  flush(): void {
+    // The run has written the credits to disk before it gave them.
+  }
+
+  spent(): number {
+    return 0;
+  }
+
+  /** Gives back what is not used. */
+  giveBack(): void {
+    for (const [node, calls] of this.#taken) if (calls > 0) this.#link.giveBackCalls(node, calls);
+    this.#taken.clear();
+  }
+
+  #take(node: string): Promise<void> {
+    const asking = this.#link.takeCalls(node, blockCalls).then(({ calls, refusal, left }) => {
+      this.#asking.delete(node);
+      this.#left = left;
+      this.#refusal = refusal;
+      this.#taken.set(node, this.#takenAt(node) + calls);
+      this.#usedMs = this.#clock.now();
+      this.#giveBackLater();
+    });
+    this.#asking.set(node, asking);
+    return asking;
+  }
+
+  #giveBackLater(): void {
+    if (this.#willGiveBack) return;
+    this.#willGiveBack = true;
+    void this.#clock.sleepUntil(this.#usedMs + idleMs).then(() => {
+      this.#willGiveBack = false;
+      if (this.#clock.now() - this.#usedMs >= idleMs) this.giveBack();
+      else this.#giveBackLater();
+    });
+  }
+
+  #takenAt(node: string): number {
+    return this.#taken.get(node) ?? 0;
+  }
+
+  #priceOf(node: string): number {
+    return this.#prices.get(node)?.credits ?? 0;
+  }
+}
+
+/** The money of one node in a worker: its run holds it. */
+class WorkerSpending implements Spending {
+  readonly prompts = new PromptTokens();
+  readonly #link: RunLink;
+  readonly #node: string;
+  total = 0;
+
+  constructor(link: RunLink, node: string) {
+    this.#link = link;
+    this.#node = node;
+  }
+
+  async begin(max: number, most: () => number): Promise<number | SpendingRefusal> {
+    const { held, total }: HeldMoney = await this.#link.holdMoney(this.#node, max, most());
+    this.total = total;
+    return held;
+  }
+
+  end(held: number, cost: number | undefined): void {
+    this.#link.endMoney(this.#node, held, cost);
+  }
+
+  add(cost: number): void {
+    this.#link.endMoney(this.#node, undefined, cost);
+  }
+
+  noteUnstated(): void {
+    this.#link.noteUnstated(this.#node);
+  }
+}
+
+/** The money of a worker, by node. */
+export function workerSpending(link: RunLink): { of(node: string): Spending } {
+  const nodes = new Map<string, Spending>();
+  return {
+    of(node) {
+      const found = nodes.get(node);
+      if (found) return found;
+      const spending = new WorkerSpending(link, node);
+      nodes.set(node, spending);
+      return spending;
+    },
+  };
+}
