@@ -124,10 +124,11 @@ class FlowRun implements RunHandle {
     const { session, source, events, input, output } = run;
     const { gates = new Gates(this.#clock) } = this.#surroundings;
     limitYoungGeneration();
+    let workers: Workers | undefined;
     try {
       await this.#surroundings.started?.(run, () => this.#started?.waiting() ?? 0);
       const trace = this.#traceOf(run);
-      const workers = await this.#openWorkers(run, trace);
+      workers = await this.#openWorkers(run, trace);
       const parts = { input, output, ports: session.ports, gates, trace, passage: workers?.passage };
       const started = startRun(plan, parts, { unordered, maxErrors, keepsGoing });
       this.#started = started;
@@ -138,6 +139,7 @@ class FlowRun implements RunHandle {
       const usage = await session.close();
       return await concludeRun(run, { ending, stopCode: this.#stop?.exitCode, usage });
     } finally {
+      workers?.kill();
       // The first error matters. What the ledger has not written stays in its log, for the next run.
       await session.close().catch(() => undefined);
       await events?.close().catch(() => undefined);
@@ -150,7 +152,9 @@ class FlowRun implements RunHandle {
     if (workers === undefined) return undefined;
     const { openWorkers } = await import('./workers/open-workers.ts');
     const { warn = this.#surroundings.messages.warn } = this.#surroundings;
-    return openWorkers(run, workers, trace, warn);
+    const opened = openWorkers(run, workers, trace, warn);
+    run.progress.workers = opened.figures;
+    return opened;
   }
 
   /** Watches the attempts; undefined if neither the report nor a follower needs them. */

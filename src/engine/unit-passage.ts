@@ -1,3 +1,4 @@
+import type { Closing } from '../core/closing.ts';
 import { Failure, Unfinished } from '../core/failure.ts';
 import type { Item, RowsText, SpilledRows } from '../core/item.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
@@ -21,15 +22,18 @@ const unitMs = 20;
 /** As many records are open as the run finishes in this time. */
 const openMs = 10_000;
 
-/** Minimum of open records. */
-const minOpen = 64;
+/** Minimum of open records, for each unit that the workers can hold. */
+const minOpen = 16;
 
 /** An open record. */
 interface OpenRecord {
   readonly item: Item;
   resolve(rows: RowsText): void;
-  reject(reason: Failure | Unfinished): void;
+  reject(reason: unknown): void;
 }
+
+/** The records of a unit, by their places. Those with a result are gone. */
+type OpenUnit = Map<number, OpenRecord>;
 
 /** Records pass the nodes in workers: they go there in units, and come back one by one. */
 export class UnitPassage implements Passage {
@@ -38,7 +42,7 @@ export class UnitPassage implements Passage {
   readonly #tools: PassageTools;
   /** The largest batch of the flow: units are multiples of it. 1 without batches. */
   readonly #batch: number;
-  readonly #open = new Map<number, (OpenRecord | undefined)[]>();
+  readonly #open = new Map<number, OpenUnit>();
   #next: OpenRecord[] = [];
   #nextBytes = 0;
   #lastEnd = 0;
@@ -46,6 +50,10 @@ export class UnitPassage implements Passage {
   #unitSize = firstUnit;
   #timer: AbortController | undefined;
   #hasEnded = false;
+  /** True once a record had an answer. */
+  #hasAnswer = false;
+  /** The error of a worker that has ended the run. */
+  #error: unknown;
   readonly #rate: FinishRate;
 
   constructor(plan: Plan, units: Units, clock: Clock, tools: PassageTools) {
@@ -56,7 +64,7 @@ export class UnitPassage implements Passage {
     this.#rate = new FinishRate(clock);
     units.listen({
       finished: (unit, index, result) => this.#finished(unit, index, result),
-      closing: ({ phase, reason }) => tools.phase.advance(phase, reason),
+      closing: (closing) => this.#close(closing),
       failed: (error) => this.#fail(error),
     });
     tools.phase.onPhase((phase) => {
@@ -66,8 +74,9 @@ export class UnitPassage implements Passage {
   }
 
   get size(): number {
-    const most = Math.max(maxUnit, this.#batch) * this.#units.capacity;
-    return Math.max(minOpen, 2 * this.#batch, Math.min(most, this.#rate.in(openMs)));
+    const { capacity } = this.#units;
+    const wanted = Math.max(minOpen * capacity, Math.min(Math.max(maxUnit, this.#batch) * capacity, this.#rate.in(openMs)));
+    return Math.max(2, Math.ceil(wanted / this.#batch)) * this.#batch;
   }
 
   pass(item: Item): Promise<SpilledRows | RowsText> {
@@ -89,14 +98,16 @@ export class UnitPassage implements Passage {
   inputChanged(): void {
     const state: InputState = this.#tools.input();
     if (state === 'more') return;
-    this.#putUnit();
+    // Records that share calls wait for each other as long as records under way make room for more.
+    if (state === 'ended' || this.#batch === 1 || this.#open.size === 0) this.#putUnit();
     if (state !== 'ended' || this.#hasEnded) return;
     this.#hasEnded = true;
     this.#units.end();
   }
 
-  close(): Promise<void> {
-    return this.#units.close();
+  async close(): Promise<void> {
+    await this.#units.close();
+    if (this.#error !== undefined) throw this.#error;
   }
 
   #isFull(): boolean {
@@ -125,7 +136,7 @@ export class UnitPassage implements Passage {
     for (const { reject } of unwanted) reject(new Unfinished());
     if (wanted.length === 0) return;
     const id = ++this.#lastId;
-    this.#open.set(id, wanted);
+    this.#open.set(id, new Map(wanted.entries()));
     this.#unitSize = Math.min(maxUnit, this.#unitSize * 2);
     const unit: Unit = { id, items: wanted.map(({ item }) => item) };
     this.#units.put(unit);
@@ -133,21 +144,31 @@ export class UnitPassage implements Passage {
 
   #finished(unit: number, index: number, result: RowsText | Failure | undefined): void {
     const records = this.#open.get(unit);
-    const record = records?.[index];
+    const record = records?.get(index);
     if (!records || !record) return;
-    records[index] = undefined;
-    if (records.every((left) => left === undefined)) this.#open.delete(unit);
+    records.delete(index);
+    if (records.size === 0) this.#open.delete(unit);
     this.#rate.add();
+    if (result) this.#hasAnswer ||= !(result instanceof Failure) || result.status !== undefined;
     if (!result) record.reject(new Unfinished());
     else if (result instanceof Failure) record.reject(result);
     else record.resolve(result);
+    if (this.#open.size === 0) this.inputChanged();
+  }
+
+  /** Closes the run as a worker says. A worker that nobody answers does not count if others were answered. */
+  #close({ phase, reason }: Closing): void {
+    if (reason?.ending === 'unreachable' && this.#hasAnswer) return;
+    this.#tools.phase.advance(phase, reason);
   }
 
   /** Leaves every open record unfinished. */
   #fail(error: unknown): void {
-    const open = [...this.#open.values()].flat();
+    const open = [...this.#open.values()].flatMap((unit) => [...unit.values()]);
     this.#open.clear();
-    for (const record of open) record?.reject(error as Failure);
+    this.#error ??= error;
+    this.#tools.phase.advance('stopped');
+    for (const { reject } of open) reject(new Unfinished());
   }
 }
 

@@ -7,6 +7,16 @@ import { addToRates, RecordRates } from './record-rates.ts';
 import { Statuses } from './statuses.ts';
 import { addToTally, createTally } from './tally.ts';
 
+/** Figures of the workers of a run. They change while it goes on. */
+export interface WorkerFigures {
+  /** The number of workers now. */
+  readonly now: number;
+  readonly most: number;
+  readonly lost: number;
+  /** Credits that lost workers had taken and not reported: they count as spent. */
+  readonly maybeSpent: number;
+}
+
 /** The state of a run that every display shows: progress line, summary, report, page. */
 export class RunProgress {
   readonly tally = createTally();
@@ -14,6 +24,8 @@ export class RunProgress {
   readonly reading: Reading = { records: 0, bytesBefore: 0, isComplete: false };
   readonly pauses: Pauses;
   readonly rates: RecordRates;
+  /** The workers of the run; undefined if its records pass the nodes in this process. */
+  workers: WorkerFigures | undefined;
   /** Ms since 1970. */
   readonly startedAtMs: number;
   readonly #startedMs: number;

@@ -5,6 +5,7 @@ import type { Usage } from '../../io/ledger/holds.ts';
 import { inputLabel } from '../input/input.ts';
 import { dataFolder } from '../ports/late-lookups.ts';
 import { type ResponseTimes, typicalMs } from '../progress/response-times.ts';
+import type { WorkerFigures } from '../progress/run-progress.ts';
 import type { FailureGroup, Tally } from '../progress/tally.ts';
 import { type OpenRun, showsCredits } from '../run-request.ts';
 import { doneOf } from './run-figures.ts';
@@ -37,6 +38,8 @@ export interface SummaryFacts {
   readonly exitCode: number;
   /** Absent if no report is wanted. */
   readonly report?: string | undefined;
+  /** Undefined if its records passed the nodes in one process. */
+  readonly workers?: WorkerFigures | undefined;
   /** The reason of an early end, with the way out. */
   readonly reason?: string | undefined;
   /** The error that ended the run; absent if it ended by itself. */
@@ -84,6 +87,7 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
       credits: facts.credits,
       ...tokensJson(tally),
       ...(facts.usage && { allowance: facts.usage }),
+      ...workersJson(facts),
       ms: Math.round(ms),
       ...responseTimesJson(tally.responseTimes),
       paused_ms: Math.round(facts.paused.ms),
@@ -156,6 +160,12 @@ function responseTimesJson(times: ResponseTimes): object {
   return { response_ms: { p50, p95, max } };
 }
 
+function workersJson({ workers }: SummaryFacts): object {
+  if (!workers) return {};
+  const { most, lost, maybeSpent } = workers;
+  return { workers: { most, lost }, ...(maybeSpent > 0 && { maybe_spent: maybeSpent }) };
+}
+
 function lookupsJson({ lookups }: Tally): object {
   if (lookups.size === 0) return {};
   const all = [...lookups.values()].map(({ firstAmbiguous, lacking, cutOff, cutOffAt, nearestUnknown, ...counts }) => ({
@@ -191,6 +201,7 @@ export function factsOf(run: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 
     credits: session.ports.credits(),
     showsCredits: showsCredits(run),
     before: { written: written + claim.from.written, failed: claim.from.failed, filtered: claim.from.filtered ?? 0 },
+    workers: progress.workers,
     reason: stop && (request.words?.message(stop) ?? stop.message),
     paused: { ms: progress.pauses.totalMs(), reasons: progress.pauses.reasons() },
   };

@@ -5,6 +5,7 @@ import { UnitPassage } from '../../engine/unit-passage.ts';
 import { Pool } from '../../io/workers/pool.ts';
 import { isTable } from '../input/input.ts';
 import { pricesOf } from '../ports/run-ledger.ts';
+import type { WorkerFigures } from '../progress/run-progress.ts';
 import type { OpenRun } from '../run-request.ts';
 import { childArgument } from './child-argument.ts';
 import { WorkerDesk } from './desk.ts';
@@ -12,12 +13,9 @@ import { manifestOf } from './manifest.ts';
 
 /** The workers of a run. */
 export interface Workers {
+  readonly figures: WorkerFigures;
   passage(tools: PassageTools): Passage;
-  /** Figures for the summary. */
-  readonly counts: { readonly most: number; readonly lost: number };
-  /** Credits that lost workers may have spent. */
-  readonly maybeSpent: number;
-  /** Ends workers that a failed run has left. */
+  /** Ends the workers that a failed run has left. */
   kill(): void;
 }
 
@@ -45,9 +43,19 @@ export function openWorkers(run: OpenRun, children: number, attempt: Trace | und
   });
   return {
     passage: (tools) => new UnitPassage(request.plan, pool, ports.clock, tools),
-    counts: pool.counts,
-    get maybeSpent() {
-      return desk.maybeSpent;
+    figures: {
+      get now() {
+        return pool.living;
+      },
+      get most() {
+        return pool.most;
+      },
+      get lost() {
+        return pool.lost;
+      },
+      get maybeSpent() {
+        return desk.maybeSpent;
+      },
     },
     kill: () => pool.kill(),
   };

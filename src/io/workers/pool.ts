@@ -44,8 +44,10 @@ interface OpenUnit {
 
 /** Child processes of one run, in which records pass the nodes. */
 export class Pool implements Units {
-  /** The most children that were at work, and those that were lost. */
-  readonly counts = { most: 0, lost: 0 };
+  /** The most children that were at work at once. */
+  readonly most: number;
+  /** Children that died before their end. */
+  lost = 0;
   readonly #options: PoolOptions;
   readonly #children = new Set<Child>();
   readonly #waiting: OpenUnit[] = [];
@@ -58,12 +60,17 @@ export class Pool implements Units {
 
   constructor(options: PoolOptions) {
     this.#options = options;
-    this.counts.most = options.children;
+    this.most = options.children;
     for (let child = 0; child < options.children; child++) this.#start();
   }
 
   get capacity(): number {
     return this.#options.children * unitsPerChild;
+  }
+
+  /** The number of children. */
+  get living(): number {
+    return this.#children.size;
   }
 
   listen(listener: UnitListener): void {
@@ -171,7 +178,7 @@ export class Pool implements Units {
       this.#leave(left);
       return;
     }
-    this.counts.lost++;
+    this.lost++;
     for (const open of left) open.losses++;
     const deadly = left.find(({ losses }) => losses >= maxLosses);
     if (deadly) {

@@ -19,6 +19,8 @@ export interface ProgressFacts {
   /** The finished share of this run's work, and of the whole, 0 to 1; absent if it is not known. */
   share(): Share | undefined;
   readonly pauses: Pick<Pauses, 'current'>;
+  /** The number of workers; undefined without any. */
+  workers?(): number | undefined;
   /** Absent if credits do not matter to the user. */
   readonly credits: (() => number) | undefined;
   now(): number;
@@ -51,9 +53,11 @@ export class ProgressLine {
     const pause = pauses.current();
     const rate = this.#rate.at(now(), done());
     const left = this.#leftMs();
+    const workers = this.#facts.workers?.();
     const parts: LinePart[] = [
       { text: this.#doneText(), rank: 0 },
       ...(rate === undefined ? [] : [{ text: rate, rank: 4 }]),
+      ...(workers === undefined ? [] : [{ text: counted(workers, 'worker'), rank: 5 }]),
       ...(left === undefined ? [] : [{ text: `${wholeSeconds(left)} left`, rank: 3 }]),
       { text: `${formatCount(before.failed + tally.failed)} failed`, rank: 1 },
       ...(pause ? [{ text: `paused ${wholeSeconds(pause.leftMs)} (${pause.reason})`, rank: 2 }] : []),
@@ -181,6 +185,7 @@ function progressLine(run: OpenRun, waiting: () => number): ProgressLine {
     tally,
     before: { read: doneOf(claim.from), failed: claim.from.failed },
     pauses,
+    workers: () => progress.workers?.now,
     done: () => tally.read + waiting(),
     ...workOf(run, waiting),
     credits: showsCredits(run) ? session.ports.credits : undefined,

@@ -25,6 +25,7 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
     headline(tally, facts, colors),
     ...(facts.resumedAfter > 0 ? [`  resumed after record ${formatCount(facts.resumedAfter)}`] : []),
     ...(facts.reason === undefined ? [] : [`  reason: ${facts.reason}`]),
+    ...workerLines(facts),
     ...parkedLines(tally),
     ...pauseLines(tally, facts),
     ...failureLines(tally, facts, colors),
@@ -54,6 +55,13 @@ function fileLines(tally: Tally, { output, outputRecords, errors, errorRecords, 
     `  output: ${output} (${counted(outputRecords, of === '' ? 'record' : 'row')}${of})`,
     ...(errorRecords > 0 ? [`  errors: ${errors ?? 'not written'} (${failed})`] : []),
   ];
+}
+
+function workerLines({ workers }: SummaryFacts): string[] {
+  if (!workers || workers.lost === 0) return [];
+  const { lost, maybeSpent } = workers;
+  const credits = maybeSpent === 0 ? '' : `; ${creditsText(maybeSpent)} that they had taken count as spent`;
+  return [`  ${counted(lost, 'worker')} died, and others went on${credits}`];
 }
 
 function reportLines({ report }: SummaryFacts): string[] {
