@@ -26,7 +26,10 @@ const settingChecks: Readonly<Record<ConnectionSetting, string>> = {
 /** The text after the message of each error: how to get out of it on the command line. */
 const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => string } = {
   'variable-missing': ({ variable }) => `\ngive it one: --var ${variable}=VALUE`,
-  'input-unreadable': ({ hint }) => (hint === undefined ? '' : `\n${inputHints[hint]}`),
+  'input-unreadable': ({ hint, records }) => {
+    if (records !== undefined) return `: add --records ${shellWord(records)}`;
+    return hint === undefined ? '' : `\n${inputHints[hint]}`;
+  },
   'unknown-format': ({ of, formats }) =>
     of === 'in'
       ? `\nor say what it holds: --in-format ${formats.join(', ')}`

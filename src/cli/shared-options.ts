@@ -27,6 +27,9 @@ export const inputOptions = {
   ),
   delimiter: textOption('--delimiter <character>', 'delimiter of a CSV input (default: comma, tab for TSV)', { about: 'input' }),
   encoding: textOption('--encoding <name>', 'encoding of the input, such as latin1 or utf-16le (default: utf-8)', { about: 'input' }),
+  records: textOption('--records <path>', 'the list of records in a JSON object, such as data.items (default: the JSON is the list)', {
+    about: 'input',
+  }),
 };
 
 const cacertHelp = "trust this file's certificate authorities (PEM) as well";

@@ -25,8 +25,12 @@ export interface ErrorDetails {
   readonly 'variable-missing': { readonly variable: string; readonly isOpen: boolean };
 
   // The input.
-  /** The input cannot be read. `line`: undefined if the fault has none. */
-  readonly 'input-unreadable': { readonly line: number | undefined; readonly hint: InputHint | undefined };
+  /** The input cannot be read. `line`: undefined if the fault has none. `records`: the path of the list of records in an object. */
+  readonly 'input-unreadable': {
+    readonly line: number | undefined;
+    readonly hint: InputHint | undefined;
+    readonly records?: string | undefined;
+  };
   /** The records before the fault of an input are done: `records` of the input, `written` and `failed` of them. */
   readonly 'input-broken': {
     readonly records: number;

@@ -11,6 +11,8 @@ export interface InputOptions {
   readonly inFormat?: string;
   readonly delimiter?: string;
   readonly encoding?: string;
+  /** The path of the list of records in a JSON object. */
+  readonly records?: string;
   /** True for one record without fields, and no input. */
   readonly noInput?: boolean;
 }
@@ -27,7 +29,7 @@ export function inputLabel({ in: input, noInput }: InputOptions): string {
  */
 export async function withToldFormat<Options extends InputOptions>(options: Options, found?: (format: string) => void): Promise<Options> {
   if (options.in !== '-' || options.noInput || options.inFormat !== undefined) return options;
-  const { kind, gzip } = await tellFormat(process.stdin, options.encoding);
+  const { kind, gzip } = await tellFormat(process.stdin, { encoding: options.encoding, isWrapped: options.records !== undefined });
   const inFormat = `${kind}${gzip ? '.gz' : ''}`;
   found?.(inFormat);
   return { ...options, inFormat };
@@ -55,6 +57,7 @@ export function openInput(options: InputOptions, from?: Position): Promise<Sourc
     ...(format ? { format } : {}),
     ...(options.delimiter === undefined ? {} : { delimiter: options.delimiter }),
     ...(options.encoding === undefined ? {} : { encoding: options.encoding }),
+    ...(options.records === undefined ? {} : { records: options.records }),
     ...(from && from.offset > 0 ? { from } : {}),
   });
 }

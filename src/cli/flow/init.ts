@@ -111,6 +111,7 @@ function resultText(starter: Starter, path: string, options: InitOptions): strin
     ...(isStream || options.inFormat === undefined ? [] : ['--in-format', options.inFormat]),
     ...(options.delimiter === undefined ? [] : ['--delimiter', options.delimiter]),
     ...(options.encoding === undefined ? [] : ['--encoding', options.encoding]),
+    ...(options.records === undefined ? [] : ['--records', options.records]),
     ...(starter.needsAllowHttp ? ['--allow-http'] : []),
   ];
   const command = (...words: readonly string[]) => `  ${['automate', ...words].map(shellWord).join(' ')}`;

@@ -18,7 +18,10 @@ const inputHints: Readonly<Record<InputHint, string>> = {
 const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => string } = {
   'variable-missing': ({ variable, isOpen }) =>
     isOpen ? `\ngive it one in the query: var.${variable}=VALUE` : '\nwrite one into the flow, or list it under open_vars',
-  'input-unreadable': ({ hint }) => (hint === undefined ? '' : `\n${inputHints[hint]}`),
+  'input-unreadable': ({ hint, records }) => {
+    if (records !== undefined) return `: add records=${encodeURIComponent(records)} to the query`;
+    return hint === undefined ? '' : `\n${inputHints[hint]}`;
+  },
   'list-of-records': () => '\nsend a list of records as application/json',
   'other-delimiter': ({ delimiter }) =>
     delimiter === '\t' ? '\nif tabs separate the cells: delimiter=tab' : `\nif "${delimiter}" separates the cells: delimiter=${delimiter}`,

@@ -25,6 +25,7 @@ const maxErrors = z.string().transform((text, context) => {
 export const newRunQuery = queryWithVariables({
   out: z.enum(['csv', 'tsv', 'json', 'ndjson']).optional(),
   delimiter: z.string().optional(),
+  records: z.string().optional(),
   limit: wholeNumber.optional(),
   skip: wholeNumber.optional(),
   max_errors: maxErrors.optional(),
@@ -82,12 +83,13 @@ interface NewRun {
 }
 
 async function newRun(server: Server, { request, flow, caller }: Asked): Promise<NewRun> {
-  const { out, delimiter, limit, skip, max_errors, max_credits, unordered } = request.query as z.output<typeof newRunQuery>;
+  const { out, delimiter, records, limit, skip, max_errors, max_credits, unordered } = request.query as z.output<typeof newRunQuery>;
   const body = bodyFormat(request.headers);
   const given = variablesIn(request.query);
   const options: StoredOptions = {
     ...(given.length > 0 && { var: given }),
     ...(delimiter !== undefined && { delimiter }),
+    ...(records !== undefined && { records }),
     ...(body.charset !== undefined && { encoding: body.charset }),
     ...(limit !== undefined && { limit }),
     ...(skip !== undefined && { skip }),

@@ -160,7 +160,7 @@ export class Runs {
     const { id, folder } = await this.newFolder(key);
     folder.create();
     const errorsFormat = inputFormat.replace(/\.gz$/, '');
-    const { skip: _, limit: __, encoding: ___, ...rest } = options;
+    const { skip: _, limit: __, encoding: ___, records: ____, ...rest } = options;
     const given = { id, flow, key: keyOf(key), options: rest, inputFormat: errorsFormat, format, bytes, retryOf: stored.id };
     try {
       await copyFile(path, folder.input(errorsFormat));

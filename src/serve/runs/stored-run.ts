@@ -7,6 +7,7 @@ export interface StoredOptions {
   readonly var?: GivenVariables;
   readonly delimiter?: string;
   readonly encoding?: string;
+  readonly records?: string;
   readonly limit?: number;
   readonly skip?: number;
   readonly maxErrors?: { readonly count: number } | { readonly share: number };

@@ -42,3 +42,13 @@ export function valueKind(value: Value): string {
   if (value === null || typeof value === 'boolean') return String(value);
   return 'a number';
 }
+
+/** The kind of token at the start of a text, as messages name it. */
+export function tokenKind(text: string): string {
+  const [literal] = /^(?:true|false|null)\b/.exec(text) ?? [];
+  if (literal !== undefined) return literal;
+  if (/^[-\d]/.test(text)) return 'a number';
+  const char = String.fromCodePoint(text.codePointAt(0) as number);
+  if (char === '\ufffd') return 'another character';
+  return { '{': 'an object', '[': 'an array', '"': 'a text' }[char] ?? JSON.stringify(char);
+}

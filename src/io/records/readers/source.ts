@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { compilePath, type Path } from '../../../core/answer/path.ts';
 import { AutomateError, invalidOption } from '../../../core/failure.ts';
 import type { Item } from '../../../core/item.ts';
 import { isErrorField } from '../../../core/record.ts';
@@ -23,6 +24,8 @@ export interface SourceOptions {
   readonly delimiter?: string | undefined;
   /** A label such as `latin1` (encoding.spec.whatwg.org). Absent: UTF-8. */
   readonly encoding?: string | undefined;
+  /** The path of the list of records in a JSON object, such as `data.items`. Absent: the JSON is the list. */
+  readonly records?: string | undefined;
   /** The place at which to resume; absent for the beginning. */
   readonly from?: Position | undefined;
   readonly stdin: NodeJS.ReadableStream;
@@ -52,8 +55,9 @@ export async function openSource(options: SourceOptions): Promise<Source> {
   const format = await formatOf(options);
   const encoding = encodingOf(options.encoding ?? 'utf-8');
   const delimiter = delimiterOf(options, format);
+  const records = recordsPath(options, format);
   const input = await openInput(options.path, options.stdin, options.stdinName);
-  const text = { input, format, encoding, delimiter };
+  const text = { input, format, encoding, delimiter, records };
   try {
     return await openText(text, options.from);
   } catch (error) {
@@ -68,6 +72,8 @@ interface InputText {
   readonly format: Format;
   readonly encoding: string;
   readonly delimiter: string;
+  /** The names on the way to the list of records; undefined if the text is the list. */
+  readonly records: readonly string[] | undefined;
 }
 
 async function openText(text: InputText, from: Position | undefined): Promise<Source> {
@@ -139,17 +145,17 @@ function readText({ input, format, encoding }: InputText, start: number): AsyncG
   return encoding === 'utf-8' ? checkedUtf8(unzipped, input.name, start) : transcode(unzipped, encoding, input.name);
 }
 
-function createReader({ input, format, delimiter }: InputText, from = beginning, header?: readonly string[]): RecordReader {
-  if (format.kind === 'json') return new JsonReader(input.name, from);
+function createReader({ input, format, delimiter, records }: InputText, from = beginning, header?: readonly string[]): RecordReader {
+  if (format.kind === 'json') return new JsonReader(input.name, from, records);
   if (format.kind === 'ndjson') return new NdjsonReader(input.name, from);
   return new CsvReader(input.name, delimiter, from, header);
 }
 
 /** The format of the input. The format of stdin is detected from its first bytes, and gzip is detected even if an option names the format. */
 async function formatOf(options: SourceOptions): Promise<Format> {
-  const { path, format, stdin, encoding } = options;
+  const { path, format, stdin, encoding, records } = options;
   if (path !== '-') return inputFormatOf(options);
-  const { kind, gzip } = await tellFormat(stdin as Readable, encoding, format?.kind);
+  const { kind, gzip } = await tellFormat(stdin as Readable, { encoding, kind: format?.kind, isWrapped: records !== undefined });
   return { kind, gzip: gzip || (format?.gzip ?? false) };
 }
 
@@ -174,6 +180,24 @@ function delimiterOf({ delimiter }: SourceOptions, { kind }: Format): string {
   if (delimiter === 'tab' || delimiter === '\\t') return '\t';
   if ([...delimiter].length === 1 && !'"\r\n'.includes(delimiter)) return delimiter;
   throw invalidOption('delimiter', `expected one character or "tab", found ${JSON.stringify(delimiter)}`);
+}
+
+/** The names on the way to the list of records. Throws an AutomateError (`usage`) for a path that is more than names. */
+function recordsPath({ records }: SourceOptions, { kind }: Format): readonly string[] | undefined {
+  if (records === undefined) return undefined;
+  if (kind !== 'json') throw invalidOption('records', `expected JSON, found ${kind}`);
+  const [names = [], ...more] = pathOf(records).legs;
+  const isOfNames = names.length > 0 && more.length === 0 && names.every((name) => typeof name === 'string');
+  if (!isOfNames) throw invalidOption('records', `expected the names on the way to the list, such as data.items, found "${records}"`);
+  return names as readonly string[];
+}
+
+function pathOf(text: string): Path {
+  try {
+    return compilePath(text);
+  } catch (error) {
+    throw invalidOption('records', (error as Error).message, error);
+  }
 }
 
 function firstNames(items: readonly Item[]): string[] | undefined {

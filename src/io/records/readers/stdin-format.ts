@@ -6,11 +6,19 @@ import { encodingOf } from './encoding.ts';
 /** Blank bytes after which stdin is taken for CSV. */
 const maxBlankBytes = 65_536;
 
+/** Facts about stdin that options name. */
+export interface NamedFacts {
+  readonly encoding?: string | undefined;
+  readonly kind?: Format['kind'] | undefined;
+  /** True if an object holds the records: `{` is JSON then. */
+  readonly isWrapped?: boolean;
+}
+
 /**
  * Detects the format of stdin from its first bytes, which can still be read afterwards: gzip by its first two bytes, then `[` is JSON,
- * `{` NDJSON, and anything else CSV. Waits until stdin has enough bytes. `kind`: the format, if an option names it.
+ * `{` NDJSON, and anything else CSV. Waits until stdin has enough bytes.
  */
-export async function tellFormat(stdin: Readable, encoding = 'utf-8', kind?: Format['kind']): Promise<Format> {
+export async function tellFormat(stdin: Readable, { encoding = 'utf-8', kind, isWrapped = false }: NamedFacts = {}): Promise<Format> {
   const label = encodingOf(encoding);
   let head = Buffer.alloc(0);
   for (;;) {
@@ -24,7 +32,7 @@ export async function tellFormat(stdin: Readable, encoding = 'utf-8', kind?: For
     const format = formatOfHead(head, label, kind);
     if (!format) continue;
     stdin.unshift(head);
-    return format;
+    return isWrapped && format.kind === 'ndjson' && kind === undefined ? { ...format, kind: 'json' } : format;
   }
 }
 
