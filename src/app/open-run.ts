@@ -4,6 +4,7 @@ import { createClock } from '../io/clock/clock.ts';
 import type { Checkpoint } from '../io/journal/journal.ts';
 import type { EndedOutput, FileOutput } from '../io/output/output.ts';
 import { loadSecrets } from './flow/flow-secrets.ts';
+import { inputLabel } from './input/input.ts';
 import { selectRecords } from './input/selected-records.ts';
 import { failedListOf, oldOutput } from './output/failed-list-of.ts';
 import { openOutput } from './output/open-output.ts';
@@ -57,10 +58,16 @@ async function openRecords(
   const { plan, options, files } = request;
   const done = { ...claim.from, records: Math.max(claim.from.records, options.skip ?? 0) };
   const output = await openFiles(claimed, done, session);
-  session.ports.report({ type: 'run-started', flow: plan.name, input: options.in, output: files.out, errors: files.errors ?? 'none' });
+  session.ports.report({
+    type: 'run-started',
+    flow: plan.name,
+    input: options.moreIn ? inputLabel(options) : options.in,
+    output: files.out,
+    errors: files.errors ?? 'none',
+  });
   const skipped = (item: Item) => output.skip(item);
   const records = selectRecords(source, { options, plan, format: files.format, done, skipped, parked: claim.parked });
-  return { output, input: countItems(warnOfMany(records, plan, warn), source.readBytes, reading) };
+  return { output, input: countItems(warnOfMany(records, plan, warn), source, reading) };
 }
 
 async function openFiles({ request, source, claim }: ClaimedRun, done: Checkpoint, session: Session): Promise<FileOutput> {

@@ -8,7 +8,7 @@ import { createClock } from '../io/clock/clock.ts';
 import { endWaitsForPipes } from '../io/files/pipe.ts';
 import { checkFields, readDataFiles } from './flow/flow-file.ts';
 import { limitYoungGeneration } from './heap-limit.ts';
-import { isTable } from './input/input.ts';
+import { inputPaths, isTable } from './input/input.ts';
 import { openRun } from './open-run.ts';
 import { type Claim, claimOutput } from './output/output-claim.ts';
 import type { OpenRun, RunRequest, RunSurroundings } from './run-request.ts';
@@ -153,7 +153,7 @@ class FlowRun implements RunHandle {
 
   #endWaits(): void {
     const { options, files } = this.#request;
-    endWaitsForPipes(options.in, [files.out, files.errors, options.events, options.summary]);
+    endWaitsForPipes(inputPaths(options), [files.out, files.errors, options.events, options.summary]);
   }
 }
 

@@ -24,6 +24,12 @@ export function reportName(text: string): string {
   return fileName(text);
 }
 
+/** Reads the name of an input; several are gathered. Nothing tells where stdin would end, so it has to be the only one. */
+export function inputNames(text: string, before: readonly string[] = []): string[] {
+  if (before.length > 0 && [text, ...before].includes('-')) throw new InvalidArgumentError('expected - (stdin) or files, found both');
+  return [...before, fileName(text)];
+}
+
 /** Refuses a second input file: commander would take the last one only. */
 export function inputName(text: string, before?: string): string {
   if (before !== undefined) throw new InvalidArgumentError('expected one input file, found a second one; run it once for each');

@@ -29,8 +29,12 @@ const run = command({
     'automate run flow.yaml -i rows.csv -o out.csv --limit 10 --verbose',
     'cat rows.ndjson | automate run flow.yaml | jq .name',
     'automate run flow.yaml -i rows.csv -o out.csv --replace --quiet',
+    'automate run flow.yaml -i export.json --records data.items -o out.csv',
+    'automate run flow.yaml -i january.csv -i february.csv -o out.csv',
   ],
   args: { flow },
+  tooManyArguments:
+    'too many arguments: expected one flow; name each input with an --in of its own, as in: --in a.csv --in b.csv\n(automate run --help tells more)',
   options: runOptions,
   footer: exitCodesHelp,
   run: async ({ args, options, written, terminal }) =>

@@ -1,4 +1,5 @@
-import { fileName, setArgument, variableArgument } from './arguments.ts';
+import type { InputOptions } from '../app/input/input.ts';
+import { fileName, inputNames, setArgument, variableArgument } from './arguments.ts';
 import { argument, type Declared, defaultsTo, flag, parsedOption, textOption } from './options.ts';
 
 const formatNames = async () => (await import('../io/records/format.ts')).formatNames;
@@ -14,6 +15,27 @@ export function file(flags: string, help: string, more?: Pick<Declared<unknown>,
 /** An option that names a format of records. */
 export function format(flags: string, help: string, more?: Pick<Declared<unknown>, 'about'>): Declared<string | undefined> {
   return textOption(flags, help, { choices: formatNames, ...more });
+}
+
+/** The inputs of a command. */
+export function inputsOption(help: string, more?: Pick<Declared<unknown>, 'about'>): Declared<string[] | undefined> {
+  return parsedOption('--in <file>', inputNames, `${help}; several, each with --in, are read as one`, {
+    short: 'i',
+    isRepeatable: true,
+    ...more,
+  });
+}
+
+/** Options whose inputs are named as a run takes them. */
+export type WithInputs<Options> = Omit<Options, 'in'> & Partial<Pick<InputOptions, 'in' | 'moreIn'>>;
+
+/** The options with the first input and the others. */
+export function withInputs<Options extends { readonly in?: readonly string[] }>({
+  in: inputs = [],
+  ...options
+}: Options): WithInputs<Options> {
+  const [first, ...more] = inputs;
+  return { ...options, ...(first !== undefined && { in: first }), ...(more.length > 0 && { moreIn: more }) };
 }
 
 /** The format of the input, for every command that reads one. */

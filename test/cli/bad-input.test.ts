@@ -346,7 +346,7 @@ describe('automate refuses a command line', () => {
   test('that lacks the flow', () => refused({}, ['run', '--in', 'a.csv'], 2, "automate: missing required argument 'flow'\n"));
   test.each([
     ['--concurrency', '0', /from 1 on, found "0"/],
-    ['--in', 'more.csv', /expected one input file, found a second one/],
+    ['--in', '-', /expected - \(stdin\) or files, found both/],
     ['--rate', 'fast', /10\/s/],
     ['--max-errors', 'x%', /percentage/],
     ['--in-format', 'xml', /csv, tsv, json/],

@@ -23,6 +23,10 @@ export async function placeFor(server: AskedServer, more = ''): Promise<Workplac
     'rows.csv.gz': gzipSync(csvOf(count)),
     'rows.ndjson': ndjson,
     'rows.json': array,
+    'wrapped.json': `{"total":${count},"data":{"other":[{}],"items":${array}},"next":null}`,
+    'rows.1.csv': csvOf(count).replace(/^400,[\s\S]*/m, ''),
+    'rows.2.csv': 'id,note\n',
+    'rows.3.csv': csvOf(count).replace(/^1,[\s\S]*?(?=^400,)/m, ''),
   });
 }
 

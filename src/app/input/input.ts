@@ -4,10 +4,14 @@ import { type Format, formatNames, formatOfName, formatOfPath } from '../../io/r
 import type { Position } from '../../io/records/readers/record-reader.ts';
 import { inputFormatOf, openSource, type Source } from '../../io/records/readers/source.ts';
 import { tellFormat } from '../../io/records/readers/stdin-format.ts';
+import { openJoined } from './joined-input.ts';
 
 /** The options of an input. */
 export interface InputOptions {
+  /** A file, or `-` for stdin. */
   readonly in: string;
+  /** Further files with the same columns, which are read after it; absent for a single input. */
+  readonly moreIn?: readonly string[];
   readonly inFormat?: string;
   readonly delimiter?: string;
   readonly encoding?: string;
@@ -17,10 +21,15 @@ export interface InputOptions {
   readonly noInput?: boolean;
 }
 
-/** The name of an input in messages. */
-export function inputLabel({ in: input, noInput }: InputOptions): string {
-  if (noInput) return 'none';
-  return input === '-' ? 'stdin' : input;
+/** The paths of the inputs, in their order. */
+export function inputPaths({ in: input, moreIn = [] }: Pick<InputOptions, 'in' | 'moreIn'>): readonly string[] {
+  return [input, ...moreIn];
+}
+
+/** The names of the inputs in messages. */
+export function inputLabel(options: Pick<InputOptions, 'in' | 'moreIn' | 'noInput'>): string {
+  if (options.noInput) return 'none';
+  return options.in === '-' ? 'stdin' : inputPaths(options).join(', ');
 }
 
 /**
@@ -48,8 +57,13 @@ export function inputFormat(options: InputOptions): Format {
   return inputFormatOf({ path: options.in, format: namedFormat('inFormat', options.inFormat) });
 }
 
-/** Opens the input at its beginning, or after the records that are done. */
+/** Opens the inputs at their beginning, or after the records that are done. */
 export function openInput(options: InputOptions, from?: Position): Promise<Source> {
+  if (!options.moreIn) return openOne(options, from);
+  return openJoined(inputPaths(options), (path, start) => openOne({ ...options, in: path }, start), from);
+}
+
+function openOne(options: InputOptions, from: Position | undefined): Promise<Source> {
   const format = namedFormat('inFormat', options.inFormat);
   return openSource({
     path: options.in,

@@ -12,11 +12,12 @@ import { ownerOfErrors } from '../../io/journal/owner-of-errors.ts';
 import { untouched } from '../../io/output/output.ts';
 import { refuseChanged } from '../../io/output/sink.ts';
 import { refuseMissing } from '../../io/records/readers/input.ts';
+import { inputPaths } from '../input/input.ts';
 import type { RunOptions } from '../run-options.ts';
 import { outputNames, refusePlaces } from './output-places.ts';
 import { isFileOrFree, type OutputPlan, refuseExistingErrors, refuseExistingFiles } from './output-plan.ts';
 import { finishRun, keepsOld, partPlan, removeOldErrors, removeParts } from './replace.ts';
-import { type FlowInFile, identityOf, identityOfRetry, refuseOtherRun } from './run-identity.ts';
+import { type FlowInFile, identityOf, identityOfRetry, inputsIn, refuseOtherRun } from './run-identity.ts';
 import { findJournal, type RetryClaim } from './unfinished-run.ts';
 
 /** The right to write a run's output, and the checkpoint at which the run begins. */
@@ -44,7 +45,7 @@ export interface Claim {
  */
 export async function claimOutput(flow: FlowInFile, options: RunOptions, plan: OutputPlan, retry?: RetryClaim): Promise<Claim> {
   // The errors file that a retry reads is the one that it replaces. The input of the whole run must stay, too.
-  refuseMixedFiles(flow.file, retry ? { ...options, in: inputOf(retry.list) } : options, plan);
+  refuseMixedFiles(flow.file, retry ? { ...options, ...inputsOf(retry.list) } : options, plan);
   if (!retry) refuseNoInput(options);
   const out = plan.isStreamed ? undefined : realFile(plan.out);
   const errors = errorsFileOf(plan);
@@ -69,14 +70,14 @@ export async function refuseOutput(flow: string, options: RunOptions, plan: Outp
   for (const file of [plan.out, plan.errors, options.events]) if (file !== undefined && file !== '-') refuseUnwritable(file);
 }
 
-function refuseNoInput({ in: input }: RunOptions): void {
-  if (input !== '-') refuseMissing(input);
+function refuseNoInput(options: RunOptions): void {
+  for (const path of inputPaths(options)) if (path !== '-') refuseMissing(path);
 }
 
-/** The input of the run that a list belongs to; `-` if it was stdin, or the errors file of an earlier retry. */
-function inputOf({ identity }: FailedList): string {
-  const { input = 'stdin' } = identity;
-  return input === 'stdin' || input === identity[errorsFileKey] ? '-' : input;
+/** The inputs of the run that a list belongs to; `-` if it was stdin, or the errors file of an earlier retry. */
+function inputsOf({ identity }: FailedList): Pick<RunOptions, 'in' | 'moreIn'> {
+  const [input = 'stdin', ...moreIn] = inputsIn(identity);
+  return { in: input === 'stdin' || input === identity[errorsFileKey] ? '-' : input, moreIn };
 }
 
 /** Refuses one file or stream in two roles. */

@@ -16,6 +16,7 @@ import type { Preview } from './preview.ts';
 /** The options that decide what is sent. */
 export interface RequestTestOptions {
   readonly in?: string;
+  readonly moreIn?: readonly string[];
   readonly set: readonly [string, string][];
   readonly send: boolean;
 }
@@ -33,8 +34,10 @@ export class RequestTest {
   async preview(step: Step, item: Item): Promise<Preview> {
     const { failure } = item;
     if (failure) {
-      const input = this.options.in === '-' ? '<stdin>' : this.options.in;
-      throw errorOf('input', { ...failure, message: `${input}: ${failure.message}` });
+      const { in: input, moreIn } = this.options;
+      // Of several inputs, the message names the file.
+      const name = moreIn ? '' : `${input === '-' ? '<stdin>' : input}: `;
+      throw errorOf('input', { ...failure, message: `${name}${failure.message}` });
     }
     const fields = await this.#fieldsBefore(step, item);
     if (fields instanceof Failure) return { failure: fields };

@@ -1,10 +1,10 @@
 import { inputName } from '../arguments.ts';
 import { flag, parsedOption, textOption, type ValuesOf } from '../options.ts';
-import { cacertOption, envOption, httpOptions, inputOptions, varOption } from '../shared-options.ts';
+import { cacertOption, envOption, httpOptions, inputOptions, inputsOption, varOption } from '../shared-options.ts';
 
 /** The options of `automate validate`. */
 export const validateOptions = {
-  in: parsedOption('--in <file>', inputName, 'check the references to fields against the columns of this file', { short: 'i' }),
+  in: inputsOption('check the references to fields against the columns of this file'),
   offline: flag('--offline', 'ask no server, keychain or vault; a credential that is in no variable is a warning'),
   var: varOption,
   ...httpOptions,

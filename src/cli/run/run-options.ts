@@ -1,17 +1,14 @@
 import type { InputOptions } from '../../app/input/input.ts';
-import { inputName, maxErrorsArgument, rateArgument, reportName, wholeNumber } from '../arguments.ts';
+import { maxErrorsArgument, rateArgument, reportName, wholeNumber } from '../arguments.ts';
 import { defaultsTo, flag, grouped, negated, parsedOption, type ValuesOf, type WrittenOptions } from '../options.ts';
-import { file, format, httpOptions, inputOptions, setOption, varOption } from '../shared-options.ts';
+import { file, format, httpOptions, inputOptions, inputsOption, setOption, varOption } from '../shared-options.ts';
 
 /** The options of `automate run`. */
 export const runOptions = {
   ...grouped('Input', {
-    in: parsedOption(
-      '--in <file>',
-      inputName,
-      'the input: .csv .tsv .json .jsonl .ndjson, each also .gz, or - for stdin (default: stdin, unless it is a terminal)',
-      { about: 'input', short: 'i' },
-    ),
+    in: inputsOption('the input: .csv .tsv .json .jsonl .ndjson, each also .gz, or - for stdin (default: stdin, unless it is a terminal)', {
+      about: 'input',
+    }),
     input: negated('--no-input', 'run the flow once, over one record without fields', { about: 'input' }),
     ...inputOptions,
     limit: parsedOption('--limit <n>', wholeNumber(0), 'process at most N records', { about: 'input', short: 'n' }),
@@ -61,7 +58,7 @@ export const runOptions = {
 export type GivenRunOptions = ValuesOf<typeof runOptions>;
 
 /** The options of a run whose input is chosen. */
-export type RunOptions = GivenRunOptions & InputOptions;
+export type RunOptions = Omit<GivenRunOptions, 'in'> & InputOptions;
 
 /** A run as the command line asks for it. */
 export interface WrittenRun<Options = RunOptions> {

@@ -1,10 +1,10 @@
-import { inputName, wholeNumber } from '../arguments.ts';
+import { wholeNumber } from '../arguments.ts';
 import { defaultsTo, flag, negated, parsedOption, textOption, type ValuesOf } from '../options.ts';
-import { httpOptions, inputOptions, json, setOption, varOption } from '../shared-options.ts';
+import { httpOptions, inputOptions, inputsOption, json, setOption, varOption } from '../shared-options.ts';
 
 /** The options of `automate test-request`. */
 export const testRequestOptions = {
-  in: parsedOption('--in <file>', inputName, 'take the record from this file, or - for stdin', { short: 'i' }),
+  in: inputsOption('take the record from this file, or - for stdin'),
   record: defaultsTo(1, parsedOption('--record <n>', wholeNumber(1), 'number of the record, from 1')),
   set: setOption,
   var: varOption,

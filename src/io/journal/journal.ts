@@ -17,6 +17,8 @@ export interface Checkpoint {
   /** The place at which the input resumes: bytes and lines before it. */
   readonly offset: number;
   readonly line: number;
+  /** The 0-based index of the input that has this place; absent for a single input. */
+  readonly file?: number;
   readonly out: Written;
   /** Absent until a record fails. */
   readonly errors?: Written;

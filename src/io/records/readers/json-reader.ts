@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../core/value/value.ts';
 import { ElementScanner } from './json-element.ts';
 import { jsonFault } from './json-fault.ts';
 import { recordOf, tokenKind } from './json-record.ts';
-import { JsonWalk, WalkFault } from './json-walk.ts';
+import { isSpace, JsonWalk, WalkFault } from './json-walk.ts';
 import { inputError, maxRecordBytes, type Position, type RecordReader, tooLong } from './record-reader.ts';
 
 const expected = {
@@ -229,10 +229,6 @@ export class JsonReader implements RecordReader {
 /** Columns before an element count bytes, so they are too high in a line with letters outside of ASCII. */
 function placeOf(line: number, column: number) {
   return { line, column: Number.isNaN(column) ? undefined : column + 1 };
-}
-
-function isSpace(byte: number): boolean {
-  return byte === 0x20 || byte === newline || byte === 0x0d || byte === 0x09;
 }
 
 function nextState(byte: number, state: State): State | undefined {

@@ -245,11 +245,14 @@ export class JsonWalk {
   }
 }
 
-function isSpace(byte: number): boolean {
+/** True for a blank between tokens. */
+export function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
 /** True for the bytes of numbers, true, false and null. */
 function isOfScalar(byte: number): boolean {
-  return (byte >= 0x30 && byte <= 0x39) || (byte >= 0x61 && byte <= 0x7a) || byte === 0x45 || byte === 0x2b || byte === 0x2d || byte === 0x2e;
+  return (
+    (byte >= 0x30 && byte <= 0x39) || (byte >= 0x61 && byte <= 0x7a) || byte === 0x45 || byte === 0x2b || byte === 0x2d || byte === 0x2e
+  );
 }

@@ -11,6 +11,8 @@ export interface Position {
   readonly line: number;
   /** The number of records before it. */
   readonly records: number;
+  /** The 0-based index of its file; absent for a single input. */
+  readonly file?: number;
 }
 
 /** The start of every input. */

@@ -46,6 +46,8 @@ export interface Source {
   readonly totalBytes: number | undefined;
   /** The bytes read so far. */
   readBytes(): number;
+  /** The bytes of the files before the present one; absent for a single input. */
+  earlierBytes?(): number;
   /** Ends the reading, even if it waits for more bytes. */
   close(): Promise<void>;
 }
@@ -53,9 +55,9 @@ export interface Source {
 /** Opens an input and reads up to its first record. Throws an AutomateError (`usage`, `input`). */
 export async function openSource(options: SourceOptions): Promise<Source> {
   const format = await formatOf(options);
+  const records = recordsPath(options, format);
   const encoding = encodingOf(options.encoding ?? 'utf-8');
   const delimiter = delimiterOf(options, format);
-  const records = recordsPath(options, format);
   const input = await openInput(options.path, options.stdin, options.stdinName);
   const text = { input, format, encoding, delimiter, records };
   try {
@@ -186,13 +188,13 @@ function delimiterOf({ delimiter }: SourceOptions, { kind }: Format): string {
 function recordsPath({ records }: SourceOptions, { kind }: Format): readonly string[] | undefined {
   if (records === undefined) return undefined;
   if (kind !== 'json') throw invalidOption('records', `expected JSON, found ${kind}`);
-  const [names = [], ...more] = pathOf(records).legs;
+  const [names = [], ...more] = compiledPath(records).legs;
   const isOfNames = names.length > 0 && more.length === 0 && names.every((name) => typeof name === 'string');
   if (!isOfNames) throw invalidOption('records', `expected the names on the way to the list, such as data.items, found "${records}"`);
   return names as readonly string[];
 }
 
-function pathOf(text: string): Path {
+function compiledPath(text: string): Path {
   try {
     return compilePath(text);
   } catch (error) {
