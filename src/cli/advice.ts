@@ -35,6 +35,7 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
       ? `\nor say what it holds: --in-format ${formats.join(', ')}`
       : `\nor say what to write: --out-format ${formats.join(', ')}`,
   'list-of-records': () => '\nfor a list of records pass --in-format json',
+  'object-over-lines': () => '\nif all of the input is one object, pass --in-format json',
   'other-delimiter': ({ delimiter }) =>
     delimiter === '\t'
       ? '\nif tabs separate the cells: --delimiter tab'

@@ -42,6 +42,8 @@ export interface ErrorDetails {
   readonly 'unknown-format': { readonly of: 'in' | 'out'; readonly formats: readonly string[] };
   /** The first line of NDJSON is a list of records. */
   readonly 'list-of-records': None;
+  /** The first line of NDJSON begins an object that goes on in the next line. */
+  readonly 'object-over-lines': None;
   /** A field is not known, and the table has one column with this delimiter in its name. */
   readonly 'other-delimiter': { readonly delimiter: string };
 

@@ -23,6 +23,7 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
     return hint === undefined ? '' : `\n${inputHints[hint]}`;
   },
   'list-of-records': () => '\nsend a list of records as application/json',
+  'object-over-lines': () => '\nif all of the body is one object, send it as application/json',
   'other-delimiter': ({ delimiter }) =>
     delimiter === '\t' ? '\nif tabs separate the cells: delimiter=tab' : `\nif "${delimiter}" separates the cells: delimiter=${delimiter}`,
   'max-errors': ({ limit }) => ` (max_errors=${limit})`,

@@ -77,10 +77,13 @@ function readLine(text: string, line: number): RecordContent {
     return unreadableLine(text, line, `expected an object, found ${valueKind(value)}`, isList ? listOfRecords : undefined);
   } catch (error) {
     const fault = jsonFault(text, 'the end of the line');
-    return unreadableLine(text, line, fault ? `${fault.message} at column ${fault.offset + 1}` : (error as Error).message);
+    const isOpen = line === 1 && text.startsWith('{') && fault?.offset === text.length;
+    const reason = fault ? `${fault.message} at column ${fault.offset + 1}` : (error as Error).message;
+    return unreadableLine(text, line, reason, isOpen ? objectOverLines : undefined);
   }
 }
 
+const objectOverLines = { code: 'object-over-lines', details: {} } as const;
 const listOfRecords = { code: 'list-of-records', details: {} } as const;
 
 function unreadableLine(text: string, line: number, reason: string, facts?: ErrorFacts): RecordContent {
