@@ -71,11 +71,23 @@ describe('a name that means a chain', () => {
     expect(lookUp(name)).toMatchObject({ match: true, method, score });
   });
 
+  test.each([
+    ['STARBUCKS #1234', null],
+    ['Target', 'ambiguous'],
+    ['starbuks', 'misspelt'],
+    ['Migroos', 'ambiguous; misspelt'],
+    ["TST* TRADER JOE'S OAKLAND", 'low score'],
+    ["Joe's Diner", null],
+  ])('has a doubt about %j: %j', (name, doubt) => {
+    expect(lookUp(name)).toMatchObject({ doubt, ambiguous: doubt?.startsWith('ambiguous') ?? false });
+  });
+
   test('has all columns of the answer', () => {
     expect(lookUp('The Home Depot')).toEqual({
       query: 'The Home Depot',
       match: true,
       ambiguous: false,
+      doubt: null,
       name: 'The Home Depot',
       matched_name: 'The Home Depot',
       id: 'Q864407',
