@@ -12,7 +12,7 @@ const maxCandidates = 5;
 const minCandidateScore = 0.5;
 
 /** A match below this score is doubtful. */
-const lowScore = 0.9;
+const lowScore = 0.87;
 
 /** A chain that a name may mean, as the commands show it. */
 export interface ChainCandidate {
@@ -47,7 +47,7 @@ export async function loadChainSearch(folder: string): Promise<(query: Omit<Chai
       const { name, id, category, ...found } = chainCandidate(names, hit);
       return { name, id, category, countries: countriesOf(names, hit), ...found };
     });
-    return { chains, doubt: doubtAbout(names, ranked).doubt };
+    return { chains, doubt: doubtAbout(names, ranked, query).doubt };
   };
 }
 
@@ -58,17 +58,19 @@ function chainAnswer(names: ChainNames, query: ChainQuery): LookupDocument {
   return {
     query: query.name,
     match,
-    ...(match ? doubtAbout(names, ranked) : { ambiguous: false, doubt: null }),
+    ...(match ? doubtAbout(names, ranked, query) : { ambiguous: false, doubt: null }),
     ...(match ? detailsOf(names, best.hit) : nothing),
     candidates: ranked.slice(0, maxCandidates).map(({ hit }) => chainCandidate(names, hit)),
   };
 }
 
 /** The reasons to look at the best of some hits. */
-function doubtAbout(names: ChainNames, [best, second]: readonly RankedHit[]) {
-  const isAmbiguous = best !== undefined && second !== undefined && isTie(names, best, second);
-  const { method, score = 1 } = best?.hit ?? {};
-  return { ambiguous: isAmbiguous, doubt: doubtText({ isAmbiguous, isMisspelt: method === 'fuzzy', isLow: score < lowScore }) };
+function doubtAbout(names: ChainNames, [best, second]: readonly RankedHit[], { country }: Omit<ChainQuery, 'minScore'>) {
+  if (!best) return { ambiguous: false, doubt: null };
+  const { method, score, name } = best.hit;
+  const ambiguous = second !== undefined && isTie(names, best, second);
+  const missingIn = country !== undefined && names.presence(name.chain, country) === 0 ? country : undefined;
+  return { ambiguous, doubt: doubtText({ isAmbiguous: ambiguous, isMisspelt: method === 'fuzzy', missingIn, isLow: score < lowScore }) };
 }
 
 const nothing = { name: null, matched_name: null, id: null, category: null, categories: [], countries: [], score: null, method: null };
