@@ -20,7 +20,7 @@ data: GeoNames, CC BY 4.0, https://www.geonames.org
   });
 
   test('prints other places that could be meant', async () => {
-    const { stdout } = await (await workplace()).automate(['geocode', 'Springfield', '--country', 'us']);
+    const { stdout } = await (await workplace()).automate(['geocode', 'Springfield', '--country', 'USA']);
     expect(stdout).toContain('\nambiguous; others:\n  Springfield  MA, US  42.10148, -72.58981   154,341\n');
   });
 
