@@ -16,7 +16,7 @@ All keys of a flow file. \`automate nodes\` lists the node types, and \`automate
 | duration | \`250ms\`, \`1s\`, \`5m\`, \`24h\`, \`7d\`, or a whole number of milliseconds |
 | rate | \`10/s\`, \`600/min\`, \`5000/h\` |
 | size | \`10MB\`, \`512kB\`, or a whole number of bytes |
-| condition | [CEL](mapping-and-templates.md#conditions): \`status == "done" && progress >= 100\` |
+| condition | [CEL](expressions.md): \`status == "done" && progress >= 100\` |
 | path | a [path into an answer](mapping-and-templates.md#paths): \`data.user.name\` |
 `;
 

@@ -1,4 +1,5 @@
 import type { Trace } from '../../src/core/action.ts';
+import { setEvaluationClock } from '../../src/core/condition/evaluation-time.ts';
 import { loadPatternEngine } from '../../src/core/condition/pattern.ts';
 import type { Ending, Event, FailureReport } from '../../src/core/event.ts';
 import { Failure } from '../../src/core/failure.ts';
@@ -95,6 +96,7 @@ export async function runFlow(yaml: string, records: Iterable<GivenRecord>, opti
     savedConnections: () => options.savedConnections ?? {},
   });
   const clock = options.clock ?? createFakeClock();
+  setEvaluationClock(clock.wallNow);
   const output = createOutput();
   const requests: SentRequest[] = [];
   const events: Event[] = [];

@@ -157,13 +157,20 @@ function responseTimesJson(times: ResponseTimes): object {
 
 function lookupsJson({ lookups }: Tally): object {
   if (lookups.size === 0) return {};
-  const all = [...lookups.values()].map(({ firstAmbiguous, lacking, cutOff, cutOffAt, nearestUnknown, ...counts }) => ({
-    ...counts,
-    first_ambiguous: firstAmbiguous ?? null,
-    ...(cutOff > 0 && { cut_off: cutOff, cut_off_at: cutOffAt ?? null }),
-    ...(nearestUnknown > 0 && { nearest_unknown: nearestUnknown }),
-    ...(lacking.size > 0 && { without_value: Object.fromEntries(lacking) }),
-  }));
+  const all = [...lookups.values()].map(
+    ({ lookup, node, of, matched, ambiguous, lacking, cutOff, cutOffAt, nearestUnknown, ...counts }) => ({
+      ...{ lookup, node, of, matched, ambiguous },
+      first_ambiguous: counts.firstAmbiguous ?? null,
+      ...(counts.doubtful > 0 && { other_doubts: counts.doubtful, first_other_doubt: counts.firstDoubtful ?? null }),
+      ...(counts.unknownCountries > 0 && {
+        unknown_countries: counts.unknownCountries,
+        first_unknown_country: counts.firstUnknownCountry ?? null,
+      }),
+      ...(cutOff > 0 && { cut_off: cutOff, cut_off_at: cutOffAt ?? null }),
+      ...(nearestUnknown > 0 && { nearest_unknown: nearestUnknown }),
+      ...(lacking.size > 0 && { without_value: Object.fromEntries(lacking) }),
+    }),
+  );
   return { lookups: all };
 }
 

@@ -266,10 +266,20 @@ function cutOffLines(name: string, { cutOff, cutOffAt = 0, nearestUnknown }: Loo
   return [line, '    the nearest point is not known there; raise limit, or search a smaller radius'];
 }
 
-function countsText({ matched, of, ambiguous, firstAmbiguous = '', lacking }: LookupCounts): string {
-  const others = ambiguous === 0 ? '' : `, ambiguous: ${formatCount(ambiguous)}, such as ${JSON.stringify(excerpt(firstAmbiguous, 60))}`;
-  const without = [...lacking].map(([field, times]) => `, ${excerpt(field, 60)}: ${formatCount(times)} without a value`);
-  return `matched ${formatCount(matched)} of ${formatCount(of)}${others}${without.join('')}`;
+function countsText({ matched, of, lacking, ...counts }: LookupCounts): string {
+  const { ambiguous, firstAmbiguous, doubtful, firstDoubtful, unknownCountries, firstUnknownCountry } = counts;
+  const parts = [
+    `matched ${formatCount(matched)} of ${formatCount(of)}`,
+    ...exampleText('ambiguous', ambiguous, firstAmbiguous),
+    ...exampleText('other doubts', doubtful, firstDoubtful),
+    ...exampleText('country not known', unknownCountries, firstUnknownCountry),
+    ...[...lacking].map(([field, times]) => `${excerpt(field, 60)}: ${formatCount(times)} without a value`),
+  ];
+  return parts.join(', ');
+}
+
+function exampleText(name: string, count: number, first = ''): string[] {
+  return count === 0 ? [] : [`${name}: ${formatCount(count)}, such as ${JSON.stringify(excerpt(first, 60))}`];
 }
 
 /** The sources of a run's answers, as they want to be named: the last lines of its summary. */

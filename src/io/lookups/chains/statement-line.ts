@@ -179,7 +179,7 @@ function paymentEnd(words: readonly string[]): number {
   let end = 0;
   for (const [index, word] of words.entries()) {
     const isPayment = paymentWords.has(word);
-    if (!isPayment && !(end > 0 && (joiningWords.has(word) || /^[#x]?\d+$/.test(word)))) break;
+    if (!isPayment && !(end > 0 && (joiningWords.has(word) || /^[#x]?\d{2,}$/.test(word)))) break;
     if (isPayment || /\d/.test(word) || end > 0) end = index + 1;
   }
   return end < words.length ? end : 0;
