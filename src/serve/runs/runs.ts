@@ -1,12 +1,13 @@
 import { copyFile } from 'node:fs/promises';
 import type { SharedParts } from '../../app/flow-runtime.ts';
 import { statOf } from '../../io/files/stat.ts';
-import type { LetInKey } from '../caller.ts';
+import type { Caller, LetInKey } from '../caller.ts';
 import { Problem } from '../problem.ts';
+import { keyOf, nextPayer } from './paying.ts';
 import { Queue } from './queue.ts';
 import { figuresOnDisk, newRunId, RunFolder, readRuns } from './run-folder.ts';
 import { type RunWork, ServedRun } from './served-run.ts';
-import { isOpenState, noCounts, noTotals, type StoredRun } from './stored-run.ts';
+import { isOpenState, noCounts, noTotals, payerOf, type StoredRun } from './stored-run.ts';
 
 /** The limits of all runs. */
 export interface RunLimits {
@@ -135,13 +136,19 @@ export class Runs {
     for (const run of this.#runs.values()) if (run.isOpen && which(run.stored)) await this.stop(run);
   }
 
-  /** Resumes a run that stopped early. Throws a Problem (`run-state`, `stopping`, `queue-full`, `disk-full`). */
-  async resume(run: ServedRun): Promise<void> {
-    const { state, resumable, ending, exitCode, reason, endedAt } = run.stored;
-    if (!resumable) throw new Problem('run-state', `the run is ${state}: there is nothing to resume`, { state });
+  /**
+   * Resumes a run that stopped early. `isCharged`: true if the sender pays for a run of another key. Throws a Problem (`run-state`, `stopping`,
+   * `credits-used-up`, `scope-missing`, `queue-full`, `disk-full`).
+   */
+  async resume(run: ServedRun, caller: Caller, isCharged: boolean): Promise<void> {
+    refuseNotResumable(run);
     if (this.#isStopping) throw stopping();
-    this.#refuseFull(ownerOfRun(run));
-    run.move('queued', { ...notEnded, crashes: 0 });
+    const payer = await nextPayer(run, caller, isCharged, this.#shared);
+    // Another request may have resumed it meanwhile.
+    refuseNotResumable(run);
+    const { state, resumable, ending, exitCode, reason, endedAt } = run.stored;
+    this.#refuseFull(payer?.id ?? '');
+    run.move('queued', { ...notEnded, crashes: 0, payer: payer === run.stored.key ? undefined : payer });
     this.#enqueue(run);
     await run.saved.catch(() => {
       // A run that has begun already fails by itself.
@@ -273,16 +280,15 @@ export class Runs {
   }
 }
 
-/** The id of the key that owns a run; empty for the page. */
-function ownerOfRun({ stored: { key } }: ServedRun): string {
-  return key?.id ?? '';
+/** The id of the key in whose turn a run comes; empty for the page. */
+function ownerOfRun({ stored }: ServedRun): string {
+  return payerOf(stored)?.id ?? '';
+}
+
+function refuseNotResumable({ stored: { state, resumable } }: ServedRun): void {
+  if (!resumable) throw new Problem('run-state', `the run is ${state}: there is nothing to resume`, { state });
 }
 
 function stopping(): Problem {
   return new Problem('stopping', 'the server is stopping', {}, { 'retry-after': '10' });
-}
-
-/** The part of a key that is stored with a run. */
-export function keyOf(key: LetInKey | undefined): StoredRun['key'] {
-  return key ? { id: key.id, name: key.name, ...(key.quota !== undefined && { quota: key.quota }) } : null;
 }

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { createGunzip } from 'node:zlib';
@@ -6,19 +6,18 @@ import { loadSecrets } from '../../app/flow/flow-secrets.ts';
 import type { SharedParts } from '../../app/flow-runtime.ts';
 import { isTable, openInput } from '../../app/input/input.ts';
 import { createMessages } from '../../app/messages.ts';
-import { openRunLedger, pricesOf } from '../../app/ports/run-ledger.ts';
 import { detailsOf } from '../../core/error-code.ts';
 import { AutomateError } from '../../core/failure.ts';
-import type { Plan } from '../../core/plan.ts';
 import { syncFolder } from '../../io/files/folder.ts';
 import { writeDurably } from '../../io/files/state-file.ts';
 import type { LetInKey } from '../caller.ts';
-import { asProblem, creditsProblem } from '../calls/calls.ts';
+import { asProblem } from '../calls/calls.ts';
 import type { ServedFlow } from '../flows/flow-folder.ts';
 import { problemJson } from '../flows/flow-json.ts';
 import { planWithVariables } from '../flows/flow-variables.ts';
 import { messageForClient } from '../http/advice.ts';
 import { Problem } from '../problem.ts';
+import { refuseUnpaid } from './paying.ts';
 import type { RunFolder } from './run-folder.ts';
 import type { StoredOptions } from './stored-run.ts';
 
@@ -158,16 +157,6 @@ export async function checkUpload({ flow, folder, inputFormat, options, key }: S
   const messages = createMessages(shared.say);
   await loadSecrets(plan, flow.path, { ...(env !== undefined && { env }) }, messages).catch(asProblem(flow));
   await refuseUnpaid(plan, key, shared);
-}
-
-/** Throws a Problem (`credits-used-up`) if nothing is left to pay with. */
-async function refuseUnpaid(plan: Plan, key: LetInKey | undefined, { env, say }: SharedParts): Promise<void> {
-  const prices = pricesOf(plan, env);
-  if (prices.size === 0) return;
-  const ledger = await openRunLedger(prices, { run: randomUUID(), env, key, warn: say });
-  const usedUp = ledger.usedUp();
-  ledger.close();
-  if (usedUp) throw creditsProblem(usedUp);
 }
 
 /** The Problem for an error of a body; any other error as it is. `shown`: its message as the client sees it. */
