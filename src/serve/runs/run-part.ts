@@ -179,12 +179,14 @@ export class RunPart {
     const { counts, totals: before } = this.#stored;
     const text = await readFile(this.#folder.summary, 'utf8').catch(() => '');
     // The summary has the totals of the last part, and the counts of the whole run.
-    const { whole, ...last } = orUndefined(() => JSON.parse(text) as Totals & { readonly whole: object }) ?? { ...noTotals, whole: {} };
+    const found = orUndefined(() => JSON.parse(text) as Totals & { readonly whole: Record<string, unknown> });
+    const { whole, ...last } = found ?? { ...noTotals, whole: {} };
+    const { credits: _, tokens: __, ...records } = whole;
     const failures = last.failures.map(({ node, class: kind, status, count, message }) => ({ node, class: kind, status, count, message }));
     const totals = sumOfTotals(before, { ...last, failures });
-    const found = { ...counts, ...whole, retries: totals.retries, waiting: 0 };
-    const exitCode = exitCodeOfRun('complete', found.failed);
-    return { ending: 'complete', reason: null, exitCode, isResumable: false, counts: found, totals };
+    const all = { ...counts, ...records, retries: totals.retries, waiting: 0 };
+    const exitCode = exitCodeOfRun('complete', all.failed);
+    return { ending: 'complete', reason: null, exitCode, isResumable: false, counts: all, totals };
   }
 
   /** The reason without the run's paths. */
