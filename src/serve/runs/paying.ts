@@ -10,7 +10,6 @@ import type { Caller } from '../caller.ts';
 import { creditsProblem } from '../calls/calls.ts';
 import { Problem } from '../problem.ts';
 import type { RunFolder } from './run-folder.ts';
-import type { ServedRun } from './served-run.ts';
 import type { StoredRun } from './stored-run.ts';
 
 /** The key that pays, from a stored run; undefined for the page. */
@@ -54,7 +53,7 @@ async function usedUp(plan: Plan, key: PayingKey | undefined, shared: SharedPart
  * key are used up. Throws a Problem: `credits-used-up`, or `scope-missing` if that key has credits left.
  */
 export async function nextPayer(
-  { stored, folder }: ServedRun,
+  { stored, folder }: { readonly stored: StoredRun; readonly folder: RunFolder },
   caller: Caller,
   isCharged: boolean,
   shared: SharedParts,

@@ -83,7 +83,7 @@ export function PausesTable({ view }: ViewProps) {
   );
 }
 
-function tokensText({ input, output, cost }: TokenFigures): string {
+function figuresText({ input, output, cost }: TokenFigures): string {
   return `${countText(input)} in, ${countText(output)} out${cost === undefined ? '' : `, cost ${creditFigure(cost)}`}`;
 }
 
@@ -117,7 +117,7 @@ export function LookupTables({ view }: ViewProps) {
               { title: 'Output', isNumber: true, cell: ({ output }) => countText(output) },
               { title: 'Cost', isNumber: true, cell: ({ cost }) => (cost === undefined ? '' : creditFigure(cost)) },
               ...(tokens.some(({ part }) => part)
-                ? [{ title: 'This part', cell: ({ part }: TokensView) => part && tokensText(part) }]
+                ? [{ title: 'This part', cell: ({ part }: TokensView) => part && figuresText(part) }]
                 : []),
             ]}
           />

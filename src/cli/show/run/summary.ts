@@ -249,12 +249,12 @@ function cacheLines({ cacheHits, creditsSaved }: Tally, { showsCredits }: Summar
 /** A line for each node that asked a model: `llm-1: 1,204,331 tokens in, 88,120 out, cost 0.48`. After a resumption the whole run first. */
 function tokenLines({ tokens }: Tally, { spentBefore }: SummaryFacts): string[] {
   return [...wholeTokens(tokens, spentBefore.tokens)].map(([node, whole]) => {
-    const part = spentBefore.tokens.has(node) ? ` (this part: ${tokensText(tokens.get(node) ?? noTokens)})` : '';
-    return `  ${node}: ${tokensText(whole)}${part}`;
+    const part = spentBefore.tokens.has(node) ? ` (this part: ${spentText(tokens.get(node) ?? noTokens)})` : '';
+    return `  ${node}: ${spentText(whole)}${part}`;
   });
 }
 
-function tokensText({ input, output, cost }: TokenCounts): string {
+function spentText({ input, output, cost }: TokenCounts): string {
   const price = cost === undefined ? '' : `, cost ${Number(cost.toPrecision(4))}`;
   return `${formatCount(input)} tokens in, ${formatCount(output)} out${price}`;
 }
