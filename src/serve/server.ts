@@ -80,6 +80,7 @@ export class Server {
     this.keys = keys;
     this.deliveries = openDeliveries(database, this.shared);
     this.runs = new Runs(folder, this.shared, limits, {
+      answerBytes: () => this.idempotency.answerBytes,
       paid: (run, work) => {
         const payer = payerOf(run);
         if (payer) keys.countRun(payer.id, work);

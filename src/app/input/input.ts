@@ -13,6 +13,8 @@ export interface InputOptions {
   readonly encoding?: string;
   /** True for one record without fields, and no input. */
   readonly noInput?: boolean;
+  /** Maximum size of a record; absent for that of the readers. */
+  readonly maxRecordBytes?: number;
 }
 
 /** The name of an input in messages. */
@@ -55,6 +57,7 @@ export function openInput(options: InputOptions, from?: Position): Promise<Sourc
     ...(format ? { format } : {}),
     ...(options.delimiter === undefined ? {} : { delimiter: options.delimiter }),
     ...(options.encoding === undefined ? {} : { encoding: options.encoding }),
+    maxRecordBytes: options.maxRecordBytes,
     ...(from && from.offset > 0 ? { from } : {}),
   });
 }

@@ -19,6 +19,7 @@ import { payingKey, storedPlan } from './paying.ts';
 import type { RunEvents } from './run-events.ts';
 import { type RunFolder, totalsAt } from './run-folder.ts';
 import { noTotals, payerOf, type StoredRun, sumOfTotals, type Totals } from './stored-run.ts';
+import { maxRecordBytes } from './upload.ts';
 
 /** The result of one part of a run: from its start or resumption to its end. */
 export interface EndedPart {
@@ -141,7 +142,7 @@ export class RunPart {
       plan,
       options,
       files: { ...planOutput(flow, options, inputFormat(options)), isOwn: true },
-      open: (from) => openInput(options, from),
+      open: (from) => openInput({ ...options, maxRecordBytes }, from),
       notes: () => (this.#run ? this.totals() : noTotals),
     };
   }

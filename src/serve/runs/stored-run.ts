@@ -47,6 +47,8 @@ export interface StoredRun {
   counts: RunShape['counts'];
   /** Totals over all ended parts. */
   totals: Totals;
+  /** The bytes of its files at the end of its last part; absent before. */
+  size?: number;
   /** The records and credits that are already counted for the key. */
   counted: { readonly records: number; readonly credits: number };
 }

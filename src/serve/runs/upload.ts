@@ -17,6 +17,7 @@ import { problemJson } from '../flows/flow-json.ts';
 import { planWithVariables } from '../flows/flow-variables.ts';
 import { messageForClient } from '../http/advice.ts';
 import { Problem } from '../problem.ts';
+import type { Reservation } from './disk-space.ts';
 import { refuseUnpaid } from './paying.ts';
 import type { RunFolder } from './run-folder.ts';
 import type { StoredOptions } from './stored-run.ts';
@@ -39,6 +40,9 @@ const kinds: Readonly<Record<string, BodyFormat['kind']>> = {
 /** The content types of bodies with records. */
 export const uploadTypes: readonly string[] = Object.keys(kinds);
 
+/** Maximum size of a record of a body: memory depends on it. */
+export const maxRecordBytes = 10_000_000;
+
 /** Time without a byte after which an upload is cut off. */
 const idleMs = 60_000;
 
@@ -57,16 +61,20 @@ export function bodyFormat(headers: IncomingMessage['headers']): BodyFormat {
   return { kind, isGzip: encoding === 'gzip', charset };
 }
 
+/** The size of a body that its headers state; 0 without one. */
+export function declaredBytes({ headers }: Pick<IncomingMessage, 'headers'>): number {
+  return Number(headers['content-length'] ?? 0);
+}
+
 /** Stores a body on disk. Returns its size and hash. Throws a Problem; then no part of the body is left. */
 export async function storeBody(
   request: IncomingMessage,
   path: string,
   { isGzip }: BodyFormat,
-  maxBytes: number,
+  { maxBytes, space }: { readonly maxBytes: number; readonly space: Reservation },
 ): Promise<{ readonly bytes: number; readonly hash: string }> {
   const tooLarge = () => new Problem('too-large', `expected a body of at most ${maxBytes} bytes`, { limit: maxBytes });
-  const declared = Number(request.headers['content-length'] ?? 0);
-  if (declared > maxBytes) throw tooLarge();
+  if (declaredBytes(request) > maxBytes) throw tooLarge();
   const file = await open(path, 'wx', 0o600);
   let bytes = 0;
   const hash = createHash('sha256');
@@ -78,6 +86,7 @@ export async function storeBody(
       timer.refresh();
       bytes += chunk.length;
       if (bytes > maxBytes) throw tooLarge();
+      await space.growTo(bytes);
       await unpacked?.add(chunk);
       hash.update(chunk);
       await file.write(chunk);
@@ -145,7 +154,7 @@ export async function checkUpload({ flow, folder, inputFormat, options, key }: S
   const { allowHttp, env } = shared;
   const textCells = /^[ct]sv/.test(inputFormat);
   const plan = await planWithVariables({ flow, given: options.var ?? [] }, { allowHttp, textCells, env });
-  const source = await openInput({ ...options, in: folder.input(inputFormat) }).catch((error: unknown) => {
+  const source = await openInput({ ...options, in: folder.input(inputFormat), maxRecordBytes }).catch((error: unknown) => {
     throw unreadableBody(error, (message) => message.replaceAll(`${folder.path}/`, ''));
   });
   await source.close();
