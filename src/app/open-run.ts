@@ -11,6 +11,7 @@ import { openOutput } from './output/open-output.ts';
 import { earlyWarnings, warnOfMany } from './progress/early-warnings.ts';
 import { countItems } from './progress/reading.ts';
 import { RunProgress } from './progress/run-progress.ts';
+import type { Tally } from './progress/tally.ts';
 import { openEvents } from './report/events-file.ts';
 import { beginReport } from './report/report-file.ts';
 import { beginSummary } from './report/summary-file.ts';
@@ -51,13 +52,13 @@ export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings
 async function openRecords(
   claimed: ClaimedRun,
   session: Session,
-  { reading }: RunProgress,
+  { reading, tally }: RunProgress,
   warn: (message: string) => void,
 ): Promise<Pick<OpenRun, 'input' | 'output'>> {
   const { request, claim, source } = claimed;
   const { plan, options, files } = request;
   const done = { ...claim.from, records: Math.max(claim.from.records, options.skip ?? 0) };
-  const output = await openFiles(claimed, done, session);
+  const output = await openFiles(claimed, done, session, tally);
   session.ports.report({
     type: 'run-started',
     flow: plan.name,
@@ -70,7 +71,7 @@ async function openRecords(
   return { output, input: countItems(warnOfMany(records, plan, warn), source, reading) };
 }
 
-async function openFiles({ request, source, claim }: ClaimedRun, done: Checkpoint, session: Session): Promise<FileOutput> {
+async function openFiles({ request, source, claim }: ClaimedRun, done: Checkpoint, session: Session, tally: Tally): Promise<FileOutput> {
   const { plan, files, retried, options, notes } = request;
   const { ports, redactor } = session;
   const journal = await claim.begin();
@@ -85,7 +86,7 @@ async function openFiles({ request, source, claim }: ClaimedRun, done: Checkpoin
     journal,
     from: done,
     credits: () => done.credits + ports.credits(),
-    costs: () => nonEmpty(ports.spending.totals()),
+    spent: () => ({ ...nonEmpty('costs', ports.spending.totals()), ...nonEmpty('tokens', tokensSince(done, tally)) }),
     notes,
     old: retried && oldOutput(files, retried),
     isComplete: claim.isComplete,
@@ -93,6 +94,15 @@ async function openFiles({ request, source, claim }: ClaimedRun, done: Checkpoin
   });
 }
 
-function nonEmpty(costs: Readonly<Record<string, number>>): Readonly<Record<string, number>> | undefined {
-  return Object.keys(costs).length > 0 ? costs : undefined;
+function nonEmpty<Name extends string, Values extends object>(name: Name, values: Values): { readonly [_ in Name]?: Values } {
+  return (Object.keys(values).length > 0 ? { [name]: values } : {}) as { readonly [_ in Name]?: Values };
+}
+
+/** The tokens of the whole run, by node. */
+function tokensSince({ tokens: before = {} }: Checkpoint, { tokens }: Tally): NonNullable<Checkpoint['tokens']> {
+  const sums = [...tokens].map(([node, { input, output }]) => {
+    const earlier = before[node] ?? { input: 0, output: 0 };
+    return [node, { input: earlier.input + input, output: earlier.output + output }] as const;
+  });
+  return { ...before, ...Object.fromEntries(sums) };
 }

@@ -81,6 +81,7 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
   },
   'connection-missing': ({ connection, type }) =>
     `\nsave it: automate connections add ${type} ${connection} ${type === 'http' ? '--base-url URL' : '--url URL'}`,
+  'nothing-to-change': () => '\nname one: --credits, --rate, --expires or --flows',
   'key-missing': () => '\nlist them: automate keys list --all',
 };
 

@@ -126,6 +126,8 @@ export interface ErrorDetails {
   readonly 'connection-missing': { readonly connection: string; readonly type: 'http' | 'mcp' };
   /** No API key of this name exists. */
   readonly 'key-missing': None;
+  /** A key of which nothing is to be changed. */
+  readonly 'nothing-to-change': None;
 }
 
 /** The setting of a connection that may be wrong: the certificate authority, the type of its auth, or the variables of its program. */

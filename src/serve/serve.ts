@@ -23,6 +23,7 @@ import { clientAddress, Hosts, listeningAddress, refuseOpenAddress } from './lis
 import { createLog } from './log.ts';
 import { pageOptions } from './page/page-options.ts';
 import { addAllRoutes } from './routes/all-routes.ts';
+import { payerOf } from './runs/stored-run.ts';
 import { takeServeLock } from './serve-lock.ts';
 import type { ServeOptions } from './serve-options.ts';
 import { Server } from './server.ts';
@@ -174,7 +175,7 @@ function applyChanges(server: Server, keys: ServerKeys): void {
   const { directory } = keys;
   server.endListeners((key) => key !== '' && !directory.isLiving(key));
   const stopped = new Set(directory.stoppedKeys());
-  if (stopped.size > 0) void server.runs.stopThose(({ key }) => key !== null && stopped.has(key.id));
+  if (stopped.size > 0) void server.runs.stopThose((run) => [run.key, payerOf(run)].some((key) => key !== null && stopped.has(key.id)));
 }
 
 interface Serving extends EndingServer {

@@ -98,7 +98,7 @@ test.each(['tcsh', 'constructor', ''])('completion refuses the shell "%s"', asyn
 
 test('bash completes the commands of keys, and the scopes of a new one', async () => {
   const { stdout } = await script('bash');
-  expect(offered(stdout, ['keys', ''])).toEqual(['create', 'list', 'show', 'usage', 'rotate', 'revoke', '--help']);
+  expect(offered(stdout, ['keys', ''])).toEqual(['create', 'list', 'show', 'usage', 'change', 'rotate', 'revoke', '--help']);
   expect(offered(stdout, ['keys', 'create', 'crm', '--scopes', ''])).toEqual(['run', 'test', 'read']);
 });
 

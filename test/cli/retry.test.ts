@@ -326,7 +326,6 @@ describe('automate retry refuses, and sends nothing', () => {
   test.each([
     [['--resume', '--force'], 2, '--resume continues a retry, --force starts it over: expected one of them'],
     [['--errors', 'none'], 2, '--errors: expected the file of the failed records, found none'],
-    [['--resume'], 73, 'there is nothing to resume'],
     [['--concurrency', '0'], 2, 'expected a whole number from 1 on'],
   ])('%j', async (options, code, message) => {
     const { retry, server } = await failedRun();
@@ -344,6 +343,15 @@ describe('automate retry refuses, and sends nothing', () => {
     await rm(place.path('out.csv'));
     expect((await place.automate(other)).code).toBe(4);
   });
+});
+
+test('a retry that was killed before it had a journal begins anew with --resume', async () => {
+  const { place, retry, server } = await failedRun();
+  server.failing.clear();
+  const { code, stderr } = await retry('--resume');
+  expect([code, stderr]).toEqual([0, expect.stringContaining('done: 9 read, 9 written, 0 failed')]);
+  expect(await place.files()).not.toContain('out.csv.automate-failed');
+  expect((await retry('--resume')).code).toBe(2);
 });
 
 describe('an unfinished retry', () => {

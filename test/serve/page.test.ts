@@ -46,15 +46,28 @@ describe('the routes of the page', () => {
     const rotated = (await (await ask(`/ui/keys/${made.id}/rotate`, 'POST', { overlap: '0s' })).json()) as { key: string };
     await expect.poll(async () => (await server.send('/v1/flows', { key: made.key })).status).toBe(401);
     expect((await server.send('/v1/flows', { key: rotated.key })).status).toBe(200);
+    const changed = await ask(`/ui/keys/${made.id}`, 'PATCH', { credits: 5, expires: null, rate: '7/min', flows: ['other'] });
+    expect([changed.status, await changed.json()]).toEqual([
+      200,
+      expect.objectContaining({ name: 'crm', credits: 5, expires_at: null, rate: '7/min', flows: ['other'] }),
+    ]);
+    await expect.poll(async () => (await server.send('/v1/flows/one', { key: rotated.key })).status).toBe(404);
+    const refused = await ask(`/ui/keys/${made.id}`, 'PATCH', {});
+    expect([refused.status, await refused.json()]).toEqual([
+      400,
+      expect.objectContaining({ detail: 'expected a limit to change, found none' }),
+    ]);
     expect((await ask(`/ui/keys/${made.id}/revoke`, 'POST', {})).status).toBe(204);
     await expect.poll(async () => (await server.send('/v1/flows', { key: rotated.key })).status).toBe(401);
     const { entries } = (await (await ask('/ui/audit')).json()) as { entries: { who: string; what: string; on: string }[] };
     const own = entries.filter(({ who }) => who === 'session').map(({ what, on }) => [what, on]);
-    expect(own.slice(0, 3)).toEqual([
+    expect(own.slice(0, 4)).toEqual([
       ['key.revoke', 'crm'],
+      ['key.change', 'crm'],
       ['key.rotate', 'crm'],
       ['key.create', 'crm'],
     ]);
+    expect((await ask(`/ui/keys/${made.id}`, 'PATCH', { credits: 5 })).status).toBe(400);
     const wrong = await ask('/ui/keys', 'POST', { name: 'x', rate: 'often' });
     expect([wrong.status, await wrong.json()]).toEqual([400, expect.objectContaining({ detail: expect.stringContaining('600/min') })]);
   });

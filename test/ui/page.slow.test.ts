@@ -214,6 +214,23 @@ describe.skipIf(!hasBrowser)(`the page${unlessBrowser}`, () => {
     expect(await page.content()).not.toContain('xxxx');
   });
 
+  test('changes the limits of a key, and sends only what was changed', async () => {
+    const server = await pageServer();
+    const page = await opened(server, '/settings/keys');
+    await button(page, 'Change crm-sync').click();
+    const change = page.getByRole('dialog').getByRole('button', { name: 'Change' });
+    expect(await change.isDisabled()).toBe(true);
+    expect(await page.getByLabel('Credits a month').inputValue()).toBe('15000');
+    await page.getByLabel('Credits a month').fill('');
+    await page.getByLabel('Expires').selectOption('never');
+    await page.getByRole('dialog').getByLabel('Geocode the sites').check();
+    expect(await axeProblems(page)).toEqual([]);
+    await change.click();
+    const json = { credits: null, expires: null, flows: ['geocode-sites'] };
+    await expect.poll(() => server.changes.at(-1)).toEqual({ route: 'PATCH /keys/key_1', json });
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+  });
+
   test('revokes a key once its name is typed', async () => {
     const server = await pageServer();
     const page = await opened(server, '/settings/keys');

@@ -19,6 +19,8 @@ export interface InputOptions {
   readonly records?: string;
   /** True for one record without fields, and no input. */
   readonly noInput?: boolean;
+  /** Maximum size of a record; absent for that of the readers. */
+  readonly maxRecordBytes?: number;
 }
 
 /** The paths of the inputs, in their order. */
@@ -72,6 +74,7 @@ function openOne(options: InputOptions, from: Position | undefined): Promise<Sou
     ...(options.delimiter === undefined ? {} : { delimiter: options.delimiter }),
     ...(options.encoding === undefined ? {} : { encoding: options.encoding }),
     ...(options.records === undefined ? {} : { records: options.records }),
+    maxRecordBytes: options.maxRecordBytes,
     ...(from && from.offset > 0 ? { from } : {}),
   });
 }

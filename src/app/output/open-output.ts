@@ -25,7 +25,7 @@ export interface OutputRun {
   readonly journal: Journal | undefined;
   readonly from: Checkpoint;
   credits(): number;
-  costs(): Readonly<Record<string, number>> | undefined;
+  spent(): Pick<Checkpoint, 'costs' | 'tokens'>;
   notes?: (() => object) | undefined;
   /** The output into which a retry inserts its rows; absent for other runs. */
   readonly old?: OldOutput | undefined;
@@ -51,7 +51,7 @@ export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<File
     journal: run.journal,
     from,
     credits: run.credits,
-    costs: run.costs,
+    spent: run.spent,
     notes: run.notes,
     old: run.old && new OldRows(run.old, from.copied ?? 0),
     publish: run.publish,

@@ -31,7 +31,8 @@ export async function findJournal(
     if (retry ? retry.startsOver : options.replace && isReplacing(found.identity)) return undefined;
     throw unfinishedRun(found, plan.out, path);
   }
-  if (!found && options.resume && isRegularFile(plan.out)) {
+  // A retry, and a run that replaces its output, may have been killed before their journal was there: they begin anew.
+  if (!found && options.resume && !retry && !options.replace && isRegularFile(plan.out)) {
     const message = `${plan.out} exists, and has no journal of an unfinished run: there is nothing to resume`;
     throw new AutomateError('output-exists', message, { code: 'nothing-to-resume', details: { out: plan.out } });
   }

@@ -31,6 +31,9 @@ export interface TokenCounts {
   cost: number | undefined;
 }
 
+/** The tokens of a node that has asked no model. */
+export const noTokens: Readonly<TokenCounts> = { input: 0, output: 0, cost: undefined };
+
 /** Counts the lookups of a node. */
 export interface LookupCounts {
   /** As summaries name it. */
@@ -269,7 +272,7 @@ function addShort(tally: Tally, { node, record, page, items, size }: EventOf<'pa
 }
 
 function addTokens(tally: Tally, { node, input, output, cost }: EventOf<'tokens'>): void {
-  const counts = tally.tokens.get(node) ?? { input: 0, output: 0, cost: undefined };
+  const counts = tally.tokens.get(node) ?? { ...noTokens };
   counts.input += input;
   counts.output += output;
   if (cost !== undefined) counts.cost = rounded((counts.cost ?? 0) + cost);

@@ -1,11 +1,13 @@
 import type { CodedMessage } from '../../core/error-code.ts';
 import type { Ending } from '../../core/event.ts';
 import { type Source, type SourceName, sources } from '../../core/lookups/sources.ts';
+import { rounded } from '../../core/spending.ts';
+import type { Checkpoint } from '../../io/journal/journal.ts';
 import type { Usage } from '../../io/ledger/holds.ts';
 import { inputLabel } from '../input/input.ts';
 import { dataFolder } from '../ports/late-lookups.ts';
 import { type ResponseTimes, typicalMs } from '../progress/response-times.ts';
-import type { FailureGroup, Tally } from '../progress/tally.ts';
+import type { FailureGroup, Tally, TokenCounts } from '../progress/tally.ts';
 import { type OpenRun, showsCredits } from '../run-request.ts';
 import { doneOf } from './run-figures.ts';
 
@@ -22,6 +24,8 @@ export interface SummaryFacts {
   readonly resumedAfter: number;
   /** Records that were finished before this part of the run. */
   readonly before: { readonly written: number; readonly failed: number; readonly filtered?: number };
+  /** The credits and tokens of earlier parts of the run. */
+  readonly spentBefore: { readonly credits: number; readonly tokens: ReadonlyMap<string, TokenCounts> };
   /** Records in the files, including those from before the run was resumed. */
   readonly outputRecords: number;
   readonly errorRecords: number;
@@ -70,7 +74,7 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
       written,
       failed,
       filtered,
-      whole: wholeCounts(tally, facts),
+      whole: { ...wholeCounts(tally, facts), ...wholeSpent(tally, facts) },
       kept: passedThrough,
       waiting: parked,
       output_records: facts.outputRecords,
@@ -81,7 +85,7 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
       cached_in_flight: tally.cacheHits['in-flight'],
       credits_saved: tally.creditsSaved,
       credits: facts.credits,
-      ...tokensJson(tally),
+      ...tokensJson(tally.tokens),
       ...(facts.usage && { allowance: facts.usage }),
       ms: Math.round(ms),
       ...responseTimesJson(tally.responseTimes),
@@ -119,6 +123,27 @@ export function wholeCounts({ read, written, failed, filtered }: Tally, { before
   };
 }
 
+function wholeSpent({ tokens }: Tally, { credits, spentBefore }: SummaryFacts): object {
+  return { credits: rounded(spentBefore.credits + credits), ...tokensJson(wholeTokens(tokens, spentBefore.tokens)) };
+}
+
+/** The tokens of the whole run by node, with those of its earlier parts. */
+export function wholeTokens(tokens: Tally['tokens'], before: ReadonlyMap<string, TokenCounts>): ReadonlyMap<string, TokenCounts> {
+  const sums = [...tokens].map(([node, { input, output, cost }]) => {
+    const earlier = before.get(node);
+    if (!earlier) return [node, { input, output, cost }] as const;
+    const costs = [earlier.cost, cost].filter((one) => one !== undefined);
+    const all = costs.length === 0 ? undefined : rounded(costs.reduce((sum, one) => sum + one, 0));
+    return [node, { input: earlier.input + input, output: earlier.output + output, cost: all }] as const;
+  });
+  return new Map([...before, ...sums]);
+}
+
+/** The tokens of earlier parts of a run, by its checkpoint. */
+function tokensBefore({ tokens = {}, costs = {} }: Checkpoint): ReadonlyMap<string, TokenCounts> {
+  return new Map(Object.entries(tokens).map(([node, counts]) => [node, { ...counts, cost: costs[node] }]));
+}
+
 /** The groups of failures, the largest first. */
 export function sortedGroups({ failures }: Tally): FailureGroup[] {
   return [...failures.values()].sort((a, b) => b.count - a.count);
@@ -137,7 +162,7 @@ export function codedIn({ coded }: FailureGroup, message: string): CodedMessage 
 }
 
 /** The tokens of each node that asked a model. */
-function tokensJson({ tokens }: Tally): object {
+function tokensJson(tokens: ReadonlyMap<string, TokenCounts>): object {
   if (tokens.size === 0) return {};
   const counts = [...tokens].map(([node, { input, output, cost }]) => ({
     node,
@@ -197,6 +222,7 @@ export function factsOf(run: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 
     credits: session.ports.credits(),
     showsCredits: showsCredits(run),
     before: { written: written + claim.from.written, failed: claim.from.failed, filtered: claim.from.filtered ?? 0 },
+    spentBefore: { credits: claim.from.credits, tokens: tokensBefore(claim.from) },
     reason: stop && (request.words?.message(stop) ?? stop.message),
     paused: { ms: progress.pauses.totalMs(), reasons: progress.pauses.reasons() },
   };

@@ -1,14 +1,14 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { exitCodes } from '../../app/exit-codes.ts';
-import { keySettings, overlapOf } from '../../app/keys/key-settings.ts';
+import { keyChanges, keySettings, overlapOf } from '../../app/keys/key-settings.ts';
 import { homeFolder } from '../../io/files/home.ts';
 import { apiKeyJson } from '../../io/server/api-key.ts';
 import type { MadeKey } from '../../io/server/keys.ts';
 import { lastServer } from '../../io/server/running-server.ts';
 import { momentText, rightsText } from '../show/keys.ts';
 import type { Terminal } from '../terminal.ts';
-import type { CreateOptions, RotateOptions } from './key-options.ts';
+import type { ChangeOptions, CreateOptions, RotateOptions } from './key-options.ts';
 import { withKey, withKeys } from './stored-keys.ts';
 
 /** Makes a key and prints it. Returns the exit code. */
@@ -37,6 +37,22 @@ export async function rotateCommand(name: string, options: RotateOptions, termin
   const until = overlapMs === 0 ? 'is no longer valid' : `stays valid until ${momentText(old?.endsAtMs)}`;
   terminal.say(`the key "${made.key.name}" has a new value; the old one (${old?.start}…) ${until}`);
   sayOnce(terminal);
+  return exitCodes.success;
+}
+
+/** Changes the limits of a key. Returns the exit code. */
+export async function changeCommand(name: string, options: ChangeOptions, terminal: Terminal): Promise<number> {
+  const { credits, expires, flows, rate, json } = options;
+  const changes = keyChanges({
+    credits: credits === 'unlimited' ? null : credits,
+    expires: expires === 'never' ? null : expires,
+    flows: flows === 'all' ? null : flows,
+    rate,
+  });
+  const key = withKey(name, ({ keys }) => keys.change(name, changes));
+  if (json) await terminal.print(JSON.stringify(apiKeyJson(key), null, 2));
+  terminal.say(`the key "${key.name}" now ${rightsText(key)}`);
+  warnOfFlows(changes.flows ?? [], terminal);
   return exitCodes.success;
 }
 

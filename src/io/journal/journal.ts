@@ -30,6 +30,8 @@ export interface Checkpoint {
   readonly credits: number;
   /** The money that nodes with a price have spent, by node; absent if no node has a price. */
   readonly costs?: Readonly<Record<string, number>>;
+  /** The tokens of models that nodes have used, by node; absent if no node has asked a model. */
+  readonly tokens?: Readonly<Record<string, { readonly input: number; readonly output: number }>>;
   /** Counts of the server that runs it; absent for a command. */
   readonly notes?: object;
   /** A retry: the part of the earlier output that is copied, in bytes of text. */

@@ -30,8 +30,8 @@ export interface FileOutputParts {
   /** The checkpoint at which the run begins. */
   readonly from: Checkpoint;
   credits(): number;
-  /** The money that nodes with a price have spent, by node; absent if no node has a price. */
-  costs?(): Readonly<Record<string, number>> | undefined;
+  /** The money and the tokens that nodes have spent. */
+  spent?(): Pick<Checkpoint, 'costs' | 'tokens'>;
   /** Counts that the server stores in the checkpoint; absent for a command. */
   notes?: (() => object) | undefined;
   /** The output into which a retry inserts its rows; absent for other runs. */
@@ -187,7 +187,7 @@ export class FileOutput implements Output {
   /** Takes the text and the counts before the first await: records that come during the writes belong to the next checkpoint. */
   async #flush(): Promise<void> {
     const { records, errors, from, credits, old } = this.#parts;
-    const costs = this.#parts.costs?.();
+    const spent = this.#parts.spent?.();
     const notes = this.#parts.notes?.();
     const begin = this.#hasBegun ? '' : this.#records.begin();
     const pieces = this.#records.take();
@@ -199,7 +199,7 @@ export class FileOutput implements Output {
       ...this.#progress.reached(),
       ...this.#counts,
       credits: credits(),
-      ...(costs && { costs }),
+      ...spent,
       ...(notes && { notes }),
       ...(old && { copied: old.copied }),
     };

@@ -5,11 +5,11 @@ import { addRoutes } from '../app.ts';
 import type { Caller } from '../caller.ts';
 import { queryWithVariables, variablesIn } from '../flows/flow-variables.ts';
 import type { NamedRequest } from '../idempotency.ts';
+import { keyOf } from '../runs/paying.ts';
 import type { RunFolder } from '../runs/run-folder.ts';
-import { keyOf } from '../runs/runs.ts';
 import type { ServedRun } from '../runs/served-run.ts';
 import type { StoredOptions } from '../runs/stored-run.ts';
-import { bodyFormat, checkUpload, storeBody, uploadTypes } from '../runs/upload.ts';
+import { bodyFormat, checkUpload, declaredBytes, storeBody, uploadTypes } from '../runs/upload.ts';
 import type { Server } from '../server.ts';
 import { runShape } from '../shapes.ts';
 import { type Audience, preferredWait, seenFlow, wholeNumber } from './audience.ts';
@@ -98,10 +98,11 @@ async function newRun(server: Server, { request, flow, caller }: Asked): Promise
     ...(unordered !== undefined && { unordered: unordered !== 'false' }),
   };
   const inputFormat = `${body.kind}${body.isGzip ? '.gz' : ''}`;
-  const { id, folder } = await server.runs.newFolder(caller.key);
+  const { maxUpload: maxBytes } = server.limits;
+  const { id, folder, space } = await server.runs.newFolder(caller.key, Math.min(declaredBytes(request), maxBytes));
   folder.create();
   try {
-    const { bytes, hash } = await storeBody(request.raw, folder.input(inputFormat), body, server.limits.maxUpload);
+    const { bytes, hash } = await storeBody(request.raw, folder.input(inputFormat), body, { maxBytes, space });
     const named = namedRequest(request, caller, flow.id, 'run');
     const once = { named, hash: requestHash(hash, JSON.stringify(request.query), inputFormat), id };
     return await onceFor(server, once, folder, async () => {
@@ -112,6 +113,8 @@ async function newRun(server: Server, { request, flow, caller }: Asked): Promise
   } catch (error) {
     await folder.delete();
     throw error;
+  } finally {
+    space.release();
   }
 }
 

@@ -16,7 +16,7 @@ import type { Caller } from '../caller.ts';
 import { problemJson } from '../flows/flow-json.ts';
 import { planWithVariables, variablesIn } from '../flows/flow-variables.ts';
 import { Problem } from '../problem.ts';
-import { type BodyFormat, bodyFormat, maxUnpacked, unreadableBody, uploadTypes } from '../runs/upload.ts';
+import { type BodyFormat, bodyFormat, maxRecordBytes, maxUnpacked, unreadableBody, uploadTypes } from '../runs/upload.ts';
 import type { Server } from '../server.ts';
 import { type PlanShape, planShape } from '../shapes.ts';
 import { type Audience, seenFlow } from './audience.ts';
@@ -63,7 +63,7 @@ async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyR
   const forecaster = new Forecaster(plan, { maxRequests: 1, lookups: createLateLookups() });
   try {
     const { charset: encoding } = body;
-    const source = await openSource({ path: '-', format, stdin, stdinName: 'body', delimiter, encoding, records });
+    const source = await openSource({ path: '-', format, stdin, stdinName: 'body', delimiter, encoding, records, maxRecordBytes });
     const problems = isTable(format) ? plan.unknownFields(source.columns ?? []) : [];
     if (problems.length > 0) {
       const errors = problems.map((problem) => problemJson(problem, flow.path));

@@ -45,6 +45,13 @@ export class ServedRun {
     return isOpenState(this.stored.state);
   }
 
+  /** The bytes of its files; of an ended run, those at its end. */
+  async size(): Promise<number> {
+    if (this.isOpen) return this.folder.size();
+    this.stored.size ??= await this.folder.size();
+    return this.stored.size;
+  }
+
   /** Resolves once the run is not under way. */
   get ended(): Promise<void> {
     return this.#ended;
@@ -137,7 +144,7 @@ export class ServedRun {
       (error: Error) => unsaved(part.reasonOf(error), this.stored),
     );
     stopProgress();
-    const figures = { ...(counts && { counts }), totals };
+    const figures = { ...(counts && { counts }), totals, size: await this.folder.size() };
     if (this.stored.isWaiting && ending === 'interrupted') {
       // The server stops, and its next start resumes the run.
       this.#part = undefined;

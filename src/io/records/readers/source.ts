@@ -4,6 +4,7 @@ import { AutomateError, invalidOption } from '../../../core/failure.ts';
 import type { Item } from '../../../core/item.ts';
 import { isErrorField } from '../../../core/record.ts';
 import { type Format, formatNames, formatOfPath } from '../format.ts';
+import { BoundedReader } from './bounded-reader.ts';
 import { CsvReader } from './csv-reader.ts';
 import { encodingOf, gunzip, transcode } from './encoding.ts';
 import { type Head, readHead, textAfter } from './head.ts';
@@ -31,6 +32,8 @@ export interface SourceOptions {
   readonly stdin: NodeJS.ReadableStream;
   /** The name of stdin in messages, by default `<stdin>`. */
   readonly stdinName?: string;
+  /** Maximum size of a record; absent for that of the readers. */
+  readonly maxRecordBytes?: number | undefined;
 }
 
 /** An open input. */
@@ -59,7 +62,7 @@ export async function openSource(options: SourceOptions): Promise<Source> {
   const encoding = encodingOf(options.encoding ?? 'utf-8');
   const delimiter = delimiterOf(options, format);
   const input = await openInput(options.path, options.stdin, options.stdinName);
-  const text = { input, format, encoding, delimiter, records };
+  const text = { input, format, encoding, delimiter, records, maxRecordBytes: options.maxRecordBytes };
   try {
     return await openText(text, options.from);
   } catch (error) {
@@ -76,6 +79,7 @@ interface InputText {
   readonly delimiter: string;
   /** The names on the way to the list of records; undefined if the text is the list. */
   readonly records: readonly string[] | undefined;
+  readonly maxRecordBytes: number | undefined;
 }
 
 async function openText(text: InputText, from: Position | undefined): Promise<Source> {
@@ -147,7 +151,13 @@ function readText({ input, format, encoding }: InputText, start: number): AsyncG
   return encoding === 'utf-8' ? checkedUtf8(unzipped, input.name, start) : transcode(unzipped, encoding, input.name);
 }
 
-function createReader({ input, format, delimiter, records }: InputText, from = beginning, header?: readonly string[]): RecordReader {
+function createReader(text: InputText, from = beginning, header?: readonly string[]): RecordReader {
+  const { input, maxRecordBytes: max } = text;
+  const reader = createUnbounded(text, from, header);
+  return max === undefined ? reader : new BoundedReader(reader, { name: input.name, max, from });
+}
+
+function createUnbounded({ input, format, delimiter, records }: InputText, from: Position, header?: readonly string[]): RecordReader {
   if (format.kind === 'json') return new JsonReader(input.name, from, records);
   if (format.kind === 'ndjson') return new NdjsonReader(input.name, from);
   return new CsvReader(input.name, delimiter, from, header);
