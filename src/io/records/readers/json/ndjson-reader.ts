@@ -1,11 +1,11 @@
-import type { ErrorFacts } from '../../../core/error-code.ts';
-import type { Item } from '../../../core/item.ts';
-import { parseJson } from '../../../core/value/json.ts';
-import { isObject } from '../../../core/value/value.ts';
-import { Unreadable } from '../errors.ts';
+import type { ErrorFacts } from '../../../../core/error-code.ts';
+import type { Item } from '../../../../core/item.ts';
+import { parseJson } from '../../../../core/value/json.ts';
+import { isObject } from '../../../../core/value/value.ts';
+import { Unreadable } from '../../errors.ts';
+import { maxRecordBytes, type Position, type RecordReader, tooLong } from '../record-reader.ts';
 import { jsonFault } from './json-fault.ts';
 import { type RecordContent, recordOf, valueKind } from './json-record.ts';
-import { maxRecordBytes, type Position, type RecordReader, tooLong } from './record-reader.ts';
 
 /** Reads one JSON object per line. Any other line becomes a failed record; blank lines are skipped. */
 export class NdjsonReader implements RecordReader {

@@ -1,6 +1,6 @@
-import { pathTo } from '../../../core/answer/path.ts';
-import { maxDepth, tooDeep } from '../../../core/value/json.ts';
-import { orUndefined } from '../../../core/value/value.ts';
+import { pathTo } from '../../../../core/answer/path.ts';
+import { maxDepth, tooDeep } from '../../../../core/value/json.ts';
+import { orUndefined } from '../../../../core/value/value.ts';
 import { tokenKind } from './json-record.ts';
 
 const expectations = {

@@ -1,9 +1,9 @@
-import type { Failure } from '../../../core/failure.ts';
-import type { Item } from '../../../core/item.ts';
-import { isErrorField } from '../../../core/record.ts';
-import { writtenNames } from '../../../core/value/json.ts';
-import { isObject, type JsonObject, type Value } from '../../../core/value/value.ts';
-import { failedAs, otherFields, unreadableBefore } from '../errors.ts';
+import type { Failure } from '../../../../core/failure.ts';
+import type { Item } from '../../../../core/item.ts';
+import { isErrorField } from '../../../../core/record.ts';
+import { writtenNames } from '../../../../core/value/json.ts';
+import { isObject, type JsonObject, type Value } from '../../../../core/value/value.ts';
+import { failedAs, otherFields, unreadableBefore } from '../../errors.ts';
 
 /** The part of a record that does not depend on its place in the input. */
 export type RecordContent = Pick<Item, 'fields' | 'failure' | 'failedAs'>;

@@ -1,12 +1,12 @@
-import type { AutomateError } from '../../../core/failure.ts';
-import type { Item } from '../../../core/item.ts';
-import { parseJson } from '../../../core/value/json.ts';
-import type { JsonObject } from '../../../core/value/value.ts';
+import type { AutomateError } from '../../../../core/failure.ts';
+import type { Item } from '../../../../core/item.ts';
+import { parseJson } from '../../../../core/value/json.ts';
+import type { JsonObject } from '../../../../core/value/value.ts';
+import { inputError, maxRecordBytes, type Position, type RecordReader, tooLong } from '../record-reader.ts';
 import { ElementScanner } from './json-element.ts';
 import { jsonFault } from './json-fault.ts';
 import { recordOf, tokenKind } from './json-record.ts';
 import { isSpace, JsonWalk, WalkFault } from './json-walk.ts';
-import { inputError, maxRecordBytes, type Position, type RecordReader, tooLong } from './record-reader.ts';
 
 const expected = {
   'before the array': 'a JSON array of objects',
