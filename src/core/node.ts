@@ -189,8 +189,6 @@ export interface Action extends CallPolicy {
   readonly batchSize?: number | undefined;
   /** The entry of a record in a batch; undefined if any records can share a call. */
   readonly entryOf?: (fields: Fields) => BatchEntry<unknown> | Unasked;
-  /** The way HTTP bodies are read; undefined for `auto`. */
-  readonly responseMode?: ResponseMode;
   /** True if `map` reads a document that is made of the answer. */
   readonly makesDocument?: boolean;
   /** Only for a node that looks something up. */
@@ -218,6 +216,8 @@ export interface CallPolicy {
   readonly cost: Path | undefined;
   /** Answers that may come from the cache; undefined if none may. */
   readonly cache?: { readonly maxAgeMs: number; key(request: ActionRequest, record?: Fields): string };
+  /** The way HTTP bodies are read; undefined if they are only JSON or text. */
+  readonly responseMode?: ResponseMode;
   /** True if the flow says which answers are errors: then a list of errors in a success is meant. */
   readonly judgesAnswers?: boolean;
   /** True if each request gets an Idempotency-Key. */

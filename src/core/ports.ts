@@ -1,3 +1,4 @@
+import type { Documents, ParseDocument } from './answer/document.ts';
 import type { Auth } from './auth/auth.ts';
 import type { CodedMessage } from './error-code.ts';
 import type { Event, HitSource } from './event.ts';
@@ -75,6 +76,8 @@ export interface HttpResponse {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Decompressed. */
   readonly body: Uint8Array;
+  /** Parses the body; undefined unless the node that gets the answer reads it as XML or CSV. */
+  readonly parse?: ParseDocument;
   /** True if only the end of the connection ended the body: then it may be cut off (RFC 9112, 8). */
   readonly endedByClose: boolean;
   /** The wait that the server asks for; undefined if it asks for no wait. */
@@ -136,6 +139,7 @@ export interface Ports {
   readonly lookups: Lookups;
   readonly ledger: Ledger;
   readonly cache: Cache;
+  readonly documents: Documents;
   readonly clock: Clock;
   readonly spending: RunSpending;
   report(event: Event): void;

@@ -8,6 +8,7 @@ import type { Tools } from '../../core/tools/tools.ts';
 import type { FileCache } from '../../io/cache/cache.ts';
 import { createClock } from '../../io/clock/clock.ts';
 import { withDailyLimits } from '../../io/daily-limits.ts';
+import { createDocuments } from '../../io/documents/documents.ts';
 import { homeFolder } from '../../io/files/home.ts';
 import { createHttp, createTokens } from '../../io/http/client.ts';
 import type { Routes } from '../../io/http/routes.ts';
@@ -83,6 +84,7 @@ export function wire(options: WireOptions): WiredPorts {
     tools,
     lookups: flushingLookups(options.ledger),
     cache,
+    documents: createDocuments(),
     report: options.report,
     uuidOf: createUuids(options.run ?? randomUUID()),
     random: Math.random,

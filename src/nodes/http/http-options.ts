@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { ResponseMode } from '../../core/answer/response.ts';
 import { auth, authNames } from '../../core/auth/auth.ts';
 import { byteSize, concurrency, credits, duration, exactNumber, rate, timeout } from '../../core/options/amounts.ts';
 import { path } from '../../core/options/expressions.ts';
@@ -75,10 +76,11 @@ export const httpOptions = z.strictObject({
   success: z.array(status).min(1).default(['2xx']).describe('statuses that count as success; a redirect among them is not followed'),
   follow: z.enum(['same-origin', 'any']).default('same-origin').describe('redirects to follow'),
   ...ruleOptions(['status', 'headers', 'body', 'record']),
-  response: z
-    .enum(['auto', 'json', 'text'])
+  answer: z
+    .enum(['auto', 'json', 'xml', 'csv', 'text'])
     .default('auto')
-    .describe('how the body is read; auto: as JSON if the answer says so or looks like it'),
+    .describe('how the body is read; auto: as JSON, XML or CSV if its content type says so, as JSON if it looks like it, else as text'),
+  response: z.enum(['auto', 'json', 'text']).optional().describe('the earlier name of answer'),
   max_body: byteSize.prefault('10MB').describe('maximum size of the body, decompressed'),
   idempotency_key: idempotencyKey
     .default(false)
@@ -96,3 +98,8 @@ export const httpOptions = z.strictObject({
 
 /** The checked options of an HTTP Request node. */
 export type HttpOptions = z.output<typeof httpOptions>;
+
+/** The mode in which a node reads bodies. */
+export function answerModeOf({ answer, response }: Pick<HttpOptions, 'answer' | 'response'>): ResponseMode {
+  return response ?? answer;
+}

@@ -1,4 +1,6 @@
+import { listsOn } from '../../core/answer/document.ts';
 import { compileMapping, type Mapping } from '../../core/answer/mapping.ts';
+import { compilePath } from '../../core/answer/path.ts';
 import { neededCredentials, placedAuths } from '../../core/auth/auth.ts';
 import { credentialFor } from '../../core/auth/auth-type.ts';
 import type { HttpConnection } from '../../core/connection.ts';
@@ -13,14 +15,14 @@ import {
 } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
-import { jsonOf, type Value } from '../../core/value/value.ts';
+import { jsonOf, orUndefined, type Value } from '../../core/value/value.ts';
 import { AnswerRules, ruleReads } from '../answer-rules.ts';
 import { callPolicy, connectionOf, mappedColumns, tryOption } from '../call-policy.ts';
 import { callBatches, callEach, readMapped } from '../calling.ts';
 import { answerReader, type HttpAnswer } from './answer-reader.ts';
 import { Batching, type BatchParts, batchReads, listField } from './batching.ts';
 import { callPages } from './call-pages.ts';
-import { type HttpOptions, httpOptions } from './http-options.ts';
+import { answerModeOf, type HttpOptions, httpOptions } from './http-options.ts';
 import { checkHttpOptions, checkList, needsJson } from './option-checks.ts';
 import { compilePaging, type Paging, untilReads } from './paging.ts';
 import { bodyCredentials, payloadOf } from './request-body.ts';
@@ -69,7 +71,6 @@ function buildHttp(options: HttpOptions, context: BuildContext): Node {
     expands: mapping?.expands ?? false,
     paths: mapping?.paths ?? [],
     fields: mapping?.fields ?? [],
-    responseMode: options.response,
   };
   const parts = { policy: base, mapping, render, isConstant: uses.length === 0 && request.named.every((field) => field === listField) };
   const paging = tryOption(context, ['paginate'], () => paginate && compilePaging(paginate, mapping?.array, context));
@@ -116,7 +117,8 @@ function policyOf(options: HttpOptions, connection: MaybeConnection, mapping: Ma
   const rules = AnswerRules.of(options, batch !== undefined, context);
   return {
     ...policy,
-    accept: answerReader(options, { mapping, needsJson: needsJson(options), cost: policy.cost, rules }),
+    accept: answerReader(options, { mapping, needsJson: needsJson(options), lists: listsIn(options, mapping), cost: policy.cost, rules }),
+    responseMode: answerModeOf(options),
     judgesAnswers: options.fail_when !== undefined,
     hasIdempotencyKey: options.idempotency_key === true,
     ...(maxAgeMs !== undefined && {
@@ -126,6 +128,18 @@ function policyOf(options: HttpOptions, connection: MaybeConnection, mapping: Ma
       },
     }),
   };
+}
+
+/** The places that the node's paths take for lists. */
+function listsIn({ paginate, batch, error_message: message }: HttpOptions, mapping: Mapping | undefined): ReturnType<typeof listsOn> {
+  const within = (text: string | undefined, isList = false) =>
+    text === undefined ? [] : (orUndefined(() => listsOn(compilePath(text), isList)) ?? []);
+  const pagePath = paginate && 'path' in paginate ? paginate.path : undefined;
+  return [
+    ...(mapping?.paths ?? []).flatMap((path) => within(path)),
+    ...[message, pagePath, batch?.match?.path].flatMap((path) => within(path)),
+    ...within(paginate?.items?.replace(/\[\]$/, ''), true),
+  ];
 }
 
 /**
