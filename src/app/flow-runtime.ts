@@ -22,6 +22,10 @@ export interface SharedParts {
   readonly allowHttp: boolean;
   readonly cacert: string | undefined;
   readonly env: string | undefined;
+  /** The folder for the files that requests send and answers are saved to; undefined for a server without one. */
+  readonly files: string | undefined;
+  /** True if it has no folder for files. */
+  readonly withoutFiles: boolean;
   /** Takes a line for the log. */
   say(text: string): void;
 }

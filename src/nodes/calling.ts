@@ -128,6 +128,7 @@ export class RequestCall implements Call<Accepted> {
       this.request = withIdempotencyKey(this.request as HttpRequest, context.idempotencyKey(this.#part));
       this.#hasKey = true;
     }
+    if ('save' in this.request && this.request.save?.owner === undefined) this.request = withOwner(this.request, context);
     return this.request;
   }
 }
@@ -174,6 +175,10 @@ function responseOf({ response }: Accepted): HttpResponse {
 function isRetried(retryOn: CallPolicy['retryOn'], { kind, status }: Failure): boolean {
   // Only retry_when makes an answer's failure retryable.
   return kind === 'answer' || (kind === 'http' ? matches(retryOn, status ?? 0) : retryOn.includes(kind));
+}
+
+function withOwner(request: HttpRequest, context: AttemptContext): HttpRequest {
+  return request.save ? { ...request, save: { ...request.save, owner: context.idempotencyKey('save') } } : request;
 }
 
 /** A key that the flow itself sends is not replaced. */

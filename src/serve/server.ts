@@ -36,6 +36,8 @@ export interface ServerOptions {
   readonly allowHttp: boolean;
   readonly cacert: string | undefined;
   readonly env: string | undefined;
+  /** The folder for files; undefined for a server without one. */
+  readonly files: string | undefined;
   readonly database: ServerDatabase;
   readonly keys: ServerKeys;
   /** Takes a line for the log. */
@@ -64,13 +66,14 @@ export class Server {
   #isEnding = false;
   readonly #listeners = new Map<string, Set<ServerResponse>>();
 
-  constructor({ dir, home, limits, database, keys, allowHttp, cacert, env, say }: ServerOptions) {
+  constructor({ dir, home, limits, database, keys, allowHttp, cacert, env, files, say }: ServerOptions) {
     const clock = createClock();
     const routes = new Routes({ cacert, environment: process.env, warn: say });
-    this.shared = { gates: new Gates(clock), routes, allowHttp, cacert, env, say };
+    const withoutFiles = files === undefined;
+    this.shared = { gates: new Gates(clock), routes, allowHttp, cacert, env, files, withoutFiles, say };
     this.limits = limits;
     this.idempotency = new Idempotency(database, clock.wallNow);
-    this.flows = new FlowFolder(dir, { allowHttp, env });
+    this.flows = new FlowFolder(dir, { allowHttp, env, withoutFiles });
     this.calls = new Calls(this.shared, clock.now, (key, work) => key && keys.usage.count(key.id, work));
     const folder = join(home, 'serve', 'runs');
     makeFolder(folder);

@@ -48,7 +48,7 @@ export function parseXml(written: string): Value {
 /** A DOCTYPE can define entities, and name files to read: no answer needs one. */
 function refuseDoctype(text: string): void {
   for (const { 0: found, index } of text.matchAll(/<!--[\s\S]*?-->|<!\[CDATA\[[\s\S]*?\]\]>|<!doctype/gi)) {
-    if (/^<!d/i.test(found)) throw new DocumentError('a DOCTYPE is not read', placeAt(text, index));
+    if (/^<!d/i.test(found)) throw new DocumentError('a DOCTYPE is not read', textPlace(text, index));
   }
 }
 
@@ -68,13 +68,13 @@ function refuseShape(text: string): void {
   for (const { 1: closing, 2: empty, index } of text.matchAll(markup)) {
     if (closing === undefined) continue;
     if (closing === '/') depth--;
-    else if (depth === 0 && ++roots > 1) throw new DocumentError('a second root element begins', placeAt(text, index));
-    else if (++depth > maxDepth) throw new DocumentError(`elements are nested more than ${maxDepth} deep`, placeAt(text, index));
+    else if (depth === 0 && ++roots > 1) throw new DocumentError('a second root element begins', textPlace(text, index));
+    else if (++depth > maxDepth) throw new DocumentError(`elements are nested more than ${maxDepth} deep`, textPlace(text, index));
     if (closing === '' && empty === '/') depth--;
   }
 }
 
-function placeAt(text: string, index: number): TextPlace {
+function textPlace(text: string, index: number): TextPlace {
   const lines = text.slice(0, index).split(/\r\n|\r|\n/);
   return { line: lines.length, column: (lines.at(-1) as string).length + 1 };
 }

@@ -32,7 +32,7 @@ export function answerReader(options: HttpOptions, parts: ReadParts): CallPolicy
   const { rules } = parts;
   return (response: HttpResponse, request?: HttpRequest, record?: Fields): HttpAnswer => {
     if (!matches(options.success, response.status)) throw notSuccess(options, response, request, rules);
-    const read = () => httpAnswer(response, readOrAdvise(options, parts, response, request));
+    const read = () => httpAnswer(response, response.saved ? undefined : readOrAdvise(options, parts, response, request));
     return rules ? ruledAnswer(rules, { read, readPartly: () => partOf(rules, options, response), record }) : read();
   };
 }

@@ -16,6 +16,12 @@ const status = z.union([z.int().min(100).max(599), z.enum(['1xx', '2xx', '3xx', 
   error: 'expected a status such as 200, or a class such as 2xx',
 });
 
+const formFile = z.strictObject({
+  file: z.string().describe('the path of a file, with {{field}}'),
+  name: z.string().optional().describe('its name for the server; by default its own'),
+  content_type: z.string().optional().describe('its content type, such as application/pdf; by default the one of its ending'),
+});
+
 const formScalar = z.union(
   [
     z.string(),
@@ -25,12 +31,14 @@ const formScalar = z.union(
     z.null(),
     z.strictObject({ cel: z.string() }),
     z.strictObject({ credential: z.string() }),
+    formFile,
   ],
-  { error: 'expected a text with {{field}}, a number, true, false, null, { cel: EXPRESSION } or { credential: NAME }' },
+  { error: 'expected a text with {{field}}, a number, true, false, null, { file: PATH }, { cel: EXPRESSION } or { credential: NAME }' },
 );
 
 const formValue = z.union([formScalar, z.array(formScalar)], {
-  error: 'expected a text with {{field}}, a number, true, false, null, a list of these, { cel: EXPRESSION } or { credential: NAME }',
+  error:
+    'expected a text with {{field}}, a number, true, false, null, a list of these, { file: PATH }, { cel: EXPRESSION } or { credential: NAME }',
 });
 
 const expectedKey = 'expected true, false or a text with {{field}}';
@@ -67,7 +75,9 @@ export const httpOptions = z.strictObject({
     ),
   form: dictionary(z.string(), formValue)
     .optional()
-    .describe('instead of body: names to values, sent as application/x-www-form-urlencoded; a list repeats its name'),
+    .describe(
+      'instead of body: names to values, sent as application/x-www-form-urlencoded; a list repeats its name; with { file: PATH }, which sends a file, as multipart/form-data',
+    ),
   text: z.string().optional().describe('instead of body: a text with {{field}}, sent as text/plain unless headers say otherwise'),
   timeout: timeout.prefault('30s').describe('one limit for the whole request'),
   retry: retry.prefault(defaultRetry).describe('when and how often a request is sent again'),
@@ -81,7 +91,14 @@ export const httpOptions = z.strictObject({
     .default('auto')
     .describe('how the body is read; auto: as JSON, XML or CSV if its content type says so, as JSON if it looks like it, else as text'),
   response: z.enum(['auto', 'json', 'text']).optional().describe('the earlier name of answer'),
-  max_body: byteSize.prefault('10MB').describe('maximum size of the body, decompressed'),
+  save: z
+    .strictObject({
+      to: z.string().describe('the path of the file, with {{field}}; missing folders are made'),
+      replace: z.boolean().default(false).describe('replace a file that exists; otherwise the record fails'),
+    })
+    .optional()
+    .describe('write the body of a successful answer to a file, and add saved.path and saved.bytes'),
+  max_body: byteSize.prefault('10MB').describe('maximum size of the body, decompressed; a body that is saved has none'),
   idempotency_key: idempotencyKey
     .default(false)
     .describe(

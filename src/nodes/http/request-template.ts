@@ -5,6 +5,7 @@ import type { HttpConnection } from '../../core/connection.ts';
 import type { BuildContext, FieldUse } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
+import { sendsFiles } from '../../core/template/multipart.ts';
 import { headerTemplate, referencedFields, type TextTemplate } from '../../core/template/template.ts';
 import { type UrlTemplate, urlTemplate } from '../../core/template/url.ts';
 import { isObject, type Value } from '../../core/value/value.ts';
@@ -66,6 +67,7 @@ export function compileRequest(
       path,
       headers: renderHeaders(fields),
       body: body.render?.(inBody),
+      form: body.parts?.(inBody),
       secretBody: body.secrets?.(inBody, { origin, isNamed }),
       auth: isNamed ? signers : undefined,
       timeoutMs,
@@ -129,7 +131,7 @@ function headersOf(options: HttpOptions, connection: HttpConnection | undefined 
   const wanted = accepted[answerModeOf(options)];
   if (options.map && wanted !== undefined) add('Accept', `${wanted}, */*;q=0.5`, ['map']);
   const payload = payloadOf(options);
-  if (payload) add('Content-Type', contentTypes[payload.name], [payload.name]);
+  if (payload && !sendsFiles(options.form as Record<string, Value>)) add('Content-Type', contentTypes[payload.name], [payload.name]);
   if (typeof options.idempotency_key === 'string') add(keyHeader, options.idempotency_key, ['idempotency_key']);
   for (const [name, text] of Object.entries(connection?.headers ?? {})) add(name, text, ['connection']);
   for (const [name, text] of Object.entries(options.headers ?? {})) add(name, text, ['headers', name]);
@@ -143,6 +145,7 @@ export function fieldsIn(options: HttpOptions, connection: HttpConnection | unde
     ...usesWithin(options.url, ['url']),
     ...headersOf(options, connection).flatMap(({ text, at }) => usesWithin(text, at)),
     ...usesWithin(payload?.value, [payload?.name ?? '']),
+    ...usesWithin(options.save?.to, ['save', 'to']),
   ];
 }
 

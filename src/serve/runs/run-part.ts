@@ -121,7 +121,7 @@ export class RunPart {
   /** The run of the stored files. */
   async #request(): Promise<RunRequest> {
     const { options: asked, inputFormat: format, format: outFormat, parts, flow: name } = this.#stored;
-    const { allowHttp, cacert, env } = this.#shared;
+    const { allowHttp, cacert, env, files, withoutFiles } = this.#shared;
     const folder = this.#folder;
     const { flow, summary, report } = folder;
     const options = {
@@ -135,8 +135,10 @@ export class RunPart {
       allowHttp,
       cacert,
       env,
+      files,
     };
-    const plan = await loadFlow(flow, { allowHttp, textCells: hasTextCells(options), name, env, var: asked.var, caller: 'now' });
+    const check = { allowHttp, withoutFiles, textCells: hasTextCells(options), name, env, var: asked.var, caller: 'now' } as const;
+    const plan = await loadFlow(flow, check);
     return {
       flow,
       plan,
