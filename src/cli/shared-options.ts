@@ -52,7 +52,10 @@ export const httpOptions = {
 };
 
 /** The folder for the files of records. */
-export const filesOption = file('--files <dir>', 'send and save files only below this folder (default: the folder of the input)');
+export const filesOption = file(
+  '--files <dir>',
+  'send and save files only below this folder, such as documents (default: the folder of the input)',
+);
 
 /** Values of a flow's variables. */
 export const varOption = defaultsTo(
