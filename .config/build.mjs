@@ -30,6 +30,7 @@ const packages = {
   '@apidevtools/json-schema-ref-parser': '@apidevtools/json-schema-ref-parser',
   '@marcbachmann/cel-js': '@marcbachmann/cel-js',
   '@clack/prompts': '@clack/prompts',
+  'fast-xml-parser': 'fast-xml-parser',
   re2js: 're2js',
   yaml: 'yaml',
 };

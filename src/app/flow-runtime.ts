@@ -24,6 +24,10 @@ export interface SharedParts {
   readonly env: string | undefined;
   /** The present quota of a key, which may change while it pays; absent where it cannot. */
   quotaOf?(key: PayingKey): number | undefined;
+  /** The folder for the files that requests send and answers are saved to; undefined for a server without one. */
+  readonly files: string | undefined;
+  /** True if it has no folder for files. */
+  readonly withoutFiles: boolean;
   /** Takes a line for the log. */
   say(text: string): void;
 }

@@ -1,9 +1,14 @@
 import type { Event } from '../core/event.ts';
 import type { Item } from '../core/item.ts';
+import { usesFiles } from '../core/plan.ts';
 import { createClock } from '../io/clock/clock.ts';
+import { realFile } from '../io/files/stat.ts';
 import type { Checkpoint } from '../io/journal/journal.ts';
 import type { EndedOutput, FileOutput } from '../io/output/output.ts';
+import type { RunFilesOptions } from '../io/transfers/run-files.ts';
+import { savedNamesPath } from '../io/transfers/saved-names.ts';
 import { loadSecrets } from './flow/flow-secrets.ts';
+import { filesFolder } from './input/files-folder.ts';
 import { inputLabel } from './input/input.ts';
 import { selectRecords } from './input/selected-records.ts';
 import { failedListOf, oldOutput } from './output/failed-list-of.ts';
@@ -36,7 +41,7 @@ export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings
   };
   const { credits, costs } = claim.from;
   const run = { id: claim.run, credits, costs, isFree };
-  const parts = { credentials, routes, key, run, report };
+  const parts = { credentials, routes, key, run, report, files: filesOf(claimed) };
   let session: Session | undefined;
   try {
     session = await openSession(useOf(plan, flow, options.env), options, { ...messages, warn }, parts);
@@ -46,6 +51,13 @@ export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings
     await events?.close().catch(() => undefined);
     throw error;
   }
+}
+
+/** The files that the records of a run may use. Those that a run into a file saves are listed beside it until it is complete. */
+function filesOf({ request: { plan, options, files }, claim }: ClaimedRun): RunFilesOptions {
+  const isListed = usesFiles(plan) && !files.isStreamed;
+  const list = isListed ? { path: savedNamesPath(realFile(files.out)), run: claim.run } : undefined;
+  return { folder: filesFolder(options), list };
 }
 
 /** Opens the output, and the records of the selected range that no earlier part has finished. */

@@ -8,6 +8,7 @@ import { createClock } from '../io/clock/clock.ts';
 import { endWaitsForPipes } from '../io/files/pipe.ts';
 import { checkFields, readDataFiles } from './flow/flow-file.ts';
 import { limitYoungGeneration } from './heap-limit.ts';
+import { refuseWithoutFolder } from './input/files-folder.ts';
 import { inputPaths, isTable } from './input/input.ts';
 import { openRun } from './open-run.ts';
 import { type Claim, claimOutput } from './output/output-claim.ts';
@@ -102,6 +103,7 @@ class FlowRun implements RunHandle {
 
   async #claimAndRun(): Promise<RunResult> {
     const { plan, flow, options, files, retried, startsOver = false } = this.#request;
+    refuseWithoutFolder(plan, options);
     await readDataFiles(plan);
     const claim = await claimOutput({ file: flow, plan }, options, files, retried && { list: retried, startsOver });
     this.#claim = claim;

@@ -59,6 +59,7 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
   'max-credits': ({ credits }) => ` (--max-credits ${credits})`,
   allowance: () => ' (automate credits limit changes it)',
   tls: ({ isUnknownAuthority }) => (isUnknownAuthority ? `\n${settingChecks.authority}` : ''),
+  'no-files-folder': () => '\nname the folder for files: --files DIR',
   'plain-http': () => '\nor pass --allow-http',
   'private-address': () => '\nif that is what you want: --allow-private',
   'field-missing': ({ unsent }) =>

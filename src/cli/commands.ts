@@ -31,6 +31,7 @@ const run = command({
     'automate run flow.yaml -i rows.csv -o out.csv --replace --quiet',
     'automate run flow.yaml -i export.json --records data.items -o out.csv',
     'automate run flow.yaml -i january.csv -i february.csv -o out.csv',
+    'automate run flow.yaml -i rows.csv -o out.csv --files documents',
   ],
   args: { flow },
   tooManyArguments:
@@ -54,7 +55,11 @@ const retry = command({
 const testRequest = command({
   name: 'test-request',
   help: 'send one request of a flow, and show the paths in its answer',
-  examples: ['automate test-request flow.yaml --in rows.csv', 'automate test-request flow.yaml --set id=17 --curl | sh'],
+  examples: [
+    'automate test-request flow.yaml --in rows.csv',
+    'automate test-request flow.yaml --set id=17 --curl | sh',
+    'automate test-request flow.yaml --in rows.csv --files documents',
+  ],
   args: { flow },
   options: testRequestOptions,
   run: async ({ args, options, terminal }) =>

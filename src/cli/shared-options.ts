@@ -76,6 +76,12 @@ export const httpOptions = {
   cacert: cacertOption(),
 };
 
+/** The folder for the files of records. */
+export const filesOption = file(
+  '--files <dir>',
+  'send and save files only below this folder, such as documents (default: the folder of the input)',
+);
+
 /** Values of a flow's variables. */
 export const varOption = defaultsTo(
   [],

@@ -82,6 +82,8 @@ export interface ErrorDetails {
   readonly quota: None;
 
   // Requests.
+  /** The flow sends or saves files, and there is no folder for them. */
+  readonly 'no-files-folder': None;
   /** The TLS connection failed. `isUnknownAuthority`: the authority that has signed the server's certificate is not known here. */
   readonly tls: { readonly isUnknownAuthority: boolean };
   /** The proxy refused the connection. */

@@ -100,6 +100,8 @@ export interface BuildContext {
   /** The connection to an MCP server of that name. Undefined if the flow has none: then the problem is reported at `connection`. */
   mcpConnection(name: string): McpConnection | undefined;
   readonly allowHttp: boolean;
+  /** False if there is no folder for files, and none will be named. */
+  readonly takesFiles: boolean;
   /** Hosts inside the network that a record may name. */
   readonly allowHosts: readonly string[];
   /** The origins that the flow names literally: only these origins get credentials. Complete once the flow is compiled. */
@@ -189,8 +191,8 @@ export interface Action extends CallPolicy {
   readonly batchSize?: number | undefined;
   /** The entry of a record in a batch; undefined if any records can share a call. */
   readonly entryOf?: (fields: Fields) => BatchEntry<unknown> | Unasked;
-  /** The way HTTP bodies are read; undefined for `auto`. */
-  readonly responseMode?: ResponseMode;
+  /** True if it sends or saves files. */
+  readonly usesFiles?: boolean;
   /** True if `map` reads a document that is made of the answer. */
   readonly makesDocument?: boolean;
   /** Only for a node that looks something up. */
@@ -218,6 +220,8 @@ export interface CallPolicy {
   readonly cost: Path | undefined;
   /** Answers that may come from the cache; undefined if none may. */
   readonly cache?: { readonly maxAgeMs: number; key(request: ActionRequest, record?: Fields): string };
+  /** The way HTTP bodies are read; undefined if they are only JSON or text. */
+  readonly responseMode?: ResponseMode;
   /** True if the flow says which answers are errors: then a list of errors in a success is meant. */
   readonly judgesAnswers?: boolean;
   /** True if each request gets an Idempotency-Key. */

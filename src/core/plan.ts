@@ -68,6 +68,11 @@ export function dataFilesOf({ steps }: Plan): string[] {
   return [...new Set(allSteps(steps).flatMap(({ node }) => node.action?.lookup?.dataFile ?? []))];
 }
 
+/** True if the flow sends or saves files. */
+export function usesFiles({ steps }: Pick<Plan, 'steps'>): boolean {
+  return allSteps(steps).some(({ node }) => node.action?.usesFiles);
+}
+
 /** True if records share the calls of a step. */
 export function isBatched({ node }: Step): boolean {
   return node.action?.batchSize !== undefined;

@@ -3,6 +3,7 @@ import { relative, resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { exitCodes, signalExitCode } from '../app/exit-codes.ts';
 import { limitServerHeap } from '../app/heap-limit.ts';
+import { refuseNoFolder } from '../app/input/files-folder.ts';
 import type { Messages } from '../app/messages.ts';
 import { AutomateError } from '../core/failure.ts';
 import { counted } from '../core/text/number.ts';
@@ -34,7 +35,7 @@ const tickMs = 500;
 
 /** Serves the flows of a folder until a signal. Returns the exit code. */
 export async function serveCommand(dir: string, options: ServeOptions, messages: Messages): Promise<number> {
-  if (!statOf(dir)?.isDirectory()) throw new AutomateError('usage', `expected a folder with flows, found none at ${dir}`);
+  refuseFolders(dir, options);
   const home = homeFolder(process.env);
   // Only the owner can read the server's files.
   process.umask(0o077);
@@ -55,6 +56,7 @@ export async function serveCommand(dir: string, options: ServeOptions, messages:
       limits: limitsOf(options),
       cacert: options.cacert,
       env: options.env,
+      files: options.files,
       allowHttp: options.allowHttp ?? false,
       say: messages.say,
     });
@@ -90,6 +92,11 @@ export async function serveCommand(dir: string, options: ServeOptions, messages:
   } finally {
     lock.release();
   }
+}
+
+function refuseFolders(dir: string, { files }: ServeOptions): void {
+  if (!statOf(dir)?.isDirectory()) throw new AutomateError('usage', `expected a folder with flows, found none at ${dir}`);
+  refuseNoFolder(files);
 }
 
 function limitsOf({ maxRuns, maxQueue, maxUpload, maxDisk, keep }: ServeOptions) {

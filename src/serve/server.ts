@@ -38,6 +38,8 @@ export interface ServerOptions {
   readonly allowHttp: boolean;
   readonly cacert: string | undefined;
   readonly env: string | undefined;
+  /** The folder for files; undefined for a server without one. */
+  readonly files: string | undefined;
   readonly database: ServerDatabase;
   readonly keys: ServerKeys;
   /** Takes a line for the log. */
@@ -66,14 +68,15 @@ export class Server {
   #isEnding = false;
   readonly #listeners = new Map<string, Set<ServerResponse>>();
 
-  constructor({ dir, home, limits, database, keys, allowHttp, cacert, env, say }: ServerOptions) {
+  constructor({ dir, home, limits, database, keys, allowHttp, cacert, env, files, say }: ServerOptions) {
     const clock = createClock();
     const routes = new Routes({ cacert, environment: process.env, warn: say });
     const quotaOf = (key: PayingKey) => (keys.directory.key(key.id) ?? key).quota;
-    this.shared = { gates: new Gates(clock), routes, allowHttp, cacert, env, quotaOf, say };
+    const withoutFiles = files === undefined;
+    this.shared = { gates: new Gates(clock), routes, allowHttp, cacert, env, files, withoutFiles, quotaOf, say };
     this.limits = limits;
     this.idempotency = new Idempotency(database, clock.wallNow);
-    this.flows = new FlowFolder(dir, { allowHttp, env });
+    this.flows = new FlowFolder(dir, { allowHttp, env, withoutFiles });
     this.calls = new Calls(this.shared, clock.now, (key, work) => key && keys.usage.count(key.id, work));
     const folder = join(home, 'serve', 'runs');
     makeFolder(folder);

@@ -35,6 +35,8 @@ export interface FlowFileOptions extends LimitOverrides {
   /** The giver of `var`, if it may set only open variables; `later` if it will give them to another compilation. */
   readonly caller?: 'now' | 'later' | undefined;
   readonly allowHttp: boolean;
+  /** True if there is no folder for files, and none will be named. */
+  readonly withoutFiles?: boolean;
   readonly textCells: boolean;
   readonly columns?: readonly string[] | undefined;
   /** The name of a flow that has none of its own; absent for that of its file. */

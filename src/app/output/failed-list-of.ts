@@ -1,15 +1,17 @@
+import { resolve } from 'node:path';
 import { fullPath } from '../../io/files/stat.ts';
 import type { FoundFailures, ListOfRun } from '../../io/journal/failed-list.ts';
 import type { OldOutput } from '../../io/output/old-rows.ts';
 import type { EndedOutput } from '../../io/output/output.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
 import { envOf } from '../env.ts';
+import { filesFolder } from '../input/files-folder.ts';
 import type { RunOptions } from '../run-options.ts';
 import type { RunRequest } from '../run-request.ts';
 import { isFileOrFree, type OutputPlan } from './output-plan.ts';
 
 /** The options of a run that hold for its retries, too. */
-const lastingOptions = ['set', 'var', 'unordered', 'csvSafe', 'env', 'allowHttp', 'cacert', 'concurrency', 'rate'] as const;
+const lastingOptions = ['set', 'var', 'unordered', 'csvSafe', 'env', 'allowHttp', 'cacert', 'files', 'concurrency', 'rate'] as const;
 
 /** The options of a run that its list of failed records has. */
 export type LastingOptions = Pick<RunOptions, (typeof lastingOptions)[number]>;
@@ -43,7 +45,14 @@ export function failedListOf({ request, columns, redactor }: ListedRun, ended: E
 
 function lasting(options: RunOptions): LastingOptions {
   const given = Object.fromEntries(lastingOptions.map((name) => [name, options[name]])) as unknown as LastingOptions;
-  return { ...given, env: envOf(options.env), ...(options.cacert !== undefined && { cacert: fullPath(options.cacert) }) };
+  const files = filesFolder(options);
+  return {
+    ...given,
+    env: envOf(options.env),
+    ...(options.cacert !== undefined && { cacert: fullPath(options.cacert) }),
+    // The errors file may be in another folder than the input.
+    ...(files !== undefined && { files: resolve(files) }),
+  };
 }
 
 /** The output into which a retry inserts its rows. Those of a run with --unordered go to its end. */

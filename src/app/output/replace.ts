@@ -7,6 +7,7 @@ import { type FailedList, failedListPath, writeFailedList } from '../../io/journ
 import { errorsFileKey, type Identity } from '../../io/journal/identity.ts';
 import { type Checkpoint, journalPath, marksOf, readIdentity } from '../../io/journal/journal.ts';
 import { isRegularFile } from '../../io/output/sink.ts';
+import { savedNamesPath } from '../../io/transfers/saved-names.ts';
 import { isFileOrFree, type OutputPlan } from './output-plan.ts';
 
 /** The files that a run with --replace writes until it is complete: beside those that they will replace. */
@@ -24,9 +25,10 @@ export function keepsOld({ written, failed }: Pick<Checkpoint, 'written' | 'fail
   return written === 0 && failed > 0;
 }
 
-/** Deletes the parts of an earlier run. */
+/** Deletes the parts of an earlier run, and the list of the files that it saved. */
 export async function removeParts({ out, errors }: Pick<OutputPlan, 'out' | 'errors'>): Promise<void> {
   await rm(partPath(out), { force: true });
+  await rm(savedNamesPath(realFile(out)), { force: true });
   if (errors !== undefined && isFileOrFree(errors)) await rm(partPath(errors), { force: true });
 }
 
@@ -56,6 +58,7 @@ export async function finishRun(out: string, { identity, list, failed }: EndedRu
     await syncFolder(realFile(out));
     if (isAbsolute(errors) && failed > 0) await syncFolder(errors);
   });
+  await rm(savedNamesPath(realFile(out)), { force: true });
   // Without a sync after it: should a crash bring the journal back, the next command ends the run once more.
   await namingErrors(journal, 'written', () => rm(journal, { force: true }));
 }

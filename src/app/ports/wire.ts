@@ -8,6 +8,7 @@ import type { Tools } from '../../core/tools/tools.ts';
 import type { FileCache } from '../../io/cache/cache.ts';
 import { createClock } from '../../io/clock/clock.ts';
 import { withDailyLimits } from '../../io/daily-limits.ts';
+import { createDocuments } from '../../io/documents/documents.ts';
 import { homeFolder } from '../../io/files/home.ts';
 import { createHttp, createTokens } from '../../io/http/client.ts';
 import type { Routes } from '../../io/http/routes.ts';
@@ -15,6 +16,7 @@ import { createTransport, type Transport } from '../../io/http/transport.ts';
 import type { RunLedger } from '../../io/ledger/run-ledger.ts';
 import type { LoginPerson } from '../../io/mcp/login.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
+import { RunFiles, type RunFilesOptions } from '../../io/transfers/run-files.ts';
 import { envOf } from '../env.ts';
 import type { FlowSecrets } from '../flow/flow-secrets.ts';
 import { homepage, version } from '../version.ts';
@@ -30,6 +32,7 @@ export interface WireOptions {
   readonly redactor: Redactor;
   readonly allowHttp: boolean;
   readonly cacert: string | undefined;
+  readonly files: RunFilesOptions;
   readonly ledger: RunLedger;
   /** The money that earlier parts of the run have spent, by node; absent for none. */
   readonly costs?: Readonly<Record<string, number>> | undefined;
@@ -64,25 +67,28 @@ export function wire(options: WireOptions): WiredPorts {
   const transport = createTransport(how, options.routes);
   const tools = toolsOf(options, transport, clock);
   const cache = cacheOf(options, clock);
-  const httpTools = (own: Transport) => ({
+  const httpTools = (own: Transport, files: RunFiles) => ({
     transport: flushingFirst(own, options.ledger),
+    files,
     secrets: credentials.secrets,
     used: credentials.used,
     allowHttp,
     now: clock.now,
     secret: redactor.add,
   });
-  const tokens = createTokens(httpTools(transport));
+  const files = new RunFiles(options.files);
+  const tokens = createTokens(httpTools(transport, files));
   const identity = { home: homeFolder(process.env), userAgent: `automate/${version} (${homepage})`, wallNow };
-  const httpOver = (own: Transport) => withDailyLimits(createHttp(httpTools(own), tokens), identity);
+  const httpOver = (own: Transport, ownFiles: RunFiles) => withDailyLimits(createHttp(httpTools(own, ownFiles), tokens), identity);
   const ports: Ports = {
     clock,
     ledger: options.ledger,
     spending: new RunSpending(options.costs),
-    http: httpOver(transport),
+    http: httpOver(transport, files),
     tools,
     lookups: flushingLookups(options.ledger),
     cache,
+    documents: createDocuments(),
     report: options.report,
     uuidOf: createUuids(options.run ?? randomUUID()),
     random: Math.random,
@@ -95,14 +101,14 @@ export function wire(options: WireOptions): WiredPorts {
       // The tools serve the other runs, too.
       return {
         ...ports,
-        http: httpOver(own),
+        http: httpOver(own, new RunFiles({ ...options.files, list: undefined })),
         tools: { ...tools, abort: () => undefined },
         report,
         uuidOf: createUuids(run),
       };
     },
     async close() {
-      await Promise.all([cache.close(), tools.close()]);
+      await Promise.all([cache.close(), tools.close(), files.close()]);
     },
   };
 }

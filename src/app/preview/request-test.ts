@@ -7,7 +7,7 @@ import { type Action, type Node, type Step, Unasked } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';
 import type { Gates } from '../../engine/gates.ts';
-import { costOf, sendRequest } from '../../nodes/calling.ts';
+import { costOf, sendRequest, withParser } from '../../nodes/calling.ts';
 import type { Messages } from '../messages.ts';
 import type { WiredPorts } from '../ports/wire.ts';
 import { asFailure, ChainMaker } from './chain-maker.ts';
@@ -70,13 +70,14 @@ export class RequestTest {
   }
 
   async #sent(node: string, action: Action, request: ActionRequest, fields: Fields): Promise<Preview> {
-    const { ledger, clock, http, tools, lookups } = this.ports;
+    const { ledger, clock, http, tools, lookups, documents } = this.ports;
     const startedMs = clock.now();
     const refusal = ledger.hold(node);
     if (refusal) throw errorOf('credits', refusal);
     let response: ActionResponse;
     try {
-      response = await sendRequest(request, { http, tools, lookups, report: () => undefined });
+      const sent = await sendRequest(request, { http, tools, lookups, report: () => undefined });
+      response = await withParser(sent, action, documents);
     } catch (error) {
       if (error instanceof Failure && error.sent) ledger.settle(node);
       else ledger.release(node);

@@ -16,6 +16,7 @@ const {
   var: variables,
   allowHttp,
   cacert,
+  files,
 } = runOptions;
 
 /** The output whose failed records are retried. */
@@ -27,7 +28,7 @@ export const retryOptions = {
   ...{ concurrency, rate, maxErrors, keepGoing, maxCredits, events, summary, report },
   resume: flag('--resume', 'continue an unfinished retry; without one, begin one', { about: 'start' }),
   force: flag('--force', 'give up an unfinished retry, and start over', { about: 'start' }),
-  ...{ quiet, verbose, var: variables, allowHttp, cacert },
+  ...{ quiet, verbose, var: variables, allowHttp, cacert, files },
 };
 
 /** The options of a retry as they were given. */

@@ -1,7 +1,7 @@
 import type { InputOptions } from '../../app/input/input.ts';
 import { maxErrorsArgument, rateArgument, reportName, wholeNumber } from '../arguments.ts';
 import { defaultsTo, flag, grouped, negated, parsedOption, type ValuesOf, type WrittenOptions } from '../options.ts';
-import { file, format, httpOptions, inputOptions, inputsOption, setOption, varOption } from '../shared-options.ts';
+import { file, filesOption, format, httpOptions, inputOptions, inputsOption, setOption, varOption } from '../shared-options.ts';
 
 /** The options of `automate run`. */
 export const runOptions = {
@@ -51,6 +51,7 @@ export const runOptions = {
   }),
   ...grouped('Requests', {
     ...httpOptions,
+    files: filesOption,
   }),
 };
 

@@ -1,6 +1,7 @@
 import { exitCodes } from '../../app/exit-codes.ts';
 import { checkFields, readDataFiles } from '../../app/flow/flow-file.ts';
 import { loadSecrets } from '../../app/flow/flow-secrets.ts';
+import { refuseWithoutFolder } from '../../app/input/files-folder.ts';
 import { inputFormat, isTable, openInput } from '../../app/input/input.ts';
 import { selectRecords } from '../../app/input/selected-records.ts';
 import { refuseOutput } from '../../app/output/output-claim.ts';
@@ -121,6 +122,7 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
   const source = await openInput(options);
   try {
     checkInput(plan, source, written, terminal);
+    refuseWithoutFolder(plan, options);
     await readDataFiles(plan);
     const files = planOutput(flow, options, source.format);
     const { format } = files;

@@ -1,6 +1,6 @@
 import { wholeNumber } from '../arguments.ts';
 import { defaultsTo, flag, negated, parsedOption, textOption, type ValuesOf } from '../options.ts';
-import { httpOptions, inputOptions, inputsOption, json, setOption, varOption } from '../shared-options.ts';
+import { file, httpOptions, inputOptions, inputsOption, json, setOption, varOption } from '../shared-options.ts';
 
 /** The options of `automate test-request`. */
 export const testRequestOptions = {
@@ -14,6 +14,7 @@ export const testRequestOptions = {
   send: negated('--no-send', 'send nothing'),
   ...inputOptions,
   ...httpOptions,
+  files: file('--files <dir>', 'send files only below this folder (default: the folder of the input); a test saves none'),
 };
 
 /** The values of the options of `automate test-request`. */

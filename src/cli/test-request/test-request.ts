@@ -1,5 +1,6 @@
 import { exitCodes } from '../../app/exit-codes.ts';
 import { checkFields, loadFlow, loadFlowFor } from '../../app/flow/flow-file.ts';
+import { filesFolder } from '../../app/input/files-folder.ts';
 import { hasTextCells, inputLabel, isTable, openInput, withToldFormat } from '../../app/input/input.ts';
 import { embedded, type Preview, previewValue } from '../../app/preview/preview.ts';
 import { chosenStep, previewRecord } from '../../app/preview/preview-record.ts';
@@ -43,16 +44,13 @@ export async function testRequestCommand(flow: string, given: TestRequestOptions
   return exitCodes.someFailed;
 }
 
-async function show(
-  preview: Preview,
-  action: Action,
-  { json, curl = false }: WithInputs<TestRequestOptions>,
-  terminal: Terminal,
-): Promise<void> {
+async function show(preview: Preview, action: Action, options: WithInputs<TestRequestOptions>, terminal: Terminal): Promise<void> {
+  const { json, curl = false } = options;
+  const folder = filesFolder(options);
   const { request } = preview;
-  const line = curl && request && !('kind' in request) ? curlText(request) : undefined;
+  const line = curl && request && !('kind' in request) ? curlText(request, folder) : undefined;
   if (json) return printJson(previewValue(preview, action, line), terminal);
-  const text = previewText(preview, action, curl);
+  const text = previewText(preview, action, line);
   if (text !== '') await terminal.print(text);
 }
 

@@ -7,6 +7,7 @@ import type { Http, HttpRequest, HttpResponse } from '../../core/ports.ts';
 import { withQuery } from '../../core/template/query.ts';
 import { type OAuth, Tokens } from '../auth/oauth.ts';
 import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
+import type { RunFiles } from '../transfers/run-files.ts';
 import type { WireRequest } from './exchange.ts';
 import { nextTarget } from './redirect.ts';
 import type { Transport } from './transport.ts';
@@ -18,6 +19,8 @@ export interface HttpTools {
   readonly secrets: ReadonlyMap<string, Secret>;
   readonly allowHttp: boolean;
   now(): number;
+  /** The files that requests send and answers are saved to. */
+  readonly files: RunFiles;
   /** Reports that a request signed with this credential has succeeded. */
   used(credential: string): void;
   /** Registers a new secret, such as an access token. It replaces the earlier secret in its slot. */
@@ -81,11 +84,16 @@ async function sendAndFollow(
   sign: Signature | undefined,
   tools: HttpTools,
 ): Promise<HttpResponse> {
-  const first = toWireRequest(request, deadlineMs, tools);
-  const response = await tools.transport.send(sign ? withSignature(first, sign) : first);
-  if (isFollowed(response, request)) return followRedirects(first, response, { request, sign, tools });
-  if (sign || request.secretBody) reportUse(request, response, tools);
-  return response;
+  const save = request.save && (await tools.files.claim(request.save));
+  try {
+    const first = { ...toWireRequest(request, deadlineMs, tools), save: save && { ...save, takes: request.save.takes } };
+    const response = await tools.transport.send(sign ? withSignature(first, sign) : first);
+    if (isFollowed(response, request)) return await followRedirects(first, response, { request, sign, tools });
+    if (sign || request.secretBody) reportUse(request, response, tools);
+    return response;
+  } finally {
+    await save?.release();
+  }
 }
 
 interface Signed {
@@ -137,7 +145,10 @@ function throwAsSent(error: unknown): never {
 
 function toWireRequest(request: HttpRequest, deadlineMs: number, tools: HttpTools): WireRequest {
   const { method, origin, path, headers, secretBody, timeoutMs, maxBodyBytes } = request;
-  const body = secretBody ? secretBody.render((credential) => secretFor({ credential }, origin, tools)) : request.body;
+  const rendered = secretBody
+    ? secretBody.render((credential) => secretFor({ credential }, origin, tools))
+    : (request.form ?? request.body);
+  const body = typeof rendered === 'object' ? tools.files.upload(rendered, request.form as object) : rendered;
   return { method, origin, path, headers, body, deadlineMs, timeoutMs, maxBodyBytes, allowHosts: request.hostFromData?.allowHosts };
 }
 

@@ -1,5 +1,6 @@
 import { Failure } from '../../core/failure.ts';
 import type { HttpResponse } from '../../core/ports.ts';
+import type { FormUpload } from '../transfers/form-upload.ts';
 import { type ExchangeTools, exchange, InFlight, type WireRequest } from './exchange.ts';
 import { createFetch, type Fetch } from './fetch.ts';
 import { isListed } from './guard.ts';
@@ -40,7 +41,18 @@ export function createTransport(options: RouteOptions & ExchangeTools, routes = 
     return sendTo(route, request);
   }
 
+  async function sendFiles(route: Route, request: WireRequest, form: FormUpload): Promise<HttpResponse> {
+    const upload = await form.open();
+    try {
+      return await sendTo(route, { ...request, body: undefined, upload });
+    } finally {
+      upload.body.destroy();
+      await upload.close();
+    }
+  }
+
   function sendTo(route: Route, request: WireRequest): Promise<HttpResponse> {
+    if (typeof request.body === 'object') return sendFiles(route, request, request.body);
     if (!ending.signal.aborted) return exchange(route, request, options, inFlight);
     return Promise.reject(new Failure('network', `${request.origin}: the run has ended`, { retryable: true, sent: false }));
   }

@@ -30,6 +30,7 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
   'max-credits': ({ credits }) => ` (max_credits=${credits})`,
   tls: ({ isUnknownAuthority }) =>
     isUnknownAuthority ? '\nif that server is yours, start this one with its certificate authority: --cacert FILE' : '',
+  'no-files-folder': () => '\nstart the server with a folder for files: --files DIR',
   'plain-http': () => '\nor start the server with --allow-http',
   credential: credentialAdvice,
   'no-place-for-secret': ({ credential }) =>

@@ -26,10 +26,10 @@ export function keyOf(key: PayingKey | undefined): StoredRun['key'] {
 export function storedPlan(
   { options, inputFormat, flow: name }: StoredRun,
   folder: RunFolder,
-  { allowHttp, env }: SharedParts,
+  { allowHttp, withoutFiles, env }: SharedParts,
 ): Promise<Plan> {
   const textCells = hasTextCells({ in: folder.input(inputFormat) });
-  return loadFlow(folder.flow, { allowHttp, textCells, name, env, var: options.var, caller: 'now' });
+  return loadFlow(folder.flow, { allowHttp, withoutFiles, textCells, name, env, var: options.var, caller: 'now' });
 }
 
 /** Throws a Problem (`credits-used-up`) if nothing is left to pay with. */

@@ -121,7 +121,7 @@ export class RunPart {
   /** The run of the stored files. */
   async #request(): Promise<RunRequest> {
     const { options: asked, inputFormat: format, format: outFormat, parts } = this.#stored;
-    const { allowHttp, cacert, env } = this.#shared;
+    const { allowHttp, cacert, env, files } = this.#shared;
     const folder = this.#folder;
     const { flow, summary, report } = folder;
     const options = {
@@ -135,6 +135,7 @@ export class RunPart {
       allowHttp,
       cacert,
       env,
+      files,
     };
     const plan = await storedPlan(this.#stored, folder, this.#shared);
     return {
