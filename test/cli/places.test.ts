@@ -12,7 +12,7 @@ describe('automate places chains', () => {
 Target  Q1046951  shop/department_store  US         1.00
 Target  Q7685854  shop/department_store  AU         1.00
 `,
-      stderr: 'match: exact, 1.00 is at least min_score 0.85; doubt: ambiguous\n',
+      stderr: 'match: exact, 1.00 is at least min_score 0.85\ndoubt: ambiguous\n',
     });
     expect((await readCredits(place)).spent).toBe(0);
   });

@@ -42,7 +42,7 @@ export async function chainsCommand(name: string, options: ChainsOptions, termin
 function matchText({ score, method }: ChainCandidate, doubt: string | null): string {
   const found = `${method}, ${score.toFixed(2)}`;
   if (score < minScore) return `no match: ${found} is below min_score ${minScore}`;
-  return `match: ${found} is at least min_score ${minScore}${doubt === null ? '' : `; doubt: ${doubt}`}`;
+  return `match: ${found} is at least min_score ${minScore}${doubt === null ? '' : `\ndoubt: ${doubt}`}`;
 }
 
 /** The default `min_score` of `lookup: chain`. */

@@ -88,7 +88,9 @@ function decoderOf(charset: string, contentType: string, { status }: HttpRespons
   try {
     return new TextDecoder(charset, { fatal: true });
   } catch {
-    throw new Failure('parse', `the body cannot be read: the charset of "${contentType}" is not known (${inQuotes(charset)})`, { status });
+    // As the server wrote it, so that a secret in it is found and masked.
+    const named = /charset/i.test(contentType) ? `the charset of "${contentType}"` : `the encoding ${inQuotes(charset)} of its declaration`;
+    throw new Failure('parse', `the body cannot be read: ${named} is not known`, { status });
   }
 }
 
