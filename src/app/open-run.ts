@@ -102,7 +102,7 @@ async function openFiles({ request, source, claim }: ClaimedRun, done: Checkpoin
     notes,
     old: retried && oldOutput(files, retried),
     isComplete: claim.isComplete,
-    ...(journal && publish && { publish: (ended: EndedOutput) => publish(journal, ended.saved, failedListOf(listed, ended)) }),
+    ...(journal && publish && { publish: (ended: EndedOutput) => publish(journal, ended, failedListOf(listed, ended)) }),
   });
 }
 

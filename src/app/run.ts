@@ -13,7 +13,7 @@ import { inputPaths, isTable } from './input/input.ts';
 import { openRun } from './open-run.ts';
 import { type Claim, claimOutput } from './output/output-claim.ts';
 import type { OpenRun, RunRequest, RunSurroundings } from './run-request.ts';
-import { concludeRun, failedRun, type RunResult } from './run-result.ts';
+import { completeAlready, concludeRun, failedRun, type RunResult } from './run-result.ts';
 
 /** The reason for stopping a run. */
 export interface Stop extends StopReason {
@@ -107,6 +107,7 @@ class FlowRun implements RunHandle {
     await readDataFiles(plan);
     const claim = await claimOutput({ file: flow, plan }, options, files, retried && { list: retried, startsOver });
     this.#claim = claim;
+    if (claim.earlier) return completeAlready(claim.earlier);
     const source = await this.#request.open(claim.from);
     try {
       if (isTable(source.format) || options.noInput) checkFields(plan, flow, source.columns ?? []);

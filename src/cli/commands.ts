@@ -2,7 +2,7 @@ import { wholeNumber } from './arguments.ts';
 import { connections } from './connections/connection-commands.ts';
 import { credentials } from './credentials/credential-commands.ts';
 import { doctorOptions } from './doctor/doctor-options.ts';
-import { initOptions, nodesOptions, validateOptions } from './flow/flow-options.ts';
+import { initOptions, nodesOptions, schemaOptions, validateOptions } from './flow/flow-options.ts';
 import { geocodeOptions } from './geocode/geocode-options.ts';
 import { keys } from './keys/key-commands.ts';
 import { argument, type CommandSpec, command, flag, parsedOption } from './options.ts';
@@ -91,6 +91,7 @@ const init = command({
     'automate init --in rows.csv',
     "automate init crm --from-curl 'curl https://api.example.com/users/17'",
     'automate init pets --from-openapi openapi.yaml --operation getPetById',
+    'automate init crm --schema flow.schema.json',
   ],
   args: { dir: argument('[dir]', 'folder of the flow; created if it does not exist', { default: '.' }) },
   options: initOptions,
@@ -113,8 +114,9 @@ const nodes = command({
 const schema = command({
   name: 'schema',
   help: 'print the JSON Schema of the flow file, for editors',
-  examples: ['automate schema > flow.schema.json'],
-  run: async ({ terminal }) => (await import('./flow/nodes.ts')).schemaCommand(terminal),
+  examples: ['automate schema --out flow.schema.json'],
+  options: schemaOptions,
+  run: async ({ options, terminal }) => (await import('./flow/nodes.ts')).schemaCommand(options, terminal),
 });
 
 const completion = command({

@@ -9,7 +9,7 @@ const intro = `<!-- Generated from the tables in src; after a change there: npm 
 # Flow reference
 
 All keys of a flow file. \`automate nodes\` lists the node types, and \`automate nodes http\` prints the options of one.
-\`automate schema > flow.schema.json\` writes the JSON Schema, with which editors complete and check flows.
+\`automate schema --out flow.schema.json\` writes the JSON Schema, with which editors complete and check flows.
 
 | value | is written |
 |---|---|

@@ -39,11 +39,12 @@ export async function killed(place: Workplace, server: AskedServer, calls: numbe
   return child.signalCode === 'SIGKILL';
 }
 
-/** The content of every file, without locks. */
+/** The content of every file, without locks and notes about complete runs. */
 export async function contentsOf(place: Workplace): Promise<Record<string, string>> {
-  const files = (await place.files()).filter((name) => !name.endsWith('.automate-lock'));
+  const files = (await place.files()).filter((name) => !/\.automate-(?:lock|complete)$/.test(name));
   return Object.fromEntries(await Promise.all(files.map(async (name) => [name, await readFile(place.path(name), 'utf8')] as const)));
 }
 
 /** The journals, locks and parts in a place. */
-export const leftBehind = async (place: Workplace) => (await place.files()).filter((name) => /\.automate-(?!failed$)/.test(name));
+export const leftBehind = async (place: Workplace) =>
+  (await place.files()).filter((name) => /\.automate-(?!(?:failed|complete)$)/.test(name));

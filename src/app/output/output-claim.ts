@@ -5,18 +5,20 @@ import { AutomateError } from '../../core/failure.ts';
 import { type Lock, takeLock } from '../../io/files/lock.ts';
 import { refuseUnwritable } from '../../io/files/naming-errors.ts';
 import { fullPath, realFile, shownPath } from '../../io/files/stat.ts';
+import type { CompleteRun } from '../../io/journal/complete-run.ts';
 import { type FailedList, failedListPath, type ListOfRun } from '../../io/journal/failed-list.ts';
 import { errorsFileKey, type Identity } from '../../io/journal/identity.ts';
 import { type Checkpoint, continueJournal, createJournal, type FoundJournal, type Journal, journalPath } from '../../io/journal/journal.ts';
 import { ownerOfErrors } from '../../io/journal/owner-of-errors.ts';
-import { untouched } from '../../io/output/output.ts';
+import { type EndedOutput, untouched } from '../../io/output/output.ts';
 import { refuseChanged } from '../../io/output/sink.ts';
 import { refuseMissing } from '../../io/records/readers/input.ts';
 import { inputPaths } from '../input/input.ts';
 import type { RunOptions } from '../run-options.ts';
+import { completeRunOf, findCompleteRun } from './completed-run.ts';
 import { outputNames, refusePlaces } from './output-places.ts';
 import { isFileOrFree, type OutputPlan, refuseExistingErrors, refuseExistingFiles } from './output-plan.ts';
-import { finishRun, keepsOld, partPlan, removeOldErrors, removeParts } from './replace.ts';
+import { finishRun, keepsOld, partPlan, removeNote, removeOldErrors, removeParts } from './replace.ts';
 import { type FlowInFile, identityOf, identityOfRetry, inputsIn, refuseOtherRun } from './run-identity.ts';
 import { findJournal, type RetryClaim } from './unfinished-run.ts';
 
@@ -33,8 +35,10 @@ export interface Claim {
   begin(): Promise<Journal | undefined>;
   /** True if an earlier call has completed the run: its files are in their places. */
   readonly isComplete: boolean;
+  /** The earlier run that has written the whole output, so that nothing is left to do; absent for all others. */
+  readonly earlier?: CompleteRun | undefined;
   /** Completes the journal, puts the files of a complete run in place, and removes the journal. Absent for a stream. */
-  publish?(journal: Journal, saved: Checkpoint, list: ListOfRun | undefined): Promise<void>;
+  publish?(journal: Journal, ended: EndedOutput, list: ListOfRun | undefined): Promise<void>;
   /** Gives the output up. */
   release(): void;
 }
@@ -133,6 +137,7 @@ async function claimFile(flow: FlowInFile, options: RunOptions, plan: OutputPlan
   const path = journalPath(realFile(plan.out));
   const identity = { ...(await identityOf(flow, options, plan)), ...(retry && identityOfRetry(retry.list)) };
   const found = await findJournal(path, options, plan, retry);
+  const earlier = found ? undefined : await findCompleteRun({ identity, options, plan, retry });
   const replaces = (options.replace ?? false) && !found?.isComplete;
   const work = replaces ? partPlan(plan) : plan;
   if (found) await refuseOtherFiles(found, identity, plan, work);
@@ -143,24 +148,27 @@ async function claimFile(flow: FlowInFile, options: RunOptions, plan: OutputPlan
     parked: found?.parked ?? new Map(),
     work,
     isComplete: found?.isComplete ?? false,
+    earlier,
     async begin() {
       if (found) return found.isComplete ? undefined : continueJournal(path, found);
       await removeParts(plan);
       const journal = await createJournal(path, run, identity);
       if (replaces) return journal;
       await removeOldErrors(plan.out, identity);
+      await removeNote(plan.out);
       await rm(failedListPath(realFile(plan.out)), { force: true });
       return journal;
     },
-    async publish(journal, saved, facts) {
-      if (replaces && !retry && keepsOld(saved)) {
+    async publish(journal, ended, facts) {
+      if (replaces && !retry && keepsOld(ended.saved)) {
         await journal.close();
         await rm(path);
         return removeParts(plan);
       }
       const list = facts && { run, identity, ...facts };
-      await journal.complete(list);
-      return finishRun(plan.out, { identity, list, failed: saved.failed });
+      const note = await completeRunOf({ run, identity, options, plan, retry }, ended);
+      await journal.complete({ list, note });
+      return finishRun(plan.out, { identity, list, note, failed: ended.saved.failed });
     },
   };
 }

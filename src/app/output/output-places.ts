@@ -62,6 +62,8 @@ function ownFiles({ out, errors, isStreamed }: OutputPlan): NamedFile[] {
     beside(out, 'the new output', 'part'),
     beside(out, 'the journal of the output', 'run'),
     beside(out, 'the journal of the output', 'run.new'),
+    beside(out, 'the note about the complete run', 'complete'),
+    beside(out, 'the note about the complete run', 'complete.new'),
     beside(out, 'the list of failed records of the output', 'failed'),
   ];
 }

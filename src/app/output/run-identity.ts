@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { AutomateError } from '../../core/failure.ts';
 import { dataFilesOf, type Plan } from '../../core/plan.ts';
-import { inputFingerprint } from '../../io/files/fingerprint.ts';
+import { contentKey, inputFingerprint } from '../../io/files/fingerprint.ts';
 import { fullPath, statOf } from '../../io/files/stat.ts';
 import type { FailedList } from '../../io/journal/failed-list.ts';
 import { errorsFileKey, type Identity } from '../../io/journal/identity.ts';
@@ -24,6 +24,18 @@ const writingKey = 'the way the output is written';
 /** True for a run with `replace`, whose files are no output yet. */
 export function isReplacing(identity: Identity): boolean {
   return JSON.parse(identity[writingKey] ?? '{}').replace === true;
+}
+
+const versionKey = 'the version of automate';
+
+/** An identity that is the same for every version of automate. */
+export function withoutVersion({ [versionKey]: _, ...identity }: Identity): Identity {
+  return identity;
+}
+
+/** True if an identity tells the input of its run from another; false for stdin and pipes. */
+export function knowsInput(identity: Identity): boolean {
+  return Object.hasOwn(identity, contentKey);
 }
 
 const flowKey = 'the flow';
@@ -69,7 +81,7 @@ export async function identityOf(flow: FlowInFile, options: RunOptions, output: 
   const { skip, limit, set = [], noInput, unordered, replace, inFormat, delimiter, encoding, records, csvSafe } = options;
   const { savedConnections } = flow.plan;
   return {
-    'the version of automate': version,
+    [versionKey]: version,
     [flowKey]: await flowHash(flow),
     ...Object.fromEntries([...flow.plan.variables.values].map(([name, value]) => [variableKey(name), contentHash(value)])),
     ...(savedConnections.size > 0 ? { 'the saved connection': contentHash(JSON.stringify([...savedConnections])) } : {}),

@@ -9,6 +9,7 @@ import type { Step } from '../../core/node.ts';
 import { allSteps } from '../../core/plan.ts';
 import { counted, creditsText, formatCount } from '../../core/text/number.ts';
 import { shellWord } from '../../core/text/shell-word.ts';
+import type { CompleteCounts } from '../../io/journal/complete-run.ts';
 import { extensionOf, formatOfPath } from '../../io/records/format.ts';
 import { envWords, messageWithAdvice } from '../advice.ts';
 import type { Declared } from '../options.ts';
@@ -258,4 +259,18 @@ function commandWords({ written }: WrittenRun, choose: Choice): string[] {
 
 function commandLine(command: string, argument: string, words: readonly string[]): string {
   return ['automate', command, argument, ...words].map(shellWord).join(' ');
+}
+
+/** The text of a run that did nothing, because an earlier run of the same command line has written the whole output. */
+export function alreadyCompleteText(request: WrittenRun, files: OutputPlan, { written, failed, filtered = 0 }: CompleteCounts): string {
+  const counts = [
+    `${formatCount(written)} written`,
+    ...(filtered > 0 ? [`${formatCount(filtered)} filtered`] : []),
+    ...(failed > 0 ? [`${formatCount(failed)} failed`] : []),
+  ];
+  return [
+    `${files.out} is complete already (${counts.join(', ')}): nothing was sent`,
+    ...(failed > 0 && hasErrorsFile(files) ? [`  retry failed records:\n    ${retryCommand(request, files)}`] : []),
+    `  run all records again:\n    ${runAgain(request, (_, { about }) => about !== 'start', ['--replace'])}`,
+  ].join('\n');
 }

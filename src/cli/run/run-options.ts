@@ -23,7 +23,7 @@ export const runOptions = {
     replace: flag('--replace', 'keep existing files until the run is complete, then replace them; with stdout, replace the errors file', {
       about: 'output',
     }),
-    resume: flag('--resume', 'continue an earlier run of the same command line', { about: 'start' }),
+    resume: flag('--resume', 'continue an earlier run of the same command line; do nothing if it is complete', { about: 'start' }),
     force: flag('--force', 'overwrite existing files', { about: 'start', short: 'f' }),
     unordered: flag('--unordered', 'write records as they finish, not in input order'),
     csvSafe: flag('--csv-safe', "put ' before cells that a spreadsheet would run as a formula"),

@@ -12,6 +12,7 @@ import type { RunResult } from '../../app/run-result.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { authorities } from '../../io/http/authorities.ts';
+import type { CompleteRun } from '../../io/journal/complete-run.ts';
 import type { Source } from '../../io/records/readers/source.ts';
 import { dryRun } from '../dry-run/dry-run.ts';
 import { printWarnings } from '../show/problems.ts';
@@ -19,7 +20,7 @@ import { attemptText, eventText } from '../show/run/attempts.ts';
 import { type ProgressShow, showProgress } from '../show/run/progress.ts';
 import { quietText, summaryText } from '../show/run/summary.ts';
 import type { Terminal } from '../terminal.ts';
-import { messageInRun, wordsOf } from './next-steps.ts';
+import { alreadyCompleteText, messageInRun, wordsOf } from './next-steps.ts';
 import { planRun } from './run-input.ts';
 import type { GivenRunOptions, RunOptions, WrittenRun } from './run-options.ts';
 import { stopOnSignals } from './signals.ts';
@@ -59,7 +60,7 @@ async function showRun(
   const run = runFlow({ ...request, words: wordsOf(written) }, follower.surroundings(request));
   signals.follow(run);
   try {
-    return await follower.conclude(await run.ended);
+    return await follower.conclude(await run.ended, request);
   } finally {
     follower.stop();
   }
@@ -100,14 +101,20 @@ class Follower {
   }
 
   /** Prints the summary. Returns the exit code, or throws the error that ended the run. */
-  async conclude(result: RunResult): Promise<number> {
+  async conclude(result: RunResult, request: RunRequest): Promise<number> {
     this.stop();
-    const { exitCode, error } = result;
-    const text = this.#summary?.(result) ?? '';
+    const { exitCode, error, earlier } = result;
+    const text = earlier ? this.#alreadyComplete(earlier, request) : (this.#summary?.(result) ?? '');
     if (text !== '') this.#terminal.say(text);
     if (error === undefined) return exitCode;
     if (!(error instanceof AutomateError) || (error.code !== 'input-broken' && error.code !== 'output-broken')) throw error;
     throw new AutomateError(error.kind, messageInRun(error, this.#written), { cause: error });
+  }
+
+  /** Quiet runs say nothing if nothing failed. */
+  #alreadyComplete({ counts }: CompleteRun, { files }: RunRequest): string {
+    if (this.#written.options.quiet && counts.failed === 0) return '';
+    return alreadyCompleteText(this.#written, files, counts);
   }
 
   stop(): void {

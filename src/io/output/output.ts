@@ -45,6 +45,8 @@ export interface EndedOutput {
   readonly saved: Checkpoint;
   /** The whole content. */
   readonly out: Written;
+  /** The whole errors file; absent if no record failed. */
+  readonly errors?: Written | undefined;
   /** The places of the first row and of the end of the last one, in bytes of text. */
   readonly firstRow: number;
   readonly rowsEnd: number;
@@ -161,7 +163,13 @@ export class FileOutput implements Output {
 
   #ended(): EndedOutput {
     const { written: out } = this.#parts.records.sink;
-    return { saved: this.#saved, out, firstRow: Buffer.byteLength(this.#records.begin()), rowsEnd: this.#rowsEnd };
+    return {
+      saved: this.#saved,
+      out,
+      errors: this.#errorSink?.written,
+      firstRow: Buffer.byteLength(this.#records.begin()),
+      rowsEnd: this.#rowsEnd,
+    };
   }
 
   async #orBreak(act: () => Promise<void>): Promise<void> {

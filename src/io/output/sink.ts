@@ -61,6 +61,14 @@ export async function refuseChanged(path: string, { bytes, crc }: Omit<Written, 
   throw new AutomateError('output-exists', message, { code: 'output-changed', details: {} });
 }
 
+/** Refuses a file that is not what was written, or that holds more. Throws an AutomateError (`output-exists`). */
+export async function refuseChangedWhole(path: string, written: Omit<Written, 'text'>): Promise<void> {
+  const size = statOf(path)?.size ?? 0;
+  if (size <= written.bytes) return refuseChanged(path, written);
+  const message = `${path} holds ${size} bytes, and ${written.bytes} were written: it was changed since`;
+  throw new AutomateError('output-exists', message, { code: 'output-changed', details: {} });
+}
+
 /** The first `maxBytes` of a file. A missing file is empty. */
 async function readWritten(path: string, maxBytes: number): Promise<Omit<Written, 'text'>> {
   let [bytes, crc] = [0, 0];
