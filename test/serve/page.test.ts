@@ -156,7 +156,7 @@ describe.skipIf(!hasBrowser)(`the page of a real server${unlessBrowser}`, () => 
     await page
       .getByLabel('File of records')
       .setInputFiles({ name: 'rows.csv', mimeType: 'text/csv', buffer: Buffer.from('id\n1\n2\n3\n') });
-    await page.getByRole('button', { name: 'Start over 3 records' }).click();
+    await page.getByRole('button', { name: 'Run 3 records' }).click();
     await page.getByText('finished, some failed').waitFor();
     await page.getByText('2 of 2').first().waitFor();
     await page.getByRole('button', { name: 'Retry failed' }).waitFor();

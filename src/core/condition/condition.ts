@@ -6,7 +6,7 @@ import { missingField } from '../template/template.ts';
 import { shortName } from '../text/suggest.ts';
 import { orUndefined, type Value } from '../value/value.ts';
 import { fromCel, toCel } from './cel-value.ts';
-import { type CelError, ExpressionError, expressionError, isTooDeep, parseError, tooDeep, written } from './expression-error.ts';
+import { type CelError, callError, ExpressionError, expressionError, isTooDeep, parseError, tooDeep, written } from './expression-error.ts';
 import { evaluateWithin } from './long-evaluation.ts';
 import { compilePattern, matchesPattern, patternAdvice } from './pattern.ts';
 import {
@@ -150,7 +150,7 @@ function typedExpression(source: string, scope: Scope, variables: readonly Answe
   if (variables) refuseUnknown(names, variables);
   const program = programOf(references, scope);
   const { valid, error, type = 'dyn' } = program.check();
-  if (!valid) throw expressionError(error as CelError, references.writtenAt);
+  if (!valid) throw typeError(error as CelError, references, scope);
   const tested = new Set(names.flatMap(({ field, inHas }) => (inHas ? [field] : [])));
   const named = [...new Set(names.map(({ field }) => field))];
   const evaluate = program as unknown as (context: Map<string, unknown>) => unknown;
@@ -173,6 +173,11 @@ function typedExpression(source: string, scope: Scope, variables: readonly Answe
       },
     },
   };
+}
+
+/** The error of an expression that parses, but whose types do not fit. */
+function typeError(error: CelError, { writtenAt }: References, scope: Scope): ExpressionError {
+  return callError(error, environmentOf(scope).getDefinitions().functions, writtenAt) ?? expressionError(error, writtenAt);
 }
 
 function checkPattern({ pattern, offset }: { pattern: string; offset: number }): void {

@@ -1,3 +1,4 @@
+import { didYouMean } from '../text/suggest.ts';
 import { matchesMethod } from './references.ts';
 
 /** A text that is not a CEL expression, or one of the wrong type. */
@@ -58,6 +59,44 @@ function trailingError({ code, summary = '', range }: CelError, source: string):
 function equalsError({ range }: CelError, source: string): ExpressionError | undefined {
   if (!range || !/^[^=<>!]=\s*[^=\s]/.test(source.slice(Math.max(0, range.start - 1)))) return undefined;
   return new ExpressionError('not a CEL expression: expected == to compare, found =', range.start);
+}
+
+/** A function of expressions. */
+export interface CelFunction {
+  readonly name: string;
+  /** Such as `string.split(string): list<string>`. */
+  readonly signature: string;
+  /** The type before the dot; null for a function without one. */
+  readonly receiverType: string | null;
+}
+
+/** The error for a call that fits no function, with those that do; undefined for another error. */
+export function callError(
+  error: CelError,
+  functions: readonly CelFunction[],
+  writtenAt: (offset: number) => number,
+): ExpressionError | undefined {
+  const { code, summary = '', range } = error;
+  const [, receiver, name = '', types = ''] = /^found no matching overload for '(?:(.+)\.)?(\w+)\((.*)\)'$/s.exec(written(summary)) ?? [];
+  if (code !== 'no_matching_overload' || name === '') return undefined;
+  const named = functions.filter((one) => one.name === name);
+  const found = `${receiver === undefined ? '' : `${receiver}.`}${name}(${types})`;
+  const expected = [...new Set(named.map(({ signature }) => signature.slice(0, signature.lastIndexOf(':'))))];
+  const message =
+    named.length > 0
+      ? `"${name}" does not fit here: expected ${expected.join(' or ')}, found ${found}`
+      : `expressions have no function "${name}"${receiver === undefined ? '' : ' after a dot'}${choices(name, receiver, functions)}`;
+  return new ExpressionError(message, range && writtenAt(range.start));
+}
+
+/** The functions that can stand in the same place: those of text too, if nothing else is known. */
+function choices(name: string, receiver: string | undefined, functions: readonly CelFunction[]): string {
+  const types = receiver === undefined ? [null, 'string'] : [receiver === 'dyn' ? 'string' : receiver];
+  const near = didYouMean(name, [...new Set(functions.map((one) => one.name))]);
+  const fitting = functions.filter((one) => types.includes(one.receiverType) && !one.name.endsWith('__'));
+  const names = [...new Set(fitting.map((one) => (receiver === undefined && one.receiverType ? `text.${one.name}` : one.name)))];
+  if (near !== '' || names.length === 0) return near;
+  return `; there are ${names.join(', ')}`;
 }
 
 /** The library's error in our words. `writtenAt` maps an offset to the text that the user wrote. */

@@ -164,7 +164,23 @@ describe('a text that is not an expression', () => {
     ['1 + "x"', 0],
     ['cel.bind(x, 1, x)', 9],
   ])('%s is refused at character %i', (source, offset) => {
-    expect(problem(() => compileExpression(source))).toEqual({ message: expect.stringMatching(/^not a CEL expression: /), offset });
+    expect(problem(() => compileExpression(source))).toEqual({
+      message: expect.stringMatching(/^(?:not a CEL expression: |expressions have no function ")/),
+      offset,
+    });
+  });
+
+  test.each([
+    ['name.replace("a", "b")', /^expressions have no function "replace" after a dot; there are .*substring, .*split/],
+    ['replace(name, "a", "b")', /^expressions have no function "replace"; there are .*size, .*text\.substring/],
+    ['name.uperAscii()', /^expressions have no function "uperAscii" after a dot; did you mean "upperAscii"\?$/],
+    [
+      '"a".split(1)',
+      /^"split" does not fit here: expected string.split\(string\) or string.split\(string, int\), found string.split\(int\)$/,
+    ],
+    ['trim(name)', /^"trim" does not fit here: expected string.trim\(\), found trim\(dyn\)$/],
+  ])('%s is refused with the functions that there are', (source, message) => {
+    expect(problem(() => compileExpression(source))).toMatchObject({ message: expect.stringMatching(message) });
   });
 
   test.each([

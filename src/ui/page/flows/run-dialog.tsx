@@ -49,7 +49,7 @@ export function RunDialog({ flow, onClose }: RunDialogProps) {
           Cancel
         </button>
         <ActionButton action={action} kind="main" isDisabled={plan === undefined} onAct={() => void (file && start(file))}>
-          {plan === undefined ? 'Start' : `Start over ${counted(plan.records, 'record')}`}
+          {plan === undefined ? 'Start' : `Run ${counted(plan.records, 'record')}`}
         </ActionButton>
       </div>
     </Dialog>

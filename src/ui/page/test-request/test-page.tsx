@@ -59,8 +59,8 @@ function TestForm({ flow }: { readonly flow: FlowShape }) {
             choices={[['', 'the first that sends a request'], ...flow.nodes.map((each) => [each.id, each.id] as const)]}
             onChange={setNode}
           />
-          <Check isChecked={isSent} onChange={setSent}>
-            Send it
+          <Check isChecked={!isSent} onChange={(isChecked) => setSent(!isChecked)}>
+            Only show it, send nothing
           </Check>
           <ActionButton action={action} kind="main">
             {isSent ? 'Send' : 'Show the request'}
