@@ -119,7 +119,7 @@ describe.skipIf(!hasBrowser)(`the page${unlessBrowser}`, () => {
     const server = await pageServer();
     const page = await opened(server, '/flows/enrich-customers');
     await button(page, 'Run').click();
-    expect(await button(page, 'Start').isDisabled()).toBe(true);
+    expect(await button(page, 'Plan').isDisabled()).toBe(true);
     await page.getByLabel('File of records').setInputFiles({ name: 'rows.csv', mimeType: 'text/csv', buffer: Buffer.from('id\n1\n') });
     await shows(page, 'Run 3 records');
     expect(server.changes.map(({ route }) => route)).toEqual(['POST /flows/enrich-customers/plans']);
