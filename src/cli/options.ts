@@ -102,7 +102,7 @@ export interface CommandSpec {
   readonly help: string;
   readonly args?: Declarations;
   readonly options?: Declarations;
-  /** Command lines to copy, for the help and the manual page. */
+  /** Command lines to copy, for the help and the manual page. The help of a group without any shows the first one of each of its commands. */
   readonly examples?: readonly string[];
   /** Printed below the options in the help. */
   readonly footer?: string;

@@ -17,7 +17,7 @@ import { startBrowser } from '../io/start-browser.ts';
 import { createApp } from './app.ts';
 import { AnswersUnderWay } from './ending/answers-under-way.ts';
 import { type EndingServer, endServer, giveUp, watchSignals } from './ending/end-server.ts';
-import { fieldsRead } from './flows/flow-json.ts';
+import { fieldsRead, openVariables } from './flows/flow-json.ts';
 import { messageForClient } from './http/advice.ts';
 import { openServerKeys, type ServerKeys } from './keys/server-keys.ts';
 import { clientAddress, Hosts, listeningAddress, refuseOpenAddress } from './listening.ts';
@@ -148,10 +148,10 @@ interface Started {
 /** Says what is served, and how to begin. */
 async function greet({ app, server, keys, dir, options, messages, links }: Started): Promise<void> {
   const { flows, unserved } = await server.flows.list();
-  const [address, forClients] = [listeningAddress(options, portOf(app)), clientAddress(options, portOf(app))];
+  const [listening, forClients] = [listeningAddress(options, portOf(app)), clientAddress(options, portOf(app))];
   const folder = relative('.', dir) || '.';
   messages.say(
-    `serving ${counted(flows.length, 'flow')} of ${folder.startsWith('.') || folder.startsWith('/') ? folder : `./${folder}`} at ${address}`,
+    `serving ${counted(flows.length, 'flow')} of ${folder.startsWith('.') || folder.startsWith('/') ? folder : `./${folder}`} at ${listening}`,
   );
   if (options.ui) {
     const link = `${forClients}/login#${links.create()}`;
@@ -169,9 +169,10 @@ async function greet({ app, server, keys, dir, options, messages, links }: Start
   const record = Object.fromEntries((valid?.plan ? fieldsRead(valid.plan) : []).map((field) => [field, '...']));
   messages.say('there is no API key yet; make one, and call a flow with it:');
   messages.say('  KEY=$(automate keys create first)');
-  messages.say(
-    `  curl ${forClients}/v1/flows/${valid?.id ?? 'FLOW'}/calls -H "Authorization: Bearer $KEY" --json ${shellWord(JSON.stringify(record))}`,
-  );
+  const needed = (valid?.plan ? openVariables(valid.plan) : []).filter((variable) => variable.default === null);
+  const query = needed.map(({ name }, index) => `${index === 0 ? '?' : '&'}var.${name}=...`).join('');
+  const address = shellWord(`${forClients}/v1/flows/${valid?.id ?? 'FLOW'}/calls${query}`);
+  messages.say(`  curl ${address} -H "Authorization: Bearer $KEY" --json ${shellWord(JSON.stringify(record))}`);
 }
 
 /** Reads changed keys. Ends the event streams of keys that are no longer valid, and stops the runs of keys that were revoked with --stop-runs. */

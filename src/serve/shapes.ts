@@ -17,6 +17,10 @@ export const flowShape = z.object({
   nodes: z.array(z.object({ id: z.string(), type: z.string(), connection: z.string().nullable() })),
   fields: z.array(z.string()).meta({ description: 'the fields that its records need' }),
   adds: z.array(z.string()).meta({ description: 'the fields that it adds' }),
+  open_vars: z
+    .array(z.object({ name: z.string(), default: z.string().nullable() }))
+    .optional()
+    .meta({ description: 'the variables that var.NAME=VALUE in a query may set; one whose default is null must be set' }),
   credits_per_record: range,
   updated_at: z.iso.datetime(),
 });

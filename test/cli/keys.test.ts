@@ -154,12 +154,12 @@ describe('keys create', () => {
     expect((await listed(place)).map(({ state }) => state)).toEqual(['revoked', 'living']);
   });
 
-  test('warns of a flow that is not in the present folder', async () => {
+  test('warns of a flow that is not in this folder', async () => {
     const place = await workplace({ 'a.yaml': '', 'b.yml': '' });
     const { code, stderr } = await keys(place, 'create', 'crm', '--flows', 'a,b,typo');
-    expect([code, stderr.match(/there is no flow "(\w+)" in the present folder/g)]).toEqual([
+    expect([code, stderr.match(/there is no flow "(\w+)" in this folder.*\n.*/g)]).toEqual([
       0,
-      ['there is no flow "typo" in the present folder'],
+      [expect.stringContaining('in the folder of the flows')],
     ]);
   });
 
@@ -460,6 +460,16 @@ describe('keys usage', () => {
       remaining: 959.5,
       last_used_at: expect.any(String),
     });
+  });
+
+  test('shows no zeros for a key whose credits are counted before its requests', async () => {
+    const { place, month } = await used();
+    withDatabase(place, (database) => database.write((tables) => tables.exec('delete from usage')));
+    const { stdout, stderr } = await keys(place, 'usage', '--month', month);
+    expect(stdout.split('\n')[1]).toBe('crm          -        -        -     40.5  1,000  959.5  -');
+    const later = 'the server writes requests and records once a minute: those of crm are not written yet\n';
+    expect(stderr).toBe(later);
+    expect((await keys(place, 'usage', 'crm', '--month', month)).stderr).toBe(later);
   });
 
   test('shows one key by day', async () => {

@@ -12,7 +12,7 @@ const [running, stopped, finished] = runs.map(({ id }) => `/runs/${id}`) as [str
 const pages = [
   ['/', 'Geocode the sites'],
   ['/flows/enrich-customers', 'needs the fields'],
-  ['/flows/enrich-customers/test', 'Send it'],
+  ['/flows/enrich-customers/test', 'Only show it, send nothing'],
   ['/runs', 'Show older runs'],
   [running, 'Response times'],
   [stopped, 'no credits are left of the allowance'],
@@ -119,12 +119,12 @@ describe.skipIf(!hasBrowser)(`the page${unlessBrowser}`, () => {
     const server = await pageServer();
     const page = await opened(server, '/flows/enrich-customers');
     await button(page, 'Run').click();
-    expect(await button(page, 'Start').isDisabled()).toBe(true);
+    expect(await button(page, 'Plan').isDisabled()).toBe(true);
     await page.getByLabel('File of records').setInputFiles({ name: 'rows.csv', mimeType: 'text/csv', buffer: Buffer.from('id\n1\n') });
-    await shows(page, 'Start over 3 records');
+    await shows(page, 'Run 3 records');
     expect(server.changes.map(({ route }) => route)).toEqual(['POST /flows/enrich-customers/plans']);
     expect(await axeProblems(page)).toEqual([]);
-    await button(page, 'Start over 3 records').press('Enter');
+    await button(page, 'Run 3 records').press('Enter');
     await page.waitForURL(/\/runs\/run_/);
     expect(server.changes[1]?.route).toBe('POST /flows/enrich-customers/runs');
   });

@@ -77,7 +77,7 @@ export async function loadSecretsOf(
       continue;
     }
     const problem = problemOfUse(use, finding, store);
-    if (problem) problems.push(problemAt(use, problem));
+    if (problem) addOnce(problems, problemAt(use, problem));
   }
   if (problems.length > 0) throw new FlowError(file, problems, 'credential');
   warnOfExpiries(secrets, messages);
@@ -100,6 +100,12 @@ export function warnOfExpiries(secrets: ReadonlyMap<string, Secret>, { warn }: M
 
 function problemAt(use: CredentialUse, { message, code, details }: CodedMessage): Problem {
   return { ...use.problem(message), code, details };
+}
+
+/** Nodes of one connection have the same problem at the same place. */
+function addOnce(problems: Problem[], problem: Problem): void {
+  const { message, line, column } = problem;
+  if (!problems.some((one) => one.message === message && one.line === line && one.column === column)) problems.push(problem);
 }
 
 const pairExpected =

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { fullPath } from '../../io/files/stat.ts';
-import type { FoundFailures, ListOfRun } from '../../io/journal/failed-list.ts';
+import type { FailedList, FoundFailures, ListOfRun } from '../../io/journal/failed-list.ts';
 import type { OldOutput } from '../../io/output/old-rows.ts';
 import type { EndedOutput } from '../../io/output/output.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
@@ -32,15 +32,28 @@ export function failedListOf({ request, columns, redactor }: ListedRun, ended: E
   const set = JSON.stringify([options.set ?? [], options.var ?? []]);
   // A secret may be in no file, and without it a retry would send something else.
   if (redactor.json(set) !== set) return undefined;
-  const { written = 0, rows = 0 } = retried?.counts ?? {};
+  const { written = 0, rows = 0, filtered = 0 } = retried?.counts ?? {};
+  const allFiltered = filtered + (saved.filtered ?? 0);
+  const givenUp = retried ? givenUpOf(retried, saved.records) : 0;
   return {
     flow: fullPath(flow),
     options: lasting(options),
     columns: { input: columns, output: plan.columns(columns) },
     formats: { output: files.format, errors: files.errorsFormat },
     output: { ...out, firstRow, rowsEnd },
-    counts: { written: written + saved.written, failed: saved.failed, rows: rows + saved.rows },
+    counts: {
+      written: written + saved.written,
+      failed: saved.failed,
+      rows: rows + saved.rows,
+      ...(allFiltered > 0 && { filtered: allFiltered }),
+      ...(givenUp > 0 && { givenUp }),
+    },
   };
+}
+
+/** Failed records that are not in the errors file any more, in this retry and in those before. `retried`: its number of rows. */
+export function givenUpOf({ counts: { failed, givenUp = 0 } }: FailedList, retried: number): number {
+  return givenUp + failed - retried;
 }
 
 function lasting(options: RunOptions): LastingOptions {

@@ -5,11 +5,12 @@ import { rounded } from '../../core/spending.ts';
 import type { Checkpoint } from '../../io/journal/journal.ts';
 import type { Usage } from '../../io/ledger/holds.ts';
 import { inputLabel } from '../input/input.ts';
+import { givenUpOf } from '../output/failed-list-of.ts';
 import { dataFolder } from '../ports/late-lookups.ts';
 import { type ResponseTimes, typicalMs } from '../progress/response-times.ts';
 import type { FailureGroup, Tally, TokenCounts } from '../progress/tally.ts';
 import { type OpenRun, showsCredits } from '../run-request.ts';
-import { doneOf } from './run-figures.ts';
+import { type DoneCounts, doneOf } from './run-figures.ts';
 
 /** The facts of a summary that are not in the tally. */
 export interface SummaryFacts {
@@ -23,7 +24,7 @@ export interface SummaryFacts {
   /** Number of the record after which the run was resumed; 0 for a run from the beginning. */
   readonly resumedAfter: number;
   /** Records that were finished before this part of the run. */
-  readonly before: { readonly written: number; readonly failed: number; readonly filtered?: number };
+  readonly before: DoneCounts;
   /** The credits and tokens of earlier parts of the run. */
   readonly spentBefore: { readonly credits: number; readonly tokens: ReadonlyMap<string, TokenCounts> };
   /** Records in the files, including those from before the run was resumed. */
@@ -114,12 +115,14 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
 }
 
 /** The counts of the whole run, with its earlier parts. */
-export function wholeCounts({ read, written, failed, filtered }: Tally, { before }: SummaryFacts) {
+export function wholeCounts({ read, written, failed, filtered }: Tally, { before }: Pick<SummaryFacts, 'before'>) {
+  const { givenUp = 0 } = before;
   return {
     read: doneOf(before) + read,
     written: before.written + written,
     failed: before.failed + failed,
     filtered: (before.filtered ?? 0) + filtered,
+    ...(givenUp > 0 && { given_up: givenUp }),
   };
 }
 
@@ -207,8 +210,8 @@ function attributionsJson(attributions: readonly Attribution[]): object {
 export function factsOf(run: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 'usage' | 'attributions'> {
   const { request, claim, output, session, progress } = run;
   const { flow, options, files, retried } = request;
-  const { written = 0, rows = 0 } = retried?.counts ?? {};
-  const { stop } = progress.tally;
+  const { written = 0, rows = 0, filtered = 0 } = retried?.counts ?? {};
+  const { stop, ending } = progress.tally;
   return {
     flow,
     input: inputLabel(options),
@@ -221,7 +224,12 @@ export function factsOf(run: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 
     errorRecords: output.saved().failed,
     credits: session.ports.credits(),
     showsCredits: showsCredits(run),
-    before: { written: written + claim.from.written, failed: claim.from.failed, filtered: claim.from.filtered ?? 0 },
+    before: {
+      written: written + claim.from.written,
+      failed: claim.from.failed,
+      filtered: filtered + (claim.from.filtered ?? 0),
+      givenUp: retried && givenUpOf(retried, ending === 'complete' ? output.saved().records : retried.counts.failed),
+    },
     spentBefore: { credits: claim.from.credits, tokens: tokensBefore(claim.from) },
     reason: stop && (request.words?.message(stop) ?? stop.message),
     paused: { ms: progress.pauses.totalMs(), reasons: progress.pauses.reasons() },

@@ -69,6 +69,7 @@ function warnOfFlows(flows: readonly string[], { warn }: Terminal): void {
   const server = lastServer(homeFolder(process.env));
   const folder = resolve(server?.folder ?? '.');
   const missing = flows.filter((flow) => !['.yaml', '.yml'].some((end) => existsSync(join(folder, flow + end))));
-  const where = server ? `${folder}, which the server serves` : 'the present folder';
-  for (const flow of missing) warn(`there is no flow "${flow}" in ${where}: the key may use it once the server has it`);
+  const where = server ? `${folder}, which the server serves` : 'this folder';
+  const advice = server ? '' : '\nto have its name checked, run this in the folder of the flows';
+  for (const flow of missing) warn(`there is no flow "${flow}" in ${where}: the key may use it once the server has it${advice}`);
 }

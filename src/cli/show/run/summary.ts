@@ -131,6 +131,7 @@ function headline(tally: Tally, facts: SummaryFacts, colors: ChalkInstance): str
     `${formatCount(whole.written)} written`,
     `${formatCount(whole.failed)} failed${doneOf(before) > 0 ? ` (this part: ${part})` : ''}`,
     ...(whole.filtered > 0 ? [`${formatCount(whole.filtered)} filtered`] : []),
+    ...(before.givenUp ? [`${formatCount(before.givenUp)} given up`] : []),
     ...(tally.passedThrough > 0 ? [`${formatCount(tally.passedThrough)} kept with _error`] : []),
     ...(tally.retries > 0 ? [counted(tally.retries, 'retry')] : []),
     ...(showsCredits ? [wholeCredits(credits, spentBefore.credits)] : []),
