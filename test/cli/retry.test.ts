@@ -269,7 +269,7 @@ test('records that were removed from the errors file are counted as given up, in
   server.failing.delete('1');
   const first = await retry('--summary', 'sum.json');
   expect(first.stderr).toContain('done: 9 read, 6 written, 2 failed (this part: 3 read, 1 written, 2 failed), 1 given up in ');
-  expect(JSON.parse(await place.read('sum.json')).whole).toEqual({ read: 9, written: 6, failed: 2, filtered: 0, given_up: 1 });
+  expect(JSON.parse(await place.read('sum.json')).whole).toEqual({ read: 9, written: 6, failed: 2, filtered: 0, given_up: 1, credits: 3 });
   server.failing.clear();
   expect((await retry()).stderr).toContain('done: 9 read, 8 written, 0 failed (this part: 2 read, 2 written, 0 failed), 1 given up in ');
 });

@@ -5,7 +5,7 @@ import { addRoutes } from '../app.ts';
 import type { Caller } from '../caller.ts';
 import { queryWithVariables, variablesIn } from '../flows/flow-variables.ts';
 import type { NamedRequest } from '../idempotency.ts';
-import { keyOf } from '../runs/paying.ts';
+import { storedKey } from '../runs/paying.ts';
 import type { RunFolder } from '../runs/run-folder.ts';
 import type { ServedRun } from '../runs/served-run.ts';
 import type { StoredOptions } from '../runs/stored-run.ts';
@@ -107,7 +107,16 @@ async function newRun(server: Server, { request, flow, caller }: Asked): Promise
     const once = { named, hash: requestHash(hash, JSON.stringify(request.query), inputFormat), id };
     return await onceFor(server, once, folder, async () => {
       await checkUpload({ flow, folder, inputFormat, options, key: caller.key }, server.shared);
-      const stored = { id, flow: flow.id, key: keyOf(caller.key), options, inputFormat, format: out ?? body.kind, bytes, retryOf: null };
+      const stored = {
+        id,
+        flow: flow.id,
+        key: storedKey(caller.key),
+        options,
+        inputFormat,
+        format: out ?? body.kind,
+        bytes,
+        retryOf: null,
+      };
       return server.runs.add(stored, folder);
     });
   } catch (error) {

@@ -18,7 +18,7 @@ export function payingKey(key: StoredRun['key']): PayingKey | undefined {
 }
 
 /** The part of a key that is stored with a run. */
-export function keyOf(key: PayingKey | undefined): StoredRun['key'] {
+export function storedKey(key: PayingKey | undefined): StoredRun['key'] {
   return key ? { id: key.id, name: key.name, ...(key.quota !== undefined && { quota: key.quota }) } : null;
 }
 
@@ -70,5 +70,5 @@ export async function nextPayer(
     throw new Problem('scope-missing', detail, { scope: 'run' });
   }
   await refuseUnpaid(plan, caller.key, shared);
-  return keyOf(caller.key);
+  return storedKey(caller.key);
 }

@@ -4,7 +4,7 @@ import { statOf } from '../../io/files/stat.ts';
 import type { Caller, LetInKey } from '../caller.ts';
 import { Problem } from '../problem.ts';
 import { DiskSpace, type Reservation } from './disk-space.ts';
-import { keyOf, nextPayer } from './paying.ts';
+import { nextPayer, storedKey } from './paying.ts';
 import { Queue } from './queue.ts';
 import { figuresOnDisk, newRunId, RunFolder, readRuns } from './run-folder.ts';
 import { type RunWork, ServedRun } from './served-run.ts';
@@ -187,7 +187,7 @@ export class Runs {
     folder.create();
     const errorsFormat = inputFormat.replace(/\.gz$/, '');
     const { skip: _, limit: __, encoding: ___, records: ____, ...rest } = options;
-    const given = { id, flow, key: keyOf(key), options: rest, inputFormat: errorsFormat, format, bytes, retryOf: stored.id };
+    const given = { id, flow, key: storedKey(key), options: rest, inputFormat: errorsFormat, format, bytes, retryOf: stored.id };
     try {
       await copyFile(path, folder.input(errorsFormat));
       await copyFile(from.flow, folder.flow);

@@ -52,7 +52,7 @@ function credentialNames(url: string, schemes: readonly string[]): ReadonlyMap<s
   const host = hostName(url)?.replace(/[^\w.-]/g, '') || 'my';
   const names = new Map<string, string>();
   for (const scheme of schemes) {
-    const name = `${host}-${wordsOf(scheme)}`;
+    const name = `${host}-${schemeWords(scheme)}`;
     const used = [...names.values()];
     let count = 1;
     while (used.includes(count === 1 ? name : `${name}-${count}`)) count++;
@@ -62,7 +62,7 @@ function credentialNames(url: string, schemes: readonly string[]): ReadonlyMap<s
 }
 
 /** A name in words that a credential's name can hold: `api-key` for `api_key` and `apiKey`. */
-function wordsOf(name: string): string {
+function schemeWords(name: string): string {
   const words = name.replace(/([a-z\d])([A-Z])/g, '$1-$2').replace(/[^A-Za-z\d]+/g, '-');
   return (
     words
