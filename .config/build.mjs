@@ -31,6 +31,9 @@ const packages = {
   '@marcbachmann/cel-js': '@marcbachmann/cel-js',
   '@clack/prompts': '@clack/prompts',
   re2js: 're2js',
+  saxes: 'saxes',
+  yauzl: 'yauzl',
+  yazl: 'yazl',
   yaml: 'yaml',
 };
 const fileOf = (name) => name.replace('@', '').replace('/', '-');

@@ -3,7 +3,8 @@ import type { Ending } from '../core/event.ts';
 import { AutomateError } from '../core/failure.ts';
 import type { Usage } from '../io/ledger/holds.ts';
 import { exitCodeOf, exitCodeOfRun } from './exit-codes.ts';
-import { keepsOld } from './output/replace.ts';
+import { canResume } from './output/output-plan.ts';
+import { keepsOld, unfinishedPlan } from './output/replace.ts';
 import { writeReport } from './report/report-file.ts';
 import { countsOf, type RunCounts, type RunTotals, totalsOf } from './report/run-figures.ts';
 import { runViewOf } from './report/run-view-of.ts';
@@ -63,6 +64,10 @@ export async function concludeRun(run: OpenRun, { ending, stopCode, usage }: End
 /** The reason why a run with `replace` has not replaced its output; undefined if it has, and for other runs. */
 function unchangedReason({ request, output }: OpenRun, ending: Ending): string | undefined {
   if (!request.options.replace || request.files.isStreamed) return undefined;
+  if (ending !== 'complete' && !canResume(request.files)) {
+    const { written, failed } = output.saved();
+    return `the run is not complete${written + failed === 0 ? '' : `; what it has done is in ${unfinishedPlan(request.files).out}`}`;
+  }
   if (ending !== 'complete') return `the ${request.retried ? 'retry' : 'run'} is not complete`;
   return !request.retried && keepsOld(output.saved()) ? 'not one record was written' : undefined;
 }

@@ -11,6 +11,8 @@ export interface InputOptions {
   readonly inFormat?: string;
   readonly delimiter?: string;
   readonly encoding?: string;
+  /** The name of a sheet of a workbook. */
+  readonly sheet?: string;
   /** True for one record without fields, and no input. */
   readonly noInput?: boolean;
 }
@@ -55,6 +57,7 @@ export function openInput(options: InputOptions, from?: Position): Promise<Sourc
     ...(format ? { format } : {}),
     ...(options.delimiter === undefined ? {} : { delimiter: options.delimiter }),
     ...(options.encoding === undefined ? {} : { encoding: options.encoding }),
+    ...(options.sheet === undefined ? {} : { sheet: options.sheet }),
     ...(from && from.offset > 0 ? { from } : {}),
   });
 }
@@ -67,7 +70,7 @@ export function hasTextCells(options: Pick<InputOptions, 'inFormat'> & { readonl
 
 /** True for a format with a header row. */
 export function isTable({ kind }: Format): boolean {
-  return kind === 'csv' || kind === 'tsv';
+  return kind === 'csv' || kind === 'tsv' || kind === 'xlsx';
 }
 
 /** The fields that an input's records have. */

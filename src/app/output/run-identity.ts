@@ -65,7 +65,7 @@ export function isRetry(identity: Identity): boolean {
 
 /** Everything that the bytes of the output depend on. The names are used in messages. */
 export async function identityOf(flow: FlowInFile, options: RunOptions, output: OutputPlan): Promise<Identity> {
-  const { skip, limit, set = [], noInput, unordered, replace, inFormat, delimiter, encoding, csvSafe } = options;
+  const { skip, limit, set = [], noInput, unordered, replace, inFormat, delimiter, encoding, sheet, csvSafe } = options;
   const { savedConnections } = flow.plan;
   return {
     'the version of automate': version,
@@ -75,7 +75,7 @@ export async function identityOf(flow: FlowInFile, options: RunOptions, output: 
     'the environment of its credentials': envOf(options.env),
     ...(await fingerprintOf(options.in)),
     ...Object.fromEntries(dataFilesOf(flow.plan).map((file) => [`the data file ${file}`, stateOf(file)])),
-    'the way the input is read': JSON.stringify({ skip, limit, noInput, inFormat, delimiter, encoding }),
+    'the way the input is read': JSON.stringify({ skip, limit, noInput, inFormat, delimiter, encoding, sheet }),
     ...(set.length > 0 && { 'the list of set fields': contentHash(JSON.stringify(set)) }),
     [writingKey]: JSON.stringify({
       unordered,

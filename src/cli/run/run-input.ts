@@ -10,7 +10,7 @@ import type { GivenRunOptions, RunOptions, WrittenRun } from './run-options.ts';
 function chooseInput(options: GivenRunOptions): RunOptions {
   const { in: input, input: hasInput } = options;
   if (!hasInput) {
-    const useless = (['in', 'inFormat', 'delimiter', 'encoding'] as const).find((name) => options[name] !== undefined);
+    const useless = (['in', 'inFormat', 'delimiter', 'sheet', 'encoding'] as const).find((name) => options[name] !== undefined);
     if (useless)
       throw new AutomateError('usage', `--no-input reads nothing: leave --${useless === 'inFormat' ? 'in-format' : useless} out`);
     return { ...options, in: '-', noInput: true, inFormat: 'ndjson' };

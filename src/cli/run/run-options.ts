@@ -9,7 +9,7 @@ export const runOptions = {
     in: parsedOption(
       '--in <file>',
       inputName,
-      'the input: .csv .tsv .json .jsonl .ndjson, each also .gz, or - for stdin (default: stdin, unless it is a terminal)',
+      'the input: .csv .tsv .json .jsonl .ndjson, each also .gz, .xlsx, or - for stdin (default: stdin, unless it is a terminal)',
       { about: 'input', short: 'i' },
     ),
     input: negated('--no-input', 'run the flow once, over one record without fields', { about: 'input' }),

@@ -8,7 +8,7 @@ import type { NamedRequest } from '../idempotency.ts';
 import type { RunFolder } from '../runs/run-folder.ts';
 import { keyOf } from '../runs/runs.ts';
 import type { ServedRun } from '../runs/served-run.ts';
-import type { StoredOptions } from '../runs/stored-run.ts';
+import { errorsFormatOf, type StoredOptions } from '../runs/stored-run.ts';
 import { bodyFormat, checkUpload, storeBody, uploadTypes } from '../runs/upload.ts';
 import type { Server } from '../server.ts';
 import { runShape } from '../shapes.ts';
@@ -25,6 +25,7 @@ const maxErrors = z.string().transform((text, context) => {
 export const newRunQuery = queryWithVariables({
   out: z.enum(['csv', 'tsv', 'json', 'ndjson']).optional(),
   delimiter: z.string().optional(),
+  sheet: z.string().optional(),
   limit: wholeNumber.optional(),
   skip: wholeNumber.optional(),
   max_errors: maxErrors.optional(),
@@ -82,12 +83,13 @@ interface NewRun {
 }
 
 async function newRun(server: Server, { request, flow, caller }: Asked): Promise<NewRun> {
-  const { out, delimiter, limit, skip, max_errors, max_credits, unordered } = request.query as z.output<typeof newRunQuery>;
+  const { out, delimiter, sheet, limit, skip, max_errors, max_credits, unordered } = request.query as z.output<typeof newRunQuery>;
   const body = bodyFormat(request.headers);
   const given = variablesIn(request.query);
   const options: StoredOptions = {
     ...(given.length > 0 && { var: given }),
     ...(delimiter !== undefined && { delimiter }),
+    ...(sheet !== undefined && { sheet }),
     ...(body.charset !== undefined && { encoding: body.charset }),
     ...(limit !== undefined && { limit }),
     ...(skip !== undefined && { skip }),
@@ -104,7 +106,16 @@ async function newRun(server: Server, { request, flow, caller }: Asked): Promise
     const once = { named, hash: requestHash(hash, JSON.stringify(request.query), inputFormat), id };
     return await onceFor(server, once, folder, async () => {
       await checkUpload({ flow, folder, inputFormat, options, key: caller.key }, server.shared);
-      const stored = { id, flow: flow.id, key: keyOf(caller.key), options, inputFormat, format: out ?? body.kind, bytes, retryOf: null };
+      const stored = {
+        id,
+        flow: flow.id,
+        key: keyOf(caller.key),
+        options,
+        inputFormat,
+        format: out ?? errorsFormatOf(body.kind),
+        bytes,
+        retryOf: null,
+      };
       return server.runs.add(stored, folder);
     });
   } catch (error) {

@@ -6,7 +6,7 @@ import { Problem } from '../problem.ts';
 import { Queue } from './queue.ts';
 import { figuresOnDisk, newRunId, RunFolder, readRuns } from './run-folder.ts';
 import { type RunWork, ServedRun } from './served-run.ts';
-import { isOpenState, noCounts, noTotals, type StoredRun } from './stored-run.ts';
+import { errorsFormatOf, isOpenState, noCounts, noTotals, type StoredRun } from './stored-run.ts';
 
 /** The limits of all runs. */
 export interface RunLimits {
@@ -159,8 +159,8 @@ export class Runs {
       throw new Problem('run-state', `the run is ${state} and has no failed records to retry`, { state });
     const { id, folder } = await this.newFolder(key);
     folder.create();
-    const errorsFormat = inputFormat.replace(/\.gz$/, '');
-    const { skip: _, limit: __, encoding: ___, ...rest } = options;
+    const errorsFormat = errorsFormatOf(inputFormat);
+    const { skip: _, limit: __, encoding: ___, sheet: ____, ...rest } = options;
     const given = { id, flow, key: keyOf(key), options: rest, inputFormat: errorsFormat, format, bytes, retryOf: stored.id };
     try {
       await copyFile(path, folder.input(errorsFormat));

@@ -6,12 +6,18 @@ export interface StoredOptions {
   /** The values of variables that its query sets. */
   readonly var?: GivenVariables;
   readonly delimiter?: string;
+  readonly sheet?: string;
   readonly encoding?: string;
   readonly limit?: number;
   readonly skip?: number;
   readonly maxErrors?: { readonly count: number } | { readonly share: number };
   readonly maxCredits?: number;
   readonly unordered?: boolean;
+}
+
+/** The format of the errors file beside an input of a format such as `csv.gz`; CSV beside a workbook. */
+export function errorsFormatOf(inputFormat: string): RunShape['format'] {
+  return inputFormat === 'xlsx' ? 'csv' : (inputFormat.replace(/\.gz$/, '') as RunShape['format']);
 }
 
 /** Totals of a run over all its ended parts. */

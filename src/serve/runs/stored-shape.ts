@@ -10,7 +10,7 @@ const storedShape = z.looseObject({
   flow: z.string().regex(flowId),
   key: z.looseObject({ id: z.string(), name: z.string() }).nullable(),
   options: z.looseObject({}),
-  inputFormat: z.enum(['csv', 'tsv', 'json', 'ndjson', 'csv.gz', 'tsv.gz', 'json.gz', 'ndjson.gz']),
+  inputFormat: z.enum(['csv', 'tsv', 'json', 'ndjson', 'csv.gz', 'tsv.gz', 'json.gz', 'ndjson.gz', 'xlsx']),
   format: runShape.shape.format,
   bytes: z.number(),
   createdAt: time,

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { createGunzip } from 'node:zlib';
 import { loadSecrets } from '../../app/flow/flow-secrets.ts';
 import type { SharedParts } from '../../app/flow-runtime.ts';
-import { isTable, openInput } from '../../app/input/input.ts';
+import { hasTextCells, isTable, openInput } from '../../app/input/input.ts';
 import { createMessages } from '../../app/messages.ts';
 import { openRunLedger, pricesOf } from '../../app/ports/run-ledger.ts';
 import { detailsOf } from '../../core/error-code.ts';
@@ -12,6 +12,7 @@ import { AutomateError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { syncFolder } from '../../io/files/folder.ts';
 import { writeDurably } from '../../io/files/state-file.ts';
+import type { Format } from '../../io/records/format.ts';
 import type { LetInKey } from '../caller.ts';
 import { asProblem, creditsProblem } from '../calls/calls.ts';
 import type { ServedFlow } from '../flows/flow-folder.ts';
@@ -24,7 +25,7 @@ import type { StoredOptions } from './stored-run.ts';
 
 /** The format of a body, from its headers. */
 export interface BodyFormat {
-  readonly kind: 'csv' | 'tsv' | 'json' | 'ndjson';
+  readonly kind: Format['kind'];
   readonly isGzip: boolean;
   readonly charset: string | undefined;
 }
@@ -35,6 +36,7 @@ const kinds: Readonly<Record<string, BodyFormat['kind']>> = {
   'application/json': 'json',
   'application/x-ndjson': 'ndjson',
   'application/jsonl': 'ndjson',
+  'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'xlsx',
 };
 
 /** The content types of bodies with records. */
@@ -54,6 +56,8 @@ export function bodyFormat(headers: IncomingMessage['headers']): BodyFormat {
   if (!kind) throw new Problem('media-type', `expected ${uploadTypes.join(', ')}, found ${type || 'none'}`, { expected: uploadTypes });
   if (encoding !== 'identity' && encoding !== 'gzip')
     throw new Problem('media-type', `expected Content-Encoding: gzip or none, found ${encoding}`, { expected: ['gzip'] });
+  if (kind === 'xlsx' && encoding !== 'identity')
+    throw new Problem('media-type', 'expected a workbook without Content-Encoding: it is packed already', { expected: [] });
   const charset = parameters.map((parameter) => /^charset="?([^"]+)"?$/i.exec(parameter)?.[1]).find((found) => found !== undefined);
   return { kind, isGzip: encoding === 'gzip', charset };
 }
@@ -144,7 +148,7 @@ export interface StoredBody {
 export async function checkUpload({ flow, folder, inputFormat, options, key }: StoredBody, shared: SharedParts): Promise<void> {
   await writeDurably(folder.flow, flow.text);
   const { allowHttp, env } = shared;
-  const textCells = /^[ct]sv/.test(inputFormat);
+  const textCells = hasTextCells({ inFormat: inputFormat });
   const plan = await planWithVariables({ flow, given: options.var ?? [] }, { allowHttp, textCells, env });
   const source = await openInput({ ...options, in: folder.input(inputFormat) }).catch((error: unknown) => {
     throw unreadableBody(error, (message) => message.replaceAll(`${folder.path}/`, ''));
