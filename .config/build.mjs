@@ -43,6 +43,9 @@ const packages = {
   '@clack/prompts': '@clack/prompts',
   'fast-xml-parser': 'fast-xml-parser',
   re2js: 're2js',
+  saxes: 'saxes',
+  yauzl: 'yauzl',
+  yazl: 'yazl',
   yaml: 'yaml',
 };
 const fileOf = (name) => name.replace('@', '').replace('/', '-');

@@ -87,7 +87,7 @@ async function openFiles({ request, source, claim }: ClaimedRun, done: Checkpoin
   const { plan, files, retried, options, notes } = request;
   const { ports, redactor } = session;
   const journal = await claim.begin();
-  const { publish } = claim;
+  const { publish, settle } = claim;
   const inputColumns = source.columns ?? [];
   const listed = { request, columns: inputColumns, redactor };
   return openOutput(claim.work, {
@@ -102,6 +102,7 @@ async function openFiles({ request, source, claim }: ClaimedRun, done: Checkpoin
     notes,
     old: retried && oldOutput(files, retried),
     isComplete: claim.isComplete,
+    settle,
     ...(journal && publish && { publish: (ended: EndedOutput) => publish(journal, ended, failedListOf(listed, ended)) }),
   });
 }

@@ -4,7 +4,8 @@ import { AutomateError } from '../core/failure.ts';
 import type { CompleteRun } from '../io/journal/complete-run.ts';
 import type { Usage } from '../io/ledger/holds.ts';
 import { exitCodeOf, exitCodeOfRun } from './exit-codes.ts';
-import { keepsOld } from './output/replace.ts';
+import { canResume } from './output/output-plan.ts';
+import { keepsOld, unfinishedPlan } from './output/replace.ts';
 import { writeReport } from './report/report-file.ts';
 import { countsOf, doneOf, type RunCounts, type RunTotals, totalsOf } from './report/run-figures.ts';
 import { runViewOf } from './report/run-view-of.ts';
@@ -81,6 +82,10 @@ export function completeAlready(earlier: CompleteRun): RunResult {
 /** The reason why a run with `replace` has not replaced its output; undefined if it has, and for other runs. */
 function unchangedReason({ request, output }: OpenRun, ending: Ending): string | undefined {
   if (!request.options.replace || request.files.isStreamed) return undefined;
+  if (ending !== 'complete' && !canResume(request.files)) {
+    const { written, failed } = output.saved();
+    return `the run is not complete${written + failed === 0 ? '' : `; what it has done is in ${unfinishedPlan(request.files).out}`}`;
+  }
   if (ending !== 'complete') return `the ${request.retried ? 'retry' : 'run'} is not complete`;
   return !request.retried && keepsOld(output.saved()) ? 'not one record was written' : undefined;
 }

@@ -12,6 +12,7 @@ import { refuseWithoutFolder } from './input/files-folder.ts';
 import { inputPaths, isTable } from './input/input.ts';
 import { openRun } from './open-run.ts';
 import { type Claim, claimOutput } from './output/output-claim.ts';
+import { canResume } from './output/output-plan.ts';
 import type { OpenRun, RunRequest, RunSurroundings } from './run-request.ts';
 import { completeAlready, concludeRun, failedRun, type RunResult } from './run-result.ts';
 
@@ -174,7 +175,7 @@ async function closeOutput(ended: Promise<Ending>, { output, request }: OpenRun)
     const { records, written, failed } = output.saved();
     if (kind === 'input' && (!options.replace || files.isStreamed))
       throw new AutomateError(kind, message, { code: 'input-broken', details: { records, written, failed, files }, cause: error });
-    if (kind !== 'output' || files.isStreamed) throw error;
+    if (kind !== 'output' || !canResume(files)) throw error;
     throw new AutomateError(kind, message, { code: 'output-broken', details: { records }, cause: error });
   }
 }

@@ -15,6 +15,8 @@ const inputHints: Readonly<Record<InputHint, string>> = {
   gzip: 'name the file .csv.gz (.json.gz, ...), or pass --in-format csv.gz',
   ndjson: 'for one object per line pass --in-format ndjson',
   json: 'if the file is one JSON array, pass --in-format json',
+  csv: 'if it is text, name its format: --in-format csv',
+  xlsx: 'name the file .xlsx, or pass --in-format xlsx',
 };
 
 const settingChecks: Readonly<Record<ConnectionSetting, string>> = {

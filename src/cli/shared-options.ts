@@ -42,12 +42,13 @@ export function withInputs<Options extends { readonly in?: readonly string[] }>(
 export const inputOptions = {
   inFormat: format(
     '--in-format <format>',
-    'format of the input: csv, tsv, json or ndjson, each also with .gz (default: by its name; stdin tells it)',
+    'format of the input: csv, tsv, json or ndjson, each also with .gz, or xlsx (default: by its name; stdin tells it)',
     {
       about: 'input',
     },
   ),
   delimiter: textOption('--delimiter <character>', 'delimiter of a CSV input (default: comma, tab for TSV)', { about: 'input' }),
+  sheet: textOption('--sheet <name>', 'sheet of an Excel input, such as "Customers 2026" (default: the first)', { about: 'input' }),
   encoding: textOption('--encoding <name>', 'encoding of the input, such as latin1 or utf-16le (default: utf-8)', { about: 'input' }),
   records: textOption('--records <path>', 'the list of records in a JSON object, such as data.items (default: the JSON is the list)', {
     about: 'input',

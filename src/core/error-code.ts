@@ -5,7 +5,7 @@ type None = Readonly<Record<string, never>>;
 export type OutputRole = 'out' | 'errors' | 'events' | 'summary' | 'report';
 
 /** The mistake that an input which cannot be read points at: its text has another encoding, or it has another format. */
-export type InputHint = 'other-encoding' | 'not-this-encoding' | 'utf-16le' | 'utf-16be' | 'gzip' | 'ndjson' | 'json';
+export type InputHint = 'other-encoding' | 'not-this-encoding' | 'utf-16le' | 'utf-16be' | 'gzip' | 'ndjson' | 'json' | 'csv' | 'xlsx';
 
 /**
  * The way out of a problem with a credential: to store it, to set a new secret, to set it again for other hosts, or to open the place that

@@ -53,7 +53,7 @@ test('bash completes the values of arguments and options', async () => {
   expect(offered(stdout, ['nodes', ''])).toEqual(types);
   expect(offered(stdout, ['help', 'v'])).toEqual(['validate']);
   expect(offered(stdout, ['run', 'flow.yaml', '--in-format', 'n'])).toEqual(['ndjson']);
-  expect(offered(stdout, ['run', 'flow.yaml', '--out-format', ''])).toEqual(['csv', 'tsv', 'json', 'ndjson', 'jsonl']);
+  expect(offered(stdout, ['run', 'flow.yaml', '--out-format', ''])).toEqual(['csv', 'tsv', 'json', 'ndjson', 'jsonl', 'xlsx']);
   expect(offered(stdout, ['he'])).toEqual(['help']);
 });
 

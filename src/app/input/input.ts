@@ -17,6 +17,8 @@ export interface InputOptions {
   readonly encoding?: string;
   /** The path of the list of records in a JSON object. */
   readonly records?: string;
+  /** The name of a sheet of a workbook. */
+  readonly sheet?: string;
   /** True for one record without fields, and no input. */
   readonly noInput?: boolean;
   /** Maximum size of a record; absent for that of the readers. */
@@ -74,6 +76,7 @@ function openOne(options: InputOptions, from: Position | undefined): Promise<Sou
     ...(options.delimiter === undefined ? {} : { delimiter: options.delimiter }),
     ...(options.encoding === undefined ? {} : { encoding: options.encoding }),
     ...(options.records === undefined ? {} : { records: options.records }),
+    ...(options.sheet === undefined ? {} : { sheet: options.sheet }),
     maxRecordBytes: options.maxRecordBytes,
     ...(from && from.offset > 0 ? { from } : {}),
   });
@@ -87,7 +90,7 @@ export function hasTextCells(options: Pick<InputOptions, 'inFormat'> & { readonl
 
 /** True for a format with a header row. */
 export function isTable({ kind }: Format): boolean {
-  return kind === 'csv' || kind === 'tsv';
+  return kind === 'csv' || kind === 'tsv' || kind === 'xlsx';
 }
 
 /** The fields that an input's records have. */

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { rm } from 'node:fs/promises';
+import { rename, rm } from 'node:fs/promises';
 import type { OutputRole } from '../../core/error-code.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { type Lock, takeLock } from '../../io/files/lock.ts';
-import { refuseUnwritable } from '../../io/files/naming-errors.ts';
+import { namingErrors, refuseUnwritable } from '../../io/files/naming-errors.ts';
 import { fullPath, realFile, shownPath } from '../../io/files/stat.ts';
 import type { CompleteRun } from '../../io/journal/complete-run.ts';
 import { type FailedList, failedListPath, type ListOfRun } from '../../io/journal/failed-list.ts';
@@ -17,8 +17,8 @@ import { inputPaths } from '../input/input.ts';
 import type { RunOptions } from '../run-options.ts';
 import { completeRunOf, findCompleteRun } from './completed-run.ts';
 import { outputNames, refusePlaces } from './output-places.ts';
-import { isFileOrFree, type OutputPlan, refuseExistingErrors, refuseExistingFiles } from './output-plan.ts';
-import { finishRun, keepsOld, partPlan, removeNote, removeOldErrors, removeParts } from './replace.ts';
+import { canResume, isFileOrFree, type OutputPlan, refuseExistingErrors, refuseExistingFiles } from './output-plan.ts';
+import { finishRun, keepsOld, partPlan, removeNote, removeOldErrors, removeParts, unfinishedPlan } from './replace.ts';
 import { type FlowInFile, identityOf, identityOfRetry, inputsIn, refuseOtherRun } from './run-identity.ts';
 import { findJournal, type RetryClaim } from './unfinished-run.ts';
 
@@ -39,6 +39,8 @@ export interface Claim {
   readonly earlier?: CompleteRun | undefined;
   /** Completes the journal, puts the files of a complete run in place, and removes the journal. Absent for a stream. */
   publish?(journal: Journal, ended: EndedOutput, list: ListOfRun | undefined): Promise<void>;
+  /** Puts the files of a run without a journal in their places. Absent for a stream. */
+  settle?(isComplete: boolean, saved: Checkpoint): Promise<void>;
   /** Gives the output up. */
   release(): void;
 }
@@ -56,7 +58,7 @@ export async function claimOutput(flow: FlowInFile, options: RunOptions, plan: O
   const release = takeLocks({ out, errors });
   try {
     if (errors !== undefined) await refuseOthers(errors, out);
-    return { ...(await (out === undefined ? claimStream(options, plan) : claimFile(flow, options, plan, retry))), release };
+    return { ...(await claimPlaces(flow, options, plan, retry)), release };
   } catch (error) {
     release();
     throw error;
@@ -70,7 +72,7 @@ export async function refuseOutput(flow: string, options: RunOptions, plan: Outp
   const out = plan.isStreamed ? undefined : realFile(plan.out);
   const errors = errorsFileOf(plan);
   if (errors !== undefined) await refuseOthers(errors, out);
-  await (out === undefined ? claimStream(options, plan) : findJournal(journalPath(out), options, plan));
+  await (out === undefined || !canResume(plan) ? claimStream(options, plan) : findJournal(journalPath(out), options, plan));
   for (const file of [plan.out, plan.errors, options.events]) if (file !== undefined && file !== '-') refuseUnwritable(file);
 }
 
@@ -125,6 +127,40 @@ function takeLocks(paths: { readonly out: string | undefined; readonly errors: s
     throw error;
   }
   return release;
+}
+
+function claimPlaces(flow: FlowInFile, options: RunOptions, plan: OutputPlan, retry?: RetryClaim): Promise<Omit<Claim, 'release'>> {
+  if (canResume(plan)) return claimFile(flow, options, plan, retry);
+  return plan.isStreamed ? claimStream(options, plan) : claimWhole(options, plan);
+}
+
+/** The claim of a file that is written beside its place, and put there in the end. */
+async function claimWhole(options: RunOptions, plan: OutputPlan): Promise<Omit<Claim, 'release'>> {
+  const { replace = false } = options;
+  const stream = await claimStream(options, plan);
+  const parts = partPlan(plan);
+  await removeParts(plan);
+  return {
+    ...stream,
+    work: replace ? parts : { ...plan, out: parts.out },
+    async settle(isComplete, saved) {
+      const { failed } = saved;
+      if (!replace) return finishRun(plan.out, { identity: {}, list: undefined, failed });
+      const errors = errorsFileOf(plan);
+      const identity = errors === undefined ? {} : { [errorsFileKey]: fullPath(errors) };
+      if (isComplete && !keepsOld(saved)) return finishRun(plan.out, { identity, list: undefined, failed });
+      if (!isComplete && saved.written + failed > 0) await keepUnfinished(plan, failed > 0 && errors !== undefined);
+      return removeParts(plan);
+    },
+  };
+}
+
+/** The rows of an unfinished run stay beside the old files. Nothing else has them. */
+async function keepUnfinished(plan: OutputPlan, hasErrors: boolean): Promise<void> {
+  const [parts, kept] = [partPlan(plan), unfinishedPlan(plan)];
+  await namingErrors(kept.out, 'written', () => rename(parts.out, kept.out));
+  const { errors } = kept;
+  if (hasErrors && errors !== undefined) await namingErrors(errors, 'written', () => rename(parts.errors ?? '', errors));
 }
 
 async function claimStream(options: RunOptions, plan: OutputPlan): Promise<Omit<Claim, 'release'>> {

@@ -21,6 +21,13 @@ function partPath(path: string): string {
   return `${realFile(path)}.automate-part`;
 }
 
+/** The files that such a run leaves beside them if it ends early, and cannot be resumed. */
+export function unfinishedPlan(plan: OutputPlan): OutputPlan {
+  const named = (path: string) => path.replace(/(\.[^./\\]+)?$/, '.unfinished$1');
+  const { out, errors } = plan;
+  return { ...plan, out: named(out), errors: errors !== undefined && isFileOrFree(errors) ? named(errors) : errors };
+}
+
 /** True for a run that wrote nothing of what it read: it replaces nothing. */
 export function keepsOld({ written, failed }: Pick<Checkpoint, 'written' | 'failed'>): boolean {
   return written === 0 && failed > 0;

@@ -78,7 +78,7 @@ export function isRetry(identity: Identity): boolean {
 
 /** Everything that the bytes of the output depend on. The names are used in messages. */
 export async function identityOf(flow: FlowInFile, options: RunOptions, output: OutputPlan): Promise<Identity> {
-  const { skip, limit, set = [], noInput, unordered, replace, inFormat, delimiter, encoding, records, csvSafe } = options;
+  const { skip, limit, set = [], noInput, unordered, replace, inFormat, delimiter, encoding, records, sheet, csvSafe } = options;
   const { savedConnections } = flow.plan;
   return {
     [versionKey]: version,
@@ -88,7 +88,7 @@ export async function identityOf(flow: FlowInFile, options: RunOptions, output: 
     'the environment of its credentials': envOf(options.env),
     ...(await fingerprintsOf(inputPaths(options))),
     ...Object.fromEntries(dataFilesOf(flow.plan).map((file) => [`the data file ${file}`, stateOf(file)])),
-    'the way the input is read': JSON.stringify({ skip, limit, noInput, inFormat, delimiter, encoding, records }),
+    'the way the input is read': JSON.stringify({ skip, limit, noInput, inFormat, delimiter, encoding, records, sheet }),
     ...(set.length > 0 && { 'the list of set fields': contentHash(JSON.stringify(set)) }),
     [writingKey]: JSON.stringify({
       unordered,

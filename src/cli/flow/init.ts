@@ -127,6 +127,7 @@ function resultText(starter: Starter, path: string, options: InitOptions): strin
   const formats = [
     ...(isStream || options.inFormat === undefined ? [] : ['--in-format', options.inFormat]),
     ...(options.delimiter === undefined ? [] : ['--delimiter', options.delimiter]),
+    ...(options.sheet === undefined ? [] : ['--sheet', options.sheet]),
     ...(options.encoding === undefined ? [] : ['--encoding', options.encoding]),
     ...(options.records === undefined ? [] : ['--records', options.records]),
     ...(starter.needsAllowHttp ? ['--allow-http'] : []),

@@ -10,6 +10,7 @@ import { realFile, statOf } from '../../io/files/stat.ts';
 import { type FailedList, failedListPath, readFailedList } from '../../io/journal/failed-list.ts';
 import { type Checkpoint, journalPath, readJournal } from '../../io/journal/journal.ts';
 import { refuseChangedWhole } from '../../io/output/sink.ts';
+import { formatOfPath } from '../../io/records/format.ts';
 import { withSignals } from '../run/run.ts';
 import { planRun } from '../run/run-input.ts';
 import type { Terminal } from '../terminal.ts';
@@ -22,6 +23,7 @@ export async function retryCommand(retry: RetryRequest, terminal: Terminal): Pro
   if (options.resume && options.force) {
     throw new AutomateError('usage', '--resume continues a retry, --force starts it over: expected one of them');
   }
+  if (formatOfPath(out)?.kind === 'xlsx') throw notRetriable(out, `no rows can be put into the workbook ${out}`);
   return withSignals(terminal, async (start) => {
     const wasComplete = await endComplete(out);
     const list = await readFailedList(failedListPath(realFile(out)));

@@ -10,7 +10,7 @@ import type { GivenRunOptions, RunOptions, WrittenRun } from './run-options.ts';
 /** Chooses the input: a file, stdin unless it is a terminal, or none. Throws an AutomateError (`usage`). */
 function chooseInput(options: GivenRunOptions): RunOptions {
   if (!options.input) {
-    const useless = (['in', 'inFormat', 'delimiter', 'encoding', 'records'] as const).find((name) => options[name] !== undefined);
+    const useless = (['in', 'inFormat', 'delimiter', 'sheet', 'encoding', 'records'] as const).find((name) => options[name] !== undefined);
     if (useless)
       throw new AutomateError('usage', `--no-input reads nothing: leave --${useless === 'inFormat' ? 'in-format' : useless} out`);
     return { ...options, in: '-', noInput: true, inFormat: 'ndjson' };

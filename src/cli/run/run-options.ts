@@ -6,9 +6,12 @@ import { file, filesOption, format, httpOptions, inputOptions, inputsOption, set
 /** The options of `automate run`. */
 export const runOptions = {
   ...grouped('Input', {
-    in: inputsOption('the input: .csv .tsv .json .jsonl .ndjson, each also .gz, or - for stdin (default: stdin, unless it is a terminal)', {
-      about: 'input',
-    }),
+    in: inputsOption(
+      'the input: .csv .tsv .json .jsonl .ndjson, each also .gz, .xlsx, or - for stdin (default: stdin, unless it is a terminal)',
+      {
+        about: 'input',
+      },
+    ),
     input: negated('--no-input', 'run the flow once, over one record without fields', { about: 'input' }),
     ...inputOptions,
     limit: parsedOption('--limit <n>', wholeNumber(0), 'process at most N records', { about: 'input', short: 'n' }),

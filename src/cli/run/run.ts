@@ -5,7 +5,8 @@ import { refuseWithoutFolder } from '../../app/input/files-folder.ts';
 import { inputFormat, isTable, openInput } from '../../app/input/input.ts';
 import { selectRecords } from '../../app/input/selected-records.ts';
 import { refuseOutput } from '../../app/output/output-claim.ts';
-import { type OutputPlan, planOutput } from '../../app/output/output-plan.ts';
+import { canResume, type OutputPlan, planOutput } from '../../app/output/output-plan.ts';
+import { statesPrice } from '../../app/ports/run-ledger.ts';
 import { type RunHandle, runFlow } from '../../app/run.ts';
 import type { RunRequest, RunSurroundings } from '../../app/run-request.ts';
 import type { RunResult } from '../../app/run-result.ts';
@@ -33,6 +34,7 @@ export async function runCommand(given: WrittenRun<GivenRunOptions>, terminal: T
     if (options.dryRun) return dryRunCommand(plan, written, terminal);
     const files = planOutput(flow, options, inputFormat(options));
     refuseConflicts(options, files);
+    warnOfWorkbook(plan, options, files, terminal);
     return start({ flow, plan, options, files, isFree, open: (from) => openInput(options, from) }, written);
   });
 }
@@ -136,6 +138,7 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
     await dryRun({ flow, plan, options, records: selectRecords(source, { options, plan, format }) }, terminal);
     // Ends as the run would, with the plan all the same.
     refuseConflicts(options, files);
+    warnOfWorkbook(plan, options, files, terminal);
     await refuseOutput(flow, options, files);
     authorities(options.cacert, process.env);
     await loadSecrets(plan, flow, options, terminal);
@@ -146,13 +149,23 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
 }
 
 /** Refuses options that exclude each other, or that a stream cannot follow. */
-function refuseConflicts({ resume, replace, force }: RunOptions, { isStreamed }: OutputPlan): void {
+function refuseConflicts({ resume, replace, force }: RunOptions, files: OutputPlan): void {
   const refuse = (message: string) => {
     throw new AutomateError('usage', message);
   };
-  if (resume && isStreamed) refuse('--resume needs an output file: a stream cannot be resumed\nname a file with --out');
+  if (resume && !files.isStreamed && !canResume(files))
+    refuse(
+      `--resume needs an output that can grow: the workbook ${files.out} is written whole, at the end of a run\nfor a long run write CSV: --out FILE.csv`,
+    );
+  if (resume && files.isStreamed) refuse('--resume needs an output file: a stream cannot be resumed\nname a file with --out');
   if (resume && force) refuse('--resume continues an output, --force overwrites it: expected one of them');
   if (replace && force) refuse('--replace keeps the old output until the end, --force deletes it now: expected one of them');
+}
+
+/** Says before anything is paid for what a run would lose that is killed. */
+function warnOfWorkbook(plan: Plan, { quiet }: RunOptions, files: OutputPlan, { warn }: Terminal): void {
+  if (quiet || files.isStreamed || canResume(files) || !statesPrice(plan)) return;
+  warn(`${files.out} is written whole, when the run ends: if the process is killed, its rows are lost; for a long run write CSV`);
 }
 
 function checkInput(plan: Plan, { format, columns }: Source, { flow, options }: WrittenRun, terminal: Terminal): void {

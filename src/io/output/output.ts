@@ -38,6 +38,8 @@ export interface FileOutputParts {
   readonly old?: OldRows | undefined;
   /** Completes the journal, puts the closed files in their places, and removes the journal. Absent for a stream. */
   readonly publish?: ((ended: EndedOutput) => Promise<void>) | undefined;
+  /** Puts the closed files of a run in their places, complete or not, if it has no journal. Absent for a stream. */
+  readonly settle?: ((isComplete: boolean, saved: Checkpoint) => Promise<void>) | undefined;
 }
 
 /** The output of a complete run. */
@@ -150,7 +152,7 @@ export class FileOutput implements Output {
 
   /** Writes the ends of the files and closes them. After a failed write it only closes. `isComplete`: there is nothing left to resume. */
   async close(isComplete: boolean): Promise<void> {
-    const { records, journal, old, publish } = this.#parts;
+    const { records, journal, old, publish, settle } = this.#parts;
     if (!this.#isBroken) await this.#orBreak(() => this.#end(isComplete));
     if (!isComplete && !this.#isBroken && this.#parked.size > 0) await journal?.park(this.#parked);
     const closed = await Promise.allSettled([records.sink.close(), this.#errorSink?.close(), old?.close()]);
@@ -158,6 +160,7 @@ export class FileOutput implements Output {
     this.#isBroken ||= refusal !== undefined;
     if (isComplete && !this.#isBroken) await this.#orBreak(async () => publish?.(this.#ended()));
     else await journal?.close();
+    if (!this.#isBroken) await this.#orBreak(async () => settle?.(isComplete, this.#saved));
     if (refusal) throw refusal.reason;
   }
 

@@ -11,6 +11,8 @@ const inputHints: Readonly<Record<InputHint, string>> = {
   'utf-16be': 'send it with charset=utf-16be in Content-Type',
   gzip: 'send it with Content-Encoding: gzip',
   ndjson: 'for one object per line send it as application/x-ndjson',
+  csv: 'if it is CSV, send it as text/csv',
+  xlsx: 'send a workbook as application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
   json: 'if the body is one JSON array, send it as application/json',
 };
 

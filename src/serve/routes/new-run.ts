@@ -8,7 +8,7 @@ import type { NamedRequest } from '../idempotency.ts';
 import { storedKey } from '../runs/paying.ts';
 import type { RunFolder } from '../runs/run-folder.ts';
 import type { ServedRun } from '../runs/served-run.ts';
-import type { StoredOptions } from '../runs/stored-run.ts';
+import { errorsFormatOf, type StoredOptions } from '../runs/stored-run.ts';
 import { bodyFormat, checkUpload, declaredBytes, storeBody, uploadTypes } from '../runs/upload.ts';
 import type { Server } from '../server.ts';
 import { runShape } from '../shapes.ts';
@@ -26,6 +26,7 @@ export const newRunQuery = queryWithVariables({
   out: z.enum(['csv', 'tsv', 'json', 'ndjson']).optional(),
   delimiter: z.string().optional(),
   records: z.string().optional(),
+  sheet: z.string().optional(),
   limit: wholeNumber.optional(),
   skip: wholeNumber.optional(),
   max_errors: maxErrors.optional(),
@@ -83,13 +84,14 @@ interface NewRun {
 }
 
 async function newRun(server: Server, { request, flow, caller }: Asked): Promise<NewRun> {
-  const { out, delimiter, records, limit, skip, max_errors, max_credits, unordered } = request.query as z.output<typeof newRunQuery>;
+  const { out, delimiter, records, sheet, limit, skip, max_errors, max_credits, unordered } = request.query as z.output<typeof newRunQuery>;
   const body = bodyFormat(request.headers);
   const given = variablesIn(request.query);
   const options: StoredOptions = {
     ...(given.length > 0 && { var: given }),
     ...(delimiter !== undefined && { delimiter }),
     ...(records !== undefined && { records }),
+    ...(sheet !== undefined && { sheet }),
     ...(body.charset !== undefined && { encoding: body.charset }),
     ...(limit !== undefined && { limit }),
     ...(skip !== undefined && { skip }),
@@ -113,7 +115,7 @@ async function newRun(server: Server, { request, flow, caller }: Asked): Promise
         key: storedKey(caller.key),
         options,
         inputFormat,
-        format: out ?? body.kind,
+        format: out ?? errorsFormatOf(body.kind),
         bytes,
         retryOf: null,
       };

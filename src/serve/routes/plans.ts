@@ -52,7 +52,7 @@ async function planInPlace(server: Server, caller: Caller, request: FastifyReque
 
 /** `gone`: aborted when the client has left, which ends the plan. */
 async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyRequest, gone: AbortSignal): Promise<PlanShape> {
-  const { delimiter, records, limit, skip } = request.query as z.output<typeof newRunQuery>;
+  const { delimiter, records, sheet, limit, skip } = request.query as z.output<typeof newRunQuery>;
   const body = bodyFormat(request.headers);
   const format = { kind: body.kind, gzip: false };
   const { allowHttp, env } = shared;
@@ -63,7 +63,7 @@ async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyR
   const forecaster = new Forecaster(plan, { maxRequests: 1, lookups: createLateLookups() });
   try {
     const { charset: encoding } = body;
-    const source = await openSource({ path: '-', format, stdin, stdinName: 'body', delimiter, encoding, records, maxRecordBytes });
+    const source = await openSource({ path: '-', format, stdin, stdinName: 'body', delimiter, sheet, encoding, records, maxRecordBytes });
     const problems = isTable(format) ? plan.unknownFields(source.columns ?? []) : [];
     if (problems.length > 0) {
       const errors = problems.map((problem) => problemJson(problem, flow.path));

@@ -10,7 +10,7 @@ import { Problem } from '../problem.ts';
 import { runId } from '../runs/run-folder.ts';
 import { eventsType, sendEvents, sendGrowing } from '../runs/run-streams.ts';
 import type { ServedRun } from '../runs/served-run.ts';
-import { payerOf } from '../runs/stored-run.ts';
+import { errorsFormatOf, payerOf } from '../runs/stored-run.ts';
 import type { Server } from '../server.ts';
 import { runListShape, runShape, runStates } from '../shapes.ts';
 import { type Audience, wholeNumber } from './audience.ts';
@@ -123,7 +123,7 @@ function addFiles(app: FastifyInstance, server: Server, { base, callerOf }: Audi
         const run = runOf(request);
         const { state, inputFormat } = run.stored;
         if (run.isOpen) throw new Problem('run-state', `the run is ${state}: its failed records are not complete`, { state });
-        const format = inputFormat.replace(/\.gz$/, '') as keyof typeof mediaTypes;
+        const format = errorsFormatOf(inputFormat);
         return sendFile(run.folder.errors(inputFormat), reply, fileHeaders(`${run.stored.flow}-errors.${format}`, mediaTypes[format]));
       },
     },

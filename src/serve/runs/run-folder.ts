@@ -7,7 +7,7 @@ import { makeFolder } from '../../io/files/folder.ts';
 import { isNoFile, statOf } from '../../io/files/stat.ts';
 import { writeDurably } from '../../io/files/state-file.ts';
 import { type Checkpoint, journalPath, readJournal } from '../../io/journal/journal.ts';
-import { noTotals, type StoredRun, type Totals } from './stored-run.ts';
+import { errorsFormatOf, noTotals, type StoredRun, type Totals } from './stored-run.ts';
 import { isStoredRun } from './stored-shape.ts';
 
 /** The files of one run. */
@@ -49,7 +49,7 @@ export class RunFolder {
   }
 
   errors(format: string): string {
-    return join(this.path, `errors.${format.replace(/\.gz$/, '')}`);
+    return join(this.path, `errors.${errorsFormatOf(format)}`);
   }
 
   create(): void {

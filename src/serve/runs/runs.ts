@@ -8,7 +8,7 @@ import { nextPayer, storedKey } from './paying.ts';
 import { Queue } from './queue.ts';
 import { figuresOnDisk, newRunId, RunFolder, readRuns } from './run-folder.ts';
 import { type RunWork, ServedRun } from './served-run.ts';
-import { isOpenState, noCounts, noTotals, payerOf, type StoredRun } from './stored-run.ts';
+import { errorsFormatOf, isOpenState, noCounts, noTotals, payerOf, type StoredRun } from './stored-run.ts';
 
 /** The limits of all runs. */
 export interface RunLimits {
@@ -185,8 +185,8 @@ export class Runs {
       throw new Problem('run-state', `the run is ${state} and has no failed records to retry`, { state });
     const { id, folder, space } = await this.newFolder(key, bytes);
     folder.create();
-    const errorsFormat = inputFormat.replace(/\.gz$/, '');
-    const { skip: _, limit: __, encoding: ___, records: ____, ...rest } = options;
+    const errorsFormat = errorsFormatOf(inputFormat);
+    const { skip: _, limit: __, encoding: ___, records: ____, sheet: _____, ...rest } = options;
     const given = { id, flow, key: storedKey(key), options: rest, inputFormat: errorsFormat, format, bytes, retryOf: stored.id };
     try {
       await copyFile(path, folder.input(errorsFormat));

@@ -6,6 +6,7 @@ export interface StoredOptions {
   /** The values of variables that its query sets. */
   readonly var?: GivenVariables;
   readonly delimiter?: string;
+  readonly sheet?: string;
   readonly encoding?: string;
   readonly records?: string;
   readonly limit?: number;
@@ -13,6 +14,11 @@ export interface StoredOptions {
   readonly maxErrors?: { readonly count: number } | { readonly share: number };
   readonly maxCredits?: number;
   readonly unordered?: boolean;
+}
+
+/** The format of the errors file beside an input of a format such as `csv.gz`; CSV beside a workbook. */
+export function errorsFormatOf(inputFormat: string): RunShape['format'] {
+  return inputFormat === 'xlsx' ? 'csv' : (inputFormat.replace(/\.gz$/, '') as RunShape['format']);
 }
 
 /** Totals of a run over all its ended parts. */

@@ -13,7 +13,7 @@ const storedShape = z.looseObject({
   key: storedKey.nullable(),
   payer: storedKey.nullable().optional(),
   options: z.looseObject({}),
-  inputFormat: z.enum(['csv', 'tsv', 'json', 'ndjson', 'csv.gz', 'tsv.gz', 'json.gz', 'ndjson.gz']),
+  inputFormat: z.enum(['csv', 'tsv', 'json', 'ndjson', 'csv.gz', 'tsv.gz', 'json.gz', 'ndjson.gz', 'xlsx']),
   format: runShape.shape.format,
   bytes: z.number(),
   createdAt: time,

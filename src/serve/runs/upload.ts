@@ -4,12 +4,13 @@ import type { IncomingMessage } from 'node:http';
 import { createGunzip } from 'node:zlib';
 import { loadSecrets } from '../../app/flow/flow-secrets.ts';
 import type { SharedParts } from '../../app/flow-runtime.ts';
-import { isTable, openInput } from '../../app/input/input.ts';
+import { hasTextCells, isTable, openInput } from '../../app/input/input.ts';
 import { createMessages } from '../../app/messages.ts';
 import { detailsOf } from '../../core/error-code.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { syncFolder } from '../../io/files/folder.ts';
 import { writeDurably } from '../../io/files/state-file.ts';
+import type { Format } from '../../io/records/format.ts';
 import type { LetInKey } from '../caller.ts';
 import { asProblem } from '../calls/calls.ts';
 import type { ServedFlow } from '../flows/flow-folder.ts';
@@ -24,7 +25,7 @@ import type { StoredOptions } from './stored-run.ts';
 
 /** The format of a body, from its headers. */
 export interface BodyFormat {
-  readonly kind: 'csv' | 'tsv' | 'json' | 'ndjson';
+  readonly kind: Format['kind'];
   readonly isGzip: boolean;
   readonly charset: string | undefined;
 }
@@ -35,6 +36,7 @@ const kinds: Readonly<Record<string, BodyFormat['kind']>> = {
   'application/json': 'json',
   'application/x-ndjson': 'ndjson',
   'application/jsonl': 'ndjson',
+  'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'xlsx',
 };
 
 /** The content types of bodies with records. */
@@ -57,6 +59,8 @@ export function bodyFormat(headers: IncomingMessage['headers']): BodyFormat {
   if (!kind) throw new Problem('media-type', `expected ${uploadTypes.join(', ')}, found ${type || 'none'}`, { expected: uploadTypes });
   if (encoding !== 'identity' && encoding !== 'gzip')
     throw new Problem('media-type', `expected Content-Encoding: gzip or none, found ${encoding}`, { expected: ['gzip'] });
+  if (kind === 'xlsx' && encoding !== 'identity')
+    throw new Problem('media-type', 'expected a workbook without Content-Encoding: it is packed already', { expected: [] });
   const charset = parameters.map((parameter) => /^charset="?([^"]+)"?$/i.exec(parameter)?.[1]).find((found) => found !== undefined);
   return { kind, isGzip: encoding === 'gzip', charset };
 }
@@ -152,7 +156,7 @@ export interface StoredBody {
 export async function checkUpload({ flow, folder, inputFormat, options, key }: StoredBody, shared: SharedParts): Promise<void> {
   await writeDurably(folder.flow, flow.text);
   const { allowHttp, env } = shared;
-  const textCells = /^[ct]sv/.test(inputFormat);
+  const textCells = hasTextCells({ inFormat: inputFormat });
   const plan = await planWithVariables({ flow, given: options.var ?? [] }, { allowHttp, textCells, env });
   const source = await openInput({ ...options, in: folder.input(inputFormat), maxRecordBytes }).catch((error: unknown) => {
     throw unreadableBody(error, (message) => message.replaceAll(`${folder.path}/`, ''));

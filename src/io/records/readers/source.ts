@@ -27,6 +27,8 @@ export interface SourceOptions {
   readonly encoding?: string | undefined;
   /** The path of the list of records in a JSON object, such as `data.items`. Absent: the JSON is the list. */
   readonly records?: string | undefined;
+  /** The name of a sheet of a workbook. Absent: the first. */
+  readonly sheet?: string | undefined;
   /** The place at which to resume; absent for the beginning. */
   readonly from?: Position | undefined;
   readonly stdin: NodeJS.ReadableStream;
@@ -59,6 +61,8 @@ export interface Source {
 export async function openSource(options: SourceOptions): Promise<Source> {
   const format = await formatOf(options);
   const records = recordsPath(options, format);
+  refuseUseless(options, format);
+  if (format.kind === 'xlsx') return openSheet(options, format);
   const encoding = encodingOf(options.encoding ?? 'utf-8');
   const delimiter = delimiterOf(options, format);
   const input = await openInput(options.path, options.stdin, options.stdinName);
@@ -69,6 +73,21 @@ export async function openSource(options: SourceOptions): Promise<Source> {
     await input.close();
     throw error;
   }
+}
+
+async function openSheet({ path, stdin, stdinName, sheet, from }: SourceOptions, format: Format): Promise<Source> {
+  const { openXlsx } = await import('../xlsx/xlsx-source.ts');
+  const input = await openInput(path, stdin, stdinName);
+  const opened = await openXlsx(input, { sheet, from });
+  return { ...opened, format, firstFields: opened.columns };
+}
+
+/** Refuses options that say nothing about this format. */
+function refuseUseless({ sheet, delimiter, encoding }: SourceOptions, { kind }: Format): void {
+  if (kind !== 'xlsx') {
+    if (sheet !== undefined) throw invalidOption('sheet', `expected an Excel workbook (.xlsx), found ${kind}`);
+  } else if (encoding !== undefined) throw invalidOption('encoding', 'expected a text, found an Excel workbook: it says how it is encoded');
+  if (delimiter !== undefined && kind !== 'csv' && kind !== 'tsv') throw invalidOption('delimiter', `expected CSV or TSV, found ${kind}`);
 }
 
 /** An input and how to read it. */
@@ -181,14 +200,14 @@ export function inputFormatOf({ path, format }: Pick<SourceOptions, 'path' | 'fo
 
 /** The error for a file name that does not tell the format. */
 export function unknownFormat(path: string, of: 'in' | 'out'): AutomateError {
-  const extensions = formatNames.map((name) => `.${name}`).join(', ');
-  const message = `${path}: expected a file name that ends in ${extensions}, or one of these and .gz`;
+  const extensions = formatNames.filter((name) => name !== 'xlsx').map((name) => `.${name}`);
+  const old = of === 'in' && /\.xls[bm]?$/i.test(path) ? '\nopen the workbook in Excel and save it as .xlsx' : '';
+  const message = `${path}: expected a file name that ends in ${extensions.join(', ')}, one of these and .gz, or .xlsx${old}`;
   return new AutomateError('usage', message, { code: 'unknown-format', details: { of, formats: formatNames } });
 }
 
 function delimiterOf({ delimiter }: SourceOptions, { kind }: Format): string {
   if (delimiter === undefined) return kind === 'tsv' ? '\t' : ',';
-  if (kind === 'json' || kind === 'ndjson') throw invalidOption('delimiter', `expected CSV or TSV, found ${kind}`);
   if (delimiter === 'tab' || delimiter === '\\t') return '\t';
   if ([...delimiter].length === 1 && !'"\r\n'.includes(delimiter)) return delimiter;
   throw invalidOption('delimiter', `expected one character or "tab", found ${JSON.stringify(delimiter)}`);

@@ -15,8 +15,8 @@ export interface NamedFacts {
 }
 
 /**
- * Detects the format of stdin from its first bytes, which can still be read afterwards: gzip by its first two bytes, then `[` is JSON,
- * `{` NDJSON, and anything else CSV. Waits until stdin has enough bytes.
+ * Detects the format of stdin from its first bytes, which can still be read afterwards: gzip by its first two bytes, a workbook by its first
+ * four, then `[` is JSON, `{` NDJSON, and anything else CSV. Waits until stdin has enough bytes.
  */
 export async function tellFormat(stdin: Readable, { encoding = 'utf-8', kind, isWrapped = false }: NamedFacts = {}): Promise<Format> {
   const label = encodingOf(encoding);
@@ -36,11 +36,15 @@ export async function tellFormat(stdin: Readable, { encoding = 'utf-8', kind, is
   }
 }
 
+/** The first bytes of an archive with a file in it, as a workbook is one. */
+const zipStart = 'PK\x03\x04';
+
 /** The format of the first bytes; undefined if more bytes are needed. */
 function formatOfHead(head: Buffer, encoding: string, kind: Format['kind'] | undefined): Format | undefined {
-  if (head.length < 2 && 0x1f === head[0]) return undefined;
+  if (head.length < 2 && head[0] === 0x1f) return undefined;
   const gzip = isGzip(head);
-  if (kind) return { kind, gzip };
+  if (kind) return { kind, gzip: gzip && kind !== 'xlsx' };
+  if (zipStart.startsWith(head.toString('latin1', 0, 4))) return head.length < 4 ? undefined : { kind: 'xlsx', gzip: false };
   const text = gzip ? unzippedHead(head) : head;
   const [first] = new TextDecoder(encoding).decode(text, { stream: true }).trimStart();
   if (first === undefined) return text.length > maxBlankBytes ? { kind: 'csv', gzip } : undefined;

@@ -32,15 +32,17 @@ export async function* checkedUtf8(chunks: AsyncIterable<Buffer>, name: string, 
   check(open, offset - open.length);
 
   function check(bytes: Buffer, at: number): void {
-    if (!isUtf8(bytes)) throw archiveStarts.includes(begin) ? archiveError(name) : notUtf8Error(name, bytes, at);
+    if (isUtf8(bytes)) return;
+    if (begin === workbookStart) throw inputError(name, 'expected text, found an Excel workbook or another archive', { hint: 'xlsx' });
+    throw begin === oldWorkbookStart ? oldWorkbookError(name) : notUtf8Error(name, bytes, at);
   }
 }
 
 /** The first bytes of .zip and .xlsx files, and of .xls files. */
-const archiveStarts: readonly string[] = ['PK\x03\x04', '\xd0\xcf\x11\xe0'];
+const [workbookStart, oldWorkbookStart] = ['PK\x03\x04', '\xd0\xcf\x11\xe0'];
 
-function archiveError(name: string): AutomateError {
-  return inputError(name, 'expected text, found a workbook or an archive\nsave the sheet as CSV (in UTF-8)');
+function oldWorkbookError(name: string): AutomateError {
+  return inputError(name, 'expected text, found an old Excel workbook (.xls)\nopen it and save it as .xlsx');
 }
 
 function notUtf8Error(name: string, bytes: Buffer, start: number): AutomateError {

@@ -82,7 +82,7 @@ function FileField({ file, onChoose }: { readonly file: File | undefined; readon
       <input
         id={id}
         type="file"
-        accept=".csv,.tsv,.json,.ndjson,.jsonl,.gz"
+        accept=".csv,.tsv,.json,.ndjson,.jsonl,.gz,.xlsx"
         aria-describedby={`${id}-hint`}
         onChange={({ currentTarget: { files } }) => files?.[0] && onChoose(files[0])}
       />

@@ -65,8 +65,8 @@ test.each([
     '\0i\0d\0\n',
     'expected UTF-8, found a zero byte beside each letter: it looks like UTF-16\npass --encoding utf-16be',
   ],
-  ['an .xlsx file', 'PK\x03\x04\x14\0\x06\0\xff', 'expected text, found a workbook or an archive\nsave the sheet as CSV'],
-  ['an .xls file', '\xd0\xcf\x11\xe0\xa1', 'expected text, found a workbook or an archive\nsave the sheet as CSV'],
+  ['an .xlsx file', 'PK\x03\x04\x14\0\x06\0\xff', 'expected text, found an Excel workbook or another archive\nname the file .xlsx'],
+  ['an .xls file', '\xd0\xcf\x11\xe0\xa1', 'expected text, found an old Excel workbook (.xls)\nopen it and save it as .xlsx'],
 ])('text that is not UTF-8 is refused: %s', async (_, bytes, message) => {
   const content = Buffer.from(bytes, 'latin1');
   expect(await problem(openText('csv', content))).toContain(`input: <stdin>: ${message}`);
