@@ -108,10 +108,10 @@ function unpackedBody(request: FastifyRequest, { isGzip }: BodyFormat, maxBytes:
     problem ??= found;
     return problem;
   };
-  const tooLarge = () => fail(new Problem('too-large', `expected a body of at most ${maxBytes} bytes`, { limit: maxBytes }));
-  if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge();
-  const steps: Transform[] = [limited(maxBytes, tooLarge)];
-  if (isGzip) steps.push(createGunzip(), limited(maxBytes * maxUnpacked, tooLarge));
+  const planTooLarge = () => fail(new Problem('too-large', `expected a body of at most ${maxBytes} bytes`, { limit: maxBytes }));
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw planTooLarge();
+  const steps: Transform[] = [limited(maxBytes, planTooLarge)];
+  if (isGzip) steps.push(createGunzip(), limited(maxBytes * maxUnpacked, planTooLarge));
   const stdin = steps.reduce<Readable>((from, to) => {
     // A pipe does not pass on errors. The request stays open for the answer.
     if (from !== request.raw) from.once('error', (error) => to.destroy(error));
@@ -126,13 +126,13 @@ function unpackedBody(request: FastifyRequest, { isGzip }: BodyFormat, maxBytes:
 }
 
 /** Counts a body that is not stored. */
-function limited(maxBytes: number, tooLarge: () => Problem): Transform {
+function limited(maxBytes: number, planTooLarge: () => Problem): Transform {
   let bytes = 0;
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
       bytes += chunk.length;
       if (bytes <= maxBytes) return done(null, chunk);
-      return done(tooLarge());
+      return done(planTooLarge());
     },
   });
 }
