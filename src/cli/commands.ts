@@ -50,7 +50,11 @@ const retry = command({
 const testRequest = command({
   name: 'test-request',
   help: 'send one request of a flow, and show the paths in its answer',
-  examples: ['automate test-request flow.yaml --in rows.csv', 'automate test-request flow.yaml --set id=17 --curl | sh'],
+  examples: [
+    'automate test-request flow.yaml --in rows.csv',
+    'automate test-request flow.yaml --in rows.csv --write data.name,data.email',
+    'automate test-request flow.yaml --set id=17 --curl | sh',
+  ],
   args: { flow },
   options: testRequestOptions,
   run: async ({ args, options, terminal }) =>
