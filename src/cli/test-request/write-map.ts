@@ -24,7 +24,11 @@ export interface MapPlace {
 }
 
 /** Checks before the request that a map can be written from its answer. Throws an AutomateError (`usage`). */
-export async function checkWrite({ flow, plan, step }: MapPlace, { write, send, curl }: TestRequestOptions, terminal: Terminal): Promise<void> {
+export async function checkWrite(
+  { flow, plan, step }: MapPlace,
+  { write, send, curl }: TestRequestOptions,
+  terminal: Terminal,
+): Promise<void> {
   if (curl || !send) throw new AutomateError('usage', `--write takes its paths from an answer: leave ${curl ? '--curl' : '--no-send'} out`);
   if (write === true && !terminal.findAsker?.()) {
     const advice = 'without a terminal, say what to write: --write all for every value, or --write PATH,PATH';
@@ -33,7 +37,8 @@ export async function checkWrite({ flow, plan, step }: MapPlace, { write, send, 
   if (typeof write === 'string' && write !== 'all') pathsIn(write);
   const index = plan.steps.indexOf(step);
   const node = index < 0 ? undefined : nodeTexts(await readFile(flow, 'utf8'))[index];
-  if (!node) throw new AutomateError('usage', `--write changes the map of a node of its own; "${step.id}" is inside another: write it by hand`);
+  if (!node)
+    throw new AutomateError('usage', `--write changes the map of a node of its own; "${step.id}" is inside another: write it by hand`);
   if (!node.map) throw new AutomateError('usage', `the map of "${step.id}" says more than fields and paths: write it by hand`);
 }
 
@@ -53,7 +58,9 @@ export async function writeMap(place: MapPlace, preview: Preview, write: string 
   const { mode } = await stat(flow);
   await writeDurably(realFile(flow), changed, mode & 0o777);
   const lines = added.map(([field, path]) => `\n  ${field}: ${path}`);
-  terminal.say(`${terminal.colors.green('wrote')} ${counted(added.length, 'field')} into the map of "${step.id}" in ${flow}${lines.join('')}`);
+  terminal.say(
+    `${terminal.colors.green('wrote')} ${counted(added.length, 'field')} into the map of "${step.id}" in ${flow}${lines.join('')}`,
+  );
 }
 
 async function chosenPaths(
@@ -64,7 +71,9 @@ async function chosenPaths(
 ): Promise<readonly string[]> {
   if (write === 'all') return allPaths(rows);
   if (write === true) {
-    const choices = rows.filter(({ path }) => !known.includes(path)).map((row) => ({ value: row.path, label: `${row.path}  ${row.sample}` }));
+    const choices = rows
+      .filter(({ path }) => !known.includes(path))
+      .map((row) => ({ value: row.path, label: `${row.path}  ${row.sample}` }));
     return (await terminal.findAsker?.()?.several('paths for the map (space chooses, Enter writes them)', choices)) ?? [];
   }
   const paths = pathsIn(write);
