@@ -57,6 +57,7 @@ const testRequest = command({
   help: 'send one request of a flow, and show the paths in its answer',
   examples: [
     'automate test-request flow.yaml --in rows.csv',
+    'automate test-request flow.yaml --in rows.csv --write data.name,data.email',
     'automate test-request flow.yaml --set id=17 --curl | sh',
     'automate test-request flow.yaml --in rows.csv --files documents',
   ],

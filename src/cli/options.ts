@@ -56,6 +56,11 @@ export function textOption(flags: string, help: string, more: More = {}): Declar
   return { flags, help, ...more };
 }
 
+/** An option that may have a text: true without one. */
+export function optionalText(flags: `--${string} [${string}]`, help: string, more: More = {}): Declared<string | true | undefined> {
+  return { flags, help, ...more };
+}
+
 /** An option whose value is read by `parse`. */
 export function parsedOption<Value>(
   flags: string,

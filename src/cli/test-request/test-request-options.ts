@@ -1,5 +1,5 @@
 import { wholeNumber } from '../arguments.ts';
-import { defaultsTo, flag, negated, parsedOption, textOption, type ValuesOf } from '../options.ts';
+import { defaultsTo, flag, negated, optionalText, parsedOption, textOption, type ValuesOf } from '../options.ts';
 import { file, httpOptions, inputOptions, inputsOption, json, setOption, varOption } from '../shared-options.ts';
 
 /** The options of `automate test-request`. */
@@ -11,6 +11,13 @@ export const testRequestOptions = {
   node: textOption('--node <id>', 'the node to preview (default: the first that sends a request)'),
   json,
   curl: flag('--curl', 'print the request as a curl command line, and send nothing; secrets come from variables'),
+  write: optionalText(
+    '--write [paths]',
+    'put these paths of the answer, separated by commas, or all of them into the map; asks without any',
+    {
+      choices: async () => ['all'],
+    },
+  ),
   send: negated('--no-send', 'send nothing'),
   ...inputOptions,
   ...httpOptions,

@@ -32,13 +32,18 @@ export async function testRequestCommand(flow: string, given: TestRequestOptions
       : await loadFlowFor({ ...options, in: options.in }, flow, check, setNames(options));
   const step = chosenStep(plan, options.node);
   if (options.curl) refuseCurl(step);
+  const place = { flow, plan, step, check };
+  if (options.write !== undefined) await (await import('./write-map.ts')).checkWrite(place, options, terminal);
   const { item, columns } = await recordOf(plan, flow, options);
   printWarnings(plan, flow, terminal, columns);
   const { preview, spent } = await previewRecord({ plan, flow, step, item, options }, terminal);
   await show(preview, step.node.action as Action, options, terminal);
   if (options.curl && preview.request && !('kind' in preview.request)) curlNotes(preview.request).forEach(terminal.say);
   if (spent !== undefined) terminal.say(`${creditsText(spent)} spent`);
-  if (!preview.failure) return exitCodes.success;
+  if (!preview.failure) {
+    if (options.write !== undefined) await (await import('./write-map.ts')).writeMap(place, preview, options.write, terminal);
+    return exitCodes.success;
+  }
   const { kind, node } = preview.failure;
   terminal.say(`${terminal.colors.red('failed:')} ${node}: ${kind}: ${cleaned(messageWithAdvice(preview.failure))}`);
   return exitCodes.someFailed;
