@@ -27,7 +27,7 @@ export function allPaths(rows: readonly StructureRow[]): string[] {
   const paths = new Set<string>();
   let chain: readonly string[] = [];
   for (const { path } of rows) {
-    if (rows.some((other) => isInside(other.path, path))) continue;
+    if (rows.some((other) => isBelow(other.path, path))) continue;
     const leaf = path.replace(/(?:\[\])+$/, '');
     const arrays = arraysOf(leaf);
     const other = arrays.findIndex((array, depth) => depth < chain.length && array !== chain[depth]);
@@ -38,7 +38,7 @@ export function allPaths(rows: readonly StructureRow[]): string[] {
   return [...paths];
 }
 
-function isInside(path: string, outer: string): boolean {
+function isBelow(path: string, outer: string): boolean {
   // The elements of an array of texts or numbers are no values of their own.
   return path.startsWith(outer) && /^(?:\.|\[[^\]]|\[\](?:\[\])*[.[])/.test(path.slice(outer.length));
 }

@@ -26,7 +26,7 @@ export interface MapPlace {
 /** Checks before the request that a map can be written from its answer. Throws an AutomateError (`usage`). */
 export async function checkWrite(
   { flow, plan, step }: MapPlace,
-  { write, send, curl }: TestRequestOptions,
+  { write, send, curl }: Pick<TestRequestOptions, 'write' | 'send' | 'curl'>,
   terminal: Terminal,
 ): Promise<void> {
   if (curl || !send) throw new AutomateError('usage', `--write takes its paths from an answer: leave ${curl ? '--curl' : '--no-send'} out`);
