@@ -43,18 +43,18 @@ function variablesIn({ variables }: Source): PlanVariables {
 export function credentialsOf(steps: readonly PlacedStep[], source: Source): CredentialUse[] {
   const uses: CredentialUse[] = [];
   for (const { at, node } of allSteps(steps) as PlacedStep[]) {
-    for (const { field: name, isPair, origins, at: option, wayOut, hint } of node.action?.credentials ?? []) {
-      const problem = (message: string) => source.at([...at, ...option], withAdvice(message, wayOut, hint));
-      uses.push({ name, isPair, origins, problem });
+    for (const { field: name, isPair, origins, at: option, login, hint } of node.action?.credentials ?? []) {
+      const problem = (message: string) => source.at([...at, ...option], withHint(message, hint));
+      uses.push({ name, isPair, origins, problem, login });
     }
   }
   return uses;
 }
 
-/** The message with its advice replaced by `wayOut`, or after a hint. */
-function withAdvice(message: string, wayOut: string | undefined, hint: string | undefined): string {
+/** The message with a hint before its advice. */
+function withHint(message: string, hint: string | undefined): string {
   const [problem, ...advice] = message.split('\n');
-  return [problem, ...(hint === undefined ? [] : [hint]), ...(wayOut === undefined ? advice : [wayOut])].join('\n');
+  return [problem, ...(hint === undefined ? [] : [hint]), ...advice].join('\n');
 }
 
 /** The tools that steps call, inner steps included. */
