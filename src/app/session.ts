@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Event } from '../core/event.ts';
 import type { CredentialUse, Plan } from '../core/plan.ts';
+import type { LoginPerson } from '../io/auth/browser.ts';
 import { Routes } from '../io/http/routes.ts';
 import type { Usage } from '../io/ledger/holds.ts';
 import type { PayingKey } from '../io/ledger/rest.ts';
 import type { Price, RunLedger } from '../io/ledger/run-ledger.ts';
-import type { LoginPerson } from '../io/mcp/login.ts';
 import type { Redactor } from '../io/secrets/redact.ts';
 import type { RunFilesOptions } from '../io/transfers/run-files.ts';
 import { type FlowSecrets, loadSecretsOf } from './flow/flow-secrets.ts';
@@ -92,7 +92,7 @@ export async function openSession(
   parts: SessionParts = {},
 ): Promise<Session> {
   const { env, cacert, allowHttp = false, maxCredits } = options;
-  const { redactor, warn } = messages;
+  const { redactor, warn, findAsker } = messages;
   const { key, run, person, report = () => undefined } = parts;
   const id = run?.id ?? randomUUID();
   const credentials = parts.credentials ?? (await loadSecretsOf(use.credentials, use.name, { env }, messages));
@@ -111,6 +111,7 @@ export async function openSession(
     routes,
     report,
     warn,
+    ...(findAsker && { findAsker }),
     person,
   });
   let usage: Usage | undefined;

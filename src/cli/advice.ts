@@ -68,6 +68,8 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
     unsent.length > 0 ? '; set them with --set field=value' : '\nset it with --set field=value, or take a record with --in FILE --record N',
   'record-dropped': () => '; choose another with --record N',
   credential: credentialAdvice,
+  'login-needed': ({ connection, flow, env }) =>
+    `\nlog in: automate connections login ${shellWord(connection)}${flowWords(flow)}${envWords(env)}`,
   'no-place-for-secret': ({ credential, isInKeychain }) => {
     const vault = isInKeychain
       ? 'store it in the encrypted vault: --backend vault'
@@ -102,6 +104,11 @@ export function messageWithAdvice(coded: CodedMessage): string {
 /** The words of a command line that name an environment: ` --env staging`; empty for the default one. */
 export function envWords(env: string = defaultEnv): string {
   return env === defaultEnv ? '' : ` --env ${env}`;
+}
+
+/** The words of a command line that name the flow that has a connection; empty for a saved one. */
+function flowWords(flow: string | undefined): string {
+  return flow === undefined ? '' : ` --flow ${shellWord(flow)}`;
 }
 
 function credentialAdvice({ credential, env, remedy, elsewhere = [], takesVariable }: ErrorDetails['credential']): string {

@@ -78,6 +78,13 @@ export function passCredentialArgument(text: string, before: readonly [string, s
   throw new AutomateError('usage', '--pass-credential: expected VARIABLE=CREDENTIAL, such as API_KEY=search-key');
 }
 
+/** Reads `name=value`; several are gathered. The error does not show the value, which may be a secret. */
+export function paramArgument(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const [, name, value] = /^([^=\s]+)=(.*)$/s.exec(text) ?? [];
+  if (name !== undefined && value !== undefined) return { ...before, [name]: value };
+  throw new AutomateError('usage', '--params: expected NAME=VALUE, such as audience=https://api.example.com');
+}
+
 /** Reads values separated by commas or blanks; several options are gathered. */
 export function listArgument(text: string, before: readonly string[] = []): string[] {
   return [...before, ...text.split(/[\s,]+/).filter((value) => value !== '')];

@@ -93,7 +93,11 @@ export interface ErrorDetails {
   /** A webhook's address is inside the network. */
   readonly 'private-address': None;
   /** The token server gave no access token. */
-  readonly 'no-access-token': { readonly server: string };
+  readonly 'no-access-token': {
+    readonly server: string;
+    /** The error of RFC 6749, 5.2, that the server names; undefined if it names none. */
+    readonly error?: string;
+  };
   /** A body is not JSON. `reason`: the reason without an excerpt of the body. */
   readonly 'not-json': { readonly reason: string };
   /** A record lacks a field of its request. `unsent`: the nodes that would make it, which send nothing here. */
@@ -112,6 +116,8 @@ export interface ErrorDetails {
     /** True if setting its variable helps. */
     readonly takesVariable?: boolean;
   };
+  /** Someone has to log in, for the first time or again. */
+  readonly 'login-needed': LoginPlace;
   /** No place on this machine can store a secret. `isInKeychain`: it is meant to stay in the keychain. */
   readonly 'no-place-for-secret': { readonly credential: string; readonly isInKeychain: boolean };
   /** The place of a secret cannot delete it. */
@@ -130,6 +136,15 @@ export interface ErrorDetails {
   readonly 'key-missing': None;
   /** A key of which nothing is to be changed. */
   readonly 'nothing-to-change': None;
+}
+
+/** A connection for which someone logs in. */
+export interface LoginPlace {
+  readonly connection: string;
+  /** The file of the flow that has it; undefined for a saved connection. */
+  readonly flow?: string | undefined;
+  /** Undefined for the default environment. */
+  readonly env?: string | undefined;
 }
 
 /** The setting of a connection that may be wrong: the certificate authority, the type of its auth, or the variables of its program. */

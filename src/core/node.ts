@@ -4,6 +4,7 @@ import type { Answer } from './answer/mapping.ts';
 import type { Path } from './answer/path.ts';
 import type { ResponseMode } from './answer/response.ts';
 import type { SecretUse } from './auth/auth-type.ts';
+import type { LoginNeed } from './auth/login-need.ts';
 import type { BatchEntry } from './batch.ts';
 import type { Call, LastAnswer, LocalCall, RetryPolicy } from './call.ts';
 import type { Expression } from './condition/condition.ts';
@@ -264,8 +265,8 @@ export interface FieldUse {
 
 /** A credential that a node names, and the place where it does. */
 export interface CredentialNeed extends FieldUse, SecretUse {
-  /** The way to get one; undefined if `credentials set` is the way. */
-  readonly wayOut?: string;
+  /** The connection for which a person logs in; undefined for a secret that someone stores. */
+  readonly login?: LoginNeed | undefined;
   /** The place where the secret is issued; undefined if its owner knows. */
   readonly hint?: string;
 }

@@ -1,4 +1,5 @@
 import type { SecretUse } from './auth/auth-type.ts';
+import type { LoginNeed } from './auth/login-need.ts';
 import type { Problem } from './failure.ts';
 import type { Step } from './node.ts';
 import type { McpConnection, Tool } from './tools/tools.ts';
@@ -6,6 +7,8 @@ import type { McpConnection, Tool } from './tools/tools.ts';
 /** A credential that a flow names. */
 export interface CredentialUse extends SecretUse {
   readonly name: string;
+  /** The connection for which a person logs in; undefined for a secret that someone stores. */
+  readonly login?: LoginNeed | undefined;
   /** A problem with the credential, at the place that names it. */
   problem(message: string): Problem;
 }

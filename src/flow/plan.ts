@@ -43,11 +43,11 @@ function variablesIn({ variables }: Source): PlanVariables {
 export function credentialsOf(steps: readonly PlacedStep[], source: Source): CredentialUse[] {
   const uses: CredentialUse[] = [];
   for (const { at, node } of allSteps(steps) as PlacedStep[]) {
-    for (const { field: name, isPair, origins, at: option, wayOut, hint } of node.action?.credentials ?? []) {
+    for (const { field: name, isPair, origins, at: option, login, hint } of node.action?.credentials ?? []) {
       const place =
         option[0] === 'connection' ? (namedInConnection(name, [...at, ...option], source) ?? [...at, ...option]) : [...at, ...option];
-      const problem = (message: string) => source.at(place, withAdvice(message, wayOut, hint));
-      uses.push({ name, isPair, origins, problem });
+      const problem = (message: string) => source.at(place, withHint(message, hint));
+      uses.push({ name, isPair, origins, problem, login });
     }
   }
   return uses;
@@ -75,10 +75,10 @@ function placeOfCredential(credential: string, value: unknown): At | undefined {
   return undefined;
 }
 
-/** The message with its advice replaced by `wayOut`, or after a hint. */
-function withAdvice(message: string, wayOut: string | undefined, hint: string | undefined): string {
+/** The message with a hint before its advice. */
+function withHint(message: string, hint: string | undefined): string {
   const [problem, ...advice] = message.split('\n');
-  return [problem, ...(hint === undefined ? [] : [hint]), ...(wayOut === undefined ? advice : [wayOut])].join('\n');
+  return [problem, ...(hint === undefined ? [] : [hint]), ...advice].join('\n');
 }
 
 /** The tools that steps call, inner steps included. */

@@ -66,6 +66,7 @@ export const runShape = z.object({
   format: z.enum(['csv', 'tsv', 'json', 'ndjson']),
   bytes: z.int(),
   counts,
+  share: z.number().optional().meta({ description: 'the finished share of a run under way, 0 to 1, once it is known' }),
   failures: z.array(failureGroup),
   mapped: z.array(z.object({ node: z.string(), path: z.string(), found: z.int(), of: z.int() })),
   credits: z.number(),

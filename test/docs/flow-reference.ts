@@ -30,7 +30,7 @@ export function flowReference(): string {
     ...table(connectionSchema),
     '## MCP connections\n\nAn entry of `connections` with `type: mcp`. See [MCP servers](mcp.md).\n',
     ...table(mcpConnectionSchema),
-    '## auth\n\nOf a connection or an `http` node. `none`, one of these types, or a list of up to four. See [Connections](connections.md#authentication).\n',
+    '## auth\n\nOf a connection or an `http` node. `none`, one of these types, or a list of up to four. `oauth2_authorization_code` is for connections alone. See [Connections](connections.md#authentication).\n',
     ...[...authTypes, ...loginTypes].flatMap(({ options }) => [`### ${typeOf(options)}\n`, ...table(options)]),
     '## Every node\n\nAll nodes have these options, besides those of their type.\n',
     ...table(z.strictObject(commonOptions)),

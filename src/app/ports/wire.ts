@@ -5,24 +5,25 @@ import type { Lookups } from '../../core/lookups/lookup.ts';
 import type { Cache, Clock, Ports } from '../../core/ports.ts';
 import { RunSpending } from '../../core/spending.ts';
 import type { Tools } from '../../core/tools/tools.ts';
+import type { LoginPerson } from '../../io/auth/browser.ts';
 import type { FileCache } from '../../io/cache/cache.ts';
 import { createClock } from '../../io/clock/clock.ts';
 import { withDailyLimits } from '../../io/daily-limits.ts';
 import { createDocuments } from '../../io/documents/documents.ts';
 import { homeFolder } from '../../io/files/home.ts';
-import { createHttp, createTokens } from '../../io/http/client.ts';
+import { createHttp, createTokens, type HttpTools } from '../../io/http/client.ts';
 import type { Routes } from '../../io/http/routes.ts';
 import { createTransport, type Transport } from '../../io/http/transport.ts';
 import type { RunLedger } from '../../io/ledger/run-ledger.ts';
-import type { LoginPerson } from '../../io/mcp/login.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
 import { RunFiles, type RunFilesOptions } from '../../io/transfers/run-files.ts';
 import { envOf } from '../env.ts';
 import type { FlowSecrets } from '../flow/flow-secrets.ts';
+import type { Messages } from '../messages.ts';
 import { homepage, version } from '../version.ts';
 import { cachePath, maxCacheBytes } from './cache-file.ts';
 import { createLateLookups } from './late-lookups.ts';
-import { createLoginStore } from './login-store.ts';
+import { createLoginKeeper, createLoginStore } from './login-store.ts';
 
 /** The options of the ports. */
 export interface WireOptions {
@@ -43,6 +44,8 @@ export interface WireOptions {
   report(event: Event): void;
   /** The person who can log in to a server; absent if there is no terminal, and in a run. */
   readonly person?: LoginPerson | undefined;
+  /** Finds the person at the terminal; absent if there is none. */
+  readonly findAsker?: Messages['findAsker'];
   /** Prints a warning; absent for none. */
   warn?(message: string): void;
 }
@@ -75,6 +78,7 @@ export function wire(options: WireOptions): WiredPorts {
     allowHttp,
     now: clock.now,
     secret: redactor.add,
+    logins: loginsOf(options, clock),
   });
   const files = new RunFiles(options.files);
   const tokens = createTokens(httpTools(transport, files));
@@ -108,9 +112,21 @@ export function wire(options: WireOptions): WiredPorts {
       };
     },
     async close() {
-      await Promise.all([cache.close(), tools.close(), files.close()]);
+      await Promise.all([cache.close(), tools.close(), files.close(), tokens.close()]);
     },
   };
+}
+
+/** The logins of people to HTTP APIs; undefined if the flow has none. */
+function loginsOf(options: WireOptions, { wallNow }: Clock): HttpTools['logins'] {
+  const { logins } = options.credentials;
+  if (logins.size === 0) return undefined;
+  const keeper = createLoginKeeper(options, storeMessages(options));
+  return { keeper, wallNow, ended: new Set(), loginPlace: (credential) => logins.get(credential) ?? { connection: credential } };
+}
+
+function storeMessages({ redactor, findAsker, warn }: WireOptions) {
+  return { redactor, ...(findAsker && { findAsker }), warn: (message: string) => warn?.(message) };
 }
 
 /** The tools of MCP servers, over the connections of the run. */
@@ -129,7 +145,7 @@ function toolsOf(options: WireOptions, transport: Transport, clock: Clock): Late
       wallNow: clock.wallNow,
       secret: redactor.add,
       person: options.person,
-      storeLogin: createLoginStore(options.env, redactor, (message) => options.warn?.(message)),
+      storeLogin: createLoginStore(options, storeMessages(options)),
       report: options.report,
     });
   });

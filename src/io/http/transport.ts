@@ -12,6 +12,8 @@ export interface Transport {
   send(request: WireRequest): Promise<HttpResponse>;
   /** A fetch for single, rare requests. */
   readonly fetch: Fetch;
+  /** A fetch that is not given up with the run, for what its server does only once. */
+  readonly fetchToEnd: Fetch;
   /** Gives up the run's requests in flight, and refuses later ones. Other runs on the same routes continue. */
   abort(): void;
 }
@@ -26,6 +28,7 @@ export function createTransport(options: RouteOptions & ExchangeTools, routes = 
       const { origin, allowHosts } = request;
       return allowHosts === undefined ? sendTo(routes.to(origin), request) : sendGuarded(request, allowHosts);
     },
+    fetchToEnd: fetch,
     fetch(input, init) {
       const own = init?.signal ?? (input instanceof Request ? input.signal : undefined);
       return fetch(input, { ...init, signal: own ? AbortSignal.any([ending.signal, own]) : ending.signal });

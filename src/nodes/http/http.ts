@@ -3,6 +3,7 @@ import { compileMapping, type Mapping } from '../../core/answer/mapping.ts';
 import { compilePath } from '../../core/answer/path.ts';
 import { neededCredentials, placedAuths } from '../../core/auth/auth.ts';
 import { credentialFor } from '../../core/auth/auth-type.ts';
+import { loginIn } from '../../core/auth/login-need.ts';
 import type { HttpConnection } from '../../core/connection.ts';
 import {
   type Action,
@@ -193,11 +194,11 @@ function credentialNeeds(options: HttpOptions, connection: MaybeConnection, orig
   const isOwn = options.auth !== undefined;
   const signing = placedAuths(isOwn ? options.auth : connection?.auth).flatMap(({ auth, at: entry }) => {
     const at = isOwn ? ['auth', ...entry, 'credential'] : ['connection'];
-    return neededCredentials(auth, origin).map((need) => ({ ...need, at }));
+    return neededCredentials(auth, origin).map((need) => ({ ...need, ...loginIn(need, connection), at }));
   });
   const inBody = bodyCredentials(options).map(({ name, at }) => ({
     ...credentialFor(name, origin),
     at,
   }));
-  return [...signing, ...inBody].map(({ name, at, isPair, origins }) => ({ field: name, at, isPair, origins }));
+  return [...signing, ...inBody].map(({ name: field, ...need }) => ({ field, ...need }));
 }

@@ -35,6 +35,10 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
   'no-files-folder': () => '\nstart the server with a folder for files: --files DIR',
   'plain-http': () => '\nor start the server with --allow-http',
   credential: credentialAdvice,
+  'login-needed': ({ connection, flow, env = defaultEnv }) => {
+    const words = [...(flow === undefined ? [] : ['--flow', flow]), ...(env === defaultEnv ? [] : ['--env', env])];
+    return `\non the server, log in: ${['automate', 'connections', 'login', connection, ...words].map(shellWord).join(' ')}`;
+  },
   'no-place-for-secret': ({ credential }) =>
     `\nfor the encrypted vault, set AUTOMATE_VAULT_PASSPHRASE for the server\nor store nothing, and ${variableText(credential)}`,
   'connection-missing': () => '\nsave it on the page of connections, or with automate connections add',

@@ -115,11 +115,13 @@ export class ServedRun {
     const { stored } = this;
     const { id, flow, key, state, ending, exitCode, reason, createdAt, startedAt, endedAt, format, bytes, retryOf, resumable } = stored;
     const { failures, mapped, credits } = this.#totals();
+    const share = this.#part?.figures()?.share;
     const self = `${base}/runs/${id}`;
     return {
       ...{ id, flow, key: key && { id: key.id, name: key.name }, state, ending, exit_code: exitCode, reason },
       ...{ created_at: createdAt, started_at: startedAt, ended_at: endedAt, format, bytes },
       counts: this.#part?.counts() ?? stored.counts,
+      ...(typeof share === 'number' && { share }),
       ...{ failures, mapped: [...mapped], credits, resumable, retry_of: retryOf },
       links: { self, events: `${self}/events`, output: `${self}/output`, errors: `${self}/errors` },
     };

@@ -90,7 +90,7 @@ function schemeOf(scheme: Part, scopes: unknown, url: string): Scheme | undefine
 const tokenScheme: Scheme = {
   what: 'an access token',
   auth: { type: 'bearer' },
-  note: 'the API hands out access tokens after a login in a browser, which a flow cannot do: get one, and store it',
+  note: 'the API hands out access tokens after a login in a browser: store one, or let a connection with oauth2_authorization_code log in once and renew it (automate connections login)',
 };
 
 function keyScheme(name: string, place: unknown): Scheme | undefined {
