@@ -2,8 +2,19 @@
 import { copyFileSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
+import esbuild from 'esbuild';
 import { buildData } from './build-data.mjs';
+import { packagesIn, writeThirdParty } from './third-party.mjs';
+
+/** The folders of the packages in the bundles. */
+const bundled = [];
+
+/** Makes bundles, and notes the packages in them. */
+async function build(options) {
+  const result = await esbuild.build({ ...options, metafile: true });
+  if (options.write !== false) bundled.push(...packagesIn(result.metafile));
+  return result;
+}
 
 const shared = {
   // They come with native modules.
@@ -30,7 +41,11 @@ const packages = {
   '@apidevtools/json-schema-ref-parser': '@apidevtools/json-schema-ref-parser',
   '@marcbachmann/cel-js': '@marcbachmann/cel-js',
   '@clack/prompts': '@clack/prompts',
+  'fast-xml-parser': 'fast-xml-parser',
   re2js: 're2js',
+  saxes: 'saxes',
+  yauzl: 'yauzl',
+  yazl: 'yazl',
   yaml: 'yaml',
 };
 const fileOf = (name) => name.replace('@', '').replace('/', '-');
@@ -122,7 +137,6 @@ const modulesOf = async (entry) => {
     entryPoints: [entry],
     plugins: [serverApart, inFilesOfTheirOwn],
     write: false,
-    metafile: true,
   });
   return Object.keys(metafile.inputs).flatMap((path) => (path.startsWith('src/') ? relative(src, path) : []));
 };
@@ -149,3 +163,5 @@ await build({
   outfile: 'dist/shared.cjs',
   plugins: [inFilesOfTheirOwn],
 });
+
+writeThirdParty('dist/third-party.txt', bundled);

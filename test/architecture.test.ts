@@ -112,7 +112,7 @@ describe('the floors of src', () => {
 
   test.each([
     [/^yaml$/, 'flow'],
-    [/^(?:ky|undici|conf|env-paths|csv-|@?libsql|@napi-rs\/keyring|@modelcontextprotocol)/, 'io'],
+    [/^(?:ky|undici|conf|env-paths|csv-|fast-xml-parser|@?libsql|@napi-rs\/keyring|@modelcontextprotocol)/, 'io'],
     [/^(?:commander|ora)$/, 'cli'],
     [/^preact/, 'ui'],
     [/^@?fastify/, 'serve'],

@@ -32,6 +32,7 @@ const expected: Readonly<Record<string, readonly { readonly code: number; readon
   chains: [{ code: 0, files: { 'payments.enriched.csv': 'expected.csv' } }],
   'gps-log': [{ code: 0, files: { 'places.csv': 'expected.csv' } }],
   form: [{ code: 0, files: { 'subscribers.csv': 'expected.csv' } }],
+  files: [{ code: 0, files: { 'saved.csv': 'expected.csv', 'airports/KEF.json': 'expected.KEF.json' } }],
   graphql: [{ code: 4, files: { 'airports.csv': 'expected.csv', 'airports.errors.csv': 'expected.errors.csv' } }],
   'income-by-address': [{ code: 0, files: { 'incomes.csv': 'expected.csv' } }],
   'store-locator': [{ code: 0, files: { 'shops.csv': 'expected.csv' } }],

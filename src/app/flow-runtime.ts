@@ -22,8 +22,25 @@ export interface SharedParts {
   readonly allowHttp: boolean;
   readonly cacert: string | undefined;
   readonly env: string | undefined;
+  /** The present quota of a key, which may change while it pays; absent where it cannot. */
+  quotaOf?(key: PayingKey): number | undefined;
+  /** The folder for the files that requests send and answers are saved to; undefined for a server without one. */
+  readonly files: string | undefined;
+  /** True if it has no folder for files. */
+  readonly withoutFiles: boolean;
   /** Takes a line for the log. */
   say(text: string): void;
+}
+
+/** A key that pays at its present quota. */
+export function payingNow(key: PayingKey | undefined, { quotaOf }: Pick<SharedParts, 'quotaOf'>): PayingKey | undefined {
+  if (!key || !quotaOf) return key;
+  return {
+    ...key,
+    get quota() {
+      return quotaOf(key);
+    },
+  };
 }
 
 /** A call under way. */
@@ -49,7 +66,11 @@ export class FlowRuntime {
   /** Loads the secrets and opens the ledger. Throws a FlowError (`credential`). `key`: pays; undefined for the page. */
   static async open(plan: Plan, file: string, shared: SharedParts, key: PayingKey | undefined): Promise<FlowRuntime> {
     const { env, routes, say } = shared;
-    return new FlowRuntime(plan, shared, await openSession(useOf(plan, file, env), shared, createMessages(say), { routes, key }));
+    return new FlowRuntime(
+      plan,
+      shared,
+      await openSession(useOf(plan, file, env), shared, createMessages(say), { routes, key: payingNow(key, shared) }),
+    );
   }
 
   /** Masks the secrets of the flow. */

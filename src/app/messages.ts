@@ -18,6 +18,8 @@ export interface Asker {
   secret(question: string, check?: AnswerCheck): Promise<string>;
   text(question: string, options?: TextOptions): Promise<string>;
   choice<Value extends string>(question: string, choices: readonly { readonly value: Value; readonly label: string }[]): Promise<Value>;
+  /** Lets the person choose any number of them. */
+  several<Value extends string>(question: string, choices: readonly { readonly value: Value; readonly label: string }[]): Promise<Value[]>;
   yes(question: string): Promise<boolean>;
 }
 

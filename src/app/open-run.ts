@@ -1,15 +1,22 @@
 import type { Event } from '../core/event.ts';
 import type { Item } from '../core/item.ts';
+import { usesFiles } from '../core/plan.ts';
 import { createClock } from '../io/clock/clock.ts';
+import { realFile } from '../io/files/stat.ts';
 import type { Checkpoint } from '../io/journal/journal.ts';
 import type { EndedOutput, FileOutput } from '../io/output/output.ts';
+import type { RunFilesOptions } from '../io/transfers/run-files.ts';
+import { savedNamesPath } from '../io/transfers/saved-names.ts';
 import { loadSecrets } from './flow/flow-secrets.ts';
+import { filesFolder } from './input/files-folder.ts';
+import { inputLabel } from './input/input.ts';
 import { selectRecords } from './input/selected-records.ts';
 import { failedListOf, oldOutput } from './output/failed-list-of.ts';
 import { openOutput } from './output/open-output.ts';
 import { earlyWarnings, warnOfMany } from './progress/early-warnings.ts';
 import { countItems } from './progress/reading.ts';
 import { RunProgress } from './progress/run-progress.ts';
+import type { Tally } from './progress/tally.ts';
 import { openEvents } from './report/events-file.ts';
 import { beginReport } from './report/report-file.ts';
 import { beginSummary } from './report/summary-file.ts';
@@ -34,7 +41,7 @@ export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings
   };
   const { credits, costs } = claim.from;
   const run = { id: claim.run, credits, costs, isFree };
-  const parts = { credentials, routes, key, run, report };
+  const parts = { credentials, routes, key, run, report, files: filesOf(claimed) };
   let session: Session | undefined;
   try {
     session = await openSession(useOf(plan, flow, options.env), options, { ...messages, warn }, parts);
@@ -46,28 +53,41 @@ export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings
   }
 }
 
+/** The files that the records of a run may use. Those that a run into a file saves are listed beside it until it is complete. */
+function filesOf({ request: { plan, options, files }, claim }: ClaimedRun): RunFilesOptions {
+  const isListed = usesFiles(plan) && !files.isStreamed;
+  const list = isListed ? { path: savedNamesPath(realFile(files.out)), run: claim.run } : undefined;
+  return { folder: filesFolder(options), list };
+}
+
 /** Opens the output, and the records of the selected range that no earlier part has finished. */
 async function openRecords(
   claimed: ClaimedRun,
   session: Session,
-  { reading }: RunProgress,
+  { reading, tally }: RunProgress,
   warn: (message: string) => void,
 ): Promise<Pick<OpenRun, 'input' | 'output'>> {
   const { request, claim, source } = claimed;
   const { plan, options, files } = request;
   const done = { ...claim.from, records: Math.max(claim.from.records, options.skip ?? 0) };
-  const output = await openFiles(claimed, done, session);
-  session.ports.report({ type: 'run-started', flow: plan.name, input: options.in, output: files.out, errors: files.errors ?? 'none' });
+  const output = await openFiles(claimed, done, session, tally);
+  session.ports.report({
+    type: 'run-started',
+    flow: plan.name,
+    input: options.moreIn ? inputLabel(options) : options.in,
+    output: files.out,
+    errors: files.errors ?? 'none',
+  });
   const skipped = (item: Item) => output.skip(item);
   const records = selectRecords(source, { options, plan, format: files.format, done, skipped, parked: claim.parked });
-  return { output, input: countItems(warnOfMany(records, plan, warn), source.readBytes, reading) };
+  return { output, input: countItems(warnOfMany(records, plan, warn), source, reading) };
 }
 
-async function openFiles({ request, source, claim }: ClaimedRun, done: Checkpoint, session: Session): Promise<FileOutput> {
+async function openFiles({ request, source, claim }: ClaimedRun, done: Checkpoint, session: Session, tally: Tally): Promise<FileOutput> {
   const { plan, files, retried, options, notes } = request;
   const { ports, redactor } = session;
   const journal = await claim.begin();
-  const { publish } = claim;
+  const { publish, settle } = claim;
   const inputColumns = source.columns ?? [];
   const listed = { request, columns: inputColumns, redactor };
   return openOutput(claim.work, {
@@ -78,14 +98,24 @@ async function openFiles({ request, source, claim }: ClaimedRun, done: Checkpoin
     journal,
     from: done,
     credits: () => done.credits + ports.credits(),
-    costs: () => nonEmpty(ports.spending.totals()),
+    spent: () => ({ ...nonEmpty('costs', ports.spending.totals()), ...nonEmpty('tokens', tokensSince(done, tally)) }),
     notes,
     old: retried && oldOutput(files, retried),
     isComplete: claim.isComplete,
-    ...(journal && publish && { publish: (ended: EndedOutput) => publish(journal, ended.saved, failedListOf(listed, ended)) }),
+    settle,
+    ...(journal && publish && { publish: (ended: EndedOutput) => publish(journal, ended, failedListOf(listed, ended)) }),
   });
 }
 
-function nonEmpty(costs: Readonly<Record<string, number>>): Readonly<Record<string, number>> | undefined {
-  return Object.keys(costs).length > 0 ? costs : undefined;
+function nonEmpty<Name extends string, Values extends object>(name: Name, values: Values): { readonly [_ in Name]?: Values } {
+  return (Object.keys(values).length > 0 ? { [name]: values } : {}) as { readonly [_ in Name]?: Values };
+}
+
+/** The tokens of the whole run, by node. */
+function tokensSince({ tokens: before = {} }: Checkpoint, { tokens }: Tally): NonNullable<Checkpoint['tokens']> {
+  const sums = [...tokens].map(([node, { input, output }]) => {
+    const earlier = before[node] ?? { input: 0, output: 0 };
+    return [node, { input: earlier.input + input, output: earlier.output + output }] as const;
+  });
+  return { ...before, ...Object.fromEntries(sums) };
 }

@@ -1,11 +1,13 @@
 import type { CodedMessage } from '../core/error-code.ts';
 import type { Ending } from '../core/event.ts';
 import { AutomateError } from '../core/failure.ts';
+import type { CompleteRun } from '../io/journal/complete-run.ts';
 import type { Usage } from '../io/ledger/holds.ts';
 import { exitCodeOf, exitCodeOfRun } from './exit-codes.ts';
-import { keepsOld } from './output/replace.ts';
+import { canResume } from './output/output-plan.ts';
+import { keepsOld, unfinishedPlan } from './output/replace.ts';
 import { writeReport } from './report/report-file.ts';
-import { countsOf, type RunCounts, type RunTotals, totalsOf } from './report/run-figures.ts';
+import { countsOf, doneOf, type RunCounts, type RunTotals, totalsOf } from './report/run-figures.ts';
 import { runViewOf } from './report/run-view-of.ts';
 import { attributionsOf, factsOf, type SummaryFacts, summaryJson } from './report/summary.ts';
 import { writeSummary } from './report/summary-file.ts';
@@ -24,6 +26,8 @@ export interface RunResult {
   readonly totals: RunTotals | undefined;
   /** The facts of its summary; undefined if an error ended it. */
   readonly facts: SummaryFacts | undefined;
+  /** The run that had written the whole output before, so that this one did nothing; absent for all others. */
+  readonly earlier?: CompleteRun;
   /** The error to report. A run that was complete before a file about it could not be written has one, too. */
   readonly error: unknown;
 }
@@ -60,9 +64,28 @@ export async function concludeRun(run: OpenRun, { ending, stopCode, usage }: End
   }
 }
 
+/** The result of a run that finds its output complete: that of the run which has written it. */
+export function completeAlready(earlier: CompleteRun): RunResult {
+  const { counts } = earlier;
+  return {
+    ending: 'complete',
+    reason: undefined,
+    exitCode: exitCodeOfRun('complete', counts.failed),
+    counts: { read: doneOf(counts), ...counts, waiting: 0 },
+    totals: undefined,
+    facts: undefined,
+    earlier,
+    error: undefined,
+  };
+}
+
 /** The reason why a run with `replace` has not replaced its output; undefined if it has, and for other runs. */
 function unchangedReason({ request, output }: OpenRun, ending: Ending): string | undefined {
   if (!request.options.replace || request.files.isStreamed) return undefined;
+  if (ending !== 'complete' && !canResume(request.files)) {
+    const { written, failed } = output.saved();
+    return `the run is not complete${written + failed === 0 ? '' : `; what it has done is in ${unfinishedPlan(request.files).out}`}`;
+  }
   if (ending !== 'complete') return `the ${request.retried ? 'retry' : 'run'} is not complete`;
   return !request.retried && keepsOld(output.saved()) ? 'not one record was written' : undefined;
 }

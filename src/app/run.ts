@@ -1,18 +1,21 @@
 import type { Trace } from '../core/action.ts';
 import type { StopReason } from '../core/closing.ts';
 import type { Ending } from '../core/event.ts';
-import { AutomateError } from '../core/failure.ts';
+import { AutomateError, invalidOption } from '../core/failure.ts';
+import { usesFiles } from '../core/plan.ts';
 import { Gates } from '../engine/gates.ts';
 import { type Run, startRun } from '../engine/run.ts';
 import { createClock } from '../io/clock/clock.ts';
 import { endWaitsForPipes } from '../io/files/pipe.ts';
 import { checkFields, readDataFiles } from './flow/flow-file.ts';
 import { limitYoungGeneration } from './heap-limit.ts';
-import { isTable } from './input/input.ts';
+import { refuseWithoutFolder } from './input/files-folder.ts';
+import { inputPaths, isTable } from './input/input.ts';
 import { openRun } from './open-run.ts';
 import { type Claim, claimOutput } from './output/output-claim.ts';
+import { canResume } from './output/output-plan.ts';
 import type { OpenRun, RunRequest, RunSurroundings } from './run-request.ts';
-import { concludeRun, failedRun, type RunResult } from './run-result.ts';
+import { completeAlready, concludeRun, failedRun, type RunResult } from './run-result.ts';
 import type { Workers } from './workers/open-workers.ts';
 
 /** The reason for stopping a run. */
@@ -103,9 +106,13 @@ class FlowRun implements RunHandle {
 
   async #claimAndRun(): Promise<RunResult> {
     const { plan, flow, options, files, retried, startsOver = false } = this.#request;
+    refuseWithoutFolder(plan, options);
+    // Whether a file is there already is known to one process alone.
+    if (options.workers !== undefined && usesFiles(plan)) throw invalidOption('workers', 'expected a flow that sends and saves no files');
     await readDataFiles(plan);
     const claim = await claimOutput({ file: flow, plan }, options, files, retried && { list: retried, startsOver });
     this.#claim = claim;
+    if (claim.earlier) return completeAlready(claim.earlier);
     const source = await this.#request.open(claim.from);
     try {
       if (isTable(source.format) || options.noInput) checkFields(plan, flow, source.columns ?? []);
@@ -169,7 +176,7 @@ class FlowRun implements RunHandle {
 
   #endWaits(): void {
     const { options, files } = this.#request;
-    endWaitsForPipes(options.in, [files.out, files.errors, options.events, options.summary]);
+    endWaitsForPipes(inputPaths(options), [files.out, files.errors, options.events, options.summary]);
   }
 }
 
@@ -187,7 +194,7 @@ async function closeOutput(ended: Promise<Ending>, { output, request }: OpenRun)
     const { records, written, failed } = output.saved();
     if (kind === 'input' && (!options.replace || files.isStreamed))
       throw new AutomateError(kind, message, { code: 'input-broken', details: { records, written, failed, files }, cause: error });
-    if (kind !== 'output' || files.isStreamed) throw error;
+    if (kind !== 'output' || !canResume(files)) throw error;
     throw new AutomateError(kind, message, { code: 'output-broken', details: { records }, cause: error });
   }
 }

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Event } from '../core/event.ts';
 import type { CredentialUse, Plan } from '../core/plan.ts';
+import type { LoginPerson } from '../io/auth/browser.ts';
 import { Routes } from '../io/http/routes.ts';
 import type { Usage } from '../io/ledger/holds.ts';
 import type { PayingKey } from '../io/ledger/rest.ts';
 import type { Price, RunLedger } from '../io/ledger/run-ledger.ts';
-import type { LoginPerson } from '../io/mcp/login.ts';
 import type { Redactor } from '../io/secrets/redact.ts';
+import type { RunFilesOptions } from '../io/transfers/run-files.ts';
 import { type FlowSecrets, loadSecretsOf } from './flow/flow-secrets.ts';
 import type { Messages } from './messages.ts';
 import { openRunLedger, pricesOf } from './ports/run-ledger.ts';
@@ -19,6 +20,8 @@ export interface SessionOptions {
   /** A file with certificate authorities to trust besides the default ones. */
   readonly cacert?: string | undefined;
   readonly allowHttp?: boolean | undefined;
+  /** The folder for the files that requests send and answers are saved to; undefined for the one of the input. */
+  readonly files?: string | undefined;
   /** Maximum of the credits that the session may spend; undefined for no maximum. */
   readonly maxCredits?: number | undefined;
 }
@@ -42,6 +45,8 @@ export interface SessionParts {
   readonly key?: PayingKey | undefined;
   /** The run that the session serves: its UUID, and what its earlier parts have spent. */
   readonly run?: RunSpendings;
+  /** The files that it may use; undefined for the folder in the options alone. */
+  readonly files?: RunFilesOptions | undefined;
   /** The person who can log in to a server. */
   readonly person?: LoginPerson | undefined;
   /** Takes every event. */
@@ -87,7 +92,7 @@ export async function openSession(
   parts: SessionParts = {},
 ): Promise<Session> {
   const { env, cacert, allowHttp = false, maxCredits } = options;
-  const { redactor, warn } = messages;
+  const { redactor, warn, findAsker } = messages;
   const { key, run, person, report = () => undefined } = parts;
   const id = run?.id ?? randomUUID();
   const credentials = parts.credentials ?? (await loadSecretsOf(use.credentials, use.name, { env }, messages));
@@ -99,12 +104,14 @@ export async function openSession(
     redactor,
     allowHttp,
     cacert,
+    files: parts.files ?? { folder: options.files },
     ledger,
     costs: run?.costs,
     env,
     routes,
     report,
     warn,
+    ...(findAsker && { findAsker }),
     person,
   });
   let usage: Usage | undefined;

@@ -15,6 +15,8 @@ const inputHints: Readonly<Record<InputHint, string>> = {
   gzip: 'name the file .csv.gz (.json.gz, ...), or pass --in-format csv.gz',
   ndjson: 'for one object per line pass --in-format ndjson',
   json: 'if the file is one JSON array, pass --in-format json',
+  csv: 'if it is text, name its format: --in-format csv',
+  xlsx: 'name the file .xlsx, or pass --in-format xlsx',
 };
 
 const settingChecks: Readonly<Record<ConnectionSetting, string>> = {
@@ -26,12 +28,16 @@ const settingChecks: Readonly<Record<ConnectionSetting, string>> = {
 /** The text after the message of each error: how to get out of it on the command line. */
 const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => string } = {
   'variable-missing': ({ variable }) => `\ngive it one: --var ${variable}=VALUE`,
-  'input-unreadable': ({ hint }) => (hint === undefined ? '' : `\n${inputHints[hint]}`),
+  'input-unreadable': ({ hint, records }) => {
+    if (records !== undefined) return `: add --records ${shellWord(records)}`;
+    return hint === undefined ? '' : `\n${inputHints[hint]}`;
+  },
   'unknown-format': ({ of, formats }) =>
     of === 'in'
       ? `\nor say what it holds: --in-format ${formats.join(', ')}`
       : `\nor say what to write: --out-format ${formats.join(', ')}`,
   'list-of-records': () => '\nfor a list of records pass --in-format json',
+  'object-over-lines': () => '\nif all of the input is one object, pass --in-format json',
   'other-delimiter': ({ delimiter }) =>
     delimiter === '\t'
       ? '\nif tabs separate the cells: --delimiter tab'
@@ -55,12 +61,15 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
   'max-credits': ({ credits }) => ` (--max-credits ${credits})`,
   allowance: () => ' (automate credits limit changes it)',
   tls: ({ isUnknownAuthority }) => (isUnknownAuthority ? `\n${settingChecks.authority}` : ''),
+  'no-files-folder': () => '\nname the folder for files: --files DIR',
   'plain-http': () => '\nor pass --allow-http',
   'private-address': () => '\nif that is what you want: --allow-private',
   'field-missing': ({ unsent }) =>
     unsent.length > 0 ? '; set them with --set field=value' : '\nset it with --set field=value, or take a record with --in FILE --record N',
   'record-dropped': () => '; choose another with --record N',
   credential: credentialAdvice,
+  'login-needed': ({ connection, flow, env }) =>
+    `\nlog in: automate connections login ${shellWord(connection)}${flowWords(flow)}${envWords(env)}`,
   'no-place-for-secret': ({ credential, isInKeychain }) => {
     const vault = isInKeychain
       ? 'store it in the encrypted vault: --backend vault'
@@ -77,6 +86,7 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
   },
   'connection-missing': ({ connection, type }) =>
     `\nsave it: automate connections add ${type} ${connection} ${type === 'http' ? '--base-url URL' : '--url URL'}`,
+  'nothing-to-change': () => '\nname one: --credits, --rate, --expires or --flows',
   'key-missing': () => '\nlist them: automate keys list --all',
 };
 
@@ -94,6 +104,11 @@ export function messageWithAdvice(coded: CodedMessage): string {
 /** The words of a command line that name an environment: ` --env staging`; empty for the default one. */
 export function envWords(env: string = defaultEnv): string {
   return env === defaultEnv ? '' : ` --env ${env}`;
+}
+
+/** The words of a command line that name the flow that has a connection; empty for a saved one. */
+function flowWords(flow: string | undefined): string {
+  return flow === undefined ? '' : ` --flow ${shellWord(flow)}`;
 }
 
 function credentialAdvice({ credential, env, remedy, elsewhere = [], takesVariable }: ErrorDetails['credential']): string {

@@ -36,6 +36,12 @@ export function reportName(text: string): string {
   return fileName(text);
 }
 
+/** Reads the name of an input; several are gathered. Nothing tells where stdin would end, so it has to be the only one. */
+export function inputNames(text: string, before: readonly string[] = []): string[] {
+  if (before.length > 0 && [text, ...before].includes('-')) throw new InvalidArgumentError('expected - (stdin) or files, found both');
+  return [...before, fileName(text)];
+}
+
 /** Refuses a second input file: commander would take the last one only. */
 export function inputName(text: string, before?: string): string {
   if (before !== undefined) throw new InvalidArgumentError('expected one input file, found a second one; run it once for each');
@@ -82,6 +88,13 @@ export function passCredentialArgument(text: string, before: readonly [string, s
   const [, variable, credential] = /^([A-Za-z_][A-Za-z0-9_]*)=(.+)$/.exec(text) ?? [];
   if (variable && credential) return [...before, [variable, credential]];
   throw new AutomateError('usage', '--pass-credential: expected VARIABLE=CREDENTIAL, such as API_KEY=search-key');
+}
+
+/** Reads `name=value`; several are gathered. The error does not show the value, which may be a secret. */
+export function paramArgument(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const [, name, value] = /^([^=\s]+)=(.*)$/s.exec(text) ?? [];
+  if (name !== undefined && value !== undefined) return { ...before, [name]: value };
+  throw new AutomateError('usage', '--params: expected NAME=VALUE, such as audience=https://api.example.com');
 }
 
 /** Reads values separated by commas or blanks; several options are gathered. */

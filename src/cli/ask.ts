@@ -47,6 +47,8 @@ function createAsker(open: Open): Asker {
     secret: (message, check) => askSecret(open, message, check),
     text: (message, options) => askText(open, message, options),
     choice: (message, choices) => prompt(open, ({ select }, streams) => select({ ...streams, message, options: [...choices] as never })),
+    several: (message, choices) =>
+      prompt(open, ({ multiselect }, streams) => multiselect({ ...streams, message, options: [...choices] as never, required: false })),
     yes: (message) => prompt(open, ({ confirm }, streams) => confirm({ ...streams, message, initialValue: false })),
   };
 }

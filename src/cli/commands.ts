@@ -2,7 +2,7 @@ import { wholeNumber } from './arguments.ts';
 import { connections } from './connections/connection-commands.ts';
 import { credentials } from './credentials/credential-commands.ts';
 import { doctorOptions } from './doctor/doctor-options.ts';
-import { initOptions, nodesOptions, validateOptions } from './flow/flow-options.ts';
+import { initOptions, nodesOptions, schemaOptions, validateOptions } from './flow/flow-options.ts';
 import { geocodeOptions } from './geocode/geocode-options.ts';
 import { keys } from './keys/key-commands.ts';
 import { argument, type CommandSpec, command, flag, parsedOption } from './options.ts';
@@ -29,8 +29,13 @@ const run = command({
     'automate run flow.yaml -i rows.csv -o out.csv --limit 10 --verbose',
     'cat rows.ndjson | automate run flow.yaml | jq .name',
     'automate run flow.yaml -i rows.csv -o out.csv --replace --quiet',
+    'automate run flow.yaml -i export.json --records data.items -o out.csv',
+    'automate run flow.yaml -i january.csv -i february.csv -o out.csv',
+    'automate run flow.yaml -i rows.csv -o out.csv --files documents',
   ],
   args: { flow },
+  tooManyArguments:
+    'too many arguments: expected one flow; name each input with an --in of its own, as in: --in a.csv --in b.csv\n(automate run --help tells more)',
   options: runOptions,
   footer: exitCodesHelp,
   run: async ({ args, options, written, terminal }) =>
@@ -50,7 +55,12 @@ const retry = command({
 const testRequest = command({
   name: 'test-request',
   help: 'send one request of a flow, and show the paths in its answer',
-  examples: ['automate test-request flow.yaml --in rows.csv', 'automate test-request flow.yaml --set id=17 --curl | sh'],
+  examples: [
+    'automate test-request flow.yaml --in rows.csv',
+    'automate test-request flow.yaml --in rows.csv --write data.name,data.email',
+    'automate test-request flow.yaml --set id=17 --curl | sh',
+    'automate test-request flow.yaml --in rows.csv --files documents',
+  ],
   args: { flow },
   options: testRequestOptions,
   run: async ({ args, options, terminal }) =>
@@ -82,6 +92,7 @@ const init = command({
     'automate init --in rows.csv',
     "automate init crm --from-curl 'curl https://api.example.com/users/17'",
     'automate init pets --from-openapi openapi.yaml --operation getPetById',
+    'automate init crm --schema flow.schema.json',
   ],
   args: { dir: argument('[dir]', 'folder of the flow; created if it does not exist', { default: '.' }) },
   options: initOptions,
@@ -104,8 +115,9 @@ const nodes = command({
 const schema = command({
   name: 'schema',
   help: 'print the JSON Schema of the flow file, for editors',
-  examples: ['automate schema > flow.schema.json'],
-  run: async ({ terminal }) => (await import('./flow/nodes.ts')).schemaCommand(terminal),
+  examples: ['automate schema --out flow.schema.json'],
+  options: schemaOptions,
+  run: async ({ options, terminal }) => (await import('./flow/nodes.ts')).schemaCommand(options, terminal),
 });
 
 const completion = command({

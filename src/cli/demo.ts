@@ -61,7 +61,7 @@ async function runExample(api: DemoApi, terminal: Terminal): Promise<number> {
     ['replace', ['--replace']],
   ]);
   const exitCode = await runCommand(
-    { flow, options: { in: input, out: output, replace: true, input: true, set: [], var: [] }, written, isFree: true },
+    { flow, options: { in: [input], out: output, replace: true, input: true, set: [], var: [] }, written, isFree: true },
     terminal,
   );
   if (exitCode !== exitCodes.success) return exitCode;

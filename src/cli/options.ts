@@ -56,6 +56,11 @@ export function textOption(flags: string, help: string, more: More = {}): Declar
   return { flags, help, ...more };
 }
 
+/** An option that may have a text: true without one. */
+export function optionalText(flags: `--${string} [${string}]`, help: string, more: More = {}): Declared<string | true | undefined> {
+  return { flags, help, ...more };
+}
+
 /** An option whose value is read by `parse`. */
 export function parsedOption<Value>(
   flags: string,
@@ -102,7 +107,7 @@ export interface CommandSpec {
   readonly help: string;
   readonly args?: Declarations;
   readonly options?: Declarations;
-  /** Command lines to copy, for the help and the manual page. */
+  /** Command lines to copy, for the help and the manual page. The help of a group without any shows the first one of each of its commands. */
   readonly examples?: readonly string[];
   /** Printed below the options in the help. */
   readonly footer?: string;

@@ -38,7 +38,8 @@ function addCommand(parent: Command, spec: CommandSpec, context: Context): void 
   const command = parent.command(name).description(help);
   for (const declared of Object.values(args)) command.addArgument(argumentOf(declared));
   for (const declared of Object.values(options)) command.addOption(optionOf(declared));
-  if (examples) command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}`);
+  const shown = examples ?? commands.flatMap((inner) => inner.examples?.slice(0, 1) ?? []);
+  if (shown.length > 0) command.addHelpText('after', `\nExamples:\n${shown.map((line) => `  ${line}`).join('\n')}`);
   if (footer !== undefined) command.addHelpText('after', footer);
   const path = parent.parent ? `${parent.name()} ${name}` : name;
   command.showHelpAfterError(`(automate ${path} --help tells more)`);

@@ -1,3 +1,4 @@
+import type { Documents } from './answer/document.ts';
 import type { NodeEvent } from './event.ts';
 import type { Lookups } from './lookups/lookup.ts';
 import type { Http, HttpResponse } from './ports.ts';
@@ -22,6 +23,7 @@ export interface AttemptContext {
   readonly http: Http;
   readonly tools: Tools;
   readonly lookups: Lookups;
+  readonly documents: Documents;
   /** The money that the node's calls have cost. */
   readonly spending: Spending;
   report(event: NodeEvent): void;
@@ -65,7 +67,7 @@ export interface CachedCall<Result> {
   /** The response to store. */
   store(result: Result): HttpResponse;
   /** The result of a stored response. Throws a Failure. */
-  restore(response: HttpResponse): Result;
+  restore(response: HttpResponse, context: AttemptContext): Promise<Result>;
 }
 
 /** The answers that a record got last. */

@@ -5,7 +5,7 @@ type None = Readonly<Record<string, never>>;
 export type OutputRole = 'out' | 'errors' | 'events' | 'summary' | 'report';
 
 /** The mistake that an input which cannot be read points at: its text has another encoding, or it has another format. */
-export type InputHint = 'other-encoding' | 'not-this-encoding' | 'utf-16le' | 'utf-16be' | 'gzip' | 'ndjson' | 'json';
+export type InputHint = 'other-encoding' | 'not-this-encoding' | 'utf-16le' | 'utf-16be' | 'gzip' | 'ndjson' | 'json' | 'csv' | 'xlsx';
 
 /**
  * The way out of a problem with a credential: to store it, to set a new secret, to set it again for other hosts, or to open the place that
@@ -25,8 +25,12 @@ export interface ErrorDetails {
   readonly 'variable-missing': { readonly variable: string; readonly isOpen: boolean };
 
   // The input.
-  /** The input cannot be read. `line`: undefined if the fault has none. */
-  readonly 'input-unreadable': { readonly line: number | undefined; readonly hint: InputHint | undefined };
+  /** The input cannot be read. `line`: undefined if the fault has none. `records`: the path of the list of records in an object. */
+  readonly 'input-unreadable': {
+    readonly line: number | undefined;
+    readonly hint: InputHint | undefined;
+    readonly records?: string | undefined;
+  };
   /** The records before the fault of an input are done: `records` of the input, `written` and `failed` of them. */
   readonly 'input-broken': {
     readonly records: number;
@@ -38,6 +42,8 @@ export interface ErrorDetails {
   readonly 'unknown-format': { readonly of: 'in' | 'out'; readonly formats: readonly string[] };
   /** The first line of NDJSON is a list of records. */
   readonly 'list-of-records': None;
+  /** The first line of NDJSON begins an object that goes on in the next line. */
+  readonly 'object-over-lines': None;
   /** A field is not known, and the table has one column with this delimiter in its name. */
   readonly 'other-delimiter': { readonly delimiter: string };
 
@@ -76,6 +82,8 @@ export interface ErrorDetails {
   readonly quota: None;
 
   // Requests.
+  /** The flow sends or saves files, and there is no folder for them. */
+  readonly 'no-files-folder': None;
   /** The TLS connection failed. `isUnknownAuthority`: the authority that has signed the server's certificate is not known here. */
   readonly tls: { readonly isUnknownAuthority: boolean };
   /** The proxy refused the connection. */
@@ -85,7 +93,11 @@ export interface ErrorDetails {
   /** A webhook's address is inside the network. */
   readonly 'private-address': None;
   /** The token server gave no access token. */
-  readonly 'no-access-token': { readonly server: string };
+  readonly 'no-access-token': {
+    readonly server: string;
+    /** The error of RFC 6749, 5.2, that the server names; undefined if it names none. */
+    readonly error?: string;
+  };
   /** A body is not JSON. `reason`: the reason without an excerpt of the body. */
   readonly 'not-json': { readonly reason: string };
   /** A record lacks a field of its request. `unsent`: the nodes that would make it, which send nothing here. */
@@ -104,6 +116,8 @@ export interface ErrorDetails {
     /** True if setting its variable helps. */
     readonly takesVariable?: boolean;
   };
+  /** Someone has to log in, for the first time or again. */
+  readonly 'login-needed': LoginPlace;
   /** No place on this machine can store a secret. `isInKeychain`: it is meant to stay in the keychain. */
   readonly 'no-place-for-secret': { readonly credential: string; readonly isInKeychain: boolean };
   /** The place of a secret cannot delete it. */
@@ -120,6 +134,17 @@ export interface ErrorDetails {
   readonly 'connection-missing': { readonly connection: string; readonly type: 'http' | 'mcp' };
   /** No API key of this name exists. */
   readonly 'key-missing': None;
+  /** A key of which nothing is to be changed. */
+  readonly 'nothing-to-change': None;
+}
+
+/** A connection for which someone logs in. */
+export interface LoginPlace {
+  readonly connection: string;
+  /** The file of the flow that has it; undefined for a saved connection. */
+  readonly flow?: string | undefined;
+  /** Undefined for the default environment. */
+  readonly env?: string | undefined;
 }
 
 /** The setting of a connection that may be wrong: the certificate authority, the type of its auth, or the variables of its program. */

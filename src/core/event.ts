@@ -49,6 +49,10 @@ export interface LookedUp {
   readonly match: boolean;
   /** The question, if something else fits as well; undefined if only this answer fits. */
   readonly ambiguous?: string | undefined;
+  /** The question, if the answer is doubtful for another reason; undefined if it is not. */
+  readonly doubtful?: string | undefined;
+  /** The country of the record that cannot be read and is ignored; undefined if it was read, or there is none. */
+  readonly unknownCountry?: string | undefined;
   /** Fields of a match that have no value; undefined if every match has values for all fields. */
   readonly lacking?: readonly string[];
   /** The maximum at which the answer was cut off; undefined if it is whole. */

@@ -7,8 +7,8 @@ export interface Item {
   readonly number: number;
   /** The fields as they were read. */
   readonly fields: Fields;
-  /** The place right after the record: bytes and lines of the text before that place. */
-  readonly end: { readonly offset: number; readonly line: number };
+  /** The place right after the record. */
+  readonly end: Place;
   /** 1-based place in the errors file that a retry reads; undefined for other inputs, in which `number` is the place. */
   readonly place?: number;
   /** The number that an errors file gives the record; undefined for other inputs. */
@@ -17,6 +17,14 @@ export interface Item {
   readonly failure?: Failure;
   /** Its rows, if an earlier run finished the record and parked it. */
   readonly parked?: SpilledRows;
+}
+
+/** A place in the text of an input: the bytes and lines before it. */
+export interface Place {
+  readonly offset: number;
+  readonly line: number;
+  /** The 0-based index of the file; absent for a single input. */
+  readonly file?: number;
 }
 
 /** The 1-based place of a record in the file that is read. */

@@ -4,6 +4,7 @@ import type { Answer } from './answer/mapping.ts';
 import type { Path } from './answer/path.ts';
 import type { ResponseMode } from './answer/response.ts';
 import type { SecretUse } from './auth/auth-type.ts';
+import type { LoginNeed } from './auth/login-need.ts';
 import type { BatchEntry } from './batch.ts';
 import type { Call, LastAnswer, LocalCall, RetryPolicy } from './call.ts';
 import type { Expression } from './condition/condition.ts';
@@ -100,6 +101,8 @@ export interface BuildContext {
   /** The connection to an MCP server of that name. Undefined if the flow has none: then the problem is reported at `connection`. */
   mcpConnection(name: string): McpConnection | undefined;
   readonly allowHttp: boolean;
+  /** False if there is no folder for files, and none will be named. */
+  readonly takesFiles: boolean;
   /** Hosts inside the network that a record may name. */
   readonly allowHosts: readonly string[];
   /** The origins that the flow names literally: only these origins get credentials. Complete once the flow is compiled. */
@@ -189,8 +192,8 @@ export interface Action extends CallPolicy {
   readonly batchSize?: number | undefined;
   /** The entry of a record in a batch; undefined if any records can share a call. */
   readonly entryOf?: (fields: Fields) => BatchEntry<unknown> | Unasked;
-  /** The way HTTP bodies are read; undefined for `auto`. */
-  readonly responseMode?: ResponseMode;
+  /** True if it sends or saves files. */
+  readonly usesFiles?: boolean;
   /** True if `map` reads a document that is made of the answer. */
   readonly makesDocument?: boolean;
   /** Only for a node that looks something up. */
@@ -218,6 +221,8 @@ export interface CallPolicy {
   readonly cost: Path | undefined;
   /** Answers that may come from the cache; undefined if none may. */
   readonly cache?: { readonly maxAgeMs: number; key(request: ActionRequest, record?: Fields): string };
+  /** The way HTTP bodies are read; undefined if they are only JSON or text. */
+  readonly responseMode?: ResponseMode;
   /** True if the flow says which answers are errors: then a list of errors in a success is meant. */
   readonly judgesAnswers?: boolean;
   /** True if each request gets an Idempotency-Key. */
@@ -260,8 +265,8 @@ export interface FieldUse {
 
 /** A credential that a node names, and the place where it does. */
 export interface CredentialNeed extends FieldUse, SecretUse {
-  /** The way to get one; undefined if `credentials set` is the way. */
-  readonly wayOut?: string;
+  /** The connection for which a person logs in; undefined for a secret that someone stores. */
+  readonly login?: LoginNeed | undefined;
   /** The place where the secret is issued; undefined if its owner knows. */
   readonly hint?: string;
 }

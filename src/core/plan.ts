@@ -1,4 +1,5 @@
 import type { SecretUse } from './auth/auth-type.ts';
+import type { LoginNeed } from './auth/login-need.ts';
 import type { Problem } from './failure.ts';
 import type { Step } from './node.ts';
 import type { McpConnection, Tool } from './tools/tools.ts';
@@ -6,6 +7,8 @@ import type { McpConnection, Tool } from './tools/tools.ts';
 /** A credential that a flow names. */
 export interface CredentialUse extends SecretUse {
   readonly name: string;
+  /** The connection for which a person logs in; undefined for a secret that someone stores. */
+  readonly login?: LoginNeed | undefined;
   /** A problem with the credential, at the place that names it. */
   problem(message: string): Problem;
 }
@@ -76,6 +79,11 @@ export function allSteps(steps: readonly Step[]): Step[] {
 /** The files whose data the steps look things up in. */
 export function dataFilesOf({ steps }: Plan): string[] {
   return [...new Set(allSteps(steps).flatMap(({ node }) => node.action?.lookup?.dataFile ?? []))];
+}
+
+/** True if the flow sends or saves files. */
+export function usesFiles({ steps }: Pick<Plan, 'steps'>): boolean {
+  return allSteps(steps).some(({ node }) => node.action?.usesFiles);
 }
 
 /** True if records share the calls of a step. */

@@ -1,6 +1,8 @@
+import type { Documents, ParseDocument } from './answer/document.ts';
 import type { Auth } from './auth/auth.ts';
 import type { CodedMessage } from './error-code.ts';
 import type { Event, HitSource } from './event.ts';
+import type { FormPart, Save, SavedFile } from './files/transfer.ts';
 import type { Item, Outcome, PartialRows, Success } from './item.ts';
 import type { NamedChain } from './lookups/chain.ts';
 import type { Lookups } from './lookups/lookup.ts';
@@ -25,7 +27,8 @@ export interface Clock {
 /** A body with secrets in it. They go only to the origin of the request, which the flow names literally. */
 export interface SecretBody {
   readonly credentials: readonly string[];
-  render(secretOf: SecretOf): string;
+  /** The body, or the parts of a form that sends files. */
+  render(secretOf: SecretOf): string | readonly FormPart[];
 }
 
 /** The limit of a public server. */
@@ -45,6 +48,10 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** The body without its secrets: `***` stands for each secret. */
   readonly body?: string | undefined;
+  /** In place of a body: the parts of a form that sends files, without their secrets. */
+  readonly form?: readonly FormPart[] | undefined;
+  /** The file for the body of a successful answer; undefined if it stays in memory. */
+  readonly save?: Save | undefined;
   /** Undefined if the body holds no secrets. */
   readonly secretBody?: SecretBody | undefined;
   /** The ways to sign it; undefined if it is not signed. */
@@ -75,6 +82,10 @@ export interface HttpResponse {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Decompressed. */
   readonly body: Uint8Array;
+  /** Parses the body; undefined unless the node that gets the answer reads it as XML or CSV. */
+  readonly parse?: ParseDocument;
+  /** The file that has the body, which is then empty here; undefined if no file has it. */
+  readonly saved?: SavedFile;
   /** True if only the end of the connection ended the body: then it may be cut off (RFC 9112, 8). */
   readonly endedByClose: boolean;
   /** The wait that the server asks for; undefined if it asks for no wait. */
@@ -156,6 +167,7 @@ export interface Ports {
   readonly lookups: Lookups;
   readonly ledger: Ledger;
   readonly cache: Cache;
+  readonly documents: Documents;
   readonly clock: Clock;
   /** The money by node. */
   readonly spending: { of(node: string): Spending };

@@ -1,4 +1,5 @@
 import type { Trace } from '../core/action.ts';
+import type { Documents } from '../core/answer/document.ts';
 import type { BatchEntry } from '../core/batch.ts';
 import type { CachedCall, Call, LastAnswer, LocalCall } from '../core/call.ts';
 import type { FailureReport, HitSource, NodeEvent } from '../core/event.ts';
@@ -111,6 +112,10 @@ export class RecordContext implements NodeContext, Caller {
     return this.chain.tools.ports.lookups;
   }
 
+  get documents(): Documents {
+    return this.chain.tools.ports.documents;
+  }
+
   get spending(): Spending {
     return this.chain.tools.ports.spending.of(this.step.id);
   }
@@ -207,7 +212,7 @@ export class RecordContext implements NodeContext, Caller {
     const produce = () => chain.tools.calls.make(call, this).then(cache.store);
     const response = await ports.cache.through(cache.key, cache.maxAgeMs, produce, hit);
     await yieldIfLong(position, chain.tools);
-    return cache.restore(response);
+    return cache.restore(response, this);
   }
 }
 

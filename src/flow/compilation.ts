@@ -17,6 +17,8 @@ export interface CompileOptions extends LimitOverrides {
   /** The values of the flow's variables; undefined for those in its file, without an environment. */
   readonly variables?: VariableChoice | undefined;
   readonly allowHttp: boolean;
+  /** True if there is no folder for files, and none will be named. */
+  readonly withoutFiles?: boolean | undefined;
   /** True if all fields of the records are texts, as in CSV. */
   readonly textCells: boolean;
   /** Loads the saved connections by name. Called only if a node names a connection that the flow does not have. */

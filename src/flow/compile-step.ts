@@ -99,6 +99,7 @@ function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: 
     flow: compilation.name,
     overrides: compilation,
     allowHttp,
+    takesFiles: !compilation.withoutFiles,
     allowHosts,
     literalOrigins,
     category: (words) => compilation.categories?.(words) ?? { reason: 'unknown', choices: [] },

@@ -3,7 +3,7 @@ import type { Problem } from '../core/failure.ts';
 import { allSteps, type CredentialUse, type Plan, type PlanVariables, type ToolUse, type Warning } from '../core/plan.ts';
 import { jsonOf } from '../core/value/value.ts';
 import type { PlacedStep } from './compilation.ts';
-import type { Source } from './source.ts';
+import type { At, Source } from './source.ts';
 import { unknownFieldsIn } from './unknown-fields.ts';
 
 /** The parts of a plan that do not come from its steps. */
@@ -43,18 +43,42 @@ function variablesIn({ variables }: Source): PlanVariables {
 export function credentialsOf(steps: readonly PlacedStep[], source: Source): CredentialUse[] {
   const uses: CredentialUse[] = [];
   for (const { at, node } of allSteps(steps) as PlacedStep[]) {
-    for (const { field: name, isPair, origins, at: option, wayOut, hint } of node.action?.credentials ?? []) {
-      const problem = (message: string) => source.at([...at, ...option], withAdvice(message, wayOut, hint));
-      uses.push({ name, isPair, origins, problem });
+    for (const { field: name, isPair, origins, at: option, login, hint } of node.action?.credentials ?? []) {
+      const place =
+        option[0] === 'connection' ? (namedInConnection(name, [...at, ...option], source) ?? [...at, ...option]) : [...at, ...option];
+      const problem = (message: string) => source.at(place, withHint(message, hint));
+      uses.push({ name, isPair, origins, problem, login });
     }
   }
   return uses;
 }
 
-/** The message with its advice replaced by `wayOut`, or after a hint. */
-function withAdvice(message: string, wayOut: string | undefined, hint: string | undefined): string {
+/** The place at which a connection of the flow names a credential; undefined for a saved connection. `at`: the place that names the connection. */
+function namedInConnection(credential: string, at: At, { value }: Source): At | undefined {
+  const connection = ['connections', valueIn(value, at) as string];
+  const inside = placeOfCredential(credential, valueIn(value, connection));
+  return inside && [...connection, ...inside];
+}
+
+function valueIn(value: unknown, at: At): unknown {
+  return at.reduce<unknown>((parent, name) => (parent as Record<string | number, unknown> | null | undefined)?.[name], value);
+}
+
+/** The first place inside a value at which `credential` has this name. */
+function placeOfCredential(credential: string, value: unknown): At | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  for (const [name, member] of Object.entries(value)) {
+    if (name === 'credential' && member === credential) return [name];
+    const inside = placeOfCredential(credential, member);
+    if (inside) return [Array.isArray(value) ? Number(name) : name, ...inside];
+  }
+  return undefined;
+}
+
+/** The message with a hint before its advice. */
+function withHint(message: string, hint: string | undefined): string {
   const [problem, ...advice] = message.split('\n');
-  return [problem, ...(hint === undefined ? [] : [hint]), ...(wayOut === undefined ? advice : [wayOut])].join('\n');
+  return [problem, ...(hint === undefined ? [] : [hint]), ...advice].join('\n');
 }
 
 /** The tools that steps call, inner steps included. */

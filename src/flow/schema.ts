@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { auth, mcpAuth } from '../core/auth/auth.ts';
+import { connectionAuth, mcpAuth } from '../core/auth/auth.ts';
 import type { NodeType } from '../core/node.ts';
 import { concurrency, credits, rate, timeout } from '../core/options/amounts.ts';
 import { condition, path } from '../core/options/expressions.ts';
@@ -23,7 +23,7 @@ export const commonOptions = {
 export const connectionSchema = z.strictObject({
   type: z.literal('http', { error: 'expected the connection type http or mcp' }),
   base_url: z.string().describe('base of the relative URLs of nodes'),
-  auth: auth.optional().describe('none, one of the types below, or a list of up to four'),
+  auth: connectionAuth.optional().describe('none, one of the types below, or a list of up to four'),
   headers: headers.optional().describe('headers of every request'),
   rate: rate.optional().describe('maximum rate of requests, such as 10/s'),
   concurrency: concurrency.optional().describe('requests in flight at once, over all nodes of the connection'),

@@ -1,5 +1,7 @@
 import { type ActionRequest, type ActionResponse, gateOf, type SentRequest } from '../core/action.ts';
+import type { Documents } from '../core/answer/document.ts';
 import { type Answer, type MappedPart, type Mapping, rootValue } from '../core/answer/mapping.ts';
+import { documentKind } from '../core/answer/response.ts';
 import type { BatchEntry } from '../core/batch.ts';
 import type { AttemptContext, CachedCall, Call } from '../core/call.ts';
 import { Failure } from '../core/failure.ts';
@@ -86,7 +88,8 @@ export class RequestCall implements Call<Accepted> {
   get cache(): CachedCall<Accepted> | undefined {
     const { cache, accept } = this.#policy;
     if (!cache) return undefined;
-    const restore = (response: HttpResponse) => accept(response, this.request, this.#record);
+    const restore = async (response: HttpResponse, context: AttemptContext) =>
+      accept(await withParser(response, this.#policy, context.documents), this.request, this.#record);
     return { maxAgeMs: cache.maxAgeMs, key: cache.key(this.request, this.#record), store: responseOf, restore };
   }
 
@@ -94,7 +97,8 @@ export class RequestCall implements Call<Accepted> {
   async attempt(context: AttemptContext): Promise<Accepted> {
     try {
       const request = this.#identified(context);
-      const answer = this.#policy.accept(await sendRequest(request, context), request, this.#record);
+      const response = await sendRequest(request, context);
+      const answer = this.#policy.accept(await withParser(response, this.#policy, context.documents), request, this.#record);
       if (!this.#policy.judgesAnswers && holdsErrors(answer)) context.report({ type: 'errors-beside-data' });
       return answer;
     } catch (error) {
@@ -124,6 +128,7 @@ export class RequestCall implements Call<Accepted> {
       this.request = withIdempotencyKey(this.request as HttpRequest, context.idempotencyKey(this.#part));
       this.#hasKey = true;
     }
+    if ('save' in this.request && this.request.save?.owner === undefined) this.request = withOwner(this.request, context);
     return this.request;
   }
 }
@@ -144,6 +149,17 @@ export function sendRequest(
   return context.tools.call(request, (progress) => context.report({ type: 'tool-progress', tool, ...progress }));
 }
 
+/** A response with the parser of its document, for a node that reads documents. */
+export function withParser<Response extends ActionResponse>(
+  response: Response,
+  { responseMode }: Pick<CallPolicy, 'responseMode'>,
+  documents: Documents,
+): Response | Promise<Response> {
+  if (responseMode === undefined || 'kind' in response || response.body.length === 0) return response;
+  const kind = documentKind(response, responseMode);
+  return kind ? documents.load(kind).then((parse) => ({ ...response, parse })) : response;
+}
+
 /** The real cost that an answer states; undefined if it does not state a number of 0 or more. */
 export function costOf({ cost: path }: Pick<CallPolicy, 'cost'>, answer: Answer): number | undefined {
   if (!path) return undefined;
@@ -159,6 +175,10 @@ function responseOf({ response }: Accepted): HttpResponse {
 function isRetried(retryOn: CallPolicy['retryOn'], { kind, status }: Failure): boolean {
   // Only retry_when makes an answer's failure retryable.
   return kind === 'answer' || (kind === 'http' ? matches(retryOn, status ?? 0) : retryOn.includes(kind));
+}
+
+function withOwner(request: HttpRequest, context: AttemptContext): HttpRequest {
+  return request.save ? { ...request, save: { ...request.save, owner: context.idempotencyKey('save') } } : request;
 }
 
 /** A key that the flow itself sends is not replaced. */

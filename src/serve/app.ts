@@ -181,7 +181,7 @@ function refuseUnknown({ server, params, url, method }: FastifyRequest): never {
 }
 
 /** The handlers of a path by method. */
-type Routes = Partial<Record<'GET' | 'POST' | 'PUT' | 'DELETE', Parameters<FastifyInstance['route']>[0]>>;
+type Routes = Partial<Record<'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', Parameters<FastifyInstance['route']>[0]>>;
 
 type RouteOptions = Omit<Parameters<FastifyInstance['route']>[0], 'method' | 'url'>;
 

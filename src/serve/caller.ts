@@ -22,9 +22,14 @@ export class Caller {
     return !this.key || seesFlow(this.key, flow);
   }
 
+  /** True for the page, and for the key that has started the run. */
+  owns({ key }: { readonly key: { readonly id: string } | null }): boolean {
+    return !this.key || key?.id === this.key.id;
+  }
+
   /** Throws a Problem (`scope-missing`) unless the sender may change the run: a key only changes the runs that it has started itself. */
-  needOwn({ key }: { readonly key: { readonly id: string } | null }): void {
-    if (!this.key || key?.id === this.key.id) return;
+  needOwn(run: { readonly key: { readonly id: string } | null }): void {
+    if (this.owns(run)) return;
     const detail = 'this run was started by another key, or on the page: only that key can stop, resume, retry or delete it, and the page';
     throw new Problem('scope-missing', detail, { scope: 'run' });
   }

@@ -28,6 +28,12 @@ interface Row {
   readonly body: string;
 }
 
+/** Maximum of characters of a stored answer. A larger one is not stored: a repeated request is done again. */
+export const maxAnswer = 64 * 1024;
+
+/** The status in the row of a request whose answer was too large. */
+const notStored = 0;
+
 const maxAgeMs = 24 * 3_600_000;
 
 const visible = /^[\x21-\x7e]{1,255}$/;
@@ -47,9 +53,18 @@ export class Idempotency {
   /** Requests that were to be forgotten while the database could not be written. */
   readonly #forgotten = new Set<string>();
 
+  /** The bytes of all stored answers. */
+  #answerBytes: number;
+
   constructor(database: ServerDatabase, wallNow: () => number) {
     this.#database = database;
     this.#wallNow = wallNow;
+    this.#answerBytes = sumOf(database.read((found) => found.prepare(`select ${bodyBytes} from idempotency`).all()));
+  }
+
+  /** The bytes of all stored answers. */
+  get answerBytes(): number {
+    return this.#answerBytes;
   }
 
   /**
@@ -58,7 +73,8 @@ export class Idempotency {
    */
   begin(request: NamedRequest, hash: string): EarlierAnswer | undefined {
     const row = this.#earlier(request, hash);
-    if (row) return row.status === null ? interrupted : { status: row.status, type: row.type, body: row.body };
+    if (row?.status === null) return interrupted;
+    if (row && row.status !== notStored) return { status: row.status, type: row.type, body: row.body };
     // On disk before anything is sent: after a crash, nobody knows if a request was sent.
     this.#put(request, { hash, kind: request.kind, status: null, type: '', body: '' });
     this.#underWay.add(idOf(request));
@@ -86,7 +102,8 @@ export class Idempotency {
   /** Saves the answer of a call. Throws an AutomateError (`output`). */
   end(request: NamedRequest, hash: string, answer: EarlierAnswer): void {
     this.#underWay.delete(idOf(request));
-    this.#put(request, { hash, kind: request.kind, ...answer });
+    const stored = answer.body.length > maxAnswer ? { status: notStored, type: '', body: '' } : answer;
+    this.#put(request, { hash, kind: request.kind, ...stored });
   }
 
   /** Forgets a request for which nothing was sent, even if the disk is full. */
@@ -96,9 +113,7 @@ export class Idempotency {
     this.#forgotten.add(id);
     const { key, name, flow } = request;
     orUndefined(() => {
-      this.#database.write((database) =>
-        database.prepare('delete from idempotency where key = ? and name = ? and flow = ?').run(key, name, flow),
-      );
+      this.#answerBytes -= this.#database.write((database) => sumOf(database.prepare(deleted).all(key, name, flow)));
       this.#forgotten.delete(id);
     });
   }
@@ -125,16 +140,26 @@ export class Idempotency {
   #put(request: NamedRequest, { hash, kind, status, type, body }: Row): void {
     const { key, name, flow } = request;
     const now = this.#wallNow();
-    this.#database.write((database) => {
-      database.prepare('delete from idempotency where at <= ?').run(now - maxAgeMs);
+    this.#answerBytes += this.#database.write((database) => {
+      const gone = [
+        ...database.prepare(`delete from idempotency where at <= ? returning ${bodyBytes}`).all(now - maxAgeMs),
+        ...database.prepare(deleted).all(key, name, flow),
+      ];
       database
-        .prepare(
-          'insert or replace into idempotency (key, name, flow, kind, hash, status, type, body, at) values (?, ?, ?, ?, ?, ?, ?, ?, ?)',
-        )
+        .prepare('insert into idempotency (key, name, flow, kind, hash, status, type, body, at) values (?, ?, ?, ?, ?, ?, ?, ?, ?)')
         .run(key, name, flow, kind, hash, status, type, body, now);
+      return Buffer.byteLength(body) - sumOf(gone);
     });
     this.#forgotten.delete(idOf(request));
   }
+}
+
+const bodyBytes = 'length(cast(body as blob)) as bytes';
+
+const deleted = `delete from idempotency where key = ? and name = ? and flow = ? returning ${bodyBytes}`;
+
+function sumOf(rows: readonly unknown[]): number {
+  return (rows as readonly { readonly bytes: number }[]).reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 const interruptedProblem = new Problem('call-timeout', 'the server stopped during the first request; what was sent is paid');

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { Fields } from '../core/record.ts';
 import { parseJson } from '../core/value/json.ts';
 import { isObject, type JsonObject, type Value } from '../core/value/value.ts';
-import { recordOf } from '../io/records/readers/json-record.ts';
+import { recordOf } from '../io/records/readers/json/json-record.ts';
 import { longNameError } from '../io/records/readers/record-reader.ts';
 import { Problem } from './problem.ts';
 

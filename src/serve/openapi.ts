@@ -3,6 +3,10 @@ import type { FastifyContextConfig, FastifyInstance, FastifySchema } from 'fasti
 import { createJsonSchemaTransform } from 'fastify-type-provider-zod';
 import { version } from '../app/version.ts';
 import { addRoutes } from './app.ts';
+import type { ServedFlow } from './flows/flow-folder.ts';
+import { openVariables } from './flows/flow-json.ts';
+import type { Audience } from './routes/audience.ts';
+import type { Server } from './server.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -96,7 +100,12 @@ function requestParts({ takes, headers }: FastifyContextConfig) {
 }
 
 interface OpenApi {
-  readonly paths?: Readonly<Record<string, Readonly<Record<string, { readonly responses?: Record<string, object> }>>>>;
+  readonly paths?: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+}
+
+interface Operation {
+  readonly responses?: Record<string, object>;
+  readonly parameters?: readonly object[];
 }
 
 /** Adds problems, and the headers of every answer. */
@@ -111,9 +120,44 @@ function withAnswers(api: OpenApi): OpenApi {
   return api;
 }
 
-/** Adds the route of the description. */
-export function addOpenApiRoute(app: FastifyInstance): void {
-  addRoutes(app, '/v1/openapi.json', {
-    GET: { schema: { summary: 'This description (OpenAPI 3.1)' }, handler: async () => app.swagger() },
+/** Adds the route of the description at `/v1` or `/ui`. */
+export function addOpenApiRoute(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
+  addRoutes(app, `${base}/openapi.json`, {
+    GET: {
+      schema: { summary: 'This description (OpenAPI 3.1)' },
+      handler: async (request) => {
+        const { flows } = await server.flows.list();
+        const caller = callerOf(request);
+        return withVariables(
+          app.swagger() as OpenApi,
+          flows.filter(({ id }) => caller.sees(id)),
+        );
+      },
+    },
   });
+}
+
+/** The description with a parameter for each variable that the callers of these flows may set. */
+function withVariables(api: OpenApi, flows: readonly ServedFlow[]): OpenApi {
+  const parameters = variableParameters(flows);
+  if (parameters.length === 0) return api;
+  const paths = Object.entries(api.paths ?? {}).map(([path, { post, ...others }]) => {
+    if (!post || !path.startsWith('/v1/flows/{flow}/')) return [path, api.paths?.[path]];
+    return [path, { ...others, post: { ...post, parameters: [...(post.parameters ?? []), ...parameters] } }];
+  });
+  return { ...api, paths: Object.fromEntries(paths) };
+}
+
+function variableParameters(flows: readonly ServedFlow[]): object[] {
+  const uses = new Map<string, string[]>();
+  for (const { id, plan } of flows)
+    for (const { name, default: value } of plan ? openVariables(plan) : [])
+      uses.set(name, [...(uses.get(name) ?? []), value === null ? `${id} (needed)` : id]);
+  return [...uses].map(([name, ids]) => ({
+    name: `var.${name}`,
+    in: 'query',
+    required: false,
+    description: `the variable "${name}" of ${ids.join(', ')}`,
+    schema: { type: 'string' },
+  }));
 }

@@ -11,6 +11,8 @@ export interface ServeOptions extends ListeningOptions, PageSettings, QueueLimit
   readonly env?: string;
   readonly allowHttp?: boolean;
   readonly cacert?: string;
+  /** The folder for the files of records; undefined for none. */
+  readonly files?: string;
 }
 
 /** The limits of runs and bodies. */

@@ -3,6 +3,7 @@ import { relative, resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { exitCodes, signalExitCode } from '../app/exit-codes.ts';
 import { limitServerHeap } from '../app/heap-limit.ts';
+import { refuseNoFolder } from '../app/input/files-folder.ts';
 import type { Messages } from '../app/messages.ts';
 import { AutomateError } from '../core/failure.ts';
 import { counted } from '../core/text/number.ts';
@@ -16,13 +17,14 @@ import { startBrowser } from '../io/start-browser.ts';
 import { createApp } from './app.ts';
 import { AnswersUnderWay } from './ending/answers-under-way.ts';
 import { type EndingServer, endServer, giveUp, watchSignals } from './ending/end-server.ts';
-import { fieldsRead } from './flows/flow-json.ts';
+import { fieldsRead, openVariables } from './flows/flow-json.ts';
 import { messageForClient } from './http/advice.ts';
 import { openServerKeys, type ServerKeys } from './keys/server-keys.ts';
 import { clientAddress, Hosts, listeningAddress, refuseOpenAddress } from './listening.ts';
 import { createLog } from './log.ts';
 import { pageOptions } from './page/page-options.ts';
 import { addAllRoutes } from './routes/all-routes.ts';
+import { payerOf } from './runs/stored-run.ts';
 import { takeServeLock } from './serve-lock.ts';
 import type { ServeOptions } from './serve-options.ts';
 import { Server } from './server.ts';
@@ -33,7 +35,7 @@ const tickMs = 500;
 
 /** Serves the flows of a folder until a signal. Returns the exit code. */
 export async function serveCommand(dir: string, options: ServeOptions, messages: Messages): Promise<number> {
-  if (!statOf(dir)?.isDirectory()) throw new AutomateError('usage', `expected a folder with flows, found none at ${dir}`);
+  refuseFolders(dir, options);
   const home = homeFolder(process.env);
   // Only the owner can read the server's files.
   process.umask(0o077);
@@ -54,6 +56,7 @@ export async function serveCommand(dir: string, options: ServeOptions, messages:
       limits: limitsOf(options),
       cacert: options.cacert,
       env: options.env,
+      files: options.files,
       allowHttp: options.allowHttp ?? false,
       say: messages.say,
     });
@@ -89,6 +92,11 @@ export async function serveCommand(dir: string, options: ServeOptions, messages:
   } finally {
     lock.release();
   }
+}
+
+function refuseFolders(dir: string, { files }: ServeOptions): void {
+  if (!statOf(dir)?.isDirectory()) throw new AutomateError('usage', `expected a folder with flows, found none at ${dir}`);
+  refuseNoFolder(files);
 }
 
 function limitsOf({ maxRuns, maxQueue, maxUpload, maxDisk, keep }: ServeOptions) {
@@ -140,10 +148,10 @@ interface Started {
 /** Says what is served, and how to begin. */
 async function greet({ app, server, keys, dir, options, messages, links }: Started): Promise<void> {
   const { flows, unserved } = await server.flows.list();
-  const [address, forClients] = [listeningAddress(options, portOf(app)), clientAddress(options, portOf(app))];
+  const [listening, forClients] = [listeningAddress(options, portOf(app)), clientAddress(options, portOf(app))];
   const folder = relative('.', dir) || '.';
   messages.say(
-    `serving ${counted(flows.length, 'flow')} of ${folder.startsWith('.') || folder.startsWith('/') ? folder : `./${folder}`} at ${address}`,
+    `serving ${counted(flows.length, 'flow')} of ${folder.startsWith('.') || folder.startsWith('/') ? folder : `./${folder}`} at ${listening}`,
   );
   if (options.ui) {
     const link = `${forClients}/login#${links.create()}`;
@@ -161,9 +169,10 @@ async function greet({ app, server, keys, dir, options, messages, links }: Start
   const record = Object.fromEntries((valid?.plan ? fieldsRead(valid.plan) : []).map((field) => [field, '...']));
   messages.say('there is no API key yet; make one, and call a flow with it:');
   messages.say('  KEY=$(automate keys create first)');
-  messages.say(
-    `  curl ${forClients}/v1/flows/${valid?.id ?? 'FLOW'}/calls -H "Authorization: Bearer $KEY" --json ${shellWord(JSON.stringify(record))}`,
-  );
+  const needed = (valid?.plan ? openVariables(valid.plan) : []).filter((variable) => variable.default === null);
+  const query = needed.map(({ name }, index) => `${index === 0 ? '?' : '&'}var.${name}=...`).join('');
+  const address = shellWord(`${forClients}/v1/flows/${valid?.id ?? 'FLOW'}/calls${query}`);
+  messages.say(`  curl ${address} -H "Authorization: Bearer $KEY" --json ${shellWord(JSON.stringify(record))}`);
 }
 
 /** Reads changed keys. Ends the event streams of keys that are no longer valid, and stops the runs of keys that were revoked with --stop-runs. */
@@ -174,7 +183,7 @@ function applyChanges(server: Server, keys: ServerKeys): void {
   const { directory } = keys;
   server.endListeners((key) => key !== '' && !directory.isLiving(key));
   const stopped = new Set(directory.stoppedKeys());
-  if (stopped.size > 0) void server.runs.stopThose(({ key }) => key !== null && stopped.has(key.id));
+  if (stopped.size > 0) void server.runs.stopThose((run) => [run.key, payerOf(run)].some((key) => key !== null && stopped.has(key.id)));
 }
 
 interface Serving extends EndingServer {

@@ -5,6 +5,7 @@ import { Gates } from '../engine/gates.ts';
 import { createClock } from '../io/clock/clock.ts';
 import { makeFolder } from '../io/files/folder.ts';
 import { Routes } from '../io/http/routes.ts';
+import type { PayingKey } from '../io/ledger/rest.ts';
 import type { ServerDatabase } from '../io/server/database.ts';
 import type { UsageCounts } from '../io/server/usage.ts';
 import type { Caller } from './caller.ts';
@@ -17,6 +18,7 @@ import { Problem } from './problem.ts';
 import { cutOff } from './runs/run-streams.ts';
 import { type RunLimits, Runs } from './runs/runs.ts';
 import type { ServedRun } from './runs/served-run.ts';
+import { payerOf } from './runs/stored-run.ts';
 import type { Deliveries } from './webhooks/deliveries.ts';
 import { openDeliveries } from './webhooks/open-deliveries.ts';
 
@@ -36,6 +38,8 @@ export interface ServerOptions {
   readonly allowHttp: boolean;
   readonly cacert: string | undefined;
   readonly env: string | undefined;
+  /** The folder for files; undefined for a server without one. */
+  readonly files: string | undefined;
   readonly database: ServerDatabase;
   readonly keys: ServerKeys;
   /** Takes a line for the log. */
@@ -64,20 +68,26 @@ export class Server {
   #isEnding = false;
   readonly #listeners = new Map<string, Set<ServerResponse>>();
 
-  constructor({ dir, home, limits, database, keys, allowHttp, cacert, env, say }: ServerOptions) {
+  constructor({ dir, home, limits, database, keys, allowHttp, cacert, env, files, say }: ServerOptions) {
     const clock = createClock();
     const routes = new Routes({ cacert, environment: process.env, warn: say });
-    this.shared = { gates: new Gates(clock), routes, allowHttp, cacert, env, say };
+    const quotaOf = (key: PayingKey) => (keys.directory.key(key.id) ?? key).quota;
+    const withoutFiles = files === undefined;
+    this.shared = { gates: new Gates(clock), routes, allowHttp, cacert, env, files, withoutFiles, quotaOf, say };
     this.limits = limits;
     this.idempotency = new Idempotency(database, clock.wallNow);
-    this.flows = new FlowFolder(dir, { allowHttp, env });
+    this.flows = new FlowFolder(dir, { allowHttp, env, withoutFiles });
     this.calls = new Calls(this.shared, clock.now, (key, work) => key && keys.usage.count(key.id, work));
     const folder = join(home, 'serve', 'runs');
     makeFolder(folder);
     this.keys = keys;
     this.deliveries = openDeliveries(database, this.shared);
     this.runs = new Runs(folder, this.shared, limits, {
-      paid: ({ key }, work) => key && keys.countRun(key.id, work),
+      answerBytes: () => this.idempotency.answerBytes,
+      paid: (run, work) => {
+        const payer = payerOf(run);
+        if (payer) keys.countRun(payer.id, work);
+      },
       ended: (run) => this.deliveries.ended(run),
     });
   }

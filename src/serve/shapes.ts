@@ -17,6 +17,10 @@ export const flowShape = z.object({
   nodes: z.array(z.object({ id: z.string(), type: z.string(), connection: z.string().nullable() })),
   fields: z.array(z.string()).meta({ description: 'the fields that its records need' }),
   adds: z.array(z.string()).meta({ description: 'the fields that it adds' }),
+  open_vars: z
+    .array(z.object({ name: z.string(), default: z.string().nullable() }))
+    .optional()
+    .meta({ description: 'the variables that var.NAME=VALUE in a query may set; one whose default is null must be set' }),
   credits_per_record: range,
   updated_at: z.iso.datetime(),
 });
@@ -62,6 +66,7 @@ export const runShape = z.object({
   format: z.enum(['csv', 'tsv', 'json', 'ndjson']),
   bytes: z.int(),
   counts,
+  share: z.number().optional().meta({ description: 'the finished share of a run under way, 0 to 1, once it is known' }),
   failures: z.array(failureGroup),
   mapped: z.array(z.object({ node: z.string(), path: z.string(), found: z.int(), of: z.int() })),
   credits: z.number(),

@@ -44,7 +44,7 @@ describe('run refuses an input', () => {
     expect(stderr).toMatch(/rows\.csv.*(folder|directory)/);
   });
   test('that is missing and has an unknown format', () =>
-    refused({ 'flow.yaml': good }, ['run', 'flow.yaml', '--in', 'rows.xlsx'], 6, 'rows.xlsx: expected a file, found none of this name'));
+    refused({ 'flow.yaml': good }, ['run', 'flow.yaml', '--in', 'rows.dbf'], 6, 'rows.dbf: expected a file, found none of this name'));
   test('that is a folder without an extension', async () => {
     const place = await workplace({ 'flow.yaml': good });
     await mkdir(place.path('dir'));
@@ -52,7 +52,7 @@ describe('run refuses an input', () => {
     expect([code, stderr]).toEqual([6, 'automate: dir: expected a file, found a directory\n']);
   });
   test('that has an unknown format', () =>
-    refused({ 'flow.yaml': good, 'rows.xlsx': 'x' }, ['run', 'flow.yaml', '--in', 'rows.xlsx'], 2, /--in-format/));
+    refused({ 'flow.yaml': good, 'rows.dbf': 'x' }, ['run', 'flow.yaml', '--in', 'rows.dbf'], 2, /--in-format/));
   test('that is empty', () => refused({ 'flow.yaml': good, 'rows.csv': '' }, run, 6, /expected a header row/));
   test('that has a column twice', () => refused({ 'flow.yaml': good, 'rows.csv': 'id,a,id\n1,2,3\n' }, run, 6, /rows\.csv:1: .*"id"/));
   test('that has a nameless column', () => refused({ 'flow.yaml': good, 'rows.csv': 'id,,b\n1,2,3\n' }, run, 6, /rows\.csv:1: .*column 2/));
@@ -346,7 +346,7 @@ describe('automate refuses a command line', () => {
   test('that lacks the flow', () => refused({}, ['run', '--in', 'a.csv'], 2, "automate: missing required argument 'flow'\n"));
   test.each([
     ['--concurrency', '0', /from 1 on, found "0"/],
-    ['--in', 'more.csv', /expected one input file, found a second one/],
+    ['--in', '-', /expected - \(stdin\) or files, found both/],
     ['--rate', 'fast', /10\/s/],
     ['--max-errors', 'x%', /percentage/],
     ['--in-format', 'xml', /csv, tsv, json/],

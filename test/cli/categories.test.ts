@@ -41,7 +41,7 @@ describe('a category that a flow names', () => {
   test('decides between chains of one name', async () => {
     const place = await workplace({ 'flow.yaml': flow('gas station'), 'in.csv': 'company\nWalmart\n' });
     expect((await place.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv'])).code).toBe(0);
-    expect(await place.read('out.csv')).toContain('Walmart,Walmart,Q62606411,amenity/fuel,1\n');
+    expect(await place.read('out.csv')).toContain('Walmart,Walmart,Q62606411,amenity/fuel,1,\n');
   });
 });
 

@@ -53,7 +53,7 @@ test('bash completes the values of arguments and options', async () => {
   expect(offered(stdout, ['nodes', ''])).toEqual(types);
   expect(offered(stdout, ['help', 'v'])).toEqual(['validate']);
   expect(offered(stdout, ['run', 'flow.yaml', '--in-format', 'n'])).toEqual(['ndjson']);
-  expect(offered(stdout, ['run', 'flow.yaml', '--out-format', ''])).toEqual(['csv', 'tsv', 'json', 'ndjson', 'jsonl']);
+  expect(offered(stdout, ['run', 'flow.yaml', '--out-format', ''])).toEqual(['csv', 'tsv', 'json', 'ndjson', 'jsonl', 'xlsx']);
   expect(offered(stdout, ['he'])).toEqual(['help']);
 });
 
@@ -98,7 +98,7 @@ test.each(['tcsh', 'constructor', ''])('completion refuses the shell "%s"', asyn
 
 test('bash completes the commands of keys, and the scopes of a new one', async () => {
   const { stdout } = await script('bash');
-  expect(offered(stdout, ['keys', ''])).toEqual(['create', 'list', 'show', 'usage', 'rotate', 'revoke', '--help']);
+  expect(offered(stdout, ['keys', ''])).toEqual(['create', 'list', 'show', 'usage', 'change', 'rotate', 'revoke', '--help']);
   expect(offered(stdout, ['keys', 'create', 'crm', '--scopes', ''])).toEqual(['run', 'test', 'read']);
 });
 

@@ -130,7 +130,11 @@ describe('connections add', () => {
       addHttp('crm', '--auth', 'basic', '--credential', 'c', '--header', 'X'),
       '--header is for --auth api_key, not for basic',
     ],
-    ['only scopes', addHttp('crm', '--scopes', 'read'), '--scopes is for --auth oauth2_client_credentials, not for none'],
+    [
+      'only scopes',
+      addHttp('crm', '--scopes', 'read'),
+      '--scopes is for --auth oauth2_client_credentials, oauth2_authorization_code, not for none',
+    ],
     ['a bad rate', addHttp('crm', '--rate', '10'), 'expected a rate such as 10/s'],
     ['an empty rate', addHttp('crm', '--rate', ''), 'expected a rate such as 10/s'],
     ['a bad concurrency', addHttp('crm', '--concurrency', '0'), 'expected a whole number from 1 on'],

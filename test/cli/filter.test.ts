@@ -48,7 +48,13 @@ describe('a filter', () => {
     const first = await place.automate([...run, '--allow-http', '--concurrency', '1', '--max-credits', '1']);
     expect(first.code).toBe(5);
     const last = await place.automate([...run, '--allow-http', '--resume', '--max-credits', '9', '--summary', 's.json']);
-    expect(JSON.parse(await readFile(place.path('s.json'), 'utf8')).whole).toEqual({ read: 6, written: 3, failed: 0, filtered: 3 });
+    expect(JSON.parse(await readFile(place.path('s.json'), 'utf8')).whole).toEqual({
+      read: 6,
+      written: 3,
+      failed: 0,
+      filtered: 3,
+      credits: 3,
+    });
     expect(last.stderr).toContain('done: 6 read, 3 written, 0 failed (this part: ');
     expect(last.stderr).toContain(' filtered), 3 filtered');
     expect([last.code, await place.read('out.csv')]).toEqual([0, 'n\n1\n3\n5\n']);

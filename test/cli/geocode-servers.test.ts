@@ -39,10 +39,10 @@ describe('a run with geocode over a connection', () => {
     expect({ code, requests: server.requests.length }).toEqual({ code: 0, requests: 1 });
     expect(
       await read('out.csv'),
-    ).toBe(`street,city,zip,geocode_lat,geocode_lon,geocode_name,geocode_region,geocode_country,geocode_level,fips_county,fips_tract,fips_block
-100 Main St,Chicago,60614,41.9,-87.6,"100 MAIN ST, CHICAGO, IL, 60600",Illinois,US,house,17031,17031839100,170318391001100
-1 Nowhere Rd,Chicago,60614,,,,,,,,,
-5 Main St,,60605,,,,,,,,,
+    ).toBe(`street,city,zip,geocode_lat,geocode_lon,geocode_name,geocode_region,geocode_country,geocode_level,geocode_doubt,fips_county,fips_tract,fips_block
+100 Main St,Chicago,60614,41.9,-87.6,"100 MAIN ST, CHICAGO, IL, 60600",Illinois,US,house,,17031,17031839100,170318391001100
+1 Nowhere Rd,Chicago,60614,,,,,,,,,,
+5 Main St,,60605,,,,,,,ambiguous,,,
 `);
     expect(stderr).toContain('\n  geocode: matched 1 of 3, ambiguous: 1, such as "5 Main St, IL, 60605"\n');
     expect(stderr).toMatch(/\n {2}data: This product uses the Census Bureau Data API .*\n$/);

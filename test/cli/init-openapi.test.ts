@@ -136,13 +136,13 @@ describe('automate init --from-openapi', () => {
     expect(node).toEqual({
       type: 'http',
       url: `${server}/v2/pets/{{pet_id}}?lang={{lang}}&api%20version=2026%2F01`,
-      auth: { type: 'api_key', header: 'X-Key', credential: 'pets-token' },
+      auth: { type: 'api_key', header: 'X-Key', credential: 'pets-key' },
       headers: { 'X-Tenant': '{{X_Tenant}}' },
       map,
     });
     expect(text).toContain('# optional query parameters: verbose\n');
-    expect(stderr).toContain('security scheme "key": store the key as the credential pets-token\n');
-    expect(stderr).toContain('\n  automate credentials set pets-token\n');
+    expect(stderr).toContain('security scheme "key": store the key as the credential pets-key\n');
+    expect(stderr).toContain('\n  automate credentials set pets-key\n');
   });
 
   test('takes fields from the columns of the records, with their types', async () => {
@@ -171,7 +171,7 @@ describe('automate init --from-openapi', () => {
         token_url: `${server}/token`,
         client_id: 'my-client-id',
         scopes: ['read'],
-        credential: 'pets-secret',
+        credential: 'pets-client',
       },
       map: { id: '$body[].id' },
     });
@@ -179,15 +179,57 @@ describe('automate init --from-openapi', () => {
 
   test('makes a form, a text, and a list of two credentials', async () => {
     const two = [
-      { type: 'api_key', header: 'X-Key', credential: 'pets-token' },
-      { type: 'api_key', query: 'k', credential: 'pets-token-2' },
+      { type: 'api_key', header: 'X-Key', credential: 'pets-key' },
+      { type: 'api_key', query: 'k', credential: 'pets-second-key' },
     ];
     expect((await nodeFor('addPet', 'n,in\n1,2\n')).node).toMatchObject({
       form: { name: 'string', n: { cel: 'int(n)' }, in: '{{in}}' },
       auth: two,
     });
-    expect((await nodeFor('note')).node).toMatchObject({ text: 'hi', auth: { type: 'basic', credential: 'pets-login' } });
-    expect((await nodeFor('order')).node.auth).toEqual({ type: 'bearer', credential: 'pets-token' });
+    expect((await nodeFor('note')).node).toMatchObject({ text: 'hi', auth: { type: 'basic', credential: 'pets-basic' } });
+    expect((await nodeFor('order')).node.auth).toEqual({ type: 'bearer', credential: 'pets-login' });
+  });
+
+  test('marks each example that would be sent, in the flow and in what it prints', async () => {
+    const { text, stderr } = await nodeFor('updatePet', 'Pet-ID,age,category name\n7,4,cat\n');
+    const marked = text.split('\n').filter((line) => line.endsWith('  # an example: put {{field}} here') || line.includes(' # an example'));
+    expect(marked.map((line) => line.trim())).toEqual([
+      'name: Rex # an example: put {{field}} here',
+      'weight: 1.5 # an example: put {{field}} here',
+      'born: 2026-01-31 # an example: put {{field}} here',
+      '- string # an example: put {{field}} here',
+    ]);
+    const named = 'body.name, body.weight, body.born, body.tags[0]';
+    expect(stderr).toContain(`  examples, which every request would send: ${named}; put {{field}} in place of each\n`);
+  });
+
+  test('marks the values of a form and a text, and none that has no choice', async () => {
+    expect((await nodeFor('addPet', 'n\n1\n')).text).toMatch(/\n {6}name: string # an example: put \{\{field\}\} here\n {6}n:\n/);
+    expect((await nodeFor('note')).text).toContain('text: hi # an example: put {{field}} here\n');
+    const { text, stderr } = await nodeFor('getPet');
+    expect([text, stderr]).toEqual([expect.not.stringContaining('an example'), expect.not.stringContaining('examples')]);
+    const schema = { properties: { kind: { const: 'pet' }, only: { enum: [1] }, one: { enum: ['a', 'b'] }, n: { default: null } } };
+    const paths = { '/x': { post: { requestBody: { content: { 'application/json': { schema } } } } } };
+    const place = await workplace({ 'api.json': JSON.stringify({ openapi: '3.1.0', paths }) });
+    await place.automate(['init', '--from-openapi', 'api.json', '--operation', 'post /x']);
+    const body = ['kind: pet', 'only: 1', 'one: a # an example: put {{field}} here', 'n: null # an example: put {{field}} here'];
+    expect(await place.read('flow.yaml')).toContain(`    body:\n${body.map((line) => `      ${line}\n`).join('')}`);
+  });
+
+  test('names the credential of each security scheme after it, the same in every operation', async () => {
+    const securitySchemes = Object.fromEntries(
+      ['api_key', 'petstore_auth', 'apiKey', '鍵'].map((name, index) => [name, { type: 'apiKey', in: 'header', name: `X-${index}` }]),
+    );
+    const operation = (name: string) => ({ get: { operationId: name, security: [{ [name]: [] }] } });
+    const paths = Object.fromEntries(Object.keys(securitySchemes).map((name) => [`/${name}`, operation(name)]));
+    const document = { openapi: '3.0.3', servers: [{ url: 'https://petstore3.swagger.io/api' }], paths, components: { securitySchemes } };
+    const place = await workplace({ 'api.json': JSON.stringify(document) });
+    const names = [];
+    for (const name of Object.keys(securitySchemes)) {
+      await place.automate(['init', '--from-openapi', 'api.json', '--operation', name, '--force']);
+      names.push(parse(await place.read('flow.yaml')).nodes[0].auth.credential);
+    }
+    expect(names).toEqual(['swagger-api-key', 'swagger-petstore-auth', 'swagger-api-key-2', 'swagger-secret']);
   });
 
   test('says which columns are missing', async () => {
@@ -233,7 +275,7 @@ describe('automate init --from-openapi', () => {
     );
     const place = await withPets({ 'rows.csv': 'pet-id,age\n7,4\n8,5\n' }, api.origin);
     await place.automate(['init', '--from-openapi', 'pets.yaml', '--operation', 'updatePet', '--in', 'rows.csv']);
-    const env = { AUTOMATE_CREDENTIAL_MY_TOKEN: 'CANARY-1', AUTOMATE_CREDENTIAL_MY_PASSWORD: 'CANARY-2' };
+    const env = { AUTOMATE_CREDENTIAL_MY_KEY: 'CANARY-1', AUTOMATE_CREDENTIAL_MY_PASSWORD: 'CANARY-2' };
     expect((await place.automate(['validate', 'flow.yaml', '--in', 'rows.csv'], { env })).code).toBe(0);
     const { code, stdout } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv'], { env });
     const header = 'pet_id,age,id,name,pets_age,weight,born,category_name';

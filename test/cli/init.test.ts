@@ -216,7 +216,7 @@ describe('automate init --from-curl', () => {
   test('writes nothing if a flow cannot send the request', async () => {
     const place = await workplace();
     const { code, stderr } = await place.automate(['init', '--from-curl', `curl https://a.example -F file=x -H 'X-Key: ${token}'`]);
-    expect([code, stderr, await place.files()]).toEqual([2, expect.stringContaining("no counterpart of curl's -F"), []]);
+    expect([code, stderr, await place.files()]).toEqual([2, expect.stringContaining("curl's -F is not read here"), []]);
     expect(stderr).not.toContain(token);
   });
 });

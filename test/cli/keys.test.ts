@@ -6,6 +6,7 @@ import { ServerDatabase } from '../../src/io/server/database.ts';
 import { isKeyValue } from '../../src/io/server/key-value.ts';
 import { UsageStore } from '../../src/io/server/usage.ts';
 import { readAllFiles, readCredits, type Workplace, workplace } from '../helpers/cli.ts';
+import { keyStore, settings } from '../helpers/server-keys.ts';
 import { shell } from '../helpers/shell.ts';
 
 const dayMs = 86_400_000;
@@ -153,12 +154,12 @@ describe('keys create', () => {
     expect((await listed(place)).map(({ state }) => state)).toEqual(['revoked', 'living']);
   });
 
-  test('warns of a flow that is not in the present folder', async () => {
+  test('warns of a flow that is not in this folder', async () => {
     const place = await workplace({ 'a.yaml': '', 'b.yml': '' });
     const { code, stderr } = await keys(place, 'create', 'crm', '--flows', 'a,b,typo');
-    expect([code, stderr.match(/there is no flow "(\w+)" in the present folder/g)]).toEqual([
+    expect([code, stderr.match(/there is no flow "(\w+)" in this folder.*\n.*/g)]).toEqual([
       0,
-      ['there is no flow "typo" in the present folder'],
+      [expect.stringContaining('in the folder of the flows')],
     ]);
   });
 
@@ -298,6 +299,62 @@ describe('keys rotate', () => {
   });
 });
 
+describe('keys change', () => {
+  test('changes the limits that are named, keeps the others and the value, and lifts limits', async () => {
+    const place = await workplace();
+    await make(place, 'crm', '--credits', '10', '--flows', 'a', '--expires', '90d');
+    const [before] = await listed(place);
+    const { code, stdout, stderr } = await keys(place, 'change', 'crm', '--credits', '5000');
+    expect([code, stdout]).toEqual([0, '']);
+    expect(stderr).toMatch(/^the key "crm" now has the scope run for a, at 600\/min, with 5,000 credits a month; it expires on .+ UTC\n$/);
+    expect(await listed(place)).toEqual([{ ...before, credits: 5000 }]);
+    const lifted = await keys(
+      place,
+      'change',
+      'crm',
+      '--credits',
+      'unlimited',
+      '--flows',
+      'all',
+      '--expires',
+      'never',
+      '--rate',
+      '7/s',
+      '--json',
+    );
+    expect(JSON.parse(lifted.stdout)).toMatchObject({ id: before.id, credits: null, flows: null, expires_at: null, rate: '7/s' });
+    expect(await listed(place)).toEqual([{ ...before, credits: null, flows: null, expires_at: null, rate: '7/s' }]);
+  });
+
+  test.each([
+    [[], 'expected a limit to change, found none\n  name one: --credits, --rate, --expires or --flows'],
+    [['--credits', 'many'], 'expected a whole number from 0 on, found "many"'],
+    [['--rate', 'often'], '--rate: expected a whole number of requests'],
+    [['--expires', 'soon'], '--expires: expected a duration'],
+    [['--flows', 'a.yaml'], '--flows: expected names of flow files'],
+  ])('refuses %j, and changes nothing', async (args, message) => {
+    const place = await workplace();
+    await make(place, 'crm');
+    const before = await listed(place);
+    expect(await keys(place, 'change', 'crm', ...args)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(message) });
+    expect(await listed(place)).toEqual(before);
+  });
+
+  test('refuses a key that has ended; a new expiry revives an expired one, unless its name is taken', async () => {
+    const { store, clock } = keyStore();
+    const { key } = store.create(settings({ expiresAtMs: clock.wallMs + 1000 }));
+    clock.pass(2000);
+    expect(() => store.change('crm', { quota: 5 })).toThrow('the key "crm" is expired');
+    expect(store.change('crm', { expiresAtMs: undefined })).toMatchObject({ id: key.id, expiresAtMs: undefined });
+    store.change('crm', { expiresAtMs: clock.wallMs + 1000 });
+    clock.pass(2000);
+    store.create(settings());
+    expect(() => store.change(key.id, { expiresAtMs: undefined })).toThrow('there is a key "crm" already');
+    store.revoke('crm', { stopRuns: false });
+    expect(() => store.change('crm', { quota: 5 })).toThrow('the key "crm" is');
+  });
+});
+
 test('keys revoke ends a key for good, with --stop-runs its runs too, also later', async () => {
   const place = await workplace();
   await make(place, 'crm');
@@ -403,6 +460,16 @@ describe('keys usage', () => {
       remaining: 959.5,
       last_used_at: expect.any(String),
     });
+  });
+
+  test('shows no zeros for a key whose credits are counted before its requests', async () => {
+    const { place, month } = await used();
+    withDatabase(place, (database) => database.write((tables) => tables.exec('delete from usage')));
+    const { stdout, stderr } = await keys(place, 'usage', '--month', month);
+    expect(stdout.split('\n')[1]).toBe('crm          -        -        -     40.5  1,000  959.5  -');
+    const later = 'the server writes requests and records once a minute: those of crm are not written yet\n';
+    expect(stderr).toBe(later);
+    expect((await keys(place, 'usage', 'crm', '--month', month)).stderr).toBe(later);
   });
 
   test('shows one key by day', async () => {

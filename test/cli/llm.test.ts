@@ -117,12 +117,17 @@ describe('a run whose money is used up', () => {
     expect(first.stderr).toContain('llm-1: 20 tokens in, 0 out, cost 2');
     expect(await place.files()).not.toContain('out.errors.csv');
     pay();
-    const second = await place.automate([...args, '--resume', '--summary', 'summary.json']);
+    const second = await place.automate([...args, '--resume', '--summary', 'summary.json', '--report', 'report.html']);
     expect([second.code, await place.read('out.csv')]).toEqual([0, 'name,answer\n1,x\n2,x\n3,x\n4,x\n']);
     expect(server.requests).toHaveLength(5);
+    expect(second.stderr).toContain('llm-1: 40 tokens in, 0 out, cost 4 (this part: 20 tokens in, 0 out, cost 2)');
+    const part = [{ node: 'llm-1', input_tokens: 20, output_tokens: 0, cost: 2 }];
     expect(JSON.parse(await place.read('summary.json'))).toMatchObject({
-      tokens: [{ node: 'llm-1', input_tokens: 20, output_tokens: 0, cost: 2 }],
+      tokens: part,
+      credits: 2,
+      whole: { tokens: [{ ...part[0], input_tokens: 40, cost: 4 }], credits: 4 },
     });
+    expect(await place.read('report.html')).toContain('20 in, 0 out, cost 2');
   });
 
   const refusals = {
@@ -181,7 +186,7 @@ describe('a run whose money is used up', () => {
     await place.write('flow.yaml', yaml.replace('max_cost: 2', 'max_cost: 2.5e1'));
     const rest = await place.automate([...args, '--resume']);
     expect([rest.code, server.requests.length]).toEqual([0, 4]);
-    expect(rest.stderr).toContain('llm-1: 20 tokens in, 0 out, cost 2');
+    expect(rest.stderr).toContain('llm-1: 40 tokens in, 0 out, cost 4 (this part: 20 tokens in, 0 out, cost 2)');
   });
 });
 

@@ -16,7 +16,7 @@ describe('a run with a lookup', () => {
     expect(lines).toContain('  chain: matched 1 of 2');
     expect(lines.at(-1)).toBe(`  data: ${source} (2026-09-18)`);
     expect(await here.read('out.csv')).toBe(
-      'company,chain_name,chain_id,chain_category,chain_score\nREWE,Rewe,Q16968817,shop/supermarket,1\n  ,,,,\nzzqxy,,,,\n',
+      'company,chain_name,chain_id,chain_category,chain_score,chain_doubt\nREWE,Rewe,Q16968817,shop/supermarket,1,\n  ,,,,,\nzzqxy,,,,,\n',
     );
     expect(JSON.parse(await here.read('summary.json'))).toMatchObject({
       credits: 2,
@@ -32,6 +32,32 @@ describe('a run with a lookup', () => {
       ],
     });
     expect((await readCredits(here)).spent).toBe(2);
+  });
+
+  test('counts doubtful answers and unknown countries, with an example, as the column has them', async () => {
+    const here = await workplace({
+      'flow.yaml': flow.replace(' }]', ', country: "{{land}}" }]'),
+      'in.csv': 'company,land\nTarget,\nstarbuks,USA\nRosmann,Narnia\nWallmart,n/a\nREWE,Germany\n',
+    });
+    const { stderr } = await here.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--summary', 'summary.json']);
+    const [line = ''] = /chain: .*/.exec(stderr) ?? [];
+    expect(line.replace(/(?<=such as ")[^"]+/g, 'X')).toBe(
+      'chain: matched 5 of 5, ambiguous: 2, such as "X", other doubts: 2, such as "X", country not known: 2, such as "X"',
+    );
+    const doubts = (await here.read('out.csv'))
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split(',').at(-1));
+    expect(doubts).toEqual(['chain_doubt', 'ambiguous', 'misspelt', 'misspelt', 'ambiguous; misspelt', '']);
+    expect(JSON.parse(await here.read('summary.json'))).toMatchObject({
+      lookups: [
+        {
+          ...{ ambiguous: 2, other_doubts: 2, unknown_countries: 2 },
+          first_other_doubt: expect.stringMatching(/^(?:starbuks|Rosmann)$/),
+          first_unknown_country: expect.stringMatching(/^(?:Narnia|n\/a)$/),
+        },
+      ],
+    });
   });
 
   test('costs nothing with credits: 0', async () => {

@@ -504,7 +504,7 @@ describe('a login with a browser', () => {
     const server = await loginServer();
     const place = await workplace();
     const { code, stderr } = await place.automate(addingWithLogin(server), { env: vault });
-    expect([code, stderr]).toEqual([7, expect.stringContaining('log in at a terminal: automate connections test docs')]);
+    expect([code, stderr]).toEqual([7, expect.stringContaining('log in: automate connections login docs')]);
     const flow = `connections: { docs: { type: mcp, url: "${server.origin}/mcp", auth: { type: oauth2_authorization_code, credential: docs-login } } }
 nodes: [{ type: mcp, connection: docs, tool: work }]
 `;
@@ -513,7 +513,7 @@ nodes: [{ type: mcp, connection: docs, tool: work }]
     const run = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv'], { env: vault });
     expect([run.code, run.stderr]).toEqual([
       7,
-      expect.stringMatching(/there is no credential "docs-login"[\s\S]*\n +log in at a terminal: automate connections test docs/),
+      expect.stringMatching(/there is no credential "docs-login"[\s\S]*\n +log in: automate connections login docs/),
     ]);
   });
 });

@@ -98,13 +98,13 @@ describe('an errors file in another folder', () => {
 });
 
 describe('an output', () => {
-  test.each(['out.parquet', 'out.xlsx', 'out', 'out.gz', 'out.csv.zip'])('called %s is refused without --out-format', async (out) => {
+  test.each(['out.parquet', 'out.xls', 'out', 'out.gz', 'out.csv.zip'])('called %s is refused without --out-format', async (out) => {
     const { run, files, path, server } = await twoFlows();
     const before = await files();
     const { code, stderr } = await run('a', '--out', out);
     expect([code, stderr]).toEqual([
       2,
-      `automate: ${out}: expected a file name that ends in .csv, .tsv, .json, .ndjson, .jsonl, or one of these and .gz\n  or say what to write: --out-format csv, tsv, json, ndjson, jsonl\n`,
+      `automate: ${out}: expected a file name that ends in .csv, .tsv, .json, .ndjson, .jsonl, one of these and .gz, or .xlsx\n  or say what to write: --out-format csv, tsv, json, ndjson, jsonl, xlsx\n`,
     ]);
     expect([await files(), server.requests]).toEqual([before, []]);
     expect((await run('a', '--out', out, '--out-format', 'ndjson')).code).toBe(4);

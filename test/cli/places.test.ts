@@ -12,7 +12,7 @@ describe('automate places chains', () => {
 Target  Q1046951  shop/department_store  US         1.00
 Target  Q7685854  shop/department_store  AU         1.00
 `,
-      stderr: 'match: exact, 1.00 is at least min_score 0.85\n',
+      stderr: 'match: exact, 1.00 is at least min_score 0.85\ndoubt: ambiguous\n',
     });
     expect((await readCredits(place)).spent).toBe(0);
   });
@@ -56,7 +56,7 @@ Target  Q7685854  shop/department_store  AU         1.00
     [['categories', ''], 'expected words, found ""'],
     [['categories', 'a', '--language', 'xx'], '--language: expected a language such as de, found "xx"'],
     [['chains', 'a', '--limit', '0'], '--limit'],
-    [['chains', 'a', '--country', 'Narnia'], '--country: expected a country code such as DE (ISO 3166-1 alpha-2), found "Narnia"'],
+    [['chains', 'a', '--country', 'Narnia'], '--country: expected a country code such as DE, or a name such as Germany, found "Narnia"'],
     [['chains', 'a', '--category', 'spa'], 'choose one of shop/beauty, leisure/hot_tub'],
     [['chains', 'a', '--category', 'xyzzy'], '--category: no category is called "xyzzy"'],
     [['shops', 'a'], "unknown command 'shops'"],

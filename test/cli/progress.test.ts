@@ -53,13 +53,20 @@ describe('the records of an input', () => {
   ])('come after bytes: %s', async (_name, items, readBytes, expected) => {
     const reading = unread();
     const batches = inBatches(items, [item(1000, 100_000)]);
-    for await (const _ of countItems(batches, () => readBytes, reading));
+    for await (const _ of countItems(batches, { readBytes: () => readBytes }, reading));
     expect(reading).toEqual({ records: items.length + 1, bytesBefore: expected, isComplete: true });
+  });
+
+  test('of a later file come after the bytes of the files before it', async () => {
+    const reading = unread();
+    const source = { readBytes: () => 5100, earlierBytes: () => 5000 };
+    for await (const _ of countItems(inBatches([item(801, 50), item(900, 100)]), source, reading));
+    expect(reading.bytesBefore).toBe(5050);
   });
 
   test('are known to be all while those of the last chunk have yet to begin', async () => {
     const reading = unread();
-    const items = countItems(inBatches([item(1, 10)], [item(2, 20)], [item(3, 30)]), () => 30, reading);
+    const items = countItems(inBatches([item(1, 10)], [item(2, 20)], [item(3, 30)]), { readBytes: () => 30 }, reading);
     await items.next();
     await new Promise(setImmediate);
     expect(reading).toMatchObject({ records: 3, isComplete: false });
@@ -73,7 +80,7 @@ describe('the records of an input', () => {
       yield [item(1, 10)];
       await new Promise(() => {});
     })();
-    const items = countItems(never, () => 10, unread());
+    const items = countItems(never, { readBytes: () => 10 }, unread());
     expect(await items.next()).toMatchObject({ value: [{ number: 1 }] });
     expect(await items.return(undefined)).toMatchObject({ done: true });
   });
@@ -83,7 +90,7 @@ describe('the records of an input', () => {
       yield [item(1, 10)];
       throw new Error('the quote has no end');
     })();
-    const items = countItems(faulty, () => 10, unread());
+    const items = countItems(faulty, { readBytes: () => 10 }, unread());
     expect(await items.next()).toMatchObject({ value: [{ number: 1 }] });
     await expect(items.next()).rejects.toThrow('the quote has no end');
   });

@@ -49,6 +49,14 @@ describe('--replace', () => {
     expect((await automate(first)).code).toBe(0);
   });
 
+  test('with --resume begins anew if a kill came before there was a journal', async () => {
+    const { automate, pair, failing } = await secondDay();
+    failing.clear();
+    const { code, stderr } = await automate([...run, '--resume']);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('done: 3 read, 3 written, 0 failed')]);
+    expect(await pair()).toEqual(['id,name\n1,new /1\n2,new /2\n3,new /3\n', false]);
+  });
+
   test('with stdout replaces the errors file of the day before, and deletes it if no record failed', async () => {
     const { place, failing } = await secondDay();
     const pipe = ['run', 'flow.yaml', '--in', 'rows.csv', '--quiet'];

@@ -224,6 +224,62 @@ describe('automate retry with a changed flow', () => {
   });
 });
 
+/** The errors file with its rows in the opposite order. */
+function reversed(text: string): string {
+  const [header, ...rows] = text.trimEnd().split('\n');
+  return `${[header, ...rows.toReversed()].join('\n')}\n`;
+}
+
+describe('automate retry takes an errors file that a spreadsheet has saved', () => {
+  test.each([
+    ['sorted by another column', reversed],
+    ['with semicolons', (text: string) => text.replaceAll(',', ';').replaceAll('note; ', 'note, ')],
+    ['with tabs', (text: string) => text.replaceAll(',', '\t').replaceAll('note\t ', 'note, ')],
+  ])('%s', async (_, change) => {
+    const { server, whole, place, retry } = await failedRun();
+    await place.write('out.errors.csv', change(await place.read('out.errors.csv')));
+    server.failing.delete('1');
+    server.failing.delete('9');
+    expect((await retry()).code).toBe(4);
+    expect((await place.read('out.errors.csv')).match(/^\d/gm)).toEqual(['2', '5']);
+    server.failing.clear();
+    expect(await retry()).toMatchObject({ code: 0 });
+    expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
+  });
+
+  test('sorted by another column, and resumes', async () => {
+    const { server, whole, place, retry } = await failedRun();
+    await place.write('out.errors.csv', reversed(await place.read('out.errors.csv')));
+    server.failing.delete('1');
+    server.failing.delete('2');
+    expect((await retry('--max-errors', '0', '--concurrency', '1')).code).toBe(5);
+    expect(server.calls).toEqual(['1', '2', '5']);
+    server.failing.clear();
+    expect((await retry('--resume')).code).toBe(4);
+    expect(server.calls.slice(3)).toEqual(['9']);
+    expect((await retry()).code).toBe(0);
+    expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
+  });
+});
+
+test('records that were removed from the errors file are counted as given up, in later retries, too', async () => {
+  const { server, place, retry } = await failedRun();
+  const errors = await place.read('out.errors.csv');
+  await place.write('out.errors.csv', errors.replace(/^2,.*\n/m, ''));
+  server.failing.delete('1');
+  const first = await retry('--summary', 'sum.json');
+  expect(first.stderr).toContain('done: 9 read, 6 written, 2 failed (this part: 3 read, 1 written, 2 failed), 1 given up in ');
+  expect(JSON.parse(await place.read('sum.json')).whole).toEqual({ read: 9, written: 6, failed: 2, filtered: 0, given_up: 1, credits: 3 });
+  server.failing.clear();
+  expect((await retry()).stderr).toContain('done: 9 read, 8 written, 0 failed (this part: 2 read, 2 written, 0 failed), 1 given up in ');
+});
+
+test('a retry keeps the count of filtered records', async () => {
+  const { server, retry } = await failedRun({ nodes: '{ type: filter, where: "id != \'3\'" }, ' });
+  server.failing.clear();
+  expect((await retry()).stderr).toMatch(/done: 9 read, 8 written, 0 failed \(this part: .*\), 1 filtered in /);
+});
+
 describe('automate retry refuses, and sends nothing', () => {
   test.each([
     ['a changed row', (text: string) => text.replace('name 3', 'name X')],
@@ -253,7 +309,7 @@ describe('automate retry refuses, and sends nothing', () => {
       ':4: expected the number of a failed record of out.csv in _error_record, found none\n',
     ],
     ['a number twice', (text: string) => text.replace(/,5$/m, ',2'), ':4: record 2 stands here for the second time\n'],
-    ['another order', (text: string) => text.replace(/,5$/m, ',1'), ':4: record 1 stands after record 2\n  sort the rows by _error_record'],
+    ['a number twice, apart', (text: string) => text.replace(/,5$/m, ',1'), ':4: record 1 stands here for the second time\n'],
     ['a broken row', (text: string) => text.replace('5,"note, 5"', '5'), ':4: line 4: expected 8 cells, found 7'],
     [
       'a column less',
@@ -326,7 +382,6 @@ describe('automate retry refuses, and sends nothing', () => {
   test.each([
     [['--resume', '--force'], 2, '--resume continues a retry, --force starts it over: expected one of them'],
     [['--errors', 'none'], 2, '--errors: expected the file of the failed records, found none'],
-    [['--resume'], 73, 'there is nothing to resume'],
     [['--concurrency', '0'], 2, 'expected a whole number from 1 on'],
   ])('%j', async (options, code, message) => {
     const { retry, server } = await failedRun();
@@ -344,6 +399,15 @@ describe('automate retry refuses, and sends nothing', () => {
     await rm(place.path('out.csv'));
     expect((await place.automate(other)).code).toBe(4);
   });
+});
+
+test('a retry that was killed before it had a journal begins anew with --resume', async () => {
+  const { place, retry, server } = await failedRun();
+  server.failing.clear();
+  const { code, stderr } = await retry('--resume');
+  expect([code, stderr]).toEqual([0, expect.stringContaining('done: 9 read, 9 written, 0 failed')]);
+  expect(await place.files()).not.toContain('out.csv.automate-failed');
+  expect((await retry('--resume')).code).toBe(2);
 });
 
 describe('an unfinished retry', () => {

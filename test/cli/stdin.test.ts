@@ -35,6 +35,20 @@ describe('stdin tells its format', () => {
     expect(await piped(csv, ['--quiet'])).toMatchObject({ code: 0, stdout: 'a,b\n1,1\n', stderr: '' });
   });
 
+  test('as json, whatever it begins with, if --records names its list', async () => {
+    const wrapped = `{"n":1,"data":{"items":${json}}}`;
+    for (const stdin of [wrapped, gzipSync(wrapped)]) {
+      const { code, stdout, stderr } = await piped(stdin, ['--records', 'data.items']);
+      expect([code, stdout]).toEqual([0, '[\n{"a":1,"b":1}\n]\n']);
+      expect(stderr).toMatch(/reading stdin as json(\.gz)? \(/);
+    }
+    expect(await piped(csv, ['--records', 'data.items'])).toMatchObject({ code: 2 });
+    expect(await piped('{"data":[{"a":1}]}', ['--quiet'], flow.replace('{{a}}', 'x'))).toMatchObject({
+      code: 0,
+      stdout: '{"data":[{"a":1}],"b":"x"}\n',
+    });
+  });
+
   test('in another encoding', async () => {
     const utf16 = Buffer.from(`\ufeff${json}`, 'utf16le');
     expect(await piped(utf16, ['--encoding', 'utf-16le', '--quiet'])).toMatchObject({ code: 0, stdout: '[\n{"a":1,"b":1}\n]\n' });

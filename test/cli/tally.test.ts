@@ -12,6 +12,7 @@ const facts = {
     credits: 0,
     showsCredits: false,
     before: { written: 0, failed: 0 },
+    spentBefore: { credits: 0, tokens: new Map() },
     paused: { ms: 0, reasons: [] },
     usage: undefined,
     attributions: [],
@@ -31,6 +32,41 @@ function failuresOf(tally: Tally): string[] {
   const lines = summaryText(tally, facts, new Chalk({ level: 0 })).split('\n');
   return lines.filter((line) => line.startsWith('    ')).map((line) => line.trim());
 }
+
+test('credits and tokens of a resumed run are those of the whole, then those of this part', () => {
+  const tokens = (node: string): Event => ({ type: 'tokens', record: 1, node, input: 3, output: 1, cost: 0.1 });
+  const spentBefore = {
+    credits: 5.1,
+    tokens: new Map([
+      ['sort', { input: 10, output: 2, cost: 0.2 }],
+      ['old', { input: 7, output: 0, cost: undefined }],
+    ]),
+  };
+  const resumed = { ...facts, credits: 3.2, showsCredits: true, before: { written: 2, failed: 0 }, spentBefore };
+  const tally = tallyOf(tokens('sort'), tokens('new'));
+  const lines = summaryText(tally, resumed, new Chalk({ level: 0 })).split('\n');
+  expect(lines[0]).toContain('2 written, 0 failed (this part: 0 read, 0 written, 0 failed), 8.3 credits (this part: 3.2) in ');
+  expect(lines.filter((line) => line.includes('tokens'))).toEqual([
+    '  sort: 13 tokens in, 3 out, cost 0.3 (this part: 3 tokens in, 1 out, cost 0.1)',
+    '  old: 7 tokens in, 0 out (this part: 0 tokens in, 0 out)',
+    '  new: 3 tokens in, 1 out, cost 0.1',
+  ]);
+  expect(JSON.parse(summaryJson(tally, resumed))).toMatchObject({
+    credits: 3.2,
+    tokens: [
+      { node: 'sort', input_tokens: 3 },
+      { node: 'new', input_tokens: 3 },
+    ],
+    whole: {
+      credits: 8.3,
+      tokens: [
+        { node: 'sort', input_tokens: 13, output_tokens: 3, cost: 0.3 },
+        { node: 'old', input_tokens: 7, output_tokens: 0, cost: null },
+        { node: 'new', input_tokens: 3, output_tokens: 1, cost: 0.1 },
+      ],
+    },
+  });
+});
 
 const failed = (
   record: number,

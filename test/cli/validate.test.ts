@@ -124,6 +124,21 @@ describe('validate', () => {
     expect(stderr).toMatch(/\n4 problems in flow\.yaml\n$/);
   });
 
+  test('shows a missing credential where its connection names it, once for all nodes', async () => {
+    const connected = `connections:
+  crm:
+    type: http
+    base_url: https://a.com
+    auth: { type: bearer, credential: crm-token }
+nodes:
+  - { type: http, connection: crm, url: /a }
+  - { type: http, connection: crm, url: /b }
+`;
+    const { stderr } = await validate({ 'flow.yaml': connected });
+    expect(stderr).toMatch(/^flow\.yaml:5:39: there is no credential "crm-token"\n/);
+    expect(stderr).toMatch(/\n1 problem in flow\.yaml\n$/);
+  });
+
   test('reports wrong references and missing credentials together', async () => {
     const two = flow(`    auth: { type: bearer, credential: crm }
   - { type: http, url: "https://api.example.com/{{nmae}}" }

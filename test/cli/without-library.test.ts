@@ -24,6 +24,12 @@ test('without the native module of libsql a run goes on uncounted, with a warnin
   expect(await place.read('out.csv')).toBe('id,name\n1,a\n');
 });
 
+test.each([[[]], [['--json']], [['history']], [['export']]])('without it, credits %j says so, and shows no credits', async (args) => {
+  const place = await workplace({ 'hide.cjs': hide });
+  const { code, stdout, stderr } = await place.automate(['credits', ...args], { node: ['--require', place.path('hide.cjs')] });
+  expect([code, stdout, stderr]).toEqual([74, '', expect.stringContaining('its library libsql cannot be loaded here')]);
+});
+
 test('without it, a run goes on where earlier runs were counted and no allowance is set', async () => {
   const server = await httpServer((_, response) => json(response, { name: 'a' }));
   const place = await workplace({

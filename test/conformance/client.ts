@@ -3,9 +3,9 @@
 import type { Auth, Login } from '../../src/core/auth/auth.ts';
 import type { McpConnection, Tool, ToolSchema } from '../../src/core/tools/tools.ts';
 import type { JsonObject, Value } from '../../src/core/value/value.ts';
+import { openBrowser } from '../../src/io/auth/browser.ts';
 import { createClock } from '../../src/io/clock/clock.ts';
 import { createTransport } from '../../src/io/http/transport.ts';
-import { openBrowser } from '../../src/io/mcp/browser.ts';
 import { createTools } from '../../src/io/mcp/tools.ts';
 
 const scenario = process.env.MCP_CONFORMANCE_SCENARIO ?? '';
@@ -74,7 +74,7 @@ function said(...words: string[]): void {
 }
 
 /** The auth of a scenario. For client credentials the token URL is looked up, which a connection names in a flow. */
-async function authFor(name: string): Promise<Auth | Login> {
+async function authFor(name: string): Promise<Auth> {
   if (name !== 'auth/client-credentials-basic') return loginFor(name);
   const { origin, pathname } = new URL(url);
   const known = async (address: string) => (await fetch(address)).json() as Promise<Record<string, string[] & string>>;

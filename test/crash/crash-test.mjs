@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 
-const { values } = parseArgs({ options: { points: { type: 'string', default: '6' }, kills: { type: 'string', default: '4' } } });
+const { values } = parseArgs({ options: { points: { type: 'string', default: '6' }, kills: { type: 'string', default: '6' } } });
 const wanted = { points: Number(values.points), kills: Number(values.kills) };
 
 const bin = fileURLToPath(new URL('../../bin/automate.js', import.meta.url));
@@ -19,12 +19,6 @@ const watchedCalls = ['write', 'pwrite64', 'fsync', 'fdatasync', 'ftruncate', 'o
 const records = 1200;
 /** The width of engine/window: the maximum of calls that a crash repeats. */
 const windowSize = 1024;
-const kinds = [
-  { name: 'CSV', input: 'rows.csv', out: 'out.csv', errors: 'out.errors.csv', more: [] },
-  { name: 'NDJSON', input: 'rows.ndjson', out: 'out.ndjson', errors: 'out.errors.ndjson', more: [] },
-  { name: 'JSON in gzip', input: 'rows.json', out: 'out.json.gz', errors: 'out.errors.json', more: [] },
-  { name: 'CSV unordered', input: 'rows.csv', out: 'out.csv', errors: 'out.errors.csv', more: ['--unordered'] },
-];
 
 /** Calls per record. */
 const asked = new Map();
@@ -46,6 +40,14 @@ await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
 
 const folder = mkdtempSync(join(tmpdir(), 'automate-crash-'));
 const at = (name) => join(folder, name);
+const kinds = [
+  { name: 'CSV', input: 'rows.csv', out: 'out.csv', errors: 'out.errors.csv', more: [] },
+  { name: 'NDJSON', input: 'rows.ndjson', out: 'out.ndjson', errors: 'out.errors.ndjson', more: [] },
+  { name: 'JSON in gzip', input: 'rows.json', out: 'out.json.gz', errors: 'out.errors.json', more: [] },
+  { name: 'CSV unordered', input: 'rows.csv', out: 'out.csv', errors: 'out.errors.csv', more: ['--unordered'] },
+  { name: 'several CSVs', input: 'rows.1.csv', out: 'out.csv', errors: 'out.errors.csv', more: ['--in', at('rows.2.csv')] },
+  { name: 'a list in JSON', input: 'wrapped.json', out: 'out.json', errors: 'out.errors.json', more: ['--records', 'data.items'] },
+];
 const table = [];
 let failures = 0;
 const expected = new Map();
@@ -208,9 +210,13 @@ function clear(kind) {
 function writeInputs() {
   const ids = Array.from({ length: records }, (_, index) => index + 1);
   const rows = ids.map((id) => ({ id: String(id), note: `id-${id}` }));
-  writeFileSync(at('rows.csv'), `id,note\n${ids.map((id) => `${id},id-${id}\n`).join('')}`);
+  const csvOf = (some) => `id,note\n${some.map((id) => `${id},id-${id}\n`).join('')}`;
+  writeFileSync(at('rows.csv'), csvOf(ids));
+  writeFileSync(at('rows.1.csv'), csvOf(ids.slice(0, 500)));
+  writeFileSync(at('rows.2.csv'), csvOf(ids.slice(500)));
   writeFileSync(at('rows.ndjson'), rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
   writeFileSync(at('rows.json'), JSON.stringify(rows));
+  writeFileSync(at('wrapped.json'), JSON.stringify({ total: records, data: { items: rows }, next: null }));
   const url = `http://127.0.0.1:${server.address().port}/{{id}}`;
   writeFileSync(at('flow.yaml'), `nodes:\n  - type: http\n    url: "${url}"\n    map: { name: name }\n`);
 }

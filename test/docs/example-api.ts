@@ -14,6 +14,19 @@ const users: Readonly<Record<string, User>> = {
   '21': { name: 'Cleo', plan: 'pro', orders: ['C-1'] },
 };
 
+/** Answers that are not JSON. */
+const documents: Readonly<Record<string, ServerAnswer>> = {
+  '/orders.xml': {
+    headers: { 'content-type': 'application/xml' },
+    body: `<orders>
+  <order id="A-1"><buyer>Ada &amp; Co</buyer><total currency="EUR">12.50</total></order>
+  <order id="A-2"><buyer>Bob</buyer><total currency="USD">7</total></order>
+</orders>`,
+  },
+  '/prices.csv': { headers: { 'content-type': 'text/csv' }, body: 'item;price\ntea;2.50\ncake;4.00\n' },
+  '/invoices/17': { headers: { 'content-type': 'application/pdf' }, body: 'Invoice 17\n\n' },
+};
+
 /** What the password manager of the pages holds. */
 export const secret = 's3cret-token';
 
@@ -23,7 +36,10 @@ export const secret = 's3cret-token';
  */
 export function exampleApi(): (request: SeenRequest) => ServerAnswer {
   let troubles = 0;
-  return ({ path, headers, method }) => {
+  return ({ path, headers, method, body }) => {
+    const document = documents[path];
+    if (document) return document;
+    if (path === '/documents') return { status: 201, body: { id: `doc-${/name="customer"\r\n\r\n(\w+)/.exec(body)?.[1]}` } };
     const [, version = '', kind = '', id = ''] = /^(\/v2)?\/(users|accounts|me)\/?(\w*)$/.exec(path) ?? [];
     if (version !== '' && headers.authorization !== `Bearer ${secret}`) return { status: 401, body: { error: 'bad token' } };
     if (kind === 'me') return { body: { name: 'crm' } };

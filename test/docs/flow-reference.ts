@@ -9,14 +9,14 @@ const intro = `<!-- Generated from the tables in src; after a change there: npm 
 # Flow reference
 
 All keys of a flow file. \`automate nodes\` lists the node types, and \`automate nodes http\` prints the options of one.
-\`automate schema > flow.schema.json\` writes the JSON Schema, with which editors complete and check flows.
+\`automate schema --out flow.schema.json\` writes the JSON Schema, with which editors complete and check flows.
 
 | value | is written |
 |---|---|
 | duration | \`250ms\`, \`1s\`, \`5m\`, \`24h\`, \`7d\`, or a whole number of milliseconds |
 | rate | \`10/s\`, \`600/min\`, \`5000/h\` |
 | size | \`10MB\`, \`512kB\`, or a whole number of bytes |
-| condition | [CEL](mapping-and-templates.md#conditions): \`status == "done" && progress >= 100\` |
+| condition | [CEL](expressions.md): \`status == "done" && progress >= 100\` |
 | path | a [path into an answer](mapping-and-templates.md#paths): \`data.user.name\` |
 `;
 
@@ -30,7 +30,7 @@ export function flowReference(): string {
     ...table(connectionSchema),
     '## MCP connections\n\nAn entry of `connections` with `type: mcp`. See [MCP servers](mcp.md).\n',
     ...table(mcpConnectionSchema),
-    '## auth\n\nOf a connection or an `http` node. `none`, one of these types, or a list of up to four. See [Connections](connections.md#authentication).\n',
+    '## auth\n\nOf a connection or an `http` node. `none`, one of these types, or a list of up to four. `oauth2_authorization_code` is for connections alone. See [Connections](connections.md#authentication).\n',
     ...[...authTypes, ...loginTypes].flatMap(({ options }) => [`### ${typeOf(options)}\n`, ...table(options)]),
     '## Every node\n\nAll nodes have these options, besides those of their type.\n',
     ...table(z.strictObject(commonOptions)),

@@ -8,6 +8,7 @@ import { createClock } from '../../src/io/clock/clock.ts';
 import { createHttp } from '../../src/io/http/client.ts';
 import { Routes } from '../../src/io/http/routes.ts';
 import { createTransport } from '../../src/io/http/transport.ts';
+import { RunFiles } from '../../src/io/transfers/run-files.ts';
 import { createFakeClock } from '../helpers/fake-clock.ts';
 import { numberedRecords } from '../helpers/flows.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
@@ -92,7 +93,7 @@ test('a run that is stopped ends its own requests, and no others on the same con
     const transport = createTransport(options, routes);
     const httpPort = createHttp({
       ...{ transport, secrets: new Map(), allowHttp: true, now: clock.now },
-      ...{ used: () => undefined, secret: () => undefined },
+      ...{ used: () => undefined, secret: () => undefined, files: new RunFiles({ folder: undefined }) },
     });
     const started: FlowOptions['started'] = (run) => void runs.set(name, run);
     return runFlow(flow(name, '', server.origin), numberedRecords(4), { clock, gates, httpPort, started, allowHttp: true });

@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { answeringServer } from '../helpers/answering-server.ts';
 import { savedConnections, type Workplace, workplace } from '../helpers/cli.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
 import { vaultPlace } from '../helpers/light-vault.ts';
 import { hasTerminal, shellEnvironment, unlessTerminal } from '../helpers/shell.ts';
 
@@ -76,6 +77,16 @@ describe.skipIf(!hasTerminal)(`prompt at a terminal${unlessTerminal}`, () => {
     expect(await savedConnections(place)).toEqual([
       { name: 'crm', type: 'http', base_url: 'https://crm.example.com/v2', auth, rate: '10/s' },
     ]);
+  });
+
+  test('test-request --write asks which paths belong into the map', async () => {
+    const server = await httpServer((_, response) => json(response, { name: 'Ada', plan: 'pro' }));
+    const place = await workplace({ 'flow.yaml': `nodes:\n  - type: http\n    url: "${server.origin}/"\n` });
+    const { code, unasked } = await atTerminal(place, 'automate test-request flow.yaml --write', [
+      ['paths for the map', `${keys.down} ${keys.enter}`],
+    ]);
+    expect({ code, unasked }).toEqual({ code: 0, unasked: [] });
+    expect(await place.read('flow.yaml')).toMatch(/\n {4}map:\n {6}plan: plan\n$/);
   });
 
   test('connections add shows no example as if Enter accepted it', async () => {

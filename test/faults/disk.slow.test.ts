@@ -37,6 +37,19 @@ describe.skipIf(!canTrace)(`full disk${unlessTraced}`, () => {
     expect(await place.read('out.errors.csv')).toBe(await whole.read('out.errors.csv'));
   });
 
+  test('under a file that is saved stops the run, which can be resumed', async () => {
+    const server = await askedServer();
+    const flow = `nodes:\n  - { type: http, url: "${server.origin}/{{id}}", concurrency: 1, save: { to: "{{id}}.json" } }\n`;
+    const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'id\n1\n2\n3\n' });
+    const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--files', place.folder];
+    const { code, stderr } = await sabotaged(place, 'write:error=ENOSPC', ['.2.json.automate-part'], args);
+    expect({ code, stderr }).toMatchObject({ code: 74, stderr: expect.stringContaining('2.json cannot be written: ENOSPC') });
+    expect(await place.files()).not.toContain('2.json');
+    expect(await place.files()).not.toContain('.2.json.automate-part');
+    expect((await place.automate([...args, '--resume'])).code).toBe(0);
+    expect((await place.read('out.csv')).split('\n')).toHaveLength(5);
+  });
+
   test('under the events file lets the run finish with exit 74, and no event follows a lost one', async () => {
     const { whole, place } = await twoPlaces();
     const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--events', place.path('events.ndjson')];

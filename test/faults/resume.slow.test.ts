@@ -12,6 +12,8 @@ describe('run resumed after kill -9', () => {
     ['CSV', 'rows.csv', 'out.csv', 'out.errors.csv', []],
     ['NDJSON', 'rows.ndjson', 'out.ndjson', 'out.errors.ndjson', []],
     ['a JSON array', 'rows.json', 'out.json', 'out.errors.json', []],
+    ['several inputs', ['rows.1.csv', 'rows.2.csv', 'rows.3.csv'], 'out.csv', 'out.errors.csv', []],
+    ['a list in a JSON object', 'wrapped.json', 'out.json', 'out.errors.json', ['--records', 'data.items']],
     ['gzip on both sides', 'rows.csv.gz', 'out.csv.gz', 'out.errors.csv.gz', []],
     ['gzip of a JSON array', 'rows.json', 'out.json.gz', 'out.errors.json', []],
     ['--skip and --limit', 'rows.csv', 'out.csv', 'out.errors.csv', ['--skip', '50', '--limit', '700']],
@@ -20,7 +22,7 @@ describe('run resumed after kill -9', () => {
   ])('gives the bytes of an uninterrupted run: %s', async (_, input, out, errors, more) => {
     const server = await askedServer();
     const [whole, place] = [await placeFor(server), await placeFor(server)];
-    const args = ['run', 'flow.yaml', '--in', input, '--out', out, ...more];
+    const args = ['run', 'flow.yaml', ...[input].flat().flatMap((name) => ['--in', name]), '--out', out, ...more];
     const stdin = input === '-' ? csvOf(count) : '';
     expect((await whole.automate(args, { stdin })).code).toBe(4);
     server.forget();

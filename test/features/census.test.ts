@@ -282,8 +282,13 @@ describe('census of world-bank', () => {
     expect(failures).toMatchObject([{ class: 'answer', status: 200, message }]);
   });
 
+  test('reads the name of a country', async () => {
+    const { requests } = await run(bank(), [{ c: 'Deutschland' }]);
+    expect(urls(requests)[0]).toContain('/country/DE/');
+  });
+
   test('a record with an unknown country fails before anything is sent', async () => {
-    const { failures, requests } = await run(bank(), [{ c: 'Germany' }]);
+    const { failures, requests } = await run(bank(), [{ c: 'Narnia' }]);
     expect(failures).toMatchObject([{ class: 'request', message: expect.stringContaining('expected a country code such as DE') }]);
     expect(requests).toEqual([]);
   });
@@ -302,7 +307,7 @@ describe('a flow with census', () => {
     ['year: 2024, geoid: 17, variables: {}', 'expected 1 to 49 variables, found 0'],
     ['year: 2024, geoid: 17, variables: { a: income }', 'expected the code of a variable, such as B19013_001E, found "income"'],
     ['provider: world-bank, variables: { a: SP.POP.TOTL }', 'world-bank needs a country'],
-    ['provider: world-bank, country: Germany, variables: { a: SP.POP.TOTL }', 'expected a country code'],
+    ['provider: world-bank, country: Narnia, variables: { a: SP.POP.TOTL }', 'expected a country code'],
     ['provider: world-bank, country: DE, geoid: 17, variables: { a: SP.POP.TOTL }', 'world-bank has no geoid; leave it out'],
     ['provider: world-bank, country: DE, credential: key, variables: { a: SP.POP.TOTL }', 'world-bank has no credential; leave it out'],
     ['provider: world-bank, country: DE, variables: { a: "../x" }', 'expected the code of an indicator, such as SP.POP.TOTL'],

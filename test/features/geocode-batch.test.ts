@@ -57,10 +57,10 @@ describe('geocode in batches', () => {
       { s: '5 Main St', c: '', z: '60605' },
       { s: '1 Nowhere Rd', c: 'Chicago', z: '' },
     ];
-    const { rows, lookedUp, failures } = await run('batch: 10, map: { m: match, x: ambiguous, lat: lat }', records);
+    const { rows, lookedUp, failures } = await run('batch: 10, map: { m: match, x: doubt, lat: lat }', records);
     expect(rows).toMatchObject([
-      { m: false, x: true, lat: null },
-      { m: false, x: false, lat: null },
+      { m: false, x: 'ambiguous', lat: null },
+      { m: false, x: null, lat: null },
     ]);
     expect(failures).toEqual([]);
     expect(lookedUp).toMatchObject([{ match: false, ambiguous: '5 Main St, IL, 60605' }, { match: false }]);

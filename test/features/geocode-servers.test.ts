@@ -37,7 +37,7 @@ describe('provider: census-us', () => {
       {
         a: '100 Main St, Chicago, IL',
         ...{ geocode_lat: 41.9, geocode_lon: -87.6, geocode_name: '100 MAIN ST, CHICAGO, IL, 60600' },
-        ...{ geocode_region: 'Illinois', geocode_country: 'US', geocode_level: 'house' },
+        ...{ geocode_region: 'Illinois', geocode_country: 'US', geocode_level: 'house', geocode_doubt: null },
       },
     ]);
     expect(credits).toBe(1);
@@ -70,7 +70,7 @@ describe('provider: census-us', () => {
       ...{ match: true, lat: 41.9, lon: -87.6, level: 'house', name: '100 MAIN ST, CHICAGO, IL, 60600' },
       ...{ street: 'MAIN ST', housenumber: '100', postcode: '60600', city: 'CHICAGO', county: 'Cook' },
       ...{ region: 'Illinois', region_code: 'IL', country: 'United States of America', country_code: 'US' },
-      ...{ population: null, distance_m: null, score: null, ambiguous: false },
+      ...{ population: null, distance_m: null, score: null, ambiguous: false, doubt: null },
       matched: [],
       left_over: null,
       fips: { state: '17', county: '17031', tract: '17031839100', block: '170318391001100' },
@@ -82,10 +82,10 @@ describe('provider: census-us', () => {
   });
 
   test('of several matches takes the first, and says that it is ambiguous', async () => {
-    const { rows, lookedUp } = await census('address: "{{a}}", map: { city: city, two: "candidates[1].name", x: ambiguous }', [
+    const { rows, lookedUp } = await census('address: "{{a}}", map: { city: city, two: "candidates[1].name", x: ambiguous, why: doubt }', [
       { a: '5 Main St, IL' },
     ]);
-    expect(rows).toMatchObject([{ city: 'CHICAGO', two: '5 MAIN ST, EVANSTON, IL, 60605', x: true }]);
+    expect(rows).toMatchObject([{ city: 'CHICAGO', two: '5 MAIN ST, EVANSTON, IL, 60605', x: true, why: 'ambiguous' }]);
     expect(lookedUp).toMatchObject([{ match: true, ambiguous: '5 MAIN ST, CHICAGO, IL, 60605', sources: ['census-bureau'] }]);
   });
 
@@ -386,6 +386,7 @@ describe('the options of geocode with a server', () => {
     ['provider: nominatim, address: a, vintage: x', '1:68 nominatim has no vintage; leave it out'],
     ['provider: census-us, point: { lat: 1, lon: 2 }, max_distance: 1km', '1:88 census-us has no max_distance; leave it out'],
     ['provider: census-us, address: a, country: DE', '1:68 census-us knows only addresses in the USA'],
+    ['provider: census-us, address: a, country: Germany', '1:68 census-us knows only addresses in the USA'],
     ['provider: census-us, address: a, benchmark: a b', '1:70 expected a name such as Public_AR_Current, found "a b"'],
     [
       'provider: census-us, address: a, batch: 5',

@@ -11,6 +11,7 @@ const found = {
   geocode_region: 'Texas',
   geocode_country: 'US',
   geocode_level: 'place',
+  geocode_doubt: null,
 };
 const nothing = Object.fromEntries(Object.keys(found).map((field) => [field, null]));
 
@@ -83,13 +84,23 @@ describe('geocode with an address', () => {
     expect(rows.map((row) => row.country_code)).toEqual(['US', 'FR', 'CA']);
   });
 
+  test.each([['United States'], ['USA'], ['Estados Unidos'], ['アメリカ合衆国']])('stays in the country %s', async (land) => {
+    const { rows } = await run('address: Paris, country: "{{land}}", map: [country_code]', [{ land }]);
+    expect(rows).toMatchObject([{ country_code: 'US' }]);
+  });
+
+  test('stays in no country if the record has none', async () => {
+    const { rows } = await run('address: Paris, country: "{{land}}", map: [country_code]', [{ land: 'n/a' }]);
+    expect(rows).toMatchObject([{ country_code: 'FR' }]);
+  });
+
   test('fails a record whose country is none, and one whose address is 10 kB long, at no cost', async () => {
     const { failures, credits } = await run('address: "{{a}}", country: "{{c}}"', [
       { a: 'Paris', c: 'Narnia' },
       { a: 'x'.repeat(10_240), c: '' },
     ]);
     expect(failures).toMatchObject([
-      { class: 'request', message: 'expected a country code such as DE (ISO 3166-1 alpha-2), found "Narnia"' },
+      { class: 'request', message: 'expected a country code such as DE, or a name such as Germany, found "Narnia"' },
       { class: 'request', message: 'expected a text of at most 500 characters, found 10,240 characters' },
     ]);
     expect(credits).toBe(0);
@@ -141,8 +152,8 @@ describe('the options of geocode', () => {
   test.each([
     ['country: US', '1:9 expected an address or a point'],
     ['address: a, point: { lat: 1, lon: 2 }', '1:9 expected an address or a point, found both'],
-    ['address: a, country: XX', '1:47 expected a country code such as DE (ISO 3166-1 alpha-2), found "XX"'],
-    ['address: a, country: [US, XX]', '1:52 expected a country code such as DE (ISO 3166-1 alpha-2), found "XX"'],
+    ['address: a, country: XX', '1:47 expected a country code such as DE, or a name such as Germany, found "XX"'],
+    ['address: a, country: [US, XX]', '1:52 expected a country code such as DE, or a name such as Germany, found "XX"'],
     ['address: a, provider: google', '1:48 expected embedded, census-us, nominatim or photon, found "google"'],
     ['address: { town: a }', '1:37 unknown key "town"; expected one of street, city, state, postcode, country'],
     [

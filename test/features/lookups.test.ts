@@ -16,7 +16,8 @@ function acmeLookups(): Lookups & { readonly asked: LookupRequest[] } {
       const name = 'name' in request.query ? request.query.name : '';
       const match = name === 'Acme' || name === 'Twin';
       const found = match ? { name, id: 'Q1', category: 'shop/acme', score: 1 } : { name: null, id: null, category: null, score: null };
-      const body: LookupDocument = { query: name, match, ambiguous: name === 'Twin', ...found, candidates: [] };
+      const isTwin = name === 'Twin';
+      const body: LookupDocument = { query: name, match, ambiguous: isTwin, doubt: isTwin ? 'ambiguous' : null, ...found, candidates: [] };
       return { kind: 'lookup', body };
     },
   };
@@ -35,8 +36,8 @@ async function lookUp(names: readonly unknown[], options = '', more: FlowOptions
   return { ...result, asked: lookups.asked, lookedUp: result.events.filter(({ type }) => type === 'looked-up') };
 }
 
-const found = { chain_name: 'Acme', chain_id: 'Q1', chain_category: 'shop/acme', chain_score: 1 };
-const empty = { chain_name: null, chain_id: null, chain_category: null, chain_score: null };
+const found = { chain_name: 'Acme', chain_id: 'Q1', chain_category: 'shop/acme', chain_score: 1, chain_doubt: null };
+const empty = { chain_name: null, chain_id: null, chain_category: null, chain_score: null, chain_doubt: null };
 
 describe('a lookup in embedded data', () => {
   test('adds the default fields, and costs one credit', async () => {
@@ -107,10 +108,17 @@ describe('a lookup in embedded data', () => {
     expect({ credits, asked }).toEqual({ credits: 0, asked: [] });
   });
 
-  test('takes no country from a text that is none: it only prefers chains', async () => {
-    const { rows, failures, asked } = await lookUp(['Acme'], ', country: "Narnia{{name}}"');
+  test('ignores and reports a country that cannot be read: it only prefers chains', async () => {
+    const { rows, failures, asked, lookedUp } = await lookUp(['Acme'], ', country: " Narnia{{name}}"');
     expect({ rows, failures }).toEqual({ rows: [{ name: 'Acme', ...found }], failures: [] });
     expect(asked.map(({ query }) => query)).toEqual([{ name: 'Acme', minScore: 0.85 }]);
+    expect(lookedUp).toMatchObject([{ unknownCountry: 'NarniaAcme' }]);
+  });
+
+  test('reports it of a record without a match, too, and never a blank one', async () => {
+    const records = ['n/a', ' ', 'Sverige'].map((land) => ({ name: 'Joe', land }));
+    const { events } = await runFlow(flow(', country: "{{land}}", no_match: reject'), records, { lookups: acmeLookups() });
+    expect(events.flatMap((event) => (event.type === 'looked-up' ? [event.unknownCountry] : []))).toEqual(['n/a', undefined, undefined]);
   });
 
   test.each([
@@ -154,7 +162,7 @@ describe('the options of a lookup', () => {
     ['lookup: chain, name: a, words: b', '2:52 "words" is an option of lookup: category, not of lookup: chain'],
     ['lookup: chain, name: a, min_score: 0.4', '2:56 expected a score from 0.5 to 1'],
     ['lookup: category, words: a, language: xx', '2:59 expected a language such as de, found "xx"'],
-    ['lookup: chain, name: a, country: XX', '2:54 expected a country code such as DE (ISO 3166-1 alpha-2), found "XX"'],
+    ['lookup: chain, name: a, country: XX', '2:54 expected a country code such as DE, or a name such as Germany, found "XX"'],
     ['lookup: chain, name: a, no_match: drop', '2:55 expected keep or reject, found "drop"'],
   ])('%s is refused', (options, problem) => {
     expect(problems(options)).toContain(problem);

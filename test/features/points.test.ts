@@ -40,6 +40,11 @@ describe('the query of points', () => {
       `${begin}area["ISO3166-1"="DE"]["admin_level"="2"]->.a;nwr["amenity"="cafe"](area.a);out tags center 101;`,
     ],
     [
+      'a country by its name',
+      'category: amenity/cafe, area: { country: Deutschland }',
+      `${begin}area["ISO3166-1"="DE"]["admin_level"="2"]->.a;nwr["amenity"="cafe"](area.a);out tags center 101;`,
+    ],
+    [
       'a region',
       'category: amenity/cafe, area: { region: DE-BE }',
       `${begin}area["ISO3166-2"="DE-BE"]->.a;nwr["amenity"="cafe"](area.a);out tags center 101;`,

@@ -248,7 +248,7 @@ nodes:
   test('are listed in the plan with their places', () => {
     const plan = planFor(`${flow('/x')}  - { type: http, url: "https://a.com", auth: { type: bearer, credential: other } }\n`);
     expect(plan.credentials.map(({ name, problem }) => [name, onOneLine(problem('missing'))])).toEqual([
-      ['crm-token', '4:31 missing'],
+      ['crm-token', '2:94 missing'],
       ['other', '5:75 missing'],
     ]);
   });

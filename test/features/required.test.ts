@@ -95,8 +95,8 @@ describe('the Accept header', () => {
   });
 
   test('is named by the failure of an answer that is not JSON, unless the request asked for JSON first', async () => {
-    const answer = { headers: { 'content-type': 'application/xml' }, body: '<xml/>' };
-    const message = 'expected JSON, found application/xml: <xml/>';
+    const answer = { headers: { 'content-type': 'text/plain' }, body: 'pending' };
+    const message = 'expected JSON, found text/plain: pending';
     const advice = 'ask for JSON: headers: { Accept: application/json }';
     expect((await answered('map: [a], headers: { accept: "*/*" }', answer)).failures).toMatchObject([
       { class: 'parse', message: `${message}\n${advice}` },

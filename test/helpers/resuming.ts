@@ -23,6 +23,10 @@ export async function placeFor(server: AskedServer, more = ''): Promise<Workplac
     'rows.csv.gz': gzipSync(csvOf(count)),
     'rows.ndjson': ndjson,
     'rows.json': array,
+    'wrapped.json': `{"total":${count},"data":{"other":[{}],"items":${array}},"next":null}`,
+    'rows.1.csv': csvOf(count).replace(/^400,[\s\S]*/m, ''),
+    'rows.2.csv': 'id,note\n',
+    'rows.3.csv': csvOf(count).replace(/^1,[\s\S]*?(?=^400,)/m, ''),
   });
 }
 
@@ -35,11 +39,12 @@ export async function killed(place: Workplace, server: AskedServer, calls: numbe
   return child.signalCode === 'SIGKILL';
 }
 
-/** The content of every file, without locks. */
+/** The content of every file, without locks and notes about complete runs. */
 export async function contentsOf(place: Workplace): Promise<Record<string, string>> {
-  const files = (await place.files()).filter((name) => !name.endsWith('.automate-lock'));
+  const files = (await place.files()).filter((name) => !/\.automate-(?:lock|complete)$/.test(name));
   return Object.fromEntries(await Promise.all(files.map(async (name) => [name, await readFile(place.path(name), 'utf8')] as const)));
 }
 
 /** The journals, locks and parts in a place. */
-export const leftBehind = async (place: Workplace) => (await place.files()).filter((name) => /\.automate-(?!failed$)/.test(name));
+export const leftBehind = async (place: Workplace) =>
+  (await place.files()).filter((name) => /\.automate-(?!(?:failed|complete)$)/.test(name));

@@ -1,4 +1,5 @@
 import type { Trace } from '../../src/core/action.ts';
+import { setEvaluationClock } from '../../src/core/condition/evaluation-time.ts';
 import { loadPatternEngine } from '../../src/core/condition/pattern.ts';
 import type { Ending, Event, FailureReport } from '../../src/core/event.ts';
 import { Failure } from '../../src/core/failure.ts';
@@ -15,6 +16,7 @@ import { Gates } from '../../src/engine/gates.ts';
 import { type Run, type RunSettings, startRun } from '../../src/engine/run.ts';
 import { compile } from '../../src/flow/compile.ts';
 import type { VariableChoice } from '../../src/flow/variables/variables.ts';
+import { createDocuments } from '../../src/io/documents/documents.ts';
 import { loadCategoryNames } from '../../src/io/lookups/categories/category-names.ts';
 import { createLookups } from '../../src/io/lookups/lookups.ts';
 import { nodeTypes } from '../../src/nodes/index.ts';
@@ -95,6 +97,7 @@ export async function runFlow(yaml: string, records: Iterable<GivenRecord>, opti
     savedConnections: () => options.savedConnections ?? {},
   });
   const clock = options.clock ?? createFakeClock();
+  setEvaluationClock(clock.wallNow);
   const output = createOutput();
   const requests: SentRequest[] = [];
   const events: Event[] = [];
@@ -107,6 +110,7 @@ export async function runFlow(yaml: string, records: Iterable<GivenRecord>, opti
     tools: options.tools ?? noTools,
     lookups: options.lookups ?? lookups,
     cache: createMemoryCache(clock),
+    documents: createDocuments(),
     report: (event: Event) => void (options.forget || events.push(event)),
     uuidOf: (name: string) => `uuid of ${name}`,
     random: () => options.random ?? 0,

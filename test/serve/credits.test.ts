@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { RunShape } from '../../src/serve/shapes.ts';
 import { askedServer, askingFlow, idRows } from '../helpers/asking.ts';
 import { readCredits } from '../helpers/cli.ts';
+import { pageSession } from '../helpers/page-session.ts';
 import { posting, type Serving, servingHere as serving } from '../helpers/serving.ts';
 
 const records = (count: number): RequestInit => ({
@@ -40,6 +41,85 @@ describe('the credits of a key', () => {
     const other = await server.send('/v1/flows/ask/runs', { key, ...records(1) });
     expect(other.status).toBe(402);
     expect(requests).toHaveLength(10);
+  });
+
+  test('change at once, for calls and for a run under way', async () => {
+    const { origin, requests } = await askedServer(100);
+    const server = await serving({ ask: askingFlow(origin, ', concurrency: 1') });
+    const key = server.key({ quota: 1, rate: '1000/s' });
+    const change = (...args: string[]) => server.place.automate(['keys', 'change', 'crm', ...args]);
+    expect((await call(server, key, 1)).status).toBe(200);
+    expect((await call(server, key, 2)).status).toBe(402);
+    await change('--credits', 'unlimited', '--rate', '900/s');
+    await expect.poll(async () => (await call(server, key, 2)).status).toBe(200);
+    const headers = (await server.send('/v1/flows', { key })).headers;
+    expect(headers.get('ratelimit-policy')).toBe('"key";q=900;w=1');
+    await change('--credits', '12');
+    await expect.poll(async () => (await usage(server, key)).quota).toBe(12);
+    // The calls give back what they held.
+    await expect.poll(async () => (await readCredits(server.place)).held).toBe(0);
+    const before = requests.length;
+    const run = server.send('/v1/flows/ask/runs', { key, ...records(14) });
+    await expect.poll(() => requests.length).toBeGreaterThan(before);
+    await change('--credits', '40');
+    expect(await (await run).json()).toMatchObject({ state: 'finished', credits: 14 });
+  });
+
+  test('that are used up refuse to resume a run, until the key has more, or another key pays', async () => {
+    const { origin, requests } = await askedServer();
+    const server = await serving({ ask: askingFlow(origin), other: askingFlow(origin) });
+    const key = server.key({ quota: 5 });
+    const payer = server.key({ name: 'payer', scopes: ['run', 'read'] });
+    const poor = server.key({ name: 'poor', scopes: ['run', 'read'], quota: 0 });
+    const elsewhere = server.key({ name: 'elsewhere', scopes: ['run', 'read'], flows: ['other'] });
+    const { id } = (await (await server.send('/v1/flows/ask/runs', { key, ...records(20) })).json()) as RunShape;
+    const resume = async (by: string, query = '') =>
+      (await server.send(`/v1/runs/${id}/resume${query}`, { key: by, method: 'POST' })).status;
+    const refused = await server.send(`/v1/runs/${id}/resume`, { key, method: 'POST' });
+    expect([refused.status, await refused.json()]).toEqual([402, expect.objectContaining({ of: 'key' })]);
+    const runOnly = server.key({ name: 'run-only' });
+    const readOnly = server.key({ name: 'read-only', scopes: ['read'] });
+    const statuses = [await resume(payer), await resume(payer, '?charge=you'), await resume(poor, '?charge=me')];
+    for (const by of [elsewhere, runOnly, readOnly]) statuses.push(await resume(by, '?charge=me'));
+    expect(statuses).toEqual([403, 400, 402, 404, 404, 403]);
+    expect(requests).toHaveLength(5);
+    expect(await resume(payer, '?charge=me')).toBe(202);
+    const state = async () => ((await (await server.send(`/v1/runs/${id}`, { key })).json()) as RunShape).state;
+    await expect.poll(state).toBe('finished');
+    expect(await (await server.send(`/v1/runs/${id}`, { key })).json()).toMatchObject({
+      key: { name: 'crm' },
+      credits: 20,
+      counts: { written: 18 },
+    });
+    expect([(await usage(server, key)).credits, (await usage(server, payer)).credits]).toEqual([5, 15]);
+    const { entries } = (await (await (await pageSession(server))('/ui/audit')).json()) as {
+      entries: { who: string; what: string; on: string }[];
+    };
+    expect(entries.find(({ what }) => what === 'run.charge')).toMatchObject({ who: 'payer', on: id });
+    await server.end();
+    const { keys } = await readCredits(server.place);
+    expect(keys).toEqual([expect.objectContaining({ name: 'payer', credits: 15 }), expect.objectContaining({ name: 'crm', credits: 5 })]);
+  });
+
+  test('that are left keep another key from resuming the run; the page can', async () => {
+    const { origin } = await askedServer(20);
+    const server = await serving({ ask: askingFlow(origin, ', concurrency: 1') });
+    const key = server.key({ quota: 1000 });
+    const payer = server.key({ name: 'payer', scopes: ['run', 'read'] });
+    const { id } = (await (
+      await server.send('/v1/flows/ask/runs', { key, ...records(500), headers: { 'content-type': 'text/csv' } })
+    ).json()) as RunShape;
+    await server.send(`/v1/runs/${id}/stop`, { key, method: 'POST' });
+    const state = async () => ((await (await server.send(`/v1/runs/${id}`, { key })).json()) as RunShape).state;
+    await expect.poll(state).toBe('stopped');
+    const refused = await server.send(`/v1/runs/${id}/resume?charge=me`, { key: payer, method: 'POST' });
+    expect([refused.status, await refused.json()]).toEqual([
+      403,
+      expect.objectContaining({ detail: expect.stringContaining('has credits left') }),
+    ]);
+    const page = await pageSession(server);
+    expect((await page(`/ui/runs/${id}/resume`, 'POST')).status).toBe(202);
+    expect((await server.send(`/v1/runs/${id}/stop`, { key, method: 'POST' })).status).toBe(202);
   });
 
   test('of calls are in the ledger soon after them, and what the calls held beside is free again', async () => {

@@ -26,7 +26,7 @@ async function allRoutes() {
   const keys = openServerKeys(serverDatabase(home), { now: () => performance.now(), wallNow: Date.now }, () => undefined);
   const key = keys.store.create(settings({ scopes: ['run', 'test', 'read'], rate: '1000000/min' })).value;
   const limits = { maxRuns: 1, maxQueue: 1, maxUpload: 1000, maxDisk: 1e6, keepMs: 1e9 };
-  const given = { dir: flows, home, limits, allowHttp: false, cacert: undefined, env: undefined, say: () => undefined };
+  const given = { dir: flows, home, limits, allowHttp: false, cacert: undefined, env: undefined, files: undefined, say: () => undefined };
   const server = new Server({ ...given, database: serverDatabase(home), keys });
   const hosts = new Hosts([], false);
   const app = createApp({ hosts, behindProxy: false, answered: () => undefined, bug: () => undefined });

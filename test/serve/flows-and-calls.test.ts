@@ -219,6 +219,7 @@ test('the interface describes itself as OpenAPI 3.1: every route of /v1, and no 
   for (const kind of ['runs', 'plans'])
     expect(Object.keys(operation(`/v1/flows/{flow}/${kind}`, 'post')?.requestBody?.content ?? {})).toEqual([
       ...['text/csv', 'text/tab-separated-values', 'application/json', 'application/x-ndjson', 'application/jsonl'],
+      'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
     ]);
   expect(headersOf('/v1/flows/{flow}/runs', 'post')).toEqual(['Idempotency-Key', 'Prefer', 'Content-Encoding']);
   expect(headersOf('/v1/flows/{flow}/calls', 'post')).toEqual(['Idempotency-Key', 'Prefer']);

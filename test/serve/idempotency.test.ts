@@ -73,3 +73,37 @@ describe('a request for which nothing was sent', () => {
     expect(answers.begin(call, 'other')).toEqual(answer);
   });
 });
+
+describe('an answer of more than 64 kB', () => {
+  const large = { ...answer, body: 'x'.repeat(64 * 1024 + 1) };
+
+  test('is not stored: a repeated call is done again, and another body is refused', () => {
+    const { answers, database } = answersOf();
+    answers.begin(call, 'body');
+    answers.end(call, 'body', large);
+    expect(() => answers.begin(call, 'other')).toThrow('belongs to a request with another body');
+    expect(answers.begin(call, 'body')).toBeUndefined();
+    expect(answersOf(database).answers.begin(call, 'body')).toMatchObject({ status: 504 });
+    answers.end(call, 'body', answer);
+    expect(answers.begin(call, 'body')).toEqual(answer);
+  });
+
+  test('takes no space; smaller ones are counted, also after a restart, for a day', () => {
+    const { answers, database, clock } = answersOf();
+    const small = { ...answer, body: '\u00e9'.repeat(1000) };
+    for (const [name, body] of [
+      ['one', small],
+      ['two', small],
+      ['three', large],
+    ] as const) {
+      answers.begin({ ...call, name }, 'body');
+      answers.end({ ...call, name }, 'body', body);
+    }
+    expect([answers.answerBytes, answersOf(database).answers.answerBytes]).toEqual([4000, 4000]);
+    answers.forget({ ...call, name: 'one' });
+    expect(answers.answerBytes).toBe(2000);
+    clock.pass(24 * 3_600_000);
+    answers.begin({ ...call, name: 'four' }, 'body');
+    expect(answers.answerBytes).toBe(0);
+  });
+});

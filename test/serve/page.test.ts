@@ -46,15 +46,28 @@ describe('the routes of the page', () => {
     const rotated = (await (await ask(`/ui/keys/${made.id}/rotate`, 'POST', { overlap: '0s' })).json()) as { key: string };
     await expect.poll(async () => (await server.send('/v1/flows', { key: made.key })).status).toBe(401);
     expect((await server.send('/v1/flows', { key: rotated.key })).status).toBe(200);
+    const changed = await ask(`/ui/keys/${made.id}`, 'PATCH', { credits: 5, expires: null, rate: '7/min', flows: ['other'] });
+    expect([changed.status, await changed.json()]).toEqual([
+      200,
+      expect.objectContaining({ name: 'crm', credits: 5, expires_at: null, rate: '7/min', flows: ['other'] }),
+    ]);
+    await expect.poll(async () => (await server.send('/v1/flows/one', { key: rotated.key })).status).toBe(404);
+    const refused = await ask(`/ui/keys/${made.id}`, 'PATCH', {});
+    expect([refused.status, await refused.json()]).toEqual([
+      400,
+      expect.objectContaining({ detail: 'expected a limit to change, found none' }),
+    ]);
     expect((await ask(`/ui/keys/${made.id}/revoke`, 'POST', {})).status).toBe(204);
     await expect.poll(async () => (await server.send('/v1/flows', { key: rotated.key })).status).toBe(401);
     const { entries } = (await (await ask('/ui/audit')).json()) as { entries: { who: string; what: string; on: string }[] };
     const own = entries.filter(({ who }) => who === 'session').map(({ what, on }) => [what, on]);
-    expect(own.slice(0, 3)).toEqual([
+    expect(own.slice(0, 4)).toEqual([
       ['key.revoke', 'crm'],
+      ['key.change', 'crm'],
       ['key.rotate', 'crm'],
       ['key.create', 'crm'],
     ]);
+    expect((await ask(`/ui/keys/${made.id}`, 'PATCH', { credits: 5 })).status).toBe(400);
     const wrong = await ask('/ui/keys', 'POST', { name: 'x', rate: 'often' });
     expect([wrong.status, await wrong.json()]).toEqual([400, expect.objectContaining({ detail: expect.stringContaining('600/min') })]);
   });
@@ -147,6 +160,33 @@ describe('the routes of the page', () => {
 });
 
 describe.skipIf(!hasBrowser)(`the page of a real server${unlessBrowser}`, () => {
+  test('asks for the open variables of a flow before its plan, its run and its test request', async () => {
+    const { origin } = await upstream();
+    const flow = `vars: { region: null, size: 10 }\nopen_vars: [region, size]\nnodes: [{ type: http, url: "${origin}/{{id}}?r={{vars.region}}&n={{vars.size}}" }]\n`;
+    const server = await serving({ one: flow });
+    const page = await loggedIn(server);
+    await page.getByRole('link', { name: 'one' }).click();
+    await page.getByText('/v1/flows/one/calls?var.region=...').waitFor();
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await page.getByLabel('File of records').setInputFiles({ name: 'rows.csv', mimeType: 'text/csv', buffer: Buffer.from('id\n1\n') });
+    expect(await page.getByRole('button', { name: 'Plan' }).isDisabled()).toBe(true);
+    await page.getByLabel('Variable region').fill('eu');
+    await page.getByRole('button', { name: 'Plan' }).click();
+    await page.getByText('The first request').click();
+    await page.getByText('/1?r=eu&n=10').waitFor();
+    await page.getByLabel('Variable size').fill('5');
+    await page.getByRole('button', { name: 'Plan' }).click();
+    await page.getByRole('button', { name: 'Run 1 record' }).click();
+    await page.getByText('finished').first().waitFor();
+    await page.goto(new URL('/flows/one/test', page.url()).href);
+    await page.getByLabel('id', { exact: true }).fill('7');
+    await page.getByLabel('Variable region').fill('us');
+    await page.getByText('Only show it, send nothing').click();
+    await page.getByRole('button', { name: 'Show the request' }).click();
+    await page.getByText('/7?r=us&n=10').waitFor();
+    expect(await axeProblems(page)).toEqual([]);
+  });
+
   test('leads from the login through a run to its usage', async () => {
     const { origin } = await upstream();
     const server = await serving({ one: askingFlow(origin) }, { args: ['--edit'] });
@@ -156,7 +196,7 @@ describe.skipIf(!hasBrowser)(`the page of a real server${unlessBrowser}`, () => 
     await page
       .getByLabel('File of records')
       .setInputFiles({ name: 'rows.csv', mimeType: 'text/csv', buffer: Buffer.from('id\n1\n2\n3\n') });
-    await page.getByRole('button', { name: 'Start over 3 records' }).click();
+    await page.getByRole('button', { name: 'Run 3 records' }).click();
     await page.getByText('finished, some failed').waitFor();
     await page.getByText('2 of 2').first().waitFor();
     await page.getByRole('button', { name: 'Retry failed' }).waitFor();

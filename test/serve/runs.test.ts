@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import type { RunShape } from '../../src/serve/shapes.ts';
-import { askedServer, askingFlow, csvOf, idRows } from '../helpers/asking.ts';
+import { askedServer, askingFlow, csvOf, idRows, idsTo } from '../helpers/asking.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 import { type Serving, servingHere as serving } from '../helpers/serving.ts';
 
@@ -111,6 +111,33 @@ describe('a run', () => {
     expect(calls.size).toBe(0);
     const { readdir } = await import('node:fs/promises');
     expect(await readdir(place.path('.automate/serve/runs'))).toEqual([]);
+  });
+
+  test('with a list of records in an object is read with records=PATH, which its refusal names, and so is its plan', async () => {
+    const { origin } = await askedServer();
+    const { key, send } = await serving({ ask: askingFlow(origin) });
+    const one = key();
+    const body = JSON.stringify({ total: 7, data: { items: idsTo(7).map((id) => ({ id })) } });
+    const sent = (path: string, more = {}) => send(path, { key: one, ...csv(body, { 'content-type': 'application/json', ...more }) });
+    for (const path of ['runs', 'plans']) {
+      const refused = await sent(`/v1/flows/ask/${path}`);
+      const detail = 'its list of records is at data.items: add records=data.items to the query';
+      expect([refused.status, await refused.json()]).toEqual([422, expect.objectContaining({ detail: expect.stringContaining(detail) })]);
+      expect((await sent(`/v1/flows/ask/${path}?records=data.x`)).status).toBe(422);
+      expect((await sent(`/v1/flows/ask/${path}?records=data[0]`)).status).toBe(400);
+    }
+    expect(await (await sent('/v1/flows/ask/plans?records=data.items')).json()).toMatchObject({ records: 7 });
+    const run = (await (await sent('/v1/flows/ask/runs?records=data.items', waiting)).json()) as RunShape;
+    expect(run.counts).toMatchObject({ read: 7, written: 6, failed: 1 });
+    // The errors file is a list itself.
+    const retried = await send(`/v1/runs/${run.id}/retry`, { key: one, method: 'POST' });
+    const { id } = (await retried.json()) as RunShape;
+    await expect
+      .poll(async () => ((await (await send(`/v1/runs/${id}`, { key: one })).json()) as RunShape).counts)
+      .toMatchObject({
+        read: 1,
+        failed: 1,
+      });
   });
 
   test('larger than --max-upload is refused, also unpacked', async () => {

@@ -18,6 +18,37 @@ open_vars: [region, size]
 ${node('r={{vars.region}}&n={{vars.size}}')}`;
 
 describe('open variables', () => {
+  test('are in the description of their flow, with their defaults, and only there', async () => {
+    const { key, send } = await serving({ ask: regions(), plain: node('x').replace('{{vars.api}}', upstream.origin) });
+    const one = key();
+    const shown = async (flow: string) =>
+      ((await (await send(`/v1/flows/${flow}`, { key: one })).json()) as { open_vars?: object }).open_vars;
+    expect(await shown('ask')).toEqual([
+      { name: 'region', default: null },
+      { name: 'size', default: '10' },
+    ]);
+    expect(await shown('plain')).toBeUndefined();
+  });
+
+  test('are parameters in the OpenAPI description, for keys that see a flow with them', async () => {
+    const { key, send } = await serving({ ask: regions(), more: regions(), plain: node('x').replace('{{vars.api}}', upstream.origin) });
+    const [some, other] = [key({ flows: ['ask', 'more'] }), key({ name: 'other', flows: ['plain'] })];
+    const parameters = async (given: string, route: string) => {
+      const api = (await (await send('/v1/openapi.json', { key: given })).json()) as {
+        paths: Record<string, { post: { parameters?: { name: string; in: string; required: boolean; description: string }[] } }>;
+      };
+      return (api.paths[route]?.post.parameters ?? []).filter(({ name }) => name.startsWith('var.'));
+    };
+    for (const route of ['calls', 'runs', 'plans', 'tests']) {
+      expect(await parameters(some, `/v1/flows/{flow}/${route}`)).toMatchObject([
+        { name: 'var.region', in: 'query', required: false, description: 'the variable "region" of ask (needed), more (needed)' },
+        { name: 'var.size', in: 'query', required: false, description: 'the variable "size" of ask, more' },
+      ]);
+    }
+    expect(await parameters(other, '/v1/flows/{flow}/calls')).toEqual([]);
+    expect(await parameters(some, '/v1/runs/{run}/stop')).toEqual([]);
+  });
+
   test('are given by each call in its query, escaped as a template is', async () => {
     const { key, send } = await serving({ ask: regions() });
     const one = key();

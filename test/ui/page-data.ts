@@ -212,6 +212,7 @@ export function pageData(): Record<string, unknown> {
     },
     '/keys': { keys },
     'POST /keys': { name: 'nightly', key: `amk_${'x'.repeat(49)}` },
+    'PATCH /keys/key_1': keys[0],
     'POST /keys/key_1/rotate': { name: 'crm-sync', key: `amk_${'y'.repeat(49)}` },
     '/billing': billing,
     '/audit': audit,

@@ -132,7 +132,9 @@ test('a resumed run shows the failures, hits and credits of all its parts', () =
 test('a file tells its format by its name', () => {
   expect(inputHeaders('rows.CSV')).toEqual({ 'Content-Type': 'text/csv' });
   expect(inputHeaders('rows.jsonl.gz')).toEqual({ 'Content-Type': 'application/jsonl', 'Content-Encoding': 'gzip' });
-  expect(inputHeaders('rows.xlsx')).toBeUndefined();
+  const sheet = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet';
+  expect(inputHeaders('rows.xlsx')).toEqual({ 'Content-Type': sheet });
+  expect(inputHeaders('rows.xls')).toBeUndefined();
 });
 
 test('curl lines are safe to paste', () => {

@@ -12,7 +12,7 @@ const [running, stopped, finished] = runs.map(({ id }) => `/runs/${id}`) as [str
 const pages = [
   ['/', 'Geocode the sites'],
   ['/flows/enrich-customers', 'needs the fields'],
-  ['/flows/enrich-customers/test', 'Send it'],
+  ['/flows/enrich-customers/test', 'Only show it, send nothing'],
   ['/runs', 'Show older runs'],
   [running, 'Response times'],
   [stopped, 'no credits are left of the allowance'],
@@ -119,12 +119,12 @@ describe.skipIf(!hasBrowser)(`the page${unlessBrowser}`, () => {
     const server = await pageServer();
     const page = await opened(server, '/flows/enrich-customers');
     await button(page, 'Run').click();
-    expect(await button(page, 'Start').isDisabled()).toBe(true);
+    expect(await button(page, 'Plan').isDisabled()).toBe(true);
     await page.getByLabel('File of records').setInputFiles({ name: 'rows.csv', mimeType: 'text/csv', buffer: Buffer.from('id\n1\n') });
-    await shows(page, 'Start over 3 records');
+    await shows(page, 'Run 3 records');
     expect(server.changes.map(({ route }) => route)).toEqual(['POST /flows/enrich-customers/plans']);
     expect(await axeProblems(page)).toEqual([]);
-    await button(page, 'Start over 3 records').press('Enter');
+    await button(page, 'Run 3 records').press('Enter');
     await page.waitForURL(/\/runs\/run_/);
     expect(server.changes[1]?.route).toBe('POST /flows/enrich-customers/runs');
   });
@@ -167,10 +167,13 @@ describe.skipIf(!hasBrowser)(`the page${unlessBrowser}`, () => {
     };
     const emitted = () => {
       server.emit('progress', progress);
-      return page.getByText('4,990 written').isVisible();
+      return page.getByText('about 1 min left').isVisible();
     };
     await expect.poll(emitted).toBe(true);
-    await shows(page, 'about 1 min left');
+    // The counts are those of the other panels, which are as old.
+    await shows(page, '3,883 written');
+    server.data[`${running}/view`] = { ...livingView, counts: { ...livingView.counts, written: 4990 } };
+    await shows(page, '4,990 written');
     await button(page, 'Stop').click();
     await expect.poll(() => server.changes.at(-1)?.route).toBe(`POST ${running}/stop`);
     server.data[running] = { ...runs[0], state: 'finished' };
@@ -212,6 +215,23 @@ describe.skipIf(!hasBrowser)(`the page${unlessBrowser}`, () => {
     await page.goBack();
     await shows(page, 'crm-sync');
     expect(await page.content()).not.toContain('xxxx');
+  });
+
+  test('changes the limits of a key, and sends only what was changed', async () => {
+    const server = await pageServer();
+    const page = await opened(server, '/settings/keys');
+    await button(page, 'Change crm-sync').click();
+    const change = page.getByRole('dialog').getByRole('button', { name: 'Change' });
+    expect(await change.isDisabled()).toBe(true);
+    expect(await page.getByLabel('Credits a month').inputValue()).toBe('15000');
+    await page.getByLabel('Credits a month').fill('');
+    await page.getByLabel('Expires').selectOption('never');
+    await page.getByRole('dialog').getByLabel('Geocode the sites').check();
+    expect(await axeProblems(page)).toEqual([]);
+    await change.click();
+    const json = { credits: null, expires: null, flows: ['geocode-sites'] };
+    await expect.poll(() => server.changes.at(-1)).toEqual({ route: 'PATCH /keys/key_1', json });
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
   });
 
   test('revokes a key once its name is typed', async () => {

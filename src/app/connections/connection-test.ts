@@ -1,8 +1,9 @@
 import { answerMessage, cleaned } from '../../core/answer/response.ts';
-import { neededCredentials } from '../../core/auth/auth.ts';
+import { type Auth, neededCredentials } from '../../core/auth/auth.ts';
+import { loginIn } from '../../core/auth/login-need.ts';
 import type { HttpConnection } from '../../core/connection.ts';
 import { detailsOf } from '../../core/error-code.ts';
-import { AutomateError, errorOf, Failure } from '../../core/failure.ts';
+import { AutomateError, errorOf, Failure, LimitReached } from '../../core/failure.ts';
 import type { CredentialUse } from '../../core/plan.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
 import { referencedFields } from '../../core/template/template.ts';
@@ -59,15 +60,18 @@ async function sendPaid(connection: HttpConnection, request: HttpRequest, { ledg
   if (refusal) throw errorOf('credits', refusal);
   const response = await http.send(request).catch((error: unknown) => {
     if (error instanceof Failure) return error;
-    throw error;
+    ledger.release(name);
+    throw error instanceof LimitReached ? errorOf('credential', error) : error;
   });
   if (response instanceof Failure && !response.sent) ledger.release(name);
   else ledger.settle(name, costOfTest(connection, response));
   return response;
 }
 
-function usesOf({ auth, origin }: HttpConnection): CredentialUse[] {
-  return (auth ?? []).flatMap((one) => neededCredentials(one, origin)).map((need) => ({ ...need, problem: (message) => ({ message }) }));
+function usesOf(connection: HttpConnection): CredentialUse[] {
+  const { auth, origin } = connection;
+  const needs = (auth ?? []).flatMap((one) => neededCredentials(one, origin));
+  return needs.map((need) => ({ ...need, ...loginIn(need, connection), problem: (message) => ({ message }) }));
 }
 
 /** Leaves out headers that need a record. */
@@ -99,11 +103,15 @@ function testProblem(response: HttpResponse | Failure): string | undefined {
   return status === 401 || status === 403 || status === 407 || status >= 500 ? cleaned(answerMessage(response)) : undefined;
 }
 
+function checkCommand({ type, credential }: Auth, connection: string): string {
+  return type === 'oauth2_authorization_code' ? `automate connections login ${connection}` : `automate credentials check ${credential}`;
+}
+
 function problemOf({ name, auth }: HttpConnection, response: HttpResponse | Failure): AutomateError | undefined {
   const setting = detailsOf(response, 'tls')?.isUnknownAuthority ? 'authority' : undefined;
   const problem = testProblem(response);
   if (problem === undefined) return undefined;
-  const commands = (auth ?? []).map((one) => `automate credentials check ${one.credential}`).join(' and ');
+  const commands = (auth ?? []).map((one) => checkCommand(one, name)).join(' and ');
   const credential = commands === '' ? [] : [`the credential's validity and expiry (${commands})`];
   const checks = ['the URL', 'outbound firewall rules', ...credential];
   return new AutomateError('credential', `connection "${name}": ${problem}`, {

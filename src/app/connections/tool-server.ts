@@ -3,9 +3,9 @@ import { AutomateError, Failure } from '../../core/failure.ts';
 import type { CredentialUse } from '../../core/plan.ts';
 import { serverCredentials } from '../../core/tools/tool-credentials.ts';
 import { isRemote, type McpConnection, type ToolServer } from '../../core/tools/tools.ts';
+import type { LoginPerson } from '../../io/auth/browser.ts';
 import type { Secret } from '../../io/credentials/secret.ts';
 import { diagnose } from '../../io/mcp/diagnosis.ts';
-import type { LoginPerson } from '../../io/mcp/login.ts';
 import { cacheServer } from '../../io/mcp/tool-cache.ts';
 import { type FlowSecrets, hide, loadSecretsOf } from '../flow/flow-secrets.ts';
 import type { Messages } from '../messages.ts';
@@ -13,8 +13,8 @@ import { openSession } from '../session.ts';
 
 /** Options of the commands that query a server. */
 export interface AskingOptions {
-  readonly env?: string;
-  readonly cacert?: string;
+  readonly env?: string | undefined;
+  readonly cacert?: string | undefined;
 }
 
 /** The secrets for a server, and the person who can log in to it; absent without a terminal. */
@@ -25,10 +25,16 @@ export interface ServerOptions extends AskingOptions {
 
 /**
  * Queries the server of a connection for its name, version and tools. A person at the terminal logs in if the server requires it.
- * It costs no credits. Throws an AutomateError (`connection-failed`).
+ * `given`: that person; undefined to look for one. It costs no credits. Throws an AutomateError (`connection-failed`).
  */
-export async function askServer(connection: McpConnection, options: AskingOptions, messages: Messages): Promise<ToolServer> {
-  const person = await openLogin(connection, messages);
+export async function askServer(
+  connection: McpConnection,
+  options: AskingOptions,
+  messages: Messages,
+  given?: LoginPerson,
+): Promise<ToolServer> {
+  const opened = given ? undefined : await openLogin(connection, messages);
+  const person = given ?? opened;
   try {
     const credentials = await secretsOf(connection, options, messages);
     return await queryServer(connection, { ...options, credentials, person }, messages);
@@ -38,7 +44,7 @@ export async function askServer(connection: McpConnection, options: AskingOption
     const facts = { code: 'connection-failed', details: { part, checks: [check], setting } } as const;
     throw new AutomateError('credential', `connection "${connection.name}": ${cleaned(error.message)}`, { ...facts, cause: error });
   } finally {
-    person?.close();
+    opened?.close();
   }
 }
 
@@ -87,6 +93,6 @@ async function secretsOf(connection: McpConnection, options: AskingOptions, mess
 async function openLogin({ server }: McpConnection, { say, findAsker }: Messages): Promise<(LoginPerson & { close(): void }) | undefined> {
   if (!isRemote(server) || server.auth?.type !== 'oauth2_authorization_code') return undefined;
   if (!findAsker || !(findAsker() || process.env.BROWSER)) return undefined;
-  const { openBrowser } = await import('../../io/mcp/browser.ts');
+  const { openBrowser } = await import('../../io/auth/browser.ts');
   return openBrowser(process.env, (url) => say(`log in with your browser; if it does not open:\n  ${url}`));
 }

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
+import { setEvaluationClock } from '../../core/condition/evaluation-time.ts';
 import { limitLongEvaluations } from '../../core/condition/long-evaluation.ts';
 import { loadPatternEngine } from '../../core/condition/pattern.ts';
 import { durationText } from '../../core/duration.ts';
@@ -9,6 +10,7 @@ import type { LimitOverrides } from '../../core/node.ts';
 import { type CredentialUse, dataFilesOf, type Plan } from '../../core/plan.ts';
 import { compile } from '../../flow/compile.ts';
 import type { VariableChoice } from '../../flow/variables/variables.ts';
+import { createClock } from '../../io/clock/clock.ts';
 import { createTimeLimit } from '../../io/clock/time-limit.ts';
 import { readConnections, type SavedConnections } from '../../io/connections.ts';
 import { systemReason } from '../../io/files/naming-errors.ts';
@@ -33,6 +35,8 @@ export interface FlowFileOptions extends LimitOverrides {
   /** The giver of `var`, if it may set only open variables; `later` if it will give them to another compilation. */
   readonly caller?: 'now' | 'later' | undefined;
   readonly allowHttp: boolean;
+  /** True if there is no folder for files, and none will be named. */
+  readonly withoutFiles?: boolean;
   readonly textCells: boolean;
   readonly columns?: readonly string[] | undefined;
   /** The name of a flow that has none of its own; absent for that of its file. */
@@ -102,10 +106,11 @@ export async function loadFlowFor(
   }
 }
 
-/** Loads the engine of matches() for a flow that could call it: a backslash may hide any word. */
+/** Sets the limits and the clock of expressions. Loads the engine of patterns for a flow that could need it: a backslash may hide any word. */
 async function prepareExpressions(text: string): Promise<void> {
+  setEvaluationClock(createClock().wallNow);
   limitLongEvaluations(createTimeLimit(maxEvaluationMs, `the expression takes more than ${durationText(maxEvaluationMs)} for this record`));
-  if (/matches|\\/.test(text)) await loadPatternEngine();
+  if (/matches|regex|\\/.test(text)) await loadPatternEngine();
 }
 
 /** Throws a FlowError if a reference names a field that no record can have. */

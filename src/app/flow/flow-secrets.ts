@@ -1,4 +1,4 @@
-import type { CodedMessage } from '../../core/error-code.ts';
+import type { CodedMessage, LoginPlace } from '../../core/error-code.ts';
 import { AutomateError, FlowError, type Problem } from '../../core/failure.ts';
 import type { CredentialUse, Plan } from '../../core/plan.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
@@ -21,6 +21,10 @@ import type { CredentialStore } from '../ports/credential-store.ts';
 export interface FlowSecrets {
   /** By credential name. */
   readonly secrets: ReadonlyMap<string, Secret>;
+  /** The place of each login, by credential name. */
+  readonly logins: ReadonlyMap<string, LoginPlace>;
+  /** The backends that were opened; undefined if variables hold all secrets. */
+  readonly store: CredentialStore | undefined;
   /** Records that a request signed with this credential has succeeded. */
   used(credential: string): void;
   /** The credentials that have a previous secret and have not succeeded in this run. */
@@ -30,7 +34,14 @@ export interface FlowSecrets {
 }
 
 /** The secrets of a flow that sends nothing. */
-export const noSecrets: FlowSecrets = { secrets: new Map(), used: () => {}, unproven: () => [], usesRecorded: async () => {} };
+export const noSecrets: FlowSecrets = {
+  secrets: new Map(),
+  logins: new Map(),
+  store: undefined,
+  used: () => {},
+  unproven: () => [],
+  usesRecorded: async () => {},
+};
 
 /** The environment whose secrets are used. */
 export interface SecretsOptions {
@@ -65,6 +76,7 @@ export async function loadSecretsOf(
       : (await import('../ports/credential-store.ts')).openCredentials(options.env, messages);
   const found = await (store ? store.find(names) : findInEnvironment(names, process.env));
   const secrets = new Map<string, Secret>();
+  const logins = loginPlaces(uses, file, options);
   const problems: Problem[] = [];
   for (const use of uses) {
     const finding = found.get(use.name);
@@ -76,12 +88,24 @@ export async function loadSecretsOf(
       options.offline(problemAt(use, offlineProblem(use.name)));
       continue;
     }
-    const problem = problemOfUse(use, finding, store);
-    if (problem) problems.push(problemAt(use, problem));
+    const problem = problemOfUse(use, finding, { store, login: logins.get(use.name) });
+    if (problem) addOnce(problems, problemAt(use, problem));
   }
   if (problems.length > 0) throw new FlowError(file, problems, 'credential');
   warnOfExpiries(secrets, messages);
-  return recordUses(secrets, store, messages);
+  return { ...recordUses(secrets, store, messages), logins };
+}
+
+/** The place of each login that the uses are of. `file`: of the flow. */
+function loginPlaces(uses: readonly CredentialUse[], file: string, { env: chosen }: SecretsOptions): ReadonlyMap<string, LoginPlace> {
+  const env = envOf(chosen);
+  return new Map(
+    uses.flatMap(({ name, login }) => {
+      if (!login) return [];
+      const { name: connection, isSaved } = login.connection;
+      return [[name, { connection, ...(!isSaved && { flow: file }), ...(env !== defaultEnv && { env }) }] as const];
+    }),
+  );
 }
 
 /** Masks a secret, also without spaces at both ends, which HTTP removes. For `username:password`, also masks the password by itself. */
@@ -102,16 +126,29 @@ function problemAt(use: CredentialUse, { message, code, details }: CodedMessage)
   return { ...use.problem(message), code, details };
 }
 
+/** Nodes of one connection have the same problem at the same place. */
+function addOnce(problems: Problem[], problem: Problem): void {
+  const { message, line, column } = problem;
+  if (!problems.some((one) => one.message === message && one.line === line && one.column === column)) problems.push(problem);
+}
+
 const pairExpected =
   'expected username:password, found no ":"\nor name the user in the flow: auth: { type: basic, username: NAME, credential: NAME }';
 
-function problemOfUse(use: CredentialUse, finding: Finding | undefined, store: CredentialStore | undefined): CodedMessage | undefined {
-  if (finding === undefined) return missingCredential(use.name, store);
+interface UseContext {
+  readonly store: CredentialStore | undefined;
+  /** Undefined for a credential that is no login. */
+  readonly login: LoginPlace | undefined;
+}
+
+function problemOfUse(use: CredentialUse, finding: Finding | undefined, { store, login }: UseContext): CodedMessage | undefined {
+  if (finding === undefined) return login ? missingLogin(use.name, login, store) : missingCredential(use.name, store);
   if ('problem' in finding) return finding.problem;
   const { secret } = finding;
   if (use.isPair && !secret.text.includes(':')) return credentialProblem(use.name, pairExpected);
   const refused = use.origins.find((origin) => !isAllowedHost(origin, secret.hosts));
   if (refused === undefined) return undefined;
+  if (login) return loginProblem(`${hostRefusal(use.name, secret, refused)}, which the connection "${login.connection}" asks`, login);
   return credentialProblem(use.name, hostRefusal(use.name, secret, refused), { remedy: 'other-hosts', env: secret.env });
 }
 
@@ -130,6 +167,17 @@ function offlineProblem(name: string): CodedMessage {
   return credentialProblem(name, `${message}\na run needs it: ${variableText(name)}`);
 }
 
+function loginProblem(message: string, details: LoginPlace): CodedMessage {
+  return { message, code: 'login-needed', details };
+}
+
+/** The problem of a connection for which nobody has logged in. */
+function missingLogin(name: string, login: LoginPlace, store: CredentialStore | undefined): CodedMessage {
+  const elsewhere = (store?.list() ?? []).filter((other) => other.name === name).map((other) => other.env);
+  const message = `there is no credential "${name}": nobody has logged in for the connection "${login.connection}" yet`;
+  return loginProblem(message + elsewhereText(elsewhere), login);
+}
+
 /** The problem of a missing credential, with similar names. */
 export function missingCredential(name: string, store: CredentialStore | undefined): CodedMessage {
   const variable = credentialVariable(name);
@@ -146,10 +194,15 @@ export function missingCredential(name: string, store: CredentialStore | undefin
 }
 
 /** Records the uses of secrets during the run. Only warns if that fails. */
-function recordUses(secrets: ReadonlyMap<string, Secret>, store: CredentialStore | undefined, { warn }: Messages): FlowSecrets {
+function recordUses(
+  secrets: ReadonlyMap<string, Secret>,
+  store: CredentialStore | undefined,
+  { warn }: Messages,
+): Omit<FlowSecrets, 'logins'> {
   const uses = new Map<string, Promise<void>>();
   return {
     secrets,
+    store,
     used(name) {
       if (uses.has(name)) return;
       const { setAt } = secrets.get(name) as Secret;

@@ -1,3 +1,4 @@
+import { otherDelimiter } from '../../core/columns.ts';
 import type { Item } from '../../core/item.ts';
 import { listedNames } from '../../core/text/suggest.ts';
 import type { FoundFailures } from '../../io/journal/failed-list.ts';
@@ -8,37 +9,65 @@ import type { RunOptions } from '../run-options.ts';
 import { isTable, openInput } from './input.ts';
 
 /**
- * Opens an errors file. Its records have the numbers of the run in which they failed. Throws an AutomateError (`input`) unless every
- * record is one that failed in that run, once, and the columns are those of the input.
+ * Opens an errors file, in any order of its rows and with any of the usual delimiters: a spreadsheet may have saved it. Its records have the
+ * numbers of the run in which they failed, and come in their order unless the run is unordered. Throws an AutomateError (`input`) unless
+ * every record is one that failed in that run, once, and the columns are those of the input.
  */
-export async function openFailedRecords(options: RunOptions, from: Checkpoint, list: FoundFailures): Promise<Source> {
-  await checkRecords(await openInput(options), options, list);
-  const source = await openInput(options, from);
-  return { ...source, columns: list.columns.input, read: () => retried(source) };
+export async function openFailedRecords(given: RunOptions, from: Checkpoint, list: FoundFailures): Promise<Source> {
+  const options = await withDelimiter(given, list);
+  const inOrder = await checkRecords(await openInput(options), options, list);
+  const sorts = !inOrder && !options.unordered;
+  const source = await openInput(options, sorts ? undefined : from);
+  return { ...source, columns: list.columns.input, read: () => (sorts ? sorted(source) : retried(source)) };
+}
+
+/** The options with the delimiter of the errors file, if its header shows another than that of the format. */
+async function withDelimiter(options: RunOptions, { columns: { input } }: FoundFailures): Promise<RunOptions> {
+  const source = await openInput(options);
+  await source.close();
+  const columns = source.columns ?? [];
+  const other = isTable(source.format) && !columns.every((name) => input.includes(name)) ? otherDelimiter(columns) : undefined;
+  return other === undefined ? options : { ...options, delimiter: other };
 }
 
 async function* retried(source: Source): AsyncGenerator<readonly Item[]> {
-  for await (const items of source.read())
-    yield items.map((item) => ({ ...item, number: item.failedAs ?? item.number, place: item.number }));
+  for await (const items of source.read()) yield items.map((item) => retriedItem(item, item.number));
 }
 
-async function checkRecords(source: Source, options: RunOptions, list: FoundFailures): Promise<void> {
-  const { in: errors, out, unordered } = options;
+/** The records by their numbers. They all are in memory: someone has sorted them in a program that holds them all, too. */
+async function* sorted(source: Source): AsyncGenerator<readonly Item[]> {
+  const all: Item[] = [];
+  for await (const items of source.read()) all.push(...items);
+  all.sort((one, other) => (one.failedAs ?? 0) - (other.failedAs ?? 0));
+  for (let at = 0; at < all.length; at += itemsAtOnce) {
+    yield all.slice(at, at + itemsAtOnce).map((item, index) => retriedItem(item, at + index + 1));
+  }
+}
+
+/** Number of sorted records that are passed on together. */
+const itemsAtOnce = 500;
+
+function retriedItem(item: Item, place: number): Item {
+  return { ...item, number: item.failedAs ?? item.number, place };
+}
+
+/** Returns true if the records stand in the order of their numbers. */
+async function checkRecords(source: Source, { in: errors, out }: RunOptions, list: FoundFailures): Promise<boolean> {
   try {
     if (isTable(source.format)) checkColumns(errors, source.columns ?? [], list.columns.input);
     const seen = new Set<number>();
     let last = 0;
+    let inOrder = true;
     for await (const items of source.read()) {
       for (const item of items) {
         const number = numberOf(item, errors, out, list);
-        if (unordered ? seen.has(number) : number === last)
-          throw wrongRow(errors, item, `record ${number} stands here for the second time\nremove one of the rows`);
-        if (!unordered && number < last)
-          throw wrongRow(errors, item, `record ${number} stands after record ${last}\nsort the rows by _error_record`);
+        if (seen.has(number)) throw wrongRow(errors, item, `record ${number} stands here for the second time\nremove one of the rows`);
+        inOrder &&= number > last;
         last = number;
-        if (unordered) seen.add(number);
+        seen.add(number);
       }
     }
+    return inOrder;
   } finally {
     await source.close();
   }

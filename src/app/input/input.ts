@@ -4,21 +4,36 @@ import { type Format, formatNames, formatOfName, formatOfPath } from '../../io/r
 import type { Position } from '../../io/records/readers/record-reader.ts';
 import { inputFormatOf, openSource, type Source } from '../../io/records/readers/source.ts';
 import { tellFormat } from '../../io/records/readers/stdin-format.ts';
+import { openJoined } from './joined-input.ts';
 
 /** The options of an input. */
 export interface InputOptions {
+  /** A file, or `-` for stdin. */
   readonly in: string;
+  /** Further files with the same columns, which are read after it; absent for a single input. */
+  readonly moreIn?: readonly string[];
   readonly inFormat?: string;
   readonly delimiter?: string;
   readonly encoding?: string;
+  /** The path of the list of records in a JSON object. */
+  readonly records?: string;
+  /** The name of a sheet of a workbook. */
+  readonly sheet?: string;
   /** True for one record without fields, and no input. */
   readonly noInput?: boolean;
+  /** Maximum size of a record; absent for that of the readers. */
+  readonly maxRecordBytes?: number;
 }
 
-/** The name of an input in messages. */
-export function inputLabel({ in: input, noInput }: InputOptions): string {
-  if (noInput) return 'none';
-  return input === '-' ? 'stdin' : input;
+/** The paths of the inputs, in their order. */
+export function inputPaths({ in: input, moreIn = [] }: Pick<InputOptions, 'in' | 'moreIn'>): readonly string[] {
+  return [input, ...moreIn];
+}
+
+/** The names of the inputs in messages. */
+export function inputLabel(options: Pick<InputOptions, 'in' | 'moreIn' | 'noInput'>): string {
+  if (options.noInput) return 'none';
+  return options.in === '-' ? 'stdin' : inputPaths(options).join(', ');
 }
 
 /**
@@ -27,7 +42,7 @@ export function inputLabel({ in: input, noInput }: InputOptions): string {
  */
 export async function withToldFormat<Options extends InputOptions>(options: Options, found?: (format: string) => void): Promise<Options> {
   if (options.in !== '-' || options.noInput || options.inFormat !== undefined) return options;
-  const { kind, gzip } = await tellFormat(process.stdin, options.encoding);
+  const { kind, gzip } = await tellFormat(process.stdin, { encoding: options.encoding, isWrapped: options.records !== undefined });
   const inFormat = `${kind}${gzip ? '.gz' : ''}`;
   found?.(inFormat);
   return { ...options, inFormat };
@@ -46,8 +61,13 @@ export function inputFormat(options: InputOptions): Format {
   return inputFormatOf({ path: options.in, format: namedFormat('inFormat', options.inFormat) });
 }
 
-/** Opens the input at its beginning, or after the records that are done. */
+/** Opens the inputs at their beginning, or after the records that are done. */
 export function openInput(options: InputOptions, from?: Position): Promise<Source> {
+  if (!options.moreIn) return openOne(options, from);
+  return openJoined(inputPaths(options), (path, start) => openOne({ ...options, in: path }, start), from);
+}
+
+function openOne(options: InputOptions, from: Position | undefined): Promise<Source> {
   const format = namedFormat('inFormat', options.inFormat);
   return openSource({
     path: options.in,
@@ -55,6 +75,9 @@ export function openInput(options: InputOptions, from?: Position): Promise<Sourc
     ...(format ? { format } : {}),
     ...(options.delimiter === undefined ? {} : { delimiter: options.delimiter }),
     ...(options.encoding === undefined ? {} : { encoding: options.encoding }),
+    ...(options.records === undefined ? {} : { records: options.records }),
+    ...(options.sheet === undefined ? {} : { sheet: options.sheet }),
+    maxRecordBytes: options.maxRecordBytes,
     ...(from && from.offset > 0 ? { from } : {}),
   });
 }
@@ -67,7 +90,7 @@ export function hasTextCells(options: Pick<InputOptions, 'inFormat'> & { readonl
 
 /** True for a format with a header row. */
 export function isTable({ kind }: Format): boolean {
-  return kind === 'csv' || kind === 'tsv';
+  return kind === 'csv' || kind === 'tsv' || kind === 'xlsx';
 }
 
 /** The fields that an input's records have. */

@@ -1,7 +1,7 @@
 import { durationMs } from '../../core/duration.ts';
 import { AutomateError, invalidOption } from '../../core/failure.ts';
 import { futureMoment, futureTime } from '../../core/text/expiry.ts';
-import { defaultRate, defaultScopes, type KeySettings, rateOf, type Scope, scopes } from '../../io/server/api-key.ts';
+import { defaultRate, defaultScopes, type KeyChanges, type KeySettings, rateOf, type Scope, scopes } from '../../io/server/api-key.ts';
 import { holdsKey } from '../../io/server/key-value.ts';
 
 /** The rights of a new key as they were written. */
@@ -23,6 +23,26 @@ export function keySettings(name: string, { flows, scopes: rights, rate, credits
     quota: credits,
     expiresAtMs: expiryOf(expires),
   };
+}
+
+/** The limits to change as they were written; null lifts a limit. */
+export interface WrittenChanges {
+  readonly flows?: readonly string[] | null | undefined;
+  readonly rate?: string | undefined;
+  readonly credits?: number | null | undefined;
+  readonly expires?: string | null | undefined;
+}
+
+/** The limits of a key to change as they were written. Throws an AutomateError (`usage`), also if there are none. */
+export function keyChanges({ flows, rate, credits, expires }: WrittenChanges): KeyChanges {
+  const changes = {
+    ...(flows !== undefined && { flows: flows === null ? undefined : flowsOf(flows) }),
+    ...(rate !== undefined && { rate: rateTextOf(rate) }),
+    ...(credits !== undefined && { quota: credits ?? undefined }),
+    ...(expires !== undefined && { expiresAtMs: expires === null ? undefined : expiryOf(expires) }),
+  };
+  if (Object.keys(changes).length > 0) return changes;
+  throw new AutomateError('usage', 'expected a limit to change, found none', { code: 'nothing-to-change', details: {} });
 }
 
 const maxName = 64;

@@ -1,15 +1,17 @@
+import { resolve } from 'node:path';
 import { fullPath } from '../../io/files/stat.ts';
-import type { FoundFailures, ListOfRun } from '../../io/journal/failed-list.ts';
+import type { FailedList, FoundFailures, ListOfRun } from '../../io/journal/failed-list.ts';
 import type { OldOutput } from '../../io/output/old-rows.ts';
 import type { EndedOutput } from '../../io/output/output.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
 import { envOf } from '../env.ts';
+import { filesFolder } from '../input/files-folder.ts';
 import type { RunOptions } from '../run-options.ts';
 import type { RunRequest } from '../run-request.ts';
 import { isFileOrFree, type OutputPlan } from './output-plan.ts';
 
 /** The options of a run that hold for its retries, too. */
-const lastingOptions = ['set', 'var', 'unordered', 'csvSafe', 'env', 'allowHttp', 'cacert', 'concurrency', 'rate'] as const;
+const lastingOptions = ['set', 'var', 'unordered', 'csvSafe', 'env', 'allowHttp', 'cacert', 'files', 'concurrency', 'rate'] as const;
 
 /** The options of a run that its list of failed records has. */
 export type LastingOptions = Pick<RunOptions, (typeof lastingOptions)[number]>;
@@ -30,20 +32,40 @@ export function failedListOf({ request, columns, redactor }: ListedRun, ended: E
   const set = JSON.stringify([options.set ?? [], options.var ?? []]);
   // A secret may be in no file, and without it a retry would send something else.
   if (redactor.json(set) !== set) return undefined;
-  const { written = 0, rows = 0 } = retried?.counts ?? {};
+  const { written = 0, rows = 0, filtered = 0 } = retried?.counts ?? {};
+  const allFiltered = filtered + (saved.filtered ?? 0);
+  const givenUp = retried ? givenUpOf(retried, saved.records) : 0;
   return {
     flow: fullPath(flow),
     options: lasting(options),
     columns: { input: columns, output: plan.columns(columns) },
     formats: { output: files.format, errors: files.errorsFormat },
     output: { ...out, firstRow, rowsEnd },
-    counts: { written: written + saved.written, failed: saved.failed, rows: rows + saved.rows },
+    counts: {
+      written: written + saved.written,
+      failed: saved.failed,
+      rows: rows + saved.rows,
+      ...(allFiltered > 0 && { filtered: allFiltered }),
+      ...(givenUp > 0 && { givenUp }),
+    },
   };
+}
+
+/** Failed records that are not in the errors file any more, in this retry and in those before. `retried`: its number of rows. */
+export function givenUpOf({ counts: { failed, givenUp = 0 } }: FailedList, retried: number): number {
+  return givenUp + failed - retried;
 }
 
 function lasting(options: RunOptions): LastingOptions {
   const given = Object.fromEntries(lastingOptions.map((name) => [name, options[name]])) as unknown as LastingOptions;
-  return { ...given, env: envOf(options.env), ...(options.cacert !== undefined && { cacert: fullPath(options.cacert) }) };
+  const files = filesFolder(options);
+  return {
+    ...given,
+    env: envOf(options.env),
+    ...(options.cacert !== undefined && { cacert: fullPath(options.cacert) }),
+    // The errors file may be in another folder than the input.
+    ...(files !== undefined && { files: resolve(files) }),
+  };
 }
 
 /** The output into which a retry inserts its rows. Those of a run with --unordered go to its end. */

@@ -6,7 +6,16 @@ import { isNoFile } from '../../io/files/stat.ts';
 import type { Checkpoint, Journal } from '../../io/journal/journal.ts';
 import { type OldOutput, OldRows } from '../../io/output/old-rows.ts';
 import { type EndedOutput, FileOutput, type FileOutputParts } from '../../io/output/output.ts';
-import { createClosedSink, createStreamSink, isRegularFile, openFileSink, type Sink } from '../../io/output/sink.ts';
+import {
+  createClosedSink,
+  createStreamSink,
+  isRegularFile,
+  openFileDevice,
+  openFileSink,
+  type Sink,
+  streamDevice,
+  type Written,
+} from '../../io/output/sink.ts';
 import { SpillFiles } from '../../io/output/spill.ts';
 import { errorColumns, otherFields } from '../../io/records/errors.ts';
 import type { Format } from '../../io/records/format.ts';
@@ -25,20 +34,22 @@ export interface OutputRun {
   readonly journal: Journal | undefined;
   readonly from: Checkpoint;
   credits(): number;
-  costs(): Readonly<Record<string, number>> | undefined;
+  spent(): Pick<Checkpoint, 'costs' | 'tokens'>;
   notes?: (() => object) | undefined;
   /** The output into which a retry inserts its rows; absent for other runs. */
   readonly old?: OldOutput | undefined;
   /** True if the run is complete: its files stay as they are. */
   readonly isComplete: boolean;
   publish?: ((ended: EndedOutput) => Promise<void>) | undefined;
+  /** As in the parts of an output. */
+  settle?: ((isComplete: boolean, saved: Checkpoint) => Promise<void>) | undefined;
 }
 
 /** Opens the output: new, or cut back to the checkpoint. Deletes an errors file that the checkpoint does not have; the first failure creates a new one. */
 export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<FileOutput> {
   const { from, csvSafe } = run;
   const writers = {
-    records: createWriter(plan.format, run.columns.output, { csvSafe }),
+    records: createWriter(plan.format, run.columns.output, { csvSafe, hasTextCells: isTable(run.inputFormat) }),
     // Without csvSafe: the errors file is an input for the next run.
     errors: createWriter(plan.errorsFormat, columnsOfErrors(run)),
   };
@@ -51,10 +62,11 @@ export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<File
     journal: run.journal,
     from,
     credits: run.credits,
-    costs: run.costs,
+    spent: run.spent,
     notes: run.notes,
     old: run.old && new OldRows(run.old, from.copied ?? 0),
     publish: run.publish,
+    settle: run.settle,
   });
 }
 
@@ -70,10 +82,7 @@ function closedSinks({ out }: Checkpoint): Sinks {
 
 async function openSinks(plan: OutputPlan, from: Checkpoint): Promise<Sinks> {
   const isBegun = from.records + from.beyond.length > 0;
-  const records =
-    plan.out === '-'
-      ? createStreamSink(process.stdout, 'stdout', plan.format)
-      : await openFileSink(plan.out, { ...plan.format, keep: isBegun ? from.out : undefined });
+  const records = await openRecords(plan, isBegun ? from.out : undefined);
   const { errors = devNull, errorsFormat } = plan;
   const writtenErrors = from.errors?.bytes && isFileOrFree(errors) ? from.errors : undefined;
   if (!writtenErrors && errors !== '-' && isRegularFile(errors)) await rm(errors);
@@ -82,6 +91,14 @@ async function openSinks(plan: OutputPlan, from: Checkpoint): Promise<Sinks> {
       ? createStreamSink(process.stdout, 'stdout', errorsFormat)
       : openFileSink(errors, { ...errorsFormat, isNew: true, keep: writtenErrors });
   return { records, errors: { isBegun: writtenErrors !== undefined, open } };
+}
+
+async function openRecords({ out, format }: OutputPlan, keep: Written | undefined): Promise<Sink> {
+  if (format.kind === 'xlsx') {
+    const { createXlsxSink } = await import('../../io/output/xlsx-sink.ts');
+    return out === '-' ? createXlsxSink('stdout', streamDevice(process.stdout)) : createXlsxSink(out, await openFileDevice(out));
+  }
+  return out === '-' ? createStreamSink(process.stdout, 'stdout', format) : openFileSink(out, { ...format, keep });
 }
 
 /** Later records of a JSON input may have fields that the first one lacks: they get a column together. */

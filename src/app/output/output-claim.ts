@@ -1,22 +1,25 @@
 import { randomUUID } from 'node:crypto';
-import { rm } from 'node:fs/promises';
+import { rename, rm } from 'node:fs/promises';
 import type { OutputRole } from '../../core/error-code.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { type Lock, takeLock } from '../../io/files/lock.ts';
-import { refuseUnwritable } from '../../io/files/naming-errors.ts';
+import { namingErrors, refuseUnwritable } from '../../io/files/naming-errors.ts';
 import { fullPath, realFile, shownPath } from '../../io/files/stat.ts';
+import type { CompleteRun } from '../../io/journal/complete-run.ts';
 import { type FailedList, failedListPath, type ListOfRun } from '../../io/journal/failed-list.ts';
 import { errorsFileKey, type Identity } from '../../io/journal/identity.ts';
 import { type Checkpoint, continueJournal, createJournal, type FoundJournal, type Journal, journalPath } from '../../io/journal/journal.ts';
 import { ownerOfErrors } from '../../io/journal/owner-of-errors.ts';
-import { untouched } from '../../io/output/output.ts';
+import { type EndedOutput, untouched } from '../../io/output/output.ts';
 import { refuseChanged } from '../../io/output/sink.ts';
 import { refuseMissing } from '../../io/records/readers/input.ts';
+import { inputPaths } from '../input/input.ts';
 import type { RunOptions } from '../run-options.ts';
+import { completeRunOf, findCompleteRun } from './completed-run.ts';
 import { outputNames, refusePlaces } from './output-places.ts';
-import { isFileOrFree, type OutputPlan, refuseExistingErrors, refuseExistingFiles } from './output-plan.ts';
-import { finishRun, keepsOld, partPlan, removeOldErrors, removeParts } from './replace.ts';
-import { type FlowInFile, identityOf, identityOfRetry, refuseOtherRun } from './run-identity.ts';
+import { canResume, isFileOrFree, type OutputPlan, refuseExistingErrors, refuseExistingFiles } from './output-plan.ts';
+import { finishRun, keepsOld, partPlan, removeNote, removeOldErrors, removeParts, unfinishedPlan } from './replace.ts';
+import { type FlowInFile, identityOf, identityOfRetry, inputsIn, refuseOtherRun } from './run-identity.ts';
 import { findJournal, type RetryClaim } from './unfinished-run.ts';
 
 /** The right to write a run's output, and the checkpoint at which the run begins. */
@@ -32,8 +35,12 @@ export interface Claim {
   begin(): Promise<Journal | undefined>;
   /** True if an earlier call has completed the run: its files are in their places. */
   readonly isComplete: boolean;
+  /** The earlier run that has written the whole output, so that nothing is left to do; absent for all others. */
+  readonly earlier?: CompleteRun | undefined;
   /** Completes the journal, puts the files of a complete run in place, and removes the journal. Absent for a stream. */
-  publish?(journal: Journal, saved: Checkpoint, list: ListOfRun | undefined): Promise<void>;
+  publish?(journal: Journal, ended: EndedOutput, list: ListOfRun | undefined): Promise<void>;
+  /** Puts the files of a run without a journal in their places. Absent for a stream. */
+  settle?(isComplete: boolean, saved: Checkpoint): Promise<void>;
   /** Gives the output up. */
   release(): void;
 }
@@ -44,14 +51,14 @@ export interface Claim {
  */
 export async function claimOutput(flow: FlowInFile, options: RunOptions, plan: OutputPlan, retry?: RetryClaim): Promise<Claim> {
   // The errors file that a retry reads is the one that it replaces. The input of the whole run must stay, too.
-  refuseMixedFiles(flow.file, retry ? { ...options, in: inputOf(retry.list) } : options, plan);
+  refuseMixedFiles(flow.file, retry ? { ...options, ...inputsOf(retry.list) } : options, plan);
   if (!retry) refuseNoInput(options);
   const out = plan.isStreamed ? undefined : realFile(plan.out);
   const errors = errorsFileOf(plan);
   const release = takeLocks({ out, errors });
   try {
     if (errors !== undefined) await refuseOthers(errors, out);
-    return { ...(await (out === undefined ? claimStream(options, plan) : claimFile(flow, options, plan, retry))), release };
+    return { ...(await claimPlaces(flow, options, plan, retry)), release };
   } catch (error) {
     release();
     throw error;
@@ -65,18 +72,18 @@ export async function refuseOutput(flow: string, options: RunOptions, plan: Outp
   const out = plan.isStreamed ? undefined : realFile(plan.out);
   const errors = errorsFileOf(plan);
   if (errors !== undefined) await refuseOthers(errors, out);
-  await (out === undefined ? claimStream(options, plan) : findJournal(journalPath(out), options, plan));
+  await (out === undefined || !canResume(plan) ? claimStream(options, plan) : findJournal(journalPath(out), options, plan));
   for (const file of [plan.out, plan.errors, options.events]) if (file !== undefined && file !== '-') refuseUnwritable(file);
 }
 
-function refuseNoInput({ in: input }: RunOptions): void {
-  if (input !== '-') refuseMissing(input);
+function refuseNoInput(options: RunOptions): void {
+  for (const path of inputPaths(options)) if (path !== '-') refuseMissing(path);
 }
 
-/** The input of the run that a list belongs to; `-` if it was stdin, or the errors file of an earlier retry. */
-function inputOf({ identity }: FailedList): string {
-  const { input = 'stdin' } = identity;
-  return input === 'stdin' || input === identity[errorsFileKey] ? '-' : input;
+/** The inputs of the run that a list belongs to; `-` if it was stdin, or the errors file of an earlier retry. */
+function inputsOf({ identity }: FailedList): Pick<RunOptions, 'in' | 'moreIn'> {
+  const [input = 'stdin', ...moreIn] = inputsIn(identity);
+  return { in: input === 'stdin' || input === identity[errorsFileKey] ? '-' : input, moreIn };
 }
 
 /** Refuses one file or stream in two roles. */
@@ -122,6 +129,40 @@ function takeLocks(paths: { readonly out: string | undefined; readonly errors: s
   return release;
 }
 
+function claimPlaces(flow: FlowInFile, options: RunOptions, plan: OutputPlan, retry?: RetryClaim): Promise<Omit<Claim, 'release'>> {
+  if (canResume(plan)) return claimFile(flow, options, plan, retry);
+  return plan.isStreamed ? claimStream(options, plan) : claimWhole(options, plan);
+}
+
+/** The claim of a file that is written beside its place, and put there in the end. */
+async function claimWhole(options: RunOptions, plan: OutputPlan): Promise<Omit<Claim, 'release'>> {
+  const { replace = false } = options;
+  const stream = await claimStream(options, plan);
+  const parts = partPlan(plan);
+  await removeParts(plan);
+  return {
+    ...stream,
+    work: replace ? parts : { ...plan, out: parts.out },
+    async settle(isComplete, saved) {
+      const { failed } = saved;
+      if (!replace) return finishRun(plan.out, { identity: {}, list: undefined, failed });
+      const errors = errorsFileOf(plan);
+      const identity = errors === undefined ? {} : { [errorsFileKey]: fullPath(errors) };
+      if (isComplete && !keepsOld(saved)) return finishRun(plan.out, { identity, list: undefined, failed });
+      if (!isComplete && saved.written + failed > 0) await keepUnfinished(plan, failed > 0 && errors !== undefined);
+      return removeParts(plan);
+    },
+  };
+}
+
+/** The rows of an unfinished run stay beside the old files. Nothing else has them. */
+async function keepUnfinished(plan: OutputPlan, hasErrors: boolean): Promise<void> {
+  const [parts, kept] = [partPlan(plan), unfinishedPlan(plan)];
+  await namingErrors(kept.out, 'written', () => rename(parts.out, kept.out));
+  const { errors } = kept;
+  if (hasErrors && errors !== undefined) await namingErrors(errors, 'written', () => rename(parts.errors ?? '', errors));
+}
+
 async function claimStream(options: RunOptions, plan: OutputPlan): Promise<Omit<Claim, 'release'>> {
   // A stream itself cannot be replaced, but its errors file can: it goes when the run begins, as the earlier rows have gone.
   if (!options.force && !options.replace) await refuseExistingFiles(plan);
@@ -132,6 +173,7 @@ async function claimFile(flow: FlowInFile, options: RunOptions, plan: OutputPlan
   const path = journalPath(realFile(plan.out));
   const identity = { ...(await identityOf(flow, options, plan)), ...(retry && identityOfRetry(retry.list)) };
   const found = await findJournal(path, options, plan, retry);
+  const earlier = found ? undefined : await findCompleteRun({ identity, options, plan, retry });
   const replaces = (options.replace ?? false) && !found?.isComplete;
   const work = replaces ? partPlan(plan) : plan;
   if (found) await refuseOtherFiles(found, identity, plan, work);
@@ -142,24 +184,27 @@ async function claimFile(flow: FlowInFile, options: RunOptions, plan: OutputPlan
     parked: found?.parked ?? new Map(),
     work,
     isComplete: found?.isComplete ?? false,
+    earlier,
     async begin() {
       if (found) return found.isComplete ? undefined : continueJournal(path, found);
       await removeParts(plan);
       const journal = await createJournal(path, run, identity);
       if (replaces) return journal;
       await removeOldErrors(plan.out, identity);
+      await removeNote(plan.out);
       await rm(failedListPath(realFile(plan.out)), { force: true });
       return journal;
     },
-    async publish(journal, saved, facts) {
-      if (replaces && !retry && keepsOld(saved)) {
+    async publish(journal, ended, facts) {
+      if (replaces && !retry && keepsOld(ended.saved)) {
         await journal.close();
         await rm(path);
         return removeParts(plan);
       }
       const list = facts && { run, identity, ...facts };
-      await journal.complete(list);
-      return finishRun(plan.out, { identity, list, failed: saved.failed });
+      const note = await completeRunOf({ run, identity, options, plan, retry }, ended);
+      await journal.complete({ list, note });
+      return finishRun(plan.out, { identity, list, note, failed: ended.saved.failed });
     },
   };
 }

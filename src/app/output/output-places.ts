@@ -2,6 +2,7 @@ import type { OutputRole } from '../../core/error-code.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { isInHome } from '../../io/files/home.ts';
 import { fullPath, isLink, realFile, statOf } from '../../io/files/stat.ts';
+import { inputPaths } from '../input/input.ts';
 import type { RunOptions } from '../run-options.ts';
 import type { OutputPlan } from './output-plan.ts';
 
@@ -22,7 +23,7 @@ export function refusePlaces(flow: string, options: RunOptions, plan: OutputPlan
   const { events, summary, report } = options;
   const paths: Readonly<Record<OutputRole, string | undefined>> = { out: plan.out, errors: plan.errors, events, summary, report };
   const outputs = (Object.keys(paths) as OutputRole[]).map((of) => ({ what: outputNames[of], path: paths[of], of }));
-  refuseSameFiles([{ what: 'the input', path: options.in }, { what: 'the flow', path: flow }, ...outputs]);
+  refuseSameFiles([...inputFiles(options), { what: 'the flow', path: flow }, ...outputs]);
   refuseSameFiles([...ownFiles(plan), ...outputs]);
   for (const { what, path, of } of outputs) {
     if (path === undefined || path === '-') continue;
@@ -33,6 +34,10 @@ export function refusePlaces(flow: string, options: RunOptions, plan: OutputPlan
       throw placeRefused('output-exists', `${path} is a symbolic link that leads nowhere`, { of, isRemovable: true });
     }
   }
+}
+
+function inputFiles(options: RunOptions): NamedFile[] {
+  return inputPaths(options).map((path) => ({ what: 'the input', path }));
 }
 
 function placeRefused(
@@ -57,6 +62,8 @@ function ownFiles({ out, errors, isStreamed }: OutputPlan): NamedFile[] {
     beside(out, 'the new output', 'part'),
     beside(out, 'the journal of the output', 'run'),
     beside(out, 'the journal of the output', 'run.new'),
+    beside(out, 'the note about the complete run', 'complete'),
+    beside(out, 'the note about the complete run', 'complete.new'),
     beside(out, 'the list of failed records of the output', 'failed'),
   ];
 }
@@ -80,7 +87,8 @@ function refuseSameFiles(files: readonly NamedFile[]): void {
     const identity = found?.isFile() ? `${found.dev}/${found.ino}` : fullPath(file.path);
     const other = byIdentity.get(identity);
     const isDevice = found !== undefined && !found.isFile() && !found.isDirectory();
-    if (other && !isDevice) throw placeRefused('usage', `${file.what} ${file.path} is ${other.what}`, file);
+    const clash = other?.what === file.what ? 'named twice' : other?.what;
+    if (other && !isDevice) throw placeRefused('usage', `${file.what} ${file.path} is ${clash}`, file);
     byIdentity.set(identity, file);
   }
 }

@@ -1,4 +1,5 @@
 import { basename, dirname, extname, join } from 'node:path';
+import { invalidOption } from '../../core/failure.ts';
 import { isNoFile } from '../../io/files/stat.ts';
 import { refuseExisting } from '../../io/output/sink.ts';
 import { extensionOf, type Format, formatOfPath } from '../../io/records/format.ts';
@@ -19,6 +20,11 @@ export interface OutputPlan {
   readonly isOwn?: boolean;
 }
 
+/** True for an output that an interrupted run leaves so that another can go on with it. A workbook can be read only when it is whole. */
+export function canResume({ isStreamed, format }: Pick<OutputPlan, 'isStreamed' | 'format'>): boolean {
+  return !isStreamed && format.kind !== 'xlsx';
+}
+
 /** The options for the places of a run's output. */
 export interface OutputOptions {
   readonly in: string;
@@ -28,17 +34,20 @@ export interface OutputOptions {
 }
 
 /**
- * Plans the output of a flow, with its errors file beside it in the input's format.
+ * Plans the output of a flow, with its errors file beside it in the input's format: CSV if that is a workbook, which cannot be added to.
  * Throws an AutomateError (`usage`) for an output of unknown format.
  */
-export function planOutput(flow: string, options: OutputOptions, input: Format): OutputPlan {
+export function planOutput(flow: string, options: OutputOptions, inputFormat: Format): OutputPlan {
+  const input: Format = inputFormat.kind === 'xlsx' ? { kind: 'csv', gzip: false } : inputFormat;
   const { out } = options;
   const isStreamed = !isFileOrFree(out);
   const byName = (path: string) => formatOfPath(path) ?? { kind: input.kind, gzip: /\.gz$/i.test(path) };
   const format = namedFormat('outFormat', options.outFormat) ?? (isStreamed ? byName(out) : fileFormat(out));
   const named = options.errors ?? defaultErrors(flow, options, input);
   const errors = named === 'none' ? undefined : named;
-  return { out, isStreamed, format, errors, errorsFormat: errors === undefined ? input : byName(errors) };
+  const errorsFormat = errors === undefined ? input : byName(errors);
+  if (errorsFormat.kind === 'xlsx') throw invalidOption('errors', `expected a file that can grow, such as .csv, found ${errors}`);
+  return { out, isStreamed, format, errors, errorsFormat };
 }
 
 function fileFormat(out: string): Format {

@@ -3,10 +3,12 @@ import { isAbsolute } from 'node:path';
 import { syncFolder } from '../../io/files/folder.ts';
 import { namingErrors } from '../../io/files/naming-errors.ts';
 import { realFile, statOf } from '../../io/files/stat.ts';
-import { type FailedList, failedListPath, writeFailedList } from '../../io/journal/failed-list.ts';
+import { completeRunPath, writeCompleteRun } from '../../io/journal/complete-run.ts';
+import { failedListPath, writeFailedList } from '../../io/journal/failed-list.ts';
 import { errorsFileKey, type Identity } from '../../io/journal/identity.ts';
-import { type Checkpoint, journalPath, marksOf, readIdentity } from '../../io/journal/journal.ts';
+import { type Checkpoint, type JournalEnd, journalPath, marksOf, readIdentity } from '../../io/journal/journal.ts';
 import { isRegularFile } from '../../io/output/sink.ts';
+import { savedNamesPath } from '../../io/transfers/saved-names.ts';
 import { isFileOrFree, type OutputPlan } from './output-plan.ts';
 
 /** The files that a run with --replace writes until it is complete: beside those that they will replace. */
@@ -19,31 +21,37 @@ function partPath(path: string): string {
   return `${realFile(path)}.automate-part`;
 }
 
+/** The files that such a run leaves beside them if it ends early, and cannot be resumed. */
+export function unfinishedPlan(plan: OutputPlan): OutputPlan {
+  const named = (path: string) => path.replace(/(\.[^./\\]+)?$/, '.unfinished$1');
+  const { out, errors } = plan;
+  return { ...plan, out: named(out), errors: errors !== undefined && isFileOrFree(errors) ? named(errors) : errors };
+}
+
 /** True for a run that wrote nothing of what it read: it replaces nothing. */
 export function keepsOld({ written, failed }: Pick<Checkpoint, 'written' | 'failed'>): boolean {
   return written === 0 && failed > 0;
 }
 
-/** Deletes the parts of an earlier run. */
+/** Deletes the parts of an earlier run, and the list of the files that it saved. */
 export async function removeParts({ out, errors }: Pick<OutputPlan, 'out' | 'errors'>): Promise<void> {
   await rm(partPath(out), { force: true });
+  await rm(savedNamesPath(realFile(out)), { force: true });
   if (errors !== undefined && isFileOrFree(errors)) await rm(partPath(errors), { force: true });
 }
 
 /** A complete run whose files are not all in their places. */
-export interface EndedRun {
+export interface EndedRun extends JournalEnd {
   readonly identity: Identity;
-  /** Absent if no record failed, or if the failed ones are in no file. */
-  readonly list: FailedList | undefined;
   readonly failed: number;
 }
 
 /**
- * Ends a complete run: puts the parts in place of the old files, if it has any, and the list of failed records beside them; then removes
- * the journal. Without failed records the old errors file and the old list are deleted. Goes on where an earlier call was cut off.
+ * Ends a complete run: puts the parts in place of the old files, if it has any, and the list of failed records and the note beside them;
+ * then removes the journal. Without failed records the old errors file and the old list are deleted. Goes on where an earlier call was cut off.
  * Throws an AutomateError (`output`).
  */
-export async function finishRun(out: string, { identity, list, failed }: EndedRun): Promise<void> {
+export async function finishRun(out: string, { identity, list, note, failed }: EndedRun): Promise<void> {
   const [journal, listPath] = [journalPath(realFile(out)), failedListPath(realFile(out))];
   const errors = identity[errorsFileKey] ?? '';
   const draft = `${listPath}.new`;
@@ -52,10 +60,13 @@ export async function finishRun(out: string, { identity, list, failed }: EndedRu
     await removeOldErrors(out, identity);
     if (isAbsolute(errors)) await (failed > 0 ? replace(errors) : removeFile(errors));
     await (list ? rename(draft, listPath) : rm(listPath, { force: true }));
+    await removeNote(out);
     await replace(out);
     await syncFolder(realFile(out));
     if (isAbsolute(errors) && failed > 0) await syncFolder(errors);
   });
+  await rm(savedNamesPath(realFile(out)), { force: true });
+  if (note) await writeCompleteRun(completeRunPath(realFile(out)), note);
   // Without a sync after it: should a crash bring the journal back, the next command ends the run once more.
   await namingErrors(journal, 'written', () => rm(journal, { force: true }));
 }
@@ -64,6 +75,11 @@ export async function finishRun(out: string, { identity, list, failed }: EndedRu
 export async function removeOldErrors(out: string, identity: Identity): Promise<void> {
   const old = (await readIdentity(failedListPath(realFile(out))))?.[errorsFileKey] ?? '';
   if (isAbsolute(old) && old !== identity[errorsFileKey]) await removeFile(old);
+}
+
+/** Deletes the note of an earlier complete run. */
+export async function removeNote(out: string): Promise<void> {
+  await rm(completeRunPath(realFile(out)), { force: true });
 }
 
 /** A pipe or a device stays. */

@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { AutomateError } from '../../core/failure.ts';
 import { dataFilesOf, type Plan } from '../../core/plan.ts';
-import { inputFingerprint } from '../../io/files/fingerprint.ts';
+import { contentKey, inputFingerprint } from '../../io/files/fingerprint.ts';
 import { fullPath, statOf } from '../../io/files/stat.ts';
 import type { FailedList } from '../../io/journal/failed-list.ts';
 import { errorsFileKey, type Identity } from '../../io/journal/identity.ts';
 import { readError } from '../../io/records/readers/input.ts';
 import { envOf } from '../env.ts';
+import { inputPaths } from '../input/input.ts';
 import type { RunOptions } from '../run-options.ts';
 import { version } from '../version.ts';
 import type { OutputPlan } from './output-plan.ts';
@@ -23,6 +24,18 @@ const writingKey = 'the way the output is written';
 /** True for a run with `replace`, whose files are no output yet. */
 export function isReplacing(identity: Identity): boolean {
   return JSON.parse(identity[writingKey] ?? '{}').replace === true;
+}
+
+const versionKey = 'the version of automate';
+
+/** An identity that is the same for every version of automate. */
+export function withoutVersion({ [versionKey]: _, ...identity }: Identity): Identity {
+  return identity;
+}
+
+/** True if an identity tells the input of its run from another; false for stdin and pipes. */
+export function knowsInput(identity: Identity): boolean {
+  return Object.hasOwn(identity, contentKey);
 }
 
 const flowKey = 'the flow';
@@ -65,17 +78,17 @@ export function isRetry(identity: Identity): boolean {
 
 /** Everything that the bytes of the output depend on. The names are used in messages. */
 export async function identityOf(flow: FlowInFile, options: RunOptions, output: OutputPlan): Promise<Identity> {
-  const { skip, limit, set = [], noInput, unordered, replace, inFormat, delimiter, encoding, csvSafe } = options;
+  const { skip, limit, set = [], noInput, unordered, replace, inFormat, delimiter, encoding, records, sheet, csvSafe } = options;
   const { savedConnections } = flow.plan;
   return {
-    'the version of automate': version,
+    [versionKey]: version,
     [flowKey]: await flowHash(flow),
     ...Object.fromEntries([...flow.plan.variables.values].map(([name, value]) => [variableKey(name), contentHash(value)])),
     ...(savedConnections.size > 0 ? { 'the saved connection': contentHash(JSON.stringify([...savedConnections])) } : {}),
     'the environment of its credentials': envOf(options.env),
-    ...(await fingerprintOf(options.in)),
+    ...(await fingerprintsOf(inputPaths(options))),
     ...Object.fromEntries(dataFilesOf(flow.plan).map((file) => [`the data file ${file}`, stateOf(file)])),
-    'the way the input is read': JSON.stringify({ skip, limit, noInput, inFormat, delimiter, encoding }),
+    'the way the input is read': JSON.stringify({ skip, limit, noInput, inFormat, delimiter, encoding, records, sheet }),
     ...(set.length > 0 && { 'the list of set fields': contentHash(JSON.stringify(set)) }),
     [writingKey]: JSON.stringify({
       unordered,
@@ -96,6 +109,31 @@ function contentHash(content: string): string {
 function stateOf(file: string): string {
   const found = statOf(file);
   return found ? `${found.size} bytes of ${found.mtime.toISOString()}` : 'missing';
+}
+
+/** The fingerprints of all inputs. Those of several have the file in their names. */
+async function fingerprintsOf(paths: readonly string[]): Promise<Identity> {
+  const [first = '', ...more] = paths;
+  if (more.length === 0) return fingerprintOf(first);
+  const all = await Promise.all(paths.map(fingerprintOf));
+  const named = all.flatMap((identity, index) =>
+    Object.entries(identity).map(([name, value]) => [
+      name === inputKey ? keyOfInput(index) : name.replace('the input', paths[index] ?? ''),
+      value,
+    ]),
+  );
+  return Object.fromEntries(named);
+}
+
+const inputKey = 'input';
+
+const keyOfInput = (index: number) => (index === 0 ? inputKey : `${inputKey} ${index + 1}`);
+
+/** The full paths of the inputs of a run; `stdin` for stdin. */
+export function inputsIn(identity: Identity): string[] {
+  const inputs: string[] = [];
+  for (let path = identity[inputKey]; path !== undefined; path = identity[keyOfInput(inputs.length)]) inputs.push(path);
+  return inputs;
 }
 
 async function fingerprintOf(input: string): Promise<Identity> {

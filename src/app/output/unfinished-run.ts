@@ -15,7 +15,7 @@ export interface RetryClaim {
   readonly startsOver: boolean;
 }
 
-/** The journal to resume from; absent for a run from the beginning. */
+/** The journal to resume from; absent for a run from the beginning, and for one that may be complete. */
 export async function findJournal(
   path: string,
   options: RunOptions,
@@ -31,11 +31,8 @@ export async function findJournal(
     if (retry ? retry.startsOver : options.replace && isReplacing(found.identity)) return undefined;
     throw unfinishedRun(found, plan.out, path);
   }
-  if (!found && options.resume && isRegularFile(plan.out)) {
-    const message = `${plan.out} exists, and has no journal of an unfinished run: there is nothing to resume`;
-    throw new AutomateError('output-exists', message, { code: 'nothing-to-resume', details: { out: plan.out } });
-  }
-  if (!found && !options.replace) await refuseExistingFiles(plan);
+  const mayBeComplete = options.resume && isRegularFile(plan.out);
+  if (!found && !options.replace && !mayBeComplete) await refuseExistingFiles(plan);
   return found;
 }
 
@@ -48,8 +45,8 @@ async function readUnfinished(path: string, { resume, dryRun }: RunOptions, out:
 }
 
 /** Puts the files of a complete run in their places. */
-export function finishFound(out: string, { identity, list, checkpoint }: FoundJournal): Promise<void> {
-  return finishRun(out, { identity, list, failed: checkpoint?.failed ?? 0 });
+export function finishFound(out: string, { identity, end, checkpoint }: FoundJournal): Promise<void> {
+  return finishRun(out, { identity, ...end, failed: checkpoint?.failed ?? 0 });
 }
 
 /** The error for a journal of a run that has not finished its output. */

@@ -5,21 +5,24 @@ import type { Lookups } from '../../core/lookups/lookup.ts';
 import type { Cache, Clock, Ledger, Ports } from '../../core/ports.ts';
 import { RunSpending } from '../../core/spending.ts';
 import type { Tools } from '../../core/tools/tools.ts';
+import type { LoginPerson } from '../../io/auth/browser.ts';
 import type { FileCache } from '../../io/cache/cache.ts';
 import { createClock } from '../../io/clock/clock.ts';
 import { withDailyLimits } from '../../io/daily-limits.ts';
+import { createDocuments } from '../../io/documents/documents.ts';
 import { homeFolder } from '../../io/files/home.ts';
-import { createHttp, createTokens } from '../../io/http/client.ts';
+import { createHttp, createTokens, type HttpTools } from '../../io/http/client.ts';
 import type { Routes } from '../../io/http/routes.ts';
 import { createTransport, type Transport } from '../../io/http/transport.ts';
-import type { LoginPerson } from '../../io/mcp/login.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
+import { RunFiles, type RunFilesOptions } from '../../io/transfers/run-files.ts';
 import { envOf } from '../env.ts';
 import type { FlowSecrets } from '../flow/flow-secrets.ts';
+import type { Messages } from '../messages.ts';
 import { homepage, version } from '../version.ts';
 import { cachePath, maxCacheBytes } from './cache-file.ts';
 import { createLateLookups } from './late-lookups.ts';
-import { createLoginStore } from './login-store.ts';
+import { createLoginKeeper, createLoginStore } from './login-store.ts';
 
 /** The account of a run's credits. */
 export interface PaidLedger extends Ledger {
@@ -37,6 +40,7 @@ export interface WireOptions {
   readonly redactor: Redactor;
   readonly allowHttp: boolean;
   readonly cacert: string | undefined;
+  readonly files: RunFilesOptions;
   readonly ledger: PaidLedger;
   /** The money that earlier parts of the run have spent, by node; absent for none. */
   readonly costs?: Readonly<Record<string, number>> | undefined;
@@ -47,6 +51,8 @@ export interface WireOptions {
   report(event: Event): void;
   /** The person who can log in to a server; absent if there is no terminal, and in a run. */
   readonly person?: LoginPerson | undefined;
+  /** Finds the person at the terminal; absent if there is none. */
+  readonly findAsker?: Messages['findAsker'];
   /** Prints a warning; absent for none. */
   warn?(message: string): void;
 }
@@ -72,26 +78,30 @@ export function wire(options: WireOptions): WiredPorts {
   const transport = createTransport(how, options.routes);
   const tools = toolsOf(options, transport, clock);
   const cache = cacheOf(options, clock);
-  const httpTools = (own: Transport) => ({
+  const httpTools = (own: Transport, files: RunFiles) => ({
     transport: flushingFirst(own, options.ledger),
+    files,
     secrets: credentials.secrets,
     used: credentials.used,
     allowHttp,
     now: clock.now,
     secret: redactor.add,
+    logins: loginsOf(options, clock),
   });
-  const tokens = createTokens(httpTools(transport));
+  const files = new RunFiles(options.files);
+  const tokens = createTokens(httpTools(transport, files));
   const identity = { home: homeFolder(process.env), userAgent: `automate/${version} (${homepage})`, wallNow };
-  const httpOver = (own: Transport) => withDailyLimits(createHttp(httpTools(own), tokens), identity);
+  const httpOver = (own: Transport, ownFiles: RunFiles) => withDailyLimits(createHttp(httpTools(own, ownFiles), tokens), identity);
   const spending = new RunSpending(options.costs);
   const ports: Ports = {
     clock,
     ledger: options.ledger,
     spending,
-    http: httpOver(transport),
+    http: httpOver(transport, files),
     tools,
     lookups: flushingLookups(options.ledger),
     cache,
+    documents: createDocuments(),
     report: options.report,
     uuidOf: createUuids(options.run ?? randomUUID()),
     random: Math.random,
@@ -105,16 +115,28 @@ export function wire(options: WireOptions): WiredPorts {
       // The tools serve the other runs, too.
       return {
         ...ports,
-        http: httpOver(own),
+        http: httpOver(own, new RunFiles({ ...options.files, list: undefined })),
         tools: { ...tools, abort: () => undefined },
         report,
         uuidOf: createUuids(run),
       };
     },
     async close() {
-      await Promise.all([cache.close(), tools.close()]);
+      await Promise.all([cache.close(), tools.close(), files.close(), tokens.close()]);
     },
   };
+}
+
+/** The logins of people to HTTP APIs; undefined if the flow has none. */
+function loginsOf(options: WireOptions, { wallNow }: Clock): HttpTools['logins'] {
+  const { logins } = options.credentials;
+  if (logins.size === 0) return undefined;
+  const keeper = createLoginKeeper(options, storeMessages(options));
+  return { keeper, wallNow, ended: new Set(), loginPlace: (credential) => logins.get(credential) ?? { connection: credential } };
+}
+
+function storeMessages({ redactor, findAsker, warn }: WireOptions) {
+  return { redactor, ...(findAsker && { findAsker }), warn: (message: string) => warn?.(message) };
 }
 
 /** The tools of MCP servers, over the connections of the run. */
@@ -133,7 +155,7 @@ function toolsOf(options: WireOptions, transport: Transport, clock: Clock): Late
       wallNow: clock.wallNow,
       secret: redactor.add,
       person: options.person,
-      storeLogin: createLoginStore(options.env, redactor, (message) => options.warn?.(message)),
+      storeLogin: createLoginStore(options, storeMessages(options)),
       report: options.report,
     });
   });

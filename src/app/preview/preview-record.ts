@@ -6,6 +6,7 @@ import { creditsText } from '../../core/text/number.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { Gates } from '../../engine/gates.ts';
 import { noSecrets } from '../flow/flow-secrets.ts';
+import { filesFolder, refuseWithoutFolder } from '../input/files-folder.ts';
 import type { Messages } from '../messages.ts';
 import { statesPrice } from '../ports/run-ledger.ts';
 import { openSession, type SessionOptions, type SessionParts, useOf } from '../session.ts';
@@ -35,7 +36,9 @@ export async function previewRecord(
 ): Promise<{ readonly preview: Preview; readonly spent: number | undefined }> {
   const { send } = options;
   const use = send ? useOf(plan, flow, options.env) : { name: flow, credentials: [], prices: new Map() };
-  const session = await openSession(use, options, messages, { routes, key, ...(!send && { credentials: noSecrets }) });
+  if (send) refuseWithoutFolder(plan, options);
+  const files = { folder: filesFolder(options), isTrial: true };
+  const session = await openSession(use, options, messages, { routes, key, files, ...(!send && { credentials: noSecrets }) });
   const { ports, ledger } = session;
   const spent = () => (send && (ledger.isLimited || statesPrice(plan)) ? ports.credits() : undefined);
   try {

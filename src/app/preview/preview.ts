@@ -1,6 +1,7 @@
 import type { ActionRequest, ActionResponse } from '../../core/action.ts';
 import { detailsOf } from '../../core/error-code.ts';
 import type { Failure } from '../../core/failure.ts';
+import type { FormPart } from '../../core/files/transfer.ts';
 import type { LookupRequest } from '../../core/lookups/lookup.ts';
 import type { Action } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
@@ -42,7 +43,11 @@ function responseValue(response: ActionResponse, { ms: exactMs = 0, body = null,
   const ms = Math.round(exactMs);
   if ('kind' in response) return response.kind === 'tool' ? { is_error: response.isError, ms, body } : { ms, body };
   const headers = JSON.parse(JSON.stringify(response.headers)) as Value;
-  return { status: response.status, ms, headers, body, ...(unread && { unread: unreadReason(unread) }) };
+  return {
+    ...{ status: response.status, ms, headers, body },
+    ...(response.saved && { saved: { ...response.saved } }),
+    ...(unread && { unread: unreadReason(unread) }),
+  };
 }
 
 /** The type of a request's auth; a list of several. */
@@ -57,8 +62,23 @@ export function requestValue(request: ActionRequest): Value {
     if (request.kind === 'lookup') return { source: sourceOf(request), lookup: request.lookup, query: lookupQuestion(request) };
     return { connection: request.connection.name, tool: request.tool, arguments: request.arguments };
   }
-  const { method, origin, path, headers, auth, body } = request;
-  return { method, url: origin + path, headers: { ...headers }, auth: authTypes(auth), body: body ?? null };
+  const { method, origin, path, headers, auth, body, form, save } = request;
+  return {
+    ...{ method, url: origin + path, headers: { ...headers }, auth: authTypes(auth), body: body ?? null },
+    ...(form && { form: form.map(partValue) }),
+    ...(save && { save: { to: save.to, replace: save.replace } }),
+  };
+}
+
+function partValue(part: FormPart): Value {
+  if (!('file' in part)) return { ...part };
+  const { name, file, fileName, contentType } = part;
+  return {
+    name,
+    file,
+    ...(fileName !== undefined && { file_name: fileName }),
+    ...(contentType !== undefined && { content_type: contentType }),
+  };
 }
 
 /** The message of a Failure without its excerpt of the body. */

@@ -7,7 +7,7 @@ import { type Action, type Node, type Step, Unasked } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';
 import type { Gates } from '../../engine/gates.ts';
-import { costOf, sendRequest } from '../../nodes/calling.ts';
+import { costOf, sendRequest, withParser } from '../../nodes/calling.ts';
 import type { Messages } from '../messages.ts';
 import type { WiredPorts } from '../ports/wire.ts';
 import { asFailure, ChainMaker } from './chain-maker.ts';
@@ -16,6 +16,7 @@ import type { Preview } from './preview.ts';
 /** The options that decide what is sent. */
 export interface RequestTestOptions {
   readonly in?: string;
+  readonly moreIn?: readonly string[];
   readonly set: readonly [string, string][];
   readonly send: boolean;
 }
@@ -33,8 +34,10 @@ export class RequestTest {
   async preview(step: Step, item: Item): Promise<Preview> {
     const { failure } = item;
     if (failure) {
-      const input = this.options.in === '-' ? '<stdin>' : this.options.in;
-      throw errorOf('input', { ...failure, message: `${input}: ${failure.message}` });
+      const { in: input, moreIn } = this.options;
+      // Of several inputs, the message names the file.
+      const name = moreIn ? '' : `${input === '-' ? '<stdin>' : input}: `;
+      throw errorOf('input', { ...failure, message: `${name}${failure.message}` });
     }
     const fields = await this.#fieldsBefore(step, item);
     if (fields instanceof Failure) return { failure: fields };
@@ -67,13 +70,14 @@ export class RequestTest {
   }
 
   async #sent(node: string, action: Action, request: ActionRequest, fields: Fields): Promise<Preview> {
-    const { ledger, clock, http, tools, lookups } = this.ports;
+    const { ledger, clock, http, tools, lookups, documents } = this.ports;
     const startedMs = clock.now();
     const refusal = ledger.hold(node);
     if (refusal) throw errorOf('credits', refusal);
     let response: ActionResponse;
     try {
-      response = await sendRequest(request, { http, tools, lookups, report: () => undefined });
+      const sent = await sendRequest(request, { http, tools, lookups, report: () => undefined });
+      response = await withParser(sent, action, documents);
     } catch (error) {
       if (error instanceof Failure && error.sent) ledger.settle(node);
       else ledger.release(node);

@@ -1,4 +1,5 @@
 import type { Item } from '../../core/item.ts';
+import type { Source } from '../../io/records/readers/source.ts';
 
 /** The position of a run in its input. */
 export interface Reading {
@@ -13,10 +14,10 @@ export interface Reading {
 /** Batches that are read ahead: the last chunk of a file, and what its end adds. So all records are counted before the last ones begin. */
 const batchesAhead = 2;
 
-/** Counts the records of an input as they are read. `readBytes`: the bytes read so far. */
+/** Counts the records of an input as they are read. */
 export async function* countItems(
   batches: AsyncIterable<readonly Item[]>,
-  readBytes: () => number,
+  source: Pick<Source, 'readBytes' | 'earlierBytes'>,
   reading: Reading,
 ): AsyncGenerator<readonly Item[]> {
   const iterator = batches[Symbol.asyncIterator]();
@@ -43,8 +44,13 @@ export async function* countItems(
   }
 
   function note(items: readonly Item[]): void {
-    if (reading.records === 0) reading.bytesBefore = readBytes() * shareBefore(items);
+    if (reading.records === 0) reading.bytesBefore = bytesBefore(items);
     reading.records += items.length;
+  }
+
+  function bytesBefore(items: readonly Item[]): number {
+    const earlier = source.earlierBytes?.() ?? 0;
+    return earlier + (source.readBytes() - earlier) * shareBefore(items);
   }
 }
 

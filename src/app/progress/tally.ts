@@ -31,6 +31,9 @@ export interface TokenCounts {
   cost: number | undefined;
 }
 
+/** The tokens of a node that has asked no model. */
+export const noTokens: Readonly<TokenCounts> = { input: 0, output: 0, cost: undefined };
+
 /** Counts the lookups of a node. */
 export interface LookupCounts {
   /** As summaries name it. */
@@ -41,6 +44,12 @@ export interface LookupCounts {
   ambiguous: number;
   /** The first question that something else fits as well; absent without one. */
   firstAmbiguous: string | undefined;
+  /** Answers that are doubtful for another reason, and the first question. */
+  doubtful: number;
+  firstDoubtful: string | undefined;
+  /** Records whose country is not known, and the first such country. */
+  unknownCountries: number;
+  firstUnknownCountry: string | undefined;
   /** Matches without a value, by field. */
   readonly lacking: Map<string, number>;
   /** Answers that were cut off, and the maximum at which they were. */
@@ -263,17 +272,15 @@ function addShort(tally: Tally, { node, record, page, items, size }: EventOf<'pa
 }
 
 function addTokens(tally: Tally, { node, input, output, cost }: EventOf<'tokens'>): void {
-  const counts = tally.tokens.get(node) ?? { input: 0, output: 0, cost: undefined };
+  const counts = tally.tokens.get(node) ?? { ...noTokens };
   counts.input += input;
   counts.output += output;
   if (cost !== undefined) counts.cost = rounded((counts.cost ?? 0) + cost);
   tally.tokens.set(node, counts);
 }
 
-function addLookup(
-  { lookups, sources }: Tally,
-  { node, lookup, match, ambiguous, lacking = [], cutOffAt, hidesNearest, sources: named }: EventOf<'looked-up'>,
-): void {
+function addLookup({ lookups, sources }: Tally, event: EventOf<'looked-up'>): void {
+  const { node, lookup, match, lacking = [], cutOffAt, hidesNearest, sources: named } = event;
   const counts = lookups.get(node) ?? {
     lookup,
     node,
@@ -281,6 +288,10 @@ function addLookup(
     matched: 0,
     ambiguous: 0,
     firstAmbiguous: undefined,
+    doubtful: 0,
+    firstDoubtful: undefined,
+    unknownCountries: 0,
+    firstUnknownCountry: undefined,
     lacking: new Map(),
     cutOff: 0,
     cutOffAt: undefined,
@@ -289,10 +300,7 @@ function addLookup(
   lookups.set(node, counts);
   counts.of++;
   if (match) counts.matched++;
-  if (ambiguous !== undefined) {
-    counts.ambiguous++;
-    counts.firstAmbiguous ??= ambiguous;
-  }
+  addDoubts(counts, event);
   if (cutOffAt !== undefined) {
     counts.cutOff++;
     counts.cutOffAt = cutOffAt;
@@ -300,6 +308,21 @@ function addLookup(
   }
   for (const field of lacking) counts.lacking.set(field, (counts.lacking.get(field) ?? 0) + 1);
   for (const source of named) sources.add(source);
+}
+
+function addDoubts(counts: LookupCounts, { ambiguous, doubtful, unknownCountry }: EventOf<'looked-up'>): void {
+  if (ambiguous !== undefined) {
+    counts.ambiguous++;
+    counts.firstAmbiguous ??= ambiguous;
+  }
+  if (doubtful !== undefined) {
+    counts.doubtful++;
+    counts.firstDoubtful ??= doubtful;
+  }
+  if (unknownCountry !== undefined) {
+    counts.unknownCountries++;
+    counts.firstUnknownCountry ??= unknownCountry;
+  }
 }
 
 function addHits(tally: Tally, node: string, paths: readonly string[], found: readonly boolean[]): void {

@@ -29,10 +29,17 @@ export interface FailureCount {
   readonly message: string;
 }
 
+/** Records that are done. */
+export interface DoneCounts extends Pick<RunCounts, 'written' | 'failed'> {
+  readonly filtered?: number | undefined;
+  /** Failed records that someone has removed from the errors file: a retry does not run them. */
+  readonly givenUp?: number | undefined;
+}
+
 /** The number of records that counts say are done. */
-export function doneOf(counts: Pick<RunCounts, 'written' | 'failed'> & { readonly filtered?: number | undefined }): number {
-  const { written, failed, filtered = 0 } = counts;
-  return written + failed + filtered;
+export function doneOf(counts: DoneCounts): number {
+  const { written, failed, filtered = 0, givenUp = 0 } = counts;
+  return written + failed + filtered + givenUp;
 }
 
 /** The counts of a run so far. */

@@ -1,13 +1,14 @@
 import { basename, dirname } from 'node:path';
 import { cleaned, excerpt } from '../../core/answer/response.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
+import { rounded } from '../../core/spending.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
 import type { FailureView, MappingView, ResponseTimesView, RunState, RunView } from '../../ui/run/run-view.ts';
 import { type ResponseTimes, typicalMs } from '../progress/response-times.ts';
-import type { FailureGroup, Tally } from '../progress/tally.ts';
+import { type FailureGroup, noTokens, type Tally } from '../progress/tally.ts';
 import type { OpenRun, RunWords } from '../run-request.ts';
 import { doneOf, workOf } from './run-figures.ts';
-import { codedIn, endings, factsOf, frequentMessages, type SummaryFacts, sortedGroups, wholeCounts } from './summary.ts';
+import { codedIn, endings, factsOf, frequentMessages, type SummaryFacts, sortedGroups, wholeCounts, wholeTokens } from './summary.ts';
 
 /** Maximum of rows of a table: a flow may have any number of nodes. */
 const maxRows = 60;
@@ -46,8 +47,17 @@ export function runViewOf(run: OpenRun, facts: SummaryFacts, tally: Tally = run.
     moreFailures: Math.max(0, groups.length - maxGroups),
     mapping: mappingOf(plan, tally).slice(0, maxRows),
     lookups: [...tally.lookups.values()].slice(0, maxRows).map(({ node, matched, ambiguous, of }) => ({ node, matched, ambiguous, of })),
-    tokens: [...tally.tokens].slice(0, maxRows).map(([node, counts]) => ({ node, ...counts })),
-    credits: { spent: facts.credits, saved: tally.creditsSaved, limit: request.options.maxCredits, allowance: facts.usage },
+    tokens: [...wholeTokens(tally.tokens, facts.spentBefore.tokens)].slice(0, maxRows).map(([node, counts]) => ({
+      ...{ node, ...counts },
+      part: facts.spentBefore.tokens.has(node) ? (tally.tokens.get(node) ?? noTokens) : undefined,
+    })),
+    credits: {
+      spent: rounded(facts.spentBefore.credits + facts.credits),
+      part: facts.spentBefore.credits > 0 ? facts.credits : undefined,
+      saved: tally.creditsSaved,
+      limit: request.options.maxCredits,
+      allowance: facts.usage,
+    },
     pauses: pausesOf(run, facts),
     command: words && cutCommand(words.command),
     next: facts.next.map(({ why, command }) => ({ why: shortened(why), command: cutCommand(command) })),

@@ -1,14 +1,17 @@
 import type { CodedMessage } from '../../core/error-code.ts';
 import type { Ending } from '../../core/event.ts';
 import { type Source, type SourceName, sources } from '../../core/lookups/sources.ts';
+import { rounded } from '../../core/spending.ts';
+import type { Checkpoint } from '../../io/journal/journal.ts';
 import type { Usage } from '../../io/ledger/holds.ts';
 import { inputLabel } from '../input/input.ts';
+import { givenUpOf } from '../output/failed-list-of.ts';
 import { dataFolder } from '../ports/late-lookups.ts';
 import { type ResponseTimes, typicalMs } from '../progress/response-times.ts';
 import type { WorkerFigures } from '../progress/run-progress.ts';
-import type { FailureGroup, Tally } from '../progress/tally.ts';
+import type { FailureGroup, Tally, TokenCounts } from '../progress/tally.ts';
 import { type OpenRun, showsCredits } from '../run-request.ts';
-import { doneOf } from './run-figures.ts';
+import { type DoneCounts, doneOf } from './run-figures.ts';
 
 /** The facts of a summary that are not in the tally. */
 export interface SummaryFacts {
@@ -22,7 +25,9 @@ export interface SummaryFacts {
   /** Number of the record after which the run was resumed; 0 for a run from the beginning. */
   readonly resumedAfter: number;
   /** Records that were finished before this part of the run. */
-  readonly before: { readonly written: number; readonly failed: number; readonly filtered?: number };
+  readonly before: DoneCounts;
+  /** The credits and tokens of earlier parts of the run. */
+  readonly spentBefore: { readonly credits: number; readonly tokens: ReadonlyMap<string, TokenCounts> };
   /** Records in the files, including those from before the run was resumed. */
   readonly outputRecords: number;
   readonly errorRecords: number;
@@ -74,7 +79,7 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
       written,
       failed,
       filtered,
-      whole: wholeCounts(tally, facts),
+      whole: { ...wholeCounts(tally, facts), ...wholeSpent(tally, facts) },
       kept: passedThrough,
       waiting: parked,
       output_records: facts.outputRecords,
@@ -85,7 +90,7 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
       cached_in_flight: tally.cacheHits['in-flight'],
       credits_saved: tally.creditsSaved,
       credits: facts.credits,
-      ...tokensJson(tally),
+      ...tokensJson(tally.tokens),
       ...(facts.usage && { allowance: facts.usage }),
       ...workersJson(facts),
       ms: Math.round(ms),
@@ -115,13 +120,36 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
 }
 
 /** The counts of the whole run, with its earlier parts. */
-export function wholeCounts({ read, written, failed, filtered }: Tally, { before }: SummaryFacts) {
+export function wholeCounts({ read, written, failed, filtered }: Tally, { before }: Pick<SummaryFacts, 'before'>) {
+  const { givenUp = 0 } = before;
   return {
     read: doneOf(before) + read,
     written: before.written + written,
     failed: before.failed + failed,
     filtered: (before.filtered ?? 0) + filtered,
+    ...(givenUp > 0 && { given_up: givenUp }),
   };
+}
+
+function wholeSpent({ tokens }: Tally, { credits, spentBefore }: SummaryFacts): object {
+  return { credits: rounded(spentBefore.credits + credits), ...tokensJson(wholeTokens(tokens, spentBefore.tokens)) };
+}
+
+/** The tokens of the whole run by node, with those of its earlier parts. */
+export function wholeTokens(tokens: Tally['tokens'], before: ReadonlyMap<string, TokenCounts>): ReadonlyMap<string, TokenCounts> {
+  const sums = [...tokens].map(([node, { input, output, cost }]) => {
+    const earlier = before.get(node);
+    if (!earlier) return [node, { input, output, cost }] as const;
+    const costs = [earlier.cost, cost].filter((one) => one !== undefined);
+    const all = costs.length === 0 ? undefined : rounded(costs.reduce((sum, one) => sum + one, 0));
+    return [node, { input: earlier.input + input, output: earlier.output + output, cost: all }] as const;
+  });
+  return new Map([...before, ...sums]);
+}
+
+/** The tokens of earlier parts of a run, by its checkpoint. */
+function tokensBefore({ tokens = {}, costs = {} }: Checkpoint): ReadonlyMap<string, TokenCounts> {
+  return new Map(Object.entries(tokens).map(([node, counts]) => [node, { ...counts, cost: costs[node] }]));
 }
 
 /** The groups of failures, the largest first. */
@@ -142,7 +170,7 @@ export function codedIn({ coded }: FailureGroup, message: string): CodedMessage 
 }
 
 /** The tokens of each node that asked a model. */
-function tokensJson({ tokens }: Tally): object {
+function tokensJson(tokens: ReadonlyMap<string, TokenCounts>): object {
   if (tokens.size === 0) return {};
   const counts = [...tokens].map(([node, { input, output, cost }]) => ({
     node,
@@ -168,13 +196,20 @@ function workersJson({ workers }: SummaryFacts): object {
 
 function lookupsJson({ lookups }: Tally): object {
   if (lookups.size === 0) return {};
-  const all = [...lookups.values()].map(({ firstAmbiguous, lacking, cutOff, cutOffAt, nearestUnknown, ...counts }) => ({
-    ...counts,
-    first_ambiguous: firstAmbiguous ?? null,
-    ...(cutOff > 0 && { cut_off: cutOff, cut_off_at: cutOffAt ?? null }),
-    ...(nearestUnknown > 0 && { nearest_unknown: nearestUnknown }),
-    ...(lacking.size > 0 && { without_value: Object.fromEntries(lacking) }),
-  }));
+  const all = [...lookups.values()].map(
+    ({ lookup, node, of, matched, ambiguous, lacking, cutOff, cutOffAt, nearestUnknown, ...counts }) => ({
+      ...{ lookup, node, of, matched, ambiguous },
+      first_ambiguous: counts.firstAmbiguous ?? null,
+      ...(counts.doubtful > 0 && { other_doubts: counts.doubtful, first_other_doubt: counts.firstDoubtful ?? null }),
+      ...(counts.unknownCountries > 0 && {
+        unknown_countries: counts.unknownCountries,
+        first_unknown_country: counts.firstUnknownCountry ?? null,
+      }),
+      ...(cutOff > 0 && { cut_off: cutOff, cut_off_at: cutOffAt ?? null }),
+      ...(nearestUnknown > 0 && { nearest_unknown: nearestUnknown }),
+      ...(lacking.size > 0 && { without_value: Object.fromEntries(lacking) }),
+    }),
+  );
   return { lookups: all };
 }
 
@@ -186,8 +221,8 @@ function attributionsJson(attributions: readonly Attribution[]): object {
 export function factsOf(run: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 'usage' | 'attributions'> {
   const { request, claim, output, session, progress } = run;
   const { flow, options, files, retried } = request;
-  const { written = 0, rows = 0 } = retried?.counts ?? {};
-  const { stop } = progress.tally;
+  const { written = 0, rows = 0, filtered = 0 } = retried?.counts ?? {};
+  const { stop, ending } = progress.tally;
   return {
     flow,
     input: inputLabel(options),
@@ -200,7 +235,13 @@ export function factsOf(run: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 
     errorRecords: output.saved().failed,
     credits: session.ports.credits(),
     showsCredits: showsCredits(run),
-    before: { written: written + claim.from.written, failed: claim.from.failed, filtered: claim.from.filtered ?? 0 },
+    before: {
+      written: written + claim.from.written,
+      failed: claim.from.failed,
+      filtered: filtered + (claim.from.filtered ?? 0),
+      givenUp: retried && givenUpOf(retried, ending === 'complete' ? output.saved().records : retried.counts.failed),
+    },
+    spentBefore: { credits: claim.from.credits, tokens: tokensBefore(claim.from) },
     workers: progress.workers,
     reason: stop && (request.words?.message(stop) ?? stop.message),
     paused: { ms: progress.pauses.totalMs(), reasons: progress.pauses.reasons() },

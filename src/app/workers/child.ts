@@ -92,7 +92,7 @@ class ChildWorker {
     const ledger = new WorkerLedger(link, pricesOf(plan, env), this.#clock);
     const { allowHttp } = flow.options;
     const ports = wire({
-      ...{ run, credentials, redactor, allowHttp, cacert, ledger, env, routes },
+      ...{ run, credentials, redactor, allowHttp, cacert, ledger, env, routes, files: { folder: undefined } },
       report: (event) => isOfWorker(event) && link.report(event),
       warn: messages.warn,
     });

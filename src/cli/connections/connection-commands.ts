@@ -1,5 +1,5 @@
-import { argument, type CommandSpec, command } from '../options.ts';
-import { httpOptions, json } from '../shared-options.ts';
+import { argument, type CommandSpec, command, negated } from '../options.ts';
+import { file, httpOptions, json, varOption } from '../shared-options.ts';
 import { addOptions, pathOption } from './connection-options.ts';
 
 const name = argument('<name>', "the connection's name", { listedBy: 'connections' });
@@ -49,6 +49,19 @@ export const connections: CommandSpec = {
       run: async ({ args, options, terminal }) => (await import('./connections-test.ts')).testCommand(args.name, options, terminal),
     }),
     command({
+      name: 'login',
+      help: 'log in to a connection with oauth2_authorization_code: opens the browser, and stores the tokens that renew themselves',
+      examples: ['automate connections login crm', 'automate connections login crm --no-browser'],
+      args: { name },
+      options: {
+        browser: negated('--no-browser', 'open no browser, and print the address to open'),
+        flow: file('--flow <file>', 'log in to a connection of this flow, instead of a saved one'),
+        var: varOption,
+        ...httpOptions,
+      },
+      run: async ({ args, options, terminal }) => (await import('./connections-login.ts')).loginCommand(args.name, options, terminal),
+    }),
+    command({
       name: 'tools',
       help: 'list the tools of an MCP connection, or explain one, with a node to paste',
       examples: ['automate connections tools search'],
@@ -59,7 +72,7 @@ export const connections: CommandSpec = {
     }),
     command({
       name: 'remove',
-      help: 'remove a saved connection',
+      help: 'remove a saved connection, and the tokens of its login',
       examples: ['automate connections remove crm'],
       args: { name },
       run: async ({ args, terminal }) => (await commands()).removeCommand(args.name, terminal),

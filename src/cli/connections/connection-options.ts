@@ -1,4 +1,4 @@
-import { headerArgument, listArgument, passCredentialArgument, wholeNumber } from '../arguments.ts';
+import { headerArgument, listArgument, paramArgument, passCredentialArgument, wholeNumber } from '../arguments.ts';
 import { defaultsTo, flag, grouped, negated, parsedOption, textOption, type ValuesOf } from '../options.ts';
 import { cacertOption } from '../shared-options.ts';
 
@@ -20,23 +20,35 @@ export const addOptions = {
     test: negated('--no-test', 'save it without asking the server first'),
   }),
   ...grouped('Authentication', {
-    auth: textOption('--auth <type>', 'none, bearer, api_key, basic, oauth2_client_credentials or, for mcp, oauth2_authorization_code', {
+    auth: textOption('--auth <type>', 'none, bearer, api_key, basic, oauth2_client_credentials or oauth2_authorization_code', {
       choices: authChoices,
     }),
     credential: textOption('--credential <name>', 'name of the credential that holds the secret', { listedBy: 'credentials' }),
     header: textOption('--header <name>', 'api_key: header that carries the key'),
     query: textOption('--query <name>', 'api_key: query parameter that carries the key'),
     username: textOption('--username <name>', 'basic: user name; without it the secret is username:password'),
-    tokenUrl: textOption('--token-url <url>', 'oauth2_client_credentials: URL of the token server'),
+    tokenUrl: textOption('--token-url <url>', 'oauth2: URL of the token server'),
+    authorizeUrl: textOption(
+      '--authorize-url <url>',
+      'oauth2_authorization_code: URL where you log in; without it and --token-url, the host of --base-url is asked for both',
+    ),
     clientId: textOption(
       '--client-id <id>',
-      'oauth2: client id; oauth2_authorization_code does without it if the server registers clients',
+      'oauth2: client id; with --url, oauth2_authorization_code does without it if the server registers clients',
     ),
     clientCredential: textOption(
       '--client-credential <name>',
       'oauth2_authorization_code: credential that holds the client secret, if the client has one',
     ),
     scopes: parsedOption('--scopes <scopes>', listArgument, 'oauth2: such as read,write'),
+    params: parsedOption(
+      '--params <name=value>',
+      paramArgument,
+      'oauth2: further parameter of token requests, such as audience=https://api.example.com; may be repeated',
+    ),
+    clientAuth: textOption('--client-auth <place>', 'oauth2: where the client secret goes in token requests: basic (default) or body', {
+      choices: async () => ['basic', 'body'],
+    }),
   }),
   ...grouped('Requests', {
     setHeader: defaultsTo(

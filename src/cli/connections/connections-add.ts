@@ -9,7 +9,7 @@ import { findAsker } from '../ask.ts';
 import { noteInAudit } from '../keys/stored-keys.ts';
 import type { Terminal } from '../terminal.ts';
 import { type AddOptions, addOptions } from './connection-options.ts';
-import { authOf, exampleOf } from './connections-auth.ts';
+import { authOf, exampleOf, type WrittenAuth } from './connections-auth.ts';
 import { chooseName, offerSecret, setHeaders, type WrittenConnection, withoutAbsent } from './connections-saving.ts';
 
 /** Saves a connection; a person at the terminal is asked for what is missing. Returns the exit code. */
@@ -29,9 +29,11 @@ export async function addCommand(
   await saveConnection(name, written, options);
   noteInAudit('connection.add', name, terminal);
   await terminal.print(connectionText(name, written));
-  terminal.say(`"${name}" is saved; try it: automate connections test ${name}`);
+  const isLogin = auth?.type === 'oauth2_authorization_code';
+  terminal.say(`"${name}" is saved; ${isLogin ? 'log in' : 'try it'}: automate connections ${isLogin ? 'login' : 'test'} ${name}`);
+  const secret = isLogin ? clientSecretOf(auth) : auth;
   try {
-    if (auth) await offerSecret(auth, asker, terminal);
+    if (secret) await offerSecret(secret, asker, terminal);
   } catch (error) {
     if (!(error instanceof AutomateError) || error.kind !== 'cancelled') throw error;
     throw new AutomateError('cancelled', `cancelled; "${name}" is saved without a secret`);
@@ -48,6 +50,11 @@ async function httpConnection(name: string, options: AddOptions, asker: Asker | 
   const { concurrency, allowHttp: allow_http } = options;
   const headers = setHeaders(options);
   return { written: withoutAbsent({ type: 'http', base_url, auth, headers, rate, concurrency, allow_http }), auth };
+}
+
+/** The secret that someone has to store before the login; undefined for a public client. */
+function clientSecretOf({ client_credential: credential }: WrittenAuth): WrittenAuth | undefined {
+  return typeof credential === 'string' ? { type: 'bearer', credential } : undefined;
 }
 
 function refuseOtherTypes(type: string | undefined): void {

@@ -1,7 +1,8 @@
 import type { Asker } from '../../app/messages.ts';
-import { mcpAuth, neededCredentials } from '../../core/auth/auth.ts';
+import { connectionAuth, neededCredentials, placedAuths } from '../../core/auth/auth.ts';
 import type { AuthPart, AuthType } from '../../core/auth/auth-type.ts';
 import { authTypes, loginTypes } from '../../core/auth/auth-types.ts';
+import { mcpLoginParts } from '../../core/auth/authorization-code.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { connectionProblem } from '../../flow/saved-connection.ts';
@@ -24,6 +25,7 @@ type Type = Pick<AuthType, 'type' | 'label'> & { readonly parts: Readonly<Record
 
 const none: Type = { type: 'none', label: 'none', parts: {} };
 const allTypes: readonly Type[] = [none, ...authTypes, ...loginTypes];
+const mcpTypes: readonly Type[] = [none, ...authTypes, ...loginTypes.map(({ type, label }) => ({ type, label, parts: mcpLoginParts }))];
 
 /** The person to ask for missing parts. */
 export interface AuthQuestions {
@@ -59,8 +61,10 @@ export async function authOf(
 
 /** True if the secret of the credential must be `username:password`. */
 export function needsPair(written: WrittenAuth): boolean {
-  const auth = mcpAuth.parse(written);
-  return auth !== null && neededCredentials(auth, undefined).some(({ name, isPair }) => isPair && name === written.credential);
+  const { data: auth = null } = connectionAuth.safeParse(written);
+  return placedAuths(auth)
+    .flatMap((placed) => neededCredentials(placed.auth, undefined))
+    .some(({ name, isPair }) => isPair && name === written.credential);
 }
 
 interface Question extends AuthQuestions {
@@ -81,7 +85,7 @@ async function answerFor(key: string, part: AuthPart, type: Type, question: Ques
 
 /** A command that adds a connection with all that the auth type needs. */
 export function exampleOf(type: string, connection: ConnectionType = 'http'): string {
-  return addLine(typeNamed(type, allTypes), connection);
+  return addLine(typeNamed(type, typesFor(connection)), connection);
 }
 
 function addLine({ type, parts }: Type, connection: ConnectionType): string {
@@ -130,7 +134,7 @@ async function chosenType(options: AuthOptions, { asker, isWalk }: AuthQuestions
 }
 
 function typesFor(connection: ConnectionType): readonly Type[] {
-  return connection === 'mcp' ? allTypes : [none, ...authTypes];
+  return connection === 'mcp' ? mcpTypes : allTypes;
 }
 
 function typeNamed(text: string, types: readonly Type[]): Type {

@@ -1,7 +1,8 @@
+import { removeConnection } from '../../app/connections/remove-connection.ts';
 import { findSaved } from '../../app/connections/saved-connections.ts';
 import { exitCodes } from '../../app/exit-codes.ts';
 import { connectionText } from '../../flow/saved-connection.ts';
-import { changeConnections, readConnections, type SavedConnections } from '../../io/connections.ts';
+import { readConnections, type SavedConnections } from '../../io/connections.ts';
 import { noteInAudit } from '../keys/stored-keys.ts';
 import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
@@ -46,8 +47,8 @@ export async function showConnection(name: string, options: { json?: boolean }, 
 /** Removes a saved connection. Returns the exit code. */
 export async function removeCommand(name: string, terminal: Terminal): Promise<number> {
   findSaved(name);
-  await changeConnections(process.env, (saved) => Object.fromEntries(Object.entries(saved).filter(([other]) => other !== name)));
+  const kept = await removeConnection(name, terminal);
   noteInAudit('connection.remove', name, terminal);
-  terminal.say(`"${name}" is removed`);
+  terminal.say(`"${name}" is removed${kept.map((login) => `; the login "${login}" stays: another saved connection uses it`).join('')}`);
   return exitCodes.success;
 }

@@ -7,7 +7,7 @@ import { rounded, sumOfCredits } from '../../core/spending.ts';
 import { creditsText } from '../../core/text/number.ts';
 import type { Value } from '../../core/value/value.ts';
 import { homeFolder } from '../../io/files/home.ts';
-import { type Book, monthOf, openBook } from '../../io/ledger/book.ts';
+import { type Book, monthOf, openBook, requireLibrary } from '../../io/ledger/book.ts';
 import { heldCredits, settleDead } from '../../io/ledger/holds.ts';
 import { createCsvWriter } from '../../io/records/writers/csv-writer.ts';
 import { noteInAudit } from '../keys/stored-keys.ts';
@@ -109,7 +109,11 @@ export async function exportCommand({ json }: JsonOption, terminal: Terminal): P
 /** Reads the book, after settling the credits that dead runs held. Absent if there is no book. */
 export function withBook<Result>(read: (book: Book) => Result): Result | undefined {
   const home = homeFolder(process.env);
-  if (!existsSync(bookPath(home))) return undefined;
+  if (!existsSync(bookPath(home))) {
+    // Runs may have spent credits that nobody has counted.
+    requireLibrary(bookPath(home));
+    return undefined;
+  }
   const book = openBook(bookPath(home));
   try {
     settleDead(book, { home, wallNow: Date.now });

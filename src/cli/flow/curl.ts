@@ -66,7 +66,8 @@ export function curlRequest(text: string): CurlRequest {
 }
 
 const multipart = new Set(['-F', '--form', '--form-string']);
-const multipartHint = ': it sends no multipart forms; -d or --data-urlencode sends a form without files';
+const multipartHint =
+  '-d or --data-urlencode sends a form without files; for one with files write form: { name: { file: PATH } } into the flow';
 
 /** The options in their order. An argument without an option is a URL. */
 function readArguments(text: string): Given[] {
@@ -78,7 +79,9 @@ function readArguments(text: string): Given[] {
     if (token.kind === 'positional') return [{ name: 'url', value: argument(token.value) }];
     const { name, rawName, value } = token;
     if (!Object.hasOwn(options, name))
-      throw unusableRequest(`a flow has no counterpart of curl's ${rawName}${multipart.has(rawName) ? multipartHint : ''}`);
+      throw unusableRequest(
+        multipart.has(rawName) ? `curl's ${rawName} is not read here: ${multipartHint}` : `a flow has no counterpart of curl's ${rawName}`,
+      );
     if (options[name]?.type === 'string' && value === undefined) throw unusableRequest(`curl's ${rawName} lacks its value`);
     return [{ name, value: value ?? '' }];
   });

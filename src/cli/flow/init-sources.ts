@@ -1,5 +1,6 @@
 import { text as textOf } from 'node:stream/consumers';
 import { AutomateError } from '../../core/failure.ts';
+import type { ValuePath } from '../../flow/starter/example-marks.ts';
 import { type Example, referableNames } from '../../flow/starter/starter-references.ts';
 import type { NeededCredential } from '../../flow/starter/starter-secrets.ts';
 import type { WrittenRequest } from '../../flow/starter/written-node.ts';
@@ -17,6 +18,8 @@ interface SourceRequest {
   readonly isNamedByHost: boolean;
   /** Lines to write above the node. */
   readonly comments?: readonly string[];
+  /** The places of values that are only examples. */
+  readonly examples?: readonly ValuePath[];
   readonly credentials?: readonly NeededCredential[];
   /** True if a field that the request needs is no column of the example. A note says so. */
   readonly lacksColumns?: boolean;

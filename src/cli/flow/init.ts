@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { exitCodes } from '../../app/exit-codes.ts';
 import { checkFields, loadFlow } from '../../app/flow/flow-file.ts';
 import { hasTextCells, type InputOptions, inputFormat, isTable, openInput, withToldFormat } from '../../app/input/input.ts';
@@ -10,6 +11,7 @@ import { shellWord } from '../../core/text/shell-word.ts';
 import { type Starter, starterFlow } from '../../flow/starter/starter.ts';
 import type { Example } from '../../flow/starter/starter-references.ts';
 import { namingErrors } from '../../io/files/naming-errors.ts';
+import { statOf } from '../../io/files/stat.ts';
 import { isRegularFile } from '../../io/output/sink.ts';
 import type { Source } from '../../io/records/readers/source.ts';
 import { printWarnings } from '../show/problems.ts';
@@ -28,9 +30,10 @@ export async function initCommand(folder: string, given: InitOptions, terminal: 
   const example = options.in === undefined ? undefined : await exampleFor({ ...options, in: options.in });
   const { request, isNamedByHost, ...source } = requestFor(example, hasTextCells(options));
   const name = flowName(folder, isNamedByHost ? request.url : undefined);
-  const made = starterFlow(request, { example: source.example, name, comments: source.comments });
+  const made = starterFlow(request, { example: source.example, name, comments: source.comments, examples: source.examples });
   const credentials = [...(source.credentials ?? []), ...made.credentials];
-  const starter = { ...made, credentials, notes: [...source.notes, ...made.notes] };
+  const notes = [...source.notes, ...made.notes, ...schemaNotes(options.schema)];
+  const starter = { ...made, credentials, notes, text: schemaLine(path, options.schema) + made.text };
   await writeFlow(path, starter.text, options.force ?? false);
   terminal.say(`${terminal.colors.green('wrote')} ${resultText(starter, path, options)}`);
   await checkWritten(path, starter, { options, example: source.lacksColumns ? undefined : example }, terminal);
@@ -48,6 +51,20 @@ async function checkWritten(
   const plan = await loadFlow(path, { allowHttp: needsAllowHttp, textCells });
   printWarnings(plan, path, terminal);
   if (example && textCells) checkFields(plan, path, example.columns);
+}
+
+/** The line that names the JSON Schema for editors (yaml-language-server): by its path from the flow. */
+function schemaLine(flow: string, schema: string | undefined): string {
+  if (schema === undefined) return '';
+  const path = relative(dirname(resolve(flow)), resolve(schema)).replaceAll('\\', '/');
+  // A path ends at the first blank.
+  const place = /^https?:\/\//.test(schema) ? schema : /\s/.test(path) ? pathToFileURL(resolve(schema)).href : path;
+  return `# yaml-language-server: $schema=${place}\n`;
+}
+
+function schemaNotes(schema: string | undefined): string[] {
+  if (schema === undefined || /^https?:\/\//.test(schema) || statOf(schema)) return [];
+  return [`there is no ${schema} yet; write it: automate schema --out ${shellWord(schema)}`];
 }
 
 /** The name of the flow, under which its credits are counted: the folder's, or the host's for a flow in the current folder. */
@@ -110,7 +127,9 @@ function resultText(starter: Starter, path: string, options: InitOptions): strin
   const formats = [
     ...(isStream || options.inFormat === undefined ? [] : ['--in-format', options.inFormat]),
     ...(options.delimiter === undefined ? [] : ['--delimiter', options.delimiter]),
+    ...(options.sheet === undefined ? [] : ['--sheet', options.sheet]),
     ...(options.encoding === undefined ? [] : ['--encoding', options.encoding]),
+    ...(options.records === undefined ? [] : ['--records', options.records]),
     ...(starter.needsAllowHttp ? ['--allow-http'] : []),
   ];
   const command = (...words: readonly string[]) => `  ${['automate', ...words].map(shellWord).join(' ')}`;

@@ -2,18 +2,22 @@ import { stat } from 'node:fs/promises';
 import { exitCodes } from '../../app/exit-codes.ts';
 import { checkFields, type FlowFileOptions, loadFlow } from '../../app/flow/flow-file.ts';
 import { loadSecrets, loadSecretsOf, type SecretsOptions } from '../../app/flow/flow-secrets.ts';
-import { columnsOf, hasTextCells, type InputFields, withToldFormat } from '../../app/input/input.ts';
+import { columnsOf, hasTextCells, type InputFields, inputLabel, withToldFormat } from '../../app/input/input.ts';
 import { FlowError, type Problem } from '../../core/failure.ts';
 import { allSteps, type CredentialUse, dataFilesOf } from '../../core/plan.ts';
 import { counted } from '../../core/text/number.ts';
 import { inOrder } from '../../flow/plan.ts';
 import { readError } from '../../io/records/readers/input.ts';
+import { type WithInputs, withInputs } from '../shared-options.ts';
 import { printUnknownFields, printWarnings, problemText } from '../show/problems.ts';
 import { sayFormat, type Terminal } from '../terminal.ts';
 import type { ValidateOptions } from './flow-options.ts';
 
+type Chosen = WithInputs<ValidateOptions>;
+
 /** Checks a flow: its file, its references to the columns of an input, its credentials and tools. Returns the exit code. */
-export async function validateCommand(flow: string, given: ValidateOptions, terminal: Terminal): Promise<number> {
+export async function validateCommand(flow: string, written: ValidateOptions, terminal: Terminal): Promise<number> {
+  const given = withInputs(written);
   const { in: input, allowHttp = false, env, var: variables } = given;
   const options = input === undefined ? given : await withToldFormat({ ...given, in: input }, sayFormat(terminal));
   const read = input === undefined ? undefined : await columnsOf({ ...options, in: input });
@@ -37,26 +41,27 @@ export async function validateCommand(flow: string, given: ValidateOptions, term
     },
   ]);
   for (const note of plan.notes) await terminal.print(note);
-  await terminal.print(`${flow} is valid: ${counted(allSteps(plan.steps).length, 'node')}${against(input, read)}`);
+  await terminal.print(`${flow} is valid: ${counted(allSteps(plan.steps).length, 'node')}${against(given, read)}`);
   return exitCodes.success;
 }
 
 /** With --offline, a credential that is in no variable is a warning. */
-function secretsOptions(flow: string, { env, offline }: ValidateOptions, { say, colors }: Terminal): SecretsOptions {
+function secretsOptions(flow: string, { env, offline }: Chosen, { say, colors }: Terminal): SecretsOptions {
   const warn = (problem: Problem) => say(problemText(flow, problem, colors, 'warning'));
   return { ...(env !== undefined && { env }), ...(offline && { offline: warn }) };
 }
 
 /** Says what the references were checked against; empty without an input. */
-function against(input: string | undefined, read: InputFields | undefined): string {
-  if (!read) return '';
+function against({ in: first, moreIn }: Chosen, read: InputFields | undefined): string {
+  if (!read || first === undefined) return '';
+  const input = moreIn ? inputLabel({ in: first, moreIn }) : first;
   if (read.columns) return `, every reference is in ${input}`;
   if (!read.firstFields) return `; ${input} has no record to check references against`;
   return `; references are checked against the first records of ${input}: others may have other fields`;
 }
 
 /** The checks of a flow that does not compile: its references and its credentials may be wrong as well. */
-function invalidFlowChecks(flow: string, fileOptions: FlowFileOptions, options: ValidateOptions, terminal: Terminal): (() => unknown)[] {
+function invalidFlowChecks(flow: string, fileOptions: FlowFileOptions, options: Chosen, terminal: Terminal): (() => unknown)[] {
   let uses: readonly CredentialUse[] = [];
   const credentials = (found: readonly CredentialUse[]) => {
     uses = found;

@@ -2,7 +2,8 @@ import { exitCodes } from '../../app/exit-codes.ts';
 import { lookUpOne, type OneLookup } from '../../app/look-up.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import { readCoordinates } from '../../core/lookups/coordinates.ts';
-import { countryCode, noCountry } from '../../core/lookups/country.ts';
+import { noCountry } from '../../core/lookups/country.ts';
+import { countryNamed } from '../../core/lookups/country-names.ts';
 import type { Fields } from '../../core/record.ts';
 import type { ValuesOf } from '../options.ts';
 import { geocodeText, noMatchText } from '../show/geocode.ts';
@@ -56,7 +57,7 @@ function checkedAddress(address: string): string {
 }
 
 function countryCodeOf(text: string): string {
-  const code = countryCode(text);
+  const code = countryNamed(text);
   if (code === undefined) throw new AutomateError('usage', noCountry(text));
   return code;
 }

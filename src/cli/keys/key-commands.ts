@@ -1,6 +1,6 @@
 import { argument, type CommandSpec, command } from '../options.ts';
 import { json } from '../shared-options.ts';
-import { createOptions, listOptions, revokeOptions, rotateOptions, usageOptions } from './key-options.ts';
+import { changeOptions, createOptions, listOptions, revokeOptions, rotateOptions, usageOptions } from './key-options.ts';
 
 const name = argument('<name>', "the key's name or id", { listedBy: 'keys' });
 const commands = () => import('./keys.ts');
@@ -45,6 +45,14 @@ export const keys: CommandSpec = {
       args: { name: argument('[name]', 'only this key, by day', { listedBy: 'keys' }) },
       options: usageOptions,
       run: async ({ args, options, terminal }) => (await import('./keys-usage.ts')).usageCommand(args.name, options, terminal),
+    }),
+    command({
+      name: 'change',
+      help: 'change the limits of a key; its value stays, and a running server takes the change at once',
+      examples: ['automate keys change crm --credits 5000', 'automate keys change crm --credits unlimited --expires 90d'],
+      args: { name },
+      options: changeOptions,
+      run: async ({ args, options, terminal }) => (await making()).changeCommand(args.name, options, terminal),
     }),
     command({
       name: 'rotate',

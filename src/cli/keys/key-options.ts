@@ -17,6 +17,27 @@ export const createOptions = {
 /** The values of the options of `automate keys create`. */
 export type CreateOptions = ValuesOf<typeof createOptions>;
 
+/** Reads the value of a limit, or the word that lifts it, which stays as it is. */
+function orLifted<Word extends string, Value>(word: Word, read: (text: string) => Value): (text: string) => Value | Word {
+  return (text) => (text === word ? word : read(text));
+}
+
+/** The options of `automate keys change`. */
+export const changeOptions = {
+  credits: parsedOption(
+    '--credits <n>',
+    orLifted('unlimited', wholeNumber(0)),
+    'credits that it may spend in a calendar month, or unlimited',
+  ),
+  rate: textOption('--rate <rate>', 'requests per s, min, h or d, such as 600/min'),
+  expires: textOption('--expires <when>', 'when it expires: as for keys create, or never'),
+  flows: parsedOption('--flows <names>', orLifted('all', listArgument), 'the only flows that it may use, or all'),
+  json,
+};
+
+/** The values of the options of `automate keys change`. */
+export type ChangeOptions = ValuesOf<typeof changeOptions>;
+
 /** The options of `automate keys rotate`. */
 export const rotateOptions = {
   overlap: textOption('--overlap <duration>', 'how long the old value stays valid, 0 to 7d (default: 24h)'),

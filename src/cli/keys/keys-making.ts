@@ -1,14 +1,14 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { exitCodes } from '../../app/exit-codes.ts';
-import { keySettings, overlapOf } from '../../app/keys/key-settings.ts';
+import { keyChanges, keySettings, overlapOf } from '../../app/keys/key-settings.ts';
 import { homeFolder } from '../../io/files/home.ts';
 import { apiKeyJson } from '../../io/server/api-key.ts';
 import type { MadeKey } from '../../io/server/keys.ts';
 import { lastServer } from '../../io/server/running-server.ts';
 import { momentText, rightsText } from '../show/keys.ts';
 import type { Terminal } from '../terminal.ts';
-import type { CreateOptions, RotateOptions } from './key-options.ts';
+import type { ChangeOptions, CreateOptions, RotateOptions } from './key-options.ts';
 import { withKey, withKeys } from './stored-keys.ts';
 
 /** Makes a key and prints it. Returns the exit code. */
@@ -40,6 +40,22 @@ export async function rotateCommand(name: string, options: RotateOptions, termin
   return exitCodes.success;
 }
 
+/** Changes the limits of a key. Returns the exit code. */
+export async function changeCommand(name: string, options: ChangeOptions, terminal: Terminal): Promise<number> {
+  const { credits, expires, flows, rate, json } = options;
+  const changes = keyChanges({
+    credits: credits === 'unlimited' ? null : credits,
+    expires: expires === 'never' ? null : expires,
+    flows: flows === 'all' ? null : flows,
+    rate,
+  });
+  const key = withKey(name, ({ keys }) => keys.change(name, changes));
+  if (json) await terminal.print(JSON.stringify(apiKeyJson(key), null, 2));
+  terminal.say(`the key "${key.name}" now ${rightsText(key)}`);
+  warnOfFlows(changes.flows ?? [], terminal);
+  return exitCodes.success;
+}
+
 function printValue({ key, value }: MadeKey, { json }: { readonly json?: boolean }, terminal: Terminal): Promise<void> {
   return terminal.print(json ? JSON.stringify(apiKeyJson(key, value), null, 2) : value);
 }
@@ -53,6 +69,7 @@ function warnOfFlows(flows: readonly string[], { warn }: Terminal): void {
   const server = lastServer(homeFolder(process.env));
   const folder = resolve(server?.folder ?? '.');
   const missing = flows.filter((flow) => !['.yaml', '.yml'].some((end) => existsSync(join(folder, flow + end))));
-  const where = server ? `${folder}, which the server serves` : 'the present folder';
-  for (const flow of missing) warn(`there is no flow "${flow}" in ${where}: the key may use it once the server has it`);
+  const where = server ? `${folder}, which the server serves` : 'this folder';
+  const advice = server ? '' : '\nto have its name checked, run this in the folder of the flows';
+  for (const flow of missing) warn(`there is no flow "${flow}" in ${where}: the key may use it once the server has it${advice}`);
 }

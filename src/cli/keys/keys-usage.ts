@@ -1,11 +1,12 @@
 import { exitCodes } from '../../app/exit-codes.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { rounded, sumOfCredits } from '../../core/spending.ts';
+import { listedNames } from '../../core/text/suggest.ts';
 import { monthOf } from '../../io/ledger/book.ts';
 import type { ApiKey } from '../../io/server/api-key.ts';
 import type { KeyUsage } from '../../io/server/usage.ts';
 import { withBook } from '../credits/credits.ts';
-import { dayRows, type MonthOfKey, usageJson, usageRows } from '../show/keys.ts';
+import { dayRows, isUnwritten, type MonthOfKey, usageJson, usageRows } from '../show/keys.ts';
 import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
 import { readingKeys, withKey } from './stored-keys.ts';
@@ -29,16 +30,27 @@ export async function usageCommand(
   const found = monthsOf(month, readingKeys(({ keys, usage }) => [keys.list(), usage.read({ month })]) ?? [[], []]);
   const shown = found.filter(({ key, days, credits }) => key.revokedAtMs === undefined || days.length > 0 || credits > 0);
   if (options.json) await terminal.print(JSON.stringify(shown.map(usageJson), null, 2));
-  else if (shown.length > 0) await terminal.print(tableText(usageRows(shown, Date.now())).join('\n'));
+  else if (shown.length > 0) await printTable(shown, terminal);
   else terminal.say('there are no keys\n  make one: automate keys create NAME');
   return exitCodes.success;
+}
+
+async function printTable(shown: readonly MonthOfKey[], terminal: Terminal): Promise<void> {
+  await terminal.print(tableText(usageRows(shown, Date.now())).join('\n'));
+  const unwritten = shown.filter(isUnwritten).map(({ key }) => key.name);
+  if (unwritten.length > 0) terminal.say(laterText(listedNames(unwritten)));
+}
+
+/** Explains counts that are missing. */
+function laterText(names: string): string {
+  return `the server writes requests and records once a minute: those of ${names} are not written yet`;
 }
 
 async function showOne([shown]: readonly MonthOfKey[], { json }: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
   const { key, month, days } = shown as MonthOfKey;
   if (json) await terminal.print(JSON.stringify({ ...usageJson(shown as MonthOfKey), days: days.map(dayJson) }, null, 2));
   else if (days.length > 0) await terminal.print(tableText(dayRows(shown as MonthOfKey)).join('\n'));
-  else terminal.say(`the key "${key.name}" was not used in ${month}`);
+  else terminal.say(isUnwritten(shown as MonthOfKey) ? laterText(key.name) : `the key "${key.name}" was not used in ${month}`);
   return exitCodes.success;
 }
 

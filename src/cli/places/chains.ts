@@ -22,7 +22,8 @@ export async function chainsCommand(name: string, options: ChainsOptions, termin
   refuseBlank('a name', name);
   const country = options.country === undefined ? undefined : countryOf(options.country);
   const category = options.category === undefined ? undefined : await categoryOf(options.category);
-  const found = (await loadChainSearch(dataFolder))({ name, country, category }).slice(0, options.limit);
+  const { chains, doubt } = (await loadChainSearch(dataFolder))({ name, country, category });
+  const found = chains.slice(0, options.limit);
   if (found.length === 0) return notFound('chain', name, options, terminal);
   if (options.json)
     await printJson(
@@ -32,15 +33,16 @@ export async function chainsCommand(name: string, options: ChainsOptions, termin
   else {
     const rows = [['name', 'id', 'category', 'countries', 'score'], ...found.map(chainCells)];
     await terminal.print(tableText(rows, { width: terminal.width, cut: [0, 3] }).join('\n'));
-    terminal.say(matchText(found[0] as ChainCandidate));
+    terminal.say(matchText(found[0] as ChainCandidate, doubt));
   }
   return exitCodes.success;
 }
 
-/** Says whether a run would match the best candidate. */
-function matchText({ score, method }: ChainCandidate): string {
+/** Says whether a run would match the best candidate, and the doubt about it. */
+function matchText({ score, method }: ChainCandidate, doubt: string | null): string {
   const found = `${method}, ${score.toFixed(2)}`;
-  return score >= minScore ? `match: ${found} is at least min_score ${minScore}` : `no match: ${found} is below min_score ${minScore}`;
+  if (score < minScore) return `no match: ${found} is below min_score ${minScore}`;
+  return `match: ${found} is at least min_score ${minScore}${doubt === null ? '' : `\ndoubt: ${doubt}`}`;
 }
 
 /** The default `min_score` of `lookup: chain`. */

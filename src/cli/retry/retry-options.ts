@@ -16,6 +16,7 @@ const {
   var: variables,
   allowHttp,
   cacert,
+  files,
 } = runOptions;
 
 /** The output whose failed records are retried. */
@@ -25,9 +26,9 @@ export const retriedOutput = argument('<out>', 'the output of a complete run, in
 export const retryOptions = {
   errors: file('--errors <file>', 'the failed records, as they are now (default: the errors file of the run)', { about: 'output' }),
   ...{ concurrency, rate, maxErrors, keepGoing, maxCredits, events, summary, report },
-  resume: flag('--resume', 'continue an unfinished retry', { about: 'start' }),
+  resume: flag('--resume', 'continue an unfinished retry; without one, begin one', { about: 'start' }),
   force: flag('--force', 'give up an unfinished retry, and start over', { about: 'start' }),
-  ...{ quiet, verbose, var: variables, allowHttp, cacert },
+  ...{ quiet, verbose, var: variables, allowHttp, cacert, files },
 };
 
 /** The options of a retry as they were given. */

@@ -31,10 +31,11 @@ export function retryRun(retry: RetryRequest, list: FailedList, files: OutputPla
   const { out, options, written } = retry;
   const { force: _, ...given } = options;
   const lasting = list.options as Pick<GivenRunOptions, keyof LastingOptions>;
-  const input = { in: files.errors ?? '', inFormat: extensionOf(files.errorsFormat, '').slice(1), input: true };
+  const { errors = '' } = files;
+  const input = { in: [errors], inFormat: extensionOf(files.errorsFormat, '').slice(1), input: true };
   return {
     flow: shownPath(list.flow),
-    options: { ...lasting, ...given, ...input, var: [...(lasting.var ?? []), ...given.var], out, errors: input.in, replace: true },
+    options: { ...lasting, ...given, ...input, var: [...(lasting.var ?? []), ...given.var], out, errors, replace: true },
     written,
     retryOf: out,
   };

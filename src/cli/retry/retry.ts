@@ -9,7 +9,8 @@ import { takeLock } from '../../io/files/lock.ts';
 import { realFile, statOf } from '../../io/files/stat.ts';
 import { type FailedList, failedListPath, readFailedList } from '../../io/journal/failed-list.ts';
 import { type Checkpoint, journalPath, readJournal } from '../../io/journal/journal.ts';
-import { refuseChanged } from '../../io/output/sink.ts';
+import { refuseChangedWhole } from '../../io/output/sink.ts';
+import { formatOfPath } from '../../io/records/format.ts';
 import { withSignals } from '../run/run.ts';
 import { planRun } from '../run/run-input.ts';
 import type { Terminal } from '../terminal.ts';
@@ -22,6 +23,7 @@ export async function retryCommand(retry: RetryRequest, terminal: Terminal): Pro
   if (options.resume && options.force) {
     throw new AutomateError('usage', '--resume continues a retry, --force starts it over: expected one of them');
   }
+  if (formatOfPath(out)?.kind === 'xlsx') throw notRetriable(out, `no rows can be put into the workbook ${out}`);
   return withSignals(terminal, async (start) => {
     const wasComplete = await endComplete(out);
     const list = await readFailedList(failedListPath(realFile(out)));
@@ -62,12 +64,7 @@ async function endComplete(out: string): Promise<boolean> {
 /** The places of the failed records hold for the output as it was written. */
 async function refuseChangedOutput(out: string, { output }: FailedList, flow: string, errors: string): Promise<void> {
   const advice = `restore its content, or ${otherWay(flow, errors)}`;
-  const size = statOf(out)?.size ?? 0;
-  if (size > output.bytes) {
-    const found = `holds ${size} bytes, and ${output.bytes} were written: it was changed since`;
-    throw new AutomateError('output-exists', `${out} ${found}\n${advice}`);
-  }
-  await refuseChanged(out, output).catch((error: Error) => {
+  await refuseChangedWhole(out, output).catch((error: Error) => {
     throw detailsOf(error, 'output-changed') ? new AutomateError('output-exists', `${error.message}\n${advice}`) : error;
   });
 }

@@ -1,6 +1,6 @@
 import { envOf } from '../../app/env.ts';
 import { isTable } from '../../app/input/input.ts';
-import { isFileOrFree, type OutputPlan } from '../../app/output/output-plan.ts';
+import { canResume, isFileOrFree, type OutputPlan } from '../../app/output/output-plan.ts';
 import type { FailureGroup, Tally } from '../../app/progress/tally.ts';
 import type { EndedRun, NextStep, OpenRun, RunWords } from '../../app/run-request.ts';
 import { type CodedMessage, detailsOf, type ErrorDetails } from '../../core/error-code.ts';
@@ -9,6 +9,7 @@ import type { Step } from '../../core/node.ts';
 import { allSteps } from '../../core/plan.ts';
 import { counted, creditsText, formatCount } from '../../core/text/number.ts';
 import { shellWord } from '../../core/text/shell-word.ts';
+import type { CompleteCounts } from '../../io/journal/complete-run.ts';
 import { extensionOf, formatOfPath } from '../../io/records/format.ts';
 import { envWords, messageWithAdvice } from '../advice.ts';
 import type { Declared } from '../options.ts';
@@ -116,7 +117,7 @@ function resumeSteps(request: WrittenRun, { run, ending }: EndedRun): NextStep[]
   const { tally } = run.progress;
   const { files } = run.request;
   const short = ending === 'max-credits' && tally.read + tally.newlyParked === 0 ? shortOf(tally) : undefined;
-  if (!files.isStreamed)
+  if (canResume(files))
     return [{ why: short?.why ?? goingOn(ending, raising(tally, 'resume')), command: resumeCommand(request, short?.more) }];
   const { skip: skipped = 0, limit, in: input, unordered } = request.options;
   if (input === '-' || unordered) return [];
@@ -127,6 +128,7 @@ function resumeSteps(request: WrittenRun, { run, ending }: EndedRun): NextStep[]
   const more = [
     ...['--skip', String(skip)],
     ...(left === undefined ? [] : ['--limit', String(left)]),
+    ...(files.isStreamed ? [] : ['--out', insertWord(files.out, 'rest')]),
     ...(tally.failed > 0 && hasErrorsFile(files) ? ['--errors', insertWord(files.errors, 'rest')] : []),
     ...(short?.more ?? []),
   ];
@@ -136,7 +138,7 @@ function resumeSteps(request: WrittenRun, { run, ending }: EndedRun): NextStep[]
 
 /** A changed flow cannot resume a run: one that could only fail begins anew with it. */
 function startOverSteps(request: WrittenRun, { run, ending }: EndedRun): NextStep[] {
-  if (!canOnlyFail(ending) || run.request.files.isStreamed) return [];
+  if (!canOnlyFail(ending) || !canResume(run.request.files)) return [];
   const more = request.options.replace ? [] : ['--force'];
   return [{ why: 'if you change the flow, start over with', command: runAgain(request, (_, { about }) => about !== 'start', more) }];
 }
@@ -180,7 +182,7 @@ function resumeCommand(request: WrittenRun, more: readonly string[] = []): strin
 /** While a run can be resumed, more records may fail and go into the same file. */
 function retrySteps(request: WrittenRun, { run, ending, failed }: EndedRun): NextStep[] {
   const { files } = run.request;
-  const isWhole = ending === 'complete' || files.isStreamed;
+  const isWhole = ending === 'complete' || !canResume(files);
   if (failed === 0 || !isWhole || !hasErrorsFile(files)) return [];
   return [{ why: retryText(run.progress.tally, failed, files), command: retryCommand(request, files) }];
 }
@@ -204,11 +206,11 @@ function retryText({ failures }: Tally, failed: number, { errors, errorsFormat }
 /** The command that runs the failed records. After a stream its input is the errors file, so options about the input do not carry over. */
 function retryCommand(request: WrittenRun, files: PlanWithErrors): string {
   const { errors, errorsFormat, isStreamed, out } = files;
-  if (!isStreamed) return commandLine('retry', out, []);
+  if (canResume(files)) return commandLine('retry', out, []);
   return runAgain(request, (_, { about }) => about === undefined, [
     ...['--in', errors],
     ...(formatOfPath(errors) ? [] : ['--in-format', extensionOf(errorsFormat, errors).slice(1)]),
-    ...['--out', out, '--errors', insertWord(errors, 'retry')],
+    ...['--out', isStreamed ? out : insertWord(out, 'retry'), '--errors', insertWord(errors, 'retry')],
   ]);
 }
 
@@ -258,4 +260,18 @@ function commandWords({ written }: WrittenRun, choose: Choice): string[] {
 
 function commandLine(command: string, argument: string, words: readonly string[]): string {
   return ['automate', command, argument, ...words].map(shellWord).join(' ');
+}
+
+/** The text of a run that did nothing, because an earlier run of the same command line has written the whole output. */
+export function alreadyCompleteText(request: WrittenRun, files: OutputPlan, { written, failed, filtered = 0 }: CompleteCounts): string {
+  const counts = [
+    `${formatCount(written)} written`,
+    ...(filtered > 0 ? [`${formatCount(filtered)} filtered`] : []),
+    ...(failed > 0 ? [`${formatCount(failed)} failed`] : []),
+  ];
+  return [
+    `${files.out} is complete already (${counts.join(', ')}): nothing was sent`,
+    ...(failed > 0 && hasErrorsFile(files) ? [`  retry failed records:\n    ${retryCommand(request, files)}`] : []),
+    `  run all records again:\n    ${runAgain(request, (_, { about }) => about !== 'start', ['--replace'])}`,
+  ].join('\n');
 }

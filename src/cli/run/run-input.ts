@@ -3,19 +3,20 @@ import { withSetFields } from '../../app/flow/set-fields.ts';
 import { hasTextCells, withToldFormat } from '../../app/input/input.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
+import { withInputs } from '../shared-options.ts';
 import { sayFormat, type Terminal } from '../terminal.ts';
 import type { GivenRunOptions, RunOptions, WrittenRun } from './run-options.ts';
 
 /** Chooses the input: a file, stdin unless it is a terminal, or none. Throws an AutomateError (`usage`). */
 function chooseInput(options: GivenRunOptions): RunOptions {
-  const { in: input, input: hasInput } = options;
-  if (!hasInput) {
-    const useless = (['in', 'inFormat', 'delimiter', 'encoding'] as const).find((name) => options[name] !== undefined);
+  if (!options.input) {
+    const useless = (['in', 'inFormat', 'delimiter', 'sheet', 'encoding', 'records'] as const).find((name) => options[name] !== undefined);
     if (useless)
       throw new AutomateError('usage', `--no-input reads nothing: leave --${useless === 'inFormat' ? 'in-format' : useless} out`);
     return { ...options, in: '-', noInput: true, inFormat: 'ndjson' };
   }
-  if (input !== undefined) return { ...options, in: input };
+  const named = withInputs(options);
+  if (named.in !== undefined) return { ...named, in: named.in };
   if (!process.stdin.isTTY) return { ...options, in: '-' };
   throw new AutomateError(
     'usage',

@@ -1,16 +1,16 @@
 import type { InputOptions } from '../../app/input/input.ts';
-import { inputName, maxErrorsArgument, rateArgument, reportName, wholeNumber, workersArgument } from '../arguments.ts';
+import { maxErrorsArgument, rateArgument, reportName, wholeNumber, workersArgument } from '../arguments.ts';
 import { defaultsTo, flag, grouped, negated, parsedOption, type ValuesOf, type WrittenOptions } from '../options.ts';
-import { file, format, httpOptions, inputOptions, setOption, varOption } from '../shared-options.ts';
+import { file, filesOption, format, httpOptions, inputOptions, inputsOption, setOption, varOption } from '../shared-options.ts';
 
 /** The options of `automate run`. */
 export const runOptions = {
   ...grouped('Input', {
-    in: parsedOption(
-      '--in <file>',
-      inputName,
-      'the input: .csv .tsv .json .jsonl .ndjson, each also .gz, or - for stdin (default: stdin, unless it is a terminal)',
-      { about: 'input', short: 'i' },
+    in: inputsOption(
+      'the input: .csv .tsv .json .jsonl .ndjson, each also .gz, .xlsx, or - for stdin (default: stdin, unless it is a terminal)',
+      {
+        about: 'input',
+      },
     ),
     input: negated('--no-input', 'run the flow once, over one record without fields', { about: 'input' }),
     ...inputOptions,
@@ -26,7 +26,7 @@ export const runOptions = {
     replace: flag('--replace', 'keep existing files until the run is complete, then replace them; with stdout, replace the errors file', {
       about: 'output',
     }),
-    resume: flag('--resume', 'continue an earlier run of the same command line', { about: 'start' }),
+    resume: flag('--resume', 'continue an earlier run of the same command line; do nothing if it is complete', { about: 'start' }),
     force: flag('--force', 'overwrite existing files', { about: 'start', short: 'f' }),
     unordered: flag('--unordered', 'write records as they finish, not in input order'),
     csvSafe: flag('--csv-safe', "put ' before cells that a spreadsheet would run as a formula"),
@@ -55,6 +55,7 @@ export const runOptions = {
   }),
   ...grouped('Requests', {
     ...httpOptions,
+    files: filesOption,
   }),
 };
 
@@ -62,7 +63,7 @@ export const runOptions = {
 export type GivenRunOptions = ValuesOf<typeof runOptions>;
 
 /** The options of a run whose input is chosen. */
-export type RunOptions = GivenRunOptions & InputOptions;
+export type RunOptions = Omit<GivenRunOptions, 'in'> & InputOptions;
 
 /** A run as the command line asks for it. */
 export interface WrittenRun<Options = RunOptions> {

@@ -1,16 +1,19 @@
 import { exitCodes } from '../../app/exit-codes.ts';
 import { checkFields, readDataFiles } from '../../app/flow/flow-file.ts';
 import { loadSecrets } from '../../app/flow/flow-secrets.ts';
+import { refuseWithoutFolder } from '../../app/input/files-folder.ts';
 import { inputFormat, isTable, openInput } from '../../app/input/input.ts';
 import { selectRecords } from '../../app/input/selected-records.ts';
 import { refuseOutput } from '../../app/output/output-claim.ts';
-import { type OutputPlan, planOutput } from '../../app/output/output-plan.ts';
+import { canResume, type OutputPlan, planOutput } from '../../app/output/output-plan.ts';
+import { statesPrice } from '../../app/ports/run-ledger.ts';
 import { type RunHandle, runFlow } from '../../app/run.ts';
 import type { RunRequest, RunSurroundings } from '../../app/run-request.ts';
 import type { RunResult } from '../../app/run-result.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { authorities } from '../../io/http/authorities.ts';
+import type { CompleteRun } from '../../io/journal/complete-run.ts';
 import type { Source } from '../../io/records/readers/source.ts';
 import { dryRun } from '../dry-run/dry-run.ts';
 import { printWarnings } from '../show/problems.ts';
@@ -18,7 +21,7 @@ import { attemptText, eventText } from '../show/run/attempts.ts';
 import { type ProgressShow, showProgress } from '../show/run/progress.ts';
 import { quietText, summaryText } from '../show/run/summary.ts';
 import type { Terminal } from '../terminal.ts';
-import { messageInRun, wordsOf } from './next-steps.ts';
+import { alreadyCompleteText, messageInRun, wordsOf } from './next-steps.ts';
 import { planRun } from './run-input.ts';
 import type { GivenRunOptions, RunOptions, WrittenRun } from './run-options.ts';
 import { stopOnSignals } from './signals.ts';
@@ -31,6 +34,7 @@ export async function runCommand(given: WrittenRun<GivenRunOptions>, terminal: T
     if (options.dryRun) return dryRunCommand(plan, written, terminal);
     const files = planOutput(flow, options, inputFormat(options));
     refuseConflicts(options, files);
+    warnOfWorkbook(plan, options, files, terminal);
     return start({ flow, plan, options, files, isFree, open: (from) => openInput(options, from) }, written);
   });
 }
@@ -58,7 +62,7 @@ async function showRun(
   const run = runFlow({ ...request, words: wordsOf(written) }, follower.surroundings(request));
   signals.follow(run);
   try {
-    return await follower.conclude(await run.ended);
+    return await follower.conclude(await run.ended, request);
   } finally {
     follower.stop();
   }
@@ -99,14 +103,20 @@ class Follower {
   }
 
   /** Prints the summary. Returns the exit code, or throws the error that ended the run. */
-  async conclude(result: RunResult): Promise<number> {
+  async conclude(result: RunResult, request: RunRequest): Promise<number> {
     this.stop();
-    const { exitCode, error } = result;
-    const text = this.#summary?.(result) ?? '';
+    const { exitCode, error, earlier } = result;
+    const text = earlier ? this.#alreadyComplete(earlier, request) : (this.#summary?.(result) ?? '');
     if (text !== '') this.#terminal.say(text);
     if (error === undefined) return exitCode;
     if (!(error instanceof AutomateError) || (error.code !== 'input-broken' && error.code !== 'output-broken')) throw error;
     throw new AutomateError(error.kind, messageInRun(error, this.#written), { cause: error });
+  }
+
+  /** Quiet runs say nothing if nothing failed. */
+  #alreadyComplete({ counts }: CompleteRun, { files }: RunRequest): string {
+    if (this.#written.options.quiet && counts.failed === 0) return '';
+    return alreadyCompleteText(this.#written, files, counts);
   }
 
   stop(): void {
@@ -121,12 +131,14 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
   const source = await openInput(options);
   try {
     checkInput(plan, source, written, terminal);
+    refuseWithoutFolder(plan, options);
     await readDataFiles(plan);
     const files = planOutput(flow, options, source.format);
     const { format } = files;
     await dryRun({ flow, plan, options, records: selectRecords(source, { options, plan, format }) }, terminal);
     // Ends as the run would, with the plan all the same.
     refuseConflicts(options, files);
+    warnOfWorkbook(plan, options, files, terminal);
     await refuseOutput(flow, options, files);
     authorities(options.cacert, process.env);
     await loadSecrets(plan, flow, options, terminal);
@@ -137,13 +149,23 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
 }
 
 /** Refuses options that exclude each other, or that a stream cannot follow. */
-function refuseConflicts({ resume, replace, force }: RunOptions, { isStreamed }: OutputPlan): void {
+function refuseConflicts({ resume, replace, force }: RunOptions, files: OutputPlan): void {
   const refuse = (message: string) => {
     throw new AutomateError('usage', message);
   };
-  if (resume && isStreamed) refuse('--resume needs an output file: a stream cannot be resumed\nname a file with --out');
+  if (resume && !files.isStreamed && !canResume(files))
+    refuse(
+      `--resume needs an output that can grow: the workbook ${files.out} is written whole, at the end of a run\nfor a long run write CSV: --out FILE.csv`,
+    );
+  if (resume && files.isStreamed) refuse('--resume needs an output file: a stream cannot be resumed\nname a file with --out');
   if (resume && force) refuse('--resume continues an output, --force overwrites it: expected one of them');
   if (replace && force) refuse('--replace keeps the old output until the end, --force deletes it now: expected one of them');
+}
+
+/** Says before anything is paid for what a run would lose that is killed. */
+function warnOfWorkbook(plan: Plan, { quiet }: RunOptions, files: OutputPlan, { warn }: Terminal): void {
+  if (quiet || files.isStreamed || canResume(files) || !statesPrice(plan)) return;
+  warn(`${files.out} is written whole, when the run ends: if the process is killed, its rows are lost; for a long run write CSV`);
 }
 
 function checkInput(plan: Plan, { format, columns }: Source, { flow, options }: WrittenRun, terminal: Terminal): void {

@@ -67,5 +67,6 @@ export const serveOptions = {
     env: envOption(),
     allowHttp: flag('--allow-http', 'allow http:// URLs to other machines'),
     cacert: cacertOption(),
+    files: file('--files <dir>', 'let flows send and save files below this folder (default: none may)'),
   }),
 };

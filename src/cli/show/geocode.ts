@@ -11,7 +11,6 @@ export function geocodeText(document: LookupDocument): string {
   return [
     ...tableText(geocodeRows(document)),
     ...(understood.length > 0 ? ['', ...tableText(understood)] : []),
-    ...(ambiguous && others.length === 0 ? ['', 'ambiguous: check it'] : []),
     ...(others.length > 0 ? ['', ambiguous ? 'ambiguous; others:' : 'others:', ...tableText(others.map(candidateRow))] : []),
     '',
     `data: ${textOf(attribution ?? '')}`,
@@ -46,7 +45,7 @@ function understoodRows({ matched, left_over: leftOver }: LookupDocument): strin
 }
 
 function geocodeRows({ name, city, level, region, region_code, country, country_code, lat, lon, ...more }: LookupDocument): string[][] {
-  const { county, fips, population, distance_m: distance } = more;
+  const { county, fips, population, distance_m: distance, doubt } = more;
   const countyCode = isObject(fips) ? fips.county : undefined;
   const rows: [string, string][] = [
     // Regions and countries have a row of their own.
@@ -58,6 +57,7 @@ function geocodeRows({ name, city, level, region, region_code, country, country_
     ['coordinates', `${cellText(lat)}, ${cellText(lon)}`],
     ['population', population == null ? '' : formatCount(Number(population))],
     ['distance', distance == null ? '' : `${formatCount(Number(distance))} m`],
+    ['doubt', cellText(doubt)],
   ];
   return rows.filter(([, value]) => value !== '');
 }

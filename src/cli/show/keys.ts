@@ -123,6 +123,11 @@ export function usageJson(shown: MonthOfKey): object {
   };
 }
 
+/** True for a key that has spent credits, but whose other counts the server has not written yet. */
+export function isUnwritten({ days, credits }: MonthOfKey): boolean {
+  return days.length === 0 && credits > 0;
+}
+
 /** A table of keys with their work in a month, with its header. */
 export function usageRows(shown: readonly MonthOfKey[], nowMs: number): string[][] {
   return withNumbers(
@@ -132,6 +137,7 @@ export function usageRows(shown: readonly MonthOfKey[], nowMs: number): string[]
       const quota = one.key.quota === undefined ? '-' : creditText(one.key.quota);
       const left = one.remaining === undefined ? '-' : creditText(one.remaining);
       const used = lastUsedAtMs === 0 ? 'never' : `${agoText(new Date(lastUsedAtMs).toISOString(), nowMs)} ago`;
+      if (isUnwritten(one)) return [one.key.name, '-', '-', '-', creditText(one.credits), quota, left, '-'];
       return [one.key.name, formatCount(requests), formatCount(refused), formatCount(records), creditText(one.credits), quota, left, used];
     }),
   );

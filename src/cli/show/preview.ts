@@ -5,13 +5,13 @@ import { cleaned, excerpt } from '../../core/answer/response.ts';
 import { durationText } from '../../core/duration.ts';
 import type { Action } from '../../core/node.ts';
 import { textOf } from '../../core/value/value.ts';
-import { curlText, requestText } from './request.ts';
+import { requestText } from './request.ts';
 import { tableText } from './table.ts';
 
 /** A preview for a person: the request, the answer's structure, and what the map yields. */
-export function previewText(preview: Preview, action: Action, isCurl: boolean): string {
+export function previewText(preview: Preview, action: Action, curl?: string): string {
   const { request, response } = preview;
-  const lines = request === undefined ? [] : isCurl && !('kind' in request) ? [curlText(request)] : requestText(request);
+  const lines = request === undefined ? [] : curl === undefined ? requestText(request) : [curl];
   return [...lines, ...(response ? answerLines(preview, response, action) : [])].map(cleaned).join('\n');
 }
 
@@ -19,7 +19,11 @@ function answerLines(preview: Preview, response: ActionResponse, action: Action)
   return ['', ...headLines(response, durationText(preview.ms ?? 0)), '', ...bodyLines(preview), ...mapLines(preview, action)];
 }
 
-function bodyLines({ body, unread }: Preview): string[] {
+function bodyLines({ body, unread, response }: Preview): string[] {
+  if (response && 'saved' in response && response.saved) {
+    const { path, bytes } = response.saved;
+    return [`a run saves the body to ${path}: ${bytes} bytes; nothing was written here`];
+  }
   if (unread) return [`${unreadReason(unread)}; as a text:`, `  ${excerpt(textOf(body ?? ''))}`];
   const structure = structureOf(body).map(({ path, type, sample }) => [path, type, sample]);
   return structure.length > 0 ? tableText([['path', 'type', 'sample'], ...structure]) : ['the body is empty'];
@@ -28,7 +32,7 @@ function bodyLines({ body, unread }: Preview): string[] {
 function headLines(response: ActionResponse, time: string): string[] {
   if ('kind' in response) return [`${response.kind === 'tool' && response.isError ? 'isError' : 'answered'} in ${time}`];
   return [
-    `${response.status} in ${time}, ${response.body.length} bytes`,
+    `${response.status} in ${time}, ${response.saved?.bytes ?? response.body.length} bytes`,
     ...Object.entries(response.headers).flatMap(([name, value]) => [value].flat().map((one) => `  ${name}: ${one}`)),
   ];
 }
@@ -37,7 +41,7 @@ const shownRows = 3;
 
 function mapLines({ rows, found }: Preview, action: Action): string[] {
   if (!rows) return [];
-  if (action.paths.length === 0) return ['', 'without map no field is added'];
+  if (action.fields.length === 0) return ['', 'without map no field is added'];
   const shown = rows
     .slice(0, shownRows)
     .flatMap((row, index) => [
@@ -45,5 +49,5 @@ function mapLines({ rows, found }: Preview, action: Action): string[] {
       ...tableText(action.fields.map((name) => ['  ', name, excerpt(textOf(row.get(name) ?? null))])),
     ]);
   const lost = action.paths.filter((_, index) => found?.[index] === false);
-  return ['', 'map yields', ...shown, ...lost.map((path) => `  ${path}: found nothing here`)];
+  return ['', action.paths.length === 0 ? 'a run adds' : 'map yields', ...shown, ...lost.map((path) => `  ${path}: found nothing here`)];
 }

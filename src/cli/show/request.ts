@@ -1,8 +1,11 @@
+import { join } from 'node:path';
 import { lookupQuestion, sourceOf } from '../../app/preview/preview.ts';
 import type { ActionRequest } from '../../core/action.ts';
 import { type Auth, curlSecret, shownSignature } from '../../core/auth/auth.ts';
+import type { FilePart, FormPart } from '../../core/files/transfer.ts';
 import type { LookupRequest } from '../../core/lookups/lookup.ts';
 import type { HttpRequest } from '../../core/ports.ts';
+import type { SecretOf } from '../../core/template/body-credential.ts';
 import { withQuery } from '../../core/template/query.ts';
 import { shellWord } from '../../core/text/shell-word.ts';
 import { isRemote, type ToolCall } from '../../core/tools/tools.ts';
@@ -30,12 +33,22 @@ function httpText(request: HttpRequest): string[] {
     `${request.method} ${request.origin}${withQuery(request.path, query)}`,
     ...Object.entries({ ...request.headers, ...headers }).map(([name, value]) => `${name}: ${value}`),
     ...(request.body === undefined ? [] : ['', request.body]),
+    ...(request.form ? ['', ...request.form.map(formPartText)] : []),
+    ...(request.save ? ['', `a successful answer is saved to ${request.save.to}`] : []),
   ];
 }
 
-/** A request as a curl command line. Secrets are taken from the environment when it is run. */
-export function curlText(request: HttpRequest): string {
-  const { method, headers, body, secretBody, auth } = request;
+/** A part of a form that sends files. */
+function formPartText(part: FormPart): string {
+  if (!('file' in part)) return `${part.name}: ${part.value}`;
+  const { name, file, fileName, contentType } = part;
+  const more = [...(fileName === undefined ? [] : [`as ${fileName}`]), ...(contentType === undefined ? [] : [contentType])];
+  return `${name}: file ${file}${more.length === 0 ? '' : ` (${more.join(', ')})`}`;
+}
+
+/** A request as a curl command line. Secrets are taken from the environment when it is run. `folder`: the one for files. */
+export function curlText(request: HttpRequest, folder = ''): string {
+  const { method, headers, body, form, secretBody, auth, save } = request;
   const url = request.origin + request.path;
   return [
     'curl',
@@ -44,8 +57,10 @@ export function curlText(request: HttpRequest): string {
     ...(/[[\]{}]/.test(url) ? ['--globoff'] : []),
     // Its way to write a header without a value.
     ...Object.entries(headers).flatMap(([name, value]) => ['-H', shellWord(value === '' ? `${name};` : `${name}: ${value}`)]),
-    ...(auth ?? []).flatMap((one) => curlAuth(one, body !== undefined)),
+    ...(auth ?? []).flatMap((one) => curlAuth(one, body !== undefined || form !== undefined)),
     ...(body === undefined ? [] : ['--data-raw', bodyWord(body, secretBody)]),
+    ...(form ? partWords(form, secretBody, folder) : []),
+    ...(save ? ['--create-dirs', '-o', shellWord(join(folder, save.to))] : []),
     shellWord(url),
   ].join(' ');
 }
@@ -64,15 +79,38 @@ function curlAuth(auth: Auth, hasBody: boolean): string[] {
   return [place === 'user' ? '-u' : '-H', word];
 }
 
+/** The options for the parts of a form that sends files. */
+function partWords(form: readonly FormPart[], secretBody: HttpRequest['secretBody'], folder: string): string[] {
+  return form.flatMap((part, index) => {
+    if ('file' in part) return ['-F', shellWord(`${part.name}=${fileWord(part, folder)}`)];
+    const text = `${part.name}=${part.value}`;
+    const withSecrets = secretBody && {
+      ...secretBody,
+      render: (secretOf: SecretOf) => {
+        const own = (secretBody.render(secretOf) as readonly FormPart[])[index];
+        return own && 'value' in own ? `${own.name}=${own.value}` : text;
+      },
+    };
+    return ['--form-string', bodyWord(text, withSecrets)];
+  });
+}
+
+/** A file as curl's -F takes it. */
+function fileWord({ file, fileName, contentType }: FilePart, folder: string): string {
+  const curlQuoted = (text: string) => (/[",;\\]/.test(text) ? `"${text.replace(/["\\]/g, '\\$&')}"` : text);
+  const type = contentType === undefined ? '' : `;type=${contentType}`;
+  return `@${curlQuoted(join(folder, file))}${type}${fileName === undefined ? '' : `;filename=${curlQuoted(fileName)}`}`;
+}
+
 /** A body as a word of the command line, with a variable in place of each secret. */
 function bodyWord(body: string, secretBody: HttpRequest['secretBody']): string {
   if (!secretBody) return shellWord(body);
   let mark = 'variable-';
   while (body.includes(mark)) mark += '-';
-  const marked = secretBody.render((credential) => `${mark}${secretBody.credentials.indexOf(credential)}.`);
+  const marked = String(secretBody.render((credential) => `${mark}${secretBody.credentials.indexOf(credential)}.`));
   const pieces = marked.split(new RegExp(`${mark}(\\d+)\\.`));
   const variable = (index: string) => `"$${credentialVariable(secretBody.credentials[Number(index)] as string)}"`;
-  return pieces.map((piece, index) => (index % 2 === 0 ? shellWord(piece) : variable(piece))).join('');
+  return pieces.map((piece, index) => (index % 2 === 1 ? variable(piece) : piece === '' ? '' : shellWord(piece))).join('');
 }
 
 /** A word that ends with a variable's value. */

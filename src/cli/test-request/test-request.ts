@@ -1,6 +1,7 @@
 import { exitCodes } from '../../app/exit-codes.ts';
 import { checkFields, loadFlow, loadFlowFor } from '../../app/flow/flow-file.ts';
-import { hasTextCells, isTable, openInput, withToldFormat } from '../../app/input/input.ts';
+import { filesFolder } from '../../app/input/files-folder.ts';
+import { hasTextCells, inputLabel, isTable, openInput, withToldFormat } from '../../app/input/input.ts';
 import { embedded, type Preview, previewValue } from '../../app/preview/preview.ts';
 import { chosenStep, previewRecord } from '../../app/preview/preview-record.ts';
 import { cleaned } from '../../core/answer/response.ts';
@@ -10,6 +11,7 @@ import type { Action, Step } from '../../core/node.ts';
 import type { Plan } from '../../core/plan.ts';
 import { creditsText } from '../../core/text/number.ts';
 import { messageWithAdvice } from '../advice.ts';
+import { type WithInputs, withInputs } from '../shared-options.ts';
 import { previewText } from '../show/preview.ts';
 import { printJson } from '../show/print-json.ts';
 import { printWarnings } from '../show/problems.ts';
@@ -19,7 +21,7 @@ import type { TestRequestOptions } from './test-request-options.ts';
 
 /** Previews one request of a flow; answers the exit code. With `--curl` nothing is sent. */
 export async function testRequestCommand(flow: string, given: TestRequestOptions, terminal: Terminal): Promise<number> {
-  const chosen = given.curl ? { ...given, send: false } : given;
+  const chosen = withInputs(given.curl ? { ...given, send: false } : given);
   const options = chosen.in === undefined ? chosen : await withToldFormat({ ...chosen, in: chosen.in }, sayFormat(terminal));
   const allowHttp = options.allowHttp ?? false;
   const { env, var: variables } = options;
@@ -30,23 +32,30 @@ export async function testRequestCommand(flow: string, given: TestRequestOptions
       : await loadFlowFor({ ...options, in: options.in }, flow, check, setNames(options));
   const step = chosenStep(plan, options.node);
   if (options.curl) refuseCurl(step);
+  const place = { flow, plan, step, check };
+  if (options.write !== undefined) await (await import('./write-map.ts')).checkWrite(place, options, terminal);
   const { item, columns } = await recordOf(plan, flow, options);
   printWarnings(plan, flow, terminal, columns);
   const { preview, spent } = await previewRecord({ plan, flow, step, item, options }, terminal);
   await show(preview, step.node.action as Action, options, terminal);
   if (options.curl && preview.request && !('kind' in preview.request)) curlNotes(preview.request).forEach(terminal.say);
   if (spent !== undefined) terminal.say(`${creditsText(spent)} spent`);
-  if (!preview.failure) return exitCodes.success;
+  if (!preview.failure) {
+    if (options.write !== undefined) await (await import('./write-map.ts')).writeMap(place, preview, options.write, terminal);
+    return exitCodes.success;
+  }
   const { kind, node } = preview.failure;
   terminal.say(`${terminal.colors.red('failed:')} ${node}: ${kind}: ${cleaned(messageWithAdvice(preview.failure))}`);
   return exitCodes.someFailed;
 }
 
-async function show(preview: Preview, action: Action, { json, curl = false }: TestRequestOptions, terminal: Terminal): Promise<void> {
+async function show(preview: Preview, action: Action, options: WithInputs<TestRequestOptions>, terminal: Terminal): Promise<void> {
+  const { json, curl = false } = options;
+  const folder = filesFolder(options);
   const { request } = preview;
-  const line = curl && request && !('kind' in request) ? curlText(request) : undefined;
+  const line = curl && request && !('kind' in request) ? curlText(request, folder) : undefined;
   if (json) return printJson(previewValue(preview, action, line), terminal);
-  const text = previewText(preview, action, curl);
+  const text = previewText(preview, action, line);
   if (text !== '') await terminal.print(text);
 }
 
@@ -58,12 +67,16 @@ function refuseCurl({ id, node: { action } }: Step): void {
     throw new AutomateError('usage', `--curl shows HTTP requests; "${id}" ${reason}\nleave --curl out, or take --json`);
 }
 
-function setNames({ set }: TestRequestOptions): string[] {
+function setNames({ set }: WithInputs<TestRequestOptions>): string[] {
   return set.map(([field]) => field);
 }
 
 /** The record that was asked for, with the fields that were set. Throws a FlowError for a reference that no record of a table can satisfy. */
-async function recordOf(plan: Plan, flow: string, options: TestRequestOptions): Promise<{ item: Item; columns?: readonly string[] }> {
+async function recordOf(
+  plan: Plan,
+  flow: string,
+  options: WithInputs<TestRequestOptions>,
+): Promise<{ item: Item; columns?: readonly string[] }> {
   const end = { offset: 0, line: 0 };
   if (options.in === undefined) return { item: { number: 1, fields: new Map(options.set), end } };
   const source = await openInput({ ...options, in: options.in });
@@ -77,5 +90,8 @@ async function recordOf(plan: Plan, flow: string, options: TestRequestOptions): 
   } finally {
     await source.close();
   }
-  throw new AutomateError('input', `${options.in} has no record ${options.record}`);
+  throw new AutomateError(
+    'input',
+    `${options.moreIn ? inputLabel({ ...options, in: options.in }) : options.in} has no record ${options.record}`,
+  );
 }

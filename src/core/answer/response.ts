@@ -2,21 +2,24 @@ import { Failure } from '../failure.ts';
 import type { HttpResponse } from '../ports.ts';
 import { parseJson, TooDeep, tooDeep } from '../value/json.ts';
 import type { Value } from '../value/value.ts';
+import { DocumentError, type DocumentKind, type ParseDocument } from './document.ts';
 
-/** The mode in which a node reads bodies: `auto` takes JSON if the content type or the text says so. */
-export type ResponseMode = 'auto' | 'json' | 'text';
+/** The mode in which a node reads bodies: `auto` goes by the content type, and takes a text for JSON if it looks like it. */
+export type ResponseMode = 'auto' | 'json' | 'xml' | 'csv' | 'text';
 
 /**
- * Reads the body of an answer: JSON or text, `undefined` if it is empty.
+ * Reads the body of an answer: JSON, XML or CSV if the answer has its parser, or text; `undefined` if it is empty.
  * `needsJson`: true if the map looks into the body, so that a text is a failure. Throws a Failure (`parse`, or `network` for a body cut off).
  */
 export function readBody(response: HttpResponse, mode: ResponseMode, needsJson: boolean): Value | undefined {
   if (response.body.length === 0) return undefined;
   const contentType = response.header('content-type') ?? '';
-  const text = decodedText(response, contentType);
+  const kind = response.parse && documentKind(response, mode);
+  const text = decodedText(response, contentType, kind);
   if (mode === 'text') return text;
   const announced = announcesJson(response, mode);
   if (text.trim() === '') return undefined;
+  if (kind) return parsedDocument(response, kind, text);
   if (!announced && !/^\s*[[{"\-\dtfn]/.test(text)) return needsJson ? notJson(response, text) : text;
   try {
     return parseJson(text);
@@ -31,10 +34,38 @@ export function announcesJson(response: HttpResponse, mode: ResponseMode): boole
   return mode === 'json' || (mode === 'auto' && /[/+]json\b/i.test(response.header('content-type') ?? ''));
 }
 
+/** The kind of document that an answer is, if it is neither JSON nor a text. XHTML is a page, as HTML is. */
+export function documentKind(response: HttpResponse, mode: ResponseMode): DocumentKind | undefined {
+  if (mode === 'xml' || mode === 'csv') return mode;
+  if (mode !== 'auto') return undefined;
+  const [type = ''] = (response.header('content-type') ?? '').toLowerCase().split(';');
+  if (/^\s*text\/csv\s*$/.test(type)) return 'csv';
+  return /^\s*(?:(?:application|text)\/xml|(?!application\/xhtml)\S+\+xml)\s*$/.test(type) ? 'xml' : undefined;
+}
+
+const documentNames: Readonly<Record<DocumentKind, string>> = { xml: 'XML', csv: 'CSV' };
+
+/** Fails for a text that is not the document. One that was cut off by the end of the connection was lost on its way: that failure is retried. */
+function parsedDocument({ parse, status, endedByClose }: HttpResponse, kind: DocumentKind, text: string): Value {
+  try {
+    return (parse as ParseDocument)(text);
+  } catch (error) {
+    if (!(error instanceof DocumentError)) throw error;
+    const { line, column } = error.place;
+    const where = `line ${line}, column ${column}`;
+    if (error.isCutOff && endedByClose) {
+      const message = `the connection closed in the middle of the ${documentNames[kind]} (${where})`;
+      throw new Failure('network', message, { status, retryable: true });
+    }
+    throw new Failure('parse', `the body is not valid ${documentNames[kind]}: ${where}: ${excerpt(error.message)}`, { status });
+  }
+}
+
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-function decodedText(response: HttpResponse, contentType: string): string {
-  const charset = /;\s*charset="?([\w-]+)/i.exec(contentType)?.[1] ?? 'utf-8';
+function decodedText(response: HttpResponse, contentType: string, kind: DocumentKind | undefined): string {
+  const named = /;\s*charset="?([\w-]+)/i.exec(contentType)?.[1];
+  const charset = (kind === 'xml' ? xmlCharset(response.body, named) : named) ?? 'utf-8';
   const decoder = /^utf-?8$/i.test(charset) ? utf8 : decoderOf(charset, contentType, response);
   try {
     return decoder.decode(response.body);
@@ -44,11 +75,22 @@ function decodedText(response: HttpResponse, contentType: string): string {
   }
 }
 
+/** The charset of XML: its byte order mark, the content type's, or the one in its declaration (RFC 7303, 3). */
+function xmlCharset(body: Uint8Array, named: string | undefined): string | undefined {
+  const [first, second] = body;
+  if (first === 0xfe && second === 0xff) return 'utf-16be';
+  if (first === 0xff && second === 0xfe) return 'utf-16le';
+  const start = new TextDecoder('latin1').decode(body.subarray(0, 200));
+  return named ?? /^(?:\xef\xbb\xbf)?<\?xml[^>]*\sencoding\s*=\s*["']([\w.-]+)/.exec(start)?.[1];
+}
+
 function decoderOf(charset: string, contentType: string, { status }: HttpResponse): InstanceType<typeof TextDecoder> {
   try {
     return new TextDecoder(charset, { fatal: true });
   } catch {
-    throw new Failure('parse', `the body cannot be read: the charset of "${contentType}" is not known`, { status });
+    // As the server wrote it, so that a secret in it is found and masked.
+    const named = /charset/i.test(contentType) ? `the charset of "${contentType}"` : `the encoding ${inQuotes(charset)} of its declaration`;
+    throw new Failure('parse', `the body cannot be read: ${named} is not known`, { status });
   }
 }
 

@@ -1,9 +1,7 @@
 import * as z from 'zod';
 import { credentialName } from '../options/names.ts';
-import { targetOf } from '../template/target.ts';
-import { shellVariableAdvice } from '../template/template.ts';
-import { orUndefined } from '../value/value.ts';
 import { credentialFor, defineAuthType, inHeader, originOf } from './auth-type.ts';
+import { tokenOptions, tokenSettings, urlProblem } from './token-options.ts';
 
 /** An access token that the program requests with its own id and secret (RFC 6749, 4.4). The secret goes only to the token server. */
 export const clientCredentials = defineAuthType({
@@ -16,13 +14,15 @@ export const clientCredentials = defineAuthType({
       token_url: z.string().describe('URL of the token server'),
       client_id: z.string().describe('id of the client, which is no secret'),
       scopes: z.array(z.string()).default([]).describe('scopes to ask for'),
+      ...tokenOptions,
     })
-    .transform(({ type, credential, token_url, client_id, scopes }) => ({
+    .transform(({ type, credential, token_url, client_id, scopes, ...settings }) => ({
       type,
       credential,
       tokenUrl: token_url,
       clientId: client_id,
       scopes: scopes as readonly string[],
+      ...tokenSettings(settings),
     })),
   parts: {
     token_url: { question: 'URL of the token server', example: 'https://auth.example.com/token' },
@@ -34,11 +34,10 @@ export const clientCredentials = defineAuthType({
       suggested: (connection) => `${connection}-token`,
     },
     scopes: {},
+    params: {},
+    client_auth: {},
   },
-  problem: ({ tokenUrl }, allowHttp) =>
-    orUndefined(() => targetOf(tokenUrl, { allowHttp }))
-      ? undefined
-      : { option: 'token_url', message: `expected an absolute https URL as the token_url${shellVariableAdvice(tokenUrl)}` },
+  problem: ({ tokenUrl }, allowHttp) => urlProblem('token_url', tokenUrl, allowHttp),
   credentials: ({ credential, tokenUrl }) => [credentialFor(credential, originOf(tokenUrl))],
   sign: (_auth, token) => inHeader('Authorization', `Bearer ${token}`),
   curl: () => ({ in: 'header', before: 'Authorization: Bearer ', variable: 'ACCESS_TOKEN' }),

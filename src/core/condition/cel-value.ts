@@ -16,6 +16,7 @@ export function fromCel(value: unknown): Value {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
   if (Array.isArray(value)) return value.map(fromCel);
   if (value instanceof Date) return value.toISOString();
+  if (value instanceof Uint8Array) return new TextDecoder().decode(value);
   if (value instanceof Map) return fromMembers(value);
   if (typeof value === 'object' && Object.getPrototypeOf(value) === Object.prototype) return fromMembers(Object.entries(value));
   const primitive = (value as object).valueOf();

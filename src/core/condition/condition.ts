@@ -6,11 +6,15 @@ import { missingField } from '../template/template.ts';
 import { shortName } from '../text/suggest.ts';
 import { orUndefined, type Value } from '../value/value.ts';
 import { fromCel, toCel } from './cel-value.ts';
+import { beginEvaluation } from './evaluation-time.ts';
 import { type CelError, ExpressionError, expressionError, isTooDeep, parseError, tooDeep, written } from './expression-error.ts';
+import { registerFunctions } from './functions.ts';
 import { evaluateWithin } from './long-evaluation.ts';
-import { compilePattern, matchesPattern, patternAdvice } from './pattern.ts';
+import { overloadText } from './overload-error.ts';
+import { compileExtract, compilePattern, matchesPattern, patternAdvice } from './pattern.ts';
 import {
   type BesideNumber,
+  type LiteralPattern,
   type Member,
   type MemberUse,
   matchesMethod,
@@ -56,7 +60,7 @@ const environments = new Map<Scope, Environment>();
 function environmentOf(scope: Scope): Environment {
   const known = environments.get(scope);
   if (known) return known;
-  const made = new Environment({ homogeneousAggregateLiterals: false })
+  const made = registerFunctions(new Environment({ homogeneousAggregateLiterals: false }))
     .registerVariable(presentVariable, 'map<string, dyn>')
     .registerFunction(`string.${matchesMethod}(string): bool`, matchesPattern)
     .registerFunction('whole__(dyn): dyn', (value: unknown) => asNumber(value, /^[+-]?\d+$/, 'a whole number'))
@@ -164,6 +168,7 @@ function typedExpression(source: string, scope: Scope, variables: readonly Answe
       besideNumbers,
       evaluate(fields) {
         try {
+          beginEvaluation();
           const variables = variablesFor(named, fields, scope);
           const run = () => evaluate(variables);
           return fromCel(loops === 0 ? run() : evaluateWithin(run, { loops, length: source.length }, valuesOf(named, fields)));
@@ -175,11 +180,16 @@ function typedExpression(source: string, scope: Scope, variables: readonly Answe
   };
 }
 
-function checkPattern({ pattern, offset }: { pattern: string; offset: number }): void {
+function checkPattern({ pattern, offset, extracts }: LiteralPattern): void {
   try {
     compilePattern(pattern);
   } catch (error) {
     throw new ExpressionError(`${(error as Error).message}\n${patternAdvice}`, offset);
+  }
+  try {
+    if (extracts) compileExtract(pattern);
+  } catch (error) {
+    throw new ExpressionError((error as Error).message, offset);
   }
 }
 
@@ -243,7 +253,7 @@ function conditionFailure(error: CelError, text: string, fields: Fields): Failur
 
 function reasonText(summary: string): string {
   const [, key] = /^No such key: (.*)$/s.exec(summary) ?? [];
-  return key === undefined ? written(summary) : `there is no key "${shortName(key)}"`;
+  return key === undefined ? (overloadText(written(summary)) ?? written(summary)) : `there is no key "${shortName(key)}"`;
 }
 
 /** The way out if types do not fit together; empty for other errors. */

@@ -1,3 +1,4 @@
+import { overloadText } from './overload-error.ts';
 import { matchesMethod } from './references.ts';
 
 /** A text that is not a CEL expression, or one of the wrong type. */
@@ -67,6 +68,8 @@ export function expressionError(error: CelError, writtenAt: (offset: number) => 
   if (isTooDeep(error)) return new ExpressionError(tooDeep, offset);
   const reason = written(summary ?? (message.split('\n')[0] as string));
   if (code === 'reserved_identifier') return new ExpressionError(reservedWord(reason.split(': ')[1] as string), offset);
+  const overload = overloadText(reason);
+  if (overload !== undefined) return new ExpressionError(overload, offset);
   return new ExpressionError(`not a CEL expression: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}`, offset);
 }
 

@@ -1,4 +1,5 @@
 import type { ASTNode } from '@marcbachmann/cel-js';
+import { isLibraryFunction } from './functions.ts';
 
 /** A field with a number on the other side of an operator. */
 export interface BesideNumber {
@@ -17,6 +18,15 @@ export interface Member {
   readonly written: string;
 }
 
+/** A literal pattern. */
+export interface LiteralPattern {
+  readonly pattern: string;
+  /** 0-based, in the expression's text. */
+  readonly offset: number;
+  /** True for a pattern of `regex.extract`. */
+  readonly extracts: boolean;
+}
+
 /** The references of an expression to fields, and its text for the CEL library. */
 export interface References {
   /** The free names, which are the record's fields. */
@@ -24,8 +34,8 @@ export interface References {
   /** The members of free names that the expression needs: one in `has()` is not needed. */
   readonly members: readonly Member[];
   readonly besideNumbers: readonly BesideNumber[];
-  /** The literal patterns of calls of `matches`. */
-  readonly patterns: readonly { readonly pattern: string; readonly offset: number }[];
+  /** The literal patterns of calls of `matches` and `regex.extract`. */
+  readonly patterns: readonly LiteralPattern[];
   /** Calls that go through a list or match a pattern: over values of a size, an evaluation takes at most size ** loops steps. */
   readonly loops: number;
   /** The expression with every field looked up in the record, so that no name can clash with a word of CEL. */
@@ -72,7 +82,7 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
   const insertions: Insertion[] = [];
   const members = new Members(source);
   const besideNumbers: BesideNumber[] = [];
-  const patterns: { pattern: string; offset: number }[] = [];
+  const patterns: LiteralPattern[] = [];
   let loops = 0;
   const namesTypes = source.includes('type(');
   visit(ast, new Set());
@@ -109,13 +119,13 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
 
   function visitMethod({ args }: Operation, bound: Bound): void {
     const [name, receiver, called] = args as [string, Operation, Operation[]];
-    visit(receiver, bound);
-    if (name === 'matches') {
-      insertions.push({ at: source.indexOf('matches', receiver.end) + 'matches'.length, text: matchesMethod.slice('matches'.length) });
-      patterns.push(...literalPatterns(called[0]));
-    }
+    const isLibrary = isLibraryCall(receiver, name, bound);
+    if (!isLibrary) visit(receiver, bound);
+    if (name === 'matches') insertions.push(insertionForMatches(source, receiver));
+    const pattern = patternOf(isLibrary ? `${receiver.args}.${name}` : name, called);
+    if (pattern) patterns.push(...literalPatterns(pattern));
     const variables = macros.has(name) && called[0]?.op === 'id' ? [called[0].args as string] : [];
-    if (variables.length > 0 || name === 'matches') loops += 1;
+    if (variables.length > 0 || pattern) loops += 1;
     visit(called.slice(variables.length), new Set([...bound, ...variables]));
   }
 
@@ -166,8 +176,29 @@ function isNamed(node: unknown, name: string): boolean {
   return isOperation(node) && node.op === 'id' && node.args === name;
 }
 
-function literalPatterns(pattern: Operation | undefined): References['patterns'] {
-  return pattern?.op === 'value' && typeof pattern.args === 'string' ? [{ pattern: pattern.args, offset: pattern.start }] : [];
+/** True for a call such as `base64.encode(...)`, whose receiver is not a field. */
+function isLibraryCall({ op, args }: Operation, name: string, bound: Bound): boolean {
+  return op === 'id' && !bound.has(args as string) && isLibraryFunction(args as string, name);
+}
+
+function insertionForMatches(source: string, receiver: Operation): Insertion {
+  return { at: source.indexOf('matches', receiver.end) + 'matches'.length, text: matchesMethod.slice('matches'.length) };
+}
+
+/** The argument of a call that is a pattern; undefined for a call without one. */
+function patternOf(called: string, [first, second]: readonly Operation[]): PatternArgument | undefined {
+  if (called === 'matches') return { argument: first, extracts: false };
+  return called === 'regex.extract' ? { argument: second, extracts: true } : undefined;
+}
+
+interface PatternArgument {
+  readonly argument: Operation | undefined;
+  readonly extracts: boolean;
+}
+
+function literalPatterns({ argument, extracts }: PatternArgument): LiteralPattern[] {
+  const isLiteral = argument?.op === 'value' && typeof argument.args === 'string';
+  return isLiteral ? [{ pattern: argument.args as string, offset: argument.start, extracts }] : [];
 }
 
 function besideNumberIn({ op, args }: Operation, bound: Bound): BesideNumber | undefined {

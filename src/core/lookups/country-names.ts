@@ -1,3 +1,4 @@
+import { isNoValue } from './blank.ts';
 import { countryCode } from './country.ts';
 import { placeKey } from './place-key.ts';
 
@@ -25,51 +26,118 @@ const codes: ReadonlyMap<string, string> = new Map(
     .map((pair) => [pair.slice(0, 3).toLowerCase(), pair.slice(3)]),
 );
 
-/** Names that Unicode's list has in another form, in the form of `placeKey`. */
+/** Names that Unicode's list has in another form, in the form of `placeKey`. Several are divided by a bar. */
 const otherNames: Readonly<Record<string, string>> = {
-  US: 'u s|u s a|united states of america|america|vereinigte staaten von amerika|etats unis d amerique|etats unis damerique|estados unidos de america|eeuu|ee uu',
-  GB: 'u k|great britain|britain|england|scotland|wales|northern ireland|grossbritannien|grande bretagne|gran bretana',
-  NL: 'holland|the netherlands',
-  CZ: 'czech republic|tschechische republik|republique tcheque|republica checa',
-  TR: 'turkey|turkei|turquie|turquia',
-  CI: 'ivory coast',
-  MM: 'burma',
-  MK: 'macedonia|mazedonien|macedoine',
-  KR: 'south korea|republic of korea|korea republic of|korea',
-  KP: 'north korea',
-  RU: 'russian federation',
-  VN: 'viet nam',
-  AE: 'uae|u a e',
-  HK: 'hong kong|hongkong',
-  MO: 'macau|macao',
-  CD: 'dr congo|democratic republic of the congo',
-  IE: 'republic of ireland|eire',
-  CN: 'peoples republic of china',
+  AE: 'u a e|uae',
+  AG: 'antigua and barbuda',
+  AR: 'republica argentina',
+  BA: 'bosnia and herzegovina|bosnia herzegovina|bosnia',
+  BN: 'brunei|brunei darussalam',
+  BS: 'bahamas|the bahamas',
+  CD: 'dr congo|d r congo|drc|congo kinshasa|democratic republic of the congo',
+  CG: 'congo|congo brazzaville|republic of the congo',
+  CI: 'ivory coast|cote divoire',
+  CN: 'prc|p r c|p r china|pr china|peoples republic of china',
+  CO: 'republica de colombia',
+  CV: 'cape verde',
+  CY: 'republic of cyprus',
+  CZ: 'czech republic|ceska republika|tschechische republik|republique tcheque|republica checa',
   DE: 'brd',
-  MD: 'moldavia',
+  DK: 'kingdom of denmark',
+  FM: 'federated states of micronesia|micronesia',
+  GB: 'uk|u k|great britain|britain|grossbritannien|grande bretagne|gran bretana|great britain and northern ireland|united kingdom of great britain and northern ireland',
+  GG: 'bailiwick of guernsey',
+  GM: 'gambia the|the gambia',
+  GS: 'south georgia and south sandwich islands',
+  GW: 'guinea bissau',
+  HK: 'hong kong|hongkong',
+  IE: 'republic of ireland|eire',
+  IR: 'islamic republic of iran',
+  JE: 'bailiwick of jersey',
+  KN: 'saint kitts and nevis',
+  KP: 'north korea',
+  KR: 'south korea|republic of korea|korea republic of|korea',
+  LA: 'lao pdr',
+  MD: 'republic of moldova|moldavia',
+  MK: 'macedonia|mazedonien|macedoine',
+  MM: 'burma',
+  MO: 'macau|macao',
+  NL: 'holland|the netherlands|kingdom of the netherlands',
+  PL: 'rzeczpospolita polska',
+  PM: 'saint pierre and miquelon',
+  PS: 'palestine|state of palestine|palestinian territory',
+  RU: 'russian federation',
+  SA: 'ksa|k s a|kingdom of saudi arabia',
+  SH: 'saint helena ascension and tristan da cunha',
+  SJ: 'svalbard and jan mayen',
+  SK: 'slovenska republika',
+  ST: 'sao tome and principe',
+  SY: 'syrian arab republic',
+  SZ: 'swaziland',
+  TC: 'turks and caicos islands',
+  TL: 'timor leste|east timor',
+  TR: 'turkey|turkei|turquie|turquia',
+  TT: 'trinidad and tobago',
+  TW: 'roc',
+  TZ: 'united republic of tanzania',
+  US: 'u s|u s a|united states of america|america|vereinigte staaten von amerika|etats unis d amerique|etats unis damerique|estados unidos de america|eeuu|ee uu',
+  VA: 'vatican|vatican city|holy see',
+  VC: 'saint vincent|saint vincent and the grenadines',
+  VI: 'united states virgin islands',
+  VN: 'viet nam',
+  WF: 'wallis and futuna',
+  WS: 'western samoa',
 };
+
+/** Countries within a country, in the form of `placeKey`. In an address they are regions. */
+const innerCountries: ReadonlySet<string> = new Set(['england', 'scotland', 'wales', 'northern ireland']);
+
+/** The Norwegian name of the Isle of Man, which is a word and a town elsewhere. */
+const otherWord = 'man';
 
 let names: ReadonlyMap<string, string> | undefined;
 
-/** The ISO 3166-1 alpha-2 code of a country by a code of two or three letters, or by its name in one of 20 languages; undefined for any other text. */
+/** The ISO 3166-1 alpha-2 code of a country by a code of two or three letters, or by its name in many languages; undefined for any other text. */
 export function countryNamed(text: string): string | undefined {
   const code = countryCode(text);
-  if (code !== undefined) return code;
+  if (code !== undefined || isNoValue(text)) return code;
   const key = placeKey(text);
-  if (key === '') return undefined;
+  return innerCountries.has(key) ? 'GB' : countryNames().get(key);
+}
+
+/** The codes (alpha-2) of countries by their names, in the form of `placeKey`, and by their codes of three letters. */
+export function countryNames(): ReadonlyMap<string, string> {
   names ??= collectedNames();
-  return codes.get(key) ?? names.get(key);
+  return names;
 }
 
 function collectedNames(): ReadonlyMap<string, string> {
-  const found = new Map<string, string>();
+  const found = new Map(codes);
+  const add = (name = '', code: string) => {
+    const key = placeKey(name);
+    if (key !== '' && key !== otherWord && !found.has(key)) found.set(key, code);
+  };
+  for (const [code, others] of Object.entries(otherNames)) for (const name of others.split('|')) add(name, code);
   for (const language of languages) {
-    const shown = new Intl.DisplayNames([language], { type: 'region', fallback: 'none' });
-    for (const code of codes.values()) {
-      const key = placeKey(shown.of(code) ?? '');
-      if (key !== '' && !found.has(key)) found.set(key, code);
-    }
+    const shown = displayNames(language);
+    for (const code of codes.values()) add(shown.of(code), code);
   }
-  for (const [code, others] of Object.entries(otherNames)) for (const name of others.split('|')) found.set(name, code);
+  for (const code of codes.values()) add(ownName(code), code);
   return found;
+}
+
+const displays = new Map<string, Intl.DisplayNames>();
+
+function displayNames(language: string): Intl.DisplayNames {
+  const known = displays.get(language);
+  if (known) return known;
+  const made = new Intl.DisplayNames([language], { type: 'region', fallback: 'none' });
+  displays.set(language, made);
+  return made;
+}
+
+/** The name of a country in the language that most people there write; undefined if the name is known already. */
+function ownName(code: string): string | undefined {
+  const { language } = new Intl.Locale(`und-${code}`).maximize();
+  return languages.includes(language) ? undefined : displayNames(language).of(code);
 }

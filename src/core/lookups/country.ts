@@ -19,7 +19,7 @@ export function countryCode(text: string): string | undefined {
   return codes.has(code) ? code : undefined;
 }
 
-/** The message for a text that is no country code. */
+/** The message for a text that is not a country. */
 export function noCountry(text: string): string {
-  return `expected a country code such as DE (ISO 3166-1 alpha-2), found "${text.trim().slice(0, 40)}"`;
+  return `expected a country code such as DE, or a name such as Germany, found "${text.trim().slice(0, 40)}"`;
 }

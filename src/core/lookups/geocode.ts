@@ -36,7 +36,7 @@ export interface PointQuery {
 export const noPlace = {
   ...{ match: false, lat: null, lon: null, level: null, name: null, street: null, housenumber: null, postcode: null, city: null },
   ...{ county: null, region: null, region_code: null, country: null, country_code: null, population: null, distance_m: null },
-  ...{ score: null, ambiguous: false, matched: [], left_over: null, fips: null, candidates: [] },
+  ...{ score: null, ambiguous: false, doubt: null, matched: [], left_over: null, fips: null, candidates: [] },
 };
 
 /** A part of an address that was understood. */

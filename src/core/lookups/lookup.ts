@@ -31,6 +31,8 @@ export type LookupDocument = JsonObject & {
   readonly match: boolean;
   /** True if something else fits as well. Undefined for a lookup whose answers are never ambiguous. */
   readonly ambiguous?: boolean;
+  /** The reasons to look at the answer; null or undefined if there are none. */
+  readonly doubt?: string | null;
 };
 
 /** The answer of data on this machine. */

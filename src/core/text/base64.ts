@@ -1,7 +1,7 @@
-/** Encodes the UTF-8 bytes of a text in base64 (RFC 4648, 4). */
-export function toBase64(text: string): string {
+/** Encodes bytes, or the UTF-8 bytes of a text, in base64 (RFC 4648, 4). */
+export function toBase64(content: string | Uint8Array): string {
   let bytes = '';
-  for (const byte of new TextEncoder().encode(text)) bytes += String.fromCharCode(byte);
+  for (const byte of typeof content === 'string' ? new TextEncoder().encode(content) : content) bytes += String.fromCharCode(byte);
   return btoa(bytes);
 }
 

@@ -4,7 +4,7 @@ import { isRemote, localOrigin, type McpConnection } from './tools.ts';
 
 /** Tells a person how to log in to the server of a connection. */
 export function loginHint(connection: string): string {
-  return `log in at a terminal: automate connections test ${connection} (automate connections add mcp ${connection}, if it is not saved yet)`;
+  return `log in: automate connections login ${connection}`;
 }
 
 /** The credentials that a server needs. */

@@ -1,4 +1,4 @@
-import type { Auth, Login } from '../auth/auth.ts';
+import type { Auth } from '../auth/auth.ts';
 import type { JsonObject, Value } from '../value/value.ts';
 
 /** A saved or in-flow connection to an MCP server. */
@@ -22,7 +22,7 @@ export interface McpConnection {
 /** An MCP server at a URL. */
 export interface RemoteServer {
   readonly url: string;
-  readonly auth: Auth | Login | undefined;
+  readonly auth: Auth | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly allowHttp: boolean;
 }
@@ -87,7 +87,7 @@ export interface ToolCall {
   readonly connection: McpConnection;
   /** The origin whose gate it passes. */
   readonly origin: string;
-  readonly auth?: Auth | Login;
+  readonly auth?: Auth;
   readonly tool: string;
   readonly arguments: JsonObject;
   /** One limit for the whole call. The start of the server does not count. */

@@ -57,9 +57,9 @@ function commonCaller(members: readonly BatchMember[]): Caller {
   const heard = (answer: LastAnswer) => {
     for (const caller of callers) caller.heard?.(answer);
   };
-  const { record, node, http, tools, lookups, spending } = first;
+  const { record, node, http, tools, lookups, documents, spending } = first;
   return {
-    ...{ record, node, http, tools, lookups, spending, progress },
+    ...{ record, node, http, tools, lookups, documents, spending, progress },
     report: (event) => first.report(event),
     // A call with the same records gets the same key.
     idempotencyKey: () => first.idempotencyKey(callers.map((caller) => caller.idempotencyKey()).join(' ')),

@@ -145,7 +145,10 @@ function problemsOf(issue: Issue, schema: z.ZodType, { source, at }: Place): Pro
   const place = [...at, ...path];
   if (issue.code === 'unrecognized_keys') {
     const known = namesAt(toJsonSchema(schema), path, issue.input);
-    return issue.keys.map((key) => source.atName([...place, key], unknownKey(key, known, place)));
+    return issue.keys.map((key) => {
+      const isAlone = !isMapping(issue.input) || issue.input[key] === null;
+      return source.atName([...place, key], unknownKey(key, known, { place, isAlone }));
+    });
   }
   if (isMissing(issue)) {
     const choices = issue.code === 'invalid_value' && issue.values.length > 1 ? `; expected ${choicesText(issue.values.map(String))}` : '';
@@ -162,12 +165,19 @@ function isSecret(place: At): boolean {
   return isUnderAuth(place.map(String)) || place.at(-1) === 'headers';
 }
 
-/** Names that users take for options under `auth`. Any other unknown name there may be the secret itself. */
-const mistakenOptions = /^(?:token|key|value|name|user|client_secret|secret|password)$/;
+/** Names of the form that options have. Any other unknown name under `auth` may be the secret itself. */
+const optionForm = /^[a-z]+(?:_[a-z]+)*$/;
 
-function unknownKey(key: string, known: readonly string[], place: At): string {
+interface UnknownKey {
+  readonly place: At;
+  /** True for a key without a value. */
+  readonly isAlone: boolean;
+}
+
+function unknownKey(key: string, known: readonly string[], { place, isAlone }: UnknownKey): string {
   const suggestion = didYouMean(key, known);
-  const isHidden = holdsSecret(key) || (isSecret(place) && suggestion === '' && !authOptions.has(key) && !mistakenOptions.test(key));
+  const isOption = authOptions.has(key) || (optionForm.test(key) && !isAlone);
+  const isHidden = holdsSecret(key) || (isSecret(place) && suggestion === '' && !isOption);
   return `${isHidden ? 'unknown key' : `unknown key "${key}"`}${suggestion || (known.length > 0 ? `; expected one of ${known.join(', ')}` : '')}`;
 }
 

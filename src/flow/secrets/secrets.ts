@@ -1,5 +1,6 @@
 import { type Document, isPair, isScalar, visit } from 'yaml';
 import { publicAuthOptions } from '../../core/auth/auth.ts';
+import { isServerUrl } from '../../core/auth/token-options.ts';
 import { percentDecoded } from '../../core/template/query.ts';
 import { holdsToken, isGeneratedWord, tokenIn } from '../../core/template/token-text.ts';
 import type { NamedPlace } from '../../core/text/secret-shapes.ts';
@@ -79,10 +80,21 @@ export function isUnderAuth(names: readonly string[]): boolean {
 /** The literal secrets in an option under `auth` that is not the name of a credential. */
 function foundUnderAuth(names: readonly string[], value: string): Carried[] {
   const name = names.at(-1) ?? '';
+  if (names.at(-2) === 'params') return isSecretParameter(name, value) ? [parameterUnderAuth(name, value)] : [];
   if (!publicAuthOptions.has(name)) return [];
-  const inUrl = name === 'token_url' ? foundInUrl(value, isNamedSecret) : [];
+  const inUrl = isServerUrl(name) ? foundInUrl(value, isNamedSecret) : [];
   const found = inUrl.length > 0 || !holdsToken(value) ? inUrl.map((carried) => carried.found) : [`the value of "${name}"`];
   return found.map((text) => ({ found: text, carrier: { in: 'auth', name, value } }));
+}
+
+/** True for a parameter of a token request that is a secret by its name or by its form. */
+function isSecretParameter(name: string, text: string): boolean {
+  if (isNamedSecret(name, 'body', text, hasLiteral(text)) || isNamedSecret(name, 'query', text, hasLiteral(text))) return true;
+  return holdsToken(text) || isSigned(text) || holdsLogin(text) || foundInUrl(text, isNamedSecret).length > 0;
+}
+
+function parameterUnderAuth(name: string, value: string): Carried {
+  return { found: `the parameter "${name}"`, carrier: { in: 'auth', name, value } };
 }
 
 /** The literal secrets in a value. */

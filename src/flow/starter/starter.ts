@@ -1,4 +1,5 @@
 import { isLoopback } from '../../core/template/target.ts';
+import { exampleNotes, sentExamples, type ValuePath } from './example-marks.ts';
 import { randomValues } from './random-values.ts';
 import { type Example, fieldsOf, plainName, type Referring, withReferences } from './starter-references.ts';
 import { type Cleaned, withoutSecrets } from './starter-secrets.ts';
@@ -19,17 +20,20 @@ export interface About {
   readonly name?: string | undefined;
   /** Lines above the node. */
   readonly comments?: readonly string[] | undefined;
+  /** The places of values that are only examples. */
+  readonly examples?: readonly ValuePath[] | undefined;
 }
 
 /** Makes a flow of one request, for the records of an example. Throws an AutomateError (`usage`) for a request that no flow can send. */
 export function starterFlow(request: WrittenRequest, about: About = {}): Starter {
-  const { example } = about;
+  const { example, examples = [] } = about;
   const referring = withReferences(nodeOf(request), example);
   const { node, ...cleaned } = withoutSecrets(referring.node);
+  const sent = sentExamples(node, examples);
   return {
     ...cleaned,
-    text: flowText(node, referring, about),
-    notes: [...referring.notes, ...cleaned.notes, ...randomValues(node)],
+    text: flowText(node, referring, { ...about, examples: sent }),
+    notes: [...referring.notes, ...cleaned.notes, ...exampleNotes(sent), ...randomValues(node)],
     usesFields: fieldsOf(node).length > 0,
     needsAllowHttp: isPlainHttp(node.url),
   };
@@ -40,13 +44,13 @@ function ordered({ type, method, url, auth, ...others }: WrittenNode): WrittenNo
   return { type, ...(method === undefined ? {} : { method }), url, ...(auth ? { auth } : {}), ...others };
 }
 
-function flowText(node: WrittenNode, { renamed }: Referring, { example, name, comments = [] }: About): string {
+function flowText(node: WrittenNode, { renamed }: Referring, { example, name, comments = [], examples }: About): string {
   const nodes = [...(renamed ? [{ type: 'set', rename: renamed }] : []), ordered(node)];
   const fields = example?.columns.length ? [`# The fields of ${plainName(example.name)}: ${columnsText(example.columns)}`] : [];
   const auth = node.auth ? [] : ['    # auth: { type: bearer, credential: my-token }  # store it: automate credentials set my-token'];
   const map = node.map ? [] : ['    # map: [name]  # paths in the answer; automate test-request lists them'];
   const lines = comments.map((comment) => `# ${comment.replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S}]+/gu, ' ')}`);
-  return `${[...lines, ...fields, yamlOf(nodes, name).trimEnd(), ...auth, ...map].join('\n')}\n`;
+  return `${[...lines, ...fields, yamlOf(nodes, name, examples).trimEnd(), ...auth, ...map].join('\n')}\n`;
 }
 
 const maxListed = 30;

@@ -1,6 +1,7 @@
-import { stringify } from 'yaml';
+import { Document } from 'yaml';
 import { AutomateError } from '../../core/failure.ts';
 import { parseJson } from '../../core/value/json.ts';
+import { markExamples, type ValuePath } from './example-marks.ts';
 
 /** A request as a person once made it. */
 export interface WrittenRequest {
@@ -118,12 +119,12 @@ export function unusableRequest(message: string): AutomateError {
   return new AutomateError('usage', `the request cannot become a flow: ${message}`);
 }
 
-/** A flow as YAML. */
-export function yamlOf(nodes: readonly object[], name?: string): string {
-  return stringify(
-    { ...(name !== undefined && { name }), nodes: nodes.map(withSingleAuth) },
-    { lineWidth: 0, aliasDuplicateObjects: false },
-  );
+/** A flow as YAML. `examples`: the places in its last node that get a comment. */
+export function yamlOf(nodes: readonly object[], name?: string, examples: readonly ValuePath[] = []): string {
+  const flow = { ...(name !== undefined && { name }), nodes: nodes.map(withSingleAuth) };
+  const document = new Document(flow, { aliasDuplicateObjects: false });
+  markExamples(document, nodes.length - 1, examples);
+  return document.toString({ lineWidth: 0 });
 }
 
 function withSingleAuth(node: object): object {

@@ -46,7 +46,7 @@ export function isLibraryMissing(error: unknown): boolean {
 }
 
 /** Loads libsql, whose native module may be missing: for another platform, or after an install without optional packages. */
-function loadLibrary(): typeof Database {
+export function loadLibrary(): typeof Database {
   try {
     return createRequire(import.meta.url)('libsql');
   } catch (error) {

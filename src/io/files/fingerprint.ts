@@ -2,6 +2,9 @@ import { createHash } from 'node:crypto';
 import { open, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 
+/** The part of a fingerprint that is a hash of the content; absent for a stream. */
+export const contentKey = 'the content of the input';
+
 const blockBytes = 64 * 1024;
 
 /** Properties by which a changed input is recognized without reading all of it: path, size, time, first and last block. A stream has only its name. */
@@ -19,7 +22,7 @@ export async function inputFingerprint(path: string): Promise<Record<string, str
       input: resolve(path),
       'the size of the input': `${size} bytes`,
       'the time of the input': new Date(mtimeMs).toISOString(),
-      'the content of the input': hash.digest('hex').slice(0, 16),
+      [contentKey]: hash.digest('hex').slice(0, 16),
     };
   } finally {
     await handle.close();

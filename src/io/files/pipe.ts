@@ -6,9 +6,9 @@ import { statOf } from './stat.ts';
  * Ends the waits for named pipes: opening one waits for its other end, and reading one for its writer, perhaps forever. The process
  * cannot end meanwhile. Opening both ends for a moment ends the wait (Linux, fifo(7)); a reader gets a line break.
  */
-export function endWaitsForPipes(input: string, outputs: readonly (string | undefined)[]): void {
-  for (const path of [input, ...outputs]) {
-    if (path !== undefined && statOf(path)?.isFIFO()) orUndefined(() => openBriefly(path, path === input));
+export function endWaitsForPipes(inputs: readonly string[], outputs: readonly (string | undefined)[]): void {
+  for (const path of [...inputs, ...outputs]) {
+    if (path !== undefined && statOf(path)?.isFIFO()) orUndefined(() => openBriefly(path, inputs.includes(path)));
   }
 }
 

@@ -16,8 +16,8 @@ export interface StateFile<Content> {
   read(): Content | undefined;
   /** Writes the whole file or nothing. Throws an AutomateError (`output`) if it cannot be written. */
   write(content: Content): Promise<void>;
-  /** Locks the file against other processes while `work` reads and writes it. */
-  alone<Result>(work: () => Promise<Result>): Promise<Result>;
+  /** Locks the file against other processes while `work` reads and writes it. Throws an AutomateError (`output-exists`) after `maxWaitMs`. */
+  alone<Result>(work: () => Promise<Result>, maxWaitMs?: number): Promise<Result>;
 }
 
 /** A state file at a path. `isContent` checks the content of the file. */
@@ -37,11 +37,11 @@ export function createStateFile<Content>(path: string, isContent: (found: unknow
       refuseLink(path);
       await writeDurably(path, `${JSON.stringify(content, null, 2)}\n`);
     },
-    async alone(work) {
+    async alone(work, maxWaitMs) {
       refuseLink(path);
       const folder = dirname(path);
       namingErrors(folder, 'written', () => makeFolder(folder));
-      const lock = await waitForLock(path);
+      const lock = await waitForLock(path, maxWaitMs);
       try {
         return await work();
       } finally {

@@ -1,12 +1,14 @@
 import { redirectStatuses } from '../../core/answer/link.ts';
 import { excerpt } from '../../core/answer/response.ts';
-import { type Auth, signature } from '../../core/auth/auth.ts';
+import { type Auth, type Login, signature } from '../../core/auth/auth.ts';
 import { combined, type Signature } from '../../core/auth/auth-type.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import type { Http, HttpRequest, HttpResponse } from '../../core/ports.ts';
 import { withQuery } from '../../core/template/query.ts';
+import { type LoginTools, loginTokens } from '../auth/login-tokens.ts';
 import { type OAuth, Tokens } from '../auth/oauth.ts';
 import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
+import type { RunFiles } from '../transfers/run-files.ts';
 import type { WireRequest } from './exchange.ts';
 import { nextTarget } from './redirect.ts';
 import type { Transport } from './transport.ts';
@@ -18,17 +20,24 @@ export interface HttpTools {
   readonly secrets: ReadonlyMap<string, Secret>;
   readonly allowHttp: boolean;
   now(): number;
+  /** The files that requests send and answers are saved to. */
+  readonly files: RunFiles;
   /** Reports that a request signed with this credential has succeeded. */
   used(credential: string): void;
   /** Registers a new secret, such as an access token. It replaces the earlier secret in its slot. */
   secret(text: string, slot?: string): void;
+  /** The logins of people; undefined if there are none. */
+  readonly logins?: Pick<LoginTools, 'keeper' | 'wallNow' | 'ended' | 'loginPlace'> | undefined;
 }
+
+/** Auth with an access token. */
+type TokenAuth = OAuth | Login;
 
 const maxRedirects = 10;
 
 /** The access tokens of a flow. The HTTP ports of several runs may share them. */
 export function createTokens(tools: HttpTools): Tokens {
-  return new Tokens({ ...tools, fetch: tools.transport.fetch });
+  return new Tokens({ ...tools, fetch: tools.transport.fetchToEnd });
 }
 
 /** Makes the HTTP port: it signs requests, follows their redirects, and answers any status. */
@@ -45,8 +54,8 @@ export function createHttp(tools: HttpTools, tokens = createTokens(tools)): Http
   };
 }
 
-function isOAuth(auth: Auth): auth is OAuth {
-  return auth.type === 'oauth2_client_credentials';
+function isOAuth(auth: Auth): auth is TokenAuth {
+  return auth.type === 'oauth2_client_credentials' || auth.type === 'oauth2_authorization_code';
 }
 
 /** The signatures of a request that are made from a secret itself, not from an access token. */
@@ -55,15 +64,27 @@ function keySignatures({ auth = [], origin }: HttpRequest, tools: HttpTools): Si
 }
 
 /** The wait for a token is not counted against the request's timeout. */
-function sendWithToken(request: HttpRequest, auth: OAuth, tokens: Tokens, tools: HttpTools): Promise<HttpResponse> {
+function sendWithToken(request: HttpRequest, auth: TokenAuth, tokens: Tokens, tools: HttpTools): Promise<HttpResponse> {
   const keys = keySignatures(request, tools);
   let leftMs = request.timeoutMs;
-  return tokens.send(auth, secretFor(auth, new URL(auth.tokenUrl).origin, tools), async (token) => {
+  const send = async (token: string) => {
     const startedMs = tools.now();
     const response = await sendAndFollow(request, startedMs + leftMs, combined([signature(auth, token), ...keys]), tools);
     leftMs -= tools.now() - startedMs;
     return response;
-  });
+  };
+  if (auth.type === 'oauth2_authorization_code') return tokens.sendWith(loginSource(auth, request, tools), send);
+  return tokens.send(auth, secretFor(auth, new URL(auth.tokenUrl).origin, tools), send);
+}
+
+/** The tokens of a login. Its refresh token only goes to the server that gave it, its access tokens to the hosts of its connection. */
+function loginSource(auth: Login, { origin }: HttpRequest, tools: HttpTools) {
+  const { logins, transport, secret } = tools;
+  if (!logins) throw new AutomateError('credential', `there is no login "${auth.credential}"`);
+  const { clientCredential: credential } = auth;
+  const clientSecret = (server: string) => credential && secretFor({ credential }, server, tools);
+  const use = { auth, text: secretFor(auth, origin, tools), clientSecret, origin };
+  return loginTokens(use, { ...logins, fetch: transport.fetchToEnd, secret });
 }
 
 /** The secret of a credential, bound to its hosts. A flow and its records cannot remove that limit. */
@@ -81,11 +102,16 @@ async function sendAndFollow(
   sign: Signature | undefined,
   tools: HttpTools,
 ): Promise<HttpResponse> {
-  const first = toWireRequest(request, deadlineMs, tools);
-  const response = await tools.transport.send(sign ? withSignature(first, sign) : first);
-  if (isFollowed(response, request)) return followRedirects(first, response, { request, sign, tools });
-  if (sign || request.secretBody) reportUse(request, response, tools);
-  return response;
+  const save = request.save && (await tools.files.claim(request.save));
+  try {
+    const first = { ...toWireRequest(request, deadlineMs, tools), save: save && { ...save, takes: request.save.takes } };
+    const response = await tools.transport.send(sign ? withSignature(first, sign) : first);
+    if (isFollowed(response, request)) return await followRedirects(first, response, { request, sign, tools });
+    if (sign || request.secretBody) reportUse(request, response, tools);
+    return response;
+  } finally {
+    await save?.release();
+  }
 }
 
 interface Signed {
@@ -137,7 +163,10 @@ function throwAsSent(error: unknown): never {
 
 function toWireRequest(request: HttpRequest, deadlineMs: number, tools: HttpTools): WireRequest {
   const { method, origin, path, headers, secretBody, timeoutMs, maxBodyBytes } = request;
-  const body = secretBody ? secretBody.render((credential) => secretFor({ credential }, origin, tools)) : request.body;
+  const rendered = secretBody
+    ? secretBody.render((credential) => secretFor({ credential }, origin, tools))
+    : (request.form ?? request.body);
+  const body = typeof rendered === 'object' ? tools.files.upload(rendered, request.form as object) : rendered;
   return { method, origin, path, headers, body, deadlineMs, timeoutMs, maxBodyBytes, allowHosts: request.hostFromData?.allowHosts };
 }
 

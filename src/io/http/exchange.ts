@@ -2,8 +2,12 @@ import type { Dispatcher } from 'undici';
 import { retryAfterMs } from '../../core/answer/rate-limit.ts';
 import { durationText, longestTimerMs } from '../../core/duration.ts';
 import { Failure } from '../../core/failure.ts';
+import type { Save } from '../../core/files/transfer.ts';
 import type { HttpResponse } from '../../core/ports.ts';
 import { inTurns } from '../clock/turns.ts';
+import type { FormUpload, OpenUpload } from '../transfers/form-upload.ts';
+import type { ClaimedSave } from '../transfers/run-files.ts';
+import type { SavedBody } from '../transfers/saved-body.ts';
 import { acceptEncoding, decompress, tooLarge } from './decompress.ts';
 import { failureOf } from './error.ts';
 import { headerReader } from './header.ts';
@@ -15,7 +19,11 @@ export interface WireRequest {
   readonly origin: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string | undefined;
+  readonly body?: string | FormUpload | undefined;
+  /** The body, if it sends files: they are open. */
+  readonly upload?: OpenUpload | undefined;
+  /** The file for the body of the answer; undefined if it stays in memory. */
+  readonly save?: (ClaimedSave & Pick<Save, 'takes'>) | undefined;
   /** In ms on the monotonic clock. */
   readonly deadlineMs: number;
   /** The limit that the deadline was computed from, for messages. */
@@ -44,7 +52,7 @@ interface Caller {
   readonly proxy: string | undefined;
   readonly inFlight: InFlight;
   resolve(response: HttpResponse | Promise<HttpResponse>): void;
-  reject(failure: Failure): void;
+  reject(failure: Error): void;
 }
 
 /**
@@ -94,7 +102,9 @@ class Exchange implements Dispatcher.DispatchHandler {
   #headers: HttpResponse['headers'] = {};
   /** Absent until the request is written to a connection. */
   #connection: Dispatcher.DispatchController | undefined;
-  #failure: Failure | undefined;
+  #failure: Error | undefined;
+  /** The body on its way into a file. */
+  #saving: SavedBody | undefined;
 
   constructor(request: WireRequest, tools: ExchangeTools, caller: Caller) {
     this.#request = request;
@@ -124,11 +134,19 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (status < 200) return;
     this.#status = status;
     this.#headers = headers;
+    if (this.#request.save?.takes({ status, headers, header: headerReader(headers) })) {
+      this.#save(this.#request.save);
+      return;
+    }
     if (headers['content-encoding'] !== undefined) this.#maxBytes = maxCompressed(this.#request.maxBodyBytes);
     if (hasBody(status) && Number(headers['content-length']) > this.#maxBytes) this.#giveUp(tooLarge(this.#request.maxBodyBytes, status));
   }
 
-  onResponseData(_connection: Dispatcher.DispatchController, chunk: Buffer): void {
+  onResponseData(connection: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#saving) {
+      if (!this.#saving.write(chunk, () => connection.resume())) connection.pause();
+      return;
+    }
     this.#bytes += chunk.length;
     if (this.#bytes > this.#maxBytes) this.#giveUp(tooLarge(this.#request.maxBodyBytes, this.#status));
     else this.#chunks.push(chunk);
@@ -138,8 +156,11 @@ class Exchange implements Dispatcher.DispatchHandler {
     clearTimeout(this.#timer);
     this.#caller.inFlight.delete(this);
     const response = this.#response();
+    const saving = this.#saving;
     // In the next turn undici frees the connection. A request sent before that would open another connection.
-    setImmediate(continueInTurn, () => this.#caller.resolve(this.#decompressed(response)));
+    setImmediate(continueInTurn, () =>
+      this.#caller.resolve(saving ? saving.end().then((saved) => ({ ...response, saved })) : this.#decompressed(response)),
+    );
   }
 
   onResponseError(_connection: Dispatcher.DispatchController, error: Error): void {
@@ -162,13 +183,21 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#giveUp(new Failure('network', message, { retryable: true, sent: this.#connection !== undefined }));
   }
 
+  #save(save: ClaimedSave): void {
+    this.#saving = save.begin({ status: this.#status, encodings: headerReader(this.#headers)('content-encoding') });
+    this.#saving.onFailure((error) => {
+      if (this.place !== -1) this.#giveUp(error as Error);
+    });
+  }
+
   #failWith(error: unknown): void {
     const occasion = { origin: this.#request.origin, proxy: this.#caller.proxy, wasSent: this.#connection !== undefined };
     this.#giveUp(failureOf(error, occasion));
   }
 
-  #giveUp(reason: Failure): void {
+  #giveUp(reason: Error): void {
     this.#failure ??= reason;
+    this.#saving?.abort();
     clearTimeout(this.#timer);
     this.#caller.inFlight.delete(this);
     this.#caller.reject(this.#failure);
@@ -215,7 +244,11 @@ function maxCompressed(maxBytes: number): number {
 function toDispatch(request: WireRequest, userAgent: string): Dispatcher.DispatchOptions & { readonly origin: string } {
   const method = request.method as Dispatcher.HttpMethod;
   const headers = wireHeaders(request.headers, userAgent);
-  return { origin: request.origin, path: request.path, method, headers, body: request.body ?? null, headersTimeout: 0, bodyTimeout: 0 };
+  const { origin, path, upload, save } = request;
+  if (save) headers['accept-encoding'] = 'identity';
+  if (upload) Object.assign(headers, { 'content-type': upload.contentType, 'content-length': String(upload.length) });
+  const body = upload?.body ?? (request.body as string | undefined) ?? null;
+  return { origin, path, method, headers, body, headersTimeout: 0, bodyTimeout: 0 };
 }
 
 /** Header values travel as UTF-8: one character for each byte. */

@@ -36,15 +36,16 @@ export async function readJson(response: KyResponse, url: string): Promise<unkno
 }
 
 async function toFailure(error: unknown, url: string | URL): Promise<unknown> {
-  if (error instanceof HTTPError) return failureOfRefusal(error.response);
+  if (error instanceof HTTPError) {
+    return statusFailure(error.response, new Uint8Array(await error.response.arrayBuffer().catch(() => new ArrayBuffer(0))));
+  }
   if ((error as Error).name === 'TimeoutError')
     return new Failure('timeout', `no response within ${durationText(timeoutMs)}`, { retryable: true });
   return failureOf(error, { origin: new URL(url).origin, wasSent: true });
 }
 
-async function failureOfRefusal(response: KyResponse): Promise<Failure> {
-  const { status, headers } = response;
-  const body = new Uint8Array(await response.arrayBuffer().catch(() => new ArrayBuffer(0)));
+/** The failure of an answer with a status outside 200 to 299. */
+export function statusFailure({ status, headers }: Response, body: Uint8Array): Failure {
   const waitMs = retryAfterMs(status, (name) => headers.get(name) ?? undefined, Date.now());
   return new Failure('http', answerMessage({ status, body }), { status, retryable: status === 429 || status >= 500, retryAfterMs: waitMs });
 }

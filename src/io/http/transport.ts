@@ -1,5 +1,6 @@
 import { Failure } from '../../core/failure.ts';
 import type { HttpResponse } from '../../core/ports.ts';
+import type { FormUpload } from '../transfers/form-upload.ts';
 import { type ExchangeTools, exchange, InFlight, type WireRequest } from './exchange.ts';
 import { createFetch, type Fetch } from './fetch.ts';
 import { isListed } from './guard.ts';
@@ -11,6 +12,8 @@ export interface Transport {
   send(request: WireRequest): Promise<HttpResponse>;
   /** A fetch for single, rare requests. */
   readonly fetch: Fetch;
+  /** A fetch that is not given up with the run, for what its server does only once. */
+  readonly fetchToEnd: Fetch;
   /** Gives up the run's requests in flight, and refuses later ones. Other runs on the same routes continue. */
   abort(): void;
 }
@@ -25,6 +28,7 @@ export function createTransport(options: RouteOptions & ExchangeTools, routes = 
       const { origin, allowHosts } = request;
       return allowHosts === undefined ? sendTo(routes.to(origin), request) : sendGuarded(request, allowHosts);
     },
+    fetchToEnd: fetch,
     fetch(input, init) {
       const own = init?.signal ?? (input instanceof Request ? input.signal : undefined);
       return fetch(input, { ...init, signal: own ? AbortSignal.any([ending.signal, own]) : ending.signal });
@@ -40,7 +44,18 @@ export function createTransport(options: RouteOptions & ExchangeTools, routes = 
     return sendTo(route, request);
   }
 
+  async function sendFiles(route: Route, request: WireRequest, form: FormUpload): Promise<HttpResponse> {
+    const upload = await form.open();
+    try {
+      return await sendTo(route, { ...request, body: undefined, upload });
+    } finally {
+      upload.body.destroy();
+      await upload.close();
+    }
+  }
+
   function sendTo(route: Route, request: WireRequest): Promise<HttpResponse> {
+    if (typeof request.body === 'object') return sendFiles(route, request, request.body);
     if (!ending.signal.aborted) return exchange(route, request, options, inFlight);
     return Promise.reject(new Failure('network', `${request.origin}: the run has ended`, { retryable: true, sent: false }));
   }

@@ -22,7 +22,15 @@ export interface FailedList {
   readonly formats: { readonly output: Format; readonly errors: Format };
   /** The output: its content, and the places of its first row and of the end of its last one in its text. */
   readonly output: Written & { readonly firstRow: number; readonly rowsEnd: number };
-  readonly counts: { readonly written: number; readonly failed: number; readonly rows: number };
+  readonly counts: {
+    readonly written: number;
+    readonly failed: number;
+    readonly rows: number;
+    /** Undefined for none. */
+    readonly filtered?: number;
+    /** Records that were removed from the errors file before a retry; undefined for none. */
+    readonly givenUp?: number;
+  };
 }
 
 /** The part of a list that is not in the journal of its run. */

@@ -3,6 +3,7 @@ import { AutomateError } from '../../core/failure.ts';
 import { syncFolder } from '../files/folder.ts';
 import { fileError, namingErrors } from '../files/naming-errors.ts';
 import type { Written } from '../output/sink.ts';
+import type { CompleteRun } from './complete-run.ts';
 import type { FailedList, Mark } from './failed-list.ts';
 import type { Identity } from './identity.ts';
 import { lineOf, linesOf, parseLine, refuseNoFile } from './lines.ts';
@@ -17,6 +18,8 @@ export interface Checkpoint {
   /** The place at which the input resumes: bytes and lines before it. */
   readonly offset: number;
   readonly line: number;
+  /** The 0-based index of the input that has this place; absent for a single input. */
+  readonly file?: number;
   readonly out: Written;
   /** Absent until a record fails. */
   readonly errors?: Written;
@@ -28,10 +31,20 @@ export interface Checkpoint {
   readonly credits: number;
   /** The money that nodes with a price have spent, by node; absent if no node has a price. */
   readonly costs?: Readonly<Record<string, number>>;
+  /** The tokens of models that nodes have used, by node; absent if no node has asked a model. */
+  readonly tokens?: Readonly<Record<string, { readonly input: number; readonly output: number }>>;
   /** Counts of the server that runs it; absent for a command. */
   readonly notes?: object;
   /** A retry: the part of the earlier output that is copied, in bytes of text. */
   readonly copied?: number;
+}
+
+/** The files that a complete run leaves beside its output. */
+export interface JournalEnd {
+  /** The list of failed records; absent if no record failed, or if the failed records are in no file. */
+  readonly list?: FailedList | undefined;
+  /** The note by which the same command line finds that nothing is left to do; absent for runs without one. */
+  readonly note?: CompleteRun | undefined;
 }
 
 /** The journal of an earlier run. */
@@ -44,8 +57,8 @@ export interface FoundJournal {
   readonly parked: ParkedRecords<RenderedRows>;
   /** True if all records are done, and its files only need to be put in place. */
   readonly isComplete: boolean;
-  /** The list of failed records that a complete run leaves; absent if no record failed, or if the failed records are in no file. */
-  readonly list: FailedList | undefined;
+  /** The files that a complete run leaves beside its output; empty for other runs. */
+  readonly end: JournalEnd;
   /** The length of the file without a line that a crash cut off. */
   readonly validBytes: number;
 }
@@ -57,7 +70,7 @@ export interface Journal {
   /** Adds parked records. Throws an AutomateError (`output`). */
   park(records: ParkedRecords): Promise<void>;
   /** Notes that all records are done, and closes the file. Throws an AutomateError (`output`). */
-  complete(list: FailedList | undefined): Promise<void>;
+  complete(end: JournalEnd): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -102,14 +115,14 @@ export async function readJournal(path: string): Promise<FoundJournal | undefine
   let first: Pick<FoundJournal, 'run' | 'identity'> | undefined;
   let checkpoint: Checkpoint | undefined;
   const parked = new ParkedReader(path, parkedText);
-  let end: JournalEnd | undefined;
+  let end: EndLine | undefined;
   let validBytes = 0;
   try {
     for await (const bytes of linesOf(path)) {
       const line = parseLine(bytes.toString());
       if (line === undefined) break;
       if (!first) first = line as Pick<FoundJournal, 'run' | 'identity'>;
-      else if (Object.hasOwn(line as object, 'complete')) end = line as JournalEnd;
+      else if (Object.hasOwn(line as object, 'complete')) end = line as EndLine;
       else if (isParkedLine(line)) parked.add(line, { at: validBytes, bytes: bytes.length });
       else checkpoint = withoutMarks(line as CheckpointLine);
       validBytes += bytes.length + 1;
@@ -123,7 +136,14 @@ export async function readJournal(path: string): Promise<FoundJournal | undefine
       code: 'journal-damaged',
       details: {},
     });
-  return { ...first, checkpoint, parked: parked.records, isComplete: end !== undefined, list: end?.list, validBytes };
+  return {
+    ...first,
+    checkpoint,
+    parked: parked.records,
+    isComplete: end !== undefined,
+    end: { list: end?.list, note: end?.note },
+    validBytes,
+  };
 }
 
 /** The identity in the first line of a journal; absent if the line cannot be read. */
@@ -136,11 +156,7 @@ export async function readIdentity(path: string): Promise<Identity | undefined> 
   return undefined;
 }
 
-/** The last line of a complete run. */
-interface JournalEnd {
-  readonly complete: true;
-  readonly list?: FailedList;
-}
+type EndLine = JournalEnd & { readonly complete: true };
 
 type CheckpointLine = Checkpoint & { readonly marks?: readonly Mark[] };
 
@@ -173,9 +189,9 @@ function toJournal(path: string, handle: FileHandle): Journal {
     add: (checkpoint, marks = []) =>
       namingErrors(path, 'written', () => appendLine(handle, marks.length === 0 ? checkpoint : { ...checkpoint, marks })),
     park: (records) => namingErrors(path, 'written', () => appendParked(handle, records)),
-    complete: (list) =>
+    complete: (end) =>
       namingErrors(path, 'written', async () => {
-        await appendLine(handle, { complete: true, list } satisfies { complete: true; list: FailedList | undefined });
+        await appendLine(handle, { complete: true, ...end } satisfies EndLine);
         await handle.close();
       }),
     close: () => namingErrors(path, 'written', () => handle.close()),

@@ -1,4 +1,4 @@
-import { type Item, placeOf } from '../../core/item.ts';
+import { type Item, type Place, placeOf } from '../../core/item.ts';
 import type { Checkpoint } from './journal.ts';
 
 /** Consecutive finished records. */
@@ -18,9 +18,9 @@ export class InputProgress {
   readonly #byLast = new Map<number, Range>();
 
   /** `from`: the beginning, or the checkpoint of an earlier run. */
-  constructor({ records, offset, line }: Pick<Checkpoint, 'records' | 'offset' | 'line'>) {
+  constructor({ records, offset, line, file }: Pick<Checkpoint, 'records' | keyof Place>) {
     this.#records = records;
-    this.#end = { offset, line };
+    this.#end = { offset, line, ...(file !== undefined && { file }) };
   }
 
   /** Adds a finished record. */
@@ -36,7 +36,7 @@ export class InputProgress {
   }
 
   /** The number of records that are finished without a gap, the place after them, and the finished ranges beyond. */
-  reached(): Pick<Checkpoint, 'records' | 'offset' | 'line' | 'beyond'> {
+  reached(): Pick<Checkpoint, 'records' | 'beyond' | keyof Place> {
     const ranges = [...this.#byFirst.values()].sort((a, b) => a.first - b.first);
     return { records: this.#records, ...this.#end, beyond: ranges.map(({ first, last }) => [first, last]) };
   }

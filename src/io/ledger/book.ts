@@ -1,6 +1,6 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import type Database from 'libsql';
-import { inTransaction, openDatabase } from '../files/database.ts';
+import { inTransaction, loadLibrary, openDatabase } from '../files/database.ts';
 import { namingErrors } from '../files/naming-errors.ts';
 
 /** The account that an action is charged to. */
@@ -89,6 +89,11 @@ const maxNeededShare = 1 / 2;
 
 /** Sums of fractional prices (0.7 + 0.1) are off by less than this. */
 export const rounding = 1e-6;
+
+/** Throws an AutomateError (`output`) if no book can be opened on this machine: nothing is counted then. */
+export function requireLibrary(path: string): void {
+  namingErrors(`the credit ledger ${path}`, 'used', loadLibrary);
+}
 
 /** Opens the book; creates it if there is none. Throws an AutomateError (`output`) if it cannot be used. */
 export function openBook(path: string): Book {

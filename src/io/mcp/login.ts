@@ -10,6 +10,7 @@ import type {
 import type { Login } from '../../core/auth/auth.ts';
 import { Failure } from '../../core/failure.ts';
 import { loginHint } from '../../core/tools/tool-credentials.ts';
+import type { LoginPerson } from '../auth/browser.ts';
 
 /** The login of one connection. */
 export interface LoginSession {
@@ -31,14 +32,6 @@ export interface LoginOptions {
   secret(token: string, slot?: string): void;
   /** The person to ask; undefined in a run. */
   readonly person: LoginPerson | undefined;
-}
-
-/** A person with a browser. */
-export interface LoginPerson {
-  /** The address to which the browser comes back. */
-  readonly redirectUrl: string;
-  visit(url: URL): Promise<void>;
-  answer(state: string): Promise<URLSearchParams>;
 }
 
 /** The result of a login, stored between runs. Clients and tokens are stored by issuer, so that no other server gets them (RFC 9207). */

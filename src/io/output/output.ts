@@ -31,14 +31,16 @@ export interface FileOutputParts {
   /** The checkpoint at which the run begins. */
   readonly from: Checkpoint;
   credits(): number;
-  /** The money that nodes with a price have spent, by node; absent if no node has a price. */
-  costs?(): Readonly<Record<string, number>> | undefined;
+  /** The money and the tokens that nodes have spent. */
+  spent?(): Pick<Checkpoint, 'costs' | 'tokens'>;
   /** Counts that the server stores in the checkpoint; absent for a command. */
   notes?: (() => object) | undefined;
   /** The output into which a retry inserts its rows; absent for other runs. */
   readonly old?: OldRows | undefined;
   /** Completes the journal, puts the closed files in their places, and removes the journal. Absent for a stream. */
   readonly publish?: ((ended: EndedOutput) => Promise<void>) | undefined;
+  /** Puts the closed files of a run in their places, complete or not, if it has no journal. Absent for a stream. */
+  readonly settle?: ((isComplete: boolean, saved: Checkpoint) => Promise<void>) | undefined;
 }
 
 /** The output of a complete run. */
@@ -46,6 +48,8 @@ export interface EndedOutput {
   readonly saved: Checkpoint;
   /** The whole content. */
   readonly out: Written;
+  /** The whole errors file; absent if no record failed. */
+  readonly errors?: Written | undefined;
   /** The places of the first row and of the end of the last one, in bytes of text. */
   readonly firstRow: number;
   readonly rowsEnd: number;
@@ -152,7 +156,7 @@ export class FileOutput implements Output {
 
   /** Writes the ends of the files and closes them. After a failed write it only closes. `isComplete`: there is nothing left to resume. */
   async close(isComplete: boolean): Promise<void> {
-    const { records, journal, old, publish } = this.#parts;
+    const { records, journal, old, publish, settle } = this.#parts;
     if (!this.#isBroken) await this.#orBreak(() => this.#end(isComplete));
     if (!isComplete && !this.#isBroken && this.#parked.size > 0) await journal?.park(this.#parked);
     const closed = await Promise.allSettled([records.sink.close(), this.#errorSink?.close(), old?.close()]);
@@ -160,12 +164,19 @@ export class FileOutput implements Output {
     this.#isBroken ||= refusal !== undefined;
     if (isComplete && !this.#isBroken) await this.#orBreak(async () => publish?.(this.#ended()));
     else await journal?.close();
+    if (!this.#isBroken) await this.#orBreak(async () => settle?.(isComplete, this.#saved));
     if (refusal) throw refusal.reason;
   }
 
   #ended(): EndedOutput {
     const { written: out } = this.#parts.records.sink;
-    return { saved: this.#saved, out, firstRow: Buffer.byteLength(this.#records.begin()), rowsEnd: this.#rowsEnd };
+    return {
+      saved: this.#saved,
+      out,
+      errors: this.#errorSink?.written,
+      firstRow: Buffer.byteLength(this.#records.begin()),
+      rowsEnd: this.#rowsEnd,
+    };
   }
 
   async #orBreak(act: () => Promise<void>): Promise<void> {
@@ -191,7 +202,7 @@ export class FileOutput implements Output {
   /** Takes the text and the counts before the first await: records that come during the writes belong to the next checkpoint. */
   async #flush(): Promise<void> {
     const { records, errors, from, credits, old } = this.#parts;
-    const costs = this.#parts.costs?.();
+    const spent = this.#parts.spent?.();
     const notes = this.#parts.notes?.();
     const begin = this.#hasBegun ? '' : this.#records.begin();
     const pieces = this.#records.take();
@@ -203,7 +214,7 @@ export class FileOutput implements Output {
       ...this.#progress.reached(),
       ...this.#counts,
       credits: credits(),
-      ...(costs && { costs }),
+      ...spent,
       ...(notes && { notes }),
       ...(old && { copied: old.copied }),
     };

@@ -61,6 +61,14 @@ export async function refuseChanged(path: string, { bytes, crc }: Omit<Written, 
   throw new AutomateError('output-exists', message, { code: 'output-changed', details: {} });
 }
 
+/** Refuses a file that is not what was written, or that holds more. Throws an AutomateError (`output-exists`). */
+export async function refuseChangedWhole(path: string, written: Omit<Written, 'text'>): Promise<void> {
+  const size = statOf(path)?.size ?? 0;
+  if (size <= written.bytes) return refuseChanged(path, written);
+  const message = `${path} holds ${size} bytes, and ${written.bytes} were written: it was changed since`;
+  throw new AutomateError('output-exists', message, { code: 'output-changed', details: {} });
+}
+
 /** The first `maxBytes` of a file. A missing file is empty. */
 async function readWritten(path: string, maxBytes: number): Promise<Omit<Written, 'text'>> {
   let [bytes, crc] = [0, 0];
@@ -79,13 +87,17 @@ async function readWritten(path: string, maxBytes: number): Promise<Omit<Written
 
 /** Opens a file. Every write to a gzipped file is a separate gzip member (RFC 1952, 2.2), so the file can be read, and cut, after each write. */
 export async function openFileSink(path: string, options: FileSinkOptions): Promise<Sink> {
+  return new DeviceSink(path, await openFileDevice(path, options), options.gzip, options.keep);
+}
+
+/** Opens a file for bytes. Throws an AutomateError (`output`). */
+export async function openFileDevice(path: string, options: Omit<FileSinkOptions, 'gzip'> = {}): Promise<Device> {
   const handle = await namingErrors(path, 'written', () => openToWrite(path, options));
-  const device = { write: (bytes: Buffer) => writeAll(handle, bytes), sync: () => syncFile(handle), close: () => handle.close() };
-  return new DeviceSink(path, device, options.gzip, options.keep);
+  return { write: (bytes) => writeAll(handle, bytes), sync: () => syncFile(handle), close: () => handle.close() };
 }
 
 /** Syncs the folder of a new file: without that the file may be lost in a crash. */
-async function openToWrite(path: string, { keep, isNew, appends }: FileSinkOptions): Promise<FileHandle> {
+async function openToWrite(path: string, { keep, isNew, appends }: Omit<FileSinkOptions, 'gzip'>): Promise<FileHandle> {
   if (isNoFile(path)) return open(path, 'w');
   if (keep) {
     const handle = await open(path, 'a', 0o666);
@@ -118,6 +130,11 @@ export function createClosedSink(written: Written): Sink {
 
 /** A sink on a stream such as stdout, which stays open. */
 export function createStreamSink(stream: NodeJS.WritableStream, name: string, options: { readonly gzip: boolean }): Sink {
+  return new DeviceSink(name, streamDevice(stream), options.gzip);
+}
+
+/** The place for bytes that a stream such as stdout is. */
+export function streamDevice(stream: NodeJS.WritableStream): Device {
   let broken: Error | undefined;
   stream.on('error', (error) => {
     broken = error;
@@ -126,7 +143,7 @@ export function createStreamSink(stream: NodeJS.WritableStream, name: string, op
     if (broken) throw broken;
     await writeTo(stream, bytes);
   };
-  return new DeviceSink(name, { write, sync: async () => {}, close: async () => {} }, options.gzip);
+  return { write, sync: async () => {}, close: async () => {} };
 }
 
 function writeTo(stream: NodeJS.WritableStream, bytes: Buffer): Promise<void> {
@@ -135,7 +152,8 @@ function writeTo(stream: NodeJS.WritableStream, bytes: Buffer): Promise<void> {
   });
 }
 
-interface Device {
+/** A place for bytes. */
+export interface Device {
   write(bytes: Buffer): Promise<void>;
   sync(): Promise<void>;
   close(): Promise<void>;

@@ -24,6 +24,12 @@ export class Unreadable extends Failure {
     const isShort = whole.length <= maxShown;
     super('input', isShort ? whole : `${whole.slice(0, maxShown).toWellFormed()}...`, { sent: false, ...facts });
   }
+
+  /** The same failure, with the name of the file in its message. */
+  inFile(name: string): Unreadable {
+    const { code, details } = this;
+    return new Unreadable(`${name}: ${this.whole}`, code === undefined ? undefined : ({ code, details } as ErrorFacts));
+  }
 }
 
 /** The row of the errors file for a failed record. A table holds all fields of the record as well. */

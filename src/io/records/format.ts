@@ -1,6 +1,6 @@
 /** A file format for records. */
 export interface Format {
-  readonly kind: 'csv' | 'tsv' | 'json' | 'ndjson';
+  readonly kind: 'csv' | 'tsv' | 'json' | 'ndjson' | 'xlsx';
   readonly gzip: boolean;
 }
 
@@ -10,15 +10,17 @@ const kinds = new Map<string, Format['kind']>([
   ['json', 'json'],
   ['ndjson', 'ndjson'],
   ['jsonl', 'ndjson'],
+  ['xlsx', 'xlsx'],
 ]);
 
-/** The names of the formats, for messages and help. Each may be followed by `.gz`. */
+/** The names of the formats, for messages and help. Each but `xlsx`, which is packed already, may be followed by `.gz`. */
 export const formatNames = [...kinds.keys()];
 
 /** The format of a name such as `csv` or `ndjson.gz`; undefined for an unknown name. */
 export function formatOfName(name: string): Format | undefined {
   const [, base = '', gz] = /^(.*?)(\.gz)?$/is.exec(name) ?? [];
   const kind = kinds.get(base.toLowerCase());
+  if (kind === 'xlsx' && gz !== undefined) return undefined;
   return kind && { kind, gzip: gz !== undefined };
 }
 

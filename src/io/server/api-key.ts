@@ -24,6 +24,9 @@ export interface KeySettings {
   readonly expiresAtMs: number | undefined;
 }
 
+/** New limits of a key. A limit that is absent stays; undefined lifts it. */
+export type KeyChanges = Partial<Pick<KeySettings, 'flows' | 'rate' | 'quota' | 'expiresAtMs'>>;
+
 /** A key without its value. Times are ms of the wall clock. */
 export interface ApiKey extends KeySettings {
   readonly id: string;

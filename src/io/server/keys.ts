@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import type Database from 'libsql';
 import { AutomateError } from '../../core/failure.ts';
 import { orUndefined } from '../../core/value/value.ts';
-import { type ApiKey, type KeySettings, keyState, type Scope } from './api-key.ts';
+import { type ApiKey, type KeyChanges, type KeySettings, keyState, type Scope } from './api-key.ts';
 import { type Actor, addAuditEntry, commandActor } from './audit.ts';
 import { ServerDatabase, serverDatabasePath } from './database.ts';
 import { keyHash, keyStart, newKeyId, newKeyValue, withoutKeys } from './key-value.ts';
@@ -90,6 +90,21 @@ export class KeyStore {
       addValue(database, { id, value, now });
       addAuditEntry(database, { ...by, what: 'key.rotate', target: id, outcome: 'ok' }, now);
       return { key: keyIn(database, id), value };
+    });
+  }
+
+  /** Changes the limits of a key that is not revoked; a new expiry revives an expired key. Throws if a living key has taken its name. */
+  change(nameOrId: string, changes: KeyChanges, by: Actor = commandActor): ApiKey {
+    const now = this.wallNow();
+    return this.database.writeDurably((database) => {
+      const found = findKey(database, nameOrId, now);
+      const { id, name, flows, rate, quota, expiresAtMs } = living({ ...found, ...changes }, now);
+      const other = readKeys(database).find((key) => key.id !== id && key.name === name && keyState(key, now) === 'living');
+      if (other) throw nameTaken(other);
+      const change = database.prepare('update keys set flows = ?, rate = ?, credits = ?, expires_at = ? where id = ?');
+      change.run(flows ? JSON.stringify(flows) : null, rate, quota ?? null, expiresAtMs ?? null, id);
+      addAuditEntry(database, { ...by, what: 'key.change', target: id, outcome: 'ok' }, now);
+      return keyIn(database, id);
     });
   }
 

@@ -37,7 +37,7 @@ export const censusOptions = z.strictObject({
     .optional()
     .describe('us-acs5: FIPS code of 2 (state), 5 (county), 11 (tract) or 12 digits (block group); of a block (15) its block group'),
   zcta: code.optional().describe('us-acs5, instead of geoid: ZIP code (tabulation area); of a ZIP+4 its first five digits'),
-  country: z.string().optional().describe('world-bank: ISO 3166-1 alpha-2, such as DE'),
+  country: z.string().optional().describe('world-bank: a country by its code or name, such as DE or Germany'),
   variables,
   credential: credentialName.optional().describe('us-acs5: the key; default census-api-key'),
   ...lookupOptions,

@@ -1,6 +1,7 @@
 import { Failure } from '../../core/failure.ts';
 import { type Coordinates, readCoordinates } from '../../core/lookups/coordinates.ts';
 import { metresBetween } from '../../core/lookups/distance.ts';
+import { doubtText } from '../../core/lookups/doubt.ts';
 import { maxCandidates, noPlace } from '../../core/lookups/geocode.ts';
 import type { LookupDocument } from '../../core/lookups/lookup.ts';
 import { isObject, type JsonObject, textOf, type Value } from '../../core/value/value.ts';
@@ -40,7 +41,7 @@ export function geocodeDocument(
   isAmbiguous = false,
 ): LookupDocument {
   const [first] = found;
-  if (!first) return { ...noPlace, ambiguous: isAmbiguous, attribution };
+  if (!first) return { ...noPlace, ambiguous: isAmbiguous, doubt: doubtText({ isAmbiguous }), attribution };
   const { lat, lon, level, fips } = first;
   return {
     match: true,
@@ -58,6 +59,7 @@ export function geocodeDocument(
     distance_m: 'address' in question ? null : Math.round(metresBetween(question, first)),
     score: null,
     ambiguous: isAmbiguous,
+    doubt: doubtText({ isAmbiguous }),
     matched: [],
     left_over: null,
     fips: fips ?? null,

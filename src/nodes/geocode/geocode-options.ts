@@ -57,7 +57,7 @@ export const geocodeOptions = z.strictObject({
   country: z
     .union([z.string(), z.array(z.string()).min(1)], { error: 'expected a country code such as DE, or a list of them' })
     .optional()
-    .describe('ISO 3166-1 alpha-2, such as DE, or a list: only places there are found'),
+    .describe('a country by its code or name, such as DE or Germany, or a list: only places there are found'),
   max_distance: distance.optional().describe('only with point: a place farther away is no match; default 100km'),
   geographies: z.boolean().default(false).describe('census-us: FIPS codes of the state, county, tract and block, too'),
   batch: z

@@ -38,6 +38,7 @@ const defaultMap = {
   geocode_region: 'region',
   geocode_country: 'country_code',
   geocode_level: 'level',
+  geocode_doubt: 'doubt',
 };
 
 const fipsMap = { fips_county: 'fips.county', fips_tract: 'fips.tract', fips_block: 'fips.block' };

@@ -1,5 +1,6 @@
 import { readBody } from '../../core/answer/response.ts';
 import { Failure } from '../../core/failure.ts';
+import { countryNamed } from '../../core/lookups/country-names.ts';
 import type { BuildContext } from '../../core/node.ts';
 import type { HttpResponse } from '../../core/ports.ts';
 import type { LookupBatch, LookupServer } from '../lookup/lookup.ts';
@@ -102,7 +103,7 @@ function checkCountries({ countries }: Provider, { provider, country = [] }: Geo
   if (
     !countries ||
     written.length === 0 ||
-    written.some((text) => text.includes('{{') || countries.codes.includes(text.trim().toUpperCase()))
+    written.some((text) => text.includes('{{') || countries.codes.includes(countryNamed(text) ?? ''))
   )
     return;
   problem(['country'], `${provider} knows only addresses in ${countries.name}`);

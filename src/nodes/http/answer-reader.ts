@@ -1,6 +1,7 @@
+import { type listsOn, withLists } from '../../core/answer/document.ts';
 import type { Answer, Mapping } from '../../core/answer/mapping.ts';
 import type { Path } from '../../core/answer/path.ts';
-import { announcesJson, answerMessage, type ResponseMode, readBody } from '../../core/answer/response.ts';
+import { announcesJson, answerMessage, documentKind, type ResponseMode, readBody } from '../../core/answer/response.ts';
 import { Failure } from '../../core/failure.ts';
 import type { CallPolicy } from '../../core/node.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
@@ -8,7 +9,7 @@ import type { Fields } from '../../core/record.ts';
 import type { Value } from '../../core/value/value.ts';
 import type { AnswerRules } from '../answer-rules.ts';
 import { matches } from '../call-policy.ts';
-import type { HttpOptions } from './http-options.ts';
+import { answerModeOf, type HttpOptions } from './http-options.ts';
 
 /** An accepted answer to an HTTP request. */
 export interface HttpAnswer extends Answer {
@@ -20,6 +21,8 @@ export interface ReadParts {
   readonly mapping: Mapping | undefined;
   /** True if something besides the map looks into the body. */
   readonly needsJson: boolean;
+  /** The places that are lists in XML, even for an element that stands alone. */
+  readonly lists: ReturnType<typeof listsOn>;
   readonly cost: Path | undefined;
   readonly rules: AnswerRules | undefined;
 }
@@ -29,7 +32,7 @@ export function answerReader(options: HttpOptions, parts: ReadParts): CallPolicy
   const { rules } = parts;
   return (response: HttpResponse, request?: HttpRequest, record?: Fields): HttpAnswer => {
     if (!matches(options.success, response.status)) throw notSuccess(options, response, request, rules);
-    const read = () => httpAnswer(response, readOrAdvise(options, parts, response, request));
+    const read = () => httpAnswer(response, response.saved ? undefined : readOrAdvise(options, parts, response, request));
     return rules ? ruledAnswer(rules, { read, readPartly: () => partOf(rules, options, response), record }) : read();
   };
 }
@@ -38,16 +41,22 @@ function httpAnswer(response: HttpResponse, body: Value | undefined): HttpAnswer
   return { status: response.status, header: response.header, body, response };
 }
 
-/** Reads a body. If it is no JSON, and its request has not asked for JSON, the failure says how to. */
+/** Reads a body. If it is no JSON, and its request has not asked for JSON, the failure says how to get JSON, or how to read XML. */
 function readOrAdvise(options: HttpOptions, parts: ReadParts, response: HttpResponse, request: HttpRequest | undefined): Value | undefined {
   try {
     return neededBody(options, parts, response);
   } catch (error) {
     const isOther = error instanceof Failure && error.kind === 'parse' && error.code === 'not-json' && !announcesJson(response, 'auto');
+    if (isOther && looksLikeXml(response)) throw error.withMessage(`${error.message}\nif it is XML, say so: answer: xml`);
     if (!isOther || !request || asksForJson(request)) throw error;
     throw error.withMessage(`${error.message}
 ask for JSON: headers: { Accept: application/json }`);
   }
+}
+
+function looksLikeXml({ body, header }: HttpResponse): boolean {
+  const isPage = /html/i.test(header('content-type') ?? '');
+  return !isPage && /^(?:\xef\xbb\xbf)?\s*<(?!!doctype html|html)[?!\w]/i.test(new TextDecoder('latin1').decode(body.subarray(0, 100)));
 }
 
 /** True if a request asks for JSON first. */
@@ -57,8 +66,8 @@ function asksForJson({ headers }: HttpRequest): boolean {
 }
 
 /** The answer as the rules see it if its body cannot be read as the node needs it. */
-function partOf(rules: AnswerRules, { response: mode }: HttpOptions, response: HttpResponse): HttpAnswer {
-  return httpAnswer(response, rules.names('body') ? readIfPossible(response, mode) : undefined);
+function partOf(rules: AnswerRules, options: HttpOptions, response: HttpResponse): HttpAnswer {
+  return httpAnswer(response, rules.names('body') ? readIfPossible(response, answerModeOf(options)) : undefined);
 }
 
 interface RuledReading {
@@ -90,7 +99,7 @@ function notSuccess(
   const { status, retryAfterMs } = response;
   const isUnsigned = (status === 401 || status === 403) && request?.hostFromData !== undefined && request.auth === undefined;
   const reason = isUnsigned ? ' (no credential was sent: the flow does not name this origin literally)' : '';
-  const message = rules?.messageIn(httpAnswer(response, readIfPossible(response, options.response))) ?? answerMessage(response);
+  const message = rules?.messageIn(httpAnswer(response, readIfPossible(response, answerModeOf(options)))) ?? answerMessage(response);
   return new Failure('http', message + reason, { status, retryable: matches(options.retry.on, status), retryAfterMs });
 }
 
@@ -98,12 +107,16 @@ function notSuccess(
  * Read within the attempt, so that a body that was cut off is requested again. A body that is not read cannot fail a record: a
  * webhook's answer, or an image of which the map takes the status. JSON that was announced to a map has to be JSON.
  */
-function neededBody(options: HttpOptions, { mapping, needsJson, cost, rules }: ReadParts, response: HttpResponse): Value | undefined {
-  const isRead = rules?.names('body') || (mapping && (mapping.readsBody || announcesJson(response, options.response)));
-  if (isRead || needsJson || mapping?.needsJson || options.response === 'json') {
-    return readBody(response, options.response, needsJson || (mapping?.needsJson ?? false));
+function neededBody(options: HttpOptions, parts: ReadParts, response: HttpResponse): Value | undefined {
+  const { mapping, needsJson, cost, rules } = parts;
+  const mode = answerModeOf(options);
+  const isRead = rules?.names('body') || (mapping && (mapping.readsBody || announcesJson(response, mode)));
+  if (isRead || needsJson || mapping?.needsJson || !['auto', 'text'].includes(mode)) {
+    const body = readBody(response, mode, needsJson || (mapping?.needsJson ?? false));
+    const isXml = response.parse !== undefined && documentKind(response, mode) === 'xml';
+    return isXml && body !== undefined ? withLists(body, parts.lists) : body;
   }
-  return cost?.root === 'body' || rules?.readsMessage ? readIfPossible(response, options.response) : undefined;
+  return cost?.root === 'body' || rules?.readsMessage ? readIfPossible(response, answerModeOf(options)) : undefined;
 }
 
 /** Reads a body for its cost or its message alone, which cannot fail a record; undefined if that is impossible. */

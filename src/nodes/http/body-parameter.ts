@@ -17,7 +17,7 @@ export function bodyParameter(text: string): (request: HttpRequest, value: Value
   return (request, value) => {
     const set = (body: string) => jsonOf(withValue(jsonIn(body), steps, value, text));
     const { body, secretBody: secret } = request;
-    const secretBody: HttpRequest['secretBody'] = secret && { ...secret, render: (secretOf) => set(secret.render(secretOf)) };
+    const secretBody: HttpRequest['secretBody'] = secret && { ...secret, render: (secretOf) => set(secret.render(secretOf) as string) };
     return { ...request, body: set(body ?? ''), secretBody };
   };
 }

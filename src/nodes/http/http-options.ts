@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { ResponseMode } from '../../core/answer/response.ts';
 import { auth, authNames } from '../../core/auth/auth.ts';
 import { byteSize, concurrency, credits, duration, exactNumber, rate, timeout } from '../../core/options/amounts.ts';
 import { path } from '../../core/options/expressions.ts';
@@ -15,6 +16,12 @@ const status = z.union([z.int().min(100).max(599), z.enum(['1xx', '2xx', '3xx', 
   error: 'expected a status such as 200, or a class such as 2xx',
 });
 
+const formFile = z.strictObject({
+  file: z.string().describe('the path of a file, with {{field}}'),
+  name: z.string().optional().describe('its name for the server; by default its own'),
+  content_type: z.string().optional().describe('its content type, such as application/pdf; by default the one of its ending'),
+});
+
 const formScalar = z.union(
   [
     z.string(),
@@ -24,12 +31,14 @@ const formScalar = z.union(
     z.null(),
     z.strictObject({ cel: z.string() }),
     z.strictObject({ credential: z.string() }),
+    formFile,
   ],
-  { error: 'expected a text with {{field}}, a number, true, false, null, { cel: EXPRESSION } or { credential: NAME }' },
+  { error: 'expected a text with {{field}}, a number, true, false, null, { file: PATH }, { cel: EXPRESSION } or { credential: NAME }' },
 );
 
 const formValue = z.union([formScalar, z.array(formScalar)], {
-  error: 'expected a text with {{field}}, a number, true, false, null, a list of these, { cel: EXPRESSION } or { credential: NAME }',
+  error:
+    'expected a text with {{field}}, a number, true, false, null, a list of these, { file: PATH }, { cel: EXPRESSION } or { credential: NAME }',
 });
 
 const expectedKey = 'expected true, false or a text with {{field}}';
@@ -66,7 +75,9 @@ export const httpOptions = z.strictObject({
     ),
   form: dictionary(z.string(), formValue)
     .optional()
-    .describe('instead of body: names to values, sent as application/x-www-form-urlencoded; a list repeats its name'),
+    .describe(
+      'instead of body: names to values, sent as application/x-www-form-urlencoded; a list repeats its name; with { file: PATH }, which sends a file, as multipart/form-data',
+    ),
   text: z.string().optional().describe('instead of body: a text with {{field}}, sent as text/plain unless headers say otherwise'),
   timeout: timeout.prefault('30s').describe('one limit for the whole request'),
   retry: retry.prefault(defaultRetry).describe('when and how often a request is sent again'),
@@ -75,11 +86,19 @@ export const httpOptions = z.strictObject({
   success: z.array(status).min(1).default(['2xx']).describe('statuses that count as success; a redirect among them is not followed'),
   follow: z.enum(['same-origin', 'any']).default('same-origin').describe('redirects to follow'),
   ...ruleOptions(['status', 'headers', 'body', 'record']),
-  response: z
-    .enum(['auto', 'json', 'text'])
+  answer: z
+    .enum(['auto', 'json', 'xml', 'csv', 'text'])
     .default('auto')
-    .describe('how the body is read; auto: as JSON if the answer says so or looks like it'),
-  max_body: byteSize.prefault('10MB').describe('maximum size of the body, decompressed'),
+    .describe('how the body is read; auto: as JSON, XML or CSV if its content type says so, as JSON if it looks like it, else as text'),
+  response: z.enum(['auto', 'json', 'text']).optional().describe('the earlier name of answer'),
+  save: z
+    .strictObject({
+      to: z.string().describe('the path of the file, with {{field}}; missing folders are made'),
+      replace: z.boolean().default(false).describe('replace a file that exists; otherwise the record fails'),
+    })
+    .optional()
+    .describe('write the body of a successful answer to a file, and add saved.path and saved.bytes'),
+  max_body: byteSize.prefault('10MB').describe('maximum size of the body, decompressed; a body that is saved has none'),
   idempotency_key: idempotencyKey
     .default(false)
     .describe(
@@ -96,3 +115,8 @@ export const httpOptions = z.strictObject({
 
 /** The checked options of an HTTP Request node. */
 export type HttpOptions = z.output<typeof httpOptions>;
+
+/** The mode in which a node reads bodies. */
+export function answerModeOf({ answer, response }: Pick<HttpOptions, 'answer' | 'response'>): ResponseMode {
+  return response ?? answer;
+}

@@ -1,6 +1,9 @@
+import { listsOn } from '../../core/answer/document.ts';
 import { compileMapping, type Mapping } from '../../core/answer/mapping.ts';
+import { compilePath } from '../../core/answer/path.ts';
 import { neededCredentials, placedAuths } from '../../core/auth/auth.ts';
 import { credentialFor } from '../../core/auth/auth-type.ts';
+import { loginIn } from '../../core/auth/login-need.ts';
 import type { HttpConnection } from '../../core/connection.ts';
 import {
   type Action,
@@ -13,18 +16,19 @@ import {
 } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
-import { jsonOf, type Value } from '../../core/value/value.ts';
+import { jsonOf, orUndefined, type Value } from '../../core/value/value.ts';
 import { AnswerRules, ruleReads } from '../answer-rules.ts';
 import { callPolicy, connectionOf, mappedColumns, tryOption } from '../call-policy.ts';
 import { callBatches, callEach, readMapped } from '../calling.ts';
 import { answerReader, type HttpAnswer } from './answer-reader.ts';
 import { Batching, type BatchParts, batchReads, listField } from './batching.ts';
 import { callPages } from './call-pages.ts';
-import { type HttpOptions, httpOptions } from './http-options.ts';
+import { answerModeOf, type HttpOptions, httpOptions } from './http-options.ts';
 import { checkHttpOptions, checkList, needsJson } from './option-checks.ts';
 import { compilePaging, type Paging, untilReads } from './paging.ts';
 import { bodyCredentials, payloadOf } from './request-body.ts';
 import { compileRequest, fieldsIn } from './request-template.ts';
+import { checkFileOptions, Saving, savedFields, usesFiles } from './saving.ts';
 
 /** The HTTP Request node: one request per record. */
 export const http = defineNode({
@@ -63,27 +67,35 @@ function buildHttp(options: HttpOptions, context: BuildContext): Node {
       context.problem,
     );
   const { paginate, batch } = options;
+  const rules = AnswerRules.of(options, batch !== undefined, context);
+  const saving = tryOption(context, ['save', 'to'], () => Saving.of(options, rules));
   const base: BaseAction = {
-    ...policyOf(options, connection, mapping, context),
+    ...policyOf({ options, connection, mapping, rules }, context),
     credentials: credentialNeeds(options, connection, origin),
     expands: mapping?.expands ?? false,
     paths: mapping?.paths ?? [],
-    fields: mapping?.fields ?? [],
-    responseMode: options.response,
+    fields: [...(saving ? savedFields : []), ...(mapping?.fields ?? [])],
+    usesFiles: usesFiles(options),
   };
+  checkFileOptions(options, { mapping, rules, cost: base.cost }, context);
   const parts = { policy: base, mapping, render, isConstant: uses.length === 0 && request.named.every((field) => field === listField) };
   const paging = tryOption(context, ['paginate'], () => paginate && compilePaging(paginate, mapping?.array, context));
   const batching = tryOption(context, ['batch'], () => batch && new Batching(batch, parts));
   const reads = [...uses, ...(batch ? batchReads(batch) : ruleReads(options)), ...(paginate ? untilReads(paginate) : [])];
   return {
     reads,
-    ...mappedColumns(mapping),
-    ...(paging ? inPages(base, parts, paging) : batching ? inBatches(base, batching) : alone(base, parts)),
+    ...columnsOf(mapping, saving),
+    ...(paging ? inPages(base, parts, paging) : batching ? inBatches(base, batching) : alone(base, parts, saving)),
   };
 }
 
-function alone(base: BaseAction, { mapping, render }: BatchParts): Calling {
-  const action: Action = { ...base, prepare: render, read: (fields, answer) => readMapped(mapping, fields, answer), maxCalls: 1 };
+function alone(base: BaseAction, { mapping, render }: BatchParts, saving: Saving | undefined): Calling {
+  const action: Action = {
+    ...base,
+    prepare: saving ? (fields) => saving.prepare(fields, render(fields)) : render,
+    read: (fields, answer) => readMapped(mapping, saving ? saving.fieldsWith(fields, answer as HttpAnswer) : fields, answer),
+    maxCalls: 1,
+  };
   return { action, run: callEach(action), streams: false };
 }
 
@@ -110,13 +122,20 @@ function inBatches(base: BaseAction, batching: Batching): Calling {
   return { action, run: callBatches(action, batching), streams: false };
 }
 
-function policyOf(options: HttpOptions, connection: MaybeConnection, mapping: Mapping | undefined, context: BuildContext): CallPolicy {
+interface PolicyParts {
+  readonly options: HttpOptions;
+  readonly connection: MaybeConnection;
+  readonly mapping: Mapping | undefined;
+  readonly rules: AnswerRules | undefined;
+}
+
+function policyOf({ options, connection, mapping, rules }: PolicyParts, context: BuildContext): CallPolicy {
   const policy = callPolicy(options, connection, context);
-  const { cache: maxAgeMs, batch } = options;
-  const rules = AnswerRules.of(options, batch !== undefined, context);
+  const { cache: maxAgeMs } = options;
   return {
     ...policy,
-    accept: answerReader(options, { mapping, needsJson: needsJson(options), cost: policy.cost, rules }),
+    accept: answerReader(options, { mapping, needsJson: needsJson(options), lists: listsIn(options, mapping), cost: policy.cost, rules }),
+    responseMode: answerModeOf(options),
     judgesAnswers: options.fail_when !== undefined,
     hasIdempotencyKey: options.idempotency_key === true,
     ...(maxAgeMs !== undefined && {
@@ -126,6 +145,25 @@ function policyOf(options: HttpOptions, connection: MaybeConnection, mapping: Ma
       },
     }),
   };
+}
+
+/** The columns of a node: the file that it saves, then what its map finds. */
+function columnsOf(mapping: Mapping | undefined, saving: Saving | undefined): Pick<Node, 'typedFields' | 'columns'> {
+  const { typedFields = [], columns } = mappedColumns(mapping);
+  if (!saving) return { typedFields, columns };
+  return { typedFields: [...savedFields, ...typedFields], columns: (before) => columns([...new Set([...before, ...savedFields])]) };
+}
+
+/** The places that the node's paths take for lists. */
+function listsIn({ paginate, batch, error_message: message }: HttpOptions, mapping: Mapping | undefined): ReturnType<typeof listsOn> {
+  const within = (text: string | undefined, isList = false) =>
+    text === undefined ? [] : (orUndefined(() => listsOn(compilePath(text), isList)) ?? []);
+  const pagePath = paginate && 'path' in paginate ? paginate.path : undefined;
+  return [
+    ...(mapping?.paths ?? []).flatMap((path) => within(path)),
+    ...[message, pagePath, batch?.match?.path].flatMap((path) => within(path)),
+    ...within(paginate?.items?.replace(/\[\]$/, ''), true),
+  ];
 }
 
 /**
@@ -156,11 +194,11 @@ function credentialNeeds(options: HttpOptions, connection: MaybeConnection, orig
   const isOwn = options.auth !== undefined;
   const signing = placedAuths(isOwn ? options.auth : connection?.auth).flatMap(({ auth, at: entry }) => {
     const at = isOwn ? ['auth', ...entry, 'credential'] : ['connection'];
-    return neededCredentials(auth, origin).map((need) => ({ ...need, at }));
+    return neededCredentials(auth, origin).map((need) => ({ ...need, ...loginIn(need, connection), at }));
   });
   const inBody = bodyCredentials(options).map(({ name, at }) => ({
     ...credentialFor(name, origin),
     at,
   }));
-  return [...signing, ...inBody].map(({ name, at, isPair, origins }) => ({ field: name, at, isPair, origins }));
+  return [...signing, ...inBody].map(({ name: field, ...need }) => ({ field, ...need }));
 }

@@ -3,7 +3,7 @@ import type { BuildContext } from '../../core/node.ts';
 import { orUndefined } from '../../core/value/value.ts';
 import { matches } from '../call-policy.ts';
 import { listField } from './batching.ts';
-import type { HttpOptions } from './http-options.ts';
+import { answerModeOf, type HttpOptions } from './http-options.ts';
 import type { PaginateOptions } from './paginate-options.ts';
 import { payloadOf } from './request-body.ts';
 
@@ -11,9 +11,11 @@ import { payloadOf } from './request-body.ts';
 export function checkHttpOptions(options: HttpOptions, mapping: Mapping | undefined, context: BuildContext): void {
   const { problem, warn } = context;
   checkRules(options, context);
-  const { paginate, batch, cache, map, response } = options;
+  const { paginate, batch, cache, map } = options;
   checkBodyOptions(options, problem);
-  for (const option of response === 'text' ? lookingInto(options, mapping) : []) {
+  if (options.response !== undefined && options.answer !== 'auto')
+    problem(['response'], 'response is the earlier name of answer; leave it out');
+  for (const option of answerModeOf(options) === 'text' ? lookingInto(options, mapping) : []) {
     warn([option], 'the answer is read as text: only $body, $status and $headers.NAME find something in it');
   }
   if (paginate) checkPaging(options, paginate, problem);

@@ -10,6 +10,7 @@ import { type BodyTemplate, bodyTemplate, type SpecialValue, secretValue } from 
 import { type BodyCredential, credentialsWithin } from '../../core/template/body-credential.ts';
 import { expressionsWithin } from '../../core/template/body-expression.ts';
 import { formTemplate } from '../../core/template/form.ts';
+import { type PartsTemplate, partsTemplate, sendsFiles } from '../../core/template/multipart.ts';
 import { textTemplate } from '../../core/template/template.ts';
 import type { Value } from '../../core/value/value.ts';
 import { tryOption } from '../call-policy.ts';
@@ -38,6 +39,8 @@ export function bodyCredentials(options: HttpOptions): BodyCredential[] {
 export interface RequestBody {
   /** Undefined for a request without a body. */
   readonly render: BodyTemplate | undefined;
+  /** The parts of a form that sends files; undefined for any other body. */
+  readonly parts?: PartsTemplate | undefined;
   /** The fields that its expressions need. */
   readonly reads: readonly FieldUse[];
   /** All fields that its expressions name. */
@@ -52,15 +55,18 @@ export function compileBody(options: HttpOptions, context: BuildContext): Reques
   if (!payload) return { render: undefined, reads: [], named: [] };
   const { expressions, ...uses } = compiledExpressions(payload, context);
   const special = (value: Value) => expressions.get(value) ?? secretValue(value);
-  const render = tryOption(context, [payload.name], () => templateOf(payload, context, special));
+  const isMultipart = payload.name === 'form' && sendsFiles(options.form as Record<string, Value>);
+  const render = isMultipart ? undefined : tryOption(context, [payload.name], () => templateOf(payload, context, special));
+  const parts = isMultipart ? partsTemplate(payload.value as Record<string, Value>, special) : undefined;
   const credentials = checkedNames(options, context);
-  if (credentials.length === 0) return { render, ...uses };
+  if (credentials.length === 0) return { render, parts, ...uses };
   return {
     render,
+    parts,
     ...uses,
     secrets(fields, { origin, isNamed }) {
       if (!isNamed) throw notNamed(credentials, origin);
-      return { credentials, render: (secretOf) => (render as BodyTemplate)(fields, secretOf) };
+      return { credentials, render: (secretOf) => (parts ?? (render as BodyTemplate))(fields, secretOf) };
     },
   };
 }

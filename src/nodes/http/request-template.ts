@@ -1,14 +1,16 @@
 import { redirectStatuses } from '../../core/answer/link.ts';
+import type { ResponseMode } from '../../core/answer/response.ts';
 import { type Auth, authProblem, placedAuths } from '../../core/auth/auth.ts';
 import type { HttpConnection } from '../../core/connection.ts';
 import type { BuildContext, FieldUse } from '../../core/node.ts';
 import type { HttpRequest } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
+import { sendsFiles } from '../../core/template/multipart.ts';
 import { headerTemplate, referencedFields, type TextTemplate } from '../../core/template/template.ts';
 import { type UrlTemplate, urlTemplate } from '../../core/template/url.ts';
 import { isObject, type Value } from '../../core/value/value.ts';
 import { matches, tryOption } from '../call-policy.ts';
-import type { HttpOptions } from './http-options.ts';
+import { answerModeOf, type HttpOptions } from './http-options.ts';
 import { compileBody, payloadOf } from './request-body.ts';
 
 /** A compiled request. */
@@ -65,6 +67,7 @@ export function compileRequest(
       path,
       headers: renderHeaders(fields),
       body: body.render?.(inBody),
+      form: body.parts?.(inBody),
       secretBody: body.secrets?.(inBody, { origin, isNamed }),
       auth: isNamed ? signers : undefined,
       timeoutMs,
@@ -106,6 +109,14 @@ export function withPageKey(request: HttpRequest, page: number): HttpRequest {
 
 const contentTypes = { body: 'application/json', form: 'application/x-www-form-urlencoded', text: 'text/plain; charset=utf-8' };
 
+/** The types that a node with a map asks for. */
+const accepted: { readonly [mode in ResponseMode]?: string } = {
+  auto: 'application/json',
+  json: 'application/json',
+  xml: 'application/xml, text/xml',
+  csv: 'text/csv',
+};
+
 /** A header as it is written, and its place. */
 interface Header {
   readonly name: string;
@@ -117,9 +128,10 @@ interface Header {
 function headersOf(options: HttpOptions, connection: HttpConnection | undefined | null): Header[] {
   const headers = new Map<string, Header>();
   const add = (name: string, text: string, at: readonly string[]) => headers.set(name.toLowerCase(), { name, text, at });
-  if (options.map && options.response !== 'text') add('Accept', 'application/json, */*;q=0.5', ['map']);
+  const wanted = accepted[answerModeOf(options)];
+  if (options.map && wanted !== undefined) add('Accept', `${wanted}, */*;q=0.5`, ['map']);
   const payload = payloadOf(options);
-  if (payload) add('Content-Type', contentTypes[payload.name], [payload.name]);
+  if (payload && !sendsFiles(options.form as Record<string, Value>)) add('Content-Type', contentTypes[payload.name], [payload.name]);
   if (typeof options.idempotency_key === 'string') add(keyHeader, options.idempotency_key, ['idempotency_key']);
   for (const [name, text] of Object.entries(connection?.headers ?? {})) add(name, text, ['connection']);
   for (const [name, text] of Object.entries(options.headers ?? {})) add(name, text, ['headers', name]);
@@ -133,6 +145,7 @@ export function fieldsIn(options: HttpOptions, connection: HttpConnection | unde
     ...usesWithin(options.url, ['url']),
     ...headersOf(options, connection).flatMap(({ text, at }) => usesWithin(text, at)),
     ...usesWithin(payload?.value, [payload?.name ?? '']),
+    ...usesWithin(options.save?.to, ['save', 'to']),
   ];
 }
 

@@ -2,6 +2,7 @@ import type { ActionRequest, TokenEstimate } from '../../core/action.ts';
 import { compileMapping, type WrittenMap } from '../../core/answer/mapping.ts';
 import { pathTo } from '../../core/answer/path.ts';
 import { type Auth, neededCredentials, placedAuths } from '../../core/auth/auth.ts';
+import { loginIn } from '../../core/auth/login-need.ts';
 import type { HttpConnection } from '../../core/connection.ts';
 import { type Action, type BuildContext, type CredentialNeed, defineNode, type FieldUse, type Node, Unasked } from '../../core/node.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
@@ -204,8 +205,8 @@ function requestOf(
 function needsOf(auth: Auth | undefined, connection: MaybeConnection, origin: string | undefined): CredentialNeed[] {
   const own = auth ? neededCredentials(auth, origin).map((need) => ({ ...need, at: ['credential'] })) : [];
   const signing = auth ? [] : placedAuths(connection?.auth).flatMap(({ auth }) => neededCredentials(auth, origin));
-  const all = [...own, ...signing.map((need) => ({ ...need, at: ['connection'] }))];
-  return all.map(({ name: field, at, isPair, origins }) => ({ field, at, isPair, origins }));
+  const all = [...own, ...signing.map((need) => ({ ...need, ...loginIn(need, connection), at: ['connection'] }))];
+  return all.map(({ name: field, ...need }) => ({ field, ...need }));
 }
 
 function priceOf({ price }: LlmOptions): TokenPrice | undefined {

@@ -68,8 +68,7 @@ export class LookupResults {
   rows(document: LookupDocument, asked: AskedRecord, context: Pick<NodeContext, 'report'>, response?: HttpResponse): readonly Fields[] {
     const { fields, sources } = asked;
     const { match } = document;
-    const findings = this.#rejects && !match ? undefined : this.#findings(document, fields);
-    context.report({ type: 'looked-up', lookup: this.#lookup.label, match, sources, ...findings });
+    context.report({ type: 'looked-up', lookup: this.#lookup.label, match, sources, ...this.#findings(document, fields) });
     const { rows, found } = this.#read(fields, this.answer(document, fields, response));
     if (this.#isMapped) context.report({ type: 'mapped', paths: this.#mapping.paths, found });
     return rows;
@@ -84,11 +83,16 @@ export class LookupResults {
 
   /** Facts about a document that the summary counts; undefined for most documents. */
   #findings(document: LookupDocument, fields: Fields) {
+    const unknownCountry = this.#lookup.unknownCountry?.(fields);
+    if (this.#rejects && !document.match) return unknownCountry === undefined ? undefined : { unknownCountry };
     const lacking = this.#lookup.lacking?.(document);
     const cutOff = this.#lookup.cutOff?.(document);
-    if (!document.ambiguous && !lacking && !cutOff) return undefined;
+    const { ambiguous, doubt } = document;
+    const isDoubtful = ambiguous === true || typeof doubt === 'string';
+    if (!isDoubtful && !lacking && !cutOff && unknownCountry === undefined) return undefined;
     return {
-      ...(document.ambiguous && { ambiguous: this.#lookup.question(document, fields) }),
+      ...(isDoubtful && { [ambiguous ? 'ambiguous' : 'doubtful']: this.#lookup.question(document, fields) }),
+      ...(unknownCountry !== undefined && { unknownCountry }),
       ...(lacking && { lacking }),
       ...cutOff,
     };

@@ -26,6 +26,8 @@ export interface Lookup {
   noMatch(document: LookupDocument, record: Fields): string;
   /** The fields of a match that have no value; undefined if every match has values for all fields. */
   lacking?(document: LookupDocument): readonly string[];
+  /** The country of a record that cannot be read and is ignored; undefined if there is none. */
+  readonly unknownCountry?: ((record: Fields) => string | undefined) | undefined;
   /** The facts about a document that was cut off; undefined if it is whole. */
   cutOff?(document: LookupDocument): Pick<LookedUp, 'cutOffAt' | 'hidesNearest'> | undefined;
   /** The document for a record that names an unknown chain. Nothing is asked then. Undefined if its requests name no chain. */

@@ -1,6 +1,7 @@
 import { redirectStatuses } from '../../core/answer/link.ts';
 import { answerMessage, cleaned, excerpt } from '../../core/answer/response.ts';
 import { type Auth, neededCredentials, placedAuths } from '../../core/auth/auth.ts';
+import { loginIn } from '../../core/auth/login-need.ts';
 import type { HttpConnection } from '../../core/connection.ts';
 import { Failure } from '../../core/failure.ts';
 import type { BuildContext, CredentialNeed } from '../../core/node.ts';
@@ -105,7 +106,7 @@ function credentialNeeds(
   const at = [auth ? 'credential' : 'connection'];
   return signing
     .flatMap((one) => neededCredentials(one, origin))
-    .map(({ name: field, isPair, origins }) => ({ field, at, isPair, origins, ...(auth && hint !== undefined && { hint }) }));
+    .map(({ name: field, ...need }) => ({ field, ...need, at, ...loginIn(need, connection), ...(auth && hint !== undefined && { hint }) }));
 }
 
 /** The failure of a response whose status is not a success. */

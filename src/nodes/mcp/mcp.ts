@@ -1,10 +1,11 @@
 import { type Answer, compileMapping, type Mapping } from '../../core/answer/mapping.ts';
 import { compilePath } from '../../core/answer/path.ts';
 import { excerpt } from '../../core/answer/response.ts';
+import { loginIn } from '../../core/auth/login-need.ts';
 import { Failure } from '../../core/failure.ts';
 import { type Action, type BuildContext, type CredentialNeed, defineNode, type Node } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
-import { loginHint, serverCredentials } from '../../core/tools/tool-credentials.ts';
+import { serverCredentials } from '../../core/tools/tool-credentials.ts';
 import { isRemote, type McpConnection, type ToolAnswer, type ToolCall } from '../../core/tools/tools.ts';
 import type { Value } from '../../core/value/value.ts';
 import { AnswerRules, ruleReads } from '../answer-rules.ts';
@@ -82,9 +83,12 @@ function acceptToolAnswer(
 const noHeader = () => undefined;
 
 function loginsOf(connection: McpConnection): CredentialNeed[] {
-  return serverCredentials(connection).map(({ name: field, isPair, isLogin, origins }) => {
-    return { field, at: ['connection'], isPair, origins, ...(isLogin && { wayOut: loginHint(connection.name) }) };
-  });
+  return serverCredentials(connection).map(({ name: field, ...need }) => ({
+    field,
+    ...need,
+    at: ['connection'],
+    ...loginIn(need, connection),
+  }));
 }
 
 function toolMapping({ map = [], when_empty: whenEmpty }: McpOptions): Mapping {

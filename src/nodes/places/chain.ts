@@ -17,11 +17,11 @@ export function chainLookup({ name = '', country, category, min_score: minScore 
   if (Array.isArray(category)) context.problem(['category'], 'lookup: chain takes one category, found a list');
   const preferred = typeof category === 'string' ? categoryOption(category, ['category'], context) : undefined;
   const nameOf = textTemplate(name);
-  const countryOf = preferredCountry(country, context);
+  const preference = preferredCountry(country, context);
   return {
     label: 'chain',
     sources: ['name-suggestion-index'],
-    defaultMap: { chain_name: 'name', chain_id: 'id', chain_category: 'category', chain_score: 'score' },
+    defaultMap: { chain_name: 'name', chain_id: 'id', chain_category: 'category', chain_score: 'score', chain_doubt: 'doubt' },
     reads: [...usesWithin(name, ['name']), ...usesWithin(country, ['country'])],
     notes: preferred?.notes ?? [],
     answerer: {
@@ -29,10 +29,11 @@ export function chainLookup({ name = '', country, category, min_score: minScore 
         const name = nameOf(fields).trim();
         if (name === '') return undefined;
         refuseLong(name, 'name');
-        return { kind: 'lookup', lookup: 'chain', query: { name, country: countryOf(fields), category: preferred?.id, minScore } };
+        return { kind: 'lookup', lookup: 'chain', query: { name, country: preference.code(fields), category: preferred?.id, minScore } };
       },
     },
     question: ({ query }) => String(query),
+    unknownCountry: country === undefined ? undefined : preference.unknown,
     noMatch: ({ query, candidates }) => `no chain fits "${query}"${nearest(candidates, minScore)}`,
   };
 }

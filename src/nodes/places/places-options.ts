@@ -16,7 +16,7 @@ export const placesOptions = z.strictObject({
     .string()
     .optional()
     .describe(
-      'chain: a country by its code or name, such as DE or Germany; prefers chains that are there, and is ignored if it is unknown',
+      'chain: a country by its code or name, such as DE or Germany; prefers chains that are there, and is ignored if it cannot be read',
     ),
   category: z
     .union([z.string(), z.array(z.string()).min(1)])
@@ -33,7 +33,7 @@ export const placesOptions = z.strictObject({
     .describe('points: around a point'),
   area: z
     .strictObject({
-      country: z.string().optional().describe('ISO 3166-1 alpha-2, such as DE'),
+      country: z.string().optional().describe('a country by its code or name, such as DE or Germany'),
       region: z.string().optional().describe('ISO 3166-2, such as DE-BE'),
       osm: z.string().optional().describe('an object of OpenStreetMap, such as relation/62422'),
       bbox: z.array(coordinate).length(4, 'expected south, west, north and east').optional().describe('south, west, north, east'),

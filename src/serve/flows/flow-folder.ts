@@ -81,7 +81,7 @@ const stepMs = 2000;
 /** The flows of a folder. A changed file counts from the next request on. */
 export class FlowFolder {
   readonly #dir: string;
-  readonly #options: Pick<FlowFileOptions, 'allowHttp' | 'env'>;
+  readonly #options: Pick<FlowFileOptions, 'allowHttp' | 'env' | 'withoutFiles'>;
   readonly #wallNow: () => number;
   readonly #seen = new Map<string, Seen>();
   #listing: Listing | undefined;
@@ -89,7 +89,7 @@ export class FlowFolder {
 
   constructor(
     dir: string,
-    { wallNow = Date.now, ...options }: Pick<FlowFileOptions, 'allowHttp' | 'env'> & { readonly wallNow?: () => number },
+    { wallNow = Date.now, ...options }: Pick<FlowFileOptions, 'allowHttp' | 'env' | 'withoutFiles'> & { readonly wallNow?: () => number },
   ) {
     this.#dir = dir;
     this.#options = options;

@@ -18,9 +18,19 @@ function flowJson({ id, path, plan, problems, updatedAt }: ServedFlow): FlowShap
     nodes: steps.map(({ id: node, node: { action }, type }) => ({ id: node, type, connection: action?.price.connection ?? null })),
     fields: plan ? fieldsRead(plan) : [],
     adds: plan ? plan.columns([]) : [],
+    ...(plan && plan.variables.open.size > 0 && { open_vars: openVariables(plan) }),
     credits_per_record: plan ? creditsPerRecord(plan) : { least: 0, most: null },
     updated_at: updatedAt.toISOString(),
   };
+}
+
+/** The variables that callers may set, with the texts of their defaults. A variable that the flow never uses is not among them. */
+export function openVariables({ variables: { open, unset, values } }: Plan): { name: string; default: string | null }[] {
+  return [...open].flatMap((name): { name: string; default: string | null }[] => {
+    if (unset.has(name)) return [{ name, default: null }];
+    const value = values.get(name);
+    return value === undefined ? [] : [{ name, default: value.startsWith('"') ? (JSON.parse(value) as string) : value }];
+  });
 }
 
 const texts = new WeakMap<ServedFlow, string>();

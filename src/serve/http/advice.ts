@@ -11,6 +11,8 @@ const inputHints: Readonly<Record<InputHint, string>> = {
   'utf-16be': 'send it with charset=utf-16be in Content-Type',
   gzip: 'send it with Content-Encoding: gzip',
   ndjson: 'for one object per line send it as application/x-ndjson',
+  csv: 'if it is CSV, send it as text/csv',
+  xlsx: 'send a workbook as application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
   json: 'if the body is one JSON array, send it as application/json',
 };
 
@@ -18,16 +20,25 @@ const inputHints: Readonly<Record<InputHint, string>> = {
 const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => string } = {
   'variable-missing': ({ variable, isOpen }) =>
     isOpen ? `\ngive it one in the query: var.${variable}=VALUE` : '\nwrite one into the flow, or list it under open_vars',
-  'input-unreadable': ({ hint }) => (hint === undefined ? '' : `\n${inputHints[hint]}`),
+  'input-unreadable': ({ hint, records }) => {
+    if (records !== undefined) return `: add records=${encodeURIComponent(records)} to the query`;
+    return hint === undefined ? '' : `\n${inputHints[hint]}`;
+  },
   'list-of-records': () => '\nsend a list of records as application/json',
+  'object-over-lines': () => '\nif all of the body is one object, send it as application/json',
   'other-delimiter': ({ delimiter }) =>
     delimiter === '\t' ? '\nif tabs separate the cells: delimiter=tab' : `\nif "${delimiter}" separates the cells: delimiter=${delimiter}`,
   'max-errors': ({ limit }) => ` (max_errors=${limit})`,
   'max-credits': ({ credits }) => ` (max_credits=${credits})`,
   tls: ({ isUnknownAuthority }) =>
     isUnknownAuthority ? '\nif that server is yours, start this one with its certificate authority: --cacert FILE' : '',
+  'no-files-folder': () => '\nstart the server with a folder for files: --files DIR',
   'plain-http': () => '\nor start the server with --allow-http',
   credential: credentialAdvice,
+  'login-needed': ({ connection, flow, env = defaultEnv }) => {
+    const words = [...(flow === undefined ? [] : ['--flow', flow]), ...(env === defaultEnv ? [] : ['--env', env])];
+    return `\non the server, log in: ${['automate', 'connections', 'login', connection, ...words].map(shellWord).join(' ')}`;
+  },
   'no-place-for-secret': ({ credential }) =>
     `\nfor the encrypted vault, set AUTOMATE_VAULT_PASSPHRASE for the server\nor store nothing, and ${variableText(credential)}`,
   'connection-missing': () => '\nsave it on the page of connections, or with automate connections add',

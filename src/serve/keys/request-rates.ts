@@ -21,6 +21,8 @@ interface Bucket {
   /** Requests that may be sent now, with a fraction of the next one. */
   tokens: number;
   atMs: number;
+  /** The key's rate as it was written: a changed rate gets a new bucket. */
+  readonly written: string;
   readonly rate: Rate;
 }
 
@@ -49,10 +51,10 @@ export class RequestRates {
   #bucketOf({ id, rate }: Pick<ApiKey, 'id' | 'rate'>): Bucket {
     const now = this.clock.now();
     const found = this.#buckets.get(id);
-    if (found) return filled(found, now);
+    if (found?.written === rate) return filled(found, now);
     if (this.#buckets.size >= manyBuckets) this.#forgetFull(now);
     const read = (rateOf(rate) ?? rateOf(defaultRate)) as Rate;
-    const bucket = { tokens: read.requests, atMs: now, rate: read };
+    const bucket = { tokens: read.requests, atMs: now, written: rate, rate: read };
     this.#buckets.set(id, bucket);
     return bucket;
   }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { testConnection } from '../../app/connections/connection-test.ts';
+import { removeConnection } from '../../app/connections/remove-connection.ts';
 import { findSaved, loadConnection, saveConnection } from '../../app/connections/saved-connections.ts';
 import { askServer, cacheToolServer } from '../../app/connections/tool-server.ts';
 import { createMessages, type Messages } from '../../app/messages.ts';
@@ -12,7 +13,7 @@ import { AutomateError, Failure } from '../../core/failure.ts';
 import { name as connectionName, credentialName } from '../../core/options/names.ts';
 import type { ToolServer } from '../../core/tools/tools.ts';
 import { compileSavedConnection } from '../../flow/saved-connection.ts';
-import { changeConnections, readConnections, type SavedConnections } from '../../io/connections.ts';
+import { readConnections } from '../../io/connections.ts';
 import { addRoutes } from '../app.ts';
 import { Caller } from '../caller.ts';
 import { messageForClient } from '../http/advice.ts';
@@ -96,7 +97,7 @@ export function addConnectionRoutes(app: FastifyInstance, server: Server): void 
       schema: { params },
       handler: async (request, reply) => {
         const name = savedName((request.params as z.output<typeof params>).name);
-        await changeConnections(process.env, without(name));
+        await removeConnection(name, createMessages());
         server.audit(page, request, 'connection.remove', name);
         return reply.code(204).send();
       },
@@ -107,10 +108,6 @@ export function addConnectionRoutes(app: FastifyInstance, server: Server): void 
 /** The hash of a connection with its secret, which must not stay in memory. */
 function hashOf(given: Body): string {
   return createHash('sha256').update(JSON.stringify(given)).digest('base64url');
-}
-
-function without(name: string) {
-  return (saved: SavedConnections) => Object.fromEntries(Object.entries(saved).filter(([other]) => other !== name));
 }
 
 function savedName(name: string): string {

@@ -79,9 +79,9 @@ async function saveMap(server: Server, { id, path, plan }: ServedFlow, request: 
   await writeDurably(path, changed, mode & 0o777);
 }
 
-async function refuseInvalid({ shared: { allowHttp, env } }: Server, path: string, text: string): Promise<void> {
+async function refuseInvalid({ shared: { allowHttp, env, withoutFiles } }: Server, path: string, text: string): Promise<void> {
   try {
-    await compileFlow(text, path, { allowHttp, textCells: false, env, caller: 'later' });
+    await compileFlow(text, path, { allowHttp, withoutFiles, textCells: false, env, caller: 'later' });
   } catch (error) {
     if (!(error instanceof FlowError)) throw error;
     const errors = error.problems.map((problem) => problemJson(problem, path));

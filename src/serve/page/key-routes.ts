@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
-import { keySettings, overlapOf } from '../../app/keys/key-settings.ts';
+import { keyChanges, keySettings, overlapOf } from '../../app/keys/key-settings.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { rounded, sumOfCredits } from '../../core/spending.ts';
 import { monthOf } from '../../io/ledger/book.ts';
@@ -23,6 +23,14 @@ const newKey = z.strictObject({
   credits: z.int().min(0).optional(),
 });
 
+/** New limits of a key; null lifts a limit. */
+const changedKey = z.strictObject({
+  flows: z.array(z.string()).nullable().optional(),
+  rate: z.string().optional(),
+  expires: z.string().nullable().optional(),
+  credits: z.int().min(0).nullable().optional(),
+});
+
 const params = z.object({ id: z.string() });
 
 /** Days of usage that the page shows. */
@@ -38,6 +46,15 @@ export function addKeyRoutes(app: FastifyInstance, server: Server, home: string)
       handler: async (request, reply) => {
         const { name, ...options } = request.body as z.output<typeof newKey>;
         return reply.code(201).send(madeJson(refusing(() => store.create(keySettings(name, options), actorOf(request)))));
+      },
+    },
+  });
+  addRoutes(app, '/ui/keys/:id', {
+    PATCH: {
+      schema: { params, body: changedKey },
+      handler: async (request) => {
+        const changes = request.body as z.output<typeof changedKey>;
+        return apiKeyJson(refusing(() => store.change(idOf(request), keyChanges(changes), actorOf(request))));
       },
     },
   });

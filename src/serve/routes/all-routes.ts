@@ -27,9 +27,10 @@ export async function addAllRoutes(app: FastifyInstance, server: Server, options
   addProblemPages(app);
   addOpenRoutes(app, isStopping);
   addKeyDoor(app, server.keys, (guarded) => {
-    addOpenApiRoute(guarded);
+    const audience = { base: '/v1', callerOf: callerOfKey };
+    addOpenApiRoute(guarded, server, audience);
     addUsageRoute(guarded, server, home);
-    addFlowRoutes(guarded, server, { base: '/v1', callerOf: callerOfKey });
+    addFlowRoutes(guarded, server, audience);
   });
   if (!page) return;
   addUiRoutes(app, server, sessions, (guarded) => addPageRoutes(guarded, server, page));

@@ -5,11 +5,11 @@ import { addRoutes } from '../app.ts';
 import type { Caller } from '../caller.ts';
 import { queryWithVariables, variablesIn } from '../flows/flow-variables.ts';
 import type { NamedRequest } from '../idempotency.ts';
+import { storedKey } from '../runs/paying.ts';
 import type { RunFolder } from '../runs/run-folder.ts';
-import { keyOf } from '../runs/runs.ts';
 import type { ServedRun } from '../runs/served-run.ts';
-import type { StoredOptions } from '../runs/stored-run.ts';
-import { bodyFormat, checkUpload, storeBody, uploadTypes } from '../runs/upload.ts';
+import { errorsFormatOf, type StoredOptions } from '../runs/stored-run.ts';
+import { bodyFormat, checkUpload, declaredBytes, storeBody, uploadTypes } from '../runs/upload.ts';
 import type { Server } from '../server.ts';
 import { runShape } from '../shapes.ts';
 import { type Audience, preferredWait, seenFlow, wholeNumber } from './audience.ts';
@@ -25,6 +25,8 @@ const maxErrors = z.string().transform((text, context) => {
 export const newRunQuery = queryWithVariables({
   out: z.enum(['csv', 'tsv', 'json', 'ndjson']).optional(),
   delimiter: z.string().optional(),
+  records: z.string().optional(),
+  sheet: z.string().optional(),
   limit: wholeNumber.optional(),
   skip: wholeNumber.optional(),
   max_errors: maxErrors.optional(),
@@ -82,12 +84,14 @@ interface NewRun {
 }
 
 async function newRun(server: Server, { request, flow, caller }: Asked): Promise<NewRun> {
-  const { out, delimiter, limit, skip, max_errors, max_credits, unordered } = request.query as z.output<typeof newRunQuery>;
+  const { out, delimiter, records, sheet, limit, skip, max_errors, max_credits, unordered } = request.query as z.output<typeof newRunQuery>;
   const body = bodyFormat(request.headers);
   const given = variablesIn(request.query);
   const options: StoredOptions = {
     ...(given.length > 0 && { var: given }),
     ...(delimiter !== undefined && { delimiter }),
+    ...(records !== undefined && { records }),
+    ...(sheet !== undefined && { sheet }),
     ...(body.charset !== undefined && { encoding: body.charset }),
     ...(limit !== undefined && { limit }),
     ...(skip !== undefined && { skip }),
@@ -96,20 +100,32 @@ async function newRun(server: Server, { request, flow, caller }: Asked): Promise
     ...(unordered !== undefined && { unordered: unordered !== 'false' }),
   };
   const inputFormat = `${body.kind}${body.isGzip ? '.gz' : ''}`;
-  const { id, folder } = await server.runs.newFolder(caller.key);
+  const { maxUpload: maxBytes } = server.limits;
+  const { id, folder, space } = await server.runs.newFolder(caller.key, Math.min(declaredBytes(request), maxBytes));
   folder.create();
   try {
-    const { bytes, hash } = await storeBody(request.raw, folder.input(inputFormat), body, server.limits.maxUpload);
+    const { bytes, hash } = await storeBody(request.raw, folder.input(inputFormat), body, { maxBytes, space });
     const named = namedRequest(request, caller, flow.id, 'run');
     const once = { named, hash: requestHash(hash, JSON.stringify(request.query), inputFormat), id };
     return await onceFor(server, once, folder, async () => {
       await checkUpload({ flow, folder, inputFormat, options, key: caller.key }, server.shared);
-      const stored = { id, flow: flow.id, key: keyOf(caller.key), options, inputFormat, format: out ?? body.kind, bytes, retryOf: null };
+      const stored = {
+        id,
+        flow: flow.id,
+        key: storedKey(caller.key),
+        options,
+        inputFormat,
+        format: out ?? errorsFormatOf(body.kind),
+        bytes,
+        retryOf: null,
+      };
       return server.runs.add(stored, folder);
     });
   } catch (error) {
     await folder.delete();
     throw error;
+  } finally {
+    space.release();
   }
 }
 

@@ -16,7 +16,7 @@ import type { Caller } from '../caller.ts';
 import { problemJson } from '../flows/flow-json.ts';
 import { planWithVariables, variablesIn } from '../flows/flow-variables.ts';
 import { Problem } from '../problem.ts';
-import { type BodyFormat, bodyFormat, maxUnpacked, unreadableBody, uploadTypes } from '../runs/upload.ts';
+import { type BodyFormat, bodyFormat, maxRecordBytes, maxUnpacked, unreadableBody, uploadTypes } from '../runs/upload.ts';
 import type { Server } from '../server.ts';
 import { type PlanShape, planShape } from '../shapes.ts';
 import { type Audience, seenFlow } from './audience.ts';
@@ -52,7 +52,7 @@ async function planInPlace(server: Server, caller: Caller, request: FastifyReque
 
 /** `gone`: aborted when the client has left, which ends the plan. */
 async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyRequest, gone: AbortSignal): Promise<PlanShape> {
-  const { delimiter, limit, skip } = request.query as z.output<typeof newRunQuery>;
+  const { delimiter, records, sheet, limit, skip } = request.query as z.output<typeof newRunQuery>;
   const body = bodyFormat(request.headers);
   const format = { kind: body.kind, gzip: false };
   const { allowHttp, env } = shared;
@@ -63,7 +63,7 @@ async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyR
   const forecaster = new Forecaster(plan, { maxRequests: 1, lookups: createLateLookups() });
   try {
     const { charset: encoding } = body;
-    const source = await openSource({ path: '-', format, stdin, stdinName: 'body', delimiter, encoding });
+    const source = await openSource({ path: '-', format, stdin, stdinName: 'body', delimiter, sheet, encoding, records, maxRecordBytes });
     const problems = isTable(format) ? plan.unknownFields(source.columns ?? []) : [];
     if (problems.length > 0) {
       const errors = problems.map((problem) => problemJson(problem, flow.path));
@@ -108,10 +108,10 @@ function unpackedBody(request: FastifyRequest, { isGzip }: BodyFormat, maxBytes:
     problem ??= found;
     return problem;
   };
-  const tooLarge = () => fail(new Problem('too-large', `expected a body of at most ${maxBytes} bytes`, { limit: maxBytes }));
-  if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge();
-  const steps: Transform[] = [limited(maxBytes, tooLarge)];
-  if (isGzip) steps.push(createGunzip(), limited(maxBytes * maxUnpacked, tooLarge));
+  const planTooLarge = () => fail(new Problem('too-large', `expected a body of at most ${maxBytes} bytes`, { limit: maxBytes }));
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw planTooLarge();
+  const steps: Transform[] = [limited(maxBytes, planTooLarge)];
+  if (isGzip) steps.push(createGunzip(), limited(maxBytes * maxUnpacked, planTooLarge));
   const stdin = steps.reduce<Readable>((from, to) => {
     // A pipe does not pass on errors. The request stays open for the answer.
     if (from !== request.raw) from.once('error', (error) => to.destroy(error));
@@ -126,13 +126,13 @@ function unpackedBody(request: FastifyRequest, { isGzip }: BodyFormat, maxBytes:
 }
 
 /** Counts a body that is not stored. */
-function limited(maxBytes: number, tooLarge: () => Problem): Transform {
+function limited(maxBytes: number, planTooLarge: () => Problem): Transform {
   let bytes = 0;
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
       bytes += chunk.length;
       if (bytes <= maxBytes) return done(null, chunk);
-      return done(tooLarge());
+      return done(planTooLarge());
     },
   });
 }

@@ -62,6 +62,7 @@ async function testText({ shared }: Server, flow: Flow, request: FastifyRequest,
       allowHttp: shared.allowHttp,
       env: shared.env,
       cacert: shared.cacert,
+      files: shared.files,
     };
     const { preview } = await previewRecord({ plan, flow: flow.path, step, item, options }, messages, { ...shared, key });
     const action = step.node.action;

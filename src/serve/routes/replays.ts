@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../caller.ts';
-import { type EarlierAnswer, type NamedRequest, readIdempotencyKey } from '../idempotency.ts';
+import { type EarlierAnswer, maxAnswer, type NamedRequest, readIdempotencyKey } from '../idempotency.ts';
 import { Problem, type ProblemName } from '../problem.ts';
+import type { Reservation } from '../runs/disk-space.ts';
 import type { Server } from '../server.ts';
 
 /** Problems of calls that have sent a request: a repeated request gets the same problem. */
@@ -34,14 +35,17 @@ export function sendText(reply: FastifyReply, { status, type, body }: EarlierAns
 
 /** Answers a call, once for each Idempotency-Key. */
 export async function answerOnce(
-  { idempotency, shared }: Server,
+  { idempotency, shared, runs }: Server,
   named: NamedRequest | undefined,
   { request, reply, hash }: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly hash: string },
   answer: () => Promise<string>,
 ): Promise<FastifyReply> {
   const earlier = named && idempotency.begin(named, hash);
   if (earlier) return sendText(reply, earlier, true);
+  let space: Reservation | undefined;
   try {
+    // Before anything is sent: a repeat of an answer that cannot be stored would be paid twice.
+    space = named && (await runs.space.reserve(maxAnswer, false));
     const ok = { status: 200, type: jsonType, body: await answer() };
     save(ok);
     return sendText(reply, ok);
@@ -51,6 +55,8 @@ export async function answerOnce(
       save({ status: error.status, type: 'application/problem+json; charset=utf-8', body });
     } else if (named) idempotency.forget(named);
     throw error;
+  } finally {
+    space?.release();
   }
 
   /** The answer is paid: the client gets it even if it cannot be saved. A repeated request then gets a 504, and sends nothing. */

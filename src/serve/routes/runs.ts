@@ -10,6 +10,7 @@ import { Problem } from '../problem.ts';
 import { runId } from '../runs/run-folder.ts';
 import { eventsType, sendEvents, sendGrowing } from '../runs/run-streams.ts';
 import type { ServedRun } from '../runs/served-run.ts';
+import { errorsFormatOf, payerOf } from '../runs/stored-run.ts';
 import type { Server } from '../server.ts';
 import { runListShape, runShape, runStates } from '../shapes.ts';
 import { type Audience, wholeNumber } from './audience.ts';
@@ -78,7 +79,7 @@ export function addRunRoutes(app: FastifyInstance, server: Server, { base, calle
   });
   addFiles(app, server, { base, callerOf }, runOf);
   addReport(app, base, runOf);
-  addActions(app, server, { base, callerOf }, ownRunOf);
+  addActions(app, server, { base, callerOf }, { runOf, ownRunOf });
 }
 
 type FindRun = (request: FastifyRequest) => ServedRun;
@@ -122,7 +123,7 @@ function addFiles(app: FastifyInstance, server: Server, { base, callerOf }: Audi
         const run = runOf(request);
         const { state, inputFormat } = run.stored;
         if (run.isOpen) throw new Problem('run-state', `the run is ${state}: its failed records are not complete`, { state });
-        const format = inputFormat.replace(/\.gz$/, '') as keyof typeof mediaTypes;
+        const format = errorsFormatOf(inputFormat);
         return sendFile(run.folder.errors(inputFormat), reply, fileHeaders(`${run.stored.flow}-errors.${format}`, mediaTypes[format]));
       },
     },
@@ -157,14 +158,23 @@ function addReport(app: FastifyInstance, base: string, runOf: FindRun): void {
   });
 }
 
-/** `ownRunOf`: finds a run that the sender may change. */
-function addActions(app: FastifyInstance, server: Server, { base, callerOf }: Audience, ownRunOf: FindRun): void {
+const resumeQuery = z.strictObject({ charge: z.literal('me').optional() });
+
+interface FoundRuns {
+  readonly runOf: FindRun;
+  /** Finds a run that the sender may change. */
+  readonly ownRunOf: FindRun;
+}
+
+function addActions(app: FastifyInstance, server: Server, { base, callerOf }: Audience, { runOf, ownRunOf }: FoundRuns): void {
   addRoutes(app, `${base}/runs/:id/stop`, {
     POST: {
       config: { scopes: ['run'] },
       schema: { summary: 'Stop a run; what is finished is written', params: runParams, response: { 202: runShape, 200: runShape } },
       handler: async (request, reply) => {
-        const run = ownRunOf(request);
+        const { stored } = runOf(request);
+        // A key that pays for a run of another may stop it.
+        const run = callerOf(request).owns({ key: payerOf(stored) }) ? runOf(request) : ownRunOf(request);
         const isStopped = await server.runs.stop(run);
         if (isStopped) server.audit(callerOf(request), request, 'run.stop', run.id);
         return reply.code(isStopped ? 202 : 200).send(run.json(base));
@@ -174,11 +184,13 @@ function addActions(app: FastifyInstance, server: Server, { base, callerOf }: Au
   addRoutes(app, `${base}/runs/:id/resume`, {
     POST: {
       config: { scopes: ['run'] },
-      schema: { summary: 'Go on with a run that stopped early', params: runParams, response: { 202: runShape } },
+      schema: { summary: 'Go on with a run that stopped early', params: runParams, querystring: resumeQuery, response: { 202: runShape } },
       handler: async (request, reply) => {
-        const run = ownRunOf(request);
-        await server.runs.resume(run);
-        server.audit(callerOf(request), request, 'run.start', run.id);
+        const caller = callerOf(request);
+        const isCharged = (request.query as z.output<typeof resumeQuery>).charge !== undefined;
+        const run = isCharged ? runOf(request) : ownRunOf(request);
+        await server.runs.resume(run, caller, isCharged);
+        server.audit(caller, request, run.stored.payer === undefined ? 'run.start' : 'run.charge', run.id);
         return reply.code(202).send(run.json(base));
       },
     },

@@ -20,18 +20,27 @@ const skippedIds = 1e9;
 /** The events of one run. States, the first failures and the end are saved in a file, so that they outlive the server. */
 export class RunEvents {
   readonly #path: string;
-  readonly #saved: RunEvent[];
+  /** Undefined while they are only in the file: an ended run keeps nothing in memory. */
+  #kept: RunEvent[] | undefined;
   readonly #listeners = new Set<Listener>();
   /** The id of the last event; absent before the first event of this process. */
   #last: number | undefined;
-  #failed: number;
+  #failed: number | undefined;
+  /** False once an event could not be written to the file. */
+  #isWritten = true;
 
   constructor(path: string) {
     this.#path = path;
-    const text = orUndefined(() => readFileSync(path, 'utf8')) ?? '';
+  }
+
+  get #saved(): readonly RunEvent[] {
+    return this.#kept ?? this.#read();
+  }
+
+  #read(): RunEvent[] {
+    const text = orUndefined(() => readFileSync(this.#path, 'utf8')) ?? '';
     const lines = text.split('\n').slice(0, -1);
-    this.#saved = lines.flatMap((line) => orUndefined(() => JSON.parse(line) as RunEvent) ?? []);
-    this.#failed = this.#saved.filter(({ event }) => event === 'failed').length;
+    return lines.flatMap((line) => orUndefined(() => JSON.parse(line) as RunEvent) ?? []);
   }
 
   state(state: string, ending: string | null, reason: string | null): void {
@@ -40,6 +49,7 @@ export class RunEvents {
 
   /** Adds an event for a failed record, up to `maxFailed` events. */
   failed(failure: object): void {
+    this.#failed ??= this.#saved.filter(({ event }) => event === 'failed').length;
     if (this.#failed++ < maxFailed) this.#save('failed', failure);
   }
 
@@ -58,10 +68,11 @@ export class RunEvents {
    * between two of these events gets the others.
    */
   after(id: number | undefined): readonly RunEvent[] {
-    const last = this.#saved.at(-1);
-    if (id !== undefined) return this.#saved.filter((event) => event.id > id && (event.event !== 'end' || event === last));
-    const state = this.#saved.findLast(({ event }) => event === 'state');
-    const failed = this.#saved.filter(({ event }) => event === 'failed');
+    const saved = this.#saved;
+    const last = saved.at(-1);
+    if (id !== undefined) return saved.filter((event) => event.id > id && (event.event !== 'end' || event === last));
+    const state = saved.findLast(({ event }) => event === 'state');
+    const failed = saved.filter(({ event }) => event === 'failed');
     const stateId = Math.min(state?.id ?? 0, (failed[0]?.id ?? Number.POSITIVE_INFINITY) - 1);
     return [...(state ? [{ ...state, id: stateId }] : []), ...failed, ...(last?.event === 'end' ? [last] : [])];
   }
@@ -83,16 +94,19 @@ export class RunEvents {
   }
 
   #nextId(): number {
-    this.#last ??= this.#saved.length === 0 ? 0 : this.lastId + skippedIds;
+    this.#last ??= this.lastId === 0 ? 0 : this.lastId + skippedIds;
     return ++this.#last;
   }
 
   #save(event: RunEvent['event'], data: object): void {
     const saved = { id: this.#nextId(), event, data: JSON.stringify(data) };
-    this.#saved.push(saved);
+    this.#kept ??= this.#read();
+    this.#kept.push(saved);
     // With a full disk, only the next server lacks the event.
-    orUndefined(() => appendFileSync(this.#path, `${JSON.stringify(saved)}\n`, { mode: 0o600 }));
+    const isWritten = orUndefined(() => appendFileSync(this.#path, `${JSON.stringify(saved)}\n`, { mode: 0o600 }) ?? true);
+    this.#isWritten &&= isWritten ?? false;
     this.#send(saved);
+    if (event === 'end' && this.#isWritten) this.#kept = undefined;
   }
 
   #send(event: RunEvent): void {

@@ -7,7 +7,7 @@ import { makeFolder } from '../../io/files/folder.ts';
 import { isNoFile, statOf } from '../../io/files/stat.ts';
 import { writeDurably } from '../../io/files/state-file.ts';
 import { type Checkpoint, journalPath, readJournal } from '../../io/journal/journal.ts';
-import { noTotals, type StoredRun, type Totals } from './stored-run.ts';
+import { errorsFormatOf, noTotals, type StoredRun, type Totals } from './stored-run.ts';
 import { isStoredRun } from './stored-shape.ts';
 
 /** The files of one run. */
@@ -49,7 +49,7 @@ export class RunFolder {
   }
 
   errors(format: string): string {
-    return join(this.path, `errors.${format.replace(/\.gz$/, '')}`);
+    return join(this.path, `errors.${errorsFormatOf(format)}`);
   }
 
   create(): void {
@@ -76,18 +76,27 @@ export class RunFolder {
  * is left as it is, and `say` takes a line about that run.
  */
 export async function readRuns(runs: string, say: (text: string) => void): Promise<StoredRun[]> {
+  const ids = (await readdir(runs)).filter((name) => runId.test(name)).sort();
   const found: StoredRun[] = [];
-  for (const id of (await readdir(runs)).filter((name) => runId.test(name)).sort()) {
-    // Only a run without the file is deleted: another error may be temporary.
-    const path = join(runs, id, 'run.json');
-    // Reading a pipe might never end.
-    const text = isNoFile(path) ? '' : await readFile(path, 'utf8').catch(({ code }) => (code === 'ENOENT' ? undefined : ''));
-    const run = text === undefined ? undefined : orUndefined(() => JSON.parse(text) as unknown);
-    if (text === undefined) await rm(join(runs, id), { recursive: true, force: true });
-    else if (isStoredRun(run) && run.id === id) found.push(run);
-    else say(`${id} is left out: its run.json cannot be read`);
-  }
+  for (let at = 0; at < ids.length; at += readAtOnce)
+    found.push(
+      ...(await Promise.all(ids.slice(at, at + readAtOnce).map((id) => readRun(runs, id, say)))).filter((run) => run !== undefined),
+    );
   return found;
+}
+
+const readAtOnce = 64;
+
+async function readRun(runs: string, id: string, say: (text: string) => void): Promise<StoredRun | undefined> {
+  // Only a run without the file is deleted: another error may be temporary.
+  const path = join(runs, id, 'run.json');
+  // Reading a pipe might never end.
+  const text = isNoFile(path) ? '' : await readFile(path, 'utf8').catch(({ code }) => (code === 'ENOENT' ? undefined : ''));
+  const run = text === undefined ? undefined : orUndefined(() => JSON.parse(text) as unknown);
+  if (text === undefined) await rm(join(runs, id), { recursive: true, force: true });
+  else if (isStoredRun(run) && run.id === id) return run;
+  else say(`${id} is left out: its run.json cannot be read`);
+  return undefined;
 }
 
 /** The shape of a run's id. */

@@ -1,8 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { exitCodeOfRun } from '../../app/exit-codes.ts';
-import { loadFlow } from '../../app/flow/flow-file.ts';
-import type { SharedParts } from '../../app/flow-runtime.ts';
-import { hasTextCells, inputFormat, openInput } from '../../app/input/input.ts';
+import { payingNow, type SharedParts } from '../../app/flow-runtime.ts';
+import { inputFormat, openInput } from '../../app/input/input.ts';
 import { createMessages } from '../../app/messages.ts';
 import { planOutput } from '../../app/output/output-plan.ts';
 import { countsOf, totalsOf, workOf } from '../../app/report/run-figures.ts';
@@ -14,12 +13,13 @@ import type { CodedMessage } from '../../core/error-code.ts';
 import type { Event } from '../../core/event.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { orUndefined } from '../../core/value/value.ts';
-import type { PayingKey } from '../../io/ledger/rest.ts';
 import type { RunView } from '../../ui/run/run-view.ts';
 import { messageForClient } from '../http/advice.ts';
+import { payingKey, storedPlan } from './paying.ts';
 import type { RunEvents } from './run-events.ts';
 import { type RunFolder, totalsAt } from './run-folder.ts';
-import { noTotals, type StoredRun, sumOfTotals, type Totals } from './stored-run.ts';
+import { noTotals, payerOf, type StoredRun, sumOfTotals, type Totals } from './stored-run.ts';
+import { maxRecordBytes } from './upload.ts';
 
 /** The result of one part of a run: from its start or resumption to its end. */
 export interface EndedPart {
@@ -120,8 +120,8 @@ export class RunPart {
 
   /** The run of the stored files. */
   async #request(): Promise<RunRequest> {
-    const { options: asked, inputFormat: format, format: outFormat, parts, flow: name } = this.#stored;
-    const { allowHttp, cacert, env } = this.#shared;
+    const { options: asked, inputFormat: format, format: outFormat, parts } = this.#stored;
+    const { allowHttp, cacert, env, files } = this.#shared;
     const folder = this.#folder;
     const { flow, summary, report } = folder;
     const options = {
@@ -135,14 +135,15 @@ export class RunPart {
       allowHttp,
       cacert,
       env,
+      files,
     };
-    const plan = await loadFlow(flow, { allowHttp, textCells: hasTextCells(options), name, env, var: asked.var, caller: 'now' });
+    const plan = await storedPlan(this.#stored, folder, this.#shared);
     return {
       flow,
       plan,
       options,
       files: { ...planOutput(flow, options, inputFormat(options)), isOwn: true },
-      open: (from) => openInput(options, from),
+      open: (from) => openInput({ ...options, maxRecordBytes }, from),
       notes: () => (this.#run ? this.totals() : noTotals),
     };
   }
@@ -153,7 +154,7 @@ export class RunPart {
       messages: this.#messages,
       gates,
       routes,
-      key: payingKey(this.#stored),
+      key: payingNow(payingKey(payerOf(this.#stored)), this.#shared),
       event: (event) => this.#report(event),
       started: (run) => {
         this.#run = run;
@@ -180,12 +181,14 @@ export class RunPart {
     const { counts, totals: before } = this.#stored;
     const text = await readFile(this.#folder.summary, 'utf8').catch(() => '');
     // The summary has the totals of the last part, and the counts of the whole run.
-    const { whole, ...last } = orUndefined(() => JSON.parse(text) as Totals & { readonly whole: object }) ?? { ...noTotals, whole: {} };
+    const found = orUndefined(() => JSON.parse(text) as Totals & { readonly whole: Record<string, unknown> });
+    const { whole, ...last } = found ?? { ...noTotals, whole: {} };
+    const { credits: _, tokens: __, ...records } = whole;
     const failures = last.failures.map(({ node, class: kind, status, count, message }) => ({ node, class: kind, status, count, message }));
     const totals = sumOfTotals(before, { ...last, failures });
-    const found = { ...counts, ...whole, retries: totals.retries, waiting: 0 };
-    const exitCode = exitCodeOfRun('complete', found.failed);
-    return { ending: 'complete', reason: null, exitCode, isResumable: false, counts: found, totals };
+    const all = { ...counts, ...records, retries: totals.retries, waiting: 0 };
+    const exitCode = exitCodeOfRun('complete', all.failed);
+    return { ending: 'complete', reason: null, exitCode, isResumable: false, counts: all, totals };
   }
 
   /** The reason without the run's paths. */
@@ -202,9 +205,4 @@ export class RunPart {
 /** True for an error that a resumed run would meet again: the input and the text of the flow stay the same. */
 function isLasting(error: unknown): boolean {
   return error instanceof AutomateError && ['usage', 'flow', 'input'].includes(error.kind);
-}
-
-/** The key that pays for a run; undefined for the page. */
-function payingKey({ key }: StoredRun): PayingKey | undefined {
-  return key ? { quota: undefined, ...key } : undefined;
 }

@@ -1,12 +1,14 @@
 import { copyFile } from 'node:fs/promises';
 import type { SharedParts } from '../../app/flow-runtime.ts';
 import { statOf } from '../../io/files/stat.ts';
-import type { LetInKey } from '../caller.ts';
+import type { Caller, LetInKey } from '../caller.ts';
 import { Problem } from '../problem.ts';
+import { DiskSpace, type Reservation } from './disk-space.ts';
+import { nextPayer, storedKey } from './paying.ts';
 import { Queue } from './queue.ts';
 import { figuresOnDisk, newRunId, RunFolder, readRuns } from './run-folder.ts';
 import { type RunWork, ServedRun } from './served-run.ts';
-import { isOpenState, noCounts, noTotals, type StoredRun } from './stored-run.ts';
+import { errorsFormatOf, isOpenState, noCounts, noTotals, payerOf, type StoredRun } from './stored-run.ts';
 
 /** The limits of all runs. */
 export interface RunLimits {
@@ -14,7 +16,7 @@ export interface RunLimits {
   readonly maxRuns: number;
   /** Maximum of runs that wait at once. */
   readonly maxQueue: number;
-  /** Maximum of bytes of all runs on disk. */
+  /** Maximum of bytes of all runs and stored answers on disk. */
   readonly maxDisk: number;
   /** Ended runs are deleted after this time. */
   readonly keepMs: number;
@@ -30,8 +32,18 @@ const stoppedText = 'it was stopped';
 
 const notEnded = { ending: null, exitCode: null, reason: null, endedAt: null, resumable: false };
 
+/** A new run without files, and space for its body. */
+interface NewFolder {
+  readonly id: string;
+  readonly folder: RunFolder;
+  readonly space: Reservation;
+}
+
 /** Takes the results of runs. */
 export interface RunListener {
+  /** The bytes of the stored answers, which count with the runs. */
+  answerBytes(): number;
+
   /** Takes the work of one part of a run. */
   paid(run: StoredRun, work: RunWork): void;
   /** Takes a run that has ended; at the start of the server, every ended run. */
@@ -40,6 +52,8 @@ export interface RunListener {
 
 /** All runs of the server. */
 export class Runs {
+  /** The space of the runs, and of everything else that is stored for callers. */
+  readonly space: DiskSpace;
   readonly #path: string;
   readonly #shared: SharedParts;
   readonly #limits: RunLimits;
@@ -57,6 +71,11 @@ export class Runs {
     this.#listener = listener;
     this.#shared = shared;
     this.#limits = limits;
+    this.space = new DiskSpace(
+      limits.maxDisk,
+      () => listener.answerBytes(),
+      (fits) => this.#freed(fits),
+    );
   }
 
   /**
@@ -88,13 +107,13 @@ export class Runs {
     return this.#runs.get(id);
   }
 
-  /** The folder of a run whose body is about to be stored. Throws a Problem (`queue-full`, `stopping`, `disk-full`). */
-  async newFolder(key: LetInKey | undefined): Promise<{ readonly id: string; readonly folder: RunFolder }> {
+  /** The folder of a run whose body is about to be stored, and space for it. Throws a Problem (`queue-full`, `stopping`, `disk-full`). */
+  async newFolder(key: LetInKey | undefined, bytes: number): Promise<NewFolder> {
     if (this.#isStopping) throw stopping();
     this.#refuseFull(key?.id ?? '');
-    await this.sweep();
+    const space = await this.space.reserve(bytes, true);
     const id = newRunId();
-    return { id, folder: new RunFolder(this.#path, id) };
+    return { id, folder: new RunFolder(this.#path, id), space };
   }
 
   /** Stores a run and starts it when it is its turn. Throws a Problem (`queue-full`), or an AutomateError (`output`). */
@@ -113,6 +132,7 @@ export class Runs {
     this.#arriving.add(run);
     await run.store().finally(() => this.#arriving.delete(run));
     this.#runs.set(run.id, run);
+    this.space.stored += given.bytes;
     this.#enqueue(run);
     return run;
   }
@@ -135,13 +155,19 @@ export class Runs {
     for (const run of this.#runs.values()) if (run.isOpen && which(run.stored)) await this.stop(run);
   }
 
-  /** Resumes a run that stopped early. Throws a Problem (`run-state`, `stopping`, `queue-full`, `disk-full`). */
-  async resume(run: ServedRun): Promise<void> {
-    const { state, resumable, ending, exitCode, reason, endedAt } = run.stored;
-    if (!resumable) throw new Problem('run-state', `the run is ${state}: there is nothing to resume`, { state });
+  /**
+   * Resumes a run that stopped early. `isCharged`: true if the sender pays for a run of another key. Throws a Problem (`run-state`, `stopping`,
+   * `credits-used-up`, `scope-missing`, `queue-full`, `disk-full`).
+   */
+  async resume(run: ServedRun, caller: Caller, isCharged: boolean): Promise<void> {
+    refuseNotResumable(run);
     if (this.#isStopping) throw stopping();
-    this.#refuseFull(ownerOfRun(run));
-    run.move('queued', { ...notEnded, crashes: 0 });
+    const payer = await nextPayer(run, caller, isCharged, this.#shared);
+    // Another request may have resumed it meanwhile.
+    refuseNotResumable(run);
+    const { state, resumable, ending, exitCode, reason, endedAt } = run.stored;
+    this.#refuseFull(payer?.id ?? '');
+    run.move('queued', { ...notEnded, crashes: 0, payer: payer === run.stored.key ? undefined : payer });
     this.#enqueue(run);
     await run.saved.catch(() => {
       // A run that has begun already fails by itself.
@@ -157,11 +183,11 @@ export class Runs {
     const bytes = statOf(path)?.size;
     if (isOpenState(state) || counts.failed === 0 || bytes === undefined)
       throw new Problem('run-state', `the run is ${state} and has no failed records to retry`, { state });
-    const { id, folder } = await this.newFolder(key);
+    const { id, folder, space } = await this.newFolder(key, bytes);
     folder.create();
-    const errorsFormat = inputFormat.replace(/\.gz$/, '');
-    const { skip: _, limit: __, encoding: ___, ...rest } = options;
-    const given = { id, flow, key: keyOf(key), options: rest, inputFormat: errorsFormat, format, bytes, retryOf: stored.id };
+    const errorsFormat = errorsFormatOf(inputFormat);
+    const { skip: _, limit: __, encoding: ___, records: ____, sheet: _____, ...rest } = options;
+    const given = { id, flow, key: storedKey(key), options: rest, inputFormat: errorsFormat, format, bytes, retryOf: stored.id };
     try {
       await copyFile(path, folder.input(errorsFormat));
       await copyFile(from.flow, folder.flow);
@@ -169,6 +195,8 @@ export class Runs {
     } catch (error) {
       await folder.delete();
       throw error;
+    } finally {
+      space.release();
     }
   }
 
@@ -192,20 +220,19 @@ export class Runs {
     }
   }
 
-  /** Deletes ended runs that are too old, or whose disk space is needed. Throws a Problem (`disk-full`). */
-  async sweep(): Promise<void> {
+  /** Deletes the oldest ended runs until the others fit. Returns the bytes of the others. */
+  async #freed(fits: (stored: number) => boolean): Promise<number> {
     await this.deleteOld();
-    const { maxDisk } = this.#limits;
     const oldest = this.all().reverse();
-    const sizes = new Map(await Promise.all(oldest.map(async (run) => [run, await run.folder.size()] as const)));
-    let total = [...sizes.values()].reduce((sum, size) => sum + size, 0);
+    const sizes = new Map(await Promise.all(oldest.map(async (run) => [run, await run.size()] as const)));
+    let stored = [...sizes.values()].reduce((sum, size) => sum + size, 0);
     for (const run of oldest) {
-      if (total <= maxDisk) return;
+      if (fits(stored)) break;
       if (!this.#runs.has(run.id) || run.isOpen) continue;
       await this.delete(run);
-      total -= sizes.get(run) as number;
+      stored -= sizes.get(run) as number;
     }
-    if (total > maxDisk) throw new Problem('disk-full', 'the runs take all the space that they may (--max-disk)');
+    return stored;
   }
 
   /** Stops all runs under way so that the next start resumes them. Waiting runs stay as they are. */
@@ -273,16 +300,15 @@ export class Runs {
   }
 }
 
-/** The id of the key that owns a run; empty for the page. */
-function ownerOfRun({ stored: { key } }: ServedRun): string {
-  return key?.id ?? '';
+/** The id of the key in whose turn a run comes; empty for the page. */
+function ownerOfRun({ stored }: ServedRun): string {
+  return payerOf(stored)?.id ?? '';
+}
+
+function refuseNotResumable({ stored: { state, resumable } }: ServedRun): void {
+  if (!resumable) throw new Problem('run-state', `the run is ${state}: there is nothing to resume`, { state });
 }
 
 function stopping(): Problem {
   return new Problem('stopping', 'the server is stopping', {}, { 'retry-after': '10' });
-}
-
-/** The part of a key that is stored with a run. */
-export function keyOf(key: LetInKey | undefined): StoredRun['key'] {
-  return key ? { id: key.id, name: key.name, ...(key.quota !== undefined && { quota: key.quota }) } : null;
 }

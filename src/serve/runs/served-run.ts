@@ -45,6 +45,13 @@ export class ServedRun {
     return isOpenState(this.stored.state);
   }
 
+  /** The bytes of its files; of an ended run, those at its end. */
+  async size(): Promise<number> {
+    if (this.isOpen) return this.folder.size();
+    this.stored.size ??= await this.folder.size();
+    return this.stored.size;
+  }
+
   /** Resolves once the run is not under way. */
   get ended(): Promise<void> {
     return this.#ended;
@@ -108,11 +115,13 @@ export class ServedRun {
     const { stored } = this;
     const { id, flow, key, state, ending, exitCode, reason, createdAt, startedAt, endedAt, format, bytes, retryOf, resumable } = stored;
     const { failures, mapped, credits } = this.#totals();
+    const share = this.#part?.figures()?.share;
     const self = `${base}/runs/${id}`;
     return {
       ...{ id, flow, key: key && { id: key.id, name: key.name }, state, ending, exit_code: exitCode, reason },
       ...{ created_at: createdAt, started_at: startedAt, ended_at: endedAt, format, bytes },
       counts: this.#part?.counts() ?? stored.counts,
+      ...(typeof share === 'number' && { share }),
       ...{ failures, mapped: [...mapped], credits, resumable, retry_of: retryOf },
       links: { self, events: `${self}/events`, output: `${self}/output`, errors: `${self}/errors` },
     };
@@ -137,7 +146,7 @@ export class ServedRun {
       (error: Error) => unsaved(part.reasonOf(error), this.stored),
     );
     stopProgress();
-    const figures = { ...(counts && { counts }), totals };
+    const figures = { ...(counts && { counts }), totals, size: await this.folder.size() };
     if (this.stored.isWaiting && ending === 'interrupted') {
       // The server stops, and its next start resumes the run.
       this.#part = undefined;

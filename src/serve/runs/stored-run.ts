@@ -6,12 +6,19 @@ export interface StoredOptions {
   /** The values of variables that its query sets. */
   readonly var?: GivenVariables;
   readonly delimiter?: string;
+  readonly sheet?: string;
   readonly encoding?: string;
+  readonly records?: string;
   readonly limit?: number;
   readonly skip?: number;
   readonly maxErrors?: { readonly count: number } | { readonly share: number };
   readonly maxCredits?: number;
   readonly unordered?: boolean;
+}
+
+/** The format of the errors file beside an input of a format such as `csv.gz`; CSV beside a workbook. */
+export function errorsFormatOf(inputFormat: string): RunShape['format'] {
+  return inputFormat === 'xlsx' ? 'csv' : (inputFormat.replace(/\.gz$/, '') as RunShape['format']);
 }
 
 /** Totals of a run over all its ended parts. */
@@ -22,6 +29,8 @@ export interface StoredRun {
   readonly id: string;
   readonly flow: string;
   readonly key: { readonly id: string; readonly name: string; readonly quota?: number } | null;
+  /** The key that pays for this part in place of `key`; null for the page. */
+  payer?: StoredRun['key'] | undefined;
   readonly options: StoredOptions;
   /** Format of the stored input, with `.gz` if it is compressed. */
   readonly inputFormat: string;
@@ -45,8 +54,15 @@ export interface StoredRun {
   counts: RunShape['counts'];
   /** Totals over all ended parts. */
   totals: Totals;
+  /** The bytes of its files at the end of its last part; absent before. */
+  size?: number;
   /** The records and credits that are already counted for the key. */
   counted: { readonly records: number; readonly credits: number };
+}
+
+/** The key that pays for the present part of a run; null for the page. */
+export function payerOf({ key, payer = key }: Pick<StoredRun, 'key' | 'payer'>): StoredRun['key'] {
+  return payer;
 }
 
 /** Totals of a run that has not begun. */

@@ -5,12 +5,15 @@ import type { StoredRun } from './stored-run.ts';
 
 const time = z.iso.datetime();
 
+const storedKey = z.looseObject({ id: z.string(), name: z.string() });
+
 /** The parts of `run.json` that are used as paths, times, states and figures. A file in which they are something else is left out. */
 const storedShape = z.looseObject({
   flow: z.string().regex(flowId),
-  key: z.looseObject({ id: z.string(), name: z.string() }).nullable(),
+  key: storedKey.nullable(),
+  payer: storedKey.nullable().optional(),
   options: z.looseObject({}),
-  inputFormat: z.enum(['csv', 'tsv', 'json', 'ndjson', 'csv.gz', 'tsv.gz', 'json.gz', 'ndjson.gz']),
+  inputFormat: z.enum(['csv', 'tsv', 'json', 'ndjson', 'csv.gz', 'tsv.gz', 'json.gz', 'ndjson.gz', 'xlsx']),
   format: runShape.shape.format,
   bytes: z.number(),
   createdAt: time,
@@ -22,6 +25,7 @@ const storedShape = z.looseObject({
   crashes: z.number(),
   counts: runShape.shape.counts,
   totals: z.looseObject({ failures: runShape.shape.failures, mapped: runShape.shape.mapped, retries: z.number(), credits: z.number() }),
+  size: z.number().optional(),
   counted: z.looseObject({ records: z.number(), credits: z.number() }),
 });
 

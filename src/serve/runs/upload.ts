@@ -1,30 +1,31 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { createGunzip } from 'node:zlib';
 import { loadSecrets } from '../../app/flow/flow-secrets.ts';
 import type { SharedParts } from '../../app/flow-runtime.ts';
-import { isTable, openInput } from '../../app/input/input.ts';
+import { hasTextCells, isTable, openInput } from '../../app/input/input.ts';
 import { createMessages } from '../../app/messages.ts';
-import { openRunLedger, pricesOf } from '../../app/ports/run-ledger.ts';
 import { detailsOf } from '../../core/error-code.ts';
 import { AutomateError } from '../../core/failure.ts';
-import type { Plan } from '../../core/plan.ts';
 import { syncFolder } from '../../io/files/folder.ts';
 import { writeDurably } from '../../io/files/state-file.ts';
+import type { Format } from '../../io/records/format.ts';
 import type { LetInKey } from '../caller.ts';
-import { asProblem, creditsProblem } from '../calls/calls.ts';
+import { asProblem } from '../calls/calls.ts';
 import type { ServedFlow } from '../flows/flow-folder.ts';
 import { problemJson } from '../flows/flow-json.ts';
 import { planWithVariables } from '../flows/flow-variables.ts';
 import { messageForClient } from '../http/advice.ts';
 import { Problem } from '../problem.ts';
+import type { Reservation } from './disk-space.ts';
+import { refuseUnpaid } from './paying.ts';
 import type { RunFolder } from './run-folder.ts';
 import type { StoredOptions } from './stored-run.ts';
 
 /** The format of a body, from its headers. */
 export interface BodyFormat {
-  readonly kind: 'csv' | 'tsv' | 'json' | 'ndjson';
+  readonly kind: Format['kind'];
   readonly isGzip: boolean;
   readonly charset: string | undefined;
 }
@@ -35,10 +36,14 @@ const kinds: Readonly<Record<string, BodyFormat['kind']>> = {
   'application/json': 'json',
   'application/x-ndjson': 'ndjson',
   'application/jsonl': 'ndjson',
+  'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'xlsx',
 };
 
 /** The content types of bodies with records. */
 export const uploadTypes: readonly string[] = Object.keys(kinds);
+
+/** Maximum size of a record of a body: memory depends on it. */
+export const maxRecordBytes = 10_000_000;
 
 /** Time without a byte after which an upload is cut off. */
 const idleMs = 60_000;
@@ -54,8 +59,15 @@ export function bodyFormat(headers: IncomingMessage['headers']): BodyFormat {
   if (!kind) throw new Problem('media-type', `expected ${uploadTypes.join(', ')}, found ${type || 'none'}`, { expected: uploadTypes });
   if (encoding !== 'identity' && encoding !== 'gzip')
     throw new Problem('media-type', `expected Content-Encoding: gzip or none, found ${encoding}`, { expected: ['gzip'] });
+  if (kind === 'xlsx' && encoding !== 'identity')
+    throw new Problem('media-type', 'expected a workbook without Content-Encoding: it is packed already', { expected: [] });
   const charset = parameters.map((parameter) => /^charset="?([^"]+)"?$/i.exec(parameter)?.[1]).find((found) => found !== undefined);
   return { kind, isGzip: encoding === 'gzip', charset };
+}
+
+/** The size of a body that its headers state; 0 without one. */
+export function declaredBytes({ headers }: Pick<IncomingMessage, 'headers'>): number {
+  return Number(headers['content-length'] ?? 0);
 }
 
 /** Stores a body on disk. Returns its size and hash. Throws a Problem; then no part of the body is left. */
@@ -63,11 +75,10 @@ export async function storeBody(
   request: IncomingMessage,
   path: string,
   { isGzip }: BodyFormat,
-  maxBytes: number,
+  { maxBytes, space }: { readonly maxBytes: number; readonly space: Reservation },
 ): Promise<{ readonly bytes: number; readonly hash: string }> {
   const tooLarge = () => new Problem('too-large', `expected a body of at most ${maxBytes} bytes`, { limit: maxBytes });
-  const declared = Number(request.headers['content-length'] ?? 0);
-  if (declared > maxBytes) throw tooLarge();
+  if (declaredBytes(request) > maxBytes) throw tooLarge();
   const file = await open(path, 'wx', 0o600);
   let bytes = 0;
   const hash = createHash('sha256');
@@ -79,6 +90,7 @@ export async function storeBody(
       timer.refresh();
       bytes += chunk.length;
       if (bytes > maxBytes) throw tooLarge();
+      await space.growTo(bytes);
       await unpacked?.add(chunk);
       hash.update(chunk);
       await file.write(chunk);
@@ -144,9 +156,9 @@ export interface StoredBody {
 export async function checkUpload({ flow, folder, inputFormat, options, key }: StoredBody, shared: SharedParts): Promise<void> {
   await writeDurably(folder.flow, flow.text);
   const { allowHttp, env } = shared;
-  const textCells = /^[ct]sv/.test(inputFormat);
+  const textCells = hasTextCells({ inFormat: inputFormat });
   const plan = await planWithVariables({ flow, given: options.var ?? [] }, { allowHttp, textCells, env });
-  const source = await openInput({ ...options, in: folder.input(inputFormat) }).catch((error: unknown) => {
+  const source = await openInput({ ...options, in: folder.input(inputFormat), maxRecordBytes }).catch((error: unknown) => {
     throw unreadableBody(error, (message) => message.replaceAll(`${folder.path}/`, ''));
   });
   await source.close();
@@ -158,16 +170,6 @@ export async function checkUpload({ flow, folder, inputFormat, options, key }: S
   const messages = createMessages(shared.say);
   await loadSecrets(plan, flow.path, { ...(env !== undefined && { env }) }, messages).catch(asProblem(flow));
   await refuseUnpaid(plan, key, shared);
-}
-
-/** Throws a Problem (`credits-used-up`) if nothing is left to pay with. */
-async function refuseUnpaid(plan: Plan, key: LetInKey | undefined, { env, say }: SharedParts): Promise<void> {
-  const prices = pricesOf(plan, env);
-  if (prices.size === 0) return;
-  const ledger = await openRunLedger(prices, { run: randomUUID(), env, key, warn: say });
-  const usedUp = ledger.usedUp();
-  ledger.close();
-  if (usedUp) throw creditsProblem(usedUp);
 }
 
 /** The Problem for an error of a body; any other error as it is. `shown`: its message as the client sees it. */

@@ -21,7 +21,7 @@ export class ApiError extends Error {
 
 /** A request to the server. `json`: sent as the body. */
 export interface ApiRequest {
-  readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly json?: unknown;
   readonly body?: Blob;
   readonly headers?: Readonly<Record<string, string>>;

@@ -86,8 +86,9 @@ function peakText({ rates }: RunView): string | undefined {
   return rates.length > 1 ? `peak ${rate(peak)}` : undefined;
 }
 
-function creditsTile({ credits: { spent, saved, limit, allowance } }: RunView): Tile {
+function creditsTile({ credits: { spent, part, saved, limit, allowance } }: RunView): Tile {
   const notes = [
+    ...(part === undefined ? [] : [`${creditFigure(part)} in this part`]),
     ...(limit === undefined ? [] : [`of ${creditFigure(limit)}`]),
     ...(allowance === undefined ? [] : [`${creditFigure(allowance.spent)} of ${creditFigure(allowance.limit)} in ${allowance.month}`]),
     ...(saved > 0 ? [`${creditFigure(saved)} saved by the cache`] : []),

@@ -17,9 +17,9 @@ export interface RunView {
   readonly errors?: string | undefined;
   /** The counts of the whole run, with its earlier parts. */
   readonly counts: RunCounts;
-  /** Records that earlier parts of the run have finished. All figures but `counts` leave these records out. */
+  /** Records that earlier parts of the run have finished. All figures but `counts`, `tokens` and `credits` leave these records out. */
   readonly earlier: number;
-  /** True if failures, mapping and credits include the records of earlier parts. */
+  /** True if failures and mapping include the records of earlier parts. */
   readonly hasTotals?: boolean | undefined;
   /** Records of the whole input. */
   readonly total?: number | undefined;
@@ -119,9 +119,15 @@ export interface LookupView {
   readonly of: number;
 }
 
-/** The tokens of a node's models. */
-export interface TokensView {
+/** The tokens of a node's models, in the whole run. */
+export interface TokensView extends TokenFigures {
   readonly node: string;
+  /** Those of this part; undefined if earlier parts have used none. */
+  readonly part?: TokenFigures | undefined;
+}
+
+/** Tokens, and what they have cost. */
+export interface TokenFigures {
   readonly input: number;
   readonly output: number;
   readonly cost?: number | undefined;
@@ -129,7 +135,10 @@ export interface TokensView {
 
 /** The credits of a run. */
 export interface CreditsView {
+  /** In the whole run. */
   readonly spent: number;
+  /** Those of this part; undefined if earlier parts have spent none. */
+  readonly part?: number | undefined;
   /** The credits that cached answers would have cost. */
   readonly saved: number;
   /** The maximum of credits for this run. */

@@ -3,7 +3,7 @@ import { Bar } from '../parts/bar.tsx';
 import { Empty, Panel } from '../parts/panel.tsx';
 import { Table } from '../parts/table.tsx';
 import { partText, totalsText } from './failures.tsx';
-import type { RunView } from './run-view.ts';
+import type { RunView, TokenFigures, TokensView } from './run-view.ts';
 
 interface ViewProps {
   readonly view: RunView;
@@ -83,6 +83,10 @@ export function PausesTable({ view }: ViewProps) {
   );
 }
 
+function figuresText({ input, output, cost }: TokenFigures): string {
+  return `${countText(input)} in, ${countText(output)} out${cost === undefined ? '' : `, cost ${creditFigure(cost)}`}`;
+}
+
 /** The tables of lookups and of tokens, for runs whose nodes have some. */
 export function LookupTables({ view }: ViewProps) {
   const { lookups, tokens } = view;
@@ -112,6 +116,9 @@ export function LookupTables({ view }: ViewProps) {
               { title: 'Input', isNumber: true, cell: ({ input }) => countText(input) },
               { title: 'Output', isNumber: true, cell: ({ output }) => countText(output) },
               { title: 'Cost', isNumber: true, cell: ({ cost }) => (cost === undefined ? '' : creditFigure(cost)) },
+              ...(tokens.some(({ part }) => part)
+                ? [{ title: 'This part', cell: ({ part }: TokensView) => part && figuresText(part) }]
+                : []),
             ]}
           />
         </Panel>

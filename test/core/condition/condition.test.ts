@@ -123,7 +123,7 @@ describe('the value of an expression', () => {
     ['int(a)', '{"a":""}', 'expected a whole number, found ""'],
     ['int(a)', '{"a":"12.7"}', 'expected a whole number, found "12.7"'],
     ['int(a)', '{"a":"0x10"}', 'expected a whole number, found "0x10"'],
-    ['int(a)', '{"a":null}', "'int(null)'"],
+    ['int(a)', '{"a":null}', 'found int(null)'],
     ['double(a)', '{"a":""}', 'expected a number, found ""'],
     ['double(a)', '{"a":" 8"}', 'expected a number, found " 8"'],
     ['double(a)', '{"a":"0x10"}', 'expected a number, found "0x10"'],
@@ -164,7 +164,10 @@ describe('a text that is not an expression', () => {
     ['1 + "x"', 0],
     ['cel.bind(x, 1, x)', 9],
   ])('%s is refused at character %i', (source, offset) => {
-    expect(problem(() => compileExpression(source))).toEqual({ message: expect.stringMatching(/^not a CEL expression: /), offset });
+    expect(problem(() => compileExpression(source))).toEqual({
+      message: expect.stringMatching(/^(?:not a CEL expression: |CEL has no )/),
+      offset,
+    });
   });
 
   test.each([

@@ -76,7 +76,9 @@ describe('a value under auth is never printed', () => {
 
   test.each([
     ['auth: { type: bearer, token: abc }', '5:27 unknown key "token"; expected one of type, credential'],
-    ['auth: { type: bearer, credential: my-token, pin: 1 }', '5:49 unknown key; expected one of type, credential'],
+    ['auth: { type: bearer, credential: my-token, audience: a.com }', '5:49 unknown key "audience"; expected one of type, credential'],
+    ['auth: { type: bearer, credential: my-token, hunter }', '5:49 unknown key; expected one of type, credential'],
+    ['auth: { type: bearer, credential: my-token, Hunter2: 1 }', '5:49 unknown key; expected one of type, credential'],
     ['auth: { type: bearer, credental: my-token }', '5:27 unknown key "credental"; did you mean "credential"?'],
     ['headers: [Accept, X-Request-Id]', '5:14 expected a mapping'],
     ['headers: { 1: { a: b } }', '5:19 expected a text, a number, true or false, found a mapping'],

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import type { Auth, Login } from '../../../src/core/auth/auth.ts';
+import type { Auth } from '../../../src/core/auth/auth.ts';
 import type { ToolServerEvent } from '../../../src/core/event.ts';
 import { Failure } from '../../../src/core/failure.ts';
 import type { McpConnection, ToolAnswer, ToolProgress, Tools } from '../../../src/core/tools/tools.ts';
@@ -17,7 +17,7 @@ export function local(
 }
 
 /** A connection to a server at a URL. */
-export function remote(url: string, auth?: Auth | Login, headers: Record<string, string> = {}): McpConnection {
+export function remote(url: string, auth?: Auth, headers: Record<string, string> = {}): McpConnection {
   return { ...common, server: { url, auth, headers, allowHttp: true }, origin: new URL(url).origin };
 }
 

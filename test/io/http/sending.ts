@@ -6,6 +6,7 @@ import type { Http, HttpRequest, HttpResponse } from '../../../src/core/ports.ts
 import type { Secret } from '../../../src/io/credentials/secret.ts';
 import { createHttp } from '../../../src/io/http/client.ts';
 import { createTransport } from '../../../src/io/http/transport.ts';
+import { RunFiles } from '../../../src/io/transfers/run-files.ts';
 
 /** Settings of a test for the machine that sends. */
 export interface SenderOptions {
@@ -41,6 +42,7 @@ export function createSender(options: SenderOptions = {}): Sender {
   const transport = createTransport({ environment, cacert, userAgent: 'automate/test', now, wallNow: () => Date.now(), warn });
   const http = createHttp({
     transport,
+    files: new RunFiles({ folder: undefined }),
     secrets: new Map(Object.entries(secrets).map(([name, secret]) => [name, toSecret(secret)])),
     used: (credential) => void used.push(credential),
     allowHttp,

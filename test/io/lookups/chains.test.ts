@@ -71,11 +71,41 @@ describe('a name that means a chain', () => {
     expect(lookUp(name)).toMatchObject({ match: true, method, score });
   });
 
+  test.each([
+    ['STARBUCKS #1234', null],
+    ['Target', 'ambiguous'],
+    ['starbuks', 'misspelt'],
+    ['Migroos', 'ambiguous; misspelt'],
+    ["TST* TRADER JOE'S OAKLAND", null],
+    ["Joe's Diner", null],
+  ])('has a doubt about %j: %j', (name, doubt) => {
+    expect(lookUp(name)).toMatchObject({ doubt, ambiguous: doubt?.startsWith('ambiguous') ?? false });
+  });
+
+  test('has a doubt about a chain that is not in the country', () => {
+    expect(lookUp('Rewe', { country: 'JP' })).toMatchObject({ match: true, doubt: 'not in JP' });
+    expect(lookUp('Rewe', { country: 'DE' })).toMatchObject({ match: true, doubt: null });
+  });
+
+  test('has a doubt about a score below the default least one', () => {
+    expect(lookUp('Petco Animal Supplies', { minScore: 0.6 })).toMatchObject({ match: true, score: 0.7, doubt: 'low score' });
+  });
+
+  test.each([
+    ['WM SUPERCENTER #1234', 'Q483551'],
+    ['WHOLEFDS MKT 10234 AUSTIN TX', 'Q1809448'],
+    ['ALDI SUED SAGT DANKE', 'Q41171672'],
+    ['APPLE PAY 7-ELEVEN 33121', 'Q259340'],
+  ])('reads the form %s of statement lines', (name, id) => {
+    expect(lookUp(name)).toMatchObject({ match: true, id, doubt: null });
+  });
+
   test('has all columns of the answer', () => {
     expect(lookUp('The Home Depot')).toEqual({
       query: 'The Home Depot',
       match: true,
       ambiguous: false,
+      doubt: null,
       name: 'The Home Depot',
       matched_name: 'The Home Depot',
       id: 'Q864407',

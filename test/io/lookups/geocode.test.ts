@@ -274,6 +274,7 @@ describe('an address in the embedded data', () => {
       distance_m: null,
       score: 1,
       ambiguous: false,
+      doubt: null,
       matched: [
         { text: 'Saint Louis', as: 'place' },
         { text: 'Missouri', as: 'region' },
@@ -283,6 +284,17 @@ describe('an address in the embedded data', () => {
       candidates: [{ name: 'St. Louis', region_code: 'MO', country_code: 'US', lat: 38.62727, lon: -90.19789, population: 315685 }],
       attribution: 'GeoNames, CC BY 4.0, https://www.geonames.org',
     });
+  });
+
+  test.each([
+    ['Springfield', 'ambiguous'],
+    ['Paris, TX', null],
+    ['Rossio, Lisboa, Portugal', 'left over: Rossio'],
+    ['Boston, Lincz', 'ambiguous; left over: Lincz'],
+    ['Cincinatti OH', 'ambiguous; misspelt'],
+    ['Xyzzy, TX', null],
+  ])('has a doubt about %j: %j', async (address, doubt) => {
+    expect(await find(address)).toMatchObject({ doubt, ambiguous: doubt?.startsWith('ambiguous') ?? false });
   });
 
   test.each(['12345', 'Unknown', 'the quick brown fox', "Joe's Diner", 'a'.repeat(500), '""][(', '\0', '𝔓𝔞𝔯𝔦𝔰𝔵'])(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openBrowser } from '../../../src/io/mcp/browser.ts';
+import { openBrowser } from '../../../src/io/auth/browser.ts';
 import { createLogin } from '../../../src/io/mcp/login.ts';
 
 const auth = {

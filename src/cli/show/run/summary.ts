@@ -1,6 +1,13 @@
 import type { ChalkInstance } from 'chalk';
 import { type ResponseTimes, typicalMs } from '../../../app/progress/response-times.ts';
-import type { FailureGroup, LookupCounts, PathHits, Tally } from '../../../app/progress/tally.ts';
+import {
+  type FailureGroup,
+  type LookupCounts,
+  noTokens,
+  type PathHits,
+  type Tally,
+  type TokenCounts,
+} from '../../../app/progress/tally.ts';
 import { doneOf } from '../../../app/report/run-figures.ts';
 import {
   type Attribution,
@@ -10,6 +17,7 @@ import {
   type SummaryFacts,
   sortedGroups,
   wholeCounts,
+  wholeTokens,
 } from '../../../app/report/summary.ts';
 import { excerpt } from '../../../core/answer/response.ts';
 import { durationText } from '../../../core/duration.ts';
@@ -37,7 +45,7 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
     ...notRenamedLines(tally, colors),
     ...shortLines(tally, colors),
     ...cacheLines(tally, facts),
-    ...tokenLines(tally),
+    ...tokenLines(tally, facts),
     ...fileLines(tally, facts),
     ...reportLines(facts),
     ...usageLines(facts.usage, colors),
@@ -115,7 +123,7 @@ function usageLines(usage: Usage | undefined, colors: ChalkInstance): string[] {
 }
 
 function headline(tally: Tally, facts: SummaryFacts, colors: ChalkInstance): string {
-  const { credits, exitCode, showsCredits, before } = facts;
+  const { credits, exitCode, showsCredits, before, spentBefore } = facts;
   const color = exitCode === 0 ? colors.green : tally.ending === 'complete' ? colors.yellow : colors.red;
   const rate = tally.ms > 0 ? ` (${formatCount(Math.round(tally.read / (tally.ms / 1000)))}/s)` : '';
   const whole = wholeCounts(tally, facts);
@@ -131,11 +139,16 @@ function headline(tally: Tally, facts: SummaryFacts, colors: ChalkInstance): str
     `${formatCount(whole.written)} written`,
     `${formatCount(whole.failed)} failed${doneOf(before) > 0 ? ` (this part: ${part})` : ''}`,
     ...(whole.filtered > 0 ? [`${formatCount(whole.filtered)} filtered`] : []),
+    ...(before.givenUp ? [`${formatCount(before.givenUp)} given up`] : []),
     ...(tally.passedThrough > 0 ? [`${formatCount(tally.passedThrough)} kept with _error`] : []),
     ...(tally.retries > 0 ? [counted(tally.retries, 'retry')] : []),
-    ...(showsCredits ? [creditsText(credits)] : []),
+    ...(showsCredits ? [wholeCredits(credits, spentBefore.credits)] : []),
   ];
   return `${color(endings[tally.ending ?? 'interrupted'])}: ${parts.join(', ')} in ${durationText(tally.ms)}${rate}`;
+}
+
+function wholeCredits(credits: number, before: number): string {
+  return before > 0 ? `${creditsText(before + credits)} (this part: ${creditText(credits)})` : creditsText(credits);
 }
 
 /** Marks counts that leave out earlier parts of the run. */
@@ -242,12 +255,17 @@ function cacheLines({ cacheHits, creditsSaved }: Tally, { showsCredits }: Summar
   return [`  from the cache: ${counted(answers, 'answer')}${shared}${saved}`];
 }
 
-/** A line for each node that asked a model: `llm-1: 1,204,331 tokens in, 88,120 out, cost 0.48`. */
-function tokenLines({ tokens }: Tally): string[] {
-  return [...tokens].map(([node, { input, output, cost }]) => {
-    const price = cost === undefined ? '' : `, cost ${Number(cost.toPrecision(4))}`;
-    return `  ${node}: ${formatCount(input)} tokens in, ${formatCount(output)} out${price}`;
+/** A line for each node that asked a model: `llm-1: 1,204,331 tokens in, 88,120 out, cost 0.48`. After a resumption the whole run first. */
+function tokenLines({ tokens }: Tally, { spentBefore }: SummaryFacts): string[] {
+  return [...wholeTokens(tokens, spentBefore.tokens)].map(([node, whole]) => {
+    const part = spentBefore.tokens.has(node) ? ` (this part: ${spentText(tokens.get(node) ?? noTokens)})` : '';
+    return `  ${node}: ${spentText(whole)}${part}`;
   });
+}
+
+function spentText({ input, output, cost }: TokenCounts): string {
+  const price = cost === undefined ? '' : `, cost ${Number(cost.toPrecision(4))}`;
+  return `${formatCount(input)} tokens in, ${formatCount(output)} out${price}`;
 }
 
 /** The line of the summary; empty without a response. */
@@ -274,10 +292,20 @@ function cutOffLines(name: string, { cutOff, cutOffAt = 0, nearestUnknown }: Loo
   return [line, '    the nearest point is not known there; raise limit, or search a smaller radius'];
 }
 
-function countsText({ matched, of, ambiguous, firstAmbiguous = '', lacking }: LookupCounts): string {
-  const others = ambiguous === 0 ? '' : `, ambiguous: ${formatCount(ambiguous)}, such as ${JSON.stringify(excerpt(firstAmbiguous, 60))}`;
-  const without = [...lacking].map(([field, times]) => `, ${excerpt(field, 60)}: ${formatCount(times)} without a value`);
-  return `matched ${formatCount(matched)} of ${formatCount(of)}${others}${without.join('')}`;
+function countsText({ matched, of, lacking, ...counts }: LookupCounts): string {
+  const { ambiguous, firstAmbiguous, doubtful, firstDoubtful, unknownCountries, firstUnknownCountry } = counts;
+  const parts = [
+    `matched ${formatCount(matched)} of ${formatCount(of)}`,
+    ...exampleText('ambiguous', ambiguous, firstAmbiguous),
+    ...exampleText('other doubts', doubtful, firstDoubtful),
+    ...exampleText('country not known', unknownCountries, firstUnknownCountry),
+    ...[...lacking].map(([field, times]) => `${excerpt(field, 60)}: ${formatCount(times)} without a value`),
+  ];
+  return parts.join(', ');
+}
+
+function exampleText(name: string, count: number, first = ''): string[] {
+  return count === 0 ? [] : [`${name}: ${formatCount(count)}, such as ${JSON.stringify(excerpt(first, 60))}`];
 }
 
 /** The sources of a run's answers, as they want to be named: the last lines of its summary. */

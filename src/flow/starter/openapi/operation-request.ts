@@ -1,9 +1,11 @@
 import { AutomateError } from '../../../core/failure.ts';
+import type { ValuePath } from '../example-marks.ts';
 import type { Example } from '../starter-references.ts';
 import type { NeededCredential } from '../starter-secrets.ts';
 import type { WrittenRequest } from '../written-node.ts';
 import { answerMap, isJson } from './answer-map.ts';
 import { listOf, type OpenApi, type Part, partOf, textIn } from './document.ts';
+import { exampleValues } from './example-values.ts';
 import { type FieldNames, fieldNames } from './field-names.ts';
 import { type Operation, operationText } from './operations.ts';
 import { sampleOf, withFields } from './sample.ts';
@@ -13,6 +15,8 @@ import { securityOf } from './security.ts';
 interface OperationRequest {
   readonly request: WrittenRequest;
   readonly comments: readonly string[];
+  /** The places of the examples in its body. */
+  readonly examples: readonly ValuePath[];
   readonly notes: readonly string[];
   readonly credentials: readonly NeededCredential[];
   /** True if a field that the request needs is no column of the example. */
@@ -40,6 +44,7 @@ export function operationRequest(document: OpenApi, operation: Operation, { exam
   const lacking = fields.notes();
   return {
     request: { method: operation.method, url, headers, auth, ...body.part, ...(map && { map }) },
+    examples: body.examples,
     comments: [operationText(operation), ...optionalOnes(parameters)],
     notes: [
       ...server.notes,
@@ -122,6 +127,7 @@ function optionalOnes(parameters: readonly Parameter[]): string[] {
 interface Body {
   readonly part: Pick<WrittenRequest, 'body' | 'form' | 'text'>;
   readonly headers: readonly [string, string][];
+  readonly examples: readonly ValuePath[];
   readonly notes: readonly string[];
 }
 
@@ -134,22 +140,34 @@ function bodyOfOperation(document: OpenApi, operation: Operation, fill: (value: 
   const content = Object.entries(partOf(requestBody.content));
   const ofType = (matches: (type: string) => boolean) => content.find(([type]) => matches(type));
   const value = ([, media]: readonly [string, unknown]) => writtenExample(document, document.at(media));
+  const examplesIn = ([, media]: readonly [string, unknown], written: unknown, place: string) =>
+    exampleValues(document, document.at(media).schema, written, [place]);
   const json = ofType(isJson);
   if (json) {
     const header: [string, string][] = /^\*/.test(json[0]) ? [] : [['Content-Type', json[0]]];
-    return { part: { body: JSON.stringify(fill(value(json))) }, headers: header, notes: [] };
+    const body = fill(value(json));
+    return { part: { body: JSON.stringify(body) }, headers: header, examples: examplesIn(json, body, 'body'), notes: [] };
   }
   const form = ofType((type) => /^application\/x-www-form-urlencoded/i.test(type));
-  if (form) return { part: { form: formOf(partOf(fill(value(form)))) }, headers: [], notes: [] };
+  if (form) {
+    const filled = formOf(partOf(fill(value(form))));
+    return { part: { form: filled }, headers: [], examples: examplesIn(form, filled, 'form'), notes: [] };
+  }
   const text = ofType((type) => /^text\//i.test(type));
-  if (text) return { part: { text: String(value(text)) }, headers: [['Content-Type', text[0]]], notes: [] };
+  if (text)
+    return { part: { text: String(value(text)) }, headers: [['Content-Type', text[0]]], examples: examplesIn(text, '', 'text'), notes: [] };
   const types = content.map(([type]) => type).join(', ');
   if (content.length > 0 && requestBody.required === true)
     throw new AutomateError(
       'usage',
       `${operationText(operation)} takes a body of ${types}, which a flow cannot send\nexpected JSON, a form or a text`,
     );
-  return { part: {}, headers: [], notes: content.length > 0 ? [`the body (${types}) was left out: a flow cannot send it`] : [] };
+  return {
+    part: {},
+    headers: [],
+    examples: [],
+    notes: content.length > 0 ? [`the body (${types}) was left out: a flow cannot send it`] : [],
+  };
 }
 
 /** The example of a media type, else a sample made from its schema. */

@@ -12,7 +12,6 @@ interface Security {
 
 /** A security scheme as `auth`, still without the credential's name. */
 interface Scheme {
-  readonly kind: 'token' | 'login' | 'secret';
   /** The secret to store, in words. */
   readonly what: string;
   readonly auth: WrittenAuth;
@@ -29,6 +28,7 @@ export function securityOf(document: OpenApi, operation: Part, url: string): Sec
     .filter((requirement) => requirement.length > 0)
     .map((requirement) => requirement.map(([name, scopes]) => ({ name, scheme: schemeOf(document.at(schemes[name]), scopes, url) })));
   const chosen = requirements.find((requirement) => requirement.every(({ scheme }) => scheme)) ?? requirements[0] ?? [];
+  const names = credentialNames(url, Object.keys(schemes));
   const found: { auth: WrittenAuth[]; credentials: NeededCredential[]; notes: string[] } = { auth: [], credentials: [], notes: [] };
   for (const { name, scheme } of chosen) {
     const isFree = scheme && found.auth.length < maxSigners && !found.auth.some((other) => secretPlace(other) === secretPlace(scheme.auth));
@@ -36,7 +36,7 @@ export function securityOf(document: OpenApi, operation: Part, url: string): Sec
       found.notes.push(`the security scheme "${name}" has no counterpart in a flow, and was left out`);
       continue;
     }
-    const credential = credentialName(url, scheme.kind, found.credentials);
+    const credential = names.get(name) as string;
     found.auth.push({ ...scheme.auth, credential });
     found.credentials.push({ name: credential, note: `security scheme "${name}": store ${scheme.what} as the credential ${credential}` });
     if (scheme.note !== undefined) found.notes.push(scheme.note);
@@ -44,10 +44,32 @@ export function securityOf(document: OpenApi, operation: Part, url: string): Sec
   return found;
 }
 
-function credentialName(url: string, kind: string, others: readonly NeededCredential[]): string {
-  const name = `${hostName(url)?.replace(/[^\w.-]/g, '') || 'my'}-${kind}`;
-  const count = others.filter((other) => other.name === name || other.name.startsWith(`${name}-`)).length;
-  return count === 0 ? name : `${name}-${count + 1}`;
+/**
+ * The credential of each scheme of a file, such as `swagger-api-key`. All operations use the same one for a scheme, and no scheme has that of
+ * another, whose secret it would send.
+ */
+function credentialNames(url: string, schemes: readonly string[]): ReadonlyMap<string, string> {
+  const host = hostName(url)?.replace(/[^\w.-]/g, '') || 'my';
+  const names = new Map<string, string>();
+  for (const scheme of schemes) {
+    const name = `${host}-${schemeWords(scheme)}`;
+    const used = [...names.values()];
+    let count = 1;
+    while (used.includes(count === 1 ? name : `${name}-${count}`)) count++;
+    names.set(scheme, count === 1 ? name : `${name}-${count}`);
+  }
+  return names;
+}
+
+/** A name in words that a credential's name can hold: `api-key` for `api_key` and `apiKey`. */
+function schemeWords(name: string): string {
+  const words = name.replace(/([a-z\d])([A-Z])/g, '$1-$2').replace(/[^A-Za-z\d]+/g, '-');
+  return (
+    words
+      .slice(0, 40)
+      .replace(/^-+|-+$/g, '')
+      .toLowerCase() || 'secret'
+  );
 }
 
 function schemeOf(scheme: Part, scopes: unknown, url: string): Scheme | undefined {
@@ -66,21 +88,20 @@ function schemeOf(scheme: Part, scopes: unknown, url: string): Scheme | undefine
 }
 
 const tokenScheme: Scheme = {
-  kind: 'token',
   what: 'an access token',
   auth: { type: 'bearer' },
-  note: 'the API hands out access tokens after a login in a browser, which a flow cannot do: get one, and store it',
+  note: 'the API hands out access tokens after a login in a browser: store one, or let a connection with oauth2_authorization_code log in once and renew it (automate connections login)',
 };
 
 function keyScheme(name: string, place: unknown): Scheme | undefined {
-  if (place === 'header') return { kind: 'token', what: 'the key', auth: { type: 'api_key', header: name } };
-  if (place === 'query') return { kind: 'token', what: 'the key', auth: { type: 'api_key', query: name } };
-  return place === 'cookie' ? { kind: 'token', what: `the key as ${name}=KEY`, auth: { type: 'api_key', header: 'Cookie' } } : undefined;
+  if (place === 'header') return { what: 'the key', auth: { type: 'api_key', header: name } };
+  if (place === 'query') return { what: 'the key', auth: { type: 'api_key', query: name } };
+  return place === 'cookie' ? { what: `the key as ${name}=KEY`, auth: { type: 'api_key', header: 'Cookie' } } : undefined;
 }
 
 function httpScheme(scheme: string): Scheme | undefined {
-  if (scheme === 'bearer') return { kind: 'token', what: 'the token', auth: { type: 'bearer' } };
-  return scheme === 'basic' ? { kind: 'login', what: 'username:password', auth: { type: 'basic' } } : undefined;
+  if (scheme === 'bearer') return { what: 'the token', auth: { type: 'bearer' } };
+  return scheme === 'basic' ? { what: 'username:password', auth: { type: 'basic' } } : undefined;
 }
 
 const clientId = 'my-client-id';
@@ -91,7 +112,6 @@ function clientScheme({ tokenUrl }: Part, scopes: unknown, url: string): Scheme 
   const names = listOf(scopes).filter((scope) => typeof scope === 'string');
   const options = { token_url: new URL(written, url).href, client_id: clientId, ...(names.length > 0 && { scopes: names }) };
   return {
-    kind: 'secret',
     what: "the client's secret",
     auth: { type: 'oauth2_client_credentials', ...options },
     note: `write the id of your client in place of ${clientId}`,

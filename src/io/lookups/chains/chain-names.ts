@@ -22,6 +22,13 @@ type NameMap = Map<string, ChainName | ChainName[]>;
 /** Fewest letters of an owner's name, of a short name of one word, and of a short name of several words. */
 const shortLetters = { owner: 5, single: 7, several: 9 };
 
+/** Names that some chains have only in lines of bank statements, by their Wikidata ids. */
+const lineNames: Readonly<Record<string, readonly string[]>> = {
+  Q37158: ['SBUX'],
+  Q483551: ['WM Supercenter', 'WM SuperC'],
+  Q1809448: ['WholeFds', 'WholeFds Mkt'],
+};
+
 /** The names of all chains, by their letters and digits alone. Indexes that few names need are made when they are first needed. */
 export class ChainNames {
   readonly data: ChainData;
@@ -38,11 +45,11 @@ export class ChainNames {
   constructor(data: ChainData, folder: string) {
     this.data = data;
     this.#folder = folder;
-    for (const [chain, [name, , , , , own, others, brands = []]] of data.chains.entries()) {
+    for (const [chain, [name, id, , , , own, others, brands = []]] of data.chains.entries()) {
       this.#add({ chain, text: name, rank: 0 });
       for (const text of own) this.#add({ chain, text, rank: 1 });
       for (const brand of brands) for (const text of [brand[0], ...brand[3]]) this.#add({ chain, text, rank: 1, brand });
-      for (const text of others) this.#add({ chain, text, rank: 2 });
+      for (const text of [...others, ...(lineNames[id ?? ''] ?? [])]) this.#add({ chain, text, rank: 2 });
       for (const brand of brands) for (const text of brand[4]) this.#add({ chain, text, rank: 2, brand });
     }
   }
@@ -126,6 +133,7 @@ export class ChainNames {
 
   #add(name: ChainName): void {
     addName(this.#names, companyWords(name.text).join(''), name);
+    if (umlaut.test(name.text)) addName(this.#names, companyWords(withoutUmlauts(name.text)).join(''), name);
     const owner = ownerEnd.test(name.text) ? companyWords(name.text.replace(ownerEnd, '')).join('') : '';
     if (owner.length >= shortLetters.owner) addName(this.#names, owner, { ...name, isOwner: true });
   }
@@ -143,6 +151,13 @@ export class ChainNames {
       if (isTelling && !before.every((one) => this.isKind(one)) && !this.isTown(key)) addName(shortenedName, key, name);
     }
   }
+}
+
+const umlaut = /[äöü]/i;
+
+/** A text as German is written without umlauts: `Sued` for `Süd`. */
+function withoutUmlauts(text: string): string {
+  return text.toLowerCase().replace(/[äöü]/g, (letter) => ({ ä: 'ae', ö: 'oe', ü: 'ue' })[letter] as string);
 }
 
 function namesIn(names: NameMap, key: string): readonly ChainName[] {

@@ -1,4 +1,5 @@
 import type { ChainQuery } from '../../../core/lookups/chain.ts';
+import { doubtText } from '../../../core/lookups/doubt.ts';
 import type { LookupDocument } from '../../../core/lookups/lookup.ts';
 import type { ChainRow } from './chain-data.ts';
 import { ChainNames, world } from './chain-names.ts';
@@ -9,6 +10,9 @@ const maxCandidates = 5;
 
 /** Least score of a candidate. */
 const minCandidateScore = 0.5;
+
+/** A match below this score is doubtful. */
+const lowScore = 0.87;
 
 /** A chain that a name may mean, as the commands show it. */
 export interface ChainCandidate {
@@ -28,27 +32,45 @@ export async function loadChains(folder: string): Promise<(query: ChainQuery) =>
   return (query) => chainAnswer(names, query);
 }
 
-/** Loads the chains. Answers the chains that a name may mean, best first. */
-export async function loadChainSearch(folder: string): Promise<(query: Omit<ChainQuery, 'minScore'>) => ChainCandidate[]> {
+/** The chains that a name may mean, best first, and the doubt about the best one; null without a doubt. */
+interface FoundChains {
+  readonly chains: readonly ChainCandidate[];
+  readonly doubt: string | null;
+}
+
+/** Loads the chains. Answers the chains that a name may mean. */
+export async function loadChainSearch(folder: string): Promise<(query: Omit<ChainQuery, 'minScore'>) => FoundChains> {
   const names = await ChainNames.read(folder);
-  return (query) =>
-    rankedHits(names, query).map(({ hit }) => {
+  return (query) => {
+    const ranked = rankedHits(names, query);
+    const chains = ranked.map(({ hit }) => {
       const { name, id, category, ...found } = chainCandidate(names, hit);
       return { name, id, category, countries: countriesOf(names, hit), ...found };
     });
+    return { chains, doubt: doubtAbout(names, ranked, query).doubt };
+  };
 }
 
 function chainAnswer(names: ChainNames, query: ChainQuery): LookupDocument {
   const ranked = rankedHits(names, query);
-  const [best, second] = ranked;
+  const [best] = ranked;
   const match = best !== undefined && best.hit.score >= query.minScore;
   return {
     query: query.name,
     match,
-    ambiguous: match && second !== undefined && isTie(names, best, second),
+    ...(match ? doubtAbout(names, ranked, query) : { ambiguous: false, doubt: null }),
     ...(match ? detailsOf(names, best.hit) : nothing),
     candidates: ranked.slice(0, maxCandidates).map(({ hit }) => chainCandidate(names, hit)),
   };
+}
+
+/** The reasons to look at the best of some hits. */
+function doubtAbout(names: ChainNames, [best, second]: readonly RankedHit[], { country }: Omit<ChainQuery, 'minScore'>) {
+  if (!best) return { ambiguous: false, doubt: null };
+  const { method, score, name } = best.hit;
+  const ambiguous = second !== undefined && isTie(names, best, second);
+  const missingIn = country !== undefined && names.presence(name.chain, country) === 0 ? country : undefined;
+  return { ambiguous, doubt: doubtText({ isAmbiguous: ambiguous, isMisspelt: method === 'fuzzy', missingIn, isLow: score < lowScore }) };
 }
 
 const nothing = { name: null, matched_name: null, id: null, category: null, categories: [], countries: [], score: null, method: null };

@@ -104,7 +104,7 @@ interface Line {
 
 /** The parts of a line of a bank or card statement that may be the name of the business, the likeliest first. Empty for texts of another kind. */
 export function statementNames(text: string, isTown: (words: readonly string[]) => boolean): StatementName[] {
-  const line = lineOf(text);
+  const line = statementLineOf(text);
   const { words, isPayment, isShortened, region } = line;
   const country = region === undefined ? undefined : countryOf(region);
   const names: StatementName[] = [];
@@ -155,7 +155,7 @@ function isPlace(
 /** A year is no number of a store. */
 const year = /^(?:19|20)\d\d$/;
 
-function lineOf(text: string): Line {
+function statementLineOf(text: string): Line {
   const folded = foldedText(text).replace(/['’‘`´]/g, '');
   const withoutNoise = folded.replace(noise, ' ');
   const plain = withoutNoise.replace(thanks, ' ');
@@ -179,7 +179,7 @@ function paymentEnd(words: readonly string[]): number {
   let end = 0;
   for (const [index, word] of words.entries()) {
     const isPayment = paymentWords.has(word);
-    if (!isPayment && !(end > 0 && (joiningWords.has(word) || /^[#x]?\d+$/.test(word)))) break;
+    if (!isPayment && !(end > 0 && (joiningWords.has(word) || /^[#x]?\d{2,}$/.test(word)))) break;
     if (isPayment || /\d/.test(word) || end > 0) end = index + 1;
   }
   return end < words.length ? end : 0;

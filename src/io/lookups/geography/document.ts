@@ -1,3 +1,4 @@
+import { doubtText } from '../../../core/lookups/doubt.ts';
 import { maxCandidates, noPlace, type UnderstoodPart } from '../../../core/lookups/geocode.ts';
 import type { LookupDocument } from '../../../core/lookups/lookup.ts';
 import { sources } from '../../../core/lookups/sources.ts';
@@ -21,6 +22,8 @@ interface Parts {
   readonly distance?: number;
   readonly score?: number;
   readonly isAmbiguous?: boolean;
+  /** True if the place is written with mistakes. */
+  readonly isMisspelt?: boolean;
   readonly matched?: readonly UnderstoodPart[];
   readonly leftOver?: string | null;
   readonly candidates?: readonly Candidate[];
@@ -30,7 +33,7 @@ interface Parts {
 export function addressDocument({ candidates, isAmbiguous, matched, leftOver }: FoundAddress, places: Places): LookupDocument {
   const [found] = candidates;
   if (!found) return { ...noPlace, matched: matched.map(plainPart), left_over: leftOver, attribution };
-  return geographyDocument({ found, score: found.score, isAmbiguous, matched, leftOver, candidates }, places);
+  return geographyDocument({ found, score: found.score, isAmbiguous, isMisspelt: found.isNear, matched, leftOver, candidates }, places);
 }
 
 function plainPart({ text, as }: UnderstoodPart) {
@@ -47,6 +50,9 @@ export function pointDocument(nearest: FoundPoint | undefined, places: Places, c
   return geographyDocument({ found, town, county, distance }, places);
 }
 
+/** A match below this score is doubtful. */
+const lowScore = 0.8;
+
 /** The answer document of a place that was found. */
 function geographyDocument(parts: Parts, places: Places): LookupDocument {
   const {
@@ -56,6 +62,7 @@ function geographyDocument(parts: Parts, places: Places): LookupDocument {
     distance,
     score,
     isAmbiguous = false,
+    isMisspelt = false,
     matched = [],
     leftOver = null,
     candidates,
@@ -80,6 +87,7 @@ function geographyDocument(parts: Parts, places: Places): LookupDocument {
     distance_m: distance === undefined ? null : Math.round(distance),
     score: score === undefined ? null : Math.round(score * 100) / 100,
     ambiguous: isAmbiguous,
+    doubt: doubtText({ isAmbiguous, isMisspelt, leftOver, isLow: score !== undefined && score < lowScore }),
     matched: matched.map(plainPart),
     left_over: leftOver,
     fips: county ? fipsOf(county) : null,

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject, type Value } from '../../../core/value/value.ts';
 import { gunzip } from '../../records/readers/encoding.ts';
 import { openInput } from '../../records/readers/input.ts';
-import { jsonFault } from '../../records/readers/json-fault.ts';
+import { jsonFault } from '../../records/readers/json/json-fault.ts';
 import { inputError } from '../../records/readers/record-reader.ts';
 import { type FilePoint, filePoint } from './feature.ts';
 

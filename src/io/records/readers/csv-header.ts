@@ -1,6 +1,8 @@
 import type { AutomateError } from '../../../core/failure.ts';
 import { isErrorField } from '../../../core/record.ts';
 import { shortName } from '../../../core/text/suggest.ts';
+import { failedAs, otherFields, unreadableBefore } from '../errors.ts';
+import type { RecordContent } from './json/json-record.ts';
 import { inputError, longNameError } from './record-reader.ts';
 
 /** A column of an input table. */
@@ -16,26 +18,39 @@ export function fieldColumns(header: readonly string[]): Column[] {
 }
 
 /** The error for a column without a name or with a too long name, or two with the same; absent if there is none. */
-export function headerProblem(columns: readonly Column[], input: string, line: number): AutomateError | undefined {
+export function headerProblem(columns: readonly Column[], input: string, line?: number): AutomateError | undefined {
   const long = longNameError(
     columns.map(({ name }) => name),
     input,
     line,
   );
   if (long) return long;
+  const at = line === undefined ? {} : { line };
   const seen = new Map<string, number>();
   for (const { name, index } of columns) {
     const number = index + 1;
     const first = seen.get(name);
     if (name === '') {
       const found = `found none for column ${number}`;
-      return inputError(input, `expected a name for every column, ${found}\nname it, or remove the column`, { line });
+      return inputError(input, `expected a name for every column, ${found}\nname it, or remove the column`, at);
     }
     if (first !== undefined) {
       const found = `found "${shortName(name)}" for columns ${first} and ${number}`;
-      return inputError(input, `expected a different name for every column, ${found}\nrename one of them`, { line });
+      return inputError(input, `expected a different name for every column, ${found}\nrename one of them`, at);
     }
     seen.set(name, number);
   }
   return undefined;
+}
+
+/** The record of a row. `header`: all of it, with the columns of an errors file. */
+export function recordOfRow(cells: readonly string[], header: readonly string[], columns: readonly Column[]): RecordContent {
+  const fields = new Map<string, string>();
+  for (const { name, index } of columns) {
+    if (index < cells.length) fields.set(name, cells[index] as string);
+  }
+  if (columns.length === header.length) return { fields };
+  const cell = (name: string) => cells[header.indexOf(name)];
+  const failure = unreadableBefore(cell('_error_class'), cell('_error_message'), cell(otherFields));
+  return { fields, ...failedAs(cell('_error_record')), ...(failure && { failure }) };
 }

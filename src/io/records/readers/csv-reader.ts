@@ -2,8 +2,8 @@ import { type CsvError, Parser } from 'csv-parse';
 import type { AutomateError, Failure } from '../../../core/failure.ts';
 import type { Item } from '../../../core/item.ts';
 import { shortName } from '../../../core/text/suggest.ts';
-import { failedAs, otherFields, Unreadable, unreadableBefore } from '../errors.ts';
-import { type Column, fieldColumns, headerProblem } from './csv-header.ts';
+import { Unreadable } from '../errors.ts';
+import { type Column, fieldColumns, headerProblem, recordOfRow } from './csv-header.ts';
 import { inputError, maxHeaderBytes, maxRecordBytes, type Position, type RecordReader, tooLong } from './record-reader.ts';
 
 /** Reads CSV (RFC 4180) with a header. A row with too few or too many cells becomes a failed record. */
@@ -102,16 +102,10 @@ export class CsvReader implements RecordReader {
   }
 
   #toItem(cells: string[], header: readonly string[], line: number): Item {
-    const fields = new Map<string, string>();
-    for (const { name, index } of this.#columns) {
-      if (index < cells.length) fields.set(name, cells[index] as string);
-    }
-    const item: Item = { number: ++this.#records, fields, end: this.#end };
-    if (cells.length !== header.length) return { ...item, failure: wrongCellCount(cells, header.length, line) };
-    if (this.#columns.length === header.length) return item;
-    const cell = (name: string) => cells[header.indexOf(name)];
-    const failure = unreadableBefore(cell('_error_class'), cell('_error_message'), cell(otherFields));
-    return { ...item, ...failedAs(cell('_error_record')), ...(failure && { failure }) };
+    const record = recordOfRow(cells, header, this.#columns);
+    const place = { number: ++this.#records, end: this.#end };
+    if (cells.length === header.length) return { ...place, ...record };
+    return { ...place, fields: record.fields, failure: wrongCellCount(cells, header.length, line) };
   }
 
   #unclosedQuote(error: CsvError): AutomateError {

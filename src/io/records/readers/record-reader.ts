@@ -11,6 +11,8 @@ export interface Position {
   readonly line: number;
   /** The number of records before it. */
   readonly records: number;
+  /** The 0-based index of its file; absent for a single input. */
+  readonly file?: number;
 }
 
 /** The start of every input. */
@@ -59,11 +61,13 @@ interface InputFault {
   readonly line?: number;
   readonly column?: number | undefined;
   readonly hint?: InputHint | undefined;
+  /** The path of the list of records in an object. */
+  readonly records?: string;
   readonly cause?: unknown;
 }
 
 /** The error for an input that cannot be read any further. */
-export function inputError(name: string, message: string, { line, column, hint, cause }: InputFault = {}): AutomateError {
+export function inputError(name: string, message: string, { line, column, hint, records, cause }: InputFault = {}): AutomateError {
   const place = [name, line, column].filter((part) => part !== undefined).join(':');
-  return new AutomateError('input', `${place}: ${message}`, { code: 'input-unreadable', details: { line, hint }, cause });
+  return new AutomateError('input', `${place}: ${message}`, { code: 'input-unreadable', details: { line, hint, records }, cause });
 }

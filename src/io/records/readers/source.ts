@@ -1,14 +1,16 @@
 import type { Readable } from 'node:stream';
+import { compilePath, type Path } from '../../../core/answer/path.ts';
 import { AutomateError, invalidOption } from '../../../core/failure.ts';
 import type { Item } from '../../../core/item.ts';
 import { isErrorField } from '../../../core/record.ts';
 import { type Format, formatNames, formatOfPath } from '../format.ts';
+import { BoundedReader } from './bounded-reader.ts';
 import { CsvReader } from './csv-reader.ts';
 import { encodingOf, gunzip, transcode } from './encoding.ts';
 import { type Head, readHead, textAfter } from './head.ts';
 import { type Input, openInput, refuseMissing } from './input.ts';
-import { JsonReader } from './json-reader.ts';
-import { NdjsonReader } from './ndjson-reader.ts';
+import { JsonReader } from './json/json-reader.ts';
+import { NdjsonReader } from './json/ndjson-reader.ts';
 import { beginning, longNameError, type Position, type RecordReader } from './record-reader.ts';
 import { tellFormat } from './stdin-format.ts';
 import { checkedUtf8 } from './utf8.ts';
@@ -23,11 +25,17 @@ export interface SourceOptions {
   readonly delimiter?: string | undefined;
   /** A label such as `latin1` (encoding.spec.whatwg.org). Absent: UTF-8. */
   readonly encoding?: string | undefined;
+  /** The path of the list of records in a JSON object, such as `data.items`. Absent: the JSON is the list. */
+  readonly records?: string | undefined;
+  /** The name of a sheet of a workbook. Absent: the first. */
+  readonly sheet?: string | undefined;
   /** The place at which to resume; absent for the beginning. */
   readonly from?: Position | undefined;
   readonly stdin: NodeJS.ReadableStream;
   /** The name of stdin in messages, by default `<stdin>`. */
   readonly stdinName?: string;
+  /** Maximum size of a record; absent for that of the readers. */
+  readonly maxRecordBytes?: number | undefined;
 }
 
 /** An open input. */
@@ -43,6 +51,8 @@ export interface Source {
   readonly totalBytes: number | undefined;
   /** The bytes read so far. */
   readBytes(): number;
+  /** The bytes of the files before the present one; absent for a single input. */
+  earlierBytes?(): number;
   /** Ends the reading, even if it waits for more bytes. */
   close(): Promise<void>;
 }
@@ -50,10 +60,13 @@ export interface Source {
 /** Opens an input and reads up to its first record. Throws an AutomateError (`usage`, `input`). */
 export async function openSource(options: SourceOptions): Promise<Source> {
   const format = await formatOf(options);
+  const records = recordsPath(options, format);
+  refuseUseless(options, format);
+  if (format.kind === 'xlsx') return openSheet(options, format);
   const encoding = encodingOf(options.encoding ?? 'utf-8');
   const delimiter = delimiterOf(options, format);
   const input = await openInput(options.path, options.stdin, options.stdinName);
-  const text = { input, format, encoding, delimiter };
+  const text = { input, format, encoding, delimiter, records, maxRecordBytes: options.maxRecordBytes };
   try {
     return await openText(text, options.from);
   } catch (error) {
@@ -62,12 +75,30 @@ export async function openSource(options: SourceOptions): Promise<Source> {
   }
 }
 
+async function openSheet({ path, stdin, stdinName, sheet, from }: SourceOptions, format: Format): Promise<Source> {
+  const { openXlsx } = await import('../xlsx/xlsx-source.ts');
+  const input = await openInput(path, stdin, stdinName);
+  const opened = await openXlsx(input, { sheet, from });
+  return { ...opened, format, firstFields: opened.columns };
+}
+
+/** Refuses options that say nothing about this format. */
+function refuseUseless({ sheet, delimiter, encoding }: SourceOptions, { kind }: Format): void {
+  if (kind !== 'xlsx') {
+    if (sheet !== undefined) throw invalidOption('sheet', `expected an Excel workbook (.xlsx), found ${kind}`);
+  } else if (encoding !== undefined) throw invalidOption('encoding', 'expected a text, found an Excel workbook: it says how it is encoded');
+  if (delimiter !== undefined && kind !== 'csv' && kind !== 'tsv') throw invalidOption('delimiter', `expected CSV or TSV, found ${kind}`);
+}
+
 /** An input and how to read it. */
 interface InputText {
   readonly input: Input;
   readonly format: Format;
   readonly encoding: string;
   readonly delimiter: string;
+  /** The names on the way to the list of records; undefined if the text is the list. */
+  readonly records: readonly string[] | undefined;
+  readonly maxRecordBytes: number | undefined;
 }
 
 async function openText(text: InputText, from: Position | undefined): Promise<Source> {
@@ -139,17 +170,23 @@ function readText({ input, format, encoding }: InputText, start: number): AsyncG
   return encoding === 'utf-8' ? checkedUtf8(unzipped, input.name, start) : transcode(unzipped, encoding, input.name);
 }
 
-function createReader({ input, format, delimiter }: InputText, from = beginning, header?: readonly string[]): RecordReader {
-  if (format.kind === 'json') return new JsonReader(input.name, from);
+function createReader(text: InputText, from = beginning, header?: readonly string[]): RecordReader {
+  const { input, maxRecordBytes: max } = text;
+  const reader = createUnbounded(text, from, header);
+  return max === undefined ? reader : new BoundedReader(reader, { name: input.name, max, from });
+}
+
+function createUnbounded({ input, format, delimiter, records }: InputText, from: Position, header?: readonly string[]): RecordReader {
+  if (format.kind === 'json') return new JsonReader(input.name, from, records);
   if (format.kind === 'ndjson') return new NdjsonReader(input.name, from);
   return new CsvReader(input.name, delimiter, from, header);
 }
 
 /** The format of the input. The format of stdin is detected from its first bytes, and gzip is detected even if an option names the format. */
 async function formatOf(options: SourceOptions): Promise<Format> {
-  const { path, format, stdin, encoding } = options;
+  const { path, format, stdin, encoding, records } = options;
   if (path !== '-') return inputFormatOf(options);
-  const { kind, gzip } = await tellFormat(stdin as Readable, encoding, format?.kind);
+  const { kind, gzip } = await tellFormat(stdin as Readable, { encoding, kind: format?.kind, isWrapped: records !== undefined });
   return { kind, gzip: gzip || (format?.gzip ?? false) };
 }
 
@@ -163,17 +200,35 @@ export function inputFormatOf({ path, format }: Pick<SourceOptions, 'path' | 'fo
 
 /** The error for a file name that does not tell the format. */
 export function unknownFormat(path: string, of: 'in' | 'out'): AutomateError {
-  const extensions = formatNames.map((name) => `.${name}`).join(', ');
-  const message = `${path}: expected a file name that ends in ${extensions}, or one of these and .gz`;
+  const extensions = formatNames.filter((name) => name !== 'xlsx').map((name) => `.${name}`);
+  const old = of === 'in' && /\.xls[bm]?$/i.test(path) ? '\nopen the workbook in Excel and save it as .xlsx' : '';
+  const message = `${path}: expected a file name that ends in ${extensions.join(', ')}, one of these and .gz, or .xlsx${old}`;
   return new AutomateError('usage', message, { code: 'unknown-format', details: { of, formats: formatNames } });
 }
 
 function delimiterOf({ delimiter }: SourceOptions, { kind }: Format): string {
   if (delimiter === undefined) return kind === 'tsv' ? '\t' : ',';
-  if (kind === 'json' || kind === 'ndjson') throw invalidOption('delimiter', `expected CSV or TSV, found ${kind}`);
   if (delimiter === 'tab' || delimiter === '\\t') return '\t';
   if ([...delimiter].length === 1 && !'"\r\n'.includes(delimiter)) return delimiter;
   throw invalidOption('delimiter', `expected one character or "tab", found ${JSON.stringify(delimiter)}`);
+}
+
+/** The names on the way to the list of records. Throws an AutomateError (`usage`) for a path that is more than names. */
+function recordsPath({ records }: SourceOptions, { kind }: Format): readonly string[] | undefined {
+  if (records === undefined) return undefined;
+  if (kind !== 'json') throw invalidOption('records', `expected JSON, found ${kind}`);
+  const [names = [], ...more] = compiledPath(records).legs;
+  const isOfNames = names.length > 0 && more.length === 0 && names.every((name) => typeof name === 'string');
+  if (!isOfNames) throw invalidOption('records', `expected the names on the way to the list, such as data.items, found "${records}"`);
+  return names as readonly string[];
+}
+
+function compiledPath(text: string): Path {
+  try {
+    return compilePath(text);
+  } catch (error) {
+    throw invalidOption('records', (error as Error).message, error);
+  }
 }
 
 function firstNames(items: readonly Item[]): string[] | undefined {

@@ -6,11 +6,19 @@ import { encodingOf } from './encoding.ts';
 /** Blank bytes after which stdin is taken for CSV. */
 const maxBlankBytes = 65_536;
 
+/** Facts about stdin that options name. */
+export interface NamedFacts {
+  readonly encoding?: string | undefined;
+  readonly kind?: Format['kind'] | undefined;
+  /** True if an object holds the records: `{` is JSON then. */
+  readonly isWrapped?: boolean;
+}
+
 /**
- * Detects the format of stdin from its first bytes, which can still be read afterwards: gzip by its first two bytes, then `[` is JSON,
- * `{` NDJSON, and anything else CSV. Waits until stdin has enough bytes. `kind`: the format, if an option names it.
+ * Detects the format of stdin from its first bytes, which can still be read afterwards: gzip by its first two bytes, a workbook by its first
+ * four, then `[` is JSON, `{` NDJSON, and anything else CSV. Waits until stdin has enough bytes.
  */
-export async function tellFormat(stdin: Readable, encoding = 'utf-8', kind?: Format['kind']): Promise<Format> {
+export async function tellFormat(stdin: Readable, { encoding = 'utf-8', kind, isWrapped = false }: NamedFacts = {}): Promise<Format> {
   const label = encodingOf(encoding);
   let head = Buffer.alloc(0);
   for (;;) {
@@ -24,15 +32,19 @@ export async function tellFormat(stdin: Readable, encoding = 'utf-8', kind?: For
     const format = formatOfHead(head, label, kind);
     if (!format) continue;
     stdin.unshift(head);
-    return format;
+    return isWrapped && format.kind === 'ndjson' && kind === undefined ? { ...format, kind: 'json' } : format;
   }
 }
 
+/** The first bytes of an archive with a file in it, as a workbook is one. */
+const zipStart = 'PK\x03\x04';
+
 /** The format of the first bytes; undefined if more bytes are needed. */
 function formatOfHead(head: Buffer, encoding: string, kind: Format['kind'] | undefined): Format | undefined {
-  if (head.length < 2 && 0x1f === head[0]) return undefined;
+  if (head.length < 2 && head[0] === 0x1f) return undefined;
   const gzip = isGzip(head);
-  if (kind) return { kind, gzip };
+  if (kind) return { kind, gzip: gzip && kind !== 'xlsx' };
+  if (zipStart.startsWith(head.toString('latin1', 0, 4))) return head.length < 4 ? undefined : { kind: 'xlsx', gzip: false };
   const text = gzip ? unzippedHead(head) : head;
   const [first] = new TextDecoder(encoding).decode(text, { stream: true }).trimStart();
   if (first === undefined) return text.length > maxBlankBytes ? { kind: 'csv', gzip } : undefined;

@@ -12,7 +12,10 @@ export async function* checkedUtf8(chunks: AsyncIterable<Buffer>, name: string, 
   let open: Buffer = Buffer.alloc(0);
   let begin = '';
   for await (const chunk of chunks) {
-    if (offset < 4) begin += chunk.toString('latin1', 0, 4 - offset);
+    if (offset < 4) {
+      begin += chunk.toString('latin1', 0, 4 - offset);
+      refuseUtf16(begin, name);
+    }
     const missing = open.length === 0 ? 0 : characterLength(open[0] as number) - open.length;
     const character = Buffer.concat([open, chunk.subarray(0, missing)]);
     if (chunk.length < missing) open = character;
@@ -29,15 +32,17 @@ export async function* checkedUtf8(chunks: AsyncIterable<Buffer>, name: string, 
   check(open, offset - open.length);
 
   function check(bytes: Buffer, at: number): void {
-    if (!isUtf8(bytes)) throw archiveStarts.includes(begin) ? archiveError(name) : notUtf8Error(name, bytes, at);
+    if (isUtf8(bytes)) return;
+    if (begin === workbookStart) throw inputError(name, 'expected text, found an Excel workbook or another archive', { hint: 'xlsx' });
+    throw begin === oldWorkbookStart ? oldWorkbookError(name) : notUtf8Error(name, bytes, at);
   }
 }
 
 /** The first bytes of .zip and .xlsx files, and of .xls files. */
-const archiveStarts: readonly string[] = ['PK\x03\x04', '\xd0\xcf\x11\xe0'];
+const [workbookStart, oldWorkbookStart] = ['PK\x03\x04', '\xd0\xcf\x11\xe0'];
 
-function archiveError(name: string): AutomateError {
-  return inputError(name, 'expected text, found a workbook or an archive\nsave the sheet as CSV (in UTF-8)');
+function oldWorkbookError(name: string): AutomateError {
+  return inputError(name, 'expected text, found an old Excel workbook (.xls)\nopen it and save it as .xlsx');
 }
 
 function notUtf8Error(name: string, bytes: Buffer, start: number): AutomateError {
@@ -53,8 +58,15 @@ function notUtf8Error(name: string, bytes: Buffer, start: number): AutomateError
   return inputError(name, `expected UTF-8, found the byte 0x${hex} at byte offset ${offset}`, { hint: 'other-encoding' });
 }
 
-function utf16Error(name: string, encoding: 'utf-16le' | 'utf-16be'): AutomateError {
-  return inputError(name, 'expected UTF-8, found the byte order mark of UTF-16', { hint: encoding });
+function utf16Error(name: string, encoding: 'utf-16le' | 'utf-16be', found = 'the byte order mark of UTF-16'): AutomateError {
+  return inputError(name, `expected UTF-8, found ${found}`, { hint: encoding });
+}
+
+/** Throws an AutomateError (`input`) for UTF-16 without a byte order mark: half of the bytes of its English letters are zero. */
+function refuseUtf16(begin: string, name: string): void {
+  const found = 'a zero byte beside each letter: it looks like UTF-16';
+  if (/^(?:[^\0]\0){2}$/.test(begin)) throw utf16Error(name, 'utf-16le', found);
+  if (/^(?:\0[^\0]){2}$/.test(begin)) throw utf16Error(name, 'utf-16be', found);
 }
 
 /** The number of bytes before the first byte that is not UTF-8. */

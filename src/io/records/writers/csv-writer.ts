@@ -52,7 +52,8 @@ export function createCsvWriter(names: readonly string[], { delimiter, csvSafe }
   };
 }
 
-function misfitOf(fields: Fields, columns: ReadonlySet<string>): Failure | undefined {
+/** The failure of a row with a field without a column, or with a broken character; undefined for any other. */
+export function misfitOf(fields: Fields, columns: ReadonlySet<string>): Failure | undefined {
   for (const [name, value] of fields) {
     if (!columns.has(name)) return noColumn(name);
     // Objects and arrays become JSON text, which escapes surrogates.

@@ -1,6 +1,7 @@
 import { Failure } from '../../../core/failure.ts';
 import { readCoordinates } from '../../../core/lookups/coordinates.ts';
-import { countryCode, noCountry } from '../../../core/lookups/country.ts';
+import { noCountry } from '../../../core/lookups/country.ts';
+import { countryNamed } from '../../../core/lookups/country-names.ts';
 import { distanceMetres } from '../../../core/lookups/distance.ts';
 import type { BuildContext } from '../../../core/node.ts';
 import type { Fields } from '../../../core/record.ts';
@@ -84,7 +85,7 @@ function areaTemplate(area: AreaOption, context: BuildContext): WhereTemplate | 
 /** Reads the code of an area. Throws a Failure (`request`). */
 const readers = {
   country(text: string): Area {
-    const code = countryCode(text);
+    const code = countryNamed(text);
     if (code === undefined) throw new Failure('request', noCountry(text), { sent: false });
     return { country: code };
   },

@@ -7,6 +7,7 @@ const mediaTypes: Readonly<Record<string, string>> = {
   json: 'application/json',
   ndjson: 'application/x-ndjson',
   jsonl: 'application/jsonl',
+  xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
 };
 
 /** Returns the request headers for a file name; undefined if the ending is not known. */

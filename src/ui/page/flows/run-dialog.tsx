@@ -11,6 +11,7 @@ import { RequestView } from '../test-request/request-view.tsx';
 import { useAction } from '../use-loaded.ts';
 import { creditRange } from './flows-page.tsx';
 import { inputHeaders } from './input-format.ts';
+import { hasValues, queryOf, VariableFields, type VariableValues } from './variable-fields.tsx';
 
 interface RunDialogProps {
   readonly flow: FlowShape;
@@ -22,21 +23,28 @@ export function RunDialog({ flow, onClose }: RunDialogProps) {
   const [file, setFile] = useState<File>();
   const [plan, setPlan] = useState<PlanShape>();
   const [maxErrors, setMaxErrors] = useState('');
+  const [variables, setVariables] = useState<VariableValues>({});
   const action = useAction();
   const path = `/flows/${encodeURIComponent(flow.id)}`;
+  const planFor = (chosen: File) =>
+    action.run(async () => setPlan(await requestJson<PlanShape>(`${path}/plans${queryOf(variables)}`, uploadOf(chosen))));
   const choose = (chosen: File) => {
     setFile(chosen);
     setPlan(undefined);
-    void action.run(async () => setPlan(await requestJson<PlanShape>(`${path}/plans`, uploadOf(chosen))));
+    if (hasValues(flow, variables)) void planFor(chosen);
+  };
+  const change = (values: VariableValues) => {
+    setVariables(values);
+    setPlan(undefined);
   };
   const start = (chosen: File) =>
     action.run(async () => {
-      const query = maxErrors === '' ? '' : `?max_errors=${encodeURIComponent(maxErrors)}`;
-      const run = await requestJson<RunShape>(`${path}/runs${query}`, uploadOf(chosen));
+      const run = await requestJson<RunShape>(`${path}/runs${queryOf(variables, { max_errors: maxErrors })}`, uploadOf(chosen));
       goTo(`/runs/${run.id}`);
     });
   return (
     <Dialog title={`Run ${flow.name}`} onClose={onClose}>
+      <VariableFields flow={flow} values={variables} onInput={change} />
       <FileField file={file} onChoose={choose} />
       <ProblemNotice problem={action.problem} />
       {action.isBusy && plan === undefined && <p class="loading">Planning: nothing is sent yet</p>}
@@ -48,8 +56,13 @@ export function RunDialog({ flow, onClose }: RunDialogProps) {
         <button type="button" onClick={onClose}>
           Cancel
         </button>
-        <ActionButton action={action} kind="main" isDisabled={plan === undefined} onAct={() => void (file && start(file))}>
-          {plan === undefined ? 'Start' : `Start over ${counted(plan.records, 'record')}`}
+        <ActionButton
+          action={action}
+          kind="main"
+          isDisabled={file === undefined || !hasValues(flow, variables)}
+          onAct={() => void (file && (plan === undefined ? planFor(file) : start(file)))}
+        >
+          {plan === undefined ? 'Plan' : `Run ${counted(plan.records, 'record')}`}
         </ActionButton>
       </div>
     </Dialog>
@@ -69,7 +82,7 @@ function FileField({ file, onChoose }: { readonly file: File | undefined; readon
       <input
         id={id}
         type="file"
-        accept=".csv,.tsv,.json,.ndjson,.jsonl,.gz"
+        accept=".csv,.tsv,.json,.ndjson,.jsonl,.gz,.xlsx"
         aria-describedby={`${id}-hint`}
         onChange={({ currentTarget: { files } }) => files?.[0] && onChoose(files[0])}
       />

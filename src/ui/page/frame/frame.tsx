@@ -70,21 +70,11 @@ function countAt(href: (typeof places)[number]['href'], { flows, running, connec
   return count > 0 ? `${count}` : '';
 }
 
-/** Scrolls the navigation, which is one row on a narrow screen, to its current link. scrollIntoView would begin the order of Tab there. */
-function centerCurrent(nav: HTMLElement | null): void {
-  const link = nav?.querySelector('[aria-current]')?.getBoundingClientRect();
-  if (!nav || !link) return;
-  const row = nav.getBoundingClientRect();
-  nav.scrollLeft += link.left + link.width / 2 - row.left - row.width / 2;
-}
-
 function Navigation({ path }: { readonly path: string }) {
   const { data: server } = useLoaded<ServerInfo>('/server', 5000);
-  const nav = useRef<HTMLElement>(null);
-  useEffect(() => centerCurrent(nav.current), [path]);
   const isHere = (href: string, also: string) => path === href || path.startsWith(`${also}/`);
   return (
-    <nav aria-label="Main" ref={nav}>
+    <nav aria-label="Main">
       <b>automate</b>
       {places.map(({ href, text, also }) => (
         <a key={href} href={href} aria-current={isHere(href, also) ? 'page' : undefined}>

@@ -26,11 +26,12 @@ export function RunPage({ id }: { readonly id: string }) {
   const state = run.data?.state;
   const isLiving = state !== undefined && living.has(state);
   const figures = useLoaded<RunView>(state === undefined || state === 'queued' ? undefined : `${path}/view`);
-  const progress = useProgress(id, isLiving, () => {
+  const reload = () => {
     run.reload();
     figures.reload();
-  });
-  useEvery(isLiving ? figuresEveryMs : undefined, figures.reload);
+  };
+  const progress = useProgress(id, isLiving, reload);
+  useEvery(isLiving ? figuresEveryMs : undefined, figures.data?.earlier ? reload : figures.reload);
   const { data } = run;
   return (
     <Frame
@@ -42,11 +43,12 @@ export function RunPage({ id }: { readonly id: string }) {
       <LoadedView loaded={run}>
         {(loaded) => {
           const now = Date.now();
+          const isPartial = figures.data === undefined;
           const view = { ...(figures.data ? withTotals(figures.data, loaded, now) : viewOfRun(loaded, now)), state: loaded.state };
           return (
             <>
               <Reason run={loaded} />
-              <RunPanels view={isLiving ? withProgress(view, progress, now) : view} isPartial={figures.data === undefined} />
+              <RunPanels view={isLiving ? withProgress(view, progress, { now, isPartial }) : view} isPartial={isPartial} />
             </>
           );
         }}

@@ -30,7 +30,7 @@ export function RunTable({ runs, isOfOneFlow = false }: { readonly runs: readonl
           isNumber: true,
           cell: ({ counts: { failed } }) => <span class={failed > 0 ? 'bad' : undefined}>{countText(failed)}</span>,
         },
-        { title: '', cell: ({ counts }) => <Parts counts={counts} /> },
+        ...(isOfOneFlow ? [] : [{ title: '', cell: (run: RunShape) => <Parts run={run} /> }]),
         { title: 'Credits', isNumber: true, cell: (run) => creditFigure(run.credits) },
         { title: 'Key', cell: ({ key }) => key?.name ?? <span class="dim">page</span> },
       ]}
@@ -38,13 +38,16 @@ export function RunTable({ runs, isOfOneFlow = false }: { readonly runs: readonl
   );
 }
 
-function Parts({ counts: { written, failed } }: Pick<RunShape, 'counts'>) {
+/** The written and the failed records of a run, as shares of all its records. */
+function Parts({ run: { counts, share, ended_at } }: { readonly run: RunShape }) {
+  const { written, failed } = counts;
   const done = Math.max(1, written + failed);
+  const width = ended_at === null ? (share ?? 0) : 1;
   return (
     <Bar
       parts={[
-        { kind: 'good', share: written / done },
-        { kind: 'bad', share: failed / done },
+        { kind: 'good', share: (written / done) * width },
+        { kind: 'bad', share: (failed / done) * width },
       ]}
     />
   );

@@ -1,8 +1,18 @@
 import type { RunProgress, RunShape } from '../../../serve/shapes.ts';
 import type { RunView } from '../../run/run-view.ts';
 
-/** Returns the view of a run with the figures of its last progress. */
-export function withProgress(view: RunView, progress: RunProgress | undefined, now: number): RunView {
+/** The moment of a progress, and the view that it is for. */
+interface ProgressOf {
+  readonly now: number;
+  /** True if only the counts of the run are known. */
+  readonly isPartial: boolean;
+}
+
+/**
+ * Returns the view of a run with its last progress. The counts stay those of the view, so that all panels agree. Only a partial view, which
+ * has no figures of its own, takes the counts of the progress.
+ */
+export function withProgress(view: RunView, progress: RunProgress | undefined, { now, isPartial }: ProgressOf): RunView {
   if (progress === undefined) return view;
   const { written, failed, retries, credits, share, eta_s, paused } = progress;
   const pause = paused[0];
@@ -10,20 +20,21 @@ export function withProgress(view: RunView, progress: RunProgress | undefined, n
   const current = pause !== undefined && leftMs > 0 ? { gate: pause.gate, reason: 'rate limit', leftMs } : undefined;
   return {
     ...view,
-    counts: { ...view.counts, written, failed, retries },
+    ...(isPartial && { counts: { ...view.counts, written, failed, retries }, credits: { ...view.credits, spent: credits } }),
     share: share ?? undefined,
     leftMs: eta_s === null ? undefined : eta_s * 1000,
-    credits: { ...view.credits, spent: credits },
     pauses: { ...view.pauses, current },
   };
 }
 
-/** Returns the view with the failures, mapping hits and credits of the whole run, with its earlier parts. */
+/** Returns the view with the counts, failures, mapping hits and credits of the whole run, with its earlier parts. */
 export function withTotals(view: RunView, run: RunShape, now: number): RunView {
   if (view.earlier === 0) return view;
-  const { failures, mapping, credits } = viewOfRun(run, now);
+  const { counts, failures, mapping, credits } = viewOfRun(run, now);
+  const { written, failed, filtered, retries } = counts;
   return {
     ...view,
+    counts: { ...view.counts, written, failed, filtered, retries },
     hasTotals: true,
     moreFailures: 0,
     failures: failures.map((group) => {

@@ -129,10 +129,10 @@ function Shares({ title, shares, used, none = '' }: SharesProps) {
           label={title}
           rows={shares}
           columns={[
-            { title: 'Name', cell: ({ name }) => (name === '' ? <span class="dim">{none}</span> : name) },
+            { title: 'Name', isWide: true, cell: ({ name }) => (name === '' ? <span class="dim">{none}</span> : name) },
             { title: 'Credits', isNumber: true, cell: (share) => creditFigure(share.credits) },
             { title: 'Share', isNumber: true, cell: (share) => percent(share.credits, used) },
-            { title: '', isWide: true, cell: (share) => <Bar parts={[{ kind: 'good', share: used > 0 ? share.credits / used : 0 }]} /> },
+            { title: '', cell: (share) => <Bar parts={[{ kind: 'good', share: used > 0 ? share.credits / used : 0 }]} /> },
           ]}
         />
       )}

@@ -5,6 +5,7 @@ import { Dialog } from '../frame/dialog.tsx';
 import { ActionButton, ProblemNotice } from '../frame/feedback.tsx';
 import { Check, SelectField, TextField } from '../frame/fields.tsx';
 import { useAction } from '../use-loaded.ts';
+import { ChangeDialog } from './change-key.tsx';
 
 interface KeyActionsProps {
   readonly apiKey: ShownKey;
@@ -12,18 +13,22 @@ interface KeyActionsProps {
   readonly onMade: (key: NewKey) => void;
 }
 
-/** The buttons that rotate or revoke a key. */
+/** The buttons that change, rotate or revoke a key. */
 export function KeyActions({ apiKey, onChange, onMade }: KeyActionsProps) {
-  const [open, setOpen] = useState<'rotate' | 'revoke'>();
+  const [open, setOpen] = useState<'change' | 'rotate' | 'revoke'>();
   const close = () => setOpen(undefined);
   return (
     <div class="row">
+      <button type="button" aria-label={`Change ${apiKey.name}`} onClick={() => setOpen('change')}>
+        Change
+      </button>
       <button type="button" aria-label={`Rotate ${apiKey.name}`} onClick={() => setOpen('rotate')}>
         Rotate
       </button>
       <button type="button" aria-label={`Revoke ${apiKey.name}`} onClick={() => setOpen('revoke')}>
         Revoke
       </button>
+      {open === 'change' && <ChangeDialog apiKey={apiKey} onClose={close} onChange={onChange} />}
       {open === 'rotate' && <RotateDialog apiKey={apiKey} onClose={close} onMade={onMade} />}
       {open === 'revoke' && <RevokeDialog apiKey={apiKey} onClose={close} onChange={onChange} />}
     </div>

@@ -3,6 +3,7 @@ import type { TestResult } from '../../../serve/page/page-shapes.ts';
 import type { FlowShape } from '../../../serve/shapes.ts';
 import { Empty, Panel } from '../../parts/panel.tsx';
 import { requestJson } from '../api.ts';
+import { queryOf, VariableFields, type VariableValues } from '../flows/variable-fields.tsx';
 import { ActionButton, LoadedView, ProblemNotice } from '../frame/feedback.tsx';
 import { Check, SelectField, TextField } from '../frame/fields.tsx';
 import { Frame } from '../frame/frame.tsx';
@@ -28,12 +29,15 @@ function TestForm({ flow }: { readonly flow: FlowShape }) {
   const [record, setRecord] = useState<Readonly<Record<string, string>>>({});
   const [node, setNode] = useState('');
   const [isSent, setSent] = useState(true);
+  const [variables, setVariables] = useState<VariableValues>({});
   const [result, setResult] = useState<TestResult>();
   const action = useAction();
   const test = () =>
     void action.run(async () => {
       const json = { record: { ...emptyRecord(flow), ...record }, send: isSent, ...(node !== '' && { node }) };
-      setResult(await requestJson<TestResult>(`/flows/${encodeURIComponent(flow.id)}/tests`, { method: 'POST', json }));
+      setResult(
+        await requestJson<TestResult>(`/flows/${encodeURIComponent(flow.id)}/tests${queryOf(variables)}`, { method: 'POST', json }),
+      );
     });
   return (
     <div class="stack">
@@ -53,14 +57,15 @@ function TestForm({ flow }: { readonly flow: FlowShape }) {
               onInput={(value) => setRecord({ ...record, [field]: value })}
             />
           ))}
+          <VariableFields flow={flow} values={variables} onInput={setVariables} />
           <SelectField
             label="Node"
             value={node}
             choices={[['', 'the first that sends a request'], ...flow.nodes.map((each) => [each.id, each.id] as const)]}
             onChange={setNode}
           />
-          <Check isChecked={isSent} onChange={setSent}>
-            Send it
+          <Check isChecked={!isSent} onChange={(isChecked) => setSent(!isChecked)}>
+            Only show it, send nothing
           </Check>
           <ActionButton action={action} kind="main">
             {isSent ? 'Send' : 'Show the request'}

@@ -55,8 +55,18 @@ test.each([
   ['too large', 'a\n\xf5\x80\x80\x80', 'expected UTF-8, found the byte 0xF5 at byte offset 2\n'],
   ['UTF-16', '\xff\xfea\0\n\0', 'expected UTF-8, found the byte order mark of UTF-16\npass --encoding utf-16le'],
   ['UTF-16, the other way round', '\xfe\xff\0a\0\n', 'expected UTF-8, found the byte order mark of UTF-16\npass --encoding utf-16be'],
-  ['an .xlsx file', 'PK\x03\x04\x14\0\x06\0\xff', 'expected text, found a workbook or an archive\nsave the sheet as CSV'],
-  ['an .xls file', '\xd0\xcf\x11\xe0\xa1', 'expected text, found a workbook or an archive\nsave the sheet as CSV'],
+  [
+    'UTF-16 without a mark',
+    'i\0d\0\n\0',
+    'expected UTF-8, found a zero byte beside each letter: it looks like UTF-16\npass --encoding utf-16le',
+  ],
+  [
+    'UTF-16 without a mark, the other way round',
+    '\0i\0d\0\n',
+    'expected UTF-8, found a zero byte beside each letter: it looks like UTF-16\npass --encoding utf-16be',
+  ],
+  ['an .xlsx file', 'PK\x03\x04\x14\0\x06\0\xff', 'expected text, found an Excel workbook or another archive\nname the file .xlsx'],
+  ['an .xls file', '\xd0\xcf\x11\xe0\xa1', 'expected text, found an old Excel workbook (.xls)\nopen it and save it as .xlsx'],
 ])('text that is not UTF-8 is refused: %s', async (_, bytes, message) => {
   const content = Buffer.from(bytes, 'latin1');
   expect(await problem(openText('csv', content))).toContain(`input: <stdin>: ${message}`);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ElementScanner } from '../../../../src/io/records/readers/json-element.ts';
+import { ElementScanner } from '../../../../src/io/records/readers/json/json-element.ts';
 
 /** The text up to the end of its first object, scanned in chunks of one size. */
 function scan(text: string, chunkSize: number): string | undefined {

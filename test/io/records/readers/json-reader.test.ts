@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { isErrorField } from '../../../../src/core/record.ts';
 import { parseJson } from '../../../../src/core/value/json.ts';
 import { isObject, type JsonObject } from '../../../../src/core/value/value.ts';
-import { jsonFault } from '../../../../src/io/records/readers/json-fault.ts';
+import { jsonFault } from '../../../../src/io/records/readers/json/json-fault.ts';
 import { itemsOf, openText, problem, shown } from '../reading.ts';
 
 test.each([

@@ -68,6 +68,17 @@ test('an array in the first NDJSON line is reported with the option to read it',
   );
 });
 
+test.each([
+  ['{\n"a":1}', true],
+  ['{"a":[\r\n1]}', true],
+  ['{"a":tru}\n', false],
+  ['{"b":1}\n{"a":\n', false],
+])('an object that the first NDJSON line leaves open is reported with the option to read it: %j', async (text, isReported) => {
+  const broken = (await itemsOf(openText('ndjson', text))).find(({ failure }) => failure)?.failure;
+  const hint = 'if all of the input is one object, pass --in-format json';
+  expect(broken && messageWithAdvice(broken).includes(hint)).toBe(isReported);
+});
+
 test('the message about a long broken line is cut, and complete in the errors file', async () => {
   const line = `x${'é'.repeat(100_000)} end `;
   const message = `line 1: not a JSON object: expected a value, found "x" at column 1: ${line}`;

@@ -20,6 +20,8 @@ const inputs: [name: string, content: string | Buffer, options?: Partial<SourceO
   ['rows.ndjson', ndjson],
   ['pretty.json', pretty],
   ['small.json', '[{"a":1},{"b":"]"},{"c":"\\""}]'],
+  ['wrapped.json', `{"n":1,"data":{"x":[{}],"items":${pretty.slice(1)},"y":"]"}}`, { records: 'data.items' }],
+  ['wrapped.json.gz', gzipSync('{"items":[{"a":1},{"a":2}],"n":2}'), { records: 'items' }],
   ['rows.csv.gz', gzipSync(csv)],
   ['rows.ndjson.gz', gzipSync(ndjson)],
   ['pretty.json.gz', gzipSync(pretty)],

@@ -14,7 +14,7 @@ test('the input format comes from the option, or the file name', async () => {
 test('an unknown input format is refused with the choices', async () => {
   const path = file('rows.txt', 'a\n');
   expect(await problem(openFile(path))).toBe(
-    `usage: ${path}: expected a file name that ends in .csv, .tsv, .json, .ndjson, .jsonl, or one of these and .gz\nor say what it holds: --in-format csv, tsv, json, ndjson, jsonl`,
+    `usage: ${path}: expected a file name that ends in .csv, .tsv, .json, .ndjson, .jsonl, one of these and .gz, or .xlsx\nor say what it holds: --in-format csv, tsv, json, ndjson, jsonl, xlsx`,
   );
   expect(await problem(openFile('gone.txt'))).toBe('input: gone.txt: expected a file, found none of this name');
 });

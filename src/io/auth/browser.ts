@@ -3,13 +3,23 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { Failure } from '../../core/failure.ts';
 import { startBrowser } from '../start-browser.ts';
-import type { LoginPerson } from './login.ts';
+
+/** A person with a browser. */
+export interface LoginPerson {
+  /** The address to which the browser comes back. */
+  readonly redirectUrl: string;
+  visit(url: URL): Promise<void>;
+  answer(state: string): Promise<URLSearchParams>;
+}
 
 /** Longest wait for a user to log in. */
 const loginTimeoutMs = 300_000;
 
-/** Listens on a free port for browsers that come back from a login (RFC 8252, 7.3). `show`: tells the person the address of the login. */
-export async function openBrowser(environment: NodeJS.ProcessEnv, show: (url: string) => void): Promise<Browser> {
+/**
+ * Listens on a free port for browsers that come back from a login (RFC 8252, 7.3). `show`: tells the person the address of the login.
+ * `environment`: that of the browser; undefined to start none.
+ */
+export async function openBrowser(environment: NodeJS.ProcessEnv | undefined, show: (url: string) => void): Promise<Browser> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   return new Browser(server, environment, show);
@@ -25,13 +35,13 @@ interface PendingLogin {
 export class Browser implements LoginPerson {
   readonly redirectUrl: string;
   readonly #server: Server;
-  readonly #environment: NodeJS.ProcessEnv;
+  readonly #environment: NodeJS.ProcessEnv | undefined;
   readonly #show: (url: string) => void;
   readonly #logins = new Set<PendingLogin>();
   /** Answers that no login has taken. An answer may come before its login waits for it. */
   readonly #answers = new Set<URLSearchParams>();
 
-  constructor(server: Server, environment: NodeJS.ProcessEnv, show: (url: string) => void) {
+  constructor(server: Server, environment: NodeJS.ProcessEnv | undefined, show: (url: string) => void) {
     this.redirectUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback`;
     this.#server = server.on('request', (request, response) => this.#receive(request, response));
     this.#environment = environment;
@@ -40,7 +50,7 @@ export class Browser implements LoginPerson {
 
   async visit({ href }: URL): Promise<void> {
     this.#show(href);
-    startBrowser(this.#environment, href);
+    if (this.#environment) startBrowser(this.#environment, href);
   }
 
   answer(state: string): Promise<URLSearchParams> {

@@ -1,11 +1,11 @@
-import type { ErrorFacts } from '../../../core/error-code.ts';
-import type { Item } from '../../../core/item.ts';
-import { parseJson } from '../../../core/value/json.ts';
-import { isObject } from '../../../core/value/value.ts';
-import { Unreadable } from '../errors.ts';
+import type { ErrorFacts } from '../../../../core/error-code.ts';
+import type { Item } from '../../../../core/item.ts';
+import { parseJson } from '../../../../core/value/json.ts';
+import { isObject } from '../../../../core/value/value.ts';
+import { Unreadable } from '../../errors.ts';
+import { maxRecordBytes, type Position, type RecordReader, tooLong } from '../record-reader.ts';
 import { jsonFault } from './json-fault.ts';
 import { type RecordContent, recordOf, valueKind } from './json-record.ts';
-import { maxRecordBytes, type Position, type RecordReader, tooLong } from './record-reader.ts';
 
 /** Reads one JSON object per line. Any other line becomes a failed record; blank lines are skipped. */
 export class NdjsonReader implements RecordReader {
@@ -77,10 +77,13 @@ function readLine(text: string, line: number): RecordContent {
     return unreadableLine(text, line, `expected an object, found ${valueKind(value)}`, isList ? listOfRecords : undefined);
   } catch (error) {
     const fault = jsonFault(text, 'the end of the line');
-    return unreadableLine(text, line, fault ? `${fault.message} at column ${fault.offset + 1}` : (error as Error).message);
+    const isOpen = line === 1 && text.startsWith('{') && fault?.offset === text.length;
+    const reason = fault ? `${fault.message} at column ${fault.offset + 1}` : (error as Error).message;
+    return unreadableLine(text, line, reason, isOpen ? objectOverLines : undefined);
   }
 }
 
+const objectOverLines = { code: 'object-over-lines', details: {} } as const;
 const listOfRecords = { code: 'list-of-records', details: {} } as const;
 
 function unreadableLine(text: string, line: number, reason: string, facts?: ErrorFacts): RecordContent {

@@ -1,9 +1,9 @@
-import type { Failure } from '../../../core/failure.ts';
-import type { Item } from '../../../core/item.ts';
-import { isErrorField } from '../../../core/record.ts';
-import { writtenNames } from '../../../core/value/json.ts';
-import { isObject, type JsonObject, type Value } from '../../../core/value/value.ts';
-import { failedAs, otherFields, unreadableBefore } from '../errors.ts';
+import type { Failure } from '../../../../core/failure.ts';
+import type { Item } from '../../../../core/item.ts';
+import { isErrorField } from '../../../../core/record.ts';
+import { writtenNames } from '../../../../core/value/json.ts';
+import { isObject, type JsonObject, type Value } from '../../../../core/value/value.ts';
+import { failedAs, otherFields, unreadableBefore } from '../../errors.ts';
 
 /** The part of a record that does not depend on its place in the input. */
 export type RecordContent = Pick<Item, 'fields' | 'failure' | 'failedAs'>;
@@ -41,4 +41,14 @@ export function valueKind(value: Value): string {
   if (typeof value === 'string') return 'a text';
   if (value === null || typeof value === 'boolean') return String(value);
   return 'a number';
+}
+
+/** The kind of token at the start of a text, as messages name it. */
+export function tokenKind(text: string): string {
+  const [literal] = /^(?:true|false|null)\b/.exec(text) ?? [];
+  if (literal !== undefined) return literal;
+  if (/^[-\d]/.test(text)) return 'a number';
+  const char = String.fromCodePoint(text.codePointAt(0) as number);
+  if (char === '\ufffd') return 'another character';
+  return { '{': 'an object', '[': 'an array', '"': 'a text' }[char] ?? JSON.stringify(char);
 }

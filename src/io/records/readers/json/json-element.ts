@@ -1,4 +1,4 @@
-import { maxDepth } from '../../../core/value/json.ts';
+import { maxDepth } from '../../../../core/value/json.ts';
 
 const quote = 0x22;
 const backslash = 0x5c;

@@ -1,11 +1,12 @@
-import type { AutomateError } from '../../../core/failure.ts';
-import type { Item } from '../../../core/item.ts';
-import { parseJson } from '../../../core/value/json.ts';
-import type { JsonObject } from '../../../core/value/value.ts';
+import type { AutomateError } from '../../../../core/failure.ts';
+import type { Item } from '../../../../core/item.ts';
+import { parseJson } from '../../../../core/value/json.ts';
+import type { JsonObject } from '../../../../core/value/value.ts';
+import { inputError, maxRecordBytes, type Position, type RecordReader, tooLong } from '../record-reader.ts';
 import { ElementScanner } from './json-element.ts';
 import { jsonFault } from './json-fault.ts';
-import { recordOf } from './json-record.ts';
-import { inputError, maxRecordBytes, type Position, type RecordReader, tooLong } from './record-reader.ts';
+import { recordOf, tokenKind } from './json-record.ts';
+import { isSpace, JsonWalk, WalkFault } from './json-walk.ts';
 
 const expected = {
   'before the array': 'a JSON array of objects',
@@ -14,15 +15,29 @@ const expected = {
   'in an element': '',
   'after an element': '"," or "]"',
   'after the array': 'nothing more',
+  'outside the list': '',
 };
 type State = keyof typeof expected;
 
 const newline = 0x0a;
 const byteOrderMark = [0xef, 0xbb, 0xbf];
 
+/** The search for a list of records in an object that stands in place of the array. */
+interface Search {
+  /** The place of the object. */
+  readonly offset: number;
+  /** The error for an object without a list. */
+  readonly notFound: AutomateError;
+  /** Makes the error that names the list. */
+  found(path: string): AutomateError;
+}
+
+/** The part of an object in which its list of records is searched for, in bytes. */
+const maxSearchedBytes = 16 * 1024 * 1024;
+
 /**
  * Reads a JSON array of objects, element by element. Accepts what JSON.parse accepts, and a byte order mark.
- * `from` is the beginning, or a place right after an element.
+ * `from` is the beginning, or a place right after an element. `path`: the names on the way to the array, if objects are around it.
  */
 export class JsonReader implements RecordReader {
   readonly #name: string;
@@ -38,10 +53,14 @@ export class JsonReader implements RecordReader {
   /** The beginning of an element that continues in the next chunk. */
   #open: Buffer[] = [];
   #fault: AutomateError | undefined;
+  /** The way through the objects around the array; undefined for an array that is the whole text. */
+  #walk: JsonWalk | undefined;
+  #search: Search | undefined;
 
-  constructor(name: string, { offset, line, records }: Position) {
+  constructor(name: string, { offset, line, records }: Position, path?: readonly string[]) {
     this.#name = name;
-    this.#state = offset === 0 ? 'before the array' : 'after an element';
+    this.#walk = path && new JsonWalk(path, offset > 0);
+    this.#state = offset > 0 ? 'after an element' : path ? 'outside the list' : 'before the array';
     this.#offset = offset;
     this.#line = line;
     this.#lineStart = offset === 0 ? 0 : Number.NaN;
@@ -72,6 +91,8 @@ export class JsonReader implements RecordReader {
 
   async end(): Promise<Item[]> {
     if (this.#fault) throw this.#fault;
+    if (this.#search) throw this.#resultOf(this.#search);
+    if (this.#state === 'outside the list' && this.#walk?.isOver) return [];
     if (this.#state === 'in an element') throw this.#brokenElement(Buffer.concat(this.#open).toString());
     if (this.#state !== 'after the array') throw this.#unexpected('the end of the file', this.#offset);
     return [];
@@ -79,7 +100,41 @@ export class JsonReader implements RecordReader {
 
   #takeAll(chunk: Buffer, items: Item[]): void {
     let at = 0;
-    while (at < chunk.length) at = this.#state === 'in an element' ? this.#takeElement(chunk, at, items) : this.#takeByte(chunk, at);
+    while (at < chunk.length) {
+      if (this.#state === 'in an element') at = this.#takeElement(chunk, at, items);
+      else if (this.#state === 'outside the list') at = this.#takeOutside(chunk, at, this.#walk as JsonWalk);
+      else at = this.#takeByte(chunk, at);
+    }
+  }
+
+  /** Takes text before or after the list. Returns the index at which to continue. */
+  #takeOutside(chunk: Buffer, start: number, walk: JsonWalk): number {
+    if (this.#offset + start < 3 && chunk[start] === byteOrderMark[this.#offset + start]) return start + 1;
+    try {
+      const end = walk.walk(chunk, start);
+      this.#countLinesIn(chunk, start, end);
+      if (this.#search && this.#offset + end - this.#search.offset > maxSearchedBytes) throw this.#resultOf(this.#search);
+      if (walk.isInList) this.#state = 'before the first element';
+      return end;
+    } catch (error) {
+      if (!(error instanceof WalkFault)) throw error;
+      // Text after the object: one object per line.
+      if (this.#search) throw walk.isOver ? this.#search.notFound : this.#resultOf(this.#search);
+      this.#countLinesIn(chunk, start, error.index);
+      throw inputError(this.#name, error.message, placeOf(this.#line + 1, this.#offset + error.index - this.#lineStart));
+    }
+  }
+
+  #resultOf({ notFound, found }: Search): AutomateError {
+    const path = this.#walk?.foundPath;
+    return path === undefined ? notFound : found(path);
+  }
+
+  #countLinesIn(chunk: Buffer, start: number, end: number): void {
+    for (let at = chunk.indexOf(newline, start); at !== -1 && at < end; at = chunk.indexOf(newline, at + 1)) {
+      this.#line++;
+      this.#lineStart = this.#offset + at + 1;
+    }
   }
 
   /** Takes a byte outside of the elements. Returns the index at which to continue. */
@@ -95,10 +150,25 @@ export class JsonReader implements RecordReader {
       return at;
     } else if (!isSpace(byte) && byte !== byteOrderMark[offset]) {
       const next = nextState(byte, this.#state);
-      if (next === undefined) throw this.#unexpected(tokenKind(chunk.toString('utf8', at, at + 6)), offset);
-      this.#state = next;
+      if (next === undefined) return this.#takeUnexpected(chunk, at);
+      this.#state = next === 'after the array' && this.#walk ? 'outside the list' : next;
+      if (this.#state === 'outside the list') this.#walk?.leaveList();
     }
     return at + 1;
+  }
+
+  /** Looks for the list of records in an object in place of the array. Throws the error for anything else. */
+  #takeUnexpected(chunk: Buffer, at: number): number {
+    const offset = this.#offset + at;
+    const notFound = this.#unexpected(tokenKind(chunk.toString('utf8', at, at + 6)), offset);
+    if (this.#state !== 'before the array' || chunk[at] !== 0x7b) throw notFound;
+    const place = placeOf(this.#line + 1, offset - this.#lineStart);
+    const found = (records: string) =>
+      inputError(this.#name, `the file holds one object; its list of records is at ${records}`, { ...place, records });
+    this.#search = { offset, notFound, found };
+    this.#walk = new JsonWalk(undefined);
+    this.#state = 'outside the list';
+    return at;
   }
 
   /** Takes as much of an element as the chunk has. Returns the index at which to continue. */
@@ -151,7 +221,8 @@ export class JsonReader implements RecordReader {
   #unexpected(found: string, offset: number): AutomateError {
     const hint = this.#state === 'before the array' ? 'ndjson' : undefined;
     const place = placeOf(this.#line + 1, offset - this.#lineStart);
-    return inputError(this.#name, `expected ${expected[this.#state]}, found ${found}`, { ...place, hint });
+    const missing = this.#state === 'outside the list' ? this.#walk?.expected : expected[this.#state];
+    return inputError(this.#name, `expected ${missing}, found ${found}`, { ...place, hint });
   }
 }
 
@@ -160,24 +231,10 @@ function placeOf(line: number, column: number) {
   return { line, column: Number.isNaN(column) ? undefined : column + 1 };
 }
 
-function isSpace(byte: number): boolean {
-  return byte === 0x20 || byte === newline || byte === 0x0d || byte === 0x09;
-}
-
 function nextState(byte: number, state: State): State | undefined {
   const char = String.fromCharCode(byte);
   if (char === '[' && state === 'before the array') return 'before the first element';
   if (char === ',' && state === 'after an element') return 'before an element';
   if (char === ']' && (state === 'before the first element' || state === 'after an element')) return 'after the array';
   return undefined;
-}
-
-/** The kind of token at the start of a text, as messages name it. */
-function tokenKind(text: string): string {
-  const [literal] = /^(?:true|false|null)\b/.exec(text) ?? [];
-  if (literal !== undefined) return literal;
-  if (/^[-\d]/.test(text)) return 'a number';
-  const char = String.fromCodePoint(text.codePointAt(0) as number);
-  if (char === '\ufffd') return 'another character';
-  return { '{': 'an object', '[': 'an array', '"': 'a text' }[char] ?? JSON.stringify(char);
 }

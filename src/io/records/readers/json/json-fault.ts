@@ -1,4 +1,4 @@
-import { maxDepth, tooDeep } from '../../../core/value/json.ts';
+import { maxDepth, tooDeep } from '../../../../core/value/json.ts';
 
 /** The first error in a JSON text. */
 export interface JsonFault {

@@ -1,0 +1,27 @@
+// Writes the licences of the packages in the bundles: who installs the package gets no other copy of them.
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+
+const folderOf = (file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(file)?.[0];
+
+/** The folders of the packages that have code in the outputs of a build. */
+export function packagesIn({ outputs }) {
+  const files = Object.values(outputs).flatMap(({ inputs }) =>
+    Object.entries(inputs).flatMap(([file, { bytesInOutput }]) => (bytesInOutput > 0 ? [file] : [])),
+  );
+  return files.flatMap((file) => folderOf(file) ?? []);
+}
+
+/** Writes name, version and licence of each package. Throws for a package that states none. */
+export function writeThirdParty(path, folders) {
+  const texts = new Map();
+  for (const folder of folders) {
+    const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'));
+    const files = readdirSync(folder).filter((file) => /^(?:licen[cs]e|copying|notice)(?:[.-](?:md|txt|mit|markdown))?$/i.test(file));
+    if (files.length === 0 && license === undefined) throw new Error(`${name} ${version} has no licence`);
+    const all = files.sort().map((file) => readFileSync(`${folder}/${file}`, 'utf8').trim());
+    texts.set(`${name} ${version}`, [`${name} ${version}`, `Licence: ${license}`, ...all].join('\n\n'));
+  }
+  const intro = 'The files in this folder contain these packages. Thank you to their authors.';
+  const sorted = [...texts].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, text]) => text);
+  writeFileSync(path, `${[intro, ...sorted].join(`\n\n${'-'.repeat(80)}\n\n`)}\n`);
+}

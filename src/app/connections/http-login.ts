@@ -1,0 +1,81 @@
+import { cleaned } from '../../core/answer/response.ts';
+import { type Login, neededCredentials } from '../../core/auth/auth.ts';
+import type { HttpConnection } from '../../core/connection.ts';
+import { AutomateError, Failure } from '../../core/failure.ts';
+import type { CredentialUse } from '../../core/plan.ts';
+import type { LoginPerson } from '../../io/auth/browser.ts';
+import { credentialVariable, variableWith } from '../../io/credentials/environment.ts';
+import { hostRefusal, isAllowedHost } from '../../io/credentials/secret.ts';
+import { createGuardedFetch } from '../../io/http/fetch.ts';
+import { Routes } from '../../io/http/routes.ts';
+import { loadSecretsOf } from '../flow/flow-secrets.ts';
+import type { Messages } from '../messages.ts';
+import { version } from '../version.ts';
+import type { AskingOptions } from './tool-server.ts';
+
+/** The login of a connection; undefined if nobody logs in to it. */
+export function loginAuthOf({ auth = [] }: HttpConnection): Login | undefined {
+  return auth.find((one) => one.type === 'oauth2_authorization_code');
+}
+
+/**
+ * Logs a person in to an HTTP API and stores the tokens, for the host of the connection alone. Warns if they cannot be renewed. Throws an
+ * AutomateError (`credential`).
+ */
+export async function logInToApi(
+  connection: HttpConnection,
+  auth: Login,
+  { person, env, cacert }: AskingOptions & { readonly person: LoginPerson },
+  messages: Messages,
+): Promise<void> {
+  const { name, origin, allowHttp } = connection;
+  const variable = variableWith(auth.credential, process.env);
+  if (variable !== undefined) {
+    const message = `the credential "${auth.credential}" comes from ${credentialVariable(auth.credential)}: a login could not replace it`;
+    throw new AutomateError('credential', `${message}\nunset that variable, and log in again`);
+  }
+  const clientSecret = await loginSecretOf(connection, auth, { env, cacert }, messages);
+  const routes = new Routes({ cacert, environment: process.env, warn: messages.warn });
+  try {
+    const { logInWithBrowser } = await import('../../io/auth/browser-login.ts');
+    const tools = {
+      // Never to metadata addresses: the server itself may name these URLs.
+      fetch: createGuardedFetch(routes, `automate/${version}`),
+      secret: messages.redactor.add,
+      wallNow: Date.now,
+    };
+    const { text, isRenewable } = await logInWithBrowser({ auth, origin, allowHttp, clientSecret, person }, tools);
+    const { openCredentials } = await import('../ports/credential-store.ts');
+    await openCredentials(env, messages).set(auth.credential, text, { hosts: [new URL(origin).host] });
+    if (!isRenewable) {
+      messages.warn(
+        `the server gave no refresh token: you have to log in again when the access token expires\nmany servers give one for the scope offline_access`,
+      );
+    }
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    throw new AutomateError('credential', `connection "${name}": ${cleaned(error.message)}`, { cause: error });
+  } finally {
+    routes.destroy();
+  }
+}
+
+/** The client's secret for an origin, bound to its hosts. */
+async function loginSecretOf(
+  { name, origin }: HttpConnection,
+  auth: Login,
+  options: AskingOptions,
+  messages: Messages,
+): Promise<(server: string) => string | undefined> {
+  const needs = neededCredentials(auth, origin).filter(({ isLogin }) => !isLogin);
+  const uses = needs.map((need): CredentialUse => ({ ...need, problem: (message) => ({ message }) }));
+  const { secrets } = await loadSecretsOf(uses, `connection ${name}`, options, messages);
+  return (server) => {
+    const { clientCredential } = auth;
+    const secret = clientCredential === undefined ? undefined : secrets.get(clientCredential);
+    if (secret && !isAllowedHost(server, secret.hosts)) {
+      throw new Failure('request', hostRefusal(clientCredential as string, secret, server), { sent: false });
+    }
+    return secret?.text;
+  };
+}

@@ -1,0 +1,30 @@
+import { isMapping } from '../../core/value/value.ts';
+import { changeConnections, readConnections } from '../../io/connections.ts';
+import type { Messages } from '../messages.ts';
+import { openCredentials } from '../ports/credential-store.ts';
+
+/**
+ * Removes a saved connection, and in every environment the tokens of its login. Returns the logins that stay because another saved connection
+ * uses them. Throws an AutomateError (`credential`) if tokens cannot be deleted; then the connection stays.
+ */
+export async function removeConnection(name: string, messages: Pick<Messages, 'redactor' | 'findAsker'>): Promise<readonly string[]> {
+  const { [name]: removed = {}, ...others } = readConnections(process.env);
+  const elsewhere = new Set(Object.values(others).flatMap(loginsIn));
+  const logins = loginsIn(removed);
+  for (const login of logins) if (!elsewhere.has(login)) await deleteLogin(login, messages);
+  await changeConnections(process.env, (saved) => Object.fromEntries(Object.entries(saved).filter(([other]) => other !== name)));
+  return logins.filter((login) => elsewhere.has(login));
+}
+
+/** The credentials of the logins in a connection, as it is written. */
+function loginsIn({ auth }: Readonly<Record<string, unknown>>): string[] {
+  return [auth].flat().flatMap((one) => {
+    const isLogin = isMapping(one) && one.type === 'oauth2_authorization_code' && typeof one.credential === 'string';
+    return isLogin ? [one.credential as string] : [];
+  });
+}
+
+async function deleteLogin(login: string, messages: Pick<Messages, 'redactor' | 'findAsker'>): Promise<void> {
+  const stored = openCredentials(undefined, messages).list();
+  for (const { name, env } of stored) if (name === login) await openCredentials(env, messages).remove(login, false);
+}

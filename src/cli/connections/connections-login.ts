@@ -1,0 +1,63 @@
+import { logInToApi, loginAuthOf } from '../../app/connections/http-login.ts';
+import { findSaved, loadConnection } from '../../app/connections/saved-connections.ts';
+import { askServer, cacheToolServer } from '../../app/connections/tool-server.ts';
+import { exitCodes } from '../../app/exit-codes.ts';
+import { type GivenVariables, loadFlow } from '../../app/flow/flow-file.ts';
+import type { HttpConnection } from '../../core/connection.ts';
+import { AutomateError } from '../../core/failure.ts';
+import { shellWord } from '../../core/text/shell-word.ts';
+import { isRemote, type McpConnection } from '../../core/tools/tools.ts';
+import { openBrowser } from '../../io/auth/browser.ts';
+import { noteInAudit } from '../keys/stored-keys.ts';
+import type { Terminal } from '../terminal.ts';
+
+/** The options of `automate connections login`. */
+export interface LoginOptions {
+  readonly flow?: string;
+  readonly var?: GivenVariables;
+  readonly browser: boolean;
+  readonly env?: string;
+  readonly cacert?: string;
+  readonly allowHttp?: boolean;
+}
+
+/** Logs a person in to the server of a connection, and stores the tokens. Returns the exit code. */
+export async function loginCommand(name: string, options: LoginOptions, terminal: Terminal): Promise<number> {
+  const connection = await namedConnection(name, options);
+  const login = 'server' in connection ? undefined : loginAuthOf(connection);
+  if ('server' in connection ? !logsIn(connection) : !login) throw noLogin(name);
+  const showAddress = (url: string) =>
+    options.browser ? terminal.say(`log in with your browser; if it does not open:\n  ${url}`) : void terminal.print(url);
+  if (!options.browser) terminal.say('open this address in a browser on this machine, and log in:');
+  const person = await openBrowser(options.browser ? process.env : undefined, showAddress);
+  try {
+    if ('server' in connection) {
+      const server = await askServer(connection, options, terminal, person);
+      if (options.flow === undefined) await cacheToolServer(name, findSaved(name), server, terminal);
+    } else if (login) await logInToApi(connection, login, { ...options, person }, terminal);
+  } finally {
+    person.close();
+  }
+  noteInAudit('connection.login', name, terminal);
+  const next = options.flow === undefined ? `; try it: automate connections test ${name}` : '';
+  terminal.say(`"${name}" is logged in${next}`);
+  return exitCodes.success;
+}
+
+/** The saved connection of that name, or that of a flow. */
+async function namedConnection(name: string, { flow, ...options }: LoginOptions): Promise<HttpConnection | McpConnection> {
+  const allowHttp = options.allowHttp ?? false;
+  if (flow === undefined) return loadConnection(name, allowHttp);
+  const plan = await loadFlow(flow, { ...options, allowHttp, textCells: false });
+  const found = plan.credentials.flatMap(({ login }) => login?.connection ?? []).find((one) => one.name === name);
+  if (found) return found;
+  throw new AutomateError('usage', `no node of ${shellWord(flow)} uses a connection "${name}" to which someone logs in`);
+}
+
+function logsIn({ server }: McpConnection): boolean {
+  return isRemote(server) && server.auth?.type === 'oauth2_authorization_code';
+}
+
+function noLogin(name: string): AutomateError {
+  return new AutomateError('usage', `nobody logs in to "${name}": its auth is not of type oauth2_authorization_code`);
+}

@@ -1,0 +1,97 @@
+import { readFile, stat } from 'node:fs/promises';
+import { compileFlow, type FlowFileOptions } from '../../app/flow/flow-file.ts';
+import { allPaths, withPaths } from '../../app/preview/map-choice.ts';
+import type { Preview } from '../../app/preview/preview.ts';
+import { type StructureRow, structureOf } from '../../app/preview/structure.ts';
+import { compilePath } from '../../core/answer/path.ts';
+import { AutomateError, invalidOption } from '../../core/failure.ts';
+import type { Step } from '../../core/node.ts';
+import type { Plan } from '../../core/plan.ts';
+import { counted } from '../../core/text/number.ts';
+import { didYouMean } from '../../core/text/suggest.ts';
+import { nodeTexts, withMap } from '../../flow/map-text.ts';
+import { realFile } from '../../io/files/stat.ts';
+import { writeDurably } from '../../io/files/state-file.ts';
+import type { Terminal } from '../terminal.ts';
+import type { TestRequestOptions } from './test-request-options.ts';
+
+/** The node whose map is written, and its flow. */
+export interface MapPlace {
+  readonly flow: string;
+  readonly plan: Plan;
+  readonly step: Step;
+  readonly check: FlowFileOptions;
+}
+
+/** Checks before the request that a map can be written from its answer. Throws an AutomateError (`usage`). */
+export async function checkWrite(
+  { flow, plan, step }: MapPlace,
+  { write, send, curl }: Pick<TestRequestOptions, 'write' | 'send' | 'curl'>,
+  terminal: Terminal,
+): Promise<void> {
+  if (curl || !send) throw new AutomateError('usage', `--write takes its paths from an answer: leave ${curl ? '--curl' : '--no-send'} out`);
+  if (write === true && !terminal.findAsker?.()) {
+    const advice = 'without a terminal, say what to write: --write all for every value, or --write PATH,PATH';
+    throw invalidOption('write', `expected paths, found none\n${advice}`);
+  }
+  if (typeof write === 'string' && write !== 'all') pathsIn(write);
+  const index = plan.steps.indexOf(step);
+  const node = index < 0 ? undefined : nodeTexts(await readFile(flow, 'utf8'))[index];
+  if (!node)
+    throw new AutomateError('usage', `--write changes the map of a node of its own; "${step.id}" is inside another: write it by hand`);
+  if (!node.map) throw new AutomateError('usage', `the map of "${step.id}" says more than fields and paths: write it by hand`);
+}
+
+/** Puts the chosen paths of an answer into the map of its node. Nothing else in the file changes. */
+export async function writeMap(place: MapPlace, preview: Preview, write: string | true, terminal: Terminal): Promise<void> {
+  const { flow, plan, step, check } = place;
+  const rows = structureOf(preview.unread ? undefined : preview.body);
+  if (rows.length === 0) throw new AutomateError('usage', 'the answer has no paths: nothing was written');
+  const index = plan.steps.indexOf(step);
+  const text = await readFile(flow, 'utf8');
+  const before = nodeTexts(text)[index]?.map ?? {};
+  const map = withPaths(before, await chosenPaths(rows, write, Object.values(before), terminal));
+  const added = Object.entries(map).slice(Object.keys(before).length);
+  if (added.length === 0) return terminal.say(`the map of "${step.id}" in ${flow} has these paths already: nothing was written`);
+  const changed = withMap(text, index, map);
+  await compileFlow(changed, flow, check);
+  const { mode } = await stat(flow);
+  await writeDurably(realFile(flow), changed, mode & 0o777);
+  const lines = added.map(([field, path]) => `\n  ${field}: ${path}`);
+  terminal.say(
+    `${terminal.colors.green('wrote')} ${counted(added.length, 'field')} into the map of "${step.id}" in ${flow}${lines.join('')}`,
+  );
+}
+
+async function chosenPaths(
+  rows: readonly StructureRow[],
+  write: string | true,
+  known: readonly string[],
+  terminal: Terminal,
+): Promise<readonly string[]> {
+  if (write === 'all') return allPaths(rows);
+  if (write === true) {
+    const choices = rows
+      .filter(({ path }) => !known.includes(path))
+      .map((row) => ({ value: row.path, label: `${row.path}  ${row.sample}` }));
+    return (await terminal.findAsker?.()?.several('paths for the map (space chooses, Enter writes them)', choices)) ?? [];
+  }
+  const paths = pathsIn(write);
+  const all = rows.map(({ path }) => path);
+  const missing = paths.find((path) => !all.includes(path) && !/^\$(?:status$|headers\.|body$)/.test(path));
+  if (missing === undefined) return paths;
+  const found = didYouMean(missing, all) || ` (found: ${allPaths(rows).slice(0, 10).join(', ')})`;
+  throw new AutomateError('usage', `the answer has no "${missing}"${found}\nnothing was written`);
+}
+
+/** The paths of a list. A comma in quotes belongs to its path. Throws an AutomateError (`usage`) for one that is no path. */
+function pathsIn(list: string): string[] {
+  const paths = (list.match(/(?:"(?:[^"\\]|\\.)*"|[^,"])+/g) ?? []).map((path) => path.trim()).filter((path) => path !== '');
+  if (paths.length === 0) throw invalidOption('write', 'expected all, or paths such as data.name,data.email');
+  try {
+    for (const path of paths) compilePath(path);
+  } catch (error) {
+    throw invalidOption('write', (error as Error).message);
+  }
+  return paths;
+}

@@ -1,0 +1,85 @@
+import type { Environment } from '@marcbachmann/cel-js';
+import { inQuotes } from '../answer/response.ts';
+import { bytesOfBase64, toBase64 } from '../text/base64.ts';
+import { evaluationTime } from './evaluation-time.ts';
+import { extractPattern } from './pattern.ts';
+
+/** The functions that stand behind a name and a point, as in `base64.encode`. */
+const libraries = { base64: ['encode', 'decode'], math: ['round'], regex: ['extract'] };
+
+/** True if a name is that of a library with this function. A field may have the name of a library. */
+export function isLibraryFunction(library: string, name: string): boolean {
+  return Object.hasOwn(libraries, library) && libraries[library as keyof typeof libraries].includes(name);
+}
+
+/** A library is a constant whose methods are its functions. */
+class Library {}
+
+/**
+ * Registers the functions that the CEL library lacks. Names and meanings are those of cel-go's extensions
+ * (github.com/google/cel-go/blob/master/ext/README.md), except `now`, `round`, and null instead of an optional value.
+ */
+export function registerFunctions(environment: Environment): Environment {
+  for (const name of Object.keys(libraries)) {
+    // Each library is a type of its own.
+    const type = class extends Library {};
+    environment.registerType(name, type).registerConstant(name, name, new type());
+  }
+  for (const [signature, handler] of Object.entries(handlers)) environment.registerFunction(signature, handler as () => unknown);
+  return environment;
+}
+
+const handlers: Readonly<Record<string, (...values: never[]) => unknown>> = {
+  'now(): google.protobuf.Timestamp': () => new Date(evaluationTime()),
+  'string(google.protobuf.Timestamp): string': (time: Date) => time.toISOString().replace('.000Z', 'Z'),
+  'int(google.protobuf.Timestamp): int': (time: Date) => BigInt(Math.floor(time.getTime() / 1000)),
+  'string.replace(string, string): string': replaced,
+  'string.replace(string, string, int): string': replaced,
+  'round(int): int': (number: bigint) => number,
+  'round(double): int': (number: number) => BigInt(roundedTo(whole(number), 0)),
+  'round(int, int): int': (number: bigint, digits: bigint) => (digits < 0n ? BigInt(roundedTo(Number(number), checked(digits))) : number),
+  'round(double, int): double': (number: number, digits: bigint) => roundedTo(number, checked(digits)),
+  'math.round(int): double': (_: unknown, number: bigint) => Number(number),
+  'math.round(double): double': (_: unknown, number: number) => roundedTo(number, 0),
+  'base64.encode(string): string': (_: unknown, text: string) => toBase64(text),
+  'base64.encode(bytes): string': (_: unknown, bytes: Uint8Array) => toBase64(bytes),
+  'base64.decode(string): bytes': (_: unknown, text: string) => decoded(text),
+  'regex.extract(string, string): dyn': (_: unknown, text: string, pattern: string) => extractPattern(text, pattern),
+};
+
+/** Replaces all occurrences of a text, or the first ones up to a limit that is not negative. */
+function replaced(text: string, old: string, replacement: string, limit = -1n): string {
+  if (limit < 0n) return text.replaceAll(old, () => replacement);
+  let left = Number(limit);
+  // The last occurrences stand for themselves.
+  return text.replaceAll(old, (found) => (left-- > 0 ? replacement : found));
+}
+
+/** Digits after the point, or before it if negative, to which a number is rounded at most. */
+const maxDigits = 15;
+
+function checked(digits: bigint): number {
+  if (digits >= -maxDigits && digits <= maxDigits) return Number(digits);
+  throw new Error(`expected ${-maxDigits} to ${maxDigits} digits to round to, found ${digits}`);
+}
+
+function whole(number: number): number {
+  if (Number.isFinite(number)) return number;
+  throw new Error(`expected a number to round, found ${number}`);
+}
+
+/** A number rounded as people write it: half away from zero, and 1.005 to 1.01, though the nearest double is below 1.005. */
+function roundedTo(number: number, digits: number): number {
+  const shifted = (value: number, by: number) => {
+    const [mantissa = '', exponent = '0'] = String(value).split('e');
+    return Number(`${mantissa}e${Number(exponent) + by}`);
+  };
+  const rounded = shifted(Math.round(shifted(Math.abs(number), digits)), -digits);
+  return Number.isFinite(rounded) ? Math.sign(number) * rounded : number;
+}
+
+function decoded(text: string): Uint8Array {
+  const bytes = text === '' ? '' : bytesOfBase64(text);
+  if (bytes === undefined) throw new Error(`expected base64, found ${inQuotes(text)}`);
+  return Uint8Array.from(bytes, (byte) => byte.charCodeAt(0));
+}

@@ -1,0 +1,122 @@
+import { XMLParser, XMLValidator } from 'fast-xml-parser';
+import { DocumentError, type TextPlace } from '../../core/answer/document.ts';
+import type { Value } from '../../core/value/value.ts';
+
+/** Maximum of elements inside each other. */
+const maxDepth = 100;
+
+const textName = '#text';
+const cdataName = '#cdata';
+const attributesName = ':@';
+
+/** Stands before the name of an element: some names, such as `constructor`, are refused by the parser. */
+const mark = '.';
+
+/** An element, a text or a CDATA section, as the parser gives it: its name, with its content. */
+type Node = Readonly<Record<string, unknown>>;
+
+const parser = new XMLParser({
+  preserveOrder: true,
+  ignoreAttributes: false,
+  attributeNamePrefix: '@',
+  parseTagValue: false,
+  parseAttributeValue: false,
+  trimValues: false,
+  // A CDATA section has no references, so they are decoded here, in texts and attributes alone.
+  processEntities: false,
+  cdataPropName: cdataName,
+  textNodeName: textName,
+  // The parser gives it the name of an empty element twice.
+  transformTagName: (name) => (name.startsWith(mark) ? name : mark + name),
+  ignoreDeclaration: true,
+  ignorePiTags: true,
+  maxNestedTags: maxDepth + 1,
+});
+
+/**
+ * Reads XML as an object with the root element. Attributes are `@name`; an element that is repeated is a list; an element with nothing
+ * but text is that text, and else its text is `#text`. All values are texts. Throws a DocumentError.
+ */
+export function parseXml(written: string): Value {
+  const text = written.replace(/^\ufeff/, '');
+  refuseDoctype(text);
+  refuseInvalid(text);
+  refuseShape(text);
+  return contentOf(parser.parse(text) as Node[], {});
+}
+
+/** A DOCTYPE can define entities, and name files to read: no answer needs one. */
+function refuseDoctype(text: string): void {
+  for (const { 0: found, index } of text.matchAll(/<!--[\s\S]*?-->|<!\[CDATA\[[\s\S]*?\]\]>|<!doctype/gi)) {
+    if (/^<!d/i.test(found)) throw new DocumentError('a DOCTYPE is not read', textPlace(text, index));
+  }
+}
+
+function refuseInvalid(text: string): void {
+  const result = XMLValidator.validate(text);
+  if (result === true) return;
+  const { msg, line, col = 1 } = result.err;
+  throw new DocumentError(lowerCased(msg.replace(/\.$/, '')), { line, column: col }, /^Unclosed tag|not closed/i.test(msg));
+}
+
+const markup = /<!--[\s\S]*?-->|<!\[CDATA\[[\s\S]*?\]\]>|<\?[\s\S]*?\?>|<(\/?)[^\s/>"'!?](?:[^>"']|"[^"]*"|'[^']*')*?(\/?)>/g;
+
+/** Refuses elements that are nested too deep, and a second root, which the validator accepts after an empty one. */
+function refuseShape(text: string): void {
+  let depth = 0;
+  let roots = 0;
+  for (const { 1: closing, 2: empty, index } of text.matchAll(markup)) {
+    if (closing === undefined) continue;
+    if (closing === '/') depth--;
+    else if (depth === 0 && ++roots > 1) throw new DocumentError('a second root element begins', textPlace(text, index));
+    else if (++depth > maxDepth) throw new DocumentError(`elements are nested more than ${maxDepth} deep`, textPlace(text, index));
+    if (closing === '' && empty === '/') depth--;
+  }
+}
+
+function textPlace(text: string, index: number): TextPlace {
+  const lines = text.slice(0, index).split(/\r\n|\r|\n/);
+  return { line: lines.length, column: (lines.at(-1) as string).length + 1 };
+}
+
+function lowerCased(message: string): string {
+  return message.charAt(0).toLowerCase() + message.slice(1);
+}
+
+/** The value of an element's content. */
+function contentOf(nodes: readonly Node[], attributes: Readonly<Record<string, string>>): Value {
+  const members = new Map<string, Value>(Object.entries(attributes).map(([name, value]) => [name, decodeReferences(value)]));
+  let text = '';
+  for (const node of nodes) {
+    const name = Object.keys(node).find((key) => key !== attributesName) as string;
+    if (name === textName) text += decodeReferences(String(node[name]));
+    else if (name === cdataName) text += (node[name] as Node[]).map((inside) => String(inside[textName])).join('');
+    else
+      addElement(members, name.slice(mark.length), contentOf(node[name] as Node[], (node[attributesName] ?? {}) as Record<string, string>));
+  }
+  const shown = text.trim();
+  if (members.size === 0) return shown;
+  if (shown !== '') members.set(textName, shown);
+  return Object.fromEntries(members);
+}
+
+/** Adds an element. A second one of its name makes a list. */
+function addElement(members: Map<string, Value>, name: string, value: Value): void {
+  const before = members.get(name);
+  if (before === undefined) members.set(name, value);
+  else if (Array.isArray(before)) before.push(value);
+  else members.set(name, [before, value]);
+}
+
+const named: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
+
+/** Decodes the five references that XML itself has, and references to characters. Any other stays as it is. */
+function decodeReferences(text: string): string {
+  if (!text.includes('&')) return text;
+  return text.replace(/&(?:(amp|lt|gt|quot|apos)|#(\d+)|#x([\da-f]+));/gi, (written, name, decimal, hex) => {
+    if (name !== undefined) return named[name] ?? written;
+    const code = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal);
+    const isCharacter = code > 0 && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff);
+    return isCharacter ? String.fromCodePoint(code) : written;
+  });
+}

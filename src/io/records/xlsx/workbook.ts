@@ -1,0 +1,209 @@
+import { invalidOption } from '../../../core/failure.ts';
+import { formatCount } from '../../../core/text/number.ts';
+import { inputError, maxRecordBytes } from '../readers/record-reader.ts';
+import { type CellFormat, formatOfCode, plainNumber } from './number-text.ts';
+import { TextTable } from './text-table.ts';
+import { BadXml, type XmlHandler, XmlReader } from './xml.ts';
+import { damaged, type Zip } from './zip.ts';
+
+/** The parts of a workbook that the cells of a sheet depend on. */
+export interface Workbook {
+  /** The name of the chosen sheet. */
+  readonly sheet: string;
+  /** The part that holds it. */
+  readonly part: string;
+  /** True if it counts days from 1904. */
+  readonly is1904: boolean;
+  /** By the number of a cell's style. */
+  readonly formats: readonly CellFormat[];
+  /** The texts that cells share. */
+  readonly texts: TextTable;
+}
+
+interface SheetEntry {
+  readonly name: string;
+  readonly relation: string;
+  readonly isHidden: boolean;
+}
+
+/** Unpacked bytes of a part other than a sheet and the shared texts. */
+const maxPartBytes = 64 * 1024 * 1024;
+
+/** Reads a workbook up to its sheets, and chooses one: by its name, or the first that is shown. */
+export async function readWorkbook(zip: Zip, input: string, sheetName: string | undefined): Promise<Workbook> {
+  const main = await mainPart(zip, input);
+  const relations = await relationsOf(zip, input, main);
+  const { sheets, is1904 } = await sheetsOf(zip, input, main);
+  // A page with a chart only is no table.
+  const tables = sheets.filter(({ relation }) => relations.byId.get(relation)?.type === 'worksheet');
+  const sheet = chooseSheet(tables, input, sheetName);
+  const formats = await formatsOf(zip, input, relations.byType.get('styles'));
+  const texts = await sharedTexts(zip, input, relations.byType.get('sharedStrings'));
+  return { sheet: sheet.name, part: relations.byId.get(sheet.relation)?.part ?? '', is1904, formats, texts };
+}
+
+const otherBooks: Readonly<Record<string, string>> = {
+  'xl/workbook.bin': 'a binary one (.xlsb)',
+  'content.xml': 'an OpenDocument one',
+};
+
+async function mainPart(zip: Zip, input: string): Promise<string> {
+  const part = zip.has('_rels/.rels') ? (await relationsOf(zip, input, '')).byType.get('officeDocument') : undefined;
+  if (part !== undefined && zip.has(part) && part.endsWith('.xml') && !/^(?:word|ppt)\//.test(part)) return part;
+  const found = Object.keys(otherBooks).find((name) => zip.has(name));
+  const kind = found === undefined ? 'another archive' : `${otherBooks[found]}\nopen it and save it as .xlsx`;
+  throw inputError(input, `expected an Excel workbook (.xlsx), found ${kind}`);
+}
+
+function chooseSheet(sheets: readonly SheetEntry[], input: string, wanted: string | undefined): SheetEntry {
+  const [first] = sheets;
+  if (!first) throw inputError(input, 'expected a workbook with a sheet, found none');
+  if (wanted === undefined) return sheets.find(({ isHidden }) => !isHidden) ?? first;
+  const isWanted = ({ name }: SheetEntry) => name.toLowerCase() === wanted.toLowerCase();
+  const found = sheets.find(({ name }) => name === wanted) ?? sheets.find(isWanted);
+  if (found) return found;
+  const names = sheets.map(({ name }) => `"${name}"`).join(', ');
+  throw invalidOption('sheet', `expected a sheet of ${input}, found "${wanted}"; it has ${names}`);
+}
+
+interface Relations {
+  readonly byId: ReadonlyMap<string, { readonly type: string; readonly part: string }>;
+  /** The first part of each type. */
+  readonly byType: ReadonlyMap<string, string>;
+}
+
+/** The parts that a part names (ECMA-376-2, 9.3). */
+async function relationsOf(zip: Zip, input: string, of: string): Promise<Relations> {
+  const [folder, name] = [of.slice(0, of.lastIndexOf('/') + 1), of.slice(of.lastIndexOf('/') + 1)];
+  const byId = new Map<string, { type: string; part: string }>();
+  const byType = new Map<string, string>();
+  await readPart(zip, input, `${folder}_rels/${name}.rels`, {
+    open(tag, attribute) {
+      const target = attribute('Target');
+      if (tag !== 'Relationship' || target === undefined) return;
+      const part = decodeURI(new URL(target, `zip://book/${folder}`).pathname.slice(1));
+      const type = (attribute('Type') ?? '').replace(/^.*\//, '');
+      byId.set(attribute('Id') ?? '', { type, part });
+      if (!byType.has(type)) byType.set(type, part);
+    },
+  });
+  return { byId, byType };
+}
+
+async function sheetsOf(zip: Zip, input: string, part: string): Promise<{ sheets: SheetEntry[]; is1904: boolean }> {
+  const sheets: SheetEntry[] = [];
+  let is1904 = false;
+  await readPart(zip, input, part, {
+    open(tag, attribute) {
+      if (tag === 'workbookPr') is1904 = isTrue(attribute('date1904'));
+      if (tag !== 'sheet') return;
+      const isHidden = (attribute('state') ?? 'visible') !== 'visible';
+      sheets.push({ name: attribute('name') ?? '', relation: attribute('r:id') ?? '', isHidden });
+    },
+  });
+  return { sheets, is1904 };
+}
+
+function isTrue(text: string | undefined): boolean {
+  return text === '1' || text === 'true' || text === 'on';
+}
+
+async function formatsOf(zip: Zip, input: string, part: string | undefined): Promise<CellFormat[]> {
+  const codes = new Map<number, string>();
+  const formats: CellFormat[] = [];
+  let isInCells = false;
+  if (part === undefined || !zip.has(part)) return [plainNumber];
+  await readPart(zip, input, part, {
+    open(tag, attribute) {
+      if (tag === 'numFmt') codes.set(Number(attribute('numFmtId')), attribute('formatCode') ?? '');
+      else if (tag === 'cellXfs') isInCells = true;
+      else if (tag === 'xf' && isInCells) {
+        const id = Number(attribute('numFmtId') ?? 0);
+        formats.push(formatOfCode(id, codes.get(id)));
+      }
+    },
+    close(tag) {
+      if (tag === 'cellXfs') isInCells = false;
+    },
+  });
+  return formats;
+}
+
+/** The texts of a table are held in memory, together at most as much as one record may be. */
+async function sharedTexts(zip: Zip, input: string, part: string | undefined): Promise<TextTable> {
+  const texts = new TextTable();
+  if (part === undefined || !zip.has(part)) return texts;
+  const item = new TextCollector();
+  await readPart(
+    zip,
+    input,
+    part,
+    {
+      open: (tag) => item.open(tag),
+      text: (text) => item.text(text),
+      close(tag) {
+        item.close(tag);
+        if (tag !== 'si') return;
+        texts.add(item.take());
+        if (texts.size > maxRecordBytes) throw new BadXml('more than 256 MB of texts');
+      },
+    },
+    Number.POSITIVE_INFINITY,
+  );
+  return texts;
+}
+
+/** Collects the text of a cell or a shared text: all of its `t`, without how it is read aloud (`rPh`). */
+export class TextCollector {
+  #text = '';
+  #isInText = false;
+  #isSpoken = false;
+
+  get length(): number {
+    return this.#text.length;
+  }
+
+  open(tag: string): void {
+    if (tag === 't') this.#isInText = !this.#isSpoken;
+    else if (tag === 'rPh') this.#isSpoken = true;
+  }
+
+  text(text: string): void {
+    if (this.#isInText) this.#text += text;
+  }
+
+  close(tag: string): void {
+    if (tag === 't') this.#isInText = false;
+    else if (tag === 'rPh') this.#isSpoken = false;
+  }
+
+  /** The text, with the characters that XML cannot hold (ECMA-376, 22.9.2.19). */
+  take(): string {
+    const text = this.#text;
+    this.#text = '';
+    return unescaped(text);
+  }
+}
+
+/** A text with the characters that a workbook writes as `_x000D_`. */
+export function unescaped(text: string): string {
+  if (!text.includes('_x')) return text;
+  return text.replace(/_x([\dA-Fa-f]{4})_/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+}
+
+/** Reads a whole part. Throws an AutomateError (`input`). */
+async function readPart(zip: Zip, input: string, part: string, handler: Partial<XmlHandler>, maxBytes = maxPartBytes): Promise<void> {
+  const { open = () => undefined, text = () => undefined, close = () => undefined } = handler;
+  const xml = new XmlReader({ open, text, close });
+  let left = maxBytes;
+  try {
+    for await (const chunk of await zip.read(part)) {
+      left -= chunk.length;
+      if (left < 0) throw new BadXml(`more than ${formatCount(maxBytes)} bytes`);
+      xml.write(chunk);
+    }
+    xml.end();
+  } catch (error) {
+    throw damaged(`${input}: ${part}`, error);
+  }
+}

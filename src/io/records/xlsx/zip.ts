@@ -1,0 +1,112 @@
+import { randomUUID } from 'node:crypto';
+import { closeSync, createWriteStream, openSync, readSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { type Entry, fromFdPromise } from 'yauzl';
+import { AutomateError } from '../../../core/failure.ts';
+import { namingErrors } from '../../files/naming-errors.ts';
+import { type Input, readError } from '../readers/input.ts';
+import { inputError } from '../readers/record-reader.ts';
+
+/** The archive that a workbook is. Case does not matter in the names of its parts. */
+export interface Zip {
+  has(part: string): boolean;
+  /** The unpacked size that the archive states. */
+  size(part: string): number;
+  /** The unpacked bytes of a part. */
+  read(part: string): Promise<Readable>;
+  close(): Promise<void>;
+}
+
+/** Opens the archive. A stream is copied to a private file first: the list of its parts is at its end. Throws an AutomateError (`input`). */
+export async function openZip(input: Input): Promise<Zip> {
+  const file = input.isSeekable ? openFile(input.name) : await copyOf(input);
+  try {
+    refuseOther(file, input.name);
+    return await zipOf(file);
+  } catch (error) {
+    closeSync(file);
+    throw error instanceof AutomateError ? error : damaged(input.name, error);
+  }
+}
+
+/** The error for a workbook that cannot be read. `place`: the name of the input, and the place in it. */
+export function damaged(place: string, cause: unknown): AutomateError {
+  const { message } = cause as Error;
+  return inputError(place, `expected an Excel workbook (.xlsx), found a damaged one: ${message}\nsave or fetch it again`, { cause });
+}
+
+function openFile(path: string): number {
+  try {
+    return openSync(path, 'r');
+  } catch (error) {
+    throw readError(path, error);
+  }
+}
+
+/** The file has no name: it is gone with the process, however that ends. */
+async function copyOf(input: Input): Promise<number> {
+  const path = join(tmpdir(), `automate-${randomUUID()}.part`);
+  return namingErrors(path, 'written', async () => {
+    const file = openSync(path, 'wx+', 0o600);
+    try {
+      rmSync(path);
+      await pipeline(input.bytes(0), createWriteStream(path, { fd: file, autoClose: false }));
+      return file;
+    } catch (error) {
+      closeSync(file);
+      throw error;
+    }
+  });
+}
+
+/** The archive closes the file. */
+async function zipOf(file: number): Promise<Zip> {
+  const zip = await fromFdPromise(file, { lazyEntries: true, autoClose: false });
+  const closed = new Promise<void>((resolve) => zip.once('close', resolve));
+  const entries = new Map<string, Entry>();
+  for await (const entry of zip.eachEntry()) entries.set(entry.fileName.toLowerCase(), entry);
+  let stream: Readable | undefined;
+  const entryOf = (part: string) => entries.get(part.toLowerCase());
+  return {
+    has: (part) => entryOf(part) !== undefined,
+    size: (part) => entryOf(part)?.uncompressedSize ?? 0,
+    async read(part) {
+      const entry = entryOf(part);
+      if (!entry) throw new Error(`it has no ${part}`);
+      stream = await zip.openReadStreamPromise(entry);
+      return stream;
+    },
+    async close() {
+      stream?.destroy();
+      zip.close();
+      await closed;
+    },
+  };
+}
+
+/** The first bytes of an archive, and of the container that old workbooks and those with a password are. */
+const [archiveStart, containerStart] = ['PK', '\xd0\xcf\x11\xe0'];
+
+function refuseOther(file: number, name: string): void {
+  const begin = bytesAt(file, 0, 512);
+  const text = begin.toString('latin1');
+  if (text.startsWith(archiveStart)) return;
+  const fail = (found: string, hint?: 'csv') => {
+    throw inputError(name, `expected an Excel workbook (.xlsx), found ${found}`, { hint });
+  };
+  if (begin.length === 0) fail('an empty file');
+  if (!text.startsWith(containerStart)) fail('another file', 'csv');
+  // The list of what a container holds (MS-CFB, 2.2 and 2.6).
+  const sector = 2 ** begin.readUInt16LE(30);
+  const list = bytesAt(file, (begin.readUInt32LE(48) + 1) * sector, 4096);
+  if (list.toString('utf16le').includes('EncryptedPackage')) fail('one with a password\nsave it without');
+  fail('an old one (.xls)\nopen it and save it as .xlsx');
+}
+
+function bytesAt(file: number, offset: number, length: number): Buffer {
+  const bytes = Buffer.alloc(length);
+  return bytes.subarray(0, readSync(file, bytes, 0, length, offset));
+}

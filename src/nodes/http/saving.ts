@@ -1,0 +1,111 @@
+import type { Mapping } from '../../core/answer/mapping.ts';
+import type { Path } from '../../core/answer/path.ts';
+import { Failure } from '../../core/failure.ts';
+import type { AnswerHead } from '../../core/files/transfer.ts';
+import type { BuildContext } from '../../core/node.ts';
+import type { HttpRequest } from '../../core/ports.ts';
+import { type Fields, withFields } from '../../core/record.ts';
+import { sendsFiles } from '../../core/template/multipart.ts';
+import { type TextTemplate, textTemplate } from '../../core/template/template.ts';
+import type { Value } from '../../core/value/value.ts';
+import type { AnswerRules } from '../answer-rules.ts';
+import { matches } from '../call-policy.ts';
+import type { HttpAnswer } from './answer-reader.ts';
+import { answerModeOf, type HttpOptions } from './http-options.ts';
+
+/** The fields that `save` adds. */
+export const savedFields = ['saved.path', 'saved.bytes'] as const;
+
+/** A compiled `save`. */
+export class Saving {
+  readonly #to: TextTemplate;
+  readonly #replace: boolean;
+  readonly #success: HttpOptions['success'];
+  readonly #rules: AnswerRules | undefined;
+
+  private constructor(to: TextTemplate, replace: boolean, success: HttpOptions['success'], rules: AnswerRules | undefined) {
+    this.#to = to;
+    this.#replace = replace;
+    this.#success = success;
+    this.#rules = rules;
+  }
+
+  /** The `save` of a node; undefined if it has none. */
+  static of({ save, success }: HttpOptions, rules: AnswerRules | undefined): Saving | undefined {
+    return save && new Saving(textTemplate(save.to), save.replace, success, rules);
+  }
+
+  /** The request of a record, with the file for its answer. Throws a Failure. */
+  prepare(fields: Fields, request: HttpRequest): HttpRequest {
+    const takes = (head: AnswerHead) => matches(this.#success, head.status) && this.#accepts(head, fields);
+    return { ...request, save: { to: this.#to(fields), replace: this.#replace, takes } };
+  }
+
+  /** The fields of a record with those of its file. */
+  fieldsWith(fields: Fields, { response: { saved } }: HttpAnswer): Fields {
+    const [path, bytes] = savedFields;
+    return withFields(fields, [
+      [path, saved?.path ?? null],
+      [bytes, saved?.bytes ?? null],
+    ]);
+  }
+
+  /** False for an answer that the rules of the node call an error: it is read as any other, and leaves no file. */
+  #accepts(head: AnswerHead, fields: Fields): boolean {
+    if (!this.#rules) return true;
+    const answer = {
+      ...head,
+      body: undefined,
+      response: { ...head, body: new Uint8Array(), endedByClose: false, retryAfterMs: undefined },
+    };
+    try {
+      this.#rules.checkRetry(answer, fields);
+      this.#rules.checkFailure(answer, fields);
+      return true;
+    } catch (error) {
+      if (error instanceof Failure) return false;
+      throw error;
+    }
+  }
+}
+
+/** True if a node sends or saves files. */
+export function usesFiles({ save, form }: HttpOptions): boolean {
+  return save !== undefined || sendsFiles(form as Record<string, Value> | undefined);
+}
+
+/** The parts of a node that files are checked against. */
+interface FileParts {
+  readonly mapping: Mapping | undefined;
+  readonly rules: AnswerRules | undefined;
+  readonly cost: Path | undefined;
+}
+
+/** Reports options that contradict files: a body that is saved is not in memory, and a file that is sent is not in the request. */
+export function checkFileOptions(options: HttpOptions, { mapping, rules, cost }: FileParts, { problem, takesFiles }: BuildContext): void {
+  const { save, form, headers = {}, batch, cache, paginate } = options;
+  const isSending = sendsFiles(form as Record<string, Value> | undefined);
+  const place = save ? ['save'] : ['form'];
+  if (!takesFiles && (save || isSending)) {
+    problem(place, {
+      message: 'a node that sends or saves files needs a folder for them, and there is none',
+      code: 'no-files-folder',
+      details: {},
+    });
+  }
+  const contentType = Object.keys(headers).find((name) => name.toLowerCase() === 'content-type');
+  if (isSending && contentType !== undefined) {
+    problem(['headers', contentType], 'a form that sends files has a content type of its own, multipart/form-data; leave this one out');
+  }
+  if (isSending && batch) problem(['form'], 'a batch has one request for all its records; leave the files or batch out');
+  if ((isSending || save) && cache !== undefined) problem(['cache'], 'the cache does not hold files; leave cache out');
+  if (!save) return;
+  if (paginate) problem(['paginate'], 'the body goes to a file, so no page is found in it; leave paginate or save out');
+  if (batch) problem(['batch'], 'the body goes to a file, so no record is found in it; leave batch or save out');
+  if (answerModeOf(options) !== 'auto') problem(['answer'], 'the body goes to a file, and is not read; leave answer or save out');
+  const reads = 'the body goes to a file, and is not read; expected';
+  if (mapping?.readsBody) problem(['map'], `${reads} paths such as $status and $headers.etag`);
+  if (cost?.root === 'body') problem(['cost'], `${reads} a path such as $headers.x-credits-used`);
+  if (rules?.names('body'))
+    problem([options.fail_when?.named.includes('body') ? 'fail_when' : 'retry_when'], `${reads} a condition over status and headers`);
+}

@@ -1,0 +1,203 @@
+import { appendFile, readFile, rm } from 'node:fs/promises';
+import { crc32 } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { answeringServer } from '../helpers/answering-server.ts';
+import { workplace } from '../helpers/cli.ts';
+
+const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
+const note = 'out.csv.automate-complete';
+
+/** Three records, of which those in `failing` fail, and a job that always starts with --resume. */
+async function job(...failing: string[]) {
+  const refused = new Set(failing);
+  const server = await answeringServer(({ path }) => (refused.has(path) ? { status: 404 } : { body: { name: `at ${path}` } }));
+  const flow = `nodes: [{ type: http, url: "${server.origin}/{{id}}", map: [name] }]`;
+  const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'id\n1\n2\n3\n' });
+  const start = (...more: string[]) => place.automate([...run, '--resume', ...more]);
+  const sent = () => server.requests.length;
+  const hasNote = async () => (await place.files()).includes(note);
+  const contents = async () => Promise.all((await place.files()).map(async (name) => [name, await readFile(place.path(name), 'utf8')]));
+  return { ...place, start, sent, refused, hasNote, contents };
+}
+
+describe('a run with --resume that is started again after its end', () => {
+  test('says that it is complete, sends nothing, changes no file, and ends with the exit code of its end', async () => {
+    const { start, sent, contents } = await job('/2');
+    expect((await start()).code).toBe(4);
+    const [before, calls] = [await contents(), sent()];
+    const again = await start();
+    expect(again.code).toBe(4);
+    expect(again.stderr).toBe(
+      [
+        'out.csv is complete already (2 written, 1 failed): nothing was sent',
+        '  retry failed records:',
+        '    automate retry out.csv',
+        '  run all records again:',
+        '    automate run flow.yaml --in rows.csv --out out.csv --replace\n',
+      ].join('\n'),
+    );
+    expect([await contents(), sent()]).toEqual([before, calls]);
+  });
+
+  test('ends with 0 if no record failed, and says nothing with --quiet', async () => {
+    const { start, sent } = await job();
+    expect((await start()).code).toBe(0);
+    expect(await start()).toMatchObject({ code: 0, stderr: expect.stringContaining('out.csv is complete already (3 written): nothing') });
+    expect(await start('--quiet')).toEqual({ code: 0, stdout: '', stderr: '' });
+    expect(sent()).toBe(3);
+  });
+
+  test('needs no credential, since nothing is sent', async () => {
+    const { automate, start, sent, write, read } = await job();
+    await write('flow.yaml', (await read('flow.yaml')).replace('map:', 'auth: { type: bearer, credential: crm }, map:'));
+    const first = await automate([...run, '--resume'], { env: { AUTOMATE_CREDENTIAL_CRM: 's3cret-token-1' } });
+    expect(first.code).toBe(0);
+    expect([(await start()).code, sent()]).toEqual([0, 3]);
+  });
+
+  test('is complete also if it needed several parts', async () => {
+    const { start, automate, sent, hasNote } = await job();
+    expect((await automate([...run, '--max-credits', '1', '--concurrency', '1'])).code).toBe(5);
+    expect(await hasNote()).toBe(false);
+    expect((await start()).code).toBe(0);
+    expect(await start()).toMatchObject({ code: 0, stderr: expect.stringContaining('complete already (3 written)') });
+    expect(sent()).toBe(3);
+  });
+
+  test('of another version of automate is complete as well: nothing is left to write', async () => {
+    const { start, read, write, sent } = await job();
+    await start();
+    const text = (await read(note))
+      .slice(9)
+      .trimEnd()
+      .replace(/("the version of automate":")[^"]+/, '$10.0.9');
+    expect(text).toContain('0.0.9');
+    await write(note, `${crc32(text).toString(16).padStart(8, '0')} ${text}\n`);
+    expect([(await start()).code, sent()]).toEqual([0, 3]);
+  });
+
+  test.each(['out.csv', 'out.csv.gz', 'out.json', 'out.ndjson'])('writes no byte into %s', async (out) => {
+    const { automate, path, sent } = await job('/2');
+    const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', out, '--resume'];
+    await automate(args);
+    const before = await readFile(path(out));
+    expect((await automate(args)).code).toBe(4);
+    expect([await readFile(path(out)), sent()]).toEqual([before, 3]);
+  });
+});
+
+describe('a changed', () => {
+  test.each([
+    ['input', 'rows.csv', 'the size of the input was 9 bytes, is 11 bytes', 'undo these changes, or start over with --force'],
+    ['flow', 'flow.yaml', 'the flow has changed', 'undo these changes, or start over with --force'],
+    ['output', 'out.csv', 'it was changed since', 'restore its content, or start over with --force'],
+    ['errors file', 'out.errors.csv', 'out.errors.csv holds', 'restore its content, or start over with --force'],
+  ])('%s ends a complete run with 73', async (_, name, message, advice) => {
+    const { start, sent, path } = await job('/2');
+    await start();
+    await appendFile(path(name), name === 'rows.csv' ? '4\n' : '\n');
+    const { code, stderr } = await start();
+    expect([code, stderr]).toEqual([73, expect.stringContaining(message)]);
+    expect(stderr).toContain(advice);
+    expect(sent()).toBe(3);
+  });
+
+  test('option that matters ends it with 73 as well', async () => {
+    const { start, sent } = await job();
+    await start();
+    expect(await start('--limit', '2')).toMatchObject({ code: 73, stderr: expect.stringContaining('limit was not set, is 2') });
+    expect(sent()).toBe(3);
+  });
+
+  test('input begins anew with --replace, and the same one does not', async () => {
+    const { start, sent, path, read } = await job();
+    expect((await start('--replace')).code).toBe(0);
+    expect(await start('--replace')).toMatchObject({ code: 0, stderr: expect.stringContaining('complete already') });
+    expect(sent()).toBe(3);
+    await appendFile(path('rows.csv'), '4\n');
+    expect((await start('--replace')).code).toBe(0);
+    expect([sent(), await read('out.csv')]).toEqual([7, expect.stringContaining('4,at /4\n')]);
+    expect((await start('--replace')).code).toBe(0);
+    expect(sent()).toBe(7);
+  });
+});
+
+describe('the note about a complete run', () => {
+  test('is left by --resume alone, and not for stdin, whose records nothing can tell from others', async () => {
+    const { automate, hasNote } = await job();
+    await automate(run);
+    expect(await hasNote()).toBe(false);
+    const piped = run.map((word) => (word === 'rows.csv' ? '-' : word));
+    await automate([...piped, '--force']);
+    await automate(['run', 'flow.yaml', '--in', '-', '--out', 'piped.csv', '--resume'], { stdin: 'id\n1\n' });
+    expect(await automate(['run', 'flow.yaml', '--in', '-', '--out', 'piped.csv', '--resume'], { stdin: 'id\n5\n' })).toMatchObject({
+      code: 73,
+      stderr: expect.stringContaining('there is nothing to resume'),
+    });
+  });
+
+  test('holds for a run without input', async () => {
+    const { automate, write, sent, read } = await job();
+    await write('once.yaml', (await read('flow.yaml')).replace('{{id}}', 'once'));
+    const once = ['run', 'once.yaml', '--no-input', '--out', 'out.ndjson', '--resume'];
+    expect([(await automate(once)).code, (await automate(once)).code, sent()]).toEqual([0, 0, 1]);
+  });
+
+  test.each(['--replace', '--force'])('is deleted by %s', async (option) => {
+    const { start, automate, sent, hasNote } = await job();
+    await start();
+    expect(await hasNote()).toBe(true);
+    expect((await automate([...run, option])).code).toBe(0);
+    expect([await hasNote(), sent()]).toEqual([false, 6]);
+  });
+
+  test('does not outlive its output: a job whose output was moved away begins anew', async () => {
+    const { start, sent, path } = await job();
+    await start();
+    await rm(path('out.csv'));
+    expect([(await start()).code, sent()]).toEqual([0, 6]);
+  });
+
+  test('that is damaged counts as none', async () => {
+    const { start, sent, write, read } = await job();
+    await start();
+    await write(note, (await read(note)).replace('written', 'Written'));
+    expect(await start()).toMatchObject({ code: 73, stderr: expect.stringContaining('there is nothing to resume') });
+    expect(sent()).toBe(3);
+  });
+
+  test('can be neither the output nor the events file of its run', async () => {
+    const { start } = await job();
+    expect(await start('--events', note)).toMatchObject({ code: 2, stderr: expect.stringContaining('the note about the complete run') });
+  });
+});
+
+describe('retry of a complete run', () => {
+  test('keeps the note up to date: the job then ends with the exit code of what still fails', async () => {
+    const { start, automate, sent, refused, read } = await job('/2', '/3');
+    expect((await start()).code).toBe(4);
+    refused.delete('/2');
+    expect((await automate(['retry', 'out.csv'])).code).toBe(4);
+    expect(await start()).toMatchObject({ code: 4, stderr: expect.stringContaining('(2 written, 1 failed)') });
+    refused.clear();
+    expect((await automate(['retry', 'out.csv'])).code).toBe(0);
+    const calls = sent();
+    expect(await start()).toMatchObject({ code: 0, stderr: expect.stringContaining('(3 written): nothing was sent') });
+    expect(sent()).toBe(calls);
+    expect(await read('out.csv')).toBe('id,name\n1,at /1\n2,at /2\n3,at /3\n');
+  });
+
+  test('makes none if there was none', async () => {
+    const { automate, hasNote } = await job('/2');
+    await automate(run);
+    await automate(['retry', 'out.csv']);
+    expect(await hasNote()).toBe(false);
+  });
+
+  test('that is not complete keeps the job from running, as it does without a note', async () => {
+    const { start, automate } = await job('/2', '/3');
+    await start();
+    expect((await automate(['retry', 'out.csv', '--max-errors', '0', '--concurrency', '1'])).code).toBe(5);
+    expect(await start()).toMatchObject({ code: 73, stderr: expect.stringContaining('automate retry out.csv --resume') });
+  });
+});

@@ -1,0 +1,139 @@
+import { chmod, stat, symlink } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { allPaths, withPaths } from '../../src/app/preview/map-choice.ts';
+import { structureOf } from '../../src/app/preview/structure.ts';
+import { compileMapping } from '../../src/core/answer/mapping.ts';
+import type { Value } from '../../src/core/value/value.ts';
+import { toggled } from '../../src/ui/page/test-request/path-map.ts';
+import { answeringServer } from '../helpers/answering-server.ts';
+import { workplace } from '../helpers/cli.ts';
+
+const answer = { data: { user: { name: 'Ada', 'odd, key': 1 } }, tags: ['a'], orders: [{ number: 'A-1' }], none: null };
+const head = ['# My flow', 'nodes:', '  - id: profile # the first', '    type: http'];
+
+/** A flow with comments and blanks of its own, and a server. `lines`: further lines of its node. */
+async function flowWith(lines: readonly string[] = [], status = 200) {
+  const server = await answeringServer(() => ({ status, body: answer }));
+  const before = [...head, `    url: "${server.origin}/{{id}}"`];
+  const after = ['    concurrency:   2 # slow', ''];
+  const text = [...before, ...lines, ...after].join('\n');
+  const place = await workplace({ 'flow.yaml': text, 'rows.csv': 'id\n1\n' });
+  const write = (...words: string[]) => place.automate(['test-request', 'flow.yaml', '--in', 'rows.csv', ...words]);
+  /** The flow with these lines where they belong. */
+  const flow = (map: readonly string[]) => [...before, ...lines, ...after.slice(0, -1), ...map, ''].join('\n');
+  return { ...place, server, text, write, flow };
+}
+
+describe('test-request --write', () => {
+  test('puts chosen paths into the map, and leaves every other byte', async () => {
+    const { write, read, flow, path, automate } = await flowWith();
+    await chmod(path('flow.yaml'), 0o640);
+    const { code, stderr } = await write('--write', 'data.user.name, data.user["odd, key"],$status');
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringContaining('wrote 3 fields into the map of "profile" in flow.yaml\n  name: data.user.name\n'),
+    ]);
+    expect(await read('flow.yaml')).toBe(
+      flow(['    map:', '      name: data.user.name', '      "odd, key": "data.user[\\"odd, key\\"]"', '      status: "$status"']),
+    );
+    expect((await stat(path('flow.yaml'))).mode & 0o777).toBe(0o640);
+    expect((await automate(['run', 'flow.yaml', '--in', 'rows.csv'])).stdout).toBe('id,name,"odd, key",status\n1,Ada,1,200\n');
+  });
+
+  test('adds to a map, keeps its comments, and writes no path twice', async () => {
+    const map = ['    map: # ours', '      name: none # other', '      user: data.user.name'];
+    const { write, read, text } = await flowWith(map);
+    expect((await write('--write', 'data.user.name,tags')).code).toBe(0);
+    const written = text.replace('      user: data.user.name\n', '      user: data.user.name\n      tags: tags\n');
+    expect(await read('flow.yaml')).toBe(written);
+    const again = await write('--write', 'tags');
+    expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('has these paths already: nothing was written')]);
+    expect(await read('flow.yaml')).toBe(written);
+  });
+
+  test('all writes every value, with the fields of one array of objects as rows', async () => {
+    const { write, read, flow, path } = await flowWith();
+    await symlink('flow.yaml', path('link.yaml'));
+    expect((await write('--write', 'all')).code).toBe(0);
+    const names = [
+      'name: data.user.name',
+      '"odd, key": "data.user[\\"odd, key\\"]"',
+      'tags: tags',
+      'number: orders[].number',
+      'none: none',
+    ];
+    expect(await read('flow.yaml')).toBe(flow(['    map:', ...names.map((line) => `      ${line}`)]));
+  });
+
+  test.each([
+    [['--write'], 'without a terminal, say what to write: --write all for every value, or --write PATH,PATH'],
+    [['--write', 'a..b'], '--write: '],
+    [['--write', ','], '--write: expected all, or paths such as data.name,data.email'],
+    [['--write', 'all', '--curl'], '--write takes its paths from an answer: leave --curl out'],
+    [['--write', 'all', '--no-send'], 'leave --no-send out'],
+  ])('%j is refused before anything is sent', async (words, message) => {
+    const { write, read, text, server } = await flowWith();
+    const { code, stderr } = await write(...words);
+    expect([code, stderr, await read('flow.yaml'), server.requests.length]).toEqual([2, expect.stringContaining(message), text, 0]);
+  });
+
+  test.each([
+    ['a path that the answer has not', ['data.user.nam'], 2, 'the answer has no "data.user.nam"; did you mean "data.user.name"?'],
+    ['arrays that cannot be one map', ['orders[].number,tags[]'], 3, 'expand different arrays'],
+  ])('%s changes nothing', async (_, paths, exit, message) => {
+    const { write, read, text } = await flowWith();
+    const { code, stderr } = await write('--write', ...paths);
+    expect([code, stderr, await read('flow.yaml')]).toEqual([exit, expect.stringContaining(message), text]);
+  });
+
+  test('a failed request, a map that says more, and a node inside another change nothing', async () => {
+    const failed = await flowWith([], 404);
+    expect([(await failed.write('--write', 'all')).code, await failed.read('flow.yaml')]).toEqual([4, failed.text]);
+    const more = await flowWith(['    map: { name: { path: none, default: x } }']);
+    const refused = await more.write('--write', 'all');
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('says more than fields and paths: write it by hand')]);
+    const inner = '{ id: in, type: http, url: "http://127.0.0.1:1/{{id}}", map: { n: none } }';
+    const place = await workplace({ 'loop.yaml': `nodes: [{ type: loop, while: "n == 1", max: 2, nodes: [${inner}] }]\n` });
+    const nested = await place.automate(['test-request', 'loop.yaml', '--set', 'id=1', '--node', 'in', '--write', 'all']);
+    expect([nested.code, nested.stderr]).toEqual([2, expect.stringContaining('"in" is inside another: write it by hand')]);
+  });
+});
+
+const answers: readonly Value[] = [
+  answer as unknown as Value,
+  [{ id: 1, lines: [{ sku: 'a', sizes: [1] }] }] as unknown as Value,
+  [1, 2] as unknown as Value,
+  'text',
+  { a: [], b: {}, m: [[1]], rows: [{ x: 1, more: [{ y: 1 }] }], other: [{ z: 1 }] } as unknown as Value,
+];
+
+test('all paths of an answer fit into one map', () => {
+  expect(answers.map((body) => allPaths(structureOf(body)))).toEqual([
+    ['data.user.name', 'data.user["odd, key"]', 'tags', 'orders[].number', 'none'],
+    ['[].id', '[].lines[].sku', '[].lines[].sizes'],
+    ['$body'],
+    ['$body'],
+    ['a', 'b', 'm', 'rows[].x', 'rows[].more[].y', 'other'],
+  ]);
+  for (const body of answers) expect(() => compileMapping(withPaths({}, allPaths(structureOf(body))), 'keep')).not.toThrow();
+});
+
+test('the fields of paths are those that the page proposes', () => {
+  const paths = [
+    'a.b',
+    'c.b',
+    'x[].b',
+    'list[0]',
+    '["odd key"]',
+    'a["b"].c[]',
+    '$status',
+    '$body',
+    '$body[]',
+    '[].id',
+    '[]',
+    '$headers.etag',
+    '["$x"]',
+  ];
+  const page = paths.reduce((map, path) => toggled(map, path), {});
+  expect(withPaths({}, paths)).toEqual(page);
+});

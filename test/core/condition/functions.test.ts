@@ -1,0 +1,127 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { compileExpression } from '../../../src/core/condition/condition.ts';
+import { setEvaluationClock } from '../../../src/core/condition/evaluation-time.ts';
+import { loadPatternEngine } from '../../../src/core/condition/pattern.ts';
+import type { Value } from '../../../src/core/value/value.ts';
+import { toFields } from '../../helpers/run-flow.ts';
+
+beforeAll(loadPatternEngine);
+
+const evaluate = (source: string, record: Record<string, Value> = {}) => compileExpression(source).evaluate(toFields(record));
+
+describe('round', () => {
+  test.each([
+    ['round(2.5)', 3],
+    ['round(-2.5)', -3],
+    ['round(2.4) + 1', 3],
+    ['round(7)', 7],
+    ['round(1.005, 2)', 1.01],
+    ['round(-1.005, 2)', -1.01],
+    ['round(1e-9, 10)', 1e-9],
+    ['round(1e300, 2)', 1e300],
+    ['round(1250, -2)', 1300],
+    ['round(1250, 2)', 1250],
+    ['math.round(-0.4) == 0.0', true],
+  ])('%s is %j', (source, value) => {
+    expect(evaluate(source)).toBe(value);
+  });
+
+  test.each([
+    ['round(0.0 / 0.0)', 'expected a number to round, found NaN'],
+    ['round(1.5, 16)', 'expected -15 to 15 digits to round to, found 16'],
+    ['round(cell)', 'found round(string) (a CSV cell is text: convert it, as in double(price))'],
+  ])('%s fails the record', (source, message) => {
+    expect(() => evaluate(source, { cell: '2.5' })).toThrow(
+      expect.objectContaining({ kind: 'template', message: expect.stringContaining(message) }),
+    );
+  });
+});
+
+describe('replace', () => {
+  test.each([
+    ['"a.b.c".replace(".", "")', 'abc'],
+    ['"a.b.c".replace(".", "$&", 1)', 'a$&b.c'],
+    ['"a.b.c".replace(".", "$&")', 'a$&b$&c'],
+    ['"abc".replace("b", "x", 0)', 'abc'],
+    ['"aaa".replace("a", "b", -1)', 'bbb'],
+    ['"ab".replace("", "-")', '-a-b-'],
+  ])('%s is %s', (source, value) => {
+    expect(evaluate(source)).toBe(value);
+  });
+});
+
+describe('base64', () => {
+  test('encodes text and bytes, and decodes both alphabets', () => {
+    expect(evaluate('base64.encode("Zoë?>")')).toBe('Wm/Dqz8+');
+    expect(evaluate('base64.encode(b"\\xff\\x00")')).toBe('/wA=');
+    expect(evaluate('base64.decode("Wm_Dqz8-")')).toBe('Zoë?>');
+    expect(evaluate('base64.decode("")')).toBe('');
+  });
+
+  test('other text fails the record', () => {
+    expect(() => evaluate('base64.decode(cell)', { cell: 'a b' })).toThrow('expected base64, found "a b"');
+  });
+
+  test('leaves its name to fields', () => {
+    expect(evaluate('base64.size() + size(math) + regex.n', { base64: 'ab', math: [1], regex: { n: 4 } })).toBe(7);
+    expect(evaluate('xs.map(regex, regex + 1)', { xs: [1] })).toEqual([2]);
+  });
+});
+
+describe('regex.extract', () => {
+  test('gives the part in brackets, the whole part without any, and null without a match', () => {
+    expect(evaluate('regex.extract(a, "no ([0-9]+)")', { a: 'no 12, no 13' })).toBe('12');
+    expect(evaluate('regex.extract(a, "no [0-9]+")', { a: 'no 12, no 13' })).toBe('no 12');
+    expect(evaluate('regex.extract(a, "x(y)?")', { a: 'x' })).toBeNull();
+    expect(evaluate('regex.extract(a, "z")', { a: 'x' })).toBeNull();
+  });
+
+  test('takes linear time', () => {
+    expect(evaluate('regex.extract(text, pattern)', { text: `${'a'.repeat(100_000)}!`, pattern: '^(?:a+)+$' })).toBeNull();
+  });
+
+  test.each([
+    ['regex.extract(a, "(?=a)")', 'expected a regular expression (RE2)'],
+    ['regex.extract(a, "(a)(b)")', 'expected a pattern with at most one part in brackets, found "(a)(b)"; write (?:...) for the others'],
+  ])('%s is refused with the position of the pattern', (source, message) => {
+    expect(() => compileExpression(source)).toThrow(expect.objectContaining({ offset: 17, message: expect.stringContaining(message) }));
+  });
+
+  test('a pattern from a field with two parts fails the record', () => {
+    expect(() => evaluate('regex.extract(a, p)', { a: 'x', p: '(a)(b)' })).toThrow(expect.objectContaining({ kind: 'template' }));
+  });
+});
+
+describe('now', () => {
+  test('stands still within an expression, and goes on in the next', () => {
+    let ms = Date.UTC(2026, 10, 25);
+    setEvaluationClock(() => ms++);
+    expect(evaluate('now() == now() && [1, 2].all(x, now() == now())')).toBe(true);
+    expect(evaluate('now()')).toBe('2026-11-25T00:00:00.001Z');
+    expect(evaluate('string(now())')).toBe('2026-11-25T00:00:00.002Z');
+    ms = Date.UTC(2026, 10, 25);
+    expect(evaluate('string(now())')).toBe('2026-11-25T00:00:00Z');
+  });
+});
+
+describe('the message for a call that fits no function', () => {
+  const text =
+    'contains, endsWith, indexOf, lastIndexOf, lowerAscii, matches, replace, size, split, startsWith, substring, trim, upperAscii';
+  const list = 'all, exists, exists_one, filter, join, map, size';
+  test.each([
+    ['a.shout()', `CEL has no "shout"; for text there are ${text}; for a list there are ${list}`],
+    ['"a".shout()', `CEL has no "shout" for text; there are ${text}`],
+    ['[1].sum()', `CEL has no "sum" for a list; there are ${list}`],
+    ['shout(a)', 'CEL has no function "shout"; there are bool, bytes, double, duration, dyn, has, int, now, round, size, string,'],
+    ['a.uperAscii()', 'CEL has no "uperAscii"; did you mean "upperAscii"?'],
+    ['a.toUpperCase()', 'CEL has no "toUpperCase"; did you mean "upperAscii"?'],
+    ['lenght(a)', 'CEL has no function "lenght"; did you mean "size"?'],
+    ['a.replace(1)', 'expected string.replace(string, string) or string.replace(string, string, int), found any.replace(int)'],
+    ['contains(a, "b")', 'expected string.contains(string), found contains(any, string)'],
+    ['now("UTC")', 'expected now(), found now(string)'],
+    ['"a".matches(1)', 'expected string.matches(string), found string.matches(int)'],
+    ['a.constructor()', 'CEL has no "constructor"; for text'],
+  ])('%s: %s', (source, message) => {
+    expect(() => compileExpression(source)).toThrow(expect.objectContaining({ offset: 0, message: expect.stringContaining(message) }));
+  });
+});

@@ -1,0 +1,27 @@
+import { readFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { root } from './pages.ts';
+
+test('the container runs automate as a user without rights, and asks a server for its health', async () => {
+  const lines = (await readFile(`${root}Dockerfile`, 'utf8')).split('\n').filter((line) => /^[A-Z]/.test(line));
+  const words = lines.map((line) => line.split(' ')[0]);
+  expect(words.filter((word) => word === 'FROM')).toHaveLength(2);
+  expect(words.indexOf('USER')).toBeGreaterThan(words.lastIndexOf('FROM'));
+  expect(lines).toEqual(expect.arrayContaining(['USER node', 'ENTRYPOINT ["automate"]', 'VOLUME /home/node/automate']));
+  const [, command = ''] = lines.find((line) => line.startsWith('HEALTHCHECK'))?.split(' CMD ') ?? [];
+  expect(JSON.parse(command)).toEqual(['node', '-e', expect.stringContaining('http://127.0.0.1:4020/healthz')]);
+});
+
+test('the step for GitHub Actions has inputs with descriptions, and takes them through the environment', async () => {
+  const action = parse(await readFile(`${root}action.yml`, 'utf8'));
+  expect(Object.keys(action)).toEqual(['name', 'description', 'inputs', 'runs']);
+  for (const input of Object.values<{ description: string }>(action.inputs)) expect(input.description).toMatch(/\.$/);
+  expect(Object.keys(action.inputs)).toEqual(['files', 'version', 'args']);
+  expect(action.runs.using).toBe('composite');
+  for (const { shell, run } of action.runs.steps) {
+    expect(shell).toBe('bash');
+    // An input in the text of a command could hold other commands.
+    expect(run).not.toContain('${{');
+  }
+});

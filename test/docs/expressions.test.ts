@@ -1,0 +1,40 @@
+import { readFileSync } from 'node:fs';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { compileExpression } from '../../src/core/condition/condition.ts';
+import { setEvaluationClock } from '../../src/core/condition/evaluation-time.ts';
+import { knownFunctions } from '../../src/core/condition/overload-error.ts';
+import { loadPatternEngine } from '../../src/core/condition/pattern.ts';
+import { parseJson } from '../../src/core/value/json.ts';
+import { jsonOf, type Value } from '../../src/core/value/value.ts';
+import { toFields } from '../helpers/run-flow.ts';
+
+const page = readFileSync(new URL('../../docs/expressions.md', import.meta.url), 'utf8');
+
+/** The rows of the page's tables: an expression, and the JSON of its value. */
+const examples = page.split('\n').flatMap((line) => {
+  const cells = line.split(/(?<!\\)\|/).map((cell) => /^`(.*)`$/.exec(cell.trim())?.[1]?.replaceAll('\\|', '|'));
+  return cells[1] !== undefined && cells[2] !== undefined ? [{ source: cells[1], gives: cells[2] }] : [];
+});
+
+const [, input = ''] = /```json order\.json\n(.*?)```/s.exec(page) ?? [];
+const [record] = parseJson(input) as readonly Record<string, Value>[];
+
+beforeAll(async () => {
+  await loadPatternEngine();
+});
+
+describe('the page of expressions', () => {
+  test.each(examples)('$source gives $gives', ({ source, gives }) => {
+    setEvaluationClock(() => Date.UTC(2026, 10, 25, 10, 30));
+    expect(jsonOf(compileExpression(source).evaluate(toFields(record ?? {})))).toBe(gives);
+  });
+
+  test('has an example of each function', () => {
+    const called = new Set(examples.flatMap(({ source }) => [...source.matchAll(/(\w+)\(/g)].map(([, name]) => name)));
+    expect(knownFunctions().filter(({ name }) => !called.has(name))).toEqual([]);
+  });
+
+  test.each('== != < <= > >= && || ! ? in + - * / % [ {'.split(' '))('has an example of %s', (operator) => {
+    expect(examples.some(({ source }) => source.includes(operator))).toBe(true);
+  });
+});

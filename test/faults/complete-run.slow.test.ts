@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'vitest';
+import { askedServer } from '../helpers/asking.ts';
+import type { Workplace } from '../helpers/cli.ts';
+import { count, journal, placeFor, run } from '../helpers/resuming.ts';
+import { canTrace, shell, unlessTraced } from '../helpers/shell.ts';
+
+const note = 'out.csv.automate-complete';
+
+/** A job that always starts with --resume. Its paths are full, as strace needs them. */
+const jobOf = (place: Workplace, ...more: string[]) => [
+  'run',
+  'flow.yaml',
+  '--in',
+  'rows.csv',
+  '--out',
+  place.path('out.csv'),
+  '--resume',
+  ...more,
+];
+
+const atTheEnd = [
+  ['rename', 'out.csv.automate-failed.new'],
+  ['rename', `${note}.new`],
+  ['unlink', journal],
+] as const;
+const withReplace = [
+  ['rename', 'out.errors.csv.automate-part'],
+  ['rename', 'out.csv.automate-part'],
+] as const;
+
+describe.skipIf(!canTrace)(`a job that kill -9 hits${unlessTraced}`, () => {
+  test.each([
+    ...atTheEnd.map((point) => [...point, []] as const),
+    ...[...withReplace, ...atTheEnd].map((point) => [...point, ['--replace']] as const),
+  ])('at the %s of %s ends complete at its next start, and then sends nothing %j', async (call, file, more) => {
+    const server = await askedServer(0);
+    const place = await placeFor(server);
+    const args = jobOf(place, ...more);
+    const outputs = async () => [await place.read('out.csv'), await place.read('out.errors.csv')];
+    expect((await place.automate(args)).code).toBe(4);
+    const expected = await outputs();
+    await shell(place, 'rm -rf out.* .automate');
+
+    // strace ends as its command does: by the signal, without an exit code.
+    const strace = `strace -f -qq -o /dev/null -P '${place.path(file)}' -e trace=${call} -e inject=${call}:signal=KILL`;
+    expect((await shell(place, `${strace} node "$AUTOMATE" ${args.join(' ')}`)).code).toBeNull();
+    expect(await place.files()).toContain('out.csv.automate-lock');
+    server.forget();
+    expect((await place.automate(args)).code).toBe(4);
+    expect(await place.automate(args)).toMatchObject({ code: 4, stderr: expect.stringContaining('is complete already') });
+    expect([server.calls.size, await outputs()]).toEqual([0, expected]);
+    const files = await place.files();
+    expect([files.includes(note), files.includes(`${note}.new`), files.includes(journal)]).toEqual([true, false, false]);
+  });
+});
+
+test('a job that is started while it runs is refused, and then runs on to its end', async () => {
+  const server = await askedServer(1);
+  const place = await placeFor(server);
+  const { finished } = place.start([...run, '--resume']);
+  while (server.calls.size < 50) await new Promise((resolve) => setTimeout(resolve, 20));
+  const second = await place.automate([...run, '--resume']);
+  expect([second.code, second.stderr]).toEqual([73, expect.stringContaining('is being written')]);
+  expect((await finished).code).toBe(4);
+  expect((await place.automate([...run, '--resume'])).code).toBe(4);
+  expect(server.calls.size).toBe(count);
+});

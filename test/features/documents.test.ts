@@ -1,0 +1,205 @@
+import { describe, expect, test } from 'vitest';
+import type { FakeAnswer } from '../helpers/fake-answer.ts';
+import { flowProblems } from '../helpers/flow-problems.ts';
+import { runFlow } from '../helpers/run-flow.ts';
+
+const node = (more: string) => `nodes:\n  - { type: http, url: "https://api.example.com/{{id}}", retry: { max: 0 }, ${more} }\n`;
+
+const answered = (more: string, body: string | Uint8Array, type: string, rest: Partial<FakeAnswer> = {}) =>
+  runFlow(node(more), [{ id: 1 }], { http: () => ({ body, headers: { 'content-type': type }, ...rest }) });
+
+const rowsOf = async (more: string, body: string | Uint8Array, type = 'application/xml') => (await answered(more, body, type)).rows;
+const failureOf = async (more: string, body: string | Uint8Array, type = 'application/xml') =>
+  (await answered(more, body, type)).failures[0];
+
+const order = `<?xml version="1.0"?>
+<order id="7" xmlns:x="urn:x">
+  <x:name>Ada &amp; Bob &#169;</x:name>
+  <note lang="en">soon <b>!</b></note>
+  <raw><![CDATA[<b>&amp;</b>]]></raw>
+  <line sku="a"><n>1</n></line>
+  <line sku="b"><n>2</n></line>
+  <empty/>
+</order>`;
+
+describe('an answer in XML', () => {
+  test.each(['application/xml', 'text/xml; charset=utf-8', 'application/soap+xml'])(
+    'is mapped as JSON is, by the type %s',
+    async (type) => {
+      const map =
+        'map: { id: "order.@id", name: "order.x:name", note: "order.note.#text", lang: order.note.@lang, raw: order.raw, empty: order.empty, no: order.nothing }';
+      expect(await rowsOf(map, order, type)).toEqual([
+        { id: '7', name: 'Ada & Bob ©', note: 'soon', lang: 'en', raw: '<b>&amp;</b>', empty: '', no: null },
+      ]);
+    },
+  );
+
+  test('makes a list of elements that are repeated, and of one where a path wants a list', async () => {
+    const map = 'map: { sku: "order.line[].@sku", n: "order.line[].n" }';
+    expect(await rowsOf(map, order)).toEqual([
+      { id: 1, sku: 'a', n: '1' },
+      { id: 1, sku: 'b', n: '2' },
+    ]);
+    const single = '<order><line sku="a"><n>1</n></line></order>';
+    expect(await rowsOf(map, single)).toEqual([{ id: 1, sku: 'a', n: '1' }]);
+    expect(await rowsOf('map: { n: "order.line[0].n" }', single)).toEqual([{ id: 1, n: '1' }]);
+    expect(await rowsOf('map: { n: order.line.n }', single)).toEqual([{ id: 1, n: '1' }]);
+    const nested = '<a><b><c>1</c></b><b><c>2</c><c>3</c></b></a>';
+    expect((await rowsOf('map: { c: "a.b[].c[]" }', nested)).map(({ c }) => c)).toEqual(['1', '2', '3']);
+  });
+
+  test('keeps names such as constructor and __proto__ as data', async () => {
+    const body = '<constructor __proto__="1"><toString>2</toString><prototype/></constructor>';
+    expect(await rowsOf('map: { a: "constructor.@__proto__", b: constructor.toString, c: constructor.prototype }', body)).toEqual([
+      { id: 1, a: '1', b: '2', c: '' },
+    ]);
+  });
+
+  test('has no entities but the five of XML, and no DOCTYPE', async () => {
+    expect(await rowsOf('map: { a: a }', '<a>&lt;&gt;&quot;&apos;&amp;lt; &#x41;&nbsp;</a>')).toEqual([{ id: 1, a: `<>"'&lt; A&nbsp;` }]);
+    const bomb = '<?xml version="1.0"?>\n<!DOCTYPE a [<!ENTITY x "y">]><a>&x;</a>';
+    expect(await failureOf('map: { a: a }', bomb)).toMatchObject({
+      class: 'parse',
+      message: 'the body is not valid XML: line 2, column 1: a DOCTYPE is not read',
+    });
+    expect(await rowsOf('map: { a: a }', '<a>x<!-- <!DOCTYPE a> --><![CDATA[<!DOCTYPE a>]]></a>')).toEqual([{ id: 1, a: 'x<!DOCTYPE a>' }]);
+  });
+
+  test('is at most 100 elements deep', async () => {
+    const deep = (levels: number) => '<a>'.repeat(levels) + '</a>'.repeat(levels);
+    expect((await answered('map: { b: a.b }', deep(100), 'text/xml')).failures).toEqual([]);
+    expect(await failureOf('map: { b: a.b }', deep(101))).toMatchObject({
+      class: 'parse',
+      message: 'the body is not valid XML: line 1, column 301: elements are nested more than 100 deep',
+    });
+  });
+
+  test.each([
+    ['<a>\n  <b>\n</a>', 'line 3, column 1: expected closing tag'],
+    ['<a/><b/>', 'line 1, column 5: a second root element begins'],
+    ['<a x=1/>', 'line 1, column 4: '],
+    ['<a>1 & 2</a>', 'line 1, column 6: '],
+    ['nonsense', 'line 1, column 1: '],
+  ])('that is broken fails the record: %j', async (body, message) => {
+    const failure = await failureOf('map: { a: a }', body);
+    expect(failure).toMatchObject({ class: 'parse', message: expect.stringContaining(`the body is not valid XML: ${message}`) });
+  });
+
+  test('that the connection has cut off is a failure of the network', async () => {
+    const { failures } = await answered('map: { a: a }', '<a><b>1</b>', 'text/xml', { endedByClose: true });
+    expect(failures).toMatchObject([
+      { class: 'network', message: expect.stringContaining('the connection closed in the middle of the XML') },
+    ]);
+  });
+
+  test('is decoded by the type, the byte order mark or its declaration', async () => {
+    const latin = Buffer.from('<?xml version="1.0" encoding="ISO-8859-1"?><a>caf\u00e9</a>', 'latin1');
+    expect(await rowsOf('map: { a: a }', latin)).toEqual([{ id: 1, a: 'café' }]);
+    const utf16 = Buffer.from('\ufeff<?xml version="1.0" encoding="UTF-16"?><a>caf\u00e9</a>', 'utf16le');
+    expect(await rowsOf('map: { a: a }', utf16)).toEqual([{ id: 1, a: 'café' }]);
+    const plain = Buffer.from('<a>caf\u00e9</a>', 'latin1');
+    expect(await rowsOf('map: { a: a }', plain, 'text/xml; charset=latin1')).toEqual([{ id: 1, a: 'café' }]);
+    expect(await failureOf('map: { a: a }', plain)).toMatchObject({ class: 'parse', message: expect.stringContaining('not valid utf-8') });
+  });
+
+  test('works with required, default, fail_when, error_message and pages', async () => {
+    expect(await failureOf('map: { a: { path: a.b, required: true } }', '<a/>')).toMatchObject({ class: 'mapping' });
+    expect(await rowsOf('map: { a: { path: a.b, default: none } }', '<a/>')).toEqual([{ id: 1, a: 'none' }]);
+    expect(await failureOf('fail_when: body.a.ok == "no", error_message: a.why', '<a><ok>no</ok><why>full</why></a>')).toMatchObject({
+      class: 'answer',
+      message: expect.stringContaining('full'),
+    });
+    const { failures } = await answered('error_message: a.why, map: { a: a }', '<a><why>gone</why></a>', 'text/xml', { status: 404 });
+    expect(failures).toMatchObject([{ class: 'http', status: 404, message: expect.stringContaining('gone') }]);
+  });
+
+  test('gives pages, also with one item on a page', async () => {
+    const pages = ['<r><i>1</i><i>2</i><next>2</next></r>', '<r><i>3</i><next>3</next></r>', '<r/>'];
+    const more = 'map: { n: "r.i[]" }, paginate: { type: page, param: page, items: r.i }';
+    const { rows, requests } = await runFlow(node(more), [{ id: 1 }], {
+      http: (_, index) => ({ body: pages[index], headers: { 'content-type': 'text/xml' } }),
+    });
+    expect(rows.map(({ n }) => n)).toEqual(['1', '2', '3']);
+    expect(requests).toHaveLength(3);
+  });
+
+  test('comes from the cache as well', async () => {
+    const http = () => ({ body: '<a>1</a>', headers: { 'content-type': 'text/xml' } });
+    const yaml = 'nodes:\n  - { type: http, url: "https://a.com/x", cache: 1h, map: { a: a } }\n';
+    const { rows, requests } = await runFlow(yaml, [{ id: 1 }, { id: 2 }], { http });
+    expect(rows).toEqual([
+      { id: 1, a: '1' },
+      { id: 2, a: '1' },
+    ]);
+    expect(requests).toHaveLength(1);
+  });
+
+  test('of a node that reads nothing of it may be broken; a page in XHTML is a text', async () => {
+    expect(await rowsOf('map: { s: $status }', '<a')).toEqual([{ id: 1, s: 200 }]);
+    expect(await rowsOf('map: { b: $body }', '<html/>', 'application/xhtml+xml')).toEqual([{ id: 1, b: '<html/>' }]);
+    expect(await failureOf('map: { a: a }', '<!doctype html><a></a>', 'text/html')).toMatchObject({
+      class: 'parse',
+      message: expect.stringContaining('expected JSON, found text/html'),
+    });
+  });
+});
+
+describe('an answer in CSV', () => {
+  const map = 'map: { id: "[].id", name: "[].name" }';
+
+  test('is a list of objects by its header', async () => {
+    expect(await rowsOf(map, 'id,name\r\n1,Ada\r\n2,"Bob, ""B"""\r\n', 'text/csv')).toEqual([
+      { id: '1', name: 'Ada' },
+      { id: '2', name: 'Bob, "B"' },
+    ]);
+    expect(await rowsOf('map: { n: "[0].name" }', '\ufeffid;name\n1;Ada\n', 'text/csv; charset=utf-8')).toEqual([{ id: 1, n: 'Ada' }]);
+    expect(await rowsOf(map, 'id\tname\n1\tAda\n', 'text/csv')).toEqual([{ id: '1', name: 'Ada' }]);
+    expect(await rowsOf(`${map}, when_empty: drop`, 'id,name\n', 'text/csv')).toEqual([]);
+  });
+
+  test.each([
+    ['id,name\n1,Ada,x\n', 'line 2, column 3: expected 2 cells, found 3'],
+    ['id,id\n1,2\n', 'line 1, column 2: two columns have the name "id"'],
+    ['id,\n1,2\n', 'line 1, column 2: expected a name for every column'],
+    ['id,name\n1,"Ada\n', 'expected a closing quote, found the end'],
+  ])('that is broken fails the record: %j', async (body, message) => {
+    expect(await failureOf(map, body, 'text/csv')).toMatchObject({ class: 'parse', message: expect.stringContaining(message) });
+  });
+});
+
+describe('answer', () => {
+  test('says what the body is, whatever its type says', async () => {
+    expect(await rowsOf('answer: xml, map: { a: a }', '<a>1</a>', 'text/plain')).toEqual([{ id: 1, a: '1' }]);
+    expect(await rowsOf('answer: csv, map: { a: "[].a" }', 'a\n1', 'text/plain')).toEqual([{ id: 1, a: '1' }]);
+    expect(await rowsOf('answer: text, map: { a: $body }', '<a>1</a>')).toEqual([{ id: 1, a: '<a>1</a>' }]);
+    expect(await rowsOf('response: text, map: { a: $body }', '<a>1</a>')).toEqual([{ id: 1, a: '<a>1</a>' }]);
+    expect(await failureOf('answer: json, map: { a: a }', '<a>1</a>')).toMatchObject({ class: 'parse' });
+    expect(await failureOf('answer: xml', '{}', 'application/json')).toMatchObject({ class: 'parse' });
+  });
+
+  test('is asked for by Accept', async () => {
+    const accept = async (more: string) => (await answered(more, '<a/>', 'text/xml')).requests[0]?.headers.Accept;
+    expect(await accept('answer: xml, map: { a: a }')).toBe('application/xml, text/xml, */*;q=0.5');
+    expect(await accept('map: { a: a }')).toBe('application/json, */*;q=0.5');
+    expect(await accept('answer: csv, map: { a: "[].a" }')).toBe('text/csv, */*;q=0.5');
+    expect(await accept('answer: text, map: { a: $body }')).toBeUndefined();
+  });
+
+  test('is offered where XML comes without its type', async () => {
+    const { message } = (await failureOf('map: { a: a }', '<a>1</a>', 'text/plain')) ?? {};
+    expect(message).toContain('if it is XML, say so: answer: xml');
+  });
+
+  test('is one of five, and does not stand beside its earlier name', () => {
+    expect(
+      flowProblems(node('answer: yaml'))
+        .map(({ message }) => message)
+        .join(),
+    ).toContain('expected auto, json, xml, csv or text');
+    expect(
+      flowProblems(node('answer: xml, response: text'))
+        .map(({ message }) => message)
+        .join(),
+    ).toContain('response is the earlier name of answer; leave it out');
+  });
+});

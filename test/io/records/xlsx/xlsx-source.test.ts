@@ -1,0 +1,327 @@
+import { writeXlsx } from 'hucre/xlsx';
+import { describe, expect, test } from 'vitest';
+import { openSource } from '../../../../src/io/records/readers/source.ts';
+import { textBook, textRows, type WorkbookParts, workbook, zipOf } from '../../../helpers/workbook.ts';
+import { file, itemsOf, openFile, openText, problem, shown } from '../reading.ts';
+
+let made = 0;
+
+async function bookFile(parts: WorkbookParts): Promise<string> {
+  return file(`${++made}.xlsx`, await workbook(parts));
+}
+
+/** The texts of the cells of one row, from their XML without their places. */
+async function cells(xml: readonly string[], parts: Partial<WorkbookParts> = {}): Promise<string[]> {
+  const header = textRows([xml.map((_, at) => `c${at}`)]);
+  const row = `<row r="2">${xml.join('')}</row>`;
+  const [record] = await shown(openFile(await bookFile({ sheets: { Rows: header + row }, ...parts })));
+  return Object.values(record as Record<string, string>);
+}
+
+const number = (value: string | number, style = 0) => `<c s="${style}"><v>${value}</v></c>`;
+
+describe('cells', () => {
+  test('texts: shared, inline, rich, spoken, of formulas, and with characters that XML cannot hold', async () => {
+    const texts =
+      '<si><t>first</t></si><si><r><t xml:space="preserve">rich </t></r><r><rPr><b/></rPr><t>text</t></r><rPh sb="0" eb="1"><t>spoken</t></rPh></si><si><t>a_x000D_b_x005F_x0041_</t></si>';
+    const all = [
+      '<c t="s"><v>1</v></c>',
+      '<c t="s"><v>0</v></c>',
+      '<c t="s"><v>2</v></c>',
+      '<c t="inlineStr"><is><r><t>in</t></r><r><t>line &amp; &lt;x&gt; ä😀</t></r></is></c>',
+      '<c t="str"><f>A1&amp;"x"</f><v>made</v></c>',
+      '<c t="inlineStr"><is><t><![CDATA[<raw>]]></t></is></c>',
+      '<c t="str"><f>""</f><v></v></c>',
+    ];
+    expect(await cells(all, { texts })).toEqual(['rich text', 'first', 'a\rb_x0041_', 'inline & <x> ä😀', 'made', '<raw>', '']);
+  });
+
+  test('numbers keep the digits that Excel has, and no others', async () => {
+    const all = [
+      '0.30000000000000004',
+      '110000.00000000001',
+      '1.1000000000000001',
+      '999999999999999',
+      '12345678901234567',
+      '1E3',
+      '1.5E-3',
+    ];
+    const more = ['-0.1', '1e20', '4.0', '100', '0'];
+    expect(await cells([...all, ...more].map((value) => number(value)))).toEqual([
+      ...['0.3', '110000', '1.1', '999999999999999', '12345678901234567', '1000', '0.0015'],
+      ...['-0.1', '100000000000000000000', '4', '100', '0'],
+    ]);
+  });
+
+  test('percents, amounts and fractions are numbers', async () => {
+    const formats = [9, '0.00%', '#,##0.00\\ "days"', '[$€-407] #,##0.00', '[Red]0.0;[Blue]-0.0', '0.00E+00', '"h: "0', '# ?/?', 'General'];
+    expect(
+      await cells(
+        formats.map((_, at) => number(0.255, at + 1)),
+        { formats },
+      ),
+    ).toEqual(formats.map(() => '0.255'));
+  });
+
+  test('dates of both systems', async () => {
+    const formats = [14, 'dd.mm.yyyy', 'yyyy\\-mm\\-dd hh:mm:ss', '[$-409]d\\-mmm\\-yy;@', 22, 'mmm', 'm/d/yyyy h:mm AM/PM'];
+    const all = [
+      number(46351, 1),
+      number(46351, 2),
+      number('46351.416666666664', 3),
+      number(46351, 4),
+      number(46351, 5),
+      number(46351.5, 2),
+      number(46351, 6),
+      number('46351.416666666664', 7),
+    ];
+    const texts = ['2026-11-25', '2026-11-25', '2026-11-25T10:00:00', '2026-11-25', '2026-11-25T00:00:00', '2026-11-25T12:00:00'];
+    expect(await cells(all, { formats })).toEqual([...texts, '2026-11-25', '2026-11-25T10:00:00']);
+    const later = all.map((cell) => cell.replace('46351', '44889'));
+    expect(await cells(later, { formats, is1904: true })).toEqual([...texts, '2026-11-25', '2026-11-25T10:00:00']);
+  });
+
+  test('the first days of both systems, and what is no day', async () => {
+    const formats = [14];
+    const days = [0, 1, 59, 61, 2958465, 2958466, -1, 0.25].map((day) => number(day, 1));
+    expect(await cells(days, { formats })).toEqual([
+      ...['0', '1900-01-01', '1900-02-28', '1900-03-01', '9999-12-31', '2958466', '-1', '0.25'],
+    ]);
+    expect(
+      await cells(
+        [0, 1].map((day) => number(day, 1)),
+        { formats, is1904: true },
+      ),
+    ).toEqual(['1904-01-01', '1904-01-02']);
+  });
+
+  test('times, spans of time, and parts of seconds', async () => {
+    const formats = ['h:mm', '[h]:mm', 'mm:ss.0', 'yyyy-mm-dd hh:mm:ss.000', '[mm]:ss', 'hh:mm'];
+    const values = ['0.4375', '1.5', '0.0000347222', '46351.4166694329', '0.5', '46351.4375'];
+    expect(
+      await cells(
+        values.map((value, at) => number(value, at + 1)),
+        { formats },
+      ),
+    ).toEqual([...['10:30:00', '36:00:00', '00:00:03', '2026-11-25T10:00:00.239', '12:00:00', '2026-11-25T10:30:00']]);
+  });
+
+  test('booleans, errors, dates as text, and empty cells', async () => {
+    const all = ['<c t="b"><v>1</v></c>', '<c t="b"><v>0</v></c>', '<c t="e"><v>#N/A</v></c>', '<c s="1"/>', '<c t="n"/>'];
+    const dates = ['<c t="d"><v>2026-11-25T00:00:00</v></c>', '<c t="d"><v>2026-11-25T10:00:00.000Z</v></c>'];
+    expect(await cells([...all, ...dates])).toEqual(['true', 'false', '#N/A', '', '', '2026-11-25', '2026-11-25T10:00:00']);
+  });
+
+  test('formulas give the value that Excel has saved; without one the record fails', async () => {
+    const saved = [
+      '<c><f>1+1</f><v>2</v></c>',
+      '<c><f t="shared" ref="B2:B9" si="0">A2</f><v>3</v></c>',
+      '<c><f t="shared" si="0"/><v>4</v></c>',
+    ];
+    expect(await cells(saved)).toEqual(['2', '3', '4']);
+    const rows = `${textRows([['a', 'b']])}<row r="2"><c r="A2"><v>1</v></c><c r="B2"><f>A2</f></c></row><row r="3"><c r="A3"><v>5</v></c></row>`;
+    const items = await itemsOf(openFile(await bookFile({ sheets: { Rows: rows } })));
+    expect(items.map(({ number, failure }) => [number, failure?.message])).toEqual([
+      [1, 'sheet "Rows", row 2, column B: the formula has no value yet: open the workbook in Excel, and save it'],
+      [2, undefined],
+    ]);
+  });
+});
+
+test('rows: the first that is not empty is the header; empty ones are skipped, and numbers stay those of the sheet', async () => {
+  const book = await textBook([[], ['id', 'name', ''], ['1', 'Ada'], [], ['', ''], ['2'], ['', 'Eve']]);
+  const items = await itemsOf(openFile(file('gaps.xlsx', book)));
+  expect(items.map(({ number, end, fields }) => [number, end.offset, Object.fromEntries(fields)])).toEqual([
+    [1, 3, { id: '1', name: 'Ada' }],
+    [2, 6, { id: '2', name: '' }],
+    [3, 7, { id: '', name: 'Eve' }],
+  ]);
+});
+
+test('places may be left out, and names may have prefixes', async () => {
+  const rows = '<row><c t="inlineStr"><is><t>a</t></is></c></row><row><c><v>1</v></c><c/></row><row><c><v>2</v></c></row>';
+  expect(await shown(openFile(await bookFile({ sheets: { Rows: rows } })))).toEqual([{ a: '1' }, { a: '2' }]);
+  const sheet =
+    '<x:worksheet xmlns:x="m"><x:sheetData><x:row r="1"><x:c r="B1" t="str"><x:v>b</x:v></x:c></x:row></x:sheetData></x:worksheet>';
+  const path = await bookFile({ sheets: { Rows: '' }, more: { 'xl/worksheets/sheet1.xml': sheet } });
+  expect(await problem(openFile(path))).toContain('sheet "Rows", row 1: expected a name for every column, found none for column 1');
+});
+
+test('a row with a cell beside the table becomes a failed record', async () => {
+  const book = await textBook([['a', 'b'], ['1', '2', '', 'note'], ['3']]);
+  expect(await shown(openFile(file('beside.xlsx', book)))).toEqual([
+    'sheet "Rows", row 2, column D: expected 2 cells, found one more ("note"): name its column, or clear it',
+    { a: '3', b: '' },
+  ]);
+});
+
+test('the columns of an errors file are read as those of CSV', async () => {
+  const header = ['id', '_error_node', '_error_class', '_error_status', '_error_message', '_error_attempts', '_error_record'];
+  const book = await textBook([header, ['1', 'ask', 'http', '404', 'gone', '1', '7'], ['2', '', 'input', '', 'bad', '0', '9']]);
+  const [first, second] = await itemsOf(openFile(file('errors.xlsx', book)));
+  expect([[...(first?.fields.keys() ?? [])], first?.failedAs, first?.failure]).toEqual([['id'], 7, undefined]);
+  expect(second?.failure?.message).toContain('could not be read in an earlier run');
+});
+
+describe('sheets', () => {
+  const sheets = { Secret: textRows([['s'], ['0']]), 'Customers 2026': textRows([['a'], ['1']]), Orders: textRows([['b'], ['2']]) };
+
+  test('the first that is shown, or the one of that name', async () => {
+    const path = await bookFile({ sheets, hidden: ['Secret'] });
+    expect(await shown(openFile(path))).toEqual([{ a: '1' }]);
+    expect(await shown(openFile(path, { sheet: 'Orders' }))).toEqual([{ b: '2' }]);
+    expect(await shown(openFile(path, { sheet: 'orders' }))).toEqual([{ b: '2' }]);
+    expect(await shown(openFile(path, { sheet: 'Secret' }))).toEqual([{ s: '0' }]);
+    expect(await problem(openFile(path, { sheet: 'Order' }))).toBe(
+      `usage: --sheet: expected a sheet of ${path}, found "Order"; it has "Secret", "Customers 2026", "Orders"`,
+    );
+  });
+
+  test('options that say nothing about the format are refused', async () => {
+    const path = await bookFile({ sheets });
+    expect(await problem(openFile(file('a.csv', 'a\n'), { sheet: 'Orders' }))).toBe(
+      'usage: --sheet: expected an Excel workbook (.xlsx), found csv',
+    );
+    expect(await problem(openFile(path, { encoding: 'latin1' }))).toContain('usage: --encoding: expected a text, found an Excel workbook');
+    expect(await problem(openFile(path, { delimiter: ';' }))).toBe('usage: --delimiter: expected CSV or TSV, found xlsx');
+  });
+});
+
+describe('a stream', () => {
+  test('is told from text, and read whatever its chunks', async () => {
+    const book = await textBook([['a'], ['1'], ['2']]);
+    for (const chunkSize of [1, 7, 65_536]) {
+      const { stdin } = { stdin: await streamOf(book, chunkSize) };
+      const source = await openSource({ path: '-', stdin });
+      expect([source.format, await shown(Promise.resolve(source))]).toEqual([{ kind: 'xlsx', gzip: false }, [{ a: '1' }, { a: '2' }]]);
+      await source.close();
+    }
+    expect(await shown(openText('xlsx', book))).toEqual([{ a: '1' }, { a: '2' }]);
+  });
+});
+
+async function streamOf(content: Buffer, chunkSize: number) {
+  const { Readable } = await import('node:stream');
+  const count = Math.ceil(content.length / chunkSize);
+  const chunks = Array.from({ length: count }, (_, at) => content.subarray(at * chunkSize, (at + 1) * chunkSize));
+  return Readable.from(chunks, { objectMode: false });
+}
+
+test('reading resumes after a row, with the numbers of the records', async () => {
+  const path = file('resumed.xlsx', await textBook([['a'], ['1'], [], ['2'], ['3'], ['4']]));
+  const all = await itemsOf(openFile(path));
+  for (const [index, { end, number }] of all.entries()) {
+    const from = { ...end, records: number };
+    expect(await itemsOf(openFile(path, { from }))).toEqual(all.slice(index + 1));
+  }
+});
+
+test('a closed source ends without an error, and reading waits for whoever takes the records', async () => {
+  const rows = Array.from({ length: 20_000 }, (_, at) => [`text ${at} that takes some room in the sheet`]);
+  const source = await openFile(file('long.xlsx', await textBook([['a'], ...rows])));
+  let taken = 0;
+  for await (const items of source.read()) {
+    taken += items.length;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(source.readBytes()).toBeLessThan((source.totalBytes ?? 0) / 2);
+    if (taken > 1000) await source.close();
+  }
+  expect(taken).toBeLessThan(10_000);
+});
+
+describe('refused:', () => {
+  const sheet = (rows: string) => bookFile({ sheets: { Rows: rows } });
+  const head = textRows([['a']]);
+
+  test.each<[name: string, content: string | Buffer, message: string]>([
+    ['an empty file', '', 'found an empty file'],
+    ['text', 'a,b\n1,2\n', 'found another file\nif it is text, name its format: --in-format csv'],
+    ['an old workbook', container(''), 'found an old one (.xls)\nopen it and save it as .xlsx'],
+    ['one with a password', container('EncryptedPackage'), 'found one with a password\nsave it without'],
+    ['half an archive', Buffer.from('PK\x03\x04 and so on'), 'found a damaged one: '],
+  ])('%s', async (name, content, message) => {
+    const path = file(`${name}.xlsx`, content);
+    expect(await problem(openFile(path))).toContain(`input: ${path}: expected an Excel workbook (.xlsx), ${message}`);
+  });
+
+  test.each([
+    [{ 'a.txt': 'x' }, 'found another archive'],
+    [{ 'xl/workbook.bin': 'x' }, 'found a binary one (.xlsb)\nopen it and save it as .xlsx'],
+    [{ mimetype: 'x', 'content.xml': '<a/>' }, 'found an OpenDocument one\nopen it and save it as .xlsx'],
+  ])('an archive with other files: %j', async (parts, message) => {
+    const path = file(`${++made}.xlsx`, await zipOf(parts));
+    expect(await problem(openFile(path))).toBe(`input: ${path}: expected an Excel workbook (.xlsx), ${message}`);
+  });
+
+  test('a damaged sheet, after the records before the damage', async () => {
+    const path = await sheet(`${head}<row r="2"><c><v>1</v></c></row><row r="3"><c></row>`);
+    const source = await openFile(path);
+    const seen: unknown[] = [];
+    const reading = (async () => {
+      for await (const items of source.read()) seen.push(...items.map(({ fields }) => fields.get('a')));
+    })();
+    await expect(reading).rejects.toThrow(
+      `${path}: sheet "Rows", row 3, column A: expected an Excel workbook (.xlsx), found a damaged one: `,
+    );
+    expect(seen).toEqual(['1']);
+  });
+
+  test('a truncated part', async () => {
+    const long = Array.from({ length: 5000 }, (_, at) => [`${at} ${Math.random()}`]);
+    const book = await textBook([['a'], ...long]);
+    const start = book.indexOf('xl/worksheets/sheet1.xml');
+    book.fill(0xff, start + 5000, start + 6000);
+    expect(await problem(openFile(file('holes.xlsx', book)))).toContain('found a damaged one');
+  });
+
+  test('a shared text that is not there, and rows that go back', async () => {
+    const place = (path: string, row: string) => `input: ${path}: sheet "Rows", row ${row}`;
+    const missing = await sheet(`${head}<row r="2"><c r="A2" t="s"><v>7</v></c></row>`);
+    expect(await problem(openFile(missing))).toBe(`${place(missing, '2, column A')}: expected a text of the workbook, found number 7 of 0`);
+    const back = await sheet(`${head}<row r="3"><c><v>1</v></c></row><row r="3"><c><v>2</v></c></row>`);
+    expect(await problem(openFile(back))).toContain('expected a row after it, up to 1,048,576, found row 3');
+  });
+
+  test('headers without a row, without a name, and with a name twice', async () => {
+    const empty = await sheet('');
+    expect(await problem(openFile(empty))).toContain(
+      'sheet "Rows": expected a header row with the names of the columns, found an empty sheet',
+    );
+    const nameless = await sheet(textRows([['a', '', 'c']]));
+    expect(await problem(openFile(nameless))).toContain('sheet "Rows", row 1: expected a name for every column, found none for column 2');
+    const twice = await sheet(textRows([[], ['a', 'b', 'a']]));
+    expect(await problem(openFile(twice))).toContain('row 2: expected a different name for every column, found "a" for columns 1 and 3');
+  });
+
+  test.each<[name: string, rows: () => string]>([
+    ['a text without end', () => `<row r="2"><c t="inlineStr"><is><t>${'x'.repeat(6_000_000)}</t></is></c></row>`],
+    ['a long cell', () => `<row r="2"><c t="inlineStr"><is>${'<t>0123456789012345</t>'.repeat(70_000)}</is></c></row>`],
+    ['a row of too many cells', () => `<row r="2">${'<c/>'.repeat(20_000)}</row>`],
+    ['a name without end', () => `<row r="2"><c ${'a'.repeat(6_000_000)}`],
+  ])('%s', async (_, rows) => {
+    expect(await problem(openFile(await sheet(head + rows())))).toMatch(/^input: .*: sheet "Rows", row 2.*expected /s);
+  });
+});
+
+/** The beginning of a container (MS-CFB) with the name of a part in its list. */
+function container(part: string): Buffer {
+  const bytes = Buffer.alloc(2048);
+  bytes.write('\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1', 'latin1');
+  bytes.writeUInt16LE(9, 30);
+  bytes.writeUInt32LE(1, 48);
+  bytes.write(part, 1024, 'utf16le');
+  return bytes;
+}
+
+test('a workbook that another program has written', async () => {
+  const rows = [
+    ['id', 'name', 'when', 'ok', 'rate'],
+    [1, 'Ada & Söhne', new Date(Date.UTC(2026, 10, 25, 10)), true, 0.1 + 0.2],
+    [2, null, new Date(Date.UTC(2026, 10, 26)), false, 1e15],
+  ];
+  const book = Buffer.from(await writeXlsx({ sheets: [{ name: 'Kunden', rows }] }));
+  expect(await shown(openFile(file('other.xlsx', book)))).toEqual([
+    { id: '1', name: 'Ada & Söhne', when: '2026-11-25T10:00:00', ok: 'true', rate: '0.3' },
+    { id: '2', name: '', when: '2026-11-26', ok: 'false', rate: '1000000000000000' },
+  ]);
+});
