@@ -55,7 +55,7 @@ test.each([
   [`params: { api_key: ${canary} }`, 'the parameter "api_key"'],
   [`params: { audience: sk_live_${canary} }`, 'the parameter "audience"'],
   [`params: { password: ${canary} }`, 'the parameter "password"'],
-  ['audience: https://crm', 'unknown key; expected one of type, credential, token_url, client_id, scopes, params, client_auth'],
+  ['audience: https://crm', 'unknown key "audience"; expected one of type, credential, token_url, client_id, scopes, params, client_auth'],
 ])('%s is a problem of the flow', async (option, message) => {
   const place = await workplace({ 'flow.yaml': flow('https://a.example.com', `, ${option}`) });
   const { code, stdout, stderr } = await place.automate(['validate', 'flow.yaml'], { env });
