@@ -1,8 +1,8 @@
 import type { Trace } from '../core/action.ts';
-import type { StopReason } from '../core/closing.ts';
 import type { Ending } from '../core/event.ts';
 import { AutomateError, invalidOption } from '../core/failure.ts';
 import { usesFiles } from '../core/plan.ts';
+import type { StopReason } from '../core/workers/closing.ts';
 import { Gates } from '../engine/gates.ts';
 import { type Run, startRun } from '../engine/run.ts';
 import { createClock } from '../io/clock/clock.ts';

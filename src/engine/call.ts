@@ -1,8 +1,8 @@
 import type { AttemptContext, Call, LastAnswer, LocalCall } from '../core/call.ts';
-import type { StopReason } from '../core/closing.ts';
 import type { FailureReport } from '../core/event.ts';
 import { Failure, LimitReached, Unfinished } from '../core/failure.ts';
 import type { Ports } from '../core/ports.ts';
+import type { StopReason } from '../core/workers/closing.ts';
 import { UnreachableWatch } from './failure-limits.ts';
 import type { RunGates } from './gates.ts';
 import type { CallStage, RunPhase } from './phase.ts';

@@ -1,7 +1,7 @@
-import type { StopReason } from '../core/closing.ts';
 import type { CodedMessage } from '../core/error-code.ts';
 import type { Failure } from '../core/failure.ts';
 import { formatCount } from '../core/text/number.ts';
+import type { StopReason } from '../core/workers/closing.ts';
 import type { RunPhase } from './phase.ts';
 
 /** The limit of failed records: a count, or a share of the finished records. */

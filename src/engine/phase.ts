@@ -1,4 +1,4 @@
-import type { Phase, StopReason } from '../core/closing.ts';
+import type { Phase, StopReason } from '../core/workers/closing.ts';
 
 /**
  * new: no request was sent for this record yet.

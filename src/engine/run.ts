@@ -1,14 +1,14 @@
 import type { Trace } from '../core/action.ts';
-import type { StopReason } from '../core/closing.ts';
 import type { Ending } from '../core/event.ts';
 import type { Item, Outcome } from '../core/item.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import type { Output, Ports } from '../core/ports.ts';
+import type { StopReason } from '../core/workers/closing.ts';
 import type { InputState } from './batches/batches.ts';
 import { reportOf } from './call.ts';
 import { type MaxErrors, SameFailureWatch, tooManyErrors } from './failure-limits.ts';
 import type { Gates } from './gates.ts';
-import { LocalPassage, type Passage, type PassageTools } from './passage.ts';
+import { LocalPassage, type Passage, type PassageTools } from './passage/passage.ts';
 import { RunPhase } from './phase.ts';
 import { Window } from './window.ts';
 import { Writing } from './writing.ts';

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import type { Trace } from '../../core/action.ts';
-import type { Passage, PassageTools } from '../../engine/passage.ts';
-import { UnitPassage } from '../../engine/unit-passage.ts';
+import type { Passage, PassageTools } from '../../engine/passage/passage.ts';
+import { UnitPassage } from '../../engine/passage/unit-passage.ts';
 import { Pool } from '../../io/workers/pool.ts';
 import { isTable } from '../input/input.ts';
 import { pricesOf } from '../ports/run-ledger.ts';

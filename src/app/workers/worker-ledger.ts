@@ -1,7 +1,7 @@
 import type { CodedMessage } from '../../core/error-code.ts';
 import type { Clock } from '../../core/ports.ts';
 import { PromptTokens, type Spending, type SpendingRefusal } from '../../core/spending.ts';
-import type { HeldMoney, RunLink } from '../../core/workers.ts';
+import type { HeldMoney, RunLink } from '../../core/workers/workers.ts';
 import type { Price } from '../../io/ledger/run-ledger.ts';
 import type { PaidLedger } from '../ports/wire.ts';
 

@@ -24,16 +24,16 @@ export function onFrames(stream: Duplex, take: (text: string) => void): void {
     bytes += chunk.length;
     while (bytes >= headBytes) {
       const first = parts[0] as Buffer;
-      const length = (first.length >= headBytes ? first : joined()).readUInt32LE(0);
+      const length = (first.length >= headBytes ? first : joinedParts()).readUInt32LE(0);
       if (bytes < headBytes + length) return;
-      const all = joined();
+      const all = joinedParts();
       take(all.toString('utf8', headBytes, headBytes + length));
       parts = [all.subarray(headBytes + length)];
       bytes -= headBytes + length;
     }
   });
 
-  function joined(): Buffer {
+  function joinedParts(): Buffer {
     const all = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
     parts = [all];
     return all;

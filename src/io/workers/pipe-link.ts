@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { Event } from '../../core/event.ts';
 import type { Permits, ReservedStarts } from '../../core/ports.ts';
-import type { HeldMoney, PaidCalls, RunLink } from '../../core/workers.ts';
+import type { HeldMoney, PaidCalls, RunLink } from '../../core/workers/workers.ts';
 import { onFrames, sendFrame } from './frames.ts';
 import {
   type FromWorker,

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Duplex } from 'node:stream';
-import type { Closing } from '../../core/closing.ts';
-import type { Unit, UnitListener, Units } from '../../core/workers.ts';
+import type { Closing } from '../../core/workers/closing.ts';
+import type { Unit, UnitListener, Units } from '../../core/workers/workers.ts';
 import { onFrames, sendFrame } from './frames.ts';
 import { errorOfForm, type FromWorker, type Question, type Report, resultOf, type ToWorker, unitText } from './wire-form.ts';
 

@@ -1,11 +1,11 @@
-import type { Closing } from '../../core/closing.ts';
 import type { Event } from '../../core/event.ts';
 import { AutomateError, type ErrorKind, Failure, type FailureClass } from '../../core/failure.ts';
 import type { Item, RowsText } from '../../core/item.ts';
 import type { Fields } from '../../core/record.ts';
 import { parseJson } from '../../core/value/json.ts';
 import { jsonOf, type Value } from '../../core/value/value.ts';
-import type { Unit } from '../../core/workers.ts';
+import type { Closing } from '../../core/workers/closing.ts';
+import type { Unit } from '../../core/workers/workers.ts';
 
 /** A question of a worker that its run answers. */
 export type Question =
@@ -105,11 +105,11 @@ export function unitItems(text: string): UnitItem[] {
   return numbers.map(([index, number], at) => {
     const row = rows[at] as readonly Value[];
     const [names, values] = columns ? [columns, row] : (row as unknown as [readonly string[], readonly Value[]]);
-    return { number, fields: fieldsOf(names, values), end: { offset: 0, line: 0 }, unit: id, index };
+    return { number, fields: rowFields(names, values), end: { offset: 0, line: 0 }, unit: id, index };
   });
 }
 
-function fieldsOf(names: readonly string[], values: readonly Value[]): Fields {
+function rowFields(names: readonly string[], values: readonly Value[]): Fields {
   const fields = new Map<string, Value>();
   for (let at = 0; at < names.length; at++) fields.set(names[at] as string, values[at] as Value);
   return fields;

@@ -1,4 +1,4 @@
-import type { Clock, ReservedStarts } from '../core/ports.ts';
+import type { Clock, ReservedStarts } from '../../core/ports.ts';
 
 /** Starts are reserved at most this long ahead, so that the calls of another process come between. */
 const aheadMs = 500;

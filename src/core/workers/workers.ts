@@ -1,10 +1,10 @@
+import type { CodedMessage } from '../error-code.ts';
+import type { Event } from '../event.ts';
+import type { Failure } from '../failure.ts';
+import type { Item, RowsText } from '../item.ts';
+import type { Permits } from '../ports.ts';
+import type { SpendingRefusal } from '../spending.ts';
 import type { Closing } from './closing.ts';
-import type { CodedMessage } from './error-code.ts';
-import type { Event } from './event.ts';
-import type { Failure } from './failure.ts';
-import type { Item, RowsText } from './item.ts';
-import type { Permits } from './ports.ts';
-import type { SpendingRefusal } from './spending.ts';
 
 /** A group of records that goes to one worker. */
 export interface Unit {

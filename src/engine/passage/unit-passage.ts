@@ -1,10 +1,10 @@
-import type { Closing } from '../core/closing.ts';
-import { Failure, Unfinished } from '../core/failure.ts';
-import type { Item, RowsText, SpilledRows } from '../core/item.ts';
-import { allSteps, type Plan } from '../core/plan.ts';
-import type { Clock } from '../core/ports.ts';
-import type { Unit, Units } from '../core/workers.ts';
-import type { InputState } from './batches/batches.ts';
+import { Failure, Unfinished } from '../../core/failure.ts';
+import type { Item, RowsText, SpilledRows } from '../../core/item.ts';
+import { allSteps, type Plan } from '../../core/plan.ts';
+import type { Clock } from '../../core/ports.ts';
+import type { Closing } from '../../core/workers/closing.ts';
+import type { Unit, Units } from '../../core/workers/workers.ts';
+import type { InputState } from '../batches/batches.ts';
 import type { Passage, PassageTools } from './passage.ts';
 
 /** Maximum of records in a unit of a flow without batches. */

@@ -1,5 +1,5 @@
-import type { CodedMessage } from './error-code.ts';
-import type { Ending } from './event.ts';
+import type { CodedMessage } from '../error-code.ts';
+import type { Ending } from '../event.ts';
 
 /**
  * The phases of a run that closes. It only advances.
