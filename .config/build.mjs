@@ -50,13 +50,14 @@ const packages = {
 };
 const fileOf = (name) => name.replace('@', '').replace('/', '-');
 
-/** The server is a file of its own: no other command loads it. */
-const serverApart = {
-  name: 'server-apart',
+/** The server and the workers are files of their own: only commands that need them load them. */
+const apart = {
+  name: 'apart',
   setup: ({ onResolve }) => {
-    onResolve({ filter: /\/serve\/serve\.ts$/ }, ({ kind }) =>
-      kind === 'dynamic-import' ? { path: './serve.cjs', external: true } : undefined,
-    );
+    const inFile = (filter, path) =>
+      onResolve({ filter }, ({ kind }) => (kind === 'dynamic-import' ? { path, external: true } : undefined));
+    inFile(/\/serve\/serve\.ts$/, './serve.cjs');
+    inFile(/\/workers\/(child|open-workers)\.ts$/, './workers.cjs');
   },
 };
 
@@ -119,7 +120,7 @@ const browser = { bundle: true, minify: true, legalComments: 'none', logLevel: '
 await build({ ...browser, entryPoints: ['src/ui/page/page.tsx', 'src/ui/page/page.css'], outdir: 'dist/ui' });
 copyFileSync('src/ui/page/index.html', 'dist/ui/index.html');
 
-// The command line and the server, each in one CommonJS file, and what both need in a third. Node 24 with its compile cache runs one record in
+// The command line, the server and the workers, each in one CommonJS file, and what several of them need in another. Node 24 with its compile cache runs one record in
 // three quarters of the CPU that 90 ES modules need, Node 20 in less than half. Modules that are imported dynamically are compiled and run
 // only when they are needed.
 const bundle = {
@@ -135,22 +136,28 @@ const modulesOf = async (entry) => {
   const { metafile } = await build({
     ...bundle,
     entryPoints: [entry],
-    plugins: [serverApart, inFilesOfTheirOwn],
+    plugins: [apart, inFilesOfTheirOwn],
     write: false,
   });
   return Object.keys(metafile.inputs).flatMap((path) => (path.startsWith('src/') ? relative(src, path) : []));
 };
 
-const [ofMain, ofServer] = await Promise.all([modulesOf('src/cli/main.ts'), modulesOf('src/serve/serve.ts')]);
-const ofBoth = new Set(ofServer.filter((name) => ofMain.includes(name)));
+const entries = [
+  { in: 'src/cli/main.ts', out: 'main' },
+  { in: 'src/serve/serve.ts', out: 'serve' },
+  { in: beside('workers-parts.mjs'), out: 'workers' },
+];
+const modulesOfEntries = await Promise.all(entries.map((entry) => modulesOf(entry.in)));
+const ofSeveral = new Set(
+  modulesOfEntries.flatMap((names, index) =>
+    names.filter((name) => modulesOfEntries.some((others, other) => other < index && others.includes(name))),
+  ),
+);
 
 await build({
   ...bundle,
-  entryPoints: [
-    { in: 'src/cli/main.ts', out: 'main' },
-    { in: 'src/serve/serve.ts', out: 'serve' },
-  ],
-  plugins: [serverApart, inFilesOfTheirOwn, fromShared((name) => ofBoth.has(name))],
+  entryPoints: entries,
+  plugins: [apart, inFilesOfTheirOwn, fromShared((name) => ofSeveral.has(name))],
 });
 
 const modules = [...sharedModules].sort().map((name) => {

@@ -178,3 +178,33 @@ nodes:
     expect(server.requests.length).toBeGreaterThan(10);
   });
 });
+
+test('a retry takes workers, and puts the rows into their places', async () => {
+  let isMended = false;
+  const server = await httpServer(({ path }, response) => {
+    if (!isMended && Number(path.slice(1)) % 9 === 0) response.statusCode = 404;
+    response.end(`{"name":"name ${path.slice(1)}"}`);
+  });
+  const place = await workplace({ 'flow.yaml': flow(server.origin), 'in.csv': table });
+  expect((await run(place).finished).code).toBe(4);
+  isMended = true;
+  const { code, stderr } = await place.start(['retry', 'out.csv', '--workers', '2']).finished;
+  expect(code, stderr).toBe(0);
+  expect(await place.read('out.csv')).toBe(
+    `id,name\n${Array.from({ length: records }, (_, index) => `${index + 1},name ${index + 1}\n`).join('')}`,
+  );
+});
+
+test('a flow that saves files does not run in workers: it is refused before anything is sent', async () => {
+  const server = await httpServer();
+  const place = await workplace({
+    'flow.yaml': flow(server.origin, ', save: { to: "{{id}}.txt" }').replace(', map: [name]', ''),
+    'in.csv': table,
+  });
+  const { code, stderr } = await run(place).finished;
+  expect([code, stderr, server.requests]).toEqual([
+    2,
+    expect.stringContaining('--workers: expected a flow that sends and saves no files'),
+    [],
+  ]);
+});
