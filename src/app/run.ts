@@ -1,7 +1,7 @@
 import type { Trace } from '../core/action.ts';
 import type { Ending } from '../core/event.ts';
 import { AutomateError, invalidOption } from '../core/failure.ts';
-import { usesFiles } from '../core/plan.ts';
+import { allSteps, type Plan, usesFiles } from '../core/plan.ts';
 import type { StopReason } from '../core/workers/closing.ts';
 import { Gates } from '../engine/gates.ts';
 import { type Run, startRun } from '../engine/run.ts';
@@ -107,8 +107,7 @@ class FlowRun implements RunHandle {
   async #claimAndRun(): Promise<RunResult> {
     const { plan, flow, options, files, retried, startsOver = false } = this.#request;
     refuseWithoutFolder(plan, options);
-    // Whether a file is there already is known to one process alone.
-    if (options.workers !== undefined && usesFiles(plan)) throw invalidOption('workers', 'expected a flow that sends and saves no files');
+    if (options.workers !== undefined) refuseOneProcess(plan);
     await readDataFiles(plan);
     const claim = await claimOutput({ file: flow, plan }, options, files, retried && { list: retried, startsOver });
     this.#claim = claim;
@@ -197,6 +196,13 @@ async function closeOutput(ended: Promise<Ending>, { output, request }: OpenRun)
     if (kind !== 'output' || !canResume(files)) throw error;
     throw new AutomateError(kind, message, { code: 'output-broken', details: { records }, cause: error });
   }
+}
+
+/** Throws an AutomateError (`usage`) for a flow that only one process can run: it knows which files it has saved, or asks a public server one by one. */
+function refuseOneProcess(plan: Plan): void {
+  if (usesFiles(plan)) throw invalidOption('workers', 'expected a flow that sends and saves no files');
+  const isPublic = allSteps(plan.steps).some(({ node }) => node.action?.lookup?.publicServer !== undefined);
+  if (isPublic) throw invalidOption('workers', 'expected a flow that asks no public server, which takes one request at a time');
 }
 
 /** True if the reader of an output has left. */

@@ -37,6 +37,13 @@ const childrenOf = (pid: number): number[] =>
       }
     });
 
+/** Kills a process, unless it is gone already. */
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {}
+}
+
 const run = (place: Workplace, more: readonly string[] = []) =>
   place.start(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--workers', '2', '--summary', 'summary.json', ...more]);
 
@@ -52,7 +59,7 @@ describe('workers of one run', () => {
     for (const share of [0.2, 0.5]) {
       await until(() => server.requests.length > records * share + round * 10);
       const children = childrenOf(child.pid as number);
-      process.kill(children[round % children.length] as number, 'SIGKILL');
+      kill(children[round % children.length] as number);
     }
     expect((await finished).code).toBe(4);
     expect(await place.read('out.csv')).toBe(expectedRows());
@@ -103,7 +110,7 @@ describe('workers of one run', () => {
       // Kills the workers once only this record is left.
       if (path === `/${deadly}`) {
         await sleep(700);
-        for (const pid of childrenOf(runner)) process.kill(pid, 'SIGKILL');
+        for (const pid of childrenOf(runner)) kill(pid);
         return;
       }
       response.end('{"name":"a"}');
@@ -207,4 +214,31 @@ test('a flow that saves files does not run in workers: it is refused before anyt
     expect.stringContaining('--workers: expected a flow that sends and saves no files'),
     [],
   ]);
+});
+
+test('workers that die before they have finished a record end the run', async () => {
+  let runner = 0;
+  const server = await httpServer(() => new Promise(() => undefined));
+  const place = await workplace({ 'flow.yaml': flow(server.origin), 'in.csv': 'id\n1\n' });
+  const { child, finished } = run(place, ['--workers', '1']);
+  runner = child.pid as number;
+  const killing = setInterval(() => {
+    for (const pid of childrenOf(runner)) kill(pid);
+  }, 5);
+  const { code, stderr } = await finished;
+  clearInterval(killing);
+  expect([code, stderr]).toEqual([5, expect.stringMatching(/workers in a row have died/)]);
+});
+
+test('a second Ctrl-C ends a run with workers at once, and its workers with it', async () => {
+  const server = await httpServer(() => new Promise(() => undefined));
+  const place = await workplace({ 'flow.yaml': flow(server.origin), 'in.csv': table });
+  const { child, finished } = run(place);
+  await until(() => server.requests.length > 3);
+  const children = childrenOf(child.pid as number);
+  process.kill(child.pid as number, 'SIGINT');
+  await sleep(200);
+  process.kill(child.pid as number, 'SIGINT');
+  expect((await finished).code).toBe(130);
+  await until(() => children.every((pid) => !readdirSync('/proc').includes(String(pid))));
 });

@@ -34,6 +34,8 @@ export class PipeLink implements RunLink {
 
   constructor(pipe: Duplex, listener: WorkerListener) {
     this.#pipe = pipe;
+    // Each flush of a full pipe waits for its drain.
+    pipe.setMaxListeners(0);
     onFrames(pipe, (text) => {
       if (isUnit(text)) return listener.unit(unitItems(text));
       const message = JSON.parse(text) as ToWorker;

@@ -11,6 +11,9 @@ const unitsPerChild = 4;
 /** A unit with which so many children are lost, without a result in between, ends the run. */
 const maxLosses = 3;
 
+/** Children that may be lost one after another without a result, for each child. */
+const maxVainLosses = 3;
+
 /** Records of such a unit that the message names. */
 const maxNamed = 500;
 
@@ -57,6 +60,8 @@ export class Pool implements Units {
   #hasEnded = false;
   #hasFailed = false;
   #lastChild = 0;
+  /** Children that were lost since the last result. */
+  #vainLosses = 0;
 
   constructor(options: PoolOptions) {
     this.#options = options;
@@ -142,6 +147,7 @@ export class Pool implements Units {
       // The first result of a record counts.
       if (!open?.left.delete(index)) continue;
       open.losses = 0;
+      this.#vainLosses = 0;
       if (open.left.size === 0) this.#drop(open, child);
       this.#listener?.finished(id, index, resultOf(form));
     }
@@ -181,8 +187,10 @@ export class Pool implements Units {
     this.lost++;
     for (const open of left) open.losses++;
     const deadly = left.find(({ losses }) => losses >= maxLosses);
-    if (deadly) {
-      this.#listener?.closing({ phase: 'stopped', reason: { ending: 'workers-lost', message: lossText(deadly) } });
+    const isVain = ++this.#vainLosses > maxVainLosses * this.#options.children;
+    if (deadly || isVain) {
+      const message = deadly ? lossText(deadly) : `${this.#vainLosses} workers in a row have died before they had finished a record`;
+      this.#listener?.closing({ phase: 'stopped', reason: { ending: 'workers-lost', message } });
       this.#leave([...left, ...this.#waiting.splice(0)]);
       return;
     }
