@@ -13,7 +13,12 @@ export function Panel({ title, note, children }: PanelProps) {
     <section class="panel">
       <h2>
         {title}
-        {note !== undefined && <> <small>{note}</small></>}
+        {note !== undefined && (
+          <>
+            {' '}
+            <small>{note}</small>
+          </>
+        )}
       </h2>
       {children}
     </section>

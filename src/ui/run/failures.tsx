@@ -24,7 +24,10 @@ export function Failures({ view }: { readonly view: RunView }) {
           { title: 'Node', cell: ({ node }) => node ?? 'input' },
           { title: 'Reason', isWide: true, cell: (group) => <Reason group={group} /> },
           { title: 'Records', isNumber: true, cell: (group) => <strong class="bad">{countText(group.count)}</strong> },
-          { title: view.hasTotals ? 'First records of this part' : 'First records', cell: ({ firstRecords, count: all }) => <span class="nowrap">{recordsText(firstRecords, all)}</span> },
+          {
+            title: view.hasTotals ? 'First records of this part' : 'First records',
+            cell: ({ firstRecords, count: all }) => <span class="nowrap">{recordsText(firstRecords, all)}</span>,
+          },
         ]}
       />
       {moreFailures > 0 && <p class="dim">{counted(moreFailures, 'more group')} with fewer records</p>}
