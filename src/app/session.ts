@@ -3,8 +3,8 @@ import type { ClientCertificate } from '../core/auth/client-certificate.ts';
 import type { Event } from '../core/event.ts';
 import type { CredentialUse, Plan } from '../core/plan.ts';
 import type { LoginPerson } from '../io/auth/browser.ts';
-import type { CertifiedOptions, CertifiedRoutes } from '../io/http/client-certificate.ts';
-import { Routes } from '../io/http/routes.ts';
+import type { CertifiedRoutes } from '../io/http/client-certificate.ts';
+import { type RouteOptions, Routes } from '../io/http/routes.ts';
 import type { Usage } from '../io/ledger/holds.ts';
 import type { PayingKey } from '../io/ledger/rest.ts';
 import type { Price, RunLedger } from '../io/ledger/run-ledger.ts';
@@ -101,7 +101,7 @@ export async function openSession(
   const id = run?.id ?? randomUUID();
   const credentials = parts.credentials ?? (await loadSecretsOf(use.credentials, use.name, { env }, messages));
   const routes = parts.routes ?? new Routes({ cacert, environment: process.env, warn });
-  const certified = await certifiedRoutes(use.certificates, { cacert, environment: process.env, warn, secrets: credentials.secrets });
+  const certified = await certifiedRoutes(use.certificates, credentials, { cacert, environment: process.env, warn });
   const ledger = await openRunLedger(use.prices, { run: id, env, maxCredits, before: run?.credits ?? 0, isFree: run?.isFree, key, warn });
   const ports = wire({
     run: id,
@@ -149,9 +149,13 @@ export async function openSession(
 /** The routes of client certificates; undefined for none. Their code is loaded only for flows that have some. */
 async function certifiedRoutes(
   certificates: readonly ClientCertificate[] = [],
-  options: CertifiedOptions,
+  { secrets, used }: FlowSecrets,
+  options: RouteOptions,
 ): Promise<CertifiedRoutes | undefined> {
   if (certificates.length === 0) return undefined;
   const { openCertified } = await import('../io/http/client-certificate.ts');
-  return openCertified(certificates, options);
+  const routes = openCertified(certificates, { ...options, secrets });
+  // A passphrase has done its work once it has opened its key.
+  for (const { passphrase } of certificates) if (passphrase !== undefined) used(passphrase);
+  return routes;
 }

@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { makeCertificates } from '../helpers/certificates.ts';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 import { type Handler, httpServer } from '../helpers/http-server.ts';
+import { proxyServer } from '../helpers/proxy-server.ts';
 
 const certificates = makeCertificates();
 const { authority, good, folder } = certificates;
@@ -126,6 +127,14 @@ describe('a client certificate', () => {
     await place.write('flows/bank.yaml', flowTo(own.origin, names).replace('"/accounts/', `"${other.origin}/`));
     expect((await place.automate([...runs, '--force'])).code).toBe(0);
     expect(seen).toEqual([undefined, undefined]);
+  });
+
+  test('is shown through the tunnel of a proxy', async () => {
+    const server = await strictServer();
+    const proxy = await proxyServer(server.port);
+    const place = await placeWith(flowTo('https://bank.example.com', names));
+    const { code } = await place.automate(runs, { env: { HTTPS_PROXY: proxy.url } });
+    expect([code, server.requests.length, proxy.seen]).toEqual([0, 1, ['CONNECT bank.example.com:443']]);
   });
 
   test('is in the curl command', async () => {

@@ -17,7 +17,7 @@ export interface CertifiedRoutes {
 }
 
 /** Options of routes with client certificates. */
-export interface CertifiedOptions extends RouteOptions {
+interface CertifiedOptions extends RouteOptions {
   /** The passphrases of keys, by credential name. */
   readonly secrets: ReadonlyMap<string, Secret>;
 }

@@ -21,7 +21,7 @@ export interface Transport {
 }
 
 /** Options of a transport. */
-export interface TransportOptions extends RouteOptions, ExchangeTools {
+interface TransportOptions extends RouteOptions, ExchangeTools {
   /** The routes of requests with a client certificate; absent if there are none. */
   readonly certified?: CertifiedRoutes | undefined;
 }
