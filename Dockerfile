@@ -15,7 +15,7 @@ WORKDIR /work
 ENV AUTOMATE_HOME=/home/node/automate
 VOLUME /home/node/automate
 EXPOSE 4020
-# Only a server has a port: any other command ends long before this counts.
+# Only a server has a port. Start other commands with --no-healthcheck: one of more than two minutes would count as unhealthy.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=15s CMD ["node", "-e", "fetch('http://127.0.0.1:4020/healthz').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["automate"]
 CMD ["--help"]

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import type { ClientCertificate } from '../core/auth/client-certificate.ts';
 import type { Event } from '../core/event.ts';
 import type { CredentialUse, Plan } from '../core/plan.ts';
 import type { LoginPerson } from '../io/auth/browser.ts';
-import { Routes } from '../io/http/routes.ts';
+import type { CertifiedRoutes } from '../io/http/client-certificate.ts';
+import { type RouteOptions, Routes } from '../io/http/routes.ts';
 import type { Usage } from '../io/ledger/holds.ts';
 import type { PayingKey } from '../io/ledger/rest.ts';
 import type { Price, RunLedger } from '../io/ledger/run-ledger.ts';
@@ -31,6 +33,8 @@ export interface SessionUse {
   /** The file of a flow, or another name for what is done, such as `connection crm`. */
   readonly name: string;
   readonly credentials: readonly CredentialUse[];
+  /** The client certificates of its connections; absent for none. */
+  readonly certificates?: readonly ClientCertificate[];
   /** By node. Empty if nothing that the session does costs credits. */
   readonly prices: ReadonlyMap<string, Price>;
 }
@@ -78,12 +82,12 @@ export interface Session {
 
 /** The use that a plan makes of a session. `name`: the file of its flow. */
 export function useOf(plan: Plan, name: string, env: string | undefined): SessionUse {
-  return { name, credentials: plan.credentials, prices: pricesOf(plan, env) };
+  return { name, credentials: plan.credentials, certificates: plan.certificates, prices: pricesOf(plan, env) };
 }
 
 /**
  * Opens a session. Its caller closes it in a `finally`. Throws a FlowError (`credential`) if a secret is missing, and an AutomateError if the
- * ledger or the certificate file cannot be read; then nothing is left open.
+ * ledger or a certificate cannot be read; then nothing is left open.
  */
 export async function openSession(
   use: SessionUse,
@@ -97,6 +101,7 @@ export async function openSession(
   const id = run?.id ?? randomUUID();
   const credentials = parts.credentials ?? (await loadSecretsOf(use.credentials, use.name, { env }, messages));
   const routes = parts.routes ?? new Routes({ cacert, environment: process.env, warn });
+  const certified = await certifiedRoutes(use.certificates, credentials, { cacert, environment: process.env, warn });
   const ledger = await openRunLedger(use.prices, { run: id, env, maxCredits, before: run?.credits ?? 0, isFree: run?.isFree, key, warn });
   const ports = wire({
     run: id,
@@ -109,6 +114,7 @@ export async function openSession(
     costs: run?.costs,
     env,
     routes,
+    certified,
     report,
     warn,
     ...(findAsker && { findAsker }),
@@ -132,9 +138,24 @@ export async function openSession(
       await ports.close();
     } finally {
       if (!parts.routes) routes.destroy();
+      certified?.destroy();
       await credentials.usesRecorded();
       usage = ledger.close();
     }
     return usage;
   }
+}
+
+/** The routes of client certificates; undefined for none. Their code is loaded only for flows that have some. */
+async function certifiedRoutes(
+  certificates: readonly ClientCertificate[] = [],
+  { secrets, used }: FlowSecrets,
+  options: RouteOptions,
+): Promise<CertifiedRoutes | undefined> {
+  if (certificates.length === 0) return undefined;
+  const { openCertified } = await import('../io/http/client-certificate.ts');
+  const routes = openCertified(certificates, { ...options, secrets });
+  // A passphrase has done its work once it has opened its key.
+  for (const { passphrase } of certificates) if (passphrase !== undefined) used(passphrase);
+  return routes;
 }

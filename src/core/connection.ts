@@ -1,4 +1,5 @@
 import type { Auth } from './auth/auth.ts';
+import type { ClientCertificate } from './auth/client-certificate.ts';
 import type { McpConnection } from './tools/tools.ts';
 
 /** A saved or in-flow connection to an HTTP API. */
@@ -10,6 +11,8 @@ export interface HttpConnection {
   readonly origin: string;
   /** The ways to sign a request; undefined if requests are not signed. */
   readonly auth: readonly Auth[] | undefined;
+  /** The certificate that its server is shown, and no other; undefined for none. */
+  readonly clientCert: ClientCertificate | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly intervalMs: number | undefined;
   readonly concurrency: number | undefined;

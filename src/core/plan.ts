@@ -1,4 +1,5 @@
 import type { SecretUse } from './auth/auth-type.ts';
+import type { ClientCertificate } from './auth/client-certificate.ts';
 import type { LoginNeed } from './auth/login-need.ts';
 import type { Problem } from './failure.ts';
 import type { Step } from './node.ts';
@@ -53,6 +54,8 @@ export interface Plan {
   readonly name: string;
   readonly steps: readonly Step[];
   readonly credentials: readonly CredentialUse[];
+  /** The client certificates of the connections that it uses. */
+  readonly certificates: readonly ClientCertificate[];
   readonly tools: readonly ToolUse[];
   /** The origins that the flow names literally, even if only a credential is sent there. */
   readonly origins: readonly string[];

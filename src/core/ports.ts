@@ -1,5 +1,6 @@
 import type { Documents, ParseDocument } from './answer/document.ts';
 import type { Auth } from './auth/auth.ts';
+import type { ClientCertificate } from './auth/client-certificate.ts';
 import type { CodedMessage } from './error-code.ts';
 import type { Event, HitSource } from './event.ts';
 import type { FormPart, Save, SavedFile } from './files/transfer.ts';
@@ -56,6 +57,8 @@ export interface HttpRequest {
   readonly secretBody?: SecretBody | undefined;
   /** The ways to sign it; undefined if it is not signed. */
   readonly auth?: readonly Auth[] | undefined;
+  /** The certificate that the server is shown; undefined for none. */
+  readonly clientCert?: ClientCertificate | undefined;
   /** One limit for the whole request: connect, headers, body, and every redirect. */
   readonly timeoutMs: number;
   /** Maximum length of the body, decompressed. */

@@ -1,3 +1,4 @@
+import type { ClientCertificate } from '../core/auth/client-certificate.ts';
 import type { Connection } from '../core/connection.ts';
 import type { Problem } from '../core/failure.ts';
 import type { CategoryNames } from '../core/lookups/category.ts';
@@ -45,6 +46,8 @@ export interface Compilation extends CompileOptions {
   readonly ids: Set<string>;
   /** Problems with connections that do not exist. */
   readonly missing: Set<Problem>;
+  /** The client certificates of the connections that nodes have named so far, with the place that named each first. */
+  readonly certificates: Map<ClientCertificate, At>;
   readonly allowHosts: readonly string[];
   readonly literalOrigins: Set<string>;
   /** Fields that the nodes so far add from answers and expressions: they are not cells of the input. */

@@ -18,6 +18,8 @@ export function connectionOfType<Type extends Connection['type']>(
     compilation.problems.push(compilation.source.at(at, `${message}\nnodes of type ${connection.type} use it`));
     return undefined;
   }
+  if (connection?.type === 'http' && connection.clientCert && !compilation.certificates.has(connection.clientCert))
+    compilation.certificates.set(connection.clientCert, at);
   return connection as Extract<Connection, { type: Type }> | undefined;
 }
 

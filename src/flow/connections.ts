@@ -10,10 +10,19 @@ import { checkedBy } from './problems/issues.ts';
 import { connectionSchema } from './schema.ts';
 import type { At, Source } from './source.ts';
 
+/** Matches a full path, also one of Windows. */
+const absolute = /^(?:[\\/]|[a-z]:[\\/])/i;
+
 /** Compiles the flow's connections. A connection is `undefined` if its problems were reported. */
 export function compileConnections(
   written: Readonly<Record<string, unknown>>,
-  where: { readonly source: Source; readonly problems: Problem[]; readonly allowHttp: boolean; readonly isSaved: boolean },
+  where: {
+    readonly source: Source;
+    readonly problems: Problem[];
+    readonly allowHttp: boolean;
+    readonly isSaved: boolean;
+    readonly file?: string;
+  },
 ): Map<string, Connection | undefined> {
   return new Map(Object.entries(written).map(([name, options]) => [name, compileConnection(name, options, where)]));
 }
@@ -46,6 +55,12 @@ function compileConnection(name: string, written: unknown, where: Parameters<typ
     const wrong = authProblem(one, allowHttp);
     if (wrong) problem(['auth', ...entry, wrong.option], wrong.message);
   }
+  const { client_cert: certificate } = options;
+  if (certificate && !options.base_url.startsWith('https:'))
+    problem(['client_cert'], 'a client certificate is for a base_url with https://');
+  for (const key of ['cert', 'key'] as const)
+    if (where.isSaved && certificate && !absolute.test(certificate[key]))
+      problem(['client_cert', key], 'a saved connection needs the full path of the file');
   const origin = tried(['base_url'], () => originOf(options.base_url, allowHttp));
   if (origin === undefined || where.problems.length > before) return undefined;
   return {
@@ -55,6 +70,7 @@ function compileConnection(name: string, written: unknown, where: Parameters<typ
     baseUrl: options.base_url,
     origin,
     auth: signers.length > 0 ? signers.map((signer) => signer.auth) : undefined,
+    clientCert: certificate && { ...certificate, passphrase: certificate.passphrase?.credential, flow: where.file },
     headers,
     intervalMs: options.rate,
     concurrency: options.concurrency,

@@ -1,3 +1,4 @@
+import type { ClientCertificate } from '../core/auth/client-certificate.ts';
 import { columnsAfterAll } from '../core/columns.ts';
 import type { Problem } from '../core/failure.ts';
 import { allSteps, type CredentialUse, type Plan, type PlanVariables, type ToolUse, type Warning } from '../core/plan.ts';
@@ -11,13 +12,19 @@ interface PlanParts {
   readonly source: Source;
   readonly warnings: readonly Warning[];
   readonly saved: ReadonlyMap<string, object>;
+  /** The client certificates, with the places that name their connections. */
+  readonly certificates: ReadonlyMap<ClientCertificate, At>;
   /** The origins that the flow's URLs name literally. */
   readonly literalOrigins: Iterable<string>;
 }
 
 /** Makes the plan of a flow's steps. */
-export function planOf(name: string, steps: readonly PlacedStep[], { source, warnings, saved, literalOrigins }: PlanParts): Plan {
-  const credentials = credentialsOf(steps, source);
+export function planOf(
+  name: string,
+  steps: readonly PlacedStep[],
+  { source, warnings, saved, certificates, literalOrigins }: PlanParts,
+): Plan {
+  const credentials = [...credentialsOf(steps, source), ...passphrasesOf(certificates, source)];
   const tools = toolsOf(steps, source);
   return {
     name,
@@ -27,6 +34,7 @@ export function planOf(name: string, steps: readonly PlacedStep[], { source, war
     savedConnections: saved,
     variables: variablesIn(source),
     credentials,
+    certificates: [...certificates.keys()],
     tools,
     origins: [...new Set([...literalOrigins, ...credentials.flatMap((use) => use.origins), ...tools.flatMap(remoteOrigin)])],
     columns: (input) => columnsAfterAll(steps, input),
@@ -51,6 +59,15 @@ export function credentialsOf(steps: readonly PlacedStep[], source: Source): Cre
     }
   }
   return uses;
+}
+
+/** The credentials that hold the passphrases of keys. They are sent nowhere. */
+function passphrasesOf(certificates: PlanParts['certificates'], source: Source): CredentialUse[] {
+  return [...certificates].flatMap(([{ passphrase: name }, at]) => {
+    if (name === undefined) return [];
+    const place = namedInConnection(name, at, source) ?? at;
+    return [{ name, isPair: false, origins: [], problem: (message: string) => source.at(place, message) }];
+  });
 }
 
 /** The place at which a connection of the flow names a credential; undefined for a saved connection. `at`: the place that names the connection. */

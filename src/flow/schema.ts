@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { connectionAuth, mcpAuth } from '../core/auth/auth.ts';
+import { clientCertificateOption } from '../core/auth/client-certificate.ts';
 import type { NodeType } from '../core/node.ts';
 import { concurrency, credits, rate, timeout } from '../core/options/amounts.ts';
 import { condition, path } from '../core/options/expressions.ts';
@@ -24,6 +25,9 @@ export const connectionSchema = z.strictObject({
   type: z.literal('http', { error: 'expected the connection type http or mcp' }),
   base_url: z.string().describe('base of the relative URLs of nodes'),
   auth: connectionAuth.optional().describe('none, one of the types below, or a list of up to four'),
+  client_cert: clientCertificateOption
+    .optional()
+    .describe('for mTLS: { cert: FILE, key: FILE }, PEM files relative to the flow; passphrase: { credential: NAME } for an encrypted key'),
   headers: headers.optional().describe('headers of every request'),
   rate: rate.optional().describe('maximum rate of requests, such as 10/s'),
   concurrency: concurrency.optional().describe('requests in flight at once, over all nodes of the connection'),

@@ -9,7 +9,7 @@ import Fastify, {
 import { validatorCompiler } from 'fastify-type-provider-zod';
 import { shortName } from '../core/text/suggest.ts';
 import { withoutKeys } from '../io/server/key-value.ts';
-import { cutIdleBodies, idleMs, refuseBrokenRequest } from './http/broken-request.ts';
+import { cutIdleBodies, idleMs, refuseBrokenRequest, refuseExpectation } from './http/broken-request.ts';
 import { maxJsonBytes, problemOfError } from './http/problem-of-error.ts';
 import { parseBody } from './json-body.ts';
 import type { Hosts } from './listening.ts';
@@ -70,6 +70,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     frameworkErrors: (error, request, reply) => void sendError(error, request as FastifyRequest, reply as FastifyReply, options),
     ...(tls && { https: tls }),
   }) as unknown as FastifyInstance;
+  app.server.on('checkExpectation', refuseExpectation);
   cutIdleBodies(app.server, options.bodyIdleMs ?? idleMs);
   app.decorate('servedPaths', []);
   app.setValidatorCompiler(validatorCompiler);

@@ -1,8 +1,10 @@
 import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { AutomateError } from '../core/failure.ts';
 import { makeFolder } from '../io/files/folder.ts';
 import { takeLock } from '../io/files/lock.ts';
 import { namingErrors } from '../io/files/naming-errors.ts';
+import { refuseLink } from '../io/files/state-file.ts';
 import { type RunningServer, runningServer, serverLockPath } from '../io/server/running-server.ts';
 
 /** The right to be the server of a home. */
@@ -12,9 +14,11 @@ export interface ServeLock {
   release(): void;
 }
 
-/** Takes the lock of a home. Throws an AutomateError: `output-exists` names another server, `output` a home that cannot be written. */
+/** Takes the lock of a home. Throws an AutomateError: `output-exists` names another server, `output` a home that cannot be written, `credential` a symbolic link. */
 export function takeServeLock(home: string, folder: string): ServeLock {
   const path = serverLockPath(home);
+  // Their targets may be chosen by another user.
+  for (const name of ['serve.lock', 'serve/runs', 'serve/links']) refuseLink(join(home, name));
   namingErrors(home, 'written', () => makeFolder(home));
   const lock = lockOrThrow(home);
   const note = (server: RunningServer) =>

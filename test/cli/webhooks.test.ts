@@ -18,6 +18,15 @@ test('webhooks add prints the secret once, on stdout alone', async () => {
   expect(shown[0]?.stdout).toMatch(/^ops +http:\/\/127.0.0.1:9\/in +ask +on +none$/m);
 });
 
+test('webhooks list shows an address without what stands in its query', async () => {
+  const place = await workplace();
+  await webhooks(place, 'add', 'ops', '--url', 'http://127.0.0.1:9/in?token=t0psecret&s3cret&to=crm');
+  for (const args of [['list'], ['list', '--json']]) {
+    const { stdout } = await webhooks(place, ...args);
+    expect(stdout).toContain('http://127.0.0.1:9/in?token=***&***&to=***');
+  }
+});
+
 test.each([
   [['ops'], 'expected --url'],
   [['a b', '--url', 'https://a.example'], 'expected a name of letters, digits, _ and -'],

@@ -13,6 +13,16 @@ test('the container runs automate as a user without rights, and asks a server fo
   expect(JSON.parse(command)).toEqual(['node', '-e', expect.stringContaining('http://127.0.0.1:4020/healthz')]);
 });
 
+test('a job in a container is not asked for the health of a server', async () => {
+  const page = await readFile(`${root}docs/running-unattended.md`, 'utf8');
+  const commands = page.split('\n').filter((line) => line.startsWith('$ docker run'));
+  expect(commands.map((line) => [/ automate (run|keys|serve) /.exec(line)?.[1], line.includes('--no-healthcheck')])).toEqual([
+    ['run', true],
+    ['keys', true],
+    ['serve', false],
+  ]);
+});
+
 test('the step for GitHub Actions has inputs with descriptions, and takes them through the environment', async () => {
   const action = parse(await readFile(`${root}action.yml`, 'utf8'));
   expect(Object.keys(action)).toEqual(['name', 'description', 'inputs', 'runs']);

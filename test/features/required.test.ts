@@ -103,6 +103,8 @@ describe('the Accept header', () => {
     ]);
     expect((await answered('map: [a]', answer)).failures).toMatchObject([{ class: 'parse', message }]);
     const broken = { headers: { 'content-type': 'application/json' }, body: '{' };
-    expect((await answered('map: [a]', broken)).failures).toMatchObject([{ message: 'expected JSON, found application/json: {' }]);
+    expect((await answered('map: [a]', broken)).failures).toMatchObject([
+      { message: 'expected JSON, found invalid JSON as application/json: {' },
+    ]);
   });
 });

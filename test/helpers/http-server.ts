@@ -28,8 +28,17 @@ export interface HttpServer {
 /** Answers a request. A handler without a response parameter answers an empty 200. */
 export type Handler = (request: SeenRequest, response: ServerResponse) => unknown;
 
+/** The certificate of a server, and the authority of those that it asks clients for. */
+export interface ServerCertificate {
+  readonly key: string;
+  readonly cert: string;
+  readonly ca?: string;
+  readonly requestCert?: boolean;
+  readonly rejectUnauthorized?: boolean;
+}
+
 /** Starts an HTTP server for the current test. With a key and a certificate (PEM) it uses TLS. */
-export async function httpServer(handler: Handler = () => {}, tls?: { readonly key: string; readonly cert: string }): Promise<HttpServer> {
+export async function httpServer(handler: Handler = () => {}, tls?: ServerCertificate): Promise<HttpServer> {
   const requests: SeenRequest[] = [];
   const sockets = new Set<Socket>();
   const listener: RequestListener = async (incoming, response) => {

@@ -43,6 +43,15 @@ describe('the credits of a key', () => {
     expect(requests).toHaveLength(10);
   });
 
+  test('are used up: a refused call is no record of its key', async () => {
+    const { origin, requests } = await askedServer(50);
+    const server = await serving({ ask: askingFlow(origin) });
+    const key = server.key({ quota: 5, rate: '1000/s' });
+    const statuses = await Promise.all(Array.from({ length: 30 }, async (_, id) => (await call(server, key, id)).status));
+    expect([requests.length, statuses.filter((status) => status === 402)]).toEqual([5, Array(25).fill(402)]);
+    expect(await usage(server, key)).toMatchObject({ records: 5, credits: 5 });
+  });
+
   test('change at once, for calls and for a run under way', async () => {
     const { origin, requests } = await askedServer(100);
     const server = await serving({ ask: askingFlow(origin, ', concurrency: 1') });

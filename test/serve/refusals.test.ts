@@ -1,11 +1,15 @@
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
+import { validatorCompiler } from 'fastify-type-provider-zod';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import * as z from 'zod';
 import type { CodedMessage } from '../../src/core/error-code.ts';
 import { AutomateError, invalidOption } from '../../src/core/failure.ts';
+import { ExactNumber } from '../../src/core/value/value.ts';
 import { inputError } from '../../src/io/records/readers/record-reader.ts';
 import { createApp } from '../../src/serve/app.ts';
 import { messageForClient } from '../../src/serve/http/advice.ts';
+import { problemOfError } from '../../src/serve/http/problem-of-error.ts';
 import { Hosts } from '../../src/serve/listening.ts';
 import { askingFlow } from '../helpers/asking.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
@@ -51,7 +55,51 @@ describe('a query', () => {
   });
 });
 
+describe('a header', () => {
+  test.each(['charset="', 'charset=utf-8;x', 'charset=', 'charset="utf-8', 'charset=utf 8'])(
+    'Content-Type with %s is refused',
+    async (parameter) => {
+      const server = await serving({ a: setFlow });
+      const answer = await upload(server, server.key(), 'runs', 'a\n1\n', { 'content-type': `text/csv; ${parameter}` });
+      expect(await refusal(answer)).toMatchObject({
+        status: 415,
+        detail: expect.stringMatching(/^expected parameters such as charset=utf-8/),
+      });
+    },
+  );
+
+  test.each(['charset=latin1', 'charset="utf-8"', 'header=present; Charset=UTF-8;'])('Content-Type with %s is taken', async (parameter) => {
+    const server = await serving({ a: setFlow });
+    const headers = { 'content-type': `text/csv; ${parameter}`, prefer: 'wait=30' };
+    expect((await upload(server, server.key(), 'runs', 'a\n1\n', headers)).status).toBe(200);
+  });
+
+  test('Expect with anything but 100-continue is a 417 in the form of all problems', async () => {
+    const { address } = await serving({ a: setFlow });
+    const { hostname, port } = new URL(address);
+    const text = await new Promise<string>((resolve, reject) => {
+      let found = '';
+      const socket = connect(Number(port), hostname, () =>
+        socket.write(`GET /healthz HTTP/1.1\r\nHost: ${hostname}:${port}\r\nExpect: tea\r\n\r\n`),
+      );
+      socket
+        .on('data', (bytes) => (found += bytes))
+        .on('end', () => resolve(found))
+        .on('error', reject);
+    });
+    expect(text).toMatch(/^HTTP\/1.1 417 .*application\/problem\+json.*"status":417/s);
+  });
+});
+
 describe('a body', () => {
+  test('with a number of many digits where a number or a text is expected is refused in plain words', () => {
+    const schema = z.object({ limit: z.number(), name: z.string() });
+    const given = { limit: new ExactNumber('12345678901234567890'), name: new ExactNumber('1.50') };
+    const { error } = validatorCompiler({ schema, method: 'POST', url: '/' })(given) as { readonly error: unknown };
+    const { detail } = problemOfError(Object.assign(new Error('invalid'), { validation: error, validationContext: 'body' }));
+    expect(detail).toBe('body: "limit": expected number, found a number with too many digits; "name": expected string, found number');
+  });
+
   test('of JSON that is not UTF-8, or is packed, is refused and not changed', async () => {
     const { origin, requests } = await httpServer((_request, response) => json(response, {}));
     const { send, key } = await serving({ a: askingFlow(origin) });
@@ -223,6 +271,7 @@ describe('a message', () => {
     for (const route of ['runs', 'plans']) {
       const { detail } = await refusal(await upload(server, key, `${route}?delimiter=ab`, 'a\n1\n'));
       expect(detail).toBe('delimiter: expected one character or "tab", found "ab"');
+      expect((await refusal(await upload(server, key, `${route}?delimiter=%00`, 'a\n1\n'))).status).toBe(400);
     }
   });
 });

@@ -33,6 +33,17 @@ async function until(server: Serving, key: string, run: { id: string }, ...state
 }
 
 describe('a run', () => {
+  test.each([
+    ['', '=1+1'],
+    ['?csv_safe=true', "'=1+1"],
+    ['?csv_safe=false', '=1+1'],
+  ])('with the query "%s" writes a formula as %s', async (query, written) => {
+    const { send, key } = await serving({ set: 'nodes: [{ type: set, fields: { b: "1" } }]' });
+    const one = key();
+    const { links } = (await (await send(`/v1/flows/set/runs${query}`, { key: one, ...csv('a\n=1+1\n', waiting) })).json()) as RunShape;
+    expect(await (await send(links.output, { key: one })).text()).toBe(`a,b\n${written},1\n`);
+  });
+
   test('writes byte for byte what the command writes, output and errors', async () => {
     const { origin } = await askedServer();
     const server = await serving({ ask: askingFlow(origin) });

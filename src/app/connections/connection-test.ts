@@ -1,5 +1,6 @@
 import { answerMessage, cleaned } from '../../core/answer/response.ts';
 import { type Auth, neededCredentials } from '../../core/auth/auth.ts';
+import { credentialFor } from '../../core/auth/auth-type.ts';
 import { loginIn } from '../../core/auth/login-need.ts';
 import type { HttpConnection } from '../../core/connection.ts';
 import { detailsOf } from '../../core/error-code.ts';
@@ -13,7 +14,7 @@ import { readIfPossible } from '../../nodes/http/answer-reader.ts';
 import { envOf } from '../env.ts';
 import type { Messages } from '../messages.ts';
 import type { WiredPorts } from '../ports/wire.ts';
-import { openSession, type SessionOptions, type SessionParts } from '../session.ts';
+import { openSession, type SessionOptions, type SessionParts, type SessionUse } from '../session.ts';
 
 /** One request to a connection, and its answer or failure. */
 export interface ConnectionTest {
@@ -38,7 +39,12 @@ export async function testConnection(
 ): Promise<ConnectionTest> {
   const { name, allowHttp, credits, cost } = connection;
   const account = { flow: '', node: 'connections test', connection: name, env: envOf(options.env) };
-  const use = { name: `connection ${name}`, credentials: usesOf(connection), prices: new Map([[name, { account, credits }]]) };
+  const use = {
+    name: `connection ${name}`,
+    credentials: usesOf(connection),
+    ...certificatesOf(connection),
+    prices: new Map([[name, { account, credits }]]),
+  };
   const session = await openSession(use, { ...options, allowHttp }, messages, parts);
   try {
     const { ports, ledger } = session;
@@ -69,13 +75,19 @@ async function sendPaid(connection: HttpConnection, request: HttpRequest, { ledg
 }
 
 function usesOf(connection: HttpConnection): CredentialUse[] {
-  const { auth, origin } = connection;
-  const needs = (auth ?? []).flatMap((one) => neededCredentials(one, origin));
+  const { auth, origin, clientCert } = connection;
+  const signing = (auth ?? []).flatMap((one) => neededCredentials(one, origin));
+  const passphrase = clientCert?.passphrase;
+  const needs = [...signing, ...(passphrase === undefined ? [] : [credentialFor(passphrase, undefined)])];
   return needs.map((need) => ({ ...need, ...loginIn(need, connection), problem: (message) => ({ message }) }));
 }
 
+function certificatesOf({ clientCert }: HttpConnection): Pick<SessionUse, 'certificates'> {
+  return clientCert ? { certificates: [clientCert] } : {};
+}
+
 /** Leaves out headers that need a record. */
-function testedRequest({ baseUrl, origin, auth, headers }: HttpConnection, path: string): HttpRequest {
+function testedRequest({ baseUrl, origin, auth, clientCert, headers }: HttpConnection, path: string): HttpRequest {
   const url = new URL(path === '' ? baseUrl : `${baseUrl.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`);
   return {
     method: 'GET',
@@ -83,6 +95,7 @@ function testedRequest({ baseUrl, origin, auth, headers }: HttpConnection, path:
     path: url.pathname + url.search,
     headers: Object.fromEntries(Object.entries(headers).filter(([, value]) => referencedFields(value).length === 0)),
     ...(auth && { auth }),
+    ...(clientCert && { clientCert }),
     timeoutMs,
     maxBodyBytes,
     followAny: false,

@@ -12,6 +12,7 @@ import { withDailyLimits } from '../../io/daily-limits.ts';
 import { createDocuments } from '../../io/documents/documents.ts';
 import { homeFolder } from '../../io/files/home.ts';
 import { createHttp, createTokens, type HttpTools } from '../../io/http/client.ts';
+import type { CertifiedRoutes } from '../../io/http/client-certificate.ts';
 import type { Routes } from '../../io/http/routes.ts';
 import { createTransport, type Transport } from '../../io/http/transport.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
@@ -48,6 +49,8 @@ export interface WireOptions {
   readonly env: string | undefined;
   /** The connections of all runs of the process; absent for the run's own. */
   readonly routes?: Routes | undefined;
+  /** The connections with client certificates; absent for none. */
+  readonly certified?: CertifiedRoutes | undefined;
   report(event: Event): void;
   /** The person who can log in to a server; absent if there is no terminal, and in a run. */
   readonly person?: LoginPerson | undefined;
@@ -73,8 +76,8 @@ export function wire(options: WireOptions): WiredPorts {
   const clock = createClock();
   const { redactor, credentials, allowHttp } = options;
   const { now, wallNow } = clock;
-  const { cacert, warn } = options;
-  const how = { cacert, environment: process.env, userAgent: `automate/${version}`, now, wallNow, warn };
+  const { cacert, certified, warn } = options;
+  const how = { cacert, certified, environment: process.env, userAgent: `automate/${version}`, now, wallNow, warn };
   const transport = createTransport(how, options.routes);
   const tools = toolsOf(options, transport, clock);
   const cache = cacheOf(options, clock);

@@ -50,6 +50,13 @@ export const addOptions = {
       choices: async () => ['basic', 'body'],
     }),
   }),
+  ...grouped('Client certificate, for http', {
+    clientCert: textOption('--client-cert <file>', 'certificate that the server is shown (mTLS), PEM, such as client.pem'),
+    clientKey: textOption('--client-key <file>', 'its private key, PEM'),
+    clientKeyPassphrase: textOption('--client-key-passphrase <name>', 'credential that holds the passphrase of an encrypted key', {
+      listedBy: 'credentials',
+    }),
+  }),
   ...grouped('Requests', {
     setHeader: defaultsTo(
       [],

@@ -52,7 +52,9 @@ function compileMcp(name: string, written: object): McpConnection {
 }
 
 /** Refuses options that are easily confused. */
-function refuseMistakes({ baseUrl, url, command, env }: AddOptions): void {
+function refuseMistakes({ baseUrl, url, command, env, clientCert, clientKey, clientKeyPassphrase }: AddOptions): void {
+  if (clientCert !== undefined || clientKey !== undefined || clientKeyPassphrase !== undefined)
+    throw new AutomateError('usage', '--client-cert and --client-key are for connections of type http');
   if (baseUrl !== undefined) throw new AutomateError('usage', '--base-url is for connections of type http; an MCP server has a --url');
   if (url !== undefined && command !== undefined) throw new AutomateError('usage', 'expected --url or --command, found both');
   if (command !== undefined && env !== undefined && process.env[env] !== undefined) {

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { saveConnection } from '../../app/connections/saved-connections.ts';
 import { exitCodes } from '../../app/exit-codes.ts';
 import type { Asker } from '../../app/messages.ts';
@@ -49,7 +50,27 @@ async function httpConnection(name: string, options: AddOptions, asker: Asker | 
   const rate = options.rate ?? (isWalk && asker ? await askRate(asker) : undefined);
   const { concurrency, allowHttp: allow_http } = options;
   const headers = setHeaders(options);
-  return { written: withoutAbsent({ type: 'http', base_url, auth, headers, rate, concurrency, allow_http }), auth };
+  return {
+    written: withoutAbsent({
+      type: 'http',
+      base_url,
+      auth,
+      client_cert: clientCertificate(options),
+      headers,
+      rate,
+      concurrency,
+      allow_http,
+    }),
+    auth,
+  };
+}
+
+/** The client certificate that options name, with full paths; absent for none. Throws an AutomateError (`usage`) if one of its files is missing. */
+function clientCertificate({ clientCert: cert, clientKey: key, clientKeyPassphrase: credential }: AddOptions): object | undefined {
+  if (cert === undefined && key === undefined && credential === undefined) return undefined;
+  if (cert === undefined || key === undefined)
+    throw new AutomateError('usage', 'a client certificate needs both: --client-cert FILE --client-key FILE');
+  return { cert: resolve(cert), key: resolve(key), ...(credential !== undefined && { passphrase: { credential } }) };
 }
 
 /** The secret that someone has to store before the login; undefined for a public client. */

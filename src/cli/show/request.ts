@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { lookupQuestion, sourceOf } from '../../app/preview/preview.ts';
 import type { ActionRequest } from '../../core/action.ts';
 import { type Auth, curlSecret, shownSignature } from '../../core/auth/auth.ts';
+import type { ClientCertificate } from '../../core/auth/client-certificate.ts';
 import type { FilePart, FormPart } from '../../core/files/transfer.ts';
 import type { LookupRequest } from '../../core/lookups/lookup.ts';
 import type { HttpRequest } from '../../core/ports.ts';
@@ -11,6 +12,7 @@ import { shellWord } from '../../core/text/shell-word.ts';
 import { isRemote, type ToolCall } from '../../core/tools/tools.ts';
 import { jsonOf, textOf } from '../../core/value/value.ts';
 import { credentialVariable } from '../../io/credentials/environment.ts';
+import { certificateFiles } from '../../io/http/client-certificate.ts';
 
 /** A request as it is shown: every secret is `***`. */
 export function requestText(request: ActionRequest): string[] {
@@ -48,7 +50,7 @@ function formPartText(part: FormPart): string {
 
 /** A request as a curl command line. Secrets are taken from the environment when it is run. `folder`: the one for files. */
 export function curlText(request: HttpRequest, folder = ''): string {
-  const { method, headers, body, form, secretBody, auth, save } = request;
+  const { method, headers, body, form, secretBody, auth, clientCert, save } = request;
   const url = request.origin + request.path;
   return [
     'curl',
@@ -57,12 +59,21 @@ export function curlText(request: HttpRequest, folder = ''): string {
     ...(/[[\]{}]/.test(url) ? ['--globoff'] : []),
     // Its way to write a header without a value.
     ...Object.entries(headers).flatMap(([name, value]) => ['-H', shellWord(value === '' ? `${name};` : `${name}: ${value}`)]),
+    ...(clientCert ? certificateWords(clientCert) : []),
     ...(auth ?? []).flatMap((one) => curlAuth(one, body !== undefined || form !== undefined)),
     ...(body === undefined ? [] : ['--data-raw', bodyWord(body, secretBody)]),
     ...(form ? partWords(form, secretBody, folder) : []),
     ...(save ? ['--create-dirs', '-o', shellWord(join(folder, save.to))] : []),
     shellWord(url),
   ].join(' ');
+}
+
+/** The options for a client certificate. curl takes what follows a colon for a passphrase. */
+function certificateWords(certificate: ClientCertificate): string[] {
+  const { cert, key } = certificateFiles(certificate);
+  const { passphrase } = certificate;
+  const words = ['--cert', shellWord(cert.replace(/[:\\]/g, '\\$&')), '--key', shellWord(key)];
+  return passphrase === undefined ? words : [...words, '--pass', withVariable('', credentialVariable(passphrase))];
 }
 
 /** Names the variables of a curl command line that hold no secret as it is stored: curl asks no token server. */

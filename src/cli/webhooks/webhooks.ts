@@ -53,7 +53,7 @@ export async function listWebhooks({ json }: { readonly json?: boolean }, termin
   else if (all.length > 0) {
     const rows = all.map((webhook) => [
       webhook.name,
-      webhook.url,
+      shownAddress(webhook.url),
       webhook.flows?.join(', ') ?? 'all',
       webhook.isOff ? 'off' : 'on',
       lastText(last.get(webhook.name)),
@@ -114,6 +114,14 @@ function withWebhooks<Result>(act: (store: WebhookStore, note: Note) => Result):
   }
 }
 
+/** An address as it is shown: what stands in its query may be secret. */
+function shownAddress(url: string): string {
+  const start = url.indexOf('?') + 1;
+  if (start === 0) return url;
+  const parts = url.slice(start).split('&');
+  return url.slice(0, start) + parts.map((part) => part.slice(0, part.indexOf('=') + 1).concat('***')).join('&');
+}
+
 function lastText(last: LastDelivery | undefined): string {
   if (!last) return 'none';
   return `${last.outcome}, ${momentText(last.atMs)}${last.isOpen ? ', it is sent again' : ''}`;
@@ -122,7 +130,7 @@ function lastText(last: LastDelivery | undefined): string {
 function webhookJson({ name, url, flows = undefined, allowsPrivate, createdAtMs, isOff }: Webhook, last: LastDelivery | undefined): object {
   return {
     name,
-    url,
+    url: shownAddress(url),
     flows: flows ?? null,
     allow_private: allowsPrivate,
     created_at: isoTime(createdAtMs),

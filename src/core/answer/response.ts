@@ -110,7 +110,10 @@ function notJson(response: HttpResponse, text: string, error?: Error): never {
     });
   }
   const depth = isTooDeep ? ` ${tooDeep}` : '';
-  throw new Failure('parse', `expected JSON${secondValue(text, reason)}, found ${found}${depth}`, { status, ...facts });
+  const second = secondValue(text, reason);
+  const isNamedJson = !isTooDeep && second === '' && /\bjson\b/i.test(response.header('content-type') ?? '');
+  const shown = isNamedJson ? `invalid JSON as ${found}` : found;
+  throw new Failure('parse', `expected JSON${second}, found ${shown}${depth}`, { status, ...facts });
 }
 
 /** True if JSON.parse failed only at the end of the text. */

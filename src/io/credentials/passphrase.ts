@@ -8,7 +8,7 @@ const variable = 'AUTOMATE_VAULT_PASSPHRASE';
 const noPassphrase = `there is no passphrase\nset ${variable}, or ${variable}_FILE to the name of a file that holds it`;
 
 /** The rights of a file that its group or others can read, such as `0644`; absent for any other file. */
-function modeOthersCanRead(file: string): string | undefined {
+export function modeOthersCanRead(file: string): string | undefined {
   const mode = statOf(file)?.mode ?? 0;
   if (process.platform === 'win32' || (mode & 0o077) === 0) return undefined;
   return (mode & 0o777).toString(8).padStart(4, '0');

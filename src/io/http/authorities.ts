@@ -3,16 +3,29 @@ import { readFileSync } from 'node:fs';
 import type { SecureContext } from 'node:tls';
 import { invalidOption } from '../../core/failure.ts';
 
+/** The certificate of a client, its key and the passphrase of the key; undefined for a key that is not encrypted. */
+export interface LoadedCertificate {
+  readonly cert: string;
+  readonly key: string;
+  readonly passphrase: string | undefined;
+}
+
 /**
- * Trusts the default certificate authorities and the authorities in a PEM file. Undefined without a file.
- * Made once: reading some 150 certificates costs more than a connection. Throws an AutomateError.
+ * Trusts the default certificate authorities and the authorities in a PEM file, and shows servers the client's certificate.
+ * Undefined without a file and a certificate. Made once: reading some 150 certificates costs more than a connection. Throws an AutomateError.
  */
-export function authorities(cacert: string | undefined, environment: NodeJS.ProcessEnv): SecureContext | undefined {
-  if (cacert === undefined) return undefined;
+export function authorities(
+  cacert: string | undefined,
+  environment: NodeJS.ProcessEnv,
+  certificate?: LoadedCertificate,
+): SecureContext | undefined {
+  if (cacert === undefined && !certificate) return undefined;
   // Loaded only here, as it takes long to load.
   const tls = process.getBuiltinModule('node:tls');
+  if (cacert === undefined) return tls.createSecureContext(certificate);
   try {
-    return tls.createSecureContext({ ca: [...defaultAuthorities(tls, environment), ...readCertificates(readFileSync(cacert, 'utf8'))] });
+    const ca = [...defaultAuthorities(tls, environment), ...readCertificates(readFileSync(cacert, 'utf8'))];
+    return tls.createSecureContext({ ca, ...certificate });
   } catch (error) {
     throw invalidOption('cacert', `${cacert} cannot be used: ${(error as Error).message}`);
   }

@@ -162,12 +162,13 @@ function throwAsSent(error: unknown): never {
 }
 
 function toWireRequest(request: HttpRequest, deadlineMs: number, tools: HttpTools): WireRequest {
-  const { method, origin, path, headers, secretBody, timeoutMs, maxBodyBytes } = request;
+  const { method, origin, path, headers, secretBody, timeoutMs, maxBodyBytes, clientCert } = request;
   const rendered = secretBody
     ? secretBody.render((credential) => secretFor({ credential }, origin, tools))
     : (request.form ?? request.body);
   const body = typeof rendered === 'object' ? tools.files.upload(rendered, request.form as object) : rendered;
-  return { method, origin, path, headers, body, deadlineMs, timeoutMs, maxBodyBytes, allowHosts: request.hostFromData?.allowHosts };
+  const allowHosts = request.hostFromData?.allowHosts;
+  return { method, origin, path, headers, body, deadlineMs, timeoutMs, maxBodyBytes, allowHosts, clientCert };
 }
 
 /** The credential's header replaces a header of the flow with the same name, ignoring case. */

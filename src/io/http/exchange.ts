@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { retryAfterMs } from '../../core/answer/rate-limit.ts';
+import type { ClientCertificate } from '../../core/auth/client-certificate.ts';
 import { durationText, longestTimerMs } from '../../core/duration.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Save } from '../../core/files/transfer.ts';
@@ -31,6 +32,8 @@ export interface WireRequest {
   readonly maxBodyBytes: number;
   /** Hosts inside the network that may be reached, if the flow does not name the host itself. Absent if it does: then any may. */
   readonly allowHosts?: readonly string[] | undefined;
+  /** The certificate that the server is shown; undefined for none. */
+  readonly clientCert?: ClientCertificate | undefined;
 }
 
 /** Settings and clocks that every exchange shares. */

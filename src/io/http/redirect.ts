@@ -5,7 +5,7 @@ import type { WireRequest } from './exchange.ts';
 
 /**
  * The request that a redirect asks for (RFC 9110, 15.4), without a credential. Absent if the answer is not a redirect.
- * It goes to another origin only if the flow allows other origins, and then without custom headers and body.
+ * It goes to another origin only if the flow allows other origins, and then without custom headers, body and client certificate.
  * `dataHosts`: where a request may lead whose host a record names, and every redirect after it; absent if the flow names the host.
  * Throws a Failure.
  */
@@ -20,7 +20,7 @@ export function nextTarget(
   if (location === undefined) return undefined;
   const { elsewhere, ...target } = redirectTarget(location, request, rules, response.status);
   const next = { ...afterRedirect(request, response.status), ...target };
-  return elsewhere ? { ...withoutBody(next), headers: {}, allowHosts: dataHosts ?? elsewhere.allowHosts } : next;
+  return elsewhere ? { ...withoutBody(next), headers: {}, clientCert: undefined, allowHosts: dataHosts ?? elsewhere.allowHosts } : next;
 }
 
 function redirectTarget(location: string, request: WireRequest, rules: LinkRules, status: number): ReturnType<typeof linkTarget> {

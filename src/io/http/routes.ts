@@ -1,7 +1,7 @@
 import type { SecureContext } from 'node:tls';
 import { buildConnector, Pool, ProxyAgent } from 'undici';
 import { percentDecoded } from '../../core/template/query.ts';
-import { authorities } from './authorities.ts';
+import { authorities, type LoadedCertificate } from './authorities.ts';
 import { failureOf } from './error.ts';
 import { guardedLookup, refuseHost, refuseName } from './guard.ts';
 import { Pools } from './pools.ts';
@@ -20,6 +20,8 @@ export interface RouteOptions {
   readonly cacert?: string | undefined;
   /** The environment: HTTP_PROXY, HTTPS_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS. */
   readonly environment: NodeJS.ProcessEnv;
+  /** The certificate that servers, but no proxies, are shown; absent for none. */
+  readonly certificate?: LoadedCertificate;
   /** Takes a warning; absent if warnings are not shown. */
   readonly warn?: ((message: string) => void) | undefined;
 }
@@ -35,18 +37,29 @@ const connectTimeoutMs = 10_000;
 /** Node tries a host's addresses one after another, 250 ms each by default: too short for the other side of the world. */
 const addresses = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: 1000 };
 
+interface TlsOptions {
+  readonly timeout: number;
+  readonly rejectUnauthorized: true;
+  readonly secureContext?: SecureContext;
+}
+
+/** Checks certificates explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED cannot turn it off. */
+function tlsOptions(secureContext: SecureContext | undefined): TlsOptions {
+  return { timeout: connectTimeoutMs, rejectUnauthorized: true, ...(secureContext && { secureContext }) };
+}
+
 /** Finds the route to an origin. A route is made when it is first needed. */
 export class Routes {
   readonly #proxyOf: (origin: string) => URL | undefined;
-  readonly #tls: { readonly timeout: number; readonly rejectUnauthorized: true; readonly secureContext?: SecureContext };
+  readonly #tls: TlsOptions;
+  readonly #proxyTls: TlsOptions;
   readonly #routes = new Map<string, Route>();
   readonly #warn: RouteOptions['warn'];
 
   /** Throws an AutomateError if the certificate file or a proxy's URL cannot be used. */
-  constructor({ cacert, environment, warn }: RouteOptions) {
-    const secureContext = authorities(cacert, environment);
-    // Set explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED cannot turn it off.
-    this.#tls = { timeout: connectTimeoutMs, rejectUnauthorized: true, ...(secureContext && { secureContext }) };
+  constructor({ cacert, environment, certificate, warn }: RouteOptions) {
+    this.#proxyTls = tlsOptions(authorities(cacert, environment));
+    this.#tls = certificate ? tlsOptions(authorities(cacert, environment, certificate)) : this.#proxyTls;
     this.#proxyOf = proxyFinder(environment);
     this.#warn = warn;
   }
@@ -102,7 +115,7 @@ export class Routes {
       ...(username === '' ? {} : { token: `Basic ${Buffer.from(pair).toString('base64')}` }),
       proxyTunnel: false,
       requestTls: this.#tls,
-      proxyTls: { ...this.#tls, ...addresses },
+      proxyTls: { ...this.#proxyTls, ...addresses },
       // Connects to the proxy to ask for tunnels.
       clientFactory: (proxy: URL, options: object) => new Pool(proxy, { ...options, headersTimeout: connectTimeoutMs }),
     };

@@ -1,6 +1,8 @@
+import type { ClientCertificate } from '../../core/auth/client-certificate.ts';
 import { Failure } from '../../core/failure.ts';
 import type { HttpResponse } from '../../core/ports.ts';
 import type { FormUpload } from '../transfers/form-upload.ts';
+import type { CertifiedRoutes } from './client-certificate.ts';
 import { type ExchangeTools, exchange, InFlight, type WireRequest } from './exchange.ts';
 import { createFetch, type Fetch } from './fetch.ts';
 import { isListed } from './guard.ts';
@@ -18,15 +20,21 @@ export interface Transport {
   abort(): void;
 }
 
+/** Options of a transport. */
+interface TransportOptions extends RouteOptions, ExchangeTools {
+  /** The routes of requests with a client certificate; absent if there are none. */
+  readonly certified?: CertifiedRoutes | undefined;
+}
+
 /** Makes a transport. Several runs may share the routes. Throws an AutomateError if the certificate file or a proxy's URL cannot be used. */
-export function createTransport(options: RouteOptions & ExchangeTools, routes = new Routes(options)): Transport {
+export function createTransport(options: TransportOptions, routes = new Routes(options)): Transport {
   const inFlight = new InFlight();
   const ending = new AbortController();
   const fetch = createFetch(routes, options.userAgent);
   return {
     send(request) {
-      const { origin, allowHosts } = request;
-      return allowHosts === undefined ? sendTo(routes.to(origin), request) : sendGuarded(request, allowHosts);
+      const { origin, allowHosts, clientCert } = request;
+      return allowHosts === undefined ? sendTo(routesFor(clientCert).to(origin), request) : sendGuarded(request, allowHosts);
     },
     fetchToEnd: fetch,
     fetch(input, init) {
@@ -39,8 +47,12 @@ export function createTransport(options: RouteOptions & ExchangeTools, routes = 
     },
   };
 
+  function routesFor(certificate: ClientCertificate | undefined): Routes {
+    return certificate ? (options.certified as CertifiedRoutes).of(certificate) : routes;
+  }
+
   async function sendGuarded(request: WireRequest, allowHosts: readonly string[]): Promise<HttpResponse> {
-    const route = await routes.guardedTo(request.origin, isListed(request.origin, allowHosts));
+    const route = await routesFor(request.clientCert).guardedTo(request.origin, isListed(request.origin, allowHosts));
     return sendTo(route, request);
   }
 

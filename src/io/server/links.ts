@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { makeFolder } from '../files/folder.ts';
 import { namingErrors } from '../files/naming-errors.ts';
 import { statOf } from '../files/stat.ts';
+import { refuseLink } from '../files/state-file.ts';
 
 const linkMs = 10 * 60_000;
 
@@ -15,8 +16,9 @@ export class Links {
     this.#folder = join(home, 'serve', 'links');
   }
 
-  /** The token of a new link, which works once, for 10 minutes. Throws an AutomateError (`output`). */
+  /** The token of a new link, which works once, for 10 minutes. Throws an AutomateError (`output`; `credential` for a symbolic link). */
   create(): string {
+    refuseLink(this.#folder);
     const token = randomBytes(32).toString('base64url');
     namingErrors(this.#folder, 'written', () => {
       makeFolder(this.#folder);

@@ -172,7 +172,7 @@ function listsIn({ paginate, batch, error_message: message }: HttpOptions, mappi
  * a failure for another.
  */
 function httpCacheKey(
-  { method, origin, path, headers, body, secretBody, auth, followAny }: HttpRequest,
+  { method, origin, path, headers, body, secretBody, auth, followAny, clientCert }: HttpRequest,
   options: HttpOptions,
   record: Fields | undefined,
 ): string {
@@ -187,7 +187,8 @@ function httpCacheKey(
       .sort(),
   );
   const secrets = secretBody ? [[...secretBody.credentials]] : [];
-  return jsonOf([method, origin + path, named.sort(), body ?? null, signers, followAny, success, ...secrets, ...rules]);
+  const certificate = clientCert ? [[clientCert.cert, clientCert.key]] : [];
+  return jsonOf([method, origin + path, named.sort(), body ?? null, signers, followAny, success, ...secrets, ...certificate, ...rules]);
 }
 
 function credentialNeeds(options: HttpOptions, connection: MaybeConnection, origin: string | undefined): CredentialNeed[] {

@@ -70,6 +70,7 @@ export function compileRequest(
       form: body.parts?.(inBody),
       secretBody: body.secrets?.(inBody, { origin, isNamed }),
       auth: isNamed ? signers : undefined,
+      clientCert: origin === connection?.origin ? connection.clientCert : undefined,
       timeoutMs,
       maxBodyBytes,
       followAny,

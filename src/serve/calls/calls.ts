@@ -96,7 +96,7 @@ export class Calls {
     try {
       const runtime = await open.runtime.catch(asProblem(request.flow));
       const call = startCall(runtime, request.fields);
-      const count = () => this.#paid(request.key, { records: 1, credits: call.credits() });
+      const count = () => this.#paid(request.key, { records: isUnpaid(call) ? 0 : 1, credits: call.credits() });
       call.run.ended.then(count, count);
       await this.#ended(call, request);
       return answerText(call, runtime, request);
@@ -208,6 +208,11 @@ function startCall(runtime: FlowRuntime, fields: Fields): CallUnderWay {
   } catch (error) {
     throw error instanceof AutomateError && error.kind === 'credits' ? creditsProblem(error) : error;
   }
+}
+
+/** True for a call that ended without an outcome, because no credits were left: its record is not counted. */
+function isUnpaid({ run, output }: CallUnderWay): boolean {
+  return output.outcome === undefined && run.phase.reason?.ending === 'max-credits';
 }
 
 /** The problem of credits that are used up. */

@@ -19,6 +19,15 @@ export function refuseBrokenRequest(error: Error & { code?: string }, socket: So
   );
 }
 
+/** Answers a request that expects what this server does not do (RFC 9110, 10.1.1), in the form of all problems. */
+export function refuseExpectation(_request: IncomingMessage, response: ServerResponse): void {
+  const id = newRequestId();
+  const problem = new Problem('bad-request', 'expected no header Expect but 100-continue');
+  const headers = { 'content-type': 'application/problem+json; charset=utf-8', 'x-request-id': id, 'cache-control': 'no-store' };
+  // The body may come or not.
+  response.writeHead(417, { ...headers, connection: 'close' }).end(JSON.stringify({ ...problem.body(id), status: 417 }));
+}
+
 /** Time without a byte after which a body is cut off. */
 export const idleMs = 60_000;
 

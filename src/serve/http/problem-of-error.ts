@@ -52,6 +52,8 @@ function inPlainWords(message: string): string {
   return message
     .replace(/^Invalid (?:input|option): /, '')
     .replace(/, received undefined$/, ', found nothing')
+    .replace('expected number, received ExactNumber', 'expected number, found a number with too many digits')
+    .replace('received ExactNumber', 'received number')
     .replace(', received ', ', found ')
     .replace('expected nonoptional', 'expected a value');
 }

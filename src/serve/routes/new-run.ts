@@ -9,7 +9,7 @@ import { storedKey } from '../runs/paying.ts';
 import type { RunFolder } from '../runs/run-folder.ts';
 import type { ServedRun } from '../runs/served-run.ts';
 import { errorsFormatOf, type StoredOptions } from '../runs/stored-run.ts';
-import { bodyFormat, checkUpload, declaredBytes, storeBody, uploadTypes } from '../runs/upload.ts';
+import { type BodyFormat, bodyFormat, checkUpload, declaredBytes, storeBody, uploadTypes } from '../runs/upload.ts';
 import type { Server } from '../server.ts';
 import { runShape } from '../shapes.ts';
 import { type Audience, preferredWait, seenFlow, wholeNumber } from './audience.ts';
@@ -21,6 +21,9 @@ const maxErrors = z.string().transform((text, context) => {
   return limit ?? z.NEVER;
 });
 
+/** A switch: its name alone turns it on. */
+const onOrOff = z.enum(['true', 'false', '']);
+
 /** The query of a new run, and of its plan. */
 export const newRunQuery = queryWithVariables({
   out: z.enum(['csv', 'tsv', 'json', 'ndjson']).optional(),
@@ -31,7 +34,8 @@ export const newRunQuery = queryWithVariables({
   skip: wholeNumber.optional(),
   max_errors: maxErrors.optional(),
   max_credits: wholeNumber.optional(),
-  unordered: z.enum(['true', 'false', '']).optional(),
+  unordered: onOrOff.optional(),
+  csv_safe: onOrOff.optional(),
 });
 
 /** Lets handlers read bodies of any type as they come. */
@@ -84,21 +88,9 @@ interface NewRun {
 }
 
 async function newRun(server: Server, { request, flow, caller }: Asked): Promise<NewRun> {
-  const { out, delimiter, records, sheet, limit, skip, max_errors, max_credits, unordered } = request.query as z.output<typeof newRunQuery>;
   const body = bodyFormat(request.headers);
-  const given = variablesIn(request.query);
-  const options: StoredOptions = {
-    ...(given.length > 0 && { var: given }),
-    ...(delimiter !== undefined && { delimiter }),
-    ...(records !== undefined && { records }),
-    ...(sheet !== undefined && { sheet }),
-    ...(body.charset !== undefined && { encoding: body.charset }),
-    ...(limit !== undefined && { limit }),
-    ...(skip !== undefined && { skip }),
-    ...(max_errors !== undefined && { maxErrors: max_errors }),
-    ...(max_credits !== undefined && { maxCredits: max_credits }),
-    ...(unordered !== undefined && { unordered: unordered !== 'false' }),
-  };
+  const options = storedOptions(request, body);
+  const { out } = request.query as z.output<typeof newRunQuery>;
   const inputFormat = `${body.kind}${body.isGzip ? '.gz' : ''}`;
   const { maxUpload: maxBytes } = server.limits;
   const { id, folder, space } = await server.runs.newFolder(caller.key, Math.min(declaredBytes(request), maxBytes));
@@ -127,6 +119,25 @@ async function newRun(server: Server, { request, flow, caller }: Asked): Promise
   } finally {
     space.release();
   }
+}
+
+/** The options that the query and the headers of a new run name. */
+function storedOptions({ query }: FastifyRequest, { charset }: BodyFormat): StoredOptions {
+  const { delimiter, records, sheet, limit, skip, max_errors, max_credits, unordered, csv_safe } = query as z.output<typeof newRunQuery>;
+  const given = variablesIn(query);
+  return {
+    ...(given.length > 0 && { var: given }),
+    ...(delimiter !== undefined && { delimiter }),
+    ...(records !== undefined && { records }),
+    ...(sheet !== undefined && { sheet }),
+    ...(charset !== undefined && { encoding: charset }),
+    ...(limit !== undefined && { limit }),
+    ...(skip !== undefined && { skip }),
+    ...(max_errors !== undefined && { maxErrors: max_errors }),
+    ...(max_credits !== undefined && { maxCredits: max_credits }),
+    ...(unordered !== undefined && { unordered: unordered !== 'false' }),
+    ...(csv_safe !== undefined && { csvSafe: csv_safe !== 'false' }),
+  };
 }
 
 /** Makes a run once for each Idempotency-Key. `id`: the id of the new run. */

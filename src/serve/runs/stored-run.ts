@@ -14,6 +14,7 @@ export interface StoredOptions {
   readonly maxErrors?: { readonly count: number } | { readonly share: number };
   readonly maxCredits?: number;
   readonly unordered?: boolean;
+  readonly csvSafe?: boolean;
 }
 
 /** The format of the errors file beside an input of a format such as `csv.gz`; CSV beside a workbook. */

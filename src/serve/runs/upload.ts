@@ -61,9 +61,20 @@ export function bodyFormat(headers: IncomingMessage['headers']): BodyFormat {
     throw new Problem('media-type', `expected Content-Encoding: gzip or none, found ${encoding}`, { expected: ['gzip'] });
   if (kind === 'xlsx' && encoding !== 'identity')
     throw new Problem('media-type', 'expected a workbook without Content-Encoding: it is packed already', { expected: [] });
-  const charset = parameters.map((parameter) => /^charset="?([^"]+)"?$/i.exec(parameter)?.[1]).find((found) => found !== undefined);
-  return { kind, isGzip: encoding === 'gzip', charset };
+  return { kind, isGzip: encoding === 'gzip', charset: namedCharset(parameters) };
 }
+
+/** The charset among the parameters of a content type (RFC 9110, 5.6.6). Throws a Problem (`media-type`) for one that is not NAME=VALUE. */
+function namedCharset(parameters: readonly string[]): string | undefined {
+  const pairs = parameters.filter((parameter) => parameter !== '').map((parameter) => parameterShape.exec(parameter) ?? parameter);
+  for (const pair of pairs)
+    if (typeof pair === 'string')
+      throw new Problem('media-type', `expected parameters such as charset=utf-8, found ${pair}`, { expected: uploadTypes });
+  const found = pairs.find((pair) => typeof pair !== 'string' && pair[1]?.toLowerCase() === 'charset');
+  return found?.[2] ?? found?.[3];
+}
+
+const parameterShape = /^([\w!#$%&'*+.^`|~-]+)=(?:"([^"\\]*)"|([\w!#$%&'*+.^`|~-]+))$/;
 
 /** The size of a body that its headers state; 0 without one. */
 export function declaredBytes({ headers }: Pick<IncomingMessage, 'headers'>): number {

@@ -50,7 +50,7 @@ describe('a JSON body', () => {
           kind: 'parse',
           status: 200,
           retryable: false,
-          message: `expected JSON, found application/json: <html> <h1>Oops</h1>${'x'.repeat(180)}...`,
+          message: `expected JSON, found invalid JSON as application/json: <html> <h1>Oops</h1>${'x'.repeat(180)}...`,
         }),
       );
     }
@@ -61,8 +61,12 @@ describe('a JSON body', () => {
     expect(() => read({ type: 'application/json', body: '{\n"a": 1\n}\n{"a": 2}\n' })).toThrow(
       'expected JSON; a second value begins at line 4 (NDJSON?), found application/json: { "a": 1 } {"a": 2}',
     );
-    expect(() => read({ type: 'application/json', body: '{"a": 1} {"a": 2}' })).toThrow('expected JSON, found application/json: {');
-    expect(() => read({ type: 'application/json', body: '1\n<html>' })).toThrow('expected JSON, found application/json: 1 <html>');
+    expect(() => read({ type: 'application/json', body: '{"a": 1} {"a": 2}' })).toThrow(
+      'expected JSON, found invalid JSON as application/json: {',
+    );
+    expect(() => read({ type: 'application/json', body: '1\n<html>' })).toThrow(
+      'expected JSON, found invalid JSON as application/json: 1 <html>',
+    );
     expect(() => read({ body: 'hello' })).toThrow('expected JSON, found no content type: hello');
   });
 

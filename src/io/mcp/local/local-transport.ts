@@ -23,6 +23,8 @@ export class LocalTransport implements Transport {
   readonly #stdout = new MessageLines();
   readonly #stderr = new OutputTail();
   #group: ProcessGroup | undefined;
+  /** The ids of requests that have no answer yet. */
+  readonly #asked = new Set<string>();
   /** Messages that the client has not been given yet. */
   readonly #inbox: JSONRPCMessage[] = [];
   /** Resolves when the server reads again. Shared by all messages that wait for it. */
@@ -60,6 +62,7 @@ export class LocalTransport implements Transport {
 
   async send(message: JSONRPCMessage): Promise<void> {
     if (!this.#group || this.#hasEnded) throw new Error('the server has ended');
+    if ('id' in message && 'method' in message) this.#asked.add(String(message.id));
     const { stdin } = this.#group.child;
     if (stdin.write(`${JSON.stringify(message)}\n`) || stdin.destroyed) return;
     this.#drained ??= drainOf(stdin).finally(() => {
@@ -99,6 +102,8 @@ export class LocalTransport implements Transport {
   #receive(chunk: Buffer): void {
     if (this.#hasEnded) return;
     for (const message of this.#stdout.read(chunk)) {
+      // An answer that nobody asked for could have the id of the next request.
+      if ('id' in message && !('method' in message) && !this.#asked.delete(String(message.id))) continue;
       this.#inbox.push(message);
       if (this.#inbox.length === 1) void this.#deliver();
     }

@@ -209,7 +209,7 @@ export function unknownFormat(path: string, of: 'in' | 'out'): AutomateError {
 function delimiterOf({ delimiter }: SourceOptions, { kind }: Format): string {
   if (delimiter === undefined) return kind === 'tsv' ? '\t' : ',';
   if (delimiter === 'tab' || delimiter === '\\t') return '\t';
-  if ([...delimiter].length === 1 && !'"\r\n'.includes(delimiter)) return delimiter;
+  if ([...delimiter].length === 1 && !'"\r\n\0'.includes(delimiter)) return delimiter;
   throw invalidOption('delimiter', `expected one character or "tab", found ${JSON.stringify(delimiter)}`);
 }
 
