@@ -9,7 +9,7 @@ import type { RunFilesOptions } from '../io/transfers/run-files.ts';
 import { savedNamesPath } from '../io/transfers/saved-names.ts';
 import { loadSecrets } from './flow/flow-secrets.ts';
 import { filesFolder } from './input/files-folder.ts';
-import { inputLabel } from './input/input.ts';
+import { inputLabel, inputPaths } from './input/input.ts';
 import { selectRecords } from './input/selected-records.ts';
 import { failedListOf, oldOutput } from './output/failed-list-of.ts';
 import { openOutput } from './output/open-output.ts';
@@ -57,7 +57,10 @@ export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings
 function filesOf({ request: { plan, options, files }, claim }: ClaimedRun): RunFilesOptions {
   const isListed = usesFiles(plan) && !files.isStreamed;
   const list = isListed ? { path: savedNamesPath(realFile(files.out)), run: claim.run } : undefined;
-  return { folder: filesFolder(options), list };
+  const { events, summary, report } = options;
+  const own = [...inputPaths(options), files.out, files.errors, events, summary, report];
+  const ownFiles = usesFiles(plan) ? own.flatMap((path) => (path === undefined || path === '-' ? [] : realFile(path))) : [];
+  return { folder: filesFolder(options), list, ownFiles };
 }
 
 /** Opens the output, and the records of the selected range that no earlier part has finished. */

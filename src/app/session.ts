@@ -146,8 +146,8 @@ export async function openSession(
   }
 }
 
-/** The routes of client certificates; undefined for none. Their code is loaded only for flows that have some. */
-async function certifiedRoutes(
+/** Opens the routes of client certificates; undefined for none. Their code is loaded only for flows that have some. */
+export async function certifiedRoutes(
   certificates: readonly ClientCertificate[] = [],
   { secrets, used }: FlowSecrets,
   options: RouteOptions,

@@ -21,6 +21,7 @@ import { limitYoungGeneration } from '../heap-limit.ts';
 import type { Messages } from '../messages.ts';
 import { pricesOf } from '../ports/run-ledger.ts';
 import { wire } from '../ports/wire.ts';
+import { certifiedRoutes } from '../session.ts';
 import { type Manifest, planOf } from './manifest.ts';
 import { WorkerInput } from './worker-input.ts';
 import { WorkerLedger, workerSpending } from './worker-ledger.ts';
@@ -89,10 +90,11 @@ class ChildWorker {
     const { env, cacert, flow, run, format, columns, csvSafe } = manifest;
     const credentials = await loadSecrets(plan, flow.file, { env }, messages);
     const routes = new Routes({ cacert, environment: process.env, warn: messages.warn });
+    const certified = await certifiedRoutes(plan.certificates, credentials, { cacert, environment: process.env, warn: messages.warn });
     const ledger = new WorkerLedger(link, pricesOf(plan, env), this.#clock);
     const { allowHttp } = flow.options;
     const ports = wire({
-      ...{ run, credentials, redactor, allowHttp, cacert, ledger, env, routes, files: { folder: undefined } },
+      ...{ run, credentials, redactor, allowHttp, cacert, ledger, env, routes, certified, files: { folder: undefined } },
       report: (event) => isOfWorker(event) && link.report(event),
       warn: messages.warn,
     });
@@ -118,6 +120,7 @@ class ChildWorker {
     ledger.giveBack();
     await ports.close();
     routes.destroy();
+    certified?.destroy();
     await credentials.usesRecorded();
     await link.close();
   }

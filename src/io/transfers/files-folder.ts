@@ -38,7 +38,8 @@ export class FilesFolder {
     if (path === '') throw new PathRefused('expected the name of a file, found an empty text');
     if (path.includes('\0')) throw new PathRefused('the path holds a NUL character');
     const full = resolve(this.#folder, path);
-    if (path.split(/[\\/]/).includes('..') || !isInside(full, this.#folder)) throw leaves(path);
+    if (path.split(/[\\/]/).includes('..')) throw new PathRefused(`expected a path without "..", found "${path}"`);
+    if (!isInside(full, this.#folder)) throw leaves(path);
     return full;
   }
 }

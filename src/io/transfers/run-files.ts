@@ -12,6 +12,8 @@ export interface RunFilesOptions {
   readonly folder: string | undefined;
   /** The list of the files that it saves; undefined for a run that cannot be resumed. */
   readonly list?: SavedNamesFile | undefined;
+  /** Real paths that no record may save to, with everything whose name begins with one of them: the files of the run itself. */
+  readonly ownFiles?: readonly string[] | undefined;
   /** True if nothing is written. */
   readonly isTrial?: boolean | undefined;
 }
@@ -29,8 +31,10 @@ export class RunFiles {
   readonly #folder: FilesFolder | undefined;
   readonly #names: SavedNames;
   readonly #isTrial: boolean;
+  readonly #ownFiles: readonly string[];
 
-  constructor({ folder, list, isTrial = false }: RunFilesOptions) {
+  constructor({ folder, list, ownFiles = [], isTrial = false }: RunFilesOptions) {
+    this.#ownFiles = ownFiles;
     this.#folder = folder === undefined ? undefined : new FilesFolder(folder);
     this.#names = new SavedNames(isTrial ? undefined : list);
     this.#isTrial = isTrial;
@@ -50,6 +54,8 @@ export class RunFiles {
     const names = this.#names;
     try {
       const path = await folder.place(shown, !this.#isTrial);
+      if (this.#ownFiles.some((own) => path === own || path.startsWith(`${own}.automate-`)))
+        throw new Failure('output', `"${shown}" is a file of the run itself`, { sent: false });
       const claimed = await names.claim(path, owner);
       if (claimed === 'taken') throw new Failure('output', `another record of this run saves "${shown}"`, { sent: false });
       const replaces = replace || claimed === 'own';
