@@ -2,7 +2,7 @@ import type { Event } from '../core/event.ts';
 import type { Item } from '../core/item.ts';
 import { usesFiles } from '../core/plan.ts';
 import { createClock } from '../io/clock/clock.ts';
-import { realFile } from '../io/files/stat.ts';
+import { fullPath, realFile } from '../io/files/stat.ts';
 import type { Checkpoint } from '../io/journal/journal.ts';
 import type { EndedOutput, FileOutput } from '../io/output/output.ts';
 import type { RunFilesOptions } from '../io/transfers/run-files.ts';
@@ -59,7 +59,7 @@ function filesOf({ request: { plan, options, files }, claim }: ClaimedRun): RunF
   const list = isListed ? { path: savedNamesPath(realFile(files.out)), run: claim.run } : undefined;
   const { events, summary, report } = options;
   const own = [...inputPaths(options), files.out, files.errors, events, summary, report];
-  const ownFiles = usesFiles(plan) ? own.flatMap((path) => (path === undefined || path === '-' ? [] : realFile(path))) : [];
+  const ownFiles = usesFiles(plan) ? own.flatMap((path) => (path === undefined || path === '-' ? [] : fullPath(path))) : [];
   return { folder: filesFolder(options), list, ownFiles };
 }
 

@@ -55,7 +55,7 @@ export class RunFiles {
     try {
       const path = await folder.place(shown, !this.#isTrial);
       if (this.#ownFiles.some((own) => path === own || path.startsWith(`${own}.automate-`)))
-        throw new Failure('output', `"${shown}" is a file of the run itself`, { sent: false });
+        throw new Failure('output', `the file "${shown}" belongs to the run itself`, { sent: false });
       const claimed = await names.claim(path, owner);
       if (claimed === 'taken') throw new Failure('output', `another record of this run saves "${shown}"`, { sent: false });
       const replaces = replace || claimed === 'own';
