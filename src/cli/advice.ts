@@ -53,8 +53,10 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
     const command = isRetry ? `automate retry ${shellWord(out)}` : 'the command line of that run and';
     return `\nresume it: ${command} --resume\nstart over: ${command} --force`;
   },
-  'other-run': ({ isReplacing }) =>
-    `\nundo these changes, or start over with ${isReplacing ? '--replace, and without --resume' : '--force'}`,
+  'other-run': ({ isReplacing, isComplete }) =>
+    isComplete
+      ? '\nrun it anew with --replace beside --resume: the old files stay until the new ones are complete'
+      : `\nundo these changes, or start over with ${isReplacing ? '--replace, and without --resume' : '--force'}`,
   'journal-damaged': () => startOver,
   'output-changed': () => '\nrestore its content, or start over with --force',
   'max-errors': ({ limit }) => ` (--max-errors ${limit})`,

@@ -63,7 +63,7 @@ export interface ErrorDetails {
   /** An earlier run did not finish the output. */
   readonly 'unfinished-run': { readonly out: string; readonly isRetry: boolean };
   /** The run to be resumed is another one. `isReplacing`: it leaves the old output as it is. */
-  readonly 'other-run': { readonly isReplacing: boolean };
+  readonly 'other-run': { readonly isReplacing: boolean; readonly isComplete?: boolean };
   /** The journal of a run is damaged. */
   readonly 'journal-damaged': None;
   /** The output of a run was changed after it was written. */

@@ -88,8 +88,8 @@ describe('a run with --resume that is started again after its end', () => {
 
 describe('a changed', () => {
   test.each([
-    ['input', 'rows.csv', 'the size of the input was 9 bytes, is 11 bytes', 'undo these changes, or start over with --force'],
-    ['flow', 'flow.yaml', 'the flow has changed', 'undo these changes, or start over with --force'],
+    ['input', 'rows.csv', 'the size of the input was 9 bytes, is 11 bytes', 'run it anew with --replace beside --resume'],
+    ['flow', 'flow.yaml', 'the flow has changed', 'run it anew with --replace beside --resume'],
     ['output', 'out.csv', 'it was changed since', 'restore its content, or start over with --force'],
     ['errors file', 'out.errors.csv', 'out.errors.csv holds', 'restore its content, or start over with --force'],
   ])('%s ends a complete run with 73', async (_, name, message, advice) => {

@@ -34,6 +34,12 @@ describe('a variable without a value', () => {
     ]);
   });
 
+  test('may be a number in any notation where a setting wants a number', () => {
+    const flow = `vars: { a: 2 }\n${get.replace(' }', ', concurrency: "{{vars.a}}" }')}`;
+    expect(problems(flow, { given: new Map([['a', '1e1']]) })).toEqual([]);
+    expect(problems(flow.replace('a: 2', 'a: 1e1'))).toEqual([]);
+  });
+
   test('may be compared with anything in an expression', () => {
     expect(problems(`vars: { a: null }\n${get.replace(' }', ', when: "vars.a > 5" }')}`)).toEqual(['1:9 the variable "a" has no value']);
   });

@@ -35,7 +35,7 @@ export async function findCompleteRun({ identity, plan, options, retry }: Omit<W
   // Nothing is left to write, so another version would not mix its rows with those of this one.
   const [before, now] = [withoutVersion(complete.identity), withoutVersion(identity)];
   try {
-    refuseOtherRun(before, now, out);
+    refuseOtherRun(before, now, out, true);
   } catch (error) {
     // Its input or its flow is new: with replace, the complete output may be replaced.
     if (options.replace) return undefined;

@@ -142,13 +142,14 @@ async function fingerprintOf(input: string): Promise<Identity> {
   });
 }
 
-/** Throws an AutomateError (`output-exists`) that lists the differences between the interrupted run and this one. */
-export function refuseOtherRun(before: Identity, now: Identity, out: string): void {
+/** Throws an AutomateError (`output-exists`) that lists the differences between an earlier run and this one. `isComplete`: it has ended. */
+export function refuseOtherRun(before: Identity, now: Identity, out: string, isComplete = false): void {
   const changed = changedNames(before, now);
   if (changed.length === 0) return;
   const lines = changed.flatMap((what) => describeChange(what, before[what] ?? 'nothing', now[what] ?? 'nothing'));
-  const message = `${out} cannot be resumed, because this is not the run that began it:\n${lines.join('\n')}`;
-  throw new AutomateError('output-exists', message, { code: 'other-run', details: { isReplacing: isReplacing(before) } });
+  const what = isComplete ? 'was completed by another run than this one' : 'cannot be resumed, because this is not the run that began it';
+  const details = { isReplacing: isReplacing(before), isComplete };
+  throw new AutomateError('output-exists', `${out} ${what}:\n${lines.join('\n')}`, { code: 'other-run', details });
 }
 
 /** Reports a hash only as "has changed"; of a set of options lists only those that differ. */

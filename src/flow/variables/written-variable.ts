@@ -1,6 +1,6 @@
 import { memberUses } from '../../core/condition/condition.ts';
 import { isQuotedAfter } from '../../core/template/body.ts';
-import { jsonOf, textOf } from '../../core/value/value.ts';
+import { ExactNumber, jsonOf, textOf } from '../../core/value/value.ts';
 import type { VariablePlace } from './variable-places.ts';
 import type { FlowVariables, VariableValue } from './variables.ts';
 
@@ -108,6 +108,7 @@ export function wholeUse(text: string, uses: readonly VariableUse[]): VariableUs
 /** The value of an option that a whole variable fills. A setting that takes a number takes its digits, too. */
 export function wholeValue(value: VariableValue, place: VariablePlace): VariableValue | undefined {
   if (place === 'value') return value;
-  if (place === 'setting') return typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value;
-  return undefined;
+  if (place !== 'setting') return undefined;
+  if (value instanceof ExactNumber) return Number(value.text);
+  return typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value;
 }
