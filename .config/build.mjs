@@ -120,9 +120,9 @@ const browser = { bundle: true, minify: true, legalComments: 'none', logLevel: '
 await build({ ...browser, entryPoints: ['src/ui/page/page.tsx', 'src/ui/page/page.css'], outdir: 'dist/ui' });
 copyFileSync('src/ui/page/index.html', 'dist/ui/index.html');
 
-// The command line, the server and the workers, each in one CommonJS file, and what several of them need in another. Node 24 with its compile cache runs one record in
-// three quarters of the CPU that 90 ES modules need, Node 20 in less than half. Modules that are imported dynamically are compiled and run
-// only when they are needed.
+// The command line, the server and the workers, each in one CommonJS file, and what several of them need in another. Node 24 with its
+// compile cache runs one record in three quarters of the CPU that 90 ES modules need, Node 20 in less than half. Modules that are imported
+// dynamically are compiled and run only when they are needed.
 const bundle = {
   ...commonJs,
   // The packages' files are CommonJS, too: require loads them, and the cache of compiled code holds them.

@@ -61,7 +61,7 @@ class ChildWorker {
     }).then((manifest) => this.#pass(manifest));
   }
 
-  /** Reports an error that ends the run, and waits to be killed. */
+  /** Reports an error, which ends the run, and exits. */
   async fail(error: unknown): Promise<never> {
     this.#link.tell({ kind: 'error', error: errorForm(error) });
     await this.#link.close();

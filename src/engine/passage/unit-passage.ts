@@ -156,7 +156,7 @@ export class UnitPassage implements Passage {
     if (this.#open.size === 0) this.inputChanged();
   }
 
-  /** Closes the run as a worker says. A worker that nobody answers does not count if others were answered. */
+  /** Closes the run for the reason of a worker. That no server answers one worker closes no run in which a record has had an answer. */
   #close({ phase, reason }: Closing): void {
     if (reason?.ending === 'unreachable' && this.#hasAnswer) return;
     this.#tools.phase.advance(phase, reason);

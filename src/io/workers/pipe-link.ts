@@ -61,7 +61,7 @@ export class PipeLink implements RunLink {
   }
 
   settle(node: string, cost: number | undefined): void {
-    this.#add({ kind: 'settle', node, cost });
+    this.add({ kind: 'settle', node, cost });
   }
 
   holdMoney(node: string, max: number, most: number): Promise<HeldMoney> {
@@ -77,7 +77,7 @@ export class PipeLink implements RunLink {
   }
 
   report(event: Event): void {
-    this.#add({ kind: 'event', event });
+    this.add({ kind: 'event', event });
   }
 
   /** Adds a result, which `flush` sends. */
@@ -93,7 +93,8 @@ export class PipeLink implements RunLink {
 
   /** Adds a report that can wait for results. */
   add(report: Report): void {
-    this.#add(report);
+    this.#reports.push(report);
+    this.#timer ??= setTimeout(() => void this.flush(), reportMs);
   }
 
   /** Sends reports and results. Resolves when the pipe has room for more. */
@@ -111,11 +112,6 @@ export class PipeLink implements RunLink {
   async close(): Promise<void> {
     await this.flush();
     await new Promise<void>((resolve) => this.#pipe.end(resolve));
-  }
-
-  #add(report: Report): void {
-    this.#reports.push(report);
-    this.#timer ??= setTimeout(() => void this.flush(), reportMs);
   }
 
   #ask<Answer>(question: Question): Promise<Answer> {

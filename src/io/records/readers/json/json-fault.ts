@@ -7,7 +7,8 @@ export interface JsonFault {
   readonly message: string;
 }
 
-const expectations = {
+/** The parts that may follow in a JSON text, in words; empty if the words depend on the place. */
+export const expectations = {
   value: 'a value',
   'value or ]': 'a value or "]"',
   name: 'a name in double quotes',
@@ -17,7 +18,8 @@ const expectations = {
   quote: 'a closing quote',
   escape: 'an escape such as \\n or \\u00e9',
 };
-type Expectation = keyof typeof expectations;
+/** A part that may follow in a JSON text. */
+export type Expectation = keyof typeof expectations;
 
 /**
  * Finds the first error in a text that parseJson refuses (RFC 8259, and not too deep): JSON.parse does not always give the place.

@@ -1,17 +1,8 @@
 import { pathTo } from '../../../../core/answer/path.ts';
 import { maxDepth, tooDeep } from '../../../../core/value/json.ts';
 import { orUndefined } from '../../../../core/value/value.ts';
+import { type Expectation, expectations } from './json-fault.ts';
 import { tokenKind } from './json-record.ts';
-
-const expectations = {
-  value: 'a value',
-  'value or ]': 'a value or "]"',
-  name: 'a name in double quotes',
-  'name or }': 'a name in double quotes or "}"',
-  ':': '":"',
-  next: '',
-};
-type Expectation = keyof typeof expectations;
 
 const [quote, backslash, closedObject, closedArray] = [0x22, 0x5c, 0x7d, 0x5d];
 
