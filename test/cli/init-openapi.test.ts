@@ -303,7 +303,7 @@ describe('automate init --from-openapi', () => {
     ['remote', 6, 'the reference "https://127.0.0.1:1/other.yaml#/x" leads out of the file'],
     ['outside', 6, 'the reference "../secrets.yaml" leads out of the file'],
     ['nowhere', 6, 'the reference "#/components/none" leads nowhere'],
-    ['photo', 2, 'takes a body of multipart/form-data, which a flow cannot send'],
+    ['photo', 2, 'takes a body of multipart/form-data, for which no flow can be made'],
   ])('refuses the operation %s', async (operation, exit, message) => {
     const place = await withPets();
     const { code, stderr } = await place.automate(['init', '--from-openapi', 'pets.yaml', '--operation', operation]);

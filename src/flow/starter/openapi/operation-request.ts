@@ -160,7 +160,7 @@ function bodyOfOperation(document: OpenApi, operation: Operation, fill: (value: 
   if (content.length > 0 && requestBody.required === true)
     throw new AutomateError(
       'usage',
-      `${operationText(operation)} takes a body of ${types}, which a flow cannot send\nexpected JSON, a form or a text`,
+      `${operationText(operation)} takes a body of ${types}, for which no flow can be made\nexpected JSON, a form or a text; for one with files write form: { name: { file: PATH } } into a flow`,
     );
   return {
     part: {},
