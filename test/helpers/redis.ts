@@ -39,7 +39,7 @@ export async function redisServer(settings: Readonly<Record<string, string>> = {
   const port = Number(settings.port ?? (await unusedPort()));
   const all = { appendonly: 'yes', appendfsync: 'always', save: '', ...settings, port: String(port), bind: '127.0.0.1', dir: folder };
   const args = Object.entries(all).flatMap(([name, value]) => [`--${name}`, value]);
-  let server = await startRedis(args, Number(settings['tls-port'] ?? port));
+  let server = await startRedis(args, port);
   const signal = (name: NodeJS.Signals) => void server.kill(name);
   const end = async (name: NodeJS.Signals) => {
     if (server.exitCode !== null || server.signalCode !== null) return;
@@ -62,7 +62,7 @@ export async function redisServer(settings: Readonly<Record<string, string>> = {
     kill: () => end('SIGKILL'),
     stop: () => end('SIGTERM'),
     start: async () => {
-      server = await startRedis(args, Number(settings['tls-port'] ?? port));
+      server = await startRedis(args, port);
     },
     freeze: () => signal('SIGSTOP'),
     thaw: () => signal('SIGCONT'),

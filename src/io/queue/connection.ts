@@ -51,7 +51,7 @@ export async function openRedis(address: QueueAddress, settings: RedisSettings, 
     await refuseUnsafe(client, formatQueueUrl(address), warn);
     return new QueueRedis(client);
   } catch (error) {
-    client.disconnect();
+    endNow(client);
     throw error;
   }
 }
@@ -64,12 +64,15 @@ export class QueueRedis {
   readonly #beat: NodeJS.Timeout;
   #isAway = false;
   #isClosed = false;
-  /** The time of the beat that Redis has not answered; undefined if it has answered all. */
+  /** The time of the first command that Redis has not answered; undefined if it has answered all. */
   #unansweredMs: number | undefined;
 
   constructor(client: Redis) {
     this.client = client;
     client.on('close', () => this.#note(true));
+    client.on('connect', () => {
+      this.#unansweredMs = performance.now();
+    });
     client.on('ready', () => this.#note(false));
     this.#beat = setInterval(() => this.#listen(), beatMs).unref();
   }
@@ -103,7 +106,8 @@ export class QueueRedis {
         return await command();
       } catch (error) {
         if (this.#isClosed) return new Promise(() => undefined);
-        if (!passing.test((error as Error).message)) throw error;
+        // An error of the connection itself, such as a password that has changed, rejects all commands that wait.
+        if (this.client.status === 'ready' && !passing.test((error as Error).message)) throw error;
         await new Promise((resolve) => setTimeout(resolve, againMs));
       }
     }
@@ -122,7 +126,7 @@ export class QueueRedis {
     });
     await Promise.race([Promise.all(ready.map((client) => client.quit().catch(() => undefined))), late]);
     clearTimeout(timer);
-    for (const client of all) client.disconnect();
+    for (const client of all) endNow(client);
   }
 
   #note(isAway: boolean): void {
@@ -134,7 +138,8 @@ export class QueueRedis {
 
   /** Notices a Redis that is silent: a broken network does not close its connections. */
   #listen(): void {
-    if (this.client.status !== 'ready') return;
+    const { status } = this.client;
+    if (status !== 'ready' && status !== 'connect') return;
     const sentMs = this.#unansweredMs;
     // An answer that has arrived is read first.
     if (sentMs !== undefined) return void setImmediate(() => this.#unansweredMs === sentMs && this.#giveUp(sentMs));
@@ -153,6 +158,13 @@ export class QueueRedis {
   }
 }
 
+/** Closes a connection, also one to a Redis that says nothing. */
+function endNow(client: Redis): void {
+  client.disconnect();
+  // Absent before the first connection.
+  (client.stream as Redis['stream'] | undefined)?.destroy();
+}
+
 function clientOptions(address: QueueAddress, { password, cacert }: RedisSettings) {
   const { host, port, db, user: username, isTls } = address;
   return {
@@ -162,6 +174,7 @@ function clientOptions(address: QueueAddress, { password, cacert }: RedisSetting
     maxRetriesPerRequest: null,
     retryStrategy: (times: number) => Math.min(times * 100, 2000),
     connectTimeout: 5000,
+    disconnectTimeout: 100,
     maxLoadingRetryTime: 1000,
     keepAlive: 10_000,
   } as const satisfies RedisOptions;

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { AutomateError } from '../../core/failure.ts';
 import type { Permits, ReservedStarts } from '../../core/ports.ts';
 import type { QueueRedis } from './connection.ts';
 import { queuePrefix } from './queue-url.ts';
@@ -27,15 +28,17 @@ export class RedisGates {
   readonly #client: Redis & GateCommands;
   readonly #prefix: string;
   readonly #seal: Pick<Seal, 'hash'>;
+  readonly #now: () => number;
   /** The names of the gates by their hashes. */
   readonly #names = new Map<string, string>();
   #listener: PauseListener | undefined;
   /** The time that a trip to Redis usually takes. */
   #tripMs: number | undefined;
 
-  /** `seal`: hides the names of gates in keys. */
-  constructor(redis: QueueRedis, queueName: string, seal: Pick<Seal, 'hash'>) {
+  /** `seal`: hides the names of gates in keys. `now`: monotonic ms. */
+  constructor(redis: QueueRedis, queueName: string, seal: Pick<Seal, 'hash'>, now = () => performance.now()) {
     this.#redis = redis;
+    this.#now = now;
     this.#prefix = queuePrefix(queueName);
     this.#seal = seal;
     redis.client.defineCommand('reserveStarts', { numberOfKeys: 1, lua: reserveScript });
@@ -56,8 +59,11 @@ export class RedisGates {
     };
   }
 
-  /** Calls the listener for each pause of a gate here, also for one that began before, or while Redis was away. Called once. */
-  onPause(listener: PauseListener): void {
+  /**
+   * Calls the listener for each pause of a gate here, also for one that began before, or while Redis was away. Called once. Resolves when it
+   * listens. Throws an AutomateError (`credential`) if Redis forbids it.
+   */
+  async onPause(listener: PauseListener): Promise<void> {
     this.#listener = listener;
     const subscriber = this.#redis.duplicate();
     // Each new connection asks for the pauses that it has missed.
@@ -68,7 +74,11 @@ export class RedisGates {
       const [hash = '', waitMs = 0] = payload.split(' ');
       this.#heard(hash, Number(waitMs));
     });
-    void subscriber.subscribe(this.#channel).catch(() => undefined);
+    await this.#redis
+      .insist(() => subscriber.subscribe(this.#channel))
+      .catch((error: Error) => {
+        throw new AutomateError('credential', `Redis forbids to listen to ${this.#channel}: ${error.message}`);
+      });
   }
 
   get #channel(): string {
@@ -76,10 +86,10 @@ export class RedisGates {
   }
 
   async #reserve(hash: string, asked: number, count: number): Promise<ReservedStarts> {
-    const sentMs = performance.now();
+    const sentMs = this.#now();
     const intervalUs = Math.max(1, Math.round(asked * 1000));
     const reserved = await this.#redis.insist(() => this.#client.reserveStarts(this.#keyOf(hash), intervalUs, count));
-    const lateMs = this.#lateness(performance.now() - sentMs);
+    const lateMs = this.#lateness(this.#now() - sentMs);
     const [reservedCount, inUs, slowestUs] = reserved;
     const intervalMs = slowestUs / 1000;
     // Counted from the arrival of a usual answer: the gate gives up starts of a late one.
@@ -95,10 +105,10 @@ export class RedisGates {
 
   /** Pauses a gate for all. A pause that has to wait for Redis is shorter by that time. */
   async #pause(hash: string, waitMs: number): Promise<void> {
-    const untilMs = performance.now() + waitMs;
+    const untilMs = this.#now() + waitMs;
     const { client } = this.#redis;
     if (client.status !== 'ready') await new Promise<void>((resolve) => client.once('ready', resolve));
-    const leftMs = Math.round(untilMs - performance.now());
+    const leftMs = Math.round(untilMs - this.#now());
     if (leftMs <= 0) return;
     await this.#redis.insist(() => this.#client.pauseGate(this.#keyOf(hash), this.#channel, leftMs, `${hash} ${leftMs}`));
   }

@@ -34,7 +34,7 @@ export const pauseScript = `${readGate}
 pausedUntil = math.max(pausedUntil, now + tonumber(ARGV[2]) * 1000)
 redis.call('HSET', KEYS[1], 'pausedUntil', whole(pausedUntil))
 keep(math.max(next, pausedUntil))
-redis.call('PUBLISH', ARGV[1], ARGV[3])
+redis.pcall('PUBLISH', ARGV[1], ARGV[3])
 `;
 
 /** The ms that a gate is still paused. KEYS: the gate. */
