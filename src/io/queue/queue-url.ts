@@ -12,9 +12,6 @@ export interface QueueAddress {
   readonly isTls: boolean;
 }
 
-/** The name of the queue without a name of its own. */
-export const defaultQueueName = 'default';
-
 const defaultPort = 6379;
 
 const example = 'expected a URL such as redis://redis:6379';
@@ -22,32 +19,52 @@ const example = 'expected a URL such as redis://redis:6379';
 const passwordText =
   'expected a URL without a password, which others could see\nset AUTOMATE_QUEUE_PASSWORD, or AUTOMATE_QUEUE_PASSWORD_FILE to the name of a file that holds it';
 
+/** A URL in parts. */
+interface UrlParts {
+  /** Undefined without `://`. */
+  readonly scheme?: string | undefined;
+  readonly user?: string | undefined;
+  readonly rest: string;
+}
+
+const shape = /^(?:(?<scheme>[^:/?#@]+):\/\/)?(?:(?<user>.*)@)?(?<rest>.*)$/s;
+
 /**
  * Parses `redis://[user@]host[:port][/db]`, or `rediss://` for TLS. Throws an AutomateError (`usage`) for every other text, and for a password
  * in it. No message repeats a part that may be secret.
  */
 export function parseQueueUrl(text: string): QueueAddress {
-  const refuse = (message: string) => invalidOption('queue', message);
-  const { scheme = '', user, rest = '' } = /^(?:(?<scheme>[^:/?#@]+):\/\/)?(?:(?<user>.*)@)?(?<rest>.*)$/s.exec(text)?.groups ?? {};
-  if (user?.includes(':')) throw refuse(passwordText);
-  if (/[?#]/.test(user ?? '') || /[?#]/.test(rest)) throw refuse(`${example}, found one with ? or #`);
-  if (/sentinel|cluster/i.test(scheme) || rest.includes(',')) throw refuse('expected one Redis, found the URL of a Sentinel or a Cluster');
-  if (!/^rediss?$/i.test(scheme))
-    throw refuse(`${example}, or rediss:// for TLS, found ${scheme ? `${scheme}://` : 'one without redis://'}`);
-  const url = orUndefined(() => new URL(`${scheme.toLowerCase()}://${rest}`));
-  if (!url?.hostname || url.port === '0') throw refuse(`${example}, found the host "${rest.replace(/\/.*/s, '')}"`);
-  const db = /^\/?(\d{0,5})$/.exec(url.pathname)?.[1];
+  const parts = shape.exec(text)?.groups as unknown as UrlParts;
+  const refusal = faultOfUrl(parts);
+  if (refusal !== undefined) throw invalidOption('queue', refusal);
+  const { hostname, port, pathname } = addressIn(parts);
+  const db = /^\/?(\d{0,5})$/.exec(pathname)?.[1];
   if (db === undefined)
-    throw refuse(`expected the number of a database after the host, as in redis://redis:6379/1, found "${url.pathname}"`);
-  const name = orUndefined(() => decodeURIComponent(user ?? ''));
-  if (name === undefined || name.includes(':')) throw refuse(name ? passwordText : `${example}, found % in the name of the user`);
+    throw invalidOption('queue', `expected the number of a database after the host, as in redis://redis:6379/1, found "${pathname}"`);
   return {
-    host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
-    port: url.port === '' ? defaultPort : Number(url.port),
+    host: hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: port === '' ? defaultPort : Number(port),
     db: Number(db),
-    user: name || undefined,
-    isTls: url.protocol === 'rediss:',
+    user: parts.user ? decodeURIComponent(parts.user) : undefined,
+    isTls: parts.scheme?.toLowerCase() === 'rediss',
   };
+}
+
+/** The reason to refuse a URL by its parts; undefined if there is none. A password may contain any character. */
+function faultOfUrl({ scheme, user = '', rest }: UrlParts): string | undefined {
+  const name = orUndefined(() => decodeURIComponent(user));
+  if (`${user}${name}`.includes(':')) return passwordText;
+  if (name === undefined) return `${example}, found % in the name of the user`;
+  if (/[?#]/.test(name + rest)) return `${example}, found one with ? or #`;
+  if (/sentinel|cluster/i.test(scheme ?? '') || rest.includes(',')) return 'expected one Redis, found the URL of a Sentinel or a Cluster';
+  if (scheme === undefined) return `${example}, found one without redis://`;
+  return /^rediss?$/i.test(scheme) ? undefined : `${example}, or rediss:// for TLS, found ${scheme}://`;
+}
+
+function addressIn({ rest }: UrlParts): URL {
+  const url = orUndefined(() => new URL(`redis://${rest}`));
+  if (!url?.hostname || url.port === '0') throw invalidOption('queue', `${example}, found the host "${rest.replace(/\/.*/s, '')}"`);
+  return url;
 }
 
 /** The URL of an address. It has no secret. */
@@ -61,8 +78,8 @@ export function isOnThisMachine({ host }: Pick<QueueAddress, 'host'>): boolean {
   return /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i.test(host);
 }
 
-/** Returns the name of a queue. Throws an AutomateError (`usage`) for one that no key can have. */
-export function parseQueueName(text: string): string {
+/** The name of a queue; `default` without one. Throws an AutomateError (`usage`) for one that no key can have. */
+export function parseQueueName(text = 'default'): string {
   if (/^[\w-]{1,64}$/.test(text)) return text;
   throw invalidOption('queueName', `expected letters, digits, - and _, at most 64 of them, found "${text}"`);
 }

@@ -83,6 +83,7 @@ describe('the name of a queue', () => {
   test('begins all its keys', () => {
     expect(queuePrefix(parseQueueName('team_1-a'))).toBe('{automate:team_1-a}');
     expect(parseQueueName('x'.repeat(64))).toHaveLength(64);
+    expect(queuePrefix(parseQueueName())).toBe('{automate:default}');
   });
 
   test.each(['', 'x'.repeat(65), 'a b', 'a:b', 'a}', 'ä', 'a\n'])('%j is refused', (name) => {
