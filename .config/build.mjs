@@ -16,7 +16,7 @@ async function build(options) {
   return result;
 }
 
-/** Packages that bundled ones try to load and do without: the native part of msgpackr, and databases other than Redis. */
+/** Packages that bundled ones name and do without: the native part of msgpackr, and databases other than Redis. */
 const absent = ['msgpackr-extract', 'pg', '@valkey/valkey-glide'];
 
 const shared = {
@@ -112,7 +112,12 @@ await build({ ...shared, entryPoints: ['src/io/credentials/keychain-process.ts']
 
 const commonJs = { ...shared, format: 'cjs', outExtension: { '.js': '.cjs' }, legalComments: 'none' };
 
-await build({ ...commonJs, entryPoints: Object.entries(packages).map(([name, path]) => ({ in: path, out: fileOf(name) })) });
+await build({
+  ...commonJs,
+  entryPoints: Object.entries(packages).map(([name, path]) => ({ in: path, out: fileOf(name) })),
+  // msgpackr would load a native module that happens to be installed.
+  define: { 'process.env.MSGPACKR_NATIVE_ACCELERATION_DISABLED': '"true"' },
+});
 
 // The lookups in embedded data: most flows have none.
 await build({
