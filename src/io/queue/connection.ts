@@ -87,7 +87,7 @@ export class QueueRedis {
     this.#listeners.add(listener);
   }
 
-  /** Another connection, for commands that wait or subscribe. It is closed with this one. */
+  /** Another connection, for commands that wait or subscribe. It ends at once with this one. */
   duplicate(options: Parameters<Redis['duplicate']>[0] = {}): Redis {
     const other = this.client.duplicate(options);
     other.on('error', () => undefined);
@@ -113,20 +113,19 @@ export class QueueRedis {
     }
   }
 
-  /** Closes all connections, after the commands under way if they end within a second. */
+  /** Closes all connections, the first one after its commands under way if they end within a second. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#beat);
     this.#listeners.clear();
-    const all = [...this.#others, this.client];
-    const ready = all.filter(({ status }) => status === 'ready');
+    for (const other of this.#others) endNow(other);
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise((resolve) => {
       timer = setTimeout(resolve, closeMs);
     });
-    await Promise.race([Promise.all(ready.map((client) => client.quit().catch(() => undefined))), late]);
+    if (this.client.status === 'ready') await Promise.race([this.client.quit().catch(() => undefined), late]);
     clearTimeout(timer);
-    for (const client of all) endNow(client);
+    endNow(this.client);
   }
 
   #note(isAway: boolean): void {
@@ -203,6 +202,7 @@ function untilReady(client: Redis, address: QueueAddress, { password, deadlineMs
     client.on('error', (error) => {
       if (/DB index/.test(error.message)) return stop(invalidOption('queue', `expected a database that ${url} has: ${error.message}`));
       if (refusals.test(error.message)) return fail(noAccessText(error, url, password !== undefined));
+      if (/^Unknown RESP type/.test(error.message)) return fail(`${url} does not answer as a Redis does; is it rediss:// there?`);
       const failure = failureOf(error, { origin: url, wasSent: false });
       reason = failure.message.replace('is it http:// there?', 'is it redis:// there?');
       if (failure.code === 'tls') fail(reason);

@@ -37,6 +37,11 @@ describe('a Redis that is not there', () => {
     await refused(`redis://127.0.0.1:${port}`, { deadlineMs: 200 }, 'Redis cannot be reached within 0.2 s: it does not answer');
   });
 
+  test('is refused at once if it is another server', async () => {
+    const { port } = await rawServer((socket) => void socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'));
+    await refused(`redis://127.0.0.1:${port}`, {}, `redis://127.0.0.1:${port} does not answer as a Redis does`);
+  });
+
   test('is not even asked on another machine without a queue key', async () => {
     await refused('redis://192.0.2.1', {}, 'redis://192.0.2.1:6379 is on another machine, and there is no queue key');
   });
