@@ -72,8 +72,8 @@ class ChildWorker {
     const link = this.#link;
     const prepared = await prepareRun(manifest, (message) => link.add({ kind: 'warning', message }));
     limitYoungGeneration();
-    const giveUp = (reason: Closing['reason']) => link.tell({ kind: 'closing', phase: 'finishing', reason });
-    const run = new WorkerRun(prepared, { link, clock: this.#clock, gates: this.#gates, giveUp });
+    const leave = (reason: Closing['reason']) => link.tell({ kind: 'closing', phase: 'finishing', reason });
+    const run = new WorkerRun(prepared, { link, clock: this.#clock, gates: this.#gates, giveUp: leave });
     this.#run = run;
     for (const act of this.#early) act(run);
     this.#early = [];
