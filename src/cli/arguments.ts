@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { InvalidArgumentError } from 'commander';
-import { rateIntervalMs } from '../core/duration.ts';
+import { durationMs, rateIntervalMs } from '../core/duration.ts';
 import { AutomateError } from '../core/failure.ts';
 import { type MaxErrors, maxErrorsOf } from '../engine/failure-limits.ts';
 
@@ -23,6 +23,13 @@ export function workersArgument(text: string): number {
 
 /** Maximum of worker processes. */
 const maxWorkers = 256;
+
+/** Reads a duration as ms. */
+export function duration(text: string): number {
+  const ms = durationMs(text);
+  if (ms !== undefined) return ms;
+  throw new InvalidArgumentError(`expected a duration such as 30s or 30d, found "${text}"`);
+}
 
 /** Refuses an empty name, which is what an unset variable of the shell leaves. */
 export function fileName(text: string): string {

@@ -1,5 +1,5 @@
 import { Socket } from 'node:net';
-import type { Closing } from '../../core/workers/closing.ts';
+import type { StopReason } from '../../core/workers/closing.ts';
 import { Gates } from '../../engine/gates.ts';
 import { createClock } from '../../io/clock/clock.ts';
 import { PipeLink } from '../../io/workers/pipe-link.ts';
@@ -72,7 +72,7 @@ class ChildWorker {
     const link = this.#link;
     const prepared = await prepareRun(manifest, (message) => link.add({ kind: 'warning', message }));
     limitYoungGeneration();
-    const leave = (reason: Closing['reason']) => link.tell({ kind: 'closing', phase: 'finishing', reason });
+    const leave = (reason: StopReason) => link.tell({ kind: 'closing', phase: 'finishing', reason });
     const run = new WorkerRun(prepared, { link, clock: this.#clock, gates: this.#gates, giveUp: leave });
     this.#run = run;
     for (const act of this.#early) act(run);

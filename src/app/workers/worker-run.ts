@@ -6,7 +6,7 @@ import type { Event } from '../../core/event.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import type { Clock } from '../../core/ports.ts';
-import type { Closing } from '../../core/workers/closing.ts';
+import type { Closing, StopReason } from '../../core/workers/closing.ts';
 import type { Gates } from '../../engine/gates.ts';
 import { type Run, startRun } from '../../engine/run.ts';
 import { Routes } from '../../io/http/routes.ts';
@@ -32,7 +32,7 @@ export interface WorkerRunParts {
   readonly clock: Clock;
   readonly gates: Gates;
   /** Takes the reason to leave the run because no server answers. */
-  giveUp(reason: NonNullable<Closing['reason']>): void;
+  giveUp(reason: StopReason): void;
   /** False while no record may begin; absent for always. */
   readonly mayBegin?: (() => boolean) | undefined;
 }
@@ -63,6 +63,8 @@ export class WorkerRun {
   readonly #parts: WorkerRunParts;
   #run: Run | undefined;
   #closing: Closing | undefined;
+  /** True once this worker leaves the run, which goes on elsewhere. */
+  #isLeaving = false;
 
   constructor(prepared: PreparedRun, parts: WorkerRunParts) {
     this.#parts = parts;
@@ -83,6 +85,13 @@ export class WorkerRun {
   close(closing: Closing): void {
     this.#closing = closing;
     this.#run?.phase.advance(closing.phase, closing.reason);
+  }
+
+  /** Begins no more records, and ends once those under way have. The run goes on in other workers. */
+  leave(reason: StopReason): void {
+    this.#isLeaving = true;
+    this.close({ phase: 'finishing', reason });
+    this.end();
   }
 
   async #pass({ manifest, plan, credentials, messages }: PreparedRun): Promise<void> {
@@ -110,7 +119,9 @@ export class WorkerRun {
     const worker = { giveUp: manifest.keepsGoing ? undefined : giveUp, mayBegin };
     const started = startRun(plan, parts, { unordered: true, maxErrors: undefined, keepsGoing: true, worker });
     this.#run = started;
-    started.phase.onPhase((phase) => link.tell({ kind: 'closing', phase, reason: started.phase.reason }));
+    started.phase.onPhase((phase) => {
+      if (!this.#isLeaving) link.tell({ kind: 'closing', phase, reason: started.phase.reason });
+    });
     if (this.#closing) this.close(this.#closing);
     try {
       await started.ended;

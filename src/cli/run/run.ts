@@ -20,6 +20,7 @@ import { printWarnings } from '../show/problems.ts';
 import { attemptText, eventText } from '../show/run/attempts.ts';
 import { type ProgressShow, showProgress } from '../show/run/progress.ts';
 import { quietText, summaryText } from '../show/run/summary.ts';
+import { waitText } from '../show/run/waiting.ts';
 import type { Terminal } from '../terminal.ts';
 import { alreadyCompleteText, messageInRun, wordsOf } from './next-steps.ts';
 import { planRun } from './run-input.ts';
@@ -98,6 +99,7 @@ class Follower {
         this.#summary = ({ facts }) => (facts ? text(run.progress.tally, facts, terminal.colors) : '');
         if (!quiet) this.#progress = await showProgress(run, waiting, terminal);
       },
+      waitingForWorkers: (wait) => quiet || say(waitText(wait)),
       recordsEnded: () => this.stop(),
     };
   }

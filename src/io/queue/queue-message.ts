@@ -27,5 +27,8 @@ export type QueueNews =
   /** The worker has given back everything of the run. */
   | { readonly kind: 'ended' };
 
+/** News of a run for a worker. */
+export type RunNews = Exclude<ToWorker, { kind: 'run' | 'pause' }>;
+
 /** A message of a coordinator to a worker. */
-export type QueueAnswer = { readonly run: string; readonly gen: string } & Exclude<ToWorker, { kind: 'run' | 'pause' }>;
+export type QueueAnswer = { readonly run: string; readonly gen: string } & RunNews;

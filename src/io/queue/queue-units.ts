@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { AutomateError } from '../../core/failure.ts';
-import type { Failure } from '../../core/failure.ts';
+import { AutomateError, type Failure } from '../../core/failure.ts';
 import type { RowsText } from '../../core/item.ts';
 import type { Closing } from '../../core/workers/closing.ts';
 import type { Unit, UnitListener, Units } from '../../core/workers/workers.ts';
@@ -9,7 +8,7 @@ import { lossText, type WorkerDesk } from '../workers/pool.ts';
 import { errorOfForm, resultOf, unitText } from '../workers/wire-form.ts';
 import type { QueueRedis } from './connection.ts';
 import { keptSeconds, type QueueKeys, type RunKeys } from './queue-keys.ts';
-import type { QueueAnswer, QueueMessage } from './queue-message.ts';
+import type { QueueMessage, RunNews } from './queue-message.ts';
 import { claimScript, seenScript } from './run-scripts.ts';
 import type { Seal } from './seal.ts';
 import type { UnitQueue } from './unit-jobs.ts';
@@ -122,7 +121,7 @@ export class QueueUnits implements Units {
     return this.#able().length;
   }
 
-  /** Makes this process the coordinator of the run. Throws an AutomateError (`in-use`) if another one lives. */
+  /** Makes this process the coordinator of the run. Throws an AutomateError (`output-exists`) if another one lives. */
   async begin(): Promise<void> {
     await this.#claim();
     const { redis } = this.#parts;
@@ -176,6 +175,11 @@ export class QueueUnits implements Units {
     this.#subscriber?.disconnect();
   }
 
+  /** Ends the run early: no worker can do it. */
+  giveUp(closing: Closing): void {
+    this.#listener?.closing(closing);
+  }
+
   /** Leaves the run as it is in Redis. */
   drop(): void {
     this.#isClosed = true;
@@ -194,7 +198,7 @@ export class QueueUnits implements Units {
       const found = (await redis.insist(() => redis.client.eval(claimScript, 2, this.#keys.run, keys.runs, ...args))) as string[];
       if (found[0] === 'ours') break;
       const [token = '', seen = ''] = found;
-      if (seen !== deadSeen && deadSeen !== '') throw new AutomateError('in-use', 'another process is the coordinator of this run');
+      if (seen !== deadSeen && deadSeen !== '') throw new AutomateError('output-exists', 'another process is the coordinator of this run');
       deadSeen = seen;
       if ((await this.#isDeadHere()) || now() - started > deadMs) dead = token;
       else await new Promise((resolve) => setTimeout(resolve, 2 * beatMs));
@@ -243,7 +247,8 @@ export class QueueUnits implements Units {
       if (isOurs === 0) {
         const token = await redis.client.hget(this.#keys.run, 'token');
         if (token === null) return void (await this.#putAgain());
-        if (token !== this.#token) return this.#fail(new AutomateError('in-use', 'another process has become the coordinator of this run'));
+        if (token !== this.#token)
+          return this.#fail(new AutomateError('output-exists', 'another process has become the coordinator of this run'));
       }
       this.#see(await seenWorkers(redis, keys));
       await this.#takeAll();
@@ -300,7 +305,10 @@ export class QueueUnits implements Units {
     if (text === undefined) return void this.#putAgain();
     const message = JSON.parse(text) as QueueMessage;
     const isCurrent = message.gen === this.#gen;
-    if (!isCurrent) return message.kind === 'results' ? this.#takeOld(message) : undefined;
+    if (!isCurrent) {
+      if (message.kind === 'results') this.#takeOld(message);
+      return;
+    }
     const worker = this.#workerOf(message);
     if (message.seq <= worker.lastSeq) return;
     worker.lastSeq = message.seq;
@@ -389,11 +397,11 @@ export class QueueUnits implements Units {
     client.del(this.#keys.records(name), this.#keys.done(name)).catch(() => undefined);
   }
 
-  #tellAll(message: Omit<QueueAnswer, 'run' | 'gen'>): void {
-    for (const { id } of this.#living) this.#tell(id, message as QueueAnswer);
+  #tellAll(message: RunNews): void {
+    for (const { id } of this.#living) this.#tell(id, message);
   }
 
-  #tell(worker: string, message: Omit<QueueAnswer, 'run' | 'gen'> & { readonly kind: string }): void {
+  #tell(worker: string, message: RunNews): void {
     const { redis, keys, seal } = this.#parts;
     const { run } = this.#options;
     const text = JSON.stringify({ ...message, run, gen: this.#gen });
