@@ -1,7 +1,7 @@
 import { cleaned } from '../../core/answer/response.ts';
 import { type Login, neededCredentials } from '../../core/auth/auth.ts';
 import type { HttpConnection } from '../../core/connection.ts';
-import { AutomateError, Failure } from '../../core/failure.ts';
+import { AutomateError, errorOf, Failure, LimitReached } from '../../core/failure.ts';
 import type { CredentialUse } from '../../core/plan.ts';
 import type { LoginPerson } from '../../io/auth/browser.ts';
 import { credentialVariable, variableWith } from '../../io/credentials/environment.ts';
@@ -53,6 +53,7 @@ export async function logInToApi(
       );
     }
   } catch (error) {
+    if (error instanceof LimitReached) throw errorOf('credential', error);
     if (!(error instanceof Failure)) throw error;
     throw new AutomateError('credential', `connection "${name}": ${cleaned(error.message)}`, { cause: error });
   } finally {
@@ -66,15 +67,16 @@ async function loginSecretOf(
   auth: Login,
   options: AskingOptions,
   messages: Messages,
-): Promise<(server: string) => string | undefined> {
+): Promise<(server: string) => Promise<string | undefined>> {
   const needs = neededCredentials(auth, origin).filter(({ isLogin }) => !isLogin);
   const uses = needs.map((need): CredentialUse => ({ ...need, problem: (message) => ({ message }) }));
-  const { secrets } = await loadSecretsOf(uses, `connection ${name}`, options, messages);
-  return (server) => {
+  const { secrets, commands } = await loadSecretsOf(uses, `connection ${name}`, options, messages);
+  return async (server) => {
     const { clientCredential } = auth;
-    const secret = clientCredential === undefined ? undefined : secrets.get(clientCredential);
+    if (clientCredential === undefined) return undefined;
+    const secret = secrets.get(clientCredential) ?? (await commands?.find([clientCredential]))?.get(clientCredential);
     if (secret && !isAllowedHost(server, secret.hosts)) {
-      throw new Failure('request', hostRefusal(clientCredential as string, secret, server), { sent: false });
+      throw new Failure('request', hostRefusal(clientCredential, secret, server), { sent: false });
     }
     return secret?.text;
   };

@@ -14,8 +14,13 @@ export const credentials: CommandSpec = {
   commands: [
     command({
       name: 'set',
-      help: 'store a secret, from a prompt or from stdin',
-      examples: ['automate credentials set crm-token', 'automate credentials set crm-token --expires 90d < token.txt'],
+      help: 'store a secret, from a prompt or from stdin, or the command that gives it',
+      examples: [
+        'automate credentials set crm-token',
+        'automate credentials set crm-token --expires 90d < token.txt',
+        "automate credentials set crm-token --command 'op read op://team/crm/token'",
+        "automate credentials set gcp --command 'gcloud auth print-access-token' --for 50m",
+      ],
       args: { name: argument('<name>', "the credential's name, as in flows", { listedBy: 'credentials' }) },
       options: setOptions,
       tooManyArguments:
@@ -56,8 +61,8 @@ export const credentials: CommandSpec = {
     }),
     command({
       name: 'check',
-      help: 'look up credentials as a run does, and report problems',
-      examples: ['automate credentials check'],
+      help: 'look up credentials as a run does, run their commands, and report problems',
+      examples: ['automate credentials check', 'automate credentials check crm-token'],
       args: { name: argument('[name]', 'only this one (default: all)', { listedBy: 'credentials' }) },
       options: { env },
       run: async ({ args, options, terminal }) => (await commands()).checkCommand(args.name, options, terminal),

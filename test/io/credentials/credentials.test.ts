@@ -7,7 +7,7 @@ import { AutomateError } from '../../../src/core/failure.ts';
 import type { BackendName, SecretBackend } from '../../../src/io/credentials/backend.ts';
 import { openCatalog } from '../../../src/io/credentials/catalog.ts';
 import { createCredentials } from '../../../src/io/credentials/credentials.ts';
-import { expiryWarning, isAllowedHost } from '../../../src/io/credentials/secret.ts';
+import { expiryWarning, type Finding, isAllowedHost } from '../../../src/io/credentials/secret.ts';
 
 const second = 1000;
 const minute = 60 * second;
@@ -72,9 +72,14 @@ function store(environment: Record<string, string> = {}) {
     },
     async secret(name = 'crm') {
       const finding = (await credentials.find([name])).get(name);
-      return finding && ('secret' in finding ? finding.secret.text : `problem: ${messageWithAdvice(finding.problem)}`);
+      return finding && textOf(finding);
     },
   };
+}
+
+function textOf(finding: Finding): string {
+  if ('secret' in finding) return finding.secret.text;
+  return 'command' in finding ? `command: ${finding.command.command}` : `problem: ${messageWithAdvice(finding.problem)}`;
 }
 
 describe('credential lookup', () => {

@@ -1,0 +1,46 @@
+import { exitCodes } from '../../app/exit-codes.ts';
+import { openCredentials } from '../../app/ports/credential-store.ts';
+import { durationText } from '../../core/duration.ts';
+import { AutomateError } from '../../core/failure.ts';
+import { holdsToken, isRandomText } from '../../core/template/token-text.ts';
+import { isSecretVariable } from '../../flow/secrets/secrets.ts';
+import { commandWords } from '../../io/credentials/command-run.ts';
+import type { CommandOptions } from '../../io/credentials/store-secret.ts';
+import { envWords } from '../advice.ts';
+import type { Terminal } from '../terminal.ts';
+import type { SetOptions } from './credential-options.ts';
+import { saySet } from './credentials-set.ts';
+
+/** Stores the command that gives a secret. Returns the exit code. */
+export async function storeCommand(
+  name: string,
+  line: string,
+  options: Omit<SetOptions, 'hosts'> & Omit<CommandOptions, 'forMs'>,
+  terminal: Terminal,
+): Promise<number> {
+  const { for: forMs, backend, expiresAt, hosts } = options;
+  if (backend !== undefined) throw new AutomateError('usage', '--command stores no secret: leave --backend out');
+  const words = await commandWords(line).catch((error: Error) => {
+    throw new AutomateError('usage', `--command: ${error.message}`);
+  });
+  const stored = await openCredentials(options.env, terminal).setCommand(name, line, { forMs, expiresAt, hosts });
+  const again = forMs === undefined ? '' : `, and again after ${durationText(forMs)}`;
+  saySet(stored, `is a command, which runs when a request needs it${again}`, terminal);
+  const { say, warn } = terminal;
+  if (words.some(holdsSecret))
+    warn('the command line holds what looks like a secret, and is stored as it is written: let the command find the secret elsewhere');
+  const forShell = words.find((word) => shellSign.test(word));
+  if (forShell !== undefined)
+    warn(`no shell runs the command, so that ${forShell} is passed on as it is written; if it is meant for a shell: sh -c '...'`);
+  say(`try it: automate credentials check ${name}${envWords(stored.env)}`);
+  return exitCodes.success;
+}
+
+/** Matches a word that only a shell understands: a pipe, a list, a redirection, a variable, a home folder. */
+const shellSign = /^(?:\|\|?|&&?|;|\d?[<>]{1,2}&?\d?|\$\{?\w+\}?|~(?:\/.*)?)$/;
+
+/** True for a token, for a generated text, and for a value whose name says that it is a secret, as in `--password=...`. */
+function holdsSecret(word: string): boolean {
+  const [, name, value = ''] = /^-{0,2}([\w-]+)=(.+)$/s.exec(word) ?? [];
+  return holdsToken(word) || isRandomText(word) || isSecretVariable(name ?? 'word', name === undefined ? word : value);
+}
