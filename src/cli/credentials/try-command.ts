@@ -1,4 +1,5 @@
 import { secretOfCommand } from '../../app/flow/flow-secrets.ts';
+import type { CodedMessage } from '../../core/error-code.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { StoredCommand } from '../../io/credentials/secret.ts';
 import type { Terminal } from '../terminal.ts';
@@ -7,13 +8,14 @@ import type { Terminal } from '../terminal.ts';
 export async function tryCommand(
   command: StoredCommand,
   terminal: Terminal,
-): Promise<{ readonly ms: number } | { readonly problem: AutomateError }> {
+): Promise<{ readonly ms: number } | { readonly problem: CodedMessage }> {
   const startedMs = performance.now();
   try {
     await secretOfCommand(command, terminal);
     return { ms: performance.now() - startedMs };
   } catch (error) {
-    if (error instanceof AutomateError) return { problem: error };
+    // Its advice is to try the command.
+    if (error instanceof AutomateError) return { problem: { message: error.message } };
     throw error;
   }
 }
