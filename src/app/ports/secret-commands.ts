@@ -13,5 +13,5 @@ const secretCommands = new SecretCommands({
 
 /** The secrets that some commands give. */
 export function secretCommandsOf(commands: readonly StoredCommand[], user: SecretUser): CommandSecrets {
-  return secretCommands.secretsOf(commands, homeFolder(process.env), user);
+  return secretCommands.forUser(commands, homeFolder(process.env), user);
 }

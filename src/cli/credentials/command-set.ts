@@ -5,25 +5,24 @@ import { AutomateError } from '../../core/failure.ts';
 import { holdsToken, isRandomText } from '../../core/template/token-text.ts';
 import { isSecretVariable } from '../../flow/secrets/secrets.ts';
 import { commandWords } from '../../io/credentials/command-run.ts';
-import type { CommandOptions } from '../../io/credentials/store-secret.ts';
 import { envWords } from '../advice.ts';
 import type { Terminal } from '../terminal.ts';
 import type { SetOptions } from './credential-options.ts';
-import { saySet } from './credentials-set.ts';
+import { checkedLimits, saySet } from './credentials-set.ts';
 
 /** Stores the command that gives a secret. Returns the exit code. */
-export async function storeCommand(
+export async function setSecretCommand(
   name: string,
-  line: string,
-  options: Omit<SetOptions, 'hosts'> & Omit<CommandOptions, 'forMs'>,
+  options: SetOptions & { readonly command: string },
   terminal: Terminal,
 ): Promise<number> {
-  const { for: forMs, backend, expiresAt, hosts } = options;
+  const limits = checkedLimits(name, options);
+  const { command, for: forMs, backend } = options;
   if (backend !== undefined) throw new AutomateError('usage', '--command stores no secret: leave --backend out');
-  const words = await commandWords(line).catch((error: Error) => {
+  const words = await commandWords(command).catch((error: Error) => {
     throw new AutomateError('usage', `--command: ${error.message}`);
   });
-  const stored = await openCredentials(options.env, terminal).setCommand(name, line, { forMs, expiresAt, hosts });
+  const stored = await openCredentials(options.env, terminal).setCommand(name, command, { forMs, ...limits });
   const again = forMs === undefined ? '' : `, and again after ${durationText(forMs)}`;
   saySet(stored, `is a command, which runs when a request needs it${again}`, terminal);
   const { say, warn } = terminal;

@@ -7,17 +7,15 @@ import { futureTime } from '../../core/text/expiry.ts';
 import { type BackendName, backendNames } from '../../io/credentials/backend.ts';
 import { oneLine, utf8Of, variableWith } from '../../io/credentials/environment.ts';
 import { defaultEnv, type StoredCredential } from '../../io/credentials/secret.ts';
+import type { StoreOptions } from '../../io/credentials/store-secret.ts';
 import { envWords } from '../advice.ts';
 import { findAsker } from '../ask.ts';
 import type { Terminal } from '../terminal.ts';
 import type { SetOptions } from './credential-options.ts';
 
-/** Stores a secret, from a prompt or from stdin, or a command. Returns the exit code. */
+/** Stores a secret, from a prompt or from stdin. Returns the exit code. */
 export async function setCommand(name: string, options: SetOptions, terminal: Terminal): Promise<number> {
-  checkName(name);
-  const limits = { expiresAt: expiryOf(options.expires), hosts: hostsOf(options.hosts) };
-  if (options.command !== undefined)
-    return (await import('./command-set.ts')).storeCommand(name, options.command, { ...options, ...limits }, terminal);
+  const limits = checkedLimits(name, options);
   if (options.for !== undefined)
     throw new AutomateError('usage', '--for needs a command, which is run again after that time: --command LINE');
   const wish = { ...limits, backend: backendOf(options.backend), replacesCommand: true };
@@ -46,9 +44,11 @@ export function saySet(stored: StoredCredential, isStored: string, { say, warn }
   if (variable !== undefined) warn(`${variable} is set, and takes precedence`);
 }
 
-function checkName(name: string): void {
+/** The expiry and the hosts that the options name. Throws an AutomateError (`usage`) for wrong ones, and for a wrong name. */
+export function checkedLimits(name: string, { expires, hosts }: SetOptions): Pick<StoreOptions, 'expiresAt' | 'hosts'> {
   const { error } = credentialName.safeParse(name);
   if (error) throw new AutomateError('usage', error.issues[0]?.message ?? 'expected a name');
+  return { expiresAt: expiryOf(expires), hosts: hostsOf(hosts) };
 }
 
 /** Reads the secret from a prompt if stdin is a terminal, else from stdin. */

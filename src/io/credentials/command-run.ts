@@ -53,7 +53,7 @@ export async function commandWords(line: string): Promise<[string, ...string[]]>
 
 /**
  * Runs a command to its end, without a shell, and without our own variables. One that takes too long or writes too much is killed, with the
- * processes that it has started. `terminal`: undefined if nobody can be asked; then its input is empty.
+ * processes that it has started. `terminal`: undefined if no person can be asked; then its input is empty.
  */
 export async function runCommand(
   words: readonly [string, ...string[]],

@@ -12,7 +12,7 @@ export interface SecretUser {
   hide(secret: string): void;
   /** The reason why a secret cannot be used; undefined if it can. */
   problem?(credential: string, secret: string): string | undefined;
-  /** Lends the terminal to a command; undefined if nobody can be asked. */
+  /** Lends the terminal to a command; undefined if no person can be asked. */
   lend?: (() => LentTerminal | undefined) | undefined;
 }
 
@@ -32,7 +32,7 @@ export class SecretCommands {
   }
 
   /** The secrets of some commands. `home`: of the list that has them. */
-  secretsOf(commands: readonly StoredCommand[], home: string, user: SecretUser): CommandSecrets {
+  forUser(commands: readonly StoredCommand[], home: string, user: SecretUser): CommandSecrets {
     const sources = commands.map((command) => [command.name, this.#sourceOf(command, home, user)] as const);
     return new CommandSecrets(new Map(commands.map((command) => [command.name, command])), new Map(sources), this.#renewals, user);
   }
@@ -52,7 +52,7 @@ export class SecretCommands {
 
   async #run(command: StoredCommand, given: ReadonlySet<string>, user: SecretUser): Promise<string> {
     const words = await commandWords(command.command).catch((error: Error) => {
-      throw unusable(command, `cannot be read: ${error.message}`);
+      throw noSecret(command, `cannot be read: ${error.message}`);
     });
     const terminal = user.lend?.();
     const end = await runCommand(words, this.#tools, terminal).finally(() => terminal?.giveBack());
@@ -64,7 +64,7 @@ export class SecretCommands {
     const redactor = createRedactor();
     for (const text of [...lines, ...given]) redactor.add(text);
     const said = excerpt(redactor.text(end.lastLine));
-    throw unusable(command, `${found.problem}${said === '' ? '' : `: ${said}`}`);
+    throw noSecret(command, `${found.problem}${said === '' ? '' : `: ${said}`}`);
   }
 }
 
@@ -93,7 +93,7 @@ export class CommandSecrets {
   /** The present secrets of these credentials; names of others are left out. Throws LimitReached. */
   async find(names: Iterable<string>): Promise<ReadonlyMap<string, Secret>> {
     const known = this.#known(names);
-    return this.#secretsOf(known, await this.#renewals.current(this.#sourcesOf(known)));
+    return this.#withTexts(known, await this.#renewals.current(this.#sourcesOf(known)));
   }
 
   /**
@@ -105,7 +105,7 @@ export class CommandSecrets {
     send: (secrets: ReadonlyMap<string, Secret>, refused?: Answer) => Promise<Answer>,
   ): Promise<Answer> {
     const known = this.#known(names);
-    return this.#renewals.sendWith<Answer>(this.#sourcesOf(known), (texts, refused) => send(this.#secretsOf(known, texts), refused));
+    return this.#renewals.sendWith<Answer>(this.#sourcesOf(known), (texts, refused) => send(this.#withTexts(known, texts), refused));
   }
 
   /** Uses the secret of a credential, and once more with a new one if the use ends with a Failure for a 401. */
@@ -131,7 +131,7 @@ export class CommandSecrets {
     return names.map((name) => this.#sources.get(name) as CommandSource);
   }
 
-  #secretsOf(names: readonly string[], texts: readonly string[]): Map<string, Secret> {
+  #withTexts(names: readonly string[], texts: readonly string[]): Map<string, Secret> {
     return new Map(names.map((name, index) => [name, this.#secretOf(name, texts[index] as string)]));
   }
 
@@ -140,7 +140,7 @@ export class CommandSecrets {
     // Another run may have asked for them.
     for (const given of this.#sources.get(name)?.given ?? []) this.#user.hide(given);
     const problem = this.#user.problem?.(name, text);
-    if (problem !== undefined) throw unusable(command, `gives something else: ${problem}`);
+    if (problem !== undefined) throw noSecret(command, `gives something else: ${problem}`);
     const { setAt, expiresAt, hosts, env, previous } = command;
     const limits = { ...(expiresAt && { expiresAt }), ...(hosts && { hosts }), ...(env !== defaultEnv && { env }) };
     return { text, from: 'its command', setAt, hasPrevious: previous !== undefined, ...limits };
@@ -166,7 +166,7 @@ function secretIn({ stdout, isSuccess, how }: CommandEnd): Found {
   return { secret: text };
 }
 
-function unusable({ name, env }: StoredCommand, problem: string): LimitReached {
+function noSecret({ name, env }: StoredCommand, problem: string): LimitReached {
   return new LimitReached(`the command of the credential "${name}" ${problem}`, 'refused-credential', {
     code: 'credential',
     details: { credential: name, env, remedy: 'command' },

@@ -14,7 +14,7 @@ interface Limits {
 export interface StoreOptions extends Limits {
   /** Absent: the backend of the present secret, else the first backend that can be used. */
   readonly backend?: BackendName | undefined;
-  /** True for the owner of the machine. A command is replaced by nobody else: not by a login, and not by a server. */
+  /** True for the owner of the machine. Nothing else replaces a command: no login, and no server. */
   readonly replacesCommand?: boolean;
 }
 
@@ -58,7 +58,7 @@ export async function storeCommand(
       // With no previous secret, the backend means nothing. Versions without commands look there, and find no secret.
       backend: before?.backend ?? backendNames[0],
       setAt: uniqueTime(before, context.wallNow()),
-      ...limitsOf(limits, before),
+      ...withLimits(limits, before),
       previous: before && previousOf(before),
       command,
       forMs,
@@ -70,7 +70,7 @@ export async function storeCommand(
   });
 }
 
-function limitsOf({ expiresAt, hosts }: Limits, before: StoredCredential | undefined) {
+function withLimits({ expiresAt, hosts }: Limits, before: StoredCredential | undefined) {
   return { expiresAt, hosts: hosts?.includes('*') ? undefined : (hosts ?? before?.hosts), lastUsedAt: before?.lastUsedAt };
 }
 
@@ -98,7 +98,7 @@ async function replaceSecret(name: string, secret: string, options: StoreOptions
     env,
     backend,
     setAt,
-    ...limitsOf(options, before),
+    ...withLimits(options, before),
     previous: good?.previous,
   } as StoredCredential;
   await context.catalog().put(stored);

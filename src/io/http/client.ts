@@ -59,7 +59,7 @@ export function createHttp(tools: HttpTools, tokens = createTokens(tools)): Http
   };
 }
 
-/** The credentials of a request whose secrets commands give, without the client secrets behind its access tokens. */
+/** The credentials of a request whose secrets commands give, without the client secrets of its access tokens. */
 function commandsOf({ auth = [], secretBody }: HttpRequest, { commands }: CommandSecrets): string[] {
   const keys = auth.flatMap((one) => (isOAuth(one) ? [] : one.credential));
   return [...keys, ...(secretBody?.credentials ?? [])].filter((name) => commands.has(name));

@@ -6,7 +6,7 @@ import { Failure, LimitReached } from '../../../src/core/failure.ts';
 import { commandWords } from '../../../src/io/credentials/command-run.ts';
 import { SecretCommands, type SecretUser } from '../../../src/io/credentials/command-secrets.ts';
 import type { StoredCommand } from '../../../src/io/credentials/secret.ts';
-import { isAlive } from '../../helpers/processes.ts';
+import { readProc } from '../../helpers/processes.ts';
 
 const seconds = 1000;
 
@@ -46,7 +46,7 @@ function scene(environment: NodeJS.ProcessEnv = {}) {
         command: script(text),
         ...more,
       };
-      const given = machine.secretsOf([command], folder, { hide: (secret) => void hidden.push(secret), ...user });
+      const given = machine.forUser([command], folder, { hide: (secret) => void hidden.push(secret), ...user });
       const get = async () => (await given.find(['crm'])).get('crm')?.text;
       return {
         hidden,
@@ -230,7 +230,7 @@ describe('a command that fails', () => {
     await expect.poll(() => existsSync(path('pid'))).toBe(true);
     time.expire();
     expect(await problem).toBe('the command of the credential "crm" gave nothing within 30 s: waiting');
-    await expect.poll(() => isAlive(Number(read('pid')))).toBe(false);
+    await expect.poll(() => readProc(Number(read('pid')), 'cmdline')).toBe('');
   });
 
   test.each([
