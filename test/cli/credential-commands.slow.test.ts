@@ -187,6 +187,20 @@ describe('a command that gives no secret', () => {
     expect(stderr).toContain('the command of the credential "crm" gives something else: expected username:password, found no ":"');
   });
 
+  test('in time is given up with the run at a second signal, and killed', async () => {
+    const server = await answering();
+    const place = await scene(server.origin, 'sleep 300 & echo $! > new; mv new pid; wait');
+    await setTo(place, './give.sh');
+    const { child, finished } = place.start(run);
+    await expect.poll(() => place.files()).toContain('pid');
+    const repeated = setInterval(() => child.kill('SIGTERM'), 250);
+    const { code, stderr } = await finished.finally(() => clearInterval(repeated));
+    expect([code, server.requests.length]).toEqual([143, 0]);
+    expect(stderr).toContain('received SIGTERM');
+    const pid = (await place.read('pid')).trim();
+    await expect.poll(() => readProc(pid, 'cmdline')).toBe('');
+  });
+
   test('and a credential that has expired is not run', async () => {
     const place = await scene('http://127.0.0.1:1');
     await setTo(place, './give.sh', '--expires', '1d');

@@ -7,6 +7,7 @@ import type { Http, HttpRequest, HttpResponse } from '../../core/ports.ts';
 import { withQuery } from '../../core/template/query.ts';
 import { type LoginTools, loginTokens } from '../auth/login-tokens.ts';
 import { type OAuth, Tokens, type WithSecret } from '../auth/oauth.ts';
+import { sleepersOf } from '../clock/clock.ts';
 import type { CommandSecrets } from '../credentials/command-secrets.ts';
 import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
 import type { RunFiles } from '../transfers/run-files.ts';
@@ -46,13 +47,17 @@ export function createTokens(tools: HttpTools): Tokens {
 /** Makes the HTTP port: it signs requests, follows their redirects, and answers any status. */
 export function createHttp(tools: HttpTools, tokens = createTokens(tools)): Http {
   const { transport, now } = tools;
+  const ending = new AbortController();
   return {
-    abort: transport.abort,
+    abort() {
+      ending.abort();
+      transport.abort();
+    },
     async send(request) {
       const { auth } = request;
       const oauth = auth?.find(isOAuth);
       const names = tools.commands ? commandsOf(request, tools.commands) : [];
-      if (names.length > 0) return sendWithCommands(request, names, tokens, tools);
+      if (names.length > 0) return sendWithCommands(request, names, tokens, { ...tools, ended: ending.signal });
       if (oauth) return sendWithToken(request, oauth, tokens, tools);
       return sendAndFollow(request, now() + request.timeoutMs, auth && combined(keySignatures(request, tools)), tools);
     },
@@ -66,7 +71,15 @@ function commandsOf({ auth = [], secretBody }: HttpRequest, { commands }: Comman
 }
 
 /** Sends with the present secrets of commands. The wait for them is not counted against the request's timeout. */
-async function sendWithCommands(request: HttpRequest, names: readonly string[], tokens: Tokens, tools: HttpTools): Promise<HttpResponse> {
+async function sendWithCommands(
+  request: HttpRequest,
+  names: readonly string[],
+  tokens: Tokens,
+  { ended, ...tools }: HttpTools & { readonly ended: AbortSignal },
+): Promise<HttpResponse> {
+  const commands = tools.commands as CommandSecrets;
+  // The run may end while a command waits for a person.
+  await orEnded(commands.find(names), ended);
   const oauth = request.auth?.find(isOAuth);
   let leftMs = request.timeoutMs;
   const send = async (given: ReadonlyMap<string, Secret>) => {
@@ -78,7 +91,17 @@ async function sendWithCommands(request: HttpRequest, names: readonly string[], 
     leftMs -= tools.now() - startedMs;
     return response;
   };
-  return (tools.commands as CommandSecrets).sendWith(names, send);
+  return commands.sendWith(names, send);
+}
+
+/** The result of work that sends nothing, or a Failure once the run has ended. */
+function orEnded<Result>(work: Promise<Result>, ended: AbortSignal): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const end = () => reject(new Failure('network', 'the run has ended', { retryable: true, sent: false }));
+    const waiting = sleepersOf(ended).add(end);
+    work.then(resolve, reject).finally(() => waiting.delete(end));
+    if (ended.aborted) end();
+  });
 }
 
 function isOAuth(auth: Auth): auth is TokenAuth {
