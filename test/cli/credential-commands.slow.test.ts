@@ -290,6 +290,21 @@ describe('commands that check', () => {
   });
 });
 
+describe('a login', () => {
+  test('is not the credential of a command', async () => {
+    const server = await answering();
+    const place = await scene(server.origin);
+    const auth = ['--auth', 'oauth2_authorization_code', '--credential', 'crm', '--client-id', 'me'];
+    await automate(place, ['connections', 'add', 'http', 'api', '--base-url', server.origin, ...auth]);
+    await place.write('flow.yaml', 'nodes: [{ type: http, connection: api, url: "/{{id}}" }]\n');
+    await setTo(place, './give.sh');
+    const [login, used] = [await automate(place, ['connections', 'login', 'api', '--no-browser']), await automate(place, run)];
+    expect([login.code, used.code, server.requests.length, await place.runs()]).toEqual([7, 7, 0, 0]);
+    expect(login.stderr).toContain('the credential "crm" is a command: name another one in the connection "api"');
+    expect(used.stderr).toContain('the credential "crm" is a command: a login, which renews itself, needs one of its own');
+  });
+});
+
 describe('at a terminal', () => {
   test.skipIf(!hasTerminal)(`a command may ask, while progress pauses${unlessTerminal}`, async () => {
     const server = await answering();

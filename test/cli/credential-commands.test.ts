@@ -68,6 +68,9 @@ describe('credentials set --command', () => {
     ['curl -d token=sk_live_4eC39HqLyjWDarjtT1zdp7dc x', 'holds what looks like a secret'],
     ['vault read --password=Tr0ub4dor x', 'holds what looks like a secret'],
     ["sh -c 'echo ghp_0123456789abcdefghijklmnopqrstuvwxyzAB'", 'holds what looks like a secret'],
+    ["curl -H 'Authorization: Bearer s3cr3tabc' x", 'holds what looks like a secret'],
+    ['curl -u ada:s3cr3t x', 'holds what looks like a secret'],
+    ['vault read --password s3cr3t x', 'holds what looks like a secret'],
     ['curl https://ada:s3cr3t@vault.example.com/x', 'holds what looks like a secret'],
     ['pass show crm | head -1', 'no shell runs the command, so that | is passed on as it is written'],
     ['cat ~/.token', 'no shell runs the command, so that ~/.token is passed on'],
@@ -80,11 +83,16 @@ describe('credentials set --command', () => {
     expect(stderr).not.toMatch(/sk_live_|Tr0ub|ghp_|s3cr3t/);
   });
 
-  test.each(['op read op://team/crm/token', 'gcloud auth print-access-token', 'pass show crm', "sh -c 'pass show crm | head -1'"])(
-    'does not warn of %s',
-    async (line) => {
-      const { stderr } = await (await workplace()).automate(['credentials', 'set', 'crm', '--command', line]);
-      expect(stderr).not.toContain('warning');
-    },
-  );
+  test.each([
+    'aws secretsmanager get-secret-value --secret-id crm/token --query SecretString --output text',
+    'aws ssm get-parameter --name /crm/password --with-decryption',
+    'vault kv get -field=token secret/crm',
+    'op read op://abcdefghijklmnopqrstuvwxyz/crm/token',
+    'gcloud auth print-access-token',
+    'pass show crm',
+    "sh -c 'pass show crm | head -1'",
+  ])('does not warn of %s', async (line) => {
+    const { stderr } = await (await workplace()).automate(['credentials', 'set', 'crm', '--command', line]);
+    expect(stderr).not.toContain('warning');
+  });
 });

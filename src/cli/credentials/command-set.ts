@@ -26,7 +26,7 @@ export async function setSecretCommand(
   const again = forMs === undefined ? '' : `, and again after ${durationText(forMs)}`;
   saySet(stored, `is a command, which runs when a request needs it${again}`, terminal);
   const { say, warn } = terminal;
-  if (words.some(holdsSecret))
+  if (words.some((word, index) => holdsSecret(word, words[index - 1] ?? '')))
     warn('the command line holds what looks like a secret, and is stored as it is written: let the command find the secret elsewhere');
   const forShell = words.find((word) => shellSign.test(word));
   if (forShell !== undefined)
@@ -38,8 +38,10 @@ export async function setSecretCommand(
 /** Matches a word that only a shell understands: a pipe, a list, a redirection, a variable, a home folder. */
 const shellSign = /^(?:\|\|?|&&?|;|\d?[<>]{1,2}&?\d?|\$\{?\w+\}?|~(?:\/.*)?)$/;
 
-/** True for a token, for a generated text, and for a value whose name says that it is a secret, as in `--password=...`. */
-function holdsSecret(word: string): boolean {
-  const [, name, value = ''] = /^-{0,2}([\w-]+)=(.+)$/s.exec(word) ?? [];
-  return holdsToken(word) || isRandomText(word) || isSecretVariable(name ?? 'word', name === undefined ? word : value);
+/** True for a token, for a generated text, and for a value whose name says that it is a secret, as in `--password=...`. `option`: the word before. */
+function holdsSecret(word: string, option: string): boolean {
+  const [, name = '', value = ''] = /^-{0,2}([\w-]+)(?:=|:\s+)(.+)$/s.exec(word) ?? [];
+  const [, before = ''] = word.startsWith('-') ? [] : (/^--?([\w-]+)$/.exec(option) ?? []);
+  if (/^(?:u|user)$/.test(before) && word.includes(':')) return true;
+  return holdsToken(word) || isRandomText(word) || isSecretVariable(name, value) || isSecretVariable(before, word);
 }

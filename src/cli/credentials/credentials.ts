@@ -6,7 +6,7 @@ import type { CodedMessage } from '../../core/error-code.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { type BackendName, backendNames } from '../../io/credentials/backend.ts';
 import { variableWith } from '../../io/credentials/environment.ts';
-import { expiryWarning, type Finding, type Secret } from '../../io/credentials/secret.ts';
+import { expiryWarning, type Finding, isInBackend, type Secret } from '../../io/credentials/secret.ts';
 import { onOneLine } from '../../io/records/errors.ts';
 import { envWords, messageWithAdvice } from '../advice.ts';
 import { credentialJson, credentialRows, credentialText, type ShownCredential, shownCredentials } from '../show/credentials.ts';
@@ -120,7 +120,7 @@ function namesOf(store: CredentialStore): string[] {
 /** Shows the backends: the active one, and why others are not available. Returns the exit code. */
 export async function backendCommand(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
-  const present = store.list().find((stored) => stored.name === name && stored.env === store.env)?.backend;
+  const present = store.list().find((stored) => stored.name === name && stored.env === store.env && isInBackend(stored))?.backend;
   const problems = new Map<BackendName, string | undefined>();
   for (const backend of backendNames) problems.set(backend, await store.backends[backend].problem());
   const usable = backendNames.filter((backend) => problems.get(backend) === undefined);

@@ -106,7 +106,7 @@ export async function runCommand(
 
 /** A secret that was written in place of the program is not shown. */
 function startProblem(error: Error, program: string): string {
-  const shown = holdsToken(program) || isRandomText(program) ? '' : ` "${program}"`;
+  const shown = holdsToken(program) || isRandomText(program) ? '' : ` "${program.replace(/=.*/s, '=...')}"`;
   const { code = error.message } = error as NodeJS.ErrnoException;
   if (code === 'ENOENT') return `there is no program${shown}`;
   return code === 'EACCES' ? `the program${shown} may not be run` : code;

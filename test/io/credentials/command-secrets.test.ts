@@ -236,6 +236,7 @@ describe('a command that fails', () => {
   test.each([
     ['no-such-program-here', 'cannot be started: there is no program "no-such-program-here"'],
     ['ghp_0123456789abcdefghijklmnopqrstuvwxyzAB', 'cannot be started: there is no program'],
+    ['TOKEN=s3cr3t op read x', 'cannot be started: there is no program "TOKEN=..."'],
     ['/dev/null', 'cannot be started: the program "/dev/null" may not be run'],
     ["'", /^the command of the credential "crm" cannot be read: expected a command/],
   ])('because it cannot be started says so: %s', async (command, problem) => {
