@@ -10,7 +10,7 @@ import type { ServerDatabase } from '../io/server/database.ts';
 import type { UsageCounts } from '../io/server/usage.ts';
 import type { Caller } from './caller.ts';
 import { Calls } from './calls/calls.ts';
-import { FlowFolder } from './flows/flow-folder.ts';
+import { FlowFolder } from '../app/flow/flow-folder.ts';
 import { Idempotency } from './idempotency.ts';
 import { Places } from './keys/places.ts';
 import type { ServerKeys } from './keys/server-keys.ts';

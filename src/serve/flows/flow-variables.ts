@@ -6,7 +6,7 @@ import type { Plan } from '../../core/plan.ts';
 import { asProblem, validPlan } from '../calls/calls.ts';
 import { messageForClient } from '../http/advice.ts';
 import { Problem } from '../problem.ts';
-import type { ServedFlow } from './flow-folder.ts';
+import type { ServedFlow } from '../../app/flow/flow-folder.ts';
 import { problemJson } from './flow-json.ts';
 
 const prefix = 'var.';

@@ -9,7 +9,7 @@ import { nodeTexts, type WrittenMap, withMap } from '../../flow/map-text.ts';
 import { writeDurably } from '../../io/files/state-file.ts';
 import { addRoutes } from '../app.ts';
 import { Caller } from '../caller.ts';
-import type { ServedFlow } from '../flows/flow-folder.ts';
+import type { ServedFlow } from '../../app/flow/flow-folder.ts';
 import { problemJson } from '../flows/flow-json.ts';
 import { Problem } from '../problem.ts';
 import { seenFlow } from '../routes/audience.ts';

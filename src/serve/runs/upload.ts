@@ -13,7 +13,7 @@ import { writeDurably } from '../../io/files/state-file.ts';
 import type { Format } from '../../io/records/format.ts';
 import type { LetInKey } from '../caller.ts';
 import { asProblem } from '../calls/calls.ts';
-import type { ServedFlow } from '../flows/flow-folder.ts';
+import type { ServedFlow } from '../../app/flow/flow-folder.ts';
 import { problemJson } from '../flows/flow-json.ts';
 import { planWithVariables } from '../flows/flow-variables.ts';
 import { messageForClient } from '../http/advice.ts';

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import { type Dirent, readdirSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
-import { type FlowFileOptions, loadFlow } from '../../app/flow/flow-file.ts';
 import { FlowError, type Problem } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { orUndefined } from '../../core/value/value.ts';
 import { isNoFile } from '../../io/files/stat.ts';
+import { type FlowFileOptions, loadFlow } from './flow-file.ts';
 
 /** A flow that is served. */
 export interface ServedFlow {
@@ -70,7 +70,8 @@ interface Turn {
   list: Promise<FlowList> | undefined;
 }
 
-const flowFile = /^(.+)\.ya?ml$/;
+/** A file of tests, such as flow.test.yaml, is no flow. */
+const flowFile = /^(.+)(?<!\.test)\.ya?ml$/;
 
 /** The shape of a flow's id. */
 export const flowId = /^[A-Za-z0-9_-]{1,64}$/;
