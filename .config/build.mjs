@@ -38,6 +38,7 @@ const beside = (name) => fileURLToPath(new URL(name, import.meta.url));
 const packages = {
   undici: beside('undici-parts.mjs'),
   '@modelcontextprotocol/client': beside('mcp-parts.mjs'),
+  '@modelcontextprotocol/server': beside('mcp-server-parts.mjs'),
   '@apidevtools/json-schema-ref-parser': '@apidevtools/json-schema-ref-parser',
   '@marcbachmann/cel-js': '@marcbachmann/cel-js',
   '@clack/prompts': '@clack/prompts',
@@ -87,6 +88,7 @@ const inFilesOfTheirOwn = {
   setup: ({ onResolve }) => {
     for (const name of Object.keys(packages))
       onResolve({ filter: new RegExp(`^${name}(/|$)`) }, () => ({ path: `./${fileOf(name)}.cjs`, external: true }));
+    onResolve({ filter: /^@modelcontextprotocol\/node$/ }, () => ({ path: './modelcontextprotocol-server.cjs', external: true }));
     onResolve({ filter: /\/io\/lookups\// }, () => ({ path: './lookups.cjs', external: true }));
     onResolve({ filter: /\/ui\/report\/report\.tsx$/ }, () => ({ path: './report.cjs', external: true }));
   },

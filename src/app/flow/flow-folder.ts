@@ -79,19 +79,19 @@ export const flowId = /^[A-Za-z0-9_-]{1,64}$/;
 /** Two changes within this time may leave the same time on a file: file systems count in steps of up to 2 s. */
 const stepMs = 2000;
 
+/** The options that the flows of a folder are compiled with. */
+export type FlowFolderOptions = Pick<FlowFileOptions, 'allowHttp' | 'env' | 'withoutFiles' | 'var' | 'otherVariable' | 'caller'>;
+
 /** The flows of a folder. A changed file counts from the next request on. */
 export class FlowFolder {
   readonly #dir: string;
-  readonly #options: Pick<FlowFileOptions, 'allowHttp' | 'env' | 'withoutFiles'>;
+  readonly #options: FlowFolderOptions;
   readonly #wallNow: () => number;
   readonly #seen = new Map<string, Seen>();
   #listing: Listing | undefined;
   #turn: Turn | undefined;
 
-  constructor(
-    dir: string,
-    { wallNow = Date.now, ...options }: Pick<FlowFileOptions, 'allowHttp' | 'env' | 'withoutFiles'> & { readonly wallNow?: () => number },
-  ) {
+  constructor(dir: string, { wallNow = Date.now, ...options }: FlowFolderOptions & { readonly wallNow?: () => number }) {
     this.#dir = dir;
     this.#options = options;
     this.#wallNow = wallNow;
@@ -185,7 +185,7 @@ export class FlowFolder {
 
   async #check(id: string, path: string): Promise<Pick<ServedFlow, 'plan' | 'problems'>> {
     try {
-      return { plan: await loadFlow(path, { ...this.#options, textCells: false, name: id, caller: 'later' }), problems: [] };
+      return { plan: await loadFlow(path, { ...this.#options, textCells: false, name: id }), problems: [] };
     } catch (error) {
       if (error instanceof FlowError) return { plan: undefined, problems: error.problems };
       throw error;

@@ -16,6 +16,8 @@ export interface VariableChoice {
   env?(): string;
   /** True if only open variables may be given. */
   readonly onlyOpen?: boolean;
+  /** Takes the name of a given variable that the flow does not have. Undefined if that is an error. */
+  readonly other?: ((name: string) => void) | undefined;
   /** True for a check without a run: an open variable without a value gets a stand-in. */
   readonly takesStandIns?: boolean;
 }
@@ -50,7 +52,9 @@ export function variablesOf(document: Document, choice: VariableChoice): FlowVar
   const open = openNames(document, written, issues);
   const values = new Map<string, VariableValue | undefined>();
   const standIns = new Set<string>();
-  for (const [name, text] of choice.given ?? []) refuseGiven(name, text, { written, open, onlyOpen: choice.onlyOpen ?? false });
+  for (const [name, text] of choice.given ?? [])
+    if (choice.other && !written.has(name)) choice.other(name);
+    else refuseGiven(name, text, { written, open, onlyOpen: choice.onlyOpen ?? false });
   for (const [name, variable] of written) {
     const given = choice.given?.get(name);
     const chosen = chosenIn(variable, choice);

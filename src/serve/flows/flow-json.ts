@@ -1,12 +1,12 @@
 import { basename } from 'node:path';
+import { fieldsRead } from '../../app/flow/fields-read.ts';
+import type { ServedFlow } from '../../app/flow/flow-folder.ts';
 import type { Problem } from '../../core/failure.ts';
 import type { Step } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import { actionsOf, sumOf } from '../../engine/forecast/actions.ts';
-import { fieldsRead } from '../../app/flow/fields-read.ts';
 import { messageForClient } from '../http/advice.ts';
 import type { FlowShape } from '../shapes.ts';
-import type { ServedFlow } from '../../app/flow/flow-folder.ts';
 
 /** A flow as the interface shows it. */
 function flowJson({ id, path, plan, problems, updatedAt }: ServedFlow): FlowShape {

@@ -1,0 +1,124 @@
+import { resolve } from 'node:path';
+import { FlowCalls } from '../../app/calls/flow-calls.ts';
+import { exitCodes } from '../../app/exit-codes.ts';
+import type { GivenVariables } from '../../app/flow/flow-file.ts';
+import { FlowFolder, type FlowList, type ServedFlow } from '../../app/flow/flow-folder.ts';
+import type { SharedParts } from '../../app/flow-runtime.ts';
+import { FlowTools } from '../../app/flow-tools/flow-tools.ts';
+import { refuseNoFolder } from '../../app/input/files-folder.ts';
+import { version } from '../../app/version.ts';
+import { AutomateError, invalidOption } from '../../core/failure.ts';
+import type { Plan } from '../../core/plan.ts';
+import { counted } from '../../core/text/number.ts';
+import { Gates } from '../../engine/gates.ts';
+import { createClock } from '../../io/clock/clock.ts';
+import { shownPath, statOf } from '../../io/files/stat.ts';
+import { Routes } from '../../io/http/routes.ts';
+import { serveToolsOverStdio } from '../../io/tool-server/stdio-tools.ts';
+import { messageWithAdvice } from '../advice.ts';
+import { printJson } from '../show/print-json.ts';
+import type { Terminal } from '../terminal.ts';
+import { clientConfig } from './client-config.ts';
+
+/** The options of `automate mcp`, as they were given. */
+export interface McpOptions {
+  readonly printConfig?: boolean;
+  readonly var: GivenVariables;
+  readonly env?: string;
+  readonly allowHttp?: boolean;
+  readonly cacert?: string;
+  readonly files?: string;
+}
+
+/** Changes of the folder are looked for this often. */
+const lookMs = 1000;
+
+/** Offers the flows of a folder as MCP tools over stdin and stdout, or prints how a client starts that. Returns the exit code. */
+export async function mcpCommand(dir: string, options: McpOptions, terminal: Terminal): Promise<number> {
+  if (!statOf(dir)?.isDirectory()) throw new AutomateError('usage', `expected a folder with flows, found none at ${dir}`);
+  refuseNoFolder(options.files);
+  if (options.printConfig) {
+    await printJson(clientConfig(resolve(dir), options), terminal);
+    return exitCodes.success;
+  }
+  const unknown = new Map<string, number>();
+  const flows = new FlowFolder(dir, {
+    allowHttp: options.allowHttp ?? false,
+    env: options.env,
+    withoutFiles: options.files === undefined,
+    var: options.var,
+    otherVariable: (name) => unknown.set(name, (unknown.get(name) ?? 0) + 1),
+  });
+  const list = await flows.list();
+  refuseUnknownVariables(options.var, unknown, list);
+  greet(dir, list, terminal);
+  return await serveFlows(flows, options, terminal);
+}
+
+async function serveFlows(flows: FlowFolder, options: McpOptions, terminal: Terminal): Promise<number> {
+  const shared = sharedParts(options, terminal);
+  const calls = new FlowCalls(shared, performance.now.bind(performance));
+  const toolbox = new FlowTools<undefined>({
+    flows,
+    sees: () => true,
+    run: ({ flow, fields, gone, report }) =>
+      calls.run({ flow, fields, gone, report, given: [], key: undefined, waitMs: undefined, plan: async () => validPlanOf(flow) }),
+    errorText: (error) => (error instanceof AutomateError ? terminal.redactor.text(messageWithAdvice(error)) : undefined),
+    creditsText: messageWithAdvice,
+    say: terminal.say,
+    bug: (error) => terminal.say(`automate: this is a bug, please report it: ${(error as Error).stack ?? error}`),
+  });
+  await toolbox.haveChanged();
+  const { stdin, stdout } = process;
+  const server = serveToolsOverStdio({ toolbox, version, stdin, stdout });
+  const look = async () => {
+    if (await toolbox.haveChanged()) server.toolsChanged();
+  };
+  const looks = setInterval(() => look().catch((error: unknown) => terminal.warn((error as Error).message)), lookMs);
+  try {
+    await Promise.race([server.ended, firstSignal()]);
+  } finally {
+    clearInterval(looks);
+    calls.abort();
+    await server.close();
+    await calls.close();
+    shared.routes.destroy();
+  }
+  return exitCodes.success;
+}
+
+/** Throws an AutomateError (`usage`) for a variable that no flow has. `unknown`: the number of flows that lack each variable. */
+function refuseUnknownVariables(given: GivenVariables, unknown: ReadonlyMap<string, number>, { flows }: FlowList): void {
+  const name = given.map(([one]) => one).find((one) => unknown.get(one) === flows.length);
+  if (name !== undefined) throw invalidOption('var', `no flow has the variable "${name}"`);
+}
+
+/** Says what is offered, and what is not. */
+function greet(dir: string, { flows, unserved }: FlowList, { say }: Terminal): void {
+  const valid = flows.filter(({ plan }) => plan);
+  say(`automate: ${counted(valid.length, 'flow')} of ${dir} as MCP tools over stdin and stdout`);
+  for (const { file, reason } of unserved) say(`not a tool: ${file}: ${reason}`);
+  for (const { path, problems } of flows)
+    for (const problem of problems)
+      say(
+        `not valid: ${shownPath(path)}:${problem.line ?? 1}:${problem.column ?? 1}: ${messageWithAdvice(problem).replaceAll('\n', '\n  ')}`,
+      );
+}
+
+function sharedParts({ cacert, env, files, allowHttp = false }: McpOptions, { say, warn }: Terminal): SharedParts {
+  const routes = new Routes({ cacert, environment: process.env, warn });
+  return { gates: new Gates(createClock()), routes, allowHttp, cacert, env, files, withoutFiles: files === undefined, say };
+}
+
+/** The plan of a flow that is valid: others are no tools. */
+function validPlanOf({ id, plan }: ServedFlow): Plan {
+  if (plan) return plan;
+  throw new Error(`${id} is not valid`);
+}
+
+/** Resolves at the first SIGINT, SIGTERM or SIGHUP. */
+function firstSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve());
+  });
+}
