@@ -23,6 +23,7 @@ import { messageForClient } from './http/advice.ts';
 import { openServerKeys, type ServerKeys } from './keys/server-keys.ts';
 import { clientAddress, Hosts, listeningAddress, refuseOpenAddress } from './listening.ts';
 import { createLog } from './log.ts';
+import { ServedTools } from './mcp/served-tools.ts';
 import { pageOptions } from './page/page-options.ts';
 import { addAllRoutes } from './routes/all-routes.ts';
 import { payerOf } from './runs/stored-run.ts';
@@ -73,7 +74,9 @@ export async function serveCommand(dir: string, options: ServeOptions, messages:
       isTls: options.tlsCert !== undefined,
       port: () => portOf(app),
     };
+    const tools = options.mcp ? new ServedTools(server) : undefined;
     await addAllRoutes(app, server, {
+      mcp: tools && { tools, hosts },
       isStopping: () => state.isStopping,
       ...{ home, sessions, page: options.ui ? pageOptions(dir, home, options) : undefined },
     });
@@ -83,9 +86,10 @@ export async function serveCommand(dir: string, options: ServeOptions, messages:
     lock.serves(clientAddress(options, portOf(app)));
     server.runs.start();
     await greet({ app, server, keys, dir, options, messages, links });
-    const ticks = setInterval(() => applyChanges(server, keys), tickMs);
-    return await untilSignal({ app, server, answers, options, messages, state }).finally(() => {
+    const ticks = setInterval(() => applyChanges(server, keys, tools), tickMs);
+    return await untilSignal({ app, server, answers, options, messages, state }).finally(async () => {
       clearInterval(ticks);
+      await tools?.close();
       log.flush();
       keys.close();
       database.close();
@@ -177,8 +181,9 @@ async function greet({ app, server, keys, dir, options, messages, links }: Start
 }
 
 /** Reads changed keys. Ends the event streams of keys that are no longer valid, and stops the runs of keys that were revoked with --stop-runs. */
-function applyChanges(server: Server, keys: ServerKeys): void {
+function applyChanges(server: Server, keys: ServerKeys, tools: ServedTools | undefined): void {
   keys.tick();
+  tools?.tick().catch((error: unknown) => server.shared.say((error as Error).message));
   server.deliveries.tick();
   void server.runs.deleteOld();
   const { directory } = keys;

@@ -16,7 +16,6 @@ import { shownPath, statOf } from '../../io/files/stat.ts';
 import { Routes } from '../../io/http/routes.ts';
 import { serveToolsOverStdio } from '../../io/tool-server/stdio-tools.ts';
 import { messageWithAdvice } from '../advice.ts';
-import { printJson } from '../show/print-json.ts';
 import type { Terminal } from '../terminal.ts';
 import { clientConfig } from './client-config.ts';
 
@@ -38,7 +37,7 @@ export async function mcpCommand(dir: string, options: McpOptions, terminal: Ter
   if (!statOf(dir)?.isDirectory()) throw new AutomateError('usage', `expected a folder with flows, found none at ${dir}`);
   refuseNoFolder(options.files);
   if (options.printConfig) {
-    await printJson(clientConfig(resolve(dir), options), terminal);
+    await terminal.print(JSON.stringify(clientConfig(resolve(dir), options), null, 2));
     return exitCodes.success;
   }
   const unknown = new Map<string, number>();

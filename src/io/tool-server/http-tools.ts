@@ -78,6 +78,11 @@ export class HttpTools<Caller extends HttpCaller> {
     }
   }
 
+  /** The number of sessions. */
+  get sessions(): number {
+    return this.#sessions.size;
+  }
+
   /** Tells all clients that the tools are others now. */
   toolsChanged(): void {
     this.#standalone.notify.toolsChanged();
