@@ -118,7 +118,7 @@ export class FlowTools<Caller> implements Toolbox<Caller> {
       const own = toolName(flow.plan.name) || flow.id;
       const name = [own, flow.id].find((one) => !taken.has(one)) ?? freeName(flow.id, taken);
       const first = taken.get(own);
-      if (first) this.#tellOnce(`the flow ${flow.id} is the tool "${name}", because ${first.id} is the tool "${own}" already`);
+      if (first) this.#tellOnce(`the flow ${flow.id} is the tool "${name}": the flow ${first.id} is the tool "${own}" already`);
       taken.set(name, flow);
     }
     return [...taken].map(([name, flow]) => ({ name, flow }));

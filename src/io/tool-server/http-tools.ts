@@ -48,6 +48,8 @@ interface Session {
 interface Handled<Caller> {
   readonly caller: Caller;
   session?: Session;
+  /** Ends the stream of a cancelled call: the SDK would leave it open. */
+  end(): void;
 }
 
 /**
@@ -69,7 +71,7 @@ export class HttpTools<Caller extends HttpCaller> {
 
   /** Answers a request. `body`: parsed JSON; undefined for a request without a body. Resolves once the answer is sent. */
   async handle(request: IncomingMessage, response: ServerResponse, body: unknown, caller: Caller): Promise<void> {
-    const handled: Handled<Caller> = { caller };
+    const handled: Handled<Caller> = { caller, end: () => !Array.isArray(body) && response.end() };
     const auth = { token: '', clientId: caller.owner, scopes: [], extra: { handled } };
     try {
       await this.#handler(Object.assign(request, { auth }) as NodeIncomingMessageLike, response, body);
@@ -96,7 +98,14 @@ export class HttpTools<Caller extends HttpCaller> {
 
   #createServer(): Server {
     const { toolbox, version } = this.#options;
-    return createToolServer({ toolbox, version, callerOf: (context) => handledIn<Caller>(context.http?.authInfo).caller });
+    return createToolServer({
+      ...{ toolbox, version },
+      callerOf: (context) => handledIn<Caller>(context.http?.authInfo).caller,
+      cancelled: (context) => {
+        const { session, end } = handledIn<Caller>(context.http?.authInfo);
+        if (session) end();
+      },
+    });
   }
 
   async #answer(request: Request, options: McpHandlerRequestOptions = {}): Promise<Response> {

@@ -9,22 +9,30 @@ export interface ToolServerOptions<Caller> {
   readonly version: string;
   /** The sender of a request. */
   callerOf(context: ServerContext): Caller;
+  /** Takes a request that its client has cancelled: it gets no answer. */
+  cancelled?(context: ServerContext): void;
 }
 
 /** Creates an MCP server that offers the tools of a toolbox. It serves one connection, or one request. */
-export function createToolServer<Caller>({ toolbox, version, callerOf }: ToolServerOptions<Caller>): Server {
+export function createToolServer<Caller>({ toolbox, version, callerOf, cancelled }: ToolServerOptions<Caller>): Server {
   const server = new Server({ name: 'automate', version }, { capabilities: { tools: { listChanged: true } } });
   server.setRequestHandler('tools/list', async (_, context) => ({ tools: (await toolbox.list(callerOf(context))) as never }));
   server.setRequestHandler('tools/call', async ({ params }, context) => {
     const { signal } = context.mcpReq;
     const gone = context.http?.req?.signal;
+    const end = () => cancelled?.(context);
+    signal.addEventListener('abort', end, { once: true });
     const call = {
       caller: callerOf(context),
       signal: gone ? AbortSignal.any([signal, gone]) : signal,
       progress: progressOf(context),
     };
     const args = (params.arguments ?? {}) as JsonObject;
-    return resultOfAnswer(await toolbox.call(params.name, args, call).catch(asProtocolError(toolbox)));
+    const answer = await toolbox
+      .call(params.name, args, call)
+      .catch(asProtocolError(toolbox))
+      .finally(() => signal.removeEventListener('abort', end));
+    return resultOfAnswer(answer);
   });
   return server;
 }
