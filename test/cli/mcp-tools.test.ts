@@ -206,13 +206,18 @@ describe('--var', () => {
       code: 2,
       stderr: 'automate: --var: no flow has the variable "regoin"\n',
     });
+    const secret = `region=ghp_${'nQ2vXb7TzR4kLm9WcY1dPs6HfJ8uGa3eKo5B'}`;
+    const config = await place.automate(['mcp', 'flows', '--print-config', '--var', secret]);
+    expect([config.code, config.stdout]).toEqual([2, '']);
+    expect(config.stderr).toContain('the value of "region" looks like a secret');
     expect((await talk(place, [])).stderr).toContain('the variable "region" has no value\n  give it one: --var region=VALUE');
   });
 });
 
 describe('--print-config', () => {
   test('prints how a desktop client starts the server, with absolute paths and the same options', async () => {
-    const place = await placeWith({ 'flows/a.yaml': 'nodes: 7' });
+    const flow = 'vars: { a: null }\nnodes: [{ type: set, fields: { b: "{{vars.a}}" } }]';
+    const place = await placeWith({ 'flows/a.yaml': flow, 'flows/b.yaml': 'nodes: 7' });
     const { code, stdout } = await place.automate(['mcp', 'flows', '--print-config', '--var', 'a=b', '--env', 'staging']);
     const { command, args, env } = JSON.parse(stdout).mcpServers.flows;
     expect([code, command, args.slice(1)]).toEqual([

@@ -116,8 +116,7 @@ test('no route but the open ones answers without a key or a session, however its
   expect(routes.filter(({ url }) => guardOf(url)).length).toBeGreaterThan(40);
   for (const { method, url } of routes) {
     const statuses = await Promise.all(spellings(sample(url), port).map((path) => send(method, path)));
-    if (guardOf(url) && url !== '/ui/session')
-      expect([url, statuses.slice(0, 4)]).toEqual([url, Array(4).fill(needsKey(url) ? 401 : 403)]);
+    if (guardOf(url) && url !== '/ui/session') expect([url, statuses.slice(0, 4)]).toEqual([url, Array(4).fill(needsKey(url) ? 401 : 403)]);
   }
   expect([...handled].filter((route) => !open.includes(route))).toEqual([]);
 });

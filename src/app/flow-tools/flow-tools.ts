@@ -34,7 +34,7 @@ export interface FlowToolsOptions<Caller> {
   /** The text of an error that is no record's, with the way out; undefined for a bug. */
   errorText(error: unknown): string | undefined;
   /** The text of credits that are used up, with what to do. */
-  creditsText(reason: CodedMessage): string;
+  usedUpText(reason: CodedMessage): string;
   /** Takes a line for the log. */
   say(text: string): void;
   /** Takes an error that is a bug. */
@@ -77,7 +77,7 @@ export class FlowTools<Caller> implements Toolbox<Caller> {
     } catch (error) {
       const text = this.#options.errorText(error);
       if (text === undefined) throw error;
-      return failed(text);
+      return errorAnswer(text);
     } finally {
       watch?.end();
     }
@@ -135,18 +135,18 @@ export class FlowTools<Caller> implements Toolbox<Caller> {
       case 'done':
         return { isError: false, text: `{"rows":${result.rows}}`, structured: { rows: plainOf(parseJson(result.rows)) } };
       case 'failed':
-        return failed(result.failure.message);
+        return errorAnswer(result.failure.message);
       case 'unpaid':
-        return failed(this.#options.creditsText(result.reason));
+        return errorAnswer(this.#options.usedUpText(result.reason));
       case 'late':
-        return failed(`${id} took more than ${result.waitMs / 1000} s; what was sent is paid`);
+        return errorAnswer(`${id} took more than ${result.waitMs / 1000} s; what was sent is paid`);
       case 'stopped':
-        return failed(`${id} did not finish: ${result.why ?? 'it was stopped'}`);
+        return errorAnswer(`${id} did not finish: ${result.why ?? 'it was stopped'}`);
     }
   }
 }
 
-function failed(text: string): ToolAnswer {
+function errorAnswer(text: string): ToolAnswer {
   return { isError: true, text };
 }
 

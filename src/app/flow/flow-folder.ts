@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { type Dirent, readdirSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
-import { FlowError, type Problem } from '../../core/failure.ts';
+import { detailsOf } from '../../core/error-code.ts';
+import { type AutomateError, FlowError, type Problem } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { orUndefined } from '../../core/value/value.ts';
 import { isNoFile } from '../../io/files/stat.ts';
@@ -188,6 +189,8 @@ export class FlowFolder {
       return { plan: await loadFlow(path, { ...this.#options, textCells: false, name: id }), problems: [] };
     } catch (error) {
       if (error instanceof FlowError) return { plan: undefined, problems: error.problems };
+      // A variable that was given has a value that this flow refuses.
+      if (detailsOf(error, 'invalid-option')) return { plan: undefined, problems: [error as AutomateError] };
       throw error;
     }
   }

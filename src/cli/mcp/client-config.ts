@@ -1,6 +1,6 @@
 import { basename, resolve } from 'node:path';
 import type { JsonObject } from '../../core/value/value.ts';
-import type { McpOptions } from './mcp.ts';
+import type { McpOptions } from './mcp-options.ts';
 
 /**
  * The settings of a desktop client that starts this server. Paths are absolute, because clients start it in another folder and without the

@@ -1,3 +1,4 @@
+import type { GivenVariables } from '../../app/flow/flow-file.ts';
 import { flag } from '../options.ts';
 import { file, httpOptions, varOption } from '../shared-options.ts';
 
@@ -8,3 +9,13 @@ export const mcpOptions = {
   ...httpOptions,
   files: file('--files <dir>', 'let flows send and save files below this folder (default: none may)'),
 };
+
+/** The options of `automate mcp`, as they were given. */
+export interface McpOptions {
+  readonly printConfig?: boolean;
+  readonly var: GivenVariables;
+  readonly env?: string;
+  readonly allowHttp?: boolean;
+  readonly cacert?: string;
+  readonly files?: string;
+}

@@ -7,6 +7,7 @@ import type { SharedParts } from '../../app/flow-runtime.ts';
 import { FlowTools } from '../../app/flow-tools/flow-tools.ts';
 import { refuseNoFolder } from '../../app/input/files-folder.ts';
 import { version } from '../../app/version.ts';
+import { detailsOf } from '../../core/error-code.ts';
 import { AutomateError, invalidOption } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { counted } from '../../core/text/number.ts';
@@ -18,16 +19,7 @@ import { serveToolsOverStdio } from '../../io/tool-server/stdio-tools.ts';
 import { messageWithAdvice } from '../advice.ts';
 import type { Terminal } from '../terminal.ts';
 import { clientConfig } from './client-config.ts';
-
-/** The options of `automate mcp`, as they were given. */
-export interface McpOptions {
-  readonly printConfig?: boolean;
-  readonly var: GivenVariables;
-  readonly env?: string;
-  readonly allowHttp?: boolean;
-  readonly cacert?: string;
-  readonly files?: string;
-}
+import type { McpOptions } from './mcp-options.ts';
 
 /** Changes of the folder are looked for this often. */
 const lookMs = 1000;
@@ -36,10 +28,6 @@ const lookMs = 1000;
 export async function mcpCommand(dir: string, options: McpOptions, terminal: Terminal): Promise<number> {
   if (!statOf(dir)?.isDirectory()) throw new AutomateError('usage', `expected a folder with flows, found none at ${dir}`);
   refuseNoFolder(options.files);
-  if (options.printConfig) {
-    await terminal.print(JSON.stringify(clientConfig(resolve(dir), options), null, 2));
-    return exitCodes.success;
-  }
   const unknown = new Map<string, number>();
   const flows = new FlowFolder(dir, {
     allowHttp: options.allowHttp ?? false,
@@ -49,7 +37,11 @@ export async function mcpCommand(dir: string, options: McpOptions, terminal: Ter
     otherVariable: (name) => unknown.set(name, (unknown.get(name) ?? 0) + 1),
   });
   const list = await flows.list();
-  refuseUnknownVariables(options.var, unknown, list);
+  refuseVariables(options.var, unknown, list);
+  if (options.printConfig) {
+    await terminal.print(JSON.stringify(clientConfig(resolve(dir), options), null, 2));
+    return exitCodes.success;
+  }
   greet(dir, list, terminal);
   return await serveFlows(flows, options, terminal);
 }
@@ -63,7 +55,7 @@ async function serveFlows(flows: FlowFolder, options: McpOptions, terminal: Term
     run: ({ flow, fields, gone, report }) =>
       calls.run({ flow, fields, gone, report, given: [], key: undefined, waitMs: undefined, plan: async () => validPlanOf(flow) }),
     errorText: (error) => (error instanceof AutomateError ? terminal.redactor.text(messageWithAdvice(error)) : undefined),
-    creditsText: messageWithAdvice,
+    usedUpText: messageWithAdvice,
     say: terminal.say,
     bug: (error) => terminal.say(`automate: this is a bug, please report it: ${(error as Error).stack ?? error}`),
   });
@@ -86,8 +78,10 @@ async function serveFlows(flows: FlowFolder, options: McpOptions, terminal: Term
   return exitCodes.success;
 }
 
-/** Throws an AutomateError (`usage`) for a variable that no flow has. `unknown`: the number of flows that lack each variable. */
-function refuseUnknownVariables(given: GivenVariables, unknown: ReadonlyMap<string, number>, { flows }: FlowList): void {
+/** Throws an AutomateError (`usage`) for a variable that no flow has, and for a value that a flow refuses. `unknown`: the number of flows that lack each variable. */
+function refuseVariables(given: GivenVariables, unknown: ReadonlyMap<string, number>, { flows }: FlowList): void {
+  const refused = flows.flatMap(({ problems }) => problems).find((problem) => detailsOf(problem, 'invalid-option'));
+  if (refused) throw invalidOption('var', refused.message);
   const name = given.map(([one]) => one).find((one) => unknown.get(one) === flows.length);
   if (name !== undefined) throw invalidOption('var', `no flow has the variable "${name}"`);
 }

@@ -112,9 +112,10 @@ export class HttpTools<Caller extends HttpCaller> {
     if (!(await isLegacyRequest(request, options.parsedBody))) return this.#standalone.fetch(request, options);
     const handled = handledIn<Caller>(options.authInfo);
     const id = request.headers.get('mcp-session-id');
-    if (id === null && !startsSession(options.parsedBody)) return refusal(400, -32000, 'expected the header Mcp-Session-Id, or initialize');
+    if (id === null && !startsSession(options.parsedBody))
+      return rpcRefusal(400, -32000, 'expected the header Mcp-Session-Id, or initialize');
     const session = id === null ? await this.#open(handled.caller) : this.#sessions.get(id);
-    if (session?.owner !== handled.caller.owner) return refusal(404, -32001, 'there is no such session: begin another with initialize');
+    if (session?.owner !== handled.caller.owner) return rpcRefusal(404, -32001, 'there is no such session: begin another with initialize');
     session.usedMs = this.#options.now();
     session.open++;
     handled.session = session;
@@ -154,6 +155,6 @@ function handledIn<Caller>(auth: NonNullable<ServerContext['http']>['authInfo'])
   return auth?.extra?.handled as Handled<Caller>;
 }
 
-function refusal(status: number, code: number, message: string): Response {
+function rpcRefusal(status: number, code: number, message: string): Response {
   return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status });
 }

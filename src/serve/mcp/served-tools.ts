@@ -41,8 +41,8 @@ export class ServedTools {
       flows: server.flows,
       sees: ({ caller }, { id }) => caller.sees(id),
       run: (call) => this.#run(call),
-      errorText: (error) => (error instanceof Problem ? problemText(error) : undefined),
-      creditsText,
+      errorText: (error) => (error instanceof Problem ? toolErrorText(error) : undefined),
+      usedUpText,
       say: server.shared.say,
       bug: (error) => server.shared.say(`bug: ${(error as Error).stack ?? error}`),
     });
@@ -105,11 +105,11 @@ const outcomes: Readonly<Record<CallResult['kind'], string>> = {
   stopped: 'stopped',
 };
 
-function problemText({ detail, members: { credential } }: Problem): string {
+function toolErrorText({ detail, members: { credential } }: Problem): string {
   return typeof credential === 'string' ? `${detail}: ${credential}` : detail;
 }
 
-function creditsText({ message, code }: CodedMessage): string {
+function usedUpText({ message, code }: CodedMessage): string {
   const name = /of the key "([^"]*)"/.exec(message)?.[1] ?? 'NAME';
   const command = code === 'quota' ? `automate keys change ${shellWord(name)} --credits N` : 'automate credits limit N';
   return `${message}\nthe operator of the server can raise it: ${command}`;
