@@ -14,9 +14,9 @@ export interface FlowCall<Key extends PayingKey = PayingKey> extends RuntimeRequ
   readonly key: Key | undefined;
   /** The longest wait for its rows; undefined for no limit. */
   readonly waitMs: number | undefined;
-  /** Aborted when nobody waits for the rows any more: its requests end. */
+  /** Aborted when the caller no longer waits for the rows: the requests of the call end. */
   readonly gone: AbortSignal;
-  /** Takes what happens in the call. Undefined if nobody watches it. `redactor`: masks the secrets of the flow. */
+  /** Takes what happens in the call. Undefined if the caller does not watch it. `redactor`: masks the secrets of the flow. */
   readonly report?: ((event: Event, redactor: Redactor) => void) | undefined;
 }
 

@@ -20,7 +20,7 @@ export interface FlowToolCall<Caller> {
   readonly fields: Fields;
   readonly caller: Caller;
   readonly gone: AbortSignal;
-  /** Takes what happens in the call; undefined if nobody watches it. */
+  /** Takes what happens in the call; undefined if the client does not watch it. */
   readonly report: ((event: Event, redactor: Redactor) => void) | undefined;
 }
 
@@ -55,8 +55,8 @@ export class FlowTools<Caller> implements Toolbox<Caller> {
   readonly #options: FlowToolsOptions<Caller>;
   /** Made once for each state of a flow's file. */
   readonly #tools = new WeakMap<ServedFlow, Omit<OfferedTool, 'name'>>();
-  /** Flows that could not have their own name, as they were told. */
-  readonly #told = new Set<string>();
+  /** The lines about flows that could not have their own name. */
+  readonly #said = new Set<string>();
   #seen: string | undefined;
 
   constructor(options: FlowToolsOptions<Caller>) {
@@ -118,15 +118,15 @@ export class FlowTools<Caller> implements Toolbox<Caller> {
       const own = toolName(flow.plan.name) || flow.id;
       const name = [own, flow.id].find((one) => !taken.has(one)) ?? freeName(flow.id, taken);
       const first = taken.get(own);
-      if (first) this.#tellOnce(`the flow ${flow.id} is the tool "${name}": the flow ${first.id} is the tool "${own}" already`);
+      if (first) this.#sayOnce(`the flow ${flow.id} is the tool "${name}": the flow ${first.id} is the tool "${own}" already`);
       taken.set(name, flow);
     }
     return [...taken].map(([name, flow]) => ({ name, flow }));
   }
 
-  #tellOnce(text: string): void {
-    if (this.#told.has(text)) return;
-    this.#told.add(text);
+  #sayOnce(text: string): void {
+    if (this.#said.has(text)) return;
+    this.#said.add(text);
     this.#options.say(text);
   }
 

@@ -137,7 +137,7 @@ export class HttpTools<Caller extends HttpCaller> {
     return session;
   }
 
-  /** Ends sessions that nobody has used for long, and makes room for another one of the same key. */
+  /** Ends sessions without a request for an hour, and makes room for another one of the same key. */
   #endUnused(owner: string): void {
     const unused = [...this.#sessions.values()].filter(({ open }) => open === 0).sort((one, other) => one.usedMs - other.usedMs);
     const isOwn = (session: Session) => session.owner === owner;
