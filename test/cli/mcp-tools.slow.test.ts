@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
@@ -41,6 +41,8 @@ describe.each(['legacy', 'auto'] as const)('the client of the SDK over stdio, %s
     await place.write('flows/two.yaml', askingFlow(origin));
     await listChanged;
     expect(await names()).toEqual(['ask', 'two']);
+    await rm(place.path('flows'), { recursive: true });
+    expect(await names()).toEqual([]);
   });
 });
 

@@ -160,6 +160,48 @@ describe('a request is refused', () => {
   });
 });
 
+test('streams end within a second once their key is revoked', async () => {
+  const server = await serving({});
+  const key = server.key();
+  const opened = await server.send('/mcp', { ...posting(initialize, asMcp), key });
+  const session = { 'mcp-session-id': opened.headers.get('mcp-session-id') as string };
+  const stream = await server.send('/mcp', { headers: { accept: 'text/event-stream', ...session }, key });
+  expect(stream.status).toBe(200);
+  const ended = stream.text().then(
+    () => 'ended',
+    () => 'cut off',
+  );
+  await server.place.automate(['keys', 'revoke', 'crm']);
+  expect(await ended).toBe('cut off');
+});
+
+test('a stream of notifications does not keep the server from ending', async () => {
+  const server = await serving({});
+  const client = await connected(server, server.key());
+  const closed = new Promise<void>((resolve) => {
+    client.onerror = () => resolve();
+  });
+  expect((await server.end()).code).toBe(0);
+  await closed;
+});
+
+test('a client that goes away ends the requests of its call', async () => {
+  let [asked, left] = [() => {}, () => {}];
+  const [sent, closed] = [new Promise<void>((resolve) => (asked = resolve)), new Promise<void>((resolve) => (left = resolve))];
+  const { origin } = await httpServer((_, response) => {
+    response.on('close', left);
+    asked();
+  });
+  const server = await serving({ ask: askingFlow(origin) });
+  const client = await connected(server, server.key());
+  const call = client.callTool({ name: 'ask', arguments: { id: 1 } });
+  const ended = expect(call).rejects.toThrow();
+  await sent;
+  await client.close();
+  await ended;
+  await closed;
+});
+
 test('a session that its client ends is gone', async () => {
   const server = await serving({});
   const key = server.key();

@@ -89,7 +89,7 @@ export class FlowTools<Caller> implements Toolbox<Caller> {
 
   /** True if the tools are others than at the last call, for some caller. */
   async haveChanged(): Promise<boolean> {
-    const { flows } = await this.#options.flows.list();
+    const flows = await this.#flows();
     const now = JSON.stringify(this.#namesOf(flows).map(({ name, flow }) => [name, flow.id, this.#toolOf(flow)]));
     const hasChanged = this.#seen !== undefined && this.#seen !== now;
     this.#seen = now;
@@ -105,8 +105,18 @@ export class FlowTools<Caller> implements Toolbox<Caller> {
     return made;
   }
 
+  /** The flows of the folder; none once the folder is gone. */
+  async #flows(): Promise<readonly ServedFlow[]> {
+    try {
+      return (await this.#options.flows.list()).flows;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+      throw error;
+    }
+  }
+
   async #named(caller: Caller): Promise<NamedFlow[]> {
-    const { flows } = await this.#options.flows.list();
+    const flows = await this.#flows();
     return this.#namesOf(flows).filter(({ flow }) => this.#options.sees(caller, flow));
   }
 

@@ -8,8 +8,12 @@ import type { McpOptions } from './mcp-options.ts';
  */
 export function clientConfig(dir: string, options: McpOptions): JsonObject {
   const [node, script = ''] = process.argv;
-  const { AUTOMATE_HOME: home, AUTOMATE_ENV: env = options.env } = process.env;
-  const variables = { ...(home && { AUTOMATE_HOME: resolve(home) }), ...(env && options.env === undefined && { AUTOMATE_ENV: env }) };
+  const { AUTOMATE_HOME: home, AUTOMATE_VAULT_PASSPHRASE_FILE: passphrase, AUTOMATE_ENV: env } = process.env;
+  const variables = {
+    ...(home && { AUTOMATE_HOME: resolve(home) }),
+    ...(passphrase && { AUTOMATE_VAULT_PASSPHRASE_FILE: resolve(passphrase) }),
+    ...(env && options.env === undefined && { AUTOMATE_ENV: env }),
+  };
   const server = {
     command: node ?? 'node',
     args: [script, 'mcp', dir, ...optionWords(options)],

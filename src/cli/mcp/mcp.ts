@@ -11,6 +11,7 @@ import { detailsOf } from '../../core/error-code.ts';
 import { AutomateError, invalidOption } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { counted } from '../../core/text/number.ts';
+import { shellWord } from '../../core/text/shell-word.ts';
 import { Gates } from '../../engine/gates.ts';
 import { createClock } from '../../io/clock/clock.ts';
 import { shownPath, statOf } from '../../io/files/stat.ts';
@@ -90,6 +91,7 @@ function refuseVariables(given: GivenVariables, unknown: ReadonlyMap<string, num
 function greet(dir: string, { flows, unserved }: FlowList, { say }: Terminal): void {
   const valid = flows.filter(({ plan }) => plan);
   say(`automate: ${counted(valid.length, 'flow')} of ${dir} as MCP tools over stdin and stdout`);
+  if (process.stdin.isTTY) say(`  (a program starts this; its settings: automate mcp ${shellWord(dir)} --print-config)`);
   for (const { file, reason } of unserved) say(`not a tool: ${file}: ${reason}`);
   for (const { path, problems } of flows)
     for (const problem of problems)

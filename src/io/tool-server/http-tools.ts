@@ -48,8 +48,9 @@ interface Session {
 interface Handled<Caller> {
   readonly caller: Caller;
   session?: Session;
-  /** Ends the stream of a cancelled call: the SDK would leave it open. */
-  end(): void;
+  readonly response: ServerResponse;
+  /** True if several requests share the answer. */
+  readonly isBatch: boolean;
 }
 
 /**
@@ -66,12 +67,19 @@ export class HttpTools<Caller extends HttpCaller> {
     this.#options = options;
     const { bug } = options.toolbox;
     this.#standalone = createMcpHandler(() => this.#createServer(), { legacy: 'reject' });
-    this.#handler = toNodeHandler({ fetch: (request, more) => this.#answer(request, more) }, { onerror: bug });
+    const fetch = async (request: Request, more?: McpHandlerRequestOptions) => {
+      const answer = await this.#answer(request, more);
+      const { response } = handledIn<Caller>(more?.authInfo);
+      // A stream may have nothing to send for long: its client waits for the headers.
+      setImmediate(() => response.headersSent && response.flushHeaders());
+      return answer;
+    };
+    this.#handler = toNodeHandler({ fetch }, { onerror: bug });
   }
 
   /** Answers a request. `body`: parsed JSON; undefined for a request without a body. Resolves once the answer is sent. */
   async handle(request: IncomingMessage, response: ServerResponse, body: unknown, caller: Caller): Promise<void> {
-    const handled: Handled<Caller> = { caller, end: () => !Array.isArray(body) && response.end() };
+    const handled: Handled<Caller> = { caller, response, isBatch: Array.isArray(body) };
     const auth = { token: '', clientId: caller.owner, scopes: [], extra: { handled } };
     try {
       await this.#handler(Object.assign(request, { auth }) as NodeIncomingMessageLike, response, body);
@@ -102,8 +110,9 @@ export class HttpTools<Caller extends HttpCaller> {
       ...{ toolbox, version },
       callerOf: (context) => handledIn<Caller>(context.http?.authInfo).caller,
       cancelled: (context) => {
-        const { session, end } = handledIn<Caller>(context.http?.authInfo);
-        if (session) end();
+        const { session, response, isBatch } = handledIn<Caller>(context.http?.authInfo);
+        // The SDK would leave the stream open.
+        if (session && !isBatch) response.end();
       },
     });
   }

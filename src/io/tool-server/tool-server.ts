@@ -16,7 +16,10 @@ export interface ToolServerOptions<Caller> {
 /** Creates an MCP server that offers the tools of a toolbox. It serves one connection, or one request. */
 export function createToolServer<Caller>({ toolbox, version, callerOf, cancelled }: ToolServerOptions<Caller>): Server {
   const server = new Server({ name: 'automate', version }, { capabilities: { tools: { listChanged: true } } });
-  server.setRequestHandler('tools/list', async (_, context) => ({ tools: (await toolbox.list(callerOf(context))) as never }));
+  server.setRequestHandler('tools/list', async (_, context) => {
+    const tools = await toolbox.list(callerOf(context)).catch(asProtocolError(toolbox));
+    return { tools: tools as never };
+  });
   server.setRequestHandler('tools/call', async ({ params }, context) => {
     const { signal } = context.mcpReq;
     const gone = context.http?.req?.signal;
