@@ -90,3 +90,10 @@ test('a pipe or a folder with the name of a flow is not read, and is told', asyn
   expect(flows.map(({ id }) => id)).toEqual(['a']);
   expect(unserved).toEqual(['f.yaml', 'g.yaml'].map((file) => ({ file, reason: 'it is not a file' })));
 });
+
+test('a file of tests is no flow, and is passed over', async () => {
+  const { folder, write } = flowFolder();
+  for (const name of ['a.yaml', 'a.test.yaml', 'b.test.yml', 'test.yaml']) write(name);
+  const { flows, unserved } = await folder.list();
+  expect([flows.map(({ id }) => id), unserved]).toEqual([['a', 'test'], []]);
+});
