@@ -92,6 +92,22 @@ describe('a call', () => {
     ]);
   });
 
+  test('masks the secrets of its flow in rows, in errors and in progress', async () => {
+    const secret = 'canary-7f3a91c2d4';
+    const { origin } = await httpServer(({ path, headers }, response) =>
+      json(response, { name: headers.authorization, error: headers.authorization }, path === '/bad' ? 503 : 200),
+    );
+    const auth = ', auth: { type: bearer, credential: crm }, retry: { max: 1, backoff: 1ms }';
+    const server = await serving({ ask: askingFlow(origin, auth) }, { env: { AUTOMATE_CREDENTIAL_CRM: secret } });
+    const client = await connected(server, server.key());
+    const told: unknown[] = [];
+    const call = (id: string) => client.callTool({ name: 'ask', arguments: { id } }, { onprogress: (one) => void told.push(one) });
+    const answers = [await call('good'), await call('bad')];
+    expect(answers).toMatchObject([{ structuredContent: { rows: [{ name: 'Bearer ***' }] } }, { isError: true }]);
+    expect(JSON.stringify([answers, told, server.said()])).not.toContain(secret);
+    expect(JSON.stringify(told)).toContain('asks again after');
+  });
+
   test('takes variables that the flow opens from the address', async () => {
     const flow = 'vars: { region: null }\nopen_vars: [region]\nnodes: [{ type: set, fields: { r: "{{vars.region}}" } }]';
     const server = await serving({ f: flow });
