@@ -26,6 +26,23 @@ async function connected(place: Workplace, mode: 'legacy' | 'auto') {
   return { client, listChanged };
 }
 
+test('stderr says why a flow is no tool any more', async () => {
+  const place = await workplace();
+  await mkdir(place.path('flows'));
+  await place.write('flows/ask.yaml', askingFlow('http://127.0.0.1:1'));
+  const { child, finished } = place.start(['mcp', 'flows'], { keepStdin: true });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let said = '';
+  child.stderr?.on('data', (chunk) => {
+    said += chunk;
+  });
+  await expect.poll(() => said, { timeout: 10_000 }).toContain('1 flow of flows as MCP tools');
+  await place.write('flows/ask.yaml', 'nodes: 7');
+  await expect.poll(() => said, { timeout: 10_000 }).toMatch(/not valid: \S*ask\.yaml:1:8: expected a list of nodes/);
+  child.stdin?.end();
+  expect((await finished).code).toBe(0);
+});
+
 describe.each(['legacy', 'auto'] as const)('the client of the SDK over stdio, %s', (mode) => {
   test('lists the flows, calls one, and is told when the folder changes', async () => {
     const { origin } = await httpServer(({ path }, response) => json(response, { name: `n${path}` }));

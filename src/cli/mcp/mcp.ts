@@ -43,11 +43,19 @@ export async function mcpCommand(dir: string, options: McpOptions, terminal: Ter
     await terminal.print(JSON.stringify(clientConfig(resolve(dir), options), null, 2));
     return exitCodes.success;
   }
+  const sayProblems = problemSayer(terminal);
   greet(dir, list, terminal);
-  return await serveFlows(flows, options, terminal);
+  sayProblems(list);
+  return await serveFlows(flows, options, { terminal, sayProblems });
 }
 
-async function serveFlows(flows: FlowFolder, options: McpOptions, terminal: Terminal): Promise<number> {
+/** The terminal of the server. */
+interface ServerTerminal {
+  readonly terminal: Terminal;
+  sayProblems(list: FlowList): void;
+}
+
+async function serveFlows(flows: FlowFolder, options: McpOptions, { terminal, sayProblems }: ServerTerminal): Promise<number> {
   const shared = sharedParts(options, terminal);
   const calls = new FlowCalls(shared, performance.now.bind(performance));
   const toolbox = new FlowTools<undefined>({
@@ -64,7 +72,9 @@ async function serveFlows(flows: FlowFolder, options: McpOptions, terminal: Term
   const { stdin, stdout } = process;
   const server = serveToolsOverStdio({ toolbox, version, stdin, stdout });
   const look = async () => {
-    if (await toolbox.haveChanged()) server.toolsChanged();
+    if (!(await toolbox.haveChanged())) return;
+    server.toolsChanged();
+    sayProblems(await flows.list());
   };
   const looks = setInterval(() => look().catch((error: unknown) => terminal.warn((error as Error).message)), lookMs);
   try {
@@ -87,17 +97,28 @@ function refuseVariables(given: GivenVariables, unknown: ReadonlyMap<string, num
   if (name !== undefined) throw invalidOption('var', `no flow has the variable "${name}"`);
 }
 
-/** Says what is offered, and what is not. */
-function greet(dir: string, { flows, unserved }: FlowList, { say }: Terminal): void {
+/** Says what is offered. */
+function greet(dir: string, { flows }: FlowList, { say }: Terminal): void {
   const valid = flows.filter(({ plan }) => plan);
   say(`automate: ${counted(valid.length, 'flow')} of ${dir} as MCP tools over stdin and stdout`);
   if (process.stdin.isTTY) say(`  (a program starts this; its settings: automate mcp ${shellWord(dir)} --print-config)`);
-  for (const { file, reason } of unserved) say(`not a tool: ${file}: ${reason}`);
-  for (const { path, problems } of flows)
-    for (const problem of problems)
-      say(
-        `not valid: ${shownPath(path)}:${problem.line ?? 1}:${problem.column ?? 1}: ${messageWithAdvice(problem).replaceAll('\n', '\n  ')}`,
-      );
+}
+
+/** Says which files are no tools, and why; each line once. */
+function problemSayer({ say }: Terminal): (list: FlowList) => void {
+  const said = new Set<string>();
+  return ({ flows, unserved }) => {
+    const lines = [...unserved.map(({ file, reason }) => `not a tool: ${file}: ${reason}`), ...flows.flatMap(problemLines)];
+    for (const line of lines) if (!said.has(line)) say(line);
+    for (const line of lines) said.add(line);
+  };
+}
+
+function problemLines({ path, problems }: ServedFlow): string[] {
+  return problems.map((problem) => {
+    const { line = 1, column = 1 } = problem;
+    return `not valid: ${shownPath(path)}:${line}:${column}: ${messageWithAdvice(problem).replaceAll('\n', '\n  ')}`;
+  });
 }
 
 function sharedParts({ cacert, env, files, allowHttp = false }: McpOptions, { say, warn }: Terminal): SharedParts {
