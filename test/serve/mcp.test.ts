@@ -7,9 +7,17 @@ import { posting, type Serving, servingHere as serving } from '../helpers/servin
 const upstream = () => httpServer(({ path }, response) => json(response, { name: `n${path}` }));
 
 /** The SDK's own client, connected with a key. `mode`: legacy opens a session, auto speaks the newest revision. */
-async function connected({ address }: Serving, key: string, mode: 'legacy' | 'auto' = 'legacy', query = ''): Promise<Client> {
+async function connected(
+  { address }: Serving,
+  key: string,
+  mode: 'legacy' | 'auto' = 'legacy',
+  { query = '', onChanged }: { readonly query?: string; readonly onChanged?: () => void } = {},
+): Promise<Client> {
   const headers = { authorization: `Bearer ${key}` };
-  const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } });
+  const client = new Client(
+    { name: 'test', version: '1' },
+    { versionNegotiation: { mode }, ...(onChanged && { listChanged: { tools: { onChanged } } }) },
+  );
   onTestFinished(() => client.close());
   await client.connect(new StreamableHTTPClientTransport(new URL(`${address}/mcp${query}`), { requestInit: { headers } }));
   return client;
@@ -112,7 +120,7 @@ describe('a call', () => {
     const flow = 'vars: { region: null }\nopen_vars: [region]\nnodes: [{ type: set, fields: { r: "{{vars.region}}" } }]';
     const server = await serving({ f: flow });
     const key = server.key();
-    const given = await connected(server, key, 'legacy', '?var.region=eu');
+    const given = await connected(server, key, 'legacy', { query: '?var.region=eu' });
     expect(await given.callTool({ name: 'f', arguments: {} })).toMatchObject({ structuredContent: { rows: [{ r: 'eu' }] } });
     const none = await connected(server, key);
     expect(await none.callTool({ name: 'f', arguments: {} })).toMatchObject({
@@ -122,11 +130,14 @@ describe('a call', () => {
   });
 });
 
-test('clients are told when the flows of the folder change', async () => {
+test.each(['legacy', 'auto'] as const)('clients are told when the flows of the folder change, %s', async (mode) => {
   const server = await serving({ one: askingFlow('http://127.0.0.1:1') });
-  const client = await connected(server, server.key());
+  let onChanged = () => {};
+  const changed = new Promise<void>((resolve) => {
+    onChanged = resolve;
+  });
+  const client = await connected(server, server.key(), mode, { onChanged: () => onChanged() });
   expect(await names(client)).toEqual(['one']);
-  const changed = new Promise<void>((resolve) => client.setNotificationHandler('notifications/tools/list_changed', () => resolve()));
   await server.place.write('flows/two.yaml', askingFlow('http://127.0.0.1:1'));
   await changed;
   expect(await names(client)).toEqual(['one', 'two']);
