@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { InvalidArgumentError } from 'commander';
-import { rateIntervalMs } from '../core/duration.ts';
+import { durationMs, rateIntervalMs } from '../core/duration.ts';
 import { AutomateError } from '../core/failure.ts';
 import { type MaxErrors, maxErrorsOf } from '../engine/failure-limits.ts';
 
@@ -56,6 +56,13 @@ export function rateArgument(text: string): number {
 }
 
 /** Reads the maximum of failed records: a count, or a percentage of the records. */
+export function durationArgument(text: string): number {
+  const ms = durationMs(text);
+  if (ms !== undefined) return ms;
+  throw new InvalidArgumentError(`expected a duration such as 12h or 30d, found "${text}"`);
+}
+
+/** The maximum number of failed records. */
 export function maxErrorsArgument(text: string): MaxErrors {
   const limit = maxErrorsOf(text);
   if (limit) return limit;

@@ -29,7 +29,7 @@ import { stopOnSignals } from './signals.ts';
 /** Runs a flow over the records of a file. Returns the exit code. */
 export async function runCommand(given: WrittenRun<GivenRunOptions>, terminal: Terminal): Promise<number> {
   return withSignals(terminal, async (start) => {
-    const { plan, written } = await planRun(given, terminal);
+    const { plan, written } = updating(await planRun(given, terminal));
     const { flow, options, isFree } = written;
     if (options.dryRun) return dryRunCommand(plan, written, terminal);
     const files = planOutput(flow, options, inputFormat(options));
@@ -148,8 +148,30 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
   }
 }
 
+/** A run with --update replaces the old files in the end. With --replace beside it, every record runs. */
+function updating({ plan, written }: { readonly plan: Plan; readonly written: WrittenRun }): { plan: Plan; written: WrittenRun } {
+  const { options } = written;
+  if (!options.update) return { plan, written };
+  return { plan, written: { ...written, options: { ...options, replace: true, ...(options.replace && { runsAll: true }) } } };
+}
+
+/** Refuses options that --update cannot go with. */
+function refuseUpdate({ update, maxAge, unordered, limit, skip, force }: RunOptions, files: OutputPlan): void {
+  const refuse = (message: string) => {
+    throw new AutomateError('usage', message);
+  };
+  if (!update) return maxAge === undefined ? undefined : refuse('--max-age says which rows --update takes over: expected --update beside it');
+  if (files.isStreamed) refuse('--update needs an output file, whose rows it takes over\nname a file with --out');
+  if (!canResume(files)) refuse(`--update needs an output that can grow: the workbook ${files.out} is written whole\nwrite CSV: --out FILE.csv`);
+  if (unordered) refuse('--update writes the records in their order: leave --unordered out');
+  if (limit !== undefined || skip !== undefined) refuse('--update needs all records of the input: leave --limit and --skip out');
+  if (force) refuse('--update keeps the old output until the end, --force deletes it now: expected one of them');
+}
+
 /** Refuses options that exclude each other, or that a stream cannot follow. */
-function refuseConflicts({ resume, replace, force }: RunOptions, files: OutputPlan): void {
+function refuseConflicts(options: RunOptions, files: OutputPlan): void {
+  refuseUpdate(options, files);
+  const { resume, replace, force } = options;
   const refuse = (message: string) => {
     throw new AutomateError('usage', message);
   };
