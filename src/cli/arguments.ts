@@ -55,14 +55,14 @@ export function rateArgument(text: string): number {
   return ms;
 }
 
-/** Reads the maximum of failed records: a count, or a percentage of the records. */
+/** Reads a duration as ms. */
 export function durationArgument(text: string): number {
   const ms = durationMs(text);
   if (ms !== undefined) return ms;
   throw new InvalidArgumentError(`expected a duration such as 12h or 30d, found "${text}"`);
 }
 
-/** The maximum number of failed records. */
+/** Reads the maximum of failed records: a count, or a percentage of the records. */
 export function maxErrorsArgument(text: string): MaxErrors {
   const limit = maxErrorsOf(text);
   if (limit) return limit;

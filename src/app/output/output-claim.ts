@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { rename, rm } from 'node:fs/promises';
 import type { OutputRole } from '../../core/error-code.ts';
 import { AutomateError } from '../../core/failure.ts';
-import type { Plan } from '../../core/plan.ts';
 import { type Lock, takeLock } from '../../io/files/lock.ts';
 import { namingErrors, refuseUnwritable } from '../../io/files/naming-errors.ts';
 import { fullPath, realFile, shownPath } from '../../io/files/stat.ts';
@@ -15,14 +14,12 @@ import { type EndedOutput, untouched } from '../../io/output/output.ts';
 import { refuseChanged } from '../../io/output/sink.ts';
 import { refuseMissing } from '../../io/records/readers/input.ts';
 import { inputPaths } from '../input/input.ts';
-import { MemoryLog } from '../../io/update/memory-file.ts';
 import type { RunOptions } from '../run-options.ts';
-import { findOldFiles, makersIn } from '../update/old-memory.ts';
-import type { OldFiles } from '../update/record-memory.ts';
+import { type ClaimedMemory, claimMemory } from '../update/claimed-memory.ts';
 import { completeRunOf, findCompleteRun } from './completed-run.ts';
 import { outputNames, refusePlaces } from './output-places.ts';
 import { canResume, isFileOrFree, type OutputPlan, refuseExistingErrors, refuseExistingFiles } from './output-plan.ts';
-import { finishRun, keepsOld, memoryPart, partPlan, removeNote, removeMemory, removeOldErrors, removeParts, unfinishedPlan } from './replace.ts';
+import { finishRun, keepsOld, partPlan, removeNote, removeMemory, removeOldErrors, removeParts, unfinishedPlan } from './replace.ts';
 import { type FlowInFile, identityOf, identityOfRetry, inputsIn, refuseOtherRun } from './run-identity.ts';
 import { findJournal, type RetryClaim } from './unfinished-run.ts';
 
@@ -49,14 +46,6 @@ export interface Claim {
   readonly memory?: ClaimedMemory | undefined;
   /** Gives the output up. */
   release(): void;
-}
-
-/** The memory of an output that a run claims. */
-export interface ClaimedMemory {
-  /** The output whose rows may be taken over; undefined if every record runs. */
-  readonly old: OldFiles | undefined;
-  /** Creates or continues the file. */
-  open(): Promise<MemoryLog>;
 }
 
 /**
@@ -191,7 +180,7 @@ async function claimFile(flow: FlowInFile, options: RunOptions, plan: OutputPlan
   const replaces = (options.replace ?? false) && !found?.isComplete;
   const work = replaces ? partPlan(plan) : plan;
   if (found) await refuseOtherFiles(found, identity, plan, work);
-  const memory = options.update && !retry && !found?.isComplete ? await claimMemory(flow.plan, options, plan, found) : undefined;
+  const memory = found?.isComplete ? undefined : await claimMemory(flow.plan, { options, plan, found, retry });
   const run = found?.run ?? randomUUID();
   return {
     run,
@@ -221,22 +210,11 @@ async function claimFile(flow: FlowInFile, options: RunOptions, plan: OutputPlan
       }
       const list = facts && { run, identity, ...facts };
       const note = await completeRunOf({ run, identity, options, plan, retry }, ended);
-      const { out, firstRow } = ended;
-      const at = new Date().toISOString();
-      await ended.memory?.finish({ at, format: plan.format, makers: makersIn(flow.plan, options), out, firstRow });
-      const remembers = ended.memory !== undefined;
+      const remembers = ended.memory && (await memory?.finish(ended.memory, ended));
       await journal.complete({ list, note, ...(remembers && { remembers }) });
       return finishRun(plan.out, { identity, list, note, remembers, failed: ended.saved.failed });
     },
   };
-}
-
-/** The memory of a run, which grows beside the output until that is complete. */
-async function claimMemory(flow: Plan, options: RunOptions, plan: OutputPlan, found: FoundJournal | undefined): Promise<ClaimedMemory> {
-  const old = options.runsAll ? undefined : await findOldFiles(flow, options, plan);
-  const path = memoryPart(plan.out);
-  const count = found?.checkpoint?.remembered;
-  return { old, open: () => (count === undefined ? MemoryLog.create(path, old?.memory.key) : MemoryLog.continue(path, count)) };
 }
 
 /** Refuses to resume another run, or to continue files that are not as they were left. */

@@ -37,7 +37,8 @@ export function keepsOld({ written, failed }: Pick<Checkpoint, 'written' | 'fail
 /** Deletes the parts of an earlier run, and the list of the files that it saved. */
 export async function removeParts({ out, errors }: Pick<OutputPlan, 'out' | 'errors'>): Promise<void> {
   await rm(partPath(out), { force: true });
-  await rm(partPath(memoryPath(realFile(out))), { force: true });
+  await rm(memoryPart(out), { force: true });
+  await rm(retriedMemory(out), { force: true });
   await rm(savedNamesPath(realFile(out)), { force: true });
   if (errors !== undefined && isFileOrFree(errors)) await rm(partPath(errors), { force: true });
 }
@@ -93,6 +94,11 @@ export async function removeMemory(out: string): Promise<void> {
 /** The path at which the memory of a run with --update grows. */
 export function memoryPart(out: string): string {
   return partPath(memoryPath(realFile(out)));
+}
+
+/** The path at which the records of a retry are remembered until it is complete. */
+export function retriedMemory(out: string): string {
+  return `${memoryPart(out)}.new`;
 }
 
 /** A pipe or a device stays. */

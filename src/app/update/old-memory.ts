@@ -16,8 +16,8 @@ export function makersIn(plan: Plan, { env, set = [], csvSafe = false }: RunOpti
     ...[...plan.makers].map(([id, hash]) => [`the node ${id}`, hash]),
     ...[...plan.variables.values].map(([name, value]) => [`the variable ${name}`, hashOf(value)]),
     ['the environment', hashOf(envOf(env))],
-    ['the list of set fields (--set)', hashOf(JSON.stringify(set))],
-    ['--csv-safe', String(csvSafe)],
+    ['the list of set fields', hashOf(JSON.stringify(set))],
+    ['the way cells are made safe', String(csvSafe)],
     ...dataFiles,
   ]);
 }

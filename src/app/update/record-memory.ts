@@ -41,7 +41,7 @@ export interface RecordMemoryParts extends FlowOfRecords {
 }
 
 /** The run whose memory is opened. */
-type OfRun = Omit<RecordMemoryParts, 'set' | 'columns' | 'writer'> & {
+export type OfRun = Omit<RecordMemoryParts, 'set' | 'columns' | 'writer'> & {
   readonly options: RunOptions;
   readonly files: OutputPlan;
   readonly source: Source;

@@ -7,6 +7,7 @@ import { selectRecords } from '../../app/input/selected-records.ts';
 import { refuseOutput } from '../../app/output/output-claim.ts';
 import { canResume, type OutputPlan, planOutput } from '../../app/output/output-plan.ts';
 import { statesPrice } from '../../app/ports/run-ledger.ts';
+import { lookForOld } from '../../app/update/claimed-memory.ts';
 import { type RunHandle, runFlow } from '../../app/run.ts';
 import type { RunRequest, RunSurroundings } from '../../app/run-request.ts';
 import type { RunResult } from '../../app/run-result.ts';
@@ -135,9 +136,13 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
     await readDataFiles(plan);
     const files = planOutput(flow, options, source.format);
     const { format } = files;
-    await dryRun({ flow, plan, options, records: selectRecords(source, { options, plan, format }) }, terminal);
+    if (options.update) refuseConflicts(options, files);
+    const memory = options.update ? await lookForOld({ plan, options, files, source, redactor: terminal.redactor }) : undefined;
+    const records = selectRecords(source, { options, plan, format, takeOver: memory && ((item) => memory.takeOver(item)) });
+    await dryRun({ flow, plan, options, records }, terminal);
+    memory?.close();
     // Ends as the run would, with the plan all the same.
-    refuseConflicts(options, files);
+    if (!options.update) refuseConflicts(options, files);
     warnOfWorkbook(plan, options, files, terminal);
     await refuseOutput(flow, options, files);
     authorities(options.cacert, process.env);

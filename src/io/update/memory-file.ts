@@ -96,7 +96,7 @@ export class MemoryLog {
   static create(path: string, key: Buffer = randomBytes(keyBytes)): Promise<MemoryLog> {
     return namingErrors(path, 'written', async () => {
       await rm(path, { force: true });
-      const handle = await open(path, 'wx', 0o600);
+      const handle = await open(path, 'wx+', 0o600);
       await handle.writeFile(key);
       return new MemoryLog(path, handle, key, 0);
     });
@@ -131,13 +131,8 @@ export class MemoryLog {
   }
 
   /** The records so far. */
-  async *entries(): AsyncGenerator<RememberedRows> {
-    const some = 1024;
-    for (let at = 0; at < this.count; at += some) {
-      const bytes = Buffer.alloc(Math.min(some, this.count - at) * entryBytes);
-      await this.#handle.read(bytes, 0, bytes.length, entryPlace(at));
-      for (let place = 0; place < bytes.length; place += entryBytes) yield entryOf(bytes.subarray(place, place + entryBytes));
-    }
+  entries(): AsyncGenerator<RememberedRows> {
+    return entriesIn(this.#handle, this.count);
   }
 
   /** Writes the facts about the whole output, and closes the file. */
@@ -187,6 +182,25 @@ export async function readMemory(path: string): Promise<FoundMemory | undefined>
     throw error instanceof SyntaxError ? damaged(path) : error;
   } finally {
     await handle.close();
+  }
+}
+
+/** The records of a memory, in their order. */
+export async function* entriesOf({ path, count }: Pick<FoundMemory, 'path' | 'count'>): AsyncGenerator<RememberedRows> {
+  const handle = await namingErrors(path, 'read', () => open(path));
+  try {
+    yield* entriesIn(handle, count);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function* entriesIn(handle: FileHandle, count: number): AsyncGenerator<RememberedRows> {
+  const some = 1024;
+  for (let at = 0; at < count; at += some) {
+    const bytes = Buffer.alloc(Math.min(some, count - at) * entryBytes);
+    await handle.read(bytes, 0, bytes.length, entryPlace(at));
+    for (let place = 0; place < bytes.length; place += entryBytes) yield entryOf(bytes.subarray(place, place + entryBytes));
   }
 }
 
