@@ -17,8 +17,8 @@ export interface Item {
   readonly failure?: Failure;
   /** Its rows, if an earlier run finished the record and parked it. */
   readonly parked?: SpilledRows;
-  /** Set for a record that has not changed since an earlier run, whose rows are `parked`: the time of its requests, and its place there. */
-  readonly unchanged?: { readonly atMs: number; readonly taken: number };
+  /** Set for a record that has not changed since an earlier run, whose rows are `parked`: its entry in the memory of the output. */
+  readonly unchanged?: object;
 }
 
 /** A place in the text of an input: the bytes and lines before it. */

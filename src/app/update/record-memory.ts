@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Item } from '../../core/item.ts';
 import type { Fields } from '../../core/record.ts';
 import { jsonOf } from '../../core/value/value.ts';
@@ -59,6 +59,7 @@ export function openRecordMemory({ options, files, source, ...parts }: OfRun): P
 export class RecordMemory implements OutputMemory {
   readonly log: MemoryLog | undefined;
   readonly #parts: RecordMemoryParts;
+  readonly #key: string;
   readonly #uses: FieldUses;
   readonly #renderer: Renderer;
   readonly #records: OldRecords | undefined;
@@ -70,6 +71,7 @@ export class RecordMemory implements OutputMemory {
     const { log, old, writer, redactor, columns } = parts;
     this.log = log;
     this.#parts = parts;
+    this.#key = parts.key.toString('hex');
     this.#uses = new FieldUses(parts);
     this.#renderer = new Renderer(writer, redactor);
     this.#records = old && new OldRecords(old.memory, old.out);
@@ -94,7 +96,8 @@ export class RecordMemory implements OutputMemory {
     if (!text || item.failure || item.parked || !this.#canWrite(item.fields)) return item;
     const found = this.#records?.take(this.#hashOf(item.fields), ({ atMs }) => atMs >= this.#oldest);
     if (!found) return item;
-    const isSame = this.#hasSameColumns && this.#wholeOf(item.fields).equals(found.whole);
+    const whole = this.#wholeOf(item.fields);
+    const isSame = this.#hasSameColumns && whole.equals(found.whole);
     const { between } = this.#renderer.writer;
     const parked: RenderedRows = {
       rows: found.rows,
@@ -106,13 +109,13 @@ export class RecordMemory implements OutputMemory {
       },
     };
     const rebuilt = () => this.#renderer.texts(text.rows(found).map((row) => this.#withNewValues(row, item.fields)), false);
-    return { ...item, parked, unchanged: { atMs: found.atMs, taken: found.taken } };
+    return { ...item, parked, unchanged: { ...found, whole } };
   }
 
   entryOf(item: Item, rows: number): RememberedRows | undefined {
     if (this.#parts.isPassedThrough?.(item.number)) return undefined;
-    const { atMs = Date.now(), taken = 0 } = item.unchanged ?? {};
-    return { hash: this.#hashOf(item.fields), whole: this.#wholeOf(item.fields), atMs, start: 0, end: 0, rows, taken };
+    if (item.unchanged) return item.unchanged as RememberedRows;
+    return { hash: this.#hashOf(item.fields), whole: this.#wholeOf(item.fields), atMs: Date.now(), start: 0, end: 0, rows, taken: 0 };
   }
 
   close(): void {
@@ -137,10 +140,9 @@ export class RecordMemory implements OutputMemory {
   }
 
   #digest(fields: Iterable<readonly [string, Parameters<typeof jsonOf>[0]]>): Buffer {
-    const hash = createHmac('sha256', this.#parts.key);
-    let text = '';
+    let text = this.#key;
     for (const [name, value] of fields) text += `${JSON.stringify(name)}:${jsonOf(value)},`;
-    return hash.update(text).digest();
+    return hash('sha256', text, 'buffer');
   }
 
   /** An old row with the values that a run would pass on unread from the record. */
