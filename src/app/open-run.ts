@@ -21,8 +21,8 @@ import { openEvents } from './report/events-file.ts';
 import { beginReport } from './report/report-file.ts';
 import { beginSummary } from './report/summary-file.ts';
 import type { ClaimedRun, OpenRun, RunSurroundings } from './run-request.ts';
-import { openRecordMemory, type RecordMemory } from './update/record-memory.ts';
 import { openSession, type Session, useOf } from './session.ts';
+import { openRecordMemory, type RecordMemory } from './update/record-memory.ts';
 
 /** Loads the secrets, and opens the files and the session of a run. Leaves nothing open if that fails. */
 export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings): Promise<OpenRun> {
@@ -85,7 +85,15 @@ async function openRecords(
     errors: files.errors ?? 'none',
   });
   const skipped = (item: Item) => output.skip(item);
-  const records = selectRecords(source, { options, plan, format: files.format, done, skipped, parked: claim.parked, takeOver: memory && ((item) => memory.takeOver(item)) });
+  const records = selectRecords(source, {
+    options,
+    plan,
+    format: files.format,
+    done,
+    skipped,
+    parked: claim.parked,
+    takeOver: memory && ((item) => memory.takeOver(item)),
+  });
   return { output, input: countItems(warnOfMany(records, plan, warn), source, reading) };
 }
 
@@ -105,7 +113,12 @@ async function openMemory({ claim, request, source }: ClaimedRun, { redactor }: 
   return openRecordMemory({ plan, options, files, source, redactor, log, key: log.key, old, isPassedThrough });
 }
 
-async function openFiles({ request, source, claim }: ClaimedRun, done: Checkpoint, session: Session, { tally, journal, memory }: FileParts): Promise<FileOutput> {
+async function openFiles(
+  { request, source, claim }: ClaimedRun,
+  done: Checkpoint,
+  session: Session,
+  { tally, journal, memory }: FileParts,
+): Promise<FileOutput> {
   const { plan, files, retried, options, notes } = request;
   const { ports, redactor } = session;
   const { publish, settle } = claim;

@@ -68,7 +68,7 @@ export interface Plan {
   readonly savedConnections: ReadonlyMap<string, object>;
   /** The fields that it reads. `any`: an expression may read any field. */
   readonly reads: { readonly fields: ReadonlySet<string>; readonly any: boolean };
-  /** A hash of each outer node with its connections, by its id: another one means that other rows may come out. */
+  /** Each outer node with its connections as text, by its id: another text means that other rows may come out. */
   readonly makers: ReadonlyMap<string, string>;
   /** The warnings for an input with these columns; without columns, the warnings for any input. */
   warnings(input?: readonly string[]): readonly Warning[];

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { allSteps } from '../core/plan.ts';
 import { ExactNumber, isMapping } from '../core/value/value.ts';
 import type { PlacedStep } from './compilation.ts';
@@ -21,10 +20,12 @@ export function readsOf(steps: readonly PlacedStep[], { value }: Source): FlowRe
     ...[...reads, ...(inner?.reads ?? [])].map(({ field }) => field),
     ...(inner?.carried ?? []),
   ]);
-  const expressions = steps.flatMap(({ at }) => expressionsIn(valueAt(value, at), false));
+  const expressions = steps.flatMap(({ at }) => expressionsIn(partAt(value, at), false));
   const tested = expressions.flatMap((text) => [
     ...[...text.matchAll(/\bhas\s*\(\s*([\p{L}\p{M}\p{N}_]+)\s*\)/gu)].map(([, name = '']) => name),
-    ...[...text.matchAll(/\brecord\s*(?:\.\s*([\p{L}\p{M}\p{N}_]+)|\[\s*(["'])(.*?)\2\s*\])/gu)].map(([, name, , quoted]) => name ?? quoted ?? ''),
+    ...[...text.matchAll(/\brecord\s*(?:\.\s*([\p{L}\p{M}\p{N}_]+)|\[\s*(["'])(.*?)\2\s*\])/gu)].map(
+      ([, name, , quoted]) => name ?? quoted ?? '',
+    ),
   ]);
   const isNamed = /\brecord\s*(?:\.\s*[\p{L}_]|\[\s*(["'])(?:(?!\1|\\).)*\1\s*\])/gu;
   return { fields: new Set([...needed, ...tested]), any: expressions.some((text) => /\brecord\b/.test(text.replace(isNamed, ''))) };
@@ -39,14 +40,14 @@ function expressionsIn(written: unknown, isExpression: boolean): string[] {
 /** The options that change how requests are sent, but not what is sent or made of the answers. */
 const waysOfSending = new Set(['retry', 'rate', 'concurrency', 'timeout', 'credits', 'cost', 'max_cost', 'description']);
 
-/** A hash of each step with its connection, by its id: another hash means that other rows may come out. */
+/** Each step with its connections as text, by its id: another text means that other rows may come out. */
 export function makersOf(steps: readonly PlacedStep[], { value }: Source, saved: ReadonlyMap<string, object>): ReadonlyMap<string, string> {
-  const connectionOf = (name: string) => valueAt(value, ['connections', name]) ?? saved.get(name);
+  const connectionOf = (name: string) => partAt(value, ['connections', name]) ?? saved.get(name);
   return new Map(
     steps.map(({ id, at }) => {
-      const written = valueAt(value, at);
+      const written = partAt(value, at);
       const connections = namesOfConnections(written).map((name) => [name, withoutWays(connectionOf(name))]);
-      return [id, createHash('sha256').update(JSON.stringify(sorted([withoutWays(written), connections]))).digest('hex').slice(0, 16)];
+      return [id, JSON.stringify(inOneOrder([withoutWays(written), connections]))];
     }),
   );
 }
@@ -66,15 +67,15 @@ function withoutWays(written: unknown): unknown {
   return Object.fromEntries(kept.map(([name, member]) => [name, name === 'nodes' ? withoutWays(member) : member]));
 }
 
-function sorted(value: unknown): unknown {
+function inOneOrder(value: unknown): unknown {
   if (value instanceof ExactNumber) return String(value);
-  if (Array.isArray(value)) return value.map(sorted);
+  if (Array.isArray(value)) return value.map(inOneOrder);
   if (!isMapping(value)) return value;
   return Object.entries(value)
     .sort(([one], [other]) => (one < other ? -1 : 1))
-    .map(([name, member]) => [name, sorted(member)]);
+    .map(([name, member]) => [name, inOneOrder(member)]);
 }
 
-function valueAt(value: unknown, at: At): unknown {
+function partAt(value: unknown, at: At): unknown {
   return at.reduce<unknown>((parent, name) => (parent as Record<string | number, unknown> | null | undefined)?.[name], value);
 }

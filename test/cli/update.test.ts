@@ -18,7 +18,8 @@ async function firstDay(more = '', node = '') {
   return { ...place, place, failing, flow, asked: () => paths.splice(0).sort() };
 }
 
-const unchanged = (count: number) => expect.stringMatching(new RegExp(`\\n  ${count} unchanged: taken over from out.\\S+ of \\d+ \\w+, without a request\\n`));
+const unchanged = (count: number) =>
+  expect.stringMatching(new RegExp(`\\n  ${count} unchanged: taken over from out.\\S+ of \\d+ \\w+, without a request\\n`));
 
 describe('--update', () => {
   test('runs what is new or has changed, in the order of the input, with new values of fields that no node reads', async () => {
@@ -47,7 +48,8 @@ describe('--update', () => {
     expect((await automate(to('out', '--update'))).stderr).toEqual(unchanged(2));
     expect(asked()).toEqual(['/4']);
     await automate(to('full'));
-    const bytes = async (name: string) => (await automate(['run', 'copy.yaml', '--in', `${name}.${format}`, '--out-format', 'ndjson'])).stdout;
+    const bytes = async (name: string) =>
+      (await automate(['run', 'copy.yaml', '--in', `${name}.${format}`, '--out-format', 'ndjson'])).stdout;
     await write('copy.yaml', 'nodes: [{ type: set, fields: { copied: "1" } }]');
     expect(await bytes('out')).toBe(await bytes('full'));
     expect(await bytes('out')).toContain('"note":"new"');

@@ -19,7 +19,7 @@ import { type ClaimedMemory, claimMemory } from '../update/claimed-memory.ts';
 import { completeRunOf, findCompleteRun } from './completed-run.ts';
 import { outputNames, refusePlaces } from './output-places.ts';
 import { canResume, isFileOrFree, type OutputPlan, refuseExistingErrors, refuseExistingFiles } from './output-plan.ts';
-import { finishRun, keepsOld, partPlan, removeNote, removeMemory, removeOldErrors, removeParts, unfinishedPlan } from './replace.ts';
+import { finishRun, keepsOld, partPlan, removeMemory, removeNote, removeOldErrors, removeParts, unfinishedPlan } from './replace.ts';
 import { type FlowInFile, identityOf, identityOfRetry, inputsIn, refuseOtherRun } from './run-identity.ts';
 import { findJournal, type RetryClaim } from './unfinished-run.ts';
 

@@ -45,7 +45,7 @@ export async function claimMemory(flow: Plan, run: ClaimingRun): Promise<Claimed
   const old = options.runsAll ? undefined : await findOldFiles(flow, options, plan);
   return {
     old,
-    open: () => openLog(memoryPart(plan.out), run, old?.memory.key),
+    open: () => openMemoryLog(memoryPart(plan.out), run, old?.memory.key),
     async finish(log, { out, firstRow }) {
       await log.finish({ at: new Date().toISOString(), format: plan.format, makers: makersIn(flow, options), out, firstRow });
       return true;
@@ -62,12 +62,12 @@ async function claimRetried(flow: Plan, run: ClaimingRun, { list }: RetryClaim):
   if (Object.keys({ ...memory.makers, ...makers }).some((name) => memory.makers[name] !== makers[name])) return undefined;
   return {
     old: undefined,
-    open: () => openLog(retriedMemory(plan.out), run, memory.key),
+    open: () => openMemoryLog(retriedMemory(plan.out), run, memory.key),
     async finish(log, { out, firstRow }) {
       const merged = await MemoryLog.create(memoryPart(plan.out), memory.key);
       const between = Buffer.byteLength(createWriter(plan.format, []).between);
       const records = mergedRecords(entriesOf(memory), log.entries(), { firstRow, between });
-      for await (const some of inGroups(records)) await merged.add(some);
+      for await (const some of inGroupsOfRecords(records)) await merged.add(some);
       await log.close();
       await merged.finish({ at: new Date().toISOString(), format: plan.format, makers, out, firstRow });
       await rm(retriedMemory(plan.out), { force: true });
@@ -76,7 +76,7 @@ async function claimRetried(flow: Plan, run: ClaimingRun, { list }: RetryClaim):
   };
 }
 
-async function* inGroups(records: AsyncIterable<RememberedRows>): AsyncGenerator<RememberedRows[]> {
+async function* inGroupsOfRecords(records: AsyncIterable<RememberedRows>): AsyncGenerator<RememberedRows[]> {
   let group: RememberedRows[] = [];
   for await (const record of records) {
     group.push(record);
@@ -87,7 +87,7 @@ async function* inGroups(records: AsyncIterable<RememberedRows>): AsyncGenerator
   yield group;
 }
 
-function openLog(path: string, { found }: ClaimingRun, key: Buffer | undefined): Promise<MemoryLog> {
+function openMemoryLog(path: string, { found }: ClaimingRun, key: Buffer | undefined): Promise<MemoryLog> {
   const count = found?.checkpoint?.remembered;
   return count === undefined ? MemoryLog.create(path, key) : MemoryLog.continue(path, count);
 }

@@ -13,16 +13,16 @@ import type { OldFiles } from './record-memory.ts';
 export function makersIn(plan: Plan, { env, set = [], csvSafe = false }: RunOptions): Readonly<Record<string, string>> {
   const dataFiles = dataFilesOf(plan).map((file) => [`the data file ${file}`, `${statOf(file)?.size} ${statOf(file)?.mtimeMs}`]);
   return Object.fromEntries([
-    ...[...plan.makers].map(([id, hash]) => [`the node ${id}`, hash]),
-    ...[...plan.variables.values].map(([name, value]) => [`the variable ${name}`, hashOf(value)]),
-    ['the environment', hashOf(envOf(env))],
-    ['the list of set fields', hashOf(JSON.stringify(set))],
+    ...[...plan.makers].map(([id, written]) => [`the node ${id}`, makerHash(written)]),
+    ...[...plan.variables.values].map(([name, value]) => [`the variable ${name}`, makerHash(value)]),
+    ['the environment', makerHash(envOf(env))],
+    ['the list of set fields', makerHash(JSON.stringify(set))],
     ['the way cells are made safe', String(csvSafe)],
     ...dataFiles,
   ]);
 }
 
-function hashOf(text: string): string {
+function makerHash(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
@@ -34,27 +34,27 @@ export async function findOldFiles(plan: Plan, options: RunOptions, { out, forma
   if (!isRegularFile(out)) return undefined;
   const path = memoryPath(realFile(out));
   const memory = await readMemory(path);
-  if (!memory) throw refusal(`${out} exists, and nothing says which records its rows belong to: ${path} is missing`);
+  if (!memory) throw updateRefused(`${out} exists, and nothing says which records its rows belong to: ${path} is missing`);
   try {
     await refuseChangedWhole(out, memory.out);
   } catch (error) {
-    throw error instanceof AutomateError ? refusal(error.message) : error;
+    throw error instanceof AutomateError ? updateRefused(error.message) : error;
   }
   const makers = makersIn(plan, options);
   const changed = Object.keys({ ...memory.makers, ...makers }).filter((name) => memory.makers[name] !== makers[name]);
   if (memory.format.kind !== format.kind || memory.format.gzip !== format.gzip) changed.push('the format of the output');
   if (changed.length > 0) {
-    const lines = changed.map((name) => `${name} ${changeOf(memory.makers[name], makers[name])}`);
-    throw refusal(`the rows of ${out} cannot be taken over, because they were made in another way:\n${lines.join('\n')}`);
+    const lines = changed.map((name) => `${name} ${wayOfChange(memory.makers[name], makers[name])}`);
+    throw updateRefused(`the rows of ${out} cannot be taken over, because they were made in another way:\n${lines.join('\n')}`);
   }
   return { memory, out, maxAge: options.maxAge };
 }
 
-function changeOf(before: string | undefined, now: string | undefined): string {
+function wayOfChange(before: string | undefined, now: string | undefined): string {
   if (before === undefined && now !== undefined) return 'is new';
   return before !== undefined && now === undefined ? 'is gone' : 'has changed';
 }
 
-function refusal(message: string): AutomateError {
+function updateRefused(message: string): AutomateError {
   return new AutomateError('output-exists', message, { code: 'update-refused', details: {} });
 }

@@ -2,19 +2,19 @@ import { hash } from 'node:crypto';
 import type { Item } from '../../core/item.ts';
 import type { Fields } from '../../core/record.ts';
 import { jsonOf } from '../../core/value/value.ts';
+import type { RenderedRows } from '../../io/journal/parked-records.ts';
 import type { OutputMemory } from '../../io/output/output.ts';
 import { Renderer } from '../../io/output/renderer.ts';
-import type { RenderedRows } from '../../io/journal/parked-records.ts';
 import type { Source } from '../../io/records/readers/source.ts';
+import type { RecordWriter } from '../../io/records/writers/record-writer.ts';
 import { createWriter } from '../../io/records/writers/writer.ts';
+import type { Redactor } from '../../io/secrets/redact.ts';
+import type { FoundMemory, MemoryLog, RememberedRows } from '../../io/update/memory-file.ts';
+import { OldRecords } from '../../io/update/old-records.ts';
+import { OldOutputText } from '../../io/update/old-text.ts';
 import { isTable } from '../input/input.ts';
 import type { OutputPlan } from '../output/output-plan.ts';
 import type { RunOptions } from '../run-options.ts';
-import type { RecordWriter } from '../../io/records/writers/record-writer.ts';
-import type { Redactor } from '../../io/secrets/redact.ts';
-import { type FoundMemory, type MemoryLog, type RememberedRows } from '../../io/update/memory-file.ts';
-import { OldRecords } from '../../io/update/old-records.ts';
-import { OldOutputText } from '../../io/update/old-text.ts';
 import { FieldUses, type FlowOfRecords } from './field-uses.ts';
 
 /** An output whose rows may be taken over. */
@@ -108,11 +108,15 @@ export class RecordMemory implements OutputMemory {
         else yield* rebuilt();
       },
     };
-    const rebuilt = () => this.#renderer.texts(text.rows(found).map((row) => this.#withNewValues(row, item.fields)), false);
+    const rebuilt = () =>
+      this.#renderer.texts(
+        text.rows(found).map((row) => this.#withNewValues(row, item.fields)),
+        false,
+      );
     return { ...item, parked, unchanged: { ...found, whole } };
   }
 
-  entryOf(item: Item, rows: number): RememberedRows | undefined {
+  rememberedAs(item: Item, rows: number): RememberedRows | undefined {
     if (this.#parts.isPassedThrough?.(item.number)) return undefined;
     if (item.unchanged) return item.unchanged as RememberedRows;
     return { hash: this.#hashOf(item.fields), whole: this.#wholeOf(item.fields), atMs: Date.now(), start: 0, end: 0, rows, taken: 0 };

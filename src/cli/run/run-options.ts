@@ -26,7 +26,9 @@ export const runOptions = {
     replace: flag('--replace', 'keep existing files until the run is complete, then replace them; with stdout, replace the errors file', {
       about: 'output',
     }),
-    update: flag('--update', 'run only records that are new or have changed since the run that wrote the output with --update', { about: 'output' }),
+    update: flag('--update', 'run only records that are new or have changed since the run that wrote the output with --update', {
+      about: 'output',
+    }),
     maxAge: parsedOption('--max-age <duration>', durationArgument, 'with --update, run a record again if its rows are older, such as 30d', {
       about: 'output',
     }),

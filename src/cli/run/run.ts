@@ -7,10 +7,10 @@ import { selectRecords } from '../../app/input/selected-records.ts';
 import { refuseOutput } from '../../app/output/output-claim.ts';
 import { canResume, type OutputPlan, planOutput } from '../../app/output/output-plan.ts';
 import { statesPrice } from '../../app/ports/run-ledger.ts';
-import { lookForOld } from '../../app/update/claimed-memory.ts';
 import { type RunHandle, runFlow } from '../../app/run.ts';
 import type { RunRequest, RunSurroundings } from '../../app/run-request.ts';
 import type { RunResult } from '../../app/run-result.ts';
+import { lookForOld } from '../../app/update/claimed-memory.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { authorities } from '../../io/http/authorities.ts';
@@ -165,9 +165,13 @@ function refuseUpdate({ update, maxAge, unordered, limit, skip, force }: RunOpti
   const refuse = (message: string) => {
     throw new AutomateError('usage', message);
   };
-  if (!update) return maxAge === undefined ? undefined : refuse('--max-age says which rows --update takes over: expected --update beside it');
+  if (!update) {
+    if (maxAge !== undefined) refuse('--max-age says which rows --update takes over: expected --update beside it');
+    return;
+  }
   if (files.isStreamed) refuse('--update needs an output file, whose rows it takes over\nname a file with --out');
-  if (!canResume(files)) refuse(`--update needs an output that can grow: the workbook ${files.out} is written whole\nwrite CSV: --out FILE.csv`);
+  if (!canResume(files))
+    refuse(`--update needs an output that can grow: the workbook ${files.out} is written whole\nwrite CSV: --out FILE.csv`);
   if (unordered) refuse('--update writes the records in their order: leave --unordered out');
   if (limit !== undefined || skip !== undefined) refuse('--update needs all records of the input: leave --limit and --skip out');
   if (force) refuse('--update keeps the old output until the end, --force deletes it now: expected one of them');

@@ -50,7 +50,7 @@ export interface FileOutputParts {
 export interface OutputMemory {
   readonly log: MemoryLog | undefined;
   /** The entry of a record, whose places are found when it is written; undefined for a record that is to run again. */
-  entryOf(item: Item, rows: number): RememberedRows | undefined;
+  rememberedAs(item: Item, rows: number): RememberedRows | undefined;
   close(): void;
 }
 
@@ -136,7 +136,7 @@ export class FileOutput implements Output {
 
   #addRows(item: Item, success: Success): void {
     const rows = 'spilled' in success ? success.spilled.rows : 'rendered' in success ? success.rendered.rows : success.rows.length;
-    const entry = this.#parts.memory?.entryOf(item, rows);
+    const entry = this.#parts.memory?.rememberedAs(item, rows);
     this.#counts.rows += rows;
     if (entry) this.#records.addPlace(entry, 'start');
     if ('spilled' in success) this.#records.addSpilled(success.spilled);

@@ -59,7 +59,7 @@ export function memoryPath(out: string): string {
   return `${out}.automate-rows`;
 }
 
-function bytesOf({ hash, whole, atMs, start, end, rows, taken }: RememberedRows): Buffer {
+function entryBytesOf({ hash, whole, atMs, start, end, rows, taken }: RememberedRows): Buffer {
   const bytes = Buffer.alloc(entryBytes);
   hash.copy(bytes, 0, 0, hashBytes);
   whole.copy(bytes, hashBytes, 0, wholeBytes);
@@ -72,7 +72,7 @@ function bytesOf({ hash, whole, atMs, start, end, rows, taken }: RememberedRows)
 }
 
 /** The record in these bytes. */
-export function entryOf(bytes: Buffer): RememberedRows {
+export function entryIn(bytes: Buffer): RememberedRows {
   const [atMs = 0, start = 0, end = 0] = [24, 30, 36].map((at) => bytes.readUIntBE(at, 6));
   const [hash, whole] = [bytes.subarray(0, hashBytes), bytes.subarray(hashBytes, hashBytes + wholeBytes)];
   return { hash, whole, atMs, start, end, rows: bytes.readUInt32BE(42), taken: bytes.readUIntBE(46, 6) };
@@ -110,7 +110,7 @@ export class MemoryLog {
     const { size } = await handle.stat();
     if (bytesRead < keyBytes || size < entryPlace(count)) {
       await handle.close();
-      throw damaged(path);
+      throw memoryDamaged(path);
     }
     await handle.truncate(entryPlace(count));
     return new MemoryLog(path, handle, key, count);
@@ -119,7 +119,7 @@ export class MemoryLog {
   /** Adds records, and waits until they are on disk. */
   async add(entries: readonly RememberedRows[]): Promise<void> {
     if (entries.length === 0) return;
-    const bytes = Buffer.concat(entries.map(bytesOf));
+    const bytes = Buffer.concat(entries.map(entryBytesOf));
     await namingErrors(this.#path, 'written', async () => {
       await this.#handle.write(bytes, 0, bytes.length, entryPlace(this.count));
     });
@@ -138,7 +138,7 @@ export class MemoryLog {
   /** Writes the facts about the whole output, and closes the file. */
   async finish(facts: MemoryFacts): Promise<void> {
     const end = entryPlace(this.count);
-    const head = Buffer.from(JSON.stringify({ ...facts, count: this.count, crc: await crcOf(this.#path, end) }));
+    const head = Buffer.from(JSON.stringify({ ...facts, count: this.count, crc: await crcOfEntries(this.#path, end) }));
     const length = Buffer.alloc(4);
     length.writeUInt32BE(head.length);
     const tail = Buffer.concat([head, length, mark]);
@@ -173,13 +173,13 @@ export async function readMemory(path: string): Promise<FoundMemory | undefined>
     };
     const tail = await read(size - tailBytes, tailBytes);
     const length = tail.readUInt32BE(0);
-    if (size < tailBytes + keyBytes || !tail.subarray(4).equals(mark) || length > size - tailBytes) throw damaged(path);
+    if (size < tailBytes + keyBytes || !tail.subarray(4).equals(mark) || length > size - tailBytes) throw memoryDamaged(path);
     const { crc, ...facts } = JSON.parse(`${await read(size - tailBytes - length, length)}`) as FoundMemory & { readonly crc: number };
     const end = entryPlace(facts.count);
-    if (end !== size - tailBytes - length || (await crcOf(path, end)) !== crc) throw damaged(path);
+    if (end !== size - tailBytes - length || (await crcOfEntries(path, end)) !== crc) throw memoryDamaged(path);
     return { ...facts, path, key: await read(0, keyBytes) };
   } catch (error) {
-    throw error instanceof SyntaxError ? damaged(path) : error;
+    throw error instanceof SyntaxError ? memoryDamaged(path) : error;
   } finally {
     await handle.close();
   }
@@ -200,19 +200,19 @@ async function* entriesIn(handle: FileHandle, count: number): AsyncGenerator<Rem
   for (let at = 0; at < count; at += some) {
     const bytes = Buffer.alloc(Math.min(some, count - at) * entryBytes);
     await handle.read(bytes, 0, bytes.length, entryPlace(at));
-    for (let place = 0; place < bytes.length; place += entryBytes) yield entryOf(bytes.subarray(place, place + entryBytes));
+    for (let place = 0; place < bytes.length; place += entryBytes) yield entryIn(bytes.subarray(place, place + entryBytes));
   }
 }
 
 /** The error for a memory that is not as it was written. */
-function damaged(path: string): AutomateError {
+function memoryDamaged(path: string): AutomateError {
   return new AutomateError('output-exists', `${path} is damaged: the places of the old rows are not known`, {
     code: 'update-refused',
     details: {},
   });
 }
 
-async function crcOf(path: string, bytes: number): Promise<number> {
+async function crcOfEntries(path: string, bytes: number): Promise<number> {
   let crc = 0;
   for await (const chunk of createReadStream(path, { end: bytes - 1 })) crc = crc32(chunk, crc);
   return crc;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
-import { entryBytes, entryOf, entryPlace, type FoundMemory, type RememberedRows } from './memory-file.ts';
+import { entryBytes, entryIn, entryPlace, type FoundMemory, type RememberedRows } from './memory-file.ts';
 
 /** Bytes that are read at once: neighbours are asked for one after another. */
 const windowBytes = 128 * 1024;
@@ -110,7 +110,7 @@ export class OldRecords {
     let head = this.#slots.read(slot + keyBytes, 4).readUInt32BE(0);
     let found: RememberedRows | undefined;
     while (!found && head !== 0 && head !== nothingLeft) {
-      const entry = { ...entryOf(this.#entries.read(entryPlace(head - 1), entryBytes)), taken: head };
+      const entry = { ...entryIn(this.#entries.read(entryPlace(head - 1), entryBytes)), taken: head };
       if (entry.hash.equals(hash) && isWanted(entry)) found = entry;
       head = this.#next.read((head - 1) * 4, 4).readUInt32BE(0);
       this.#slots.write(slot + keyBytes, numberBytes(head === 0 ? nothingLeft : head));
