@@ -37,7 +37,7 @@ function readFully(file: number, into: Buffer, at: number): number {
 }
 
 /** Bytes that an index may hold in memory. A larger one is a file without a name. */
-const maxHeld = 12 * 1024 * 1024;
+const maxHeld = 6 * 1024 * 1024;
 
 /** Bytes by their place, all zero at first. */
 class Table {
