@@ -27,7 +27,7 @@ describe('--update', () => {
     expect((await automate(run)).code).toBe(0);
     expect(asked()).toEqual(['/1', '/2', '/2', '/3']);
     await write('rows.csv', 'id,more,note\n4,x,n\n2,x,B\n2,x,d\n2,x,again\n1,"a, b",a\n');
-    const { code, stderr } = await automate([...run, '--summary', 's.json', '--events', 'e.ndjson']);
+    const { code, stderr } = await automate([...run, '--summary', 's.json', '--report', 'r.html', '--events', 'e.ndjson']);
     expect([code, stderr]).toEqual([0, unchanged(3)]);
     expect(asked()).toEqual(['/2', '/4']);
     expect(await read('out.csv')).toBe(
@@ -35,6 +35,7 @@ describe('--update', () => {
     );
     expect(JSON.parse(await read('s.json'))).toMatchObject({ read: 5, written: 5, failed: 0, unchanged: 3 });
     expect((await read('e.ndjson')).match(/"type":"record-unchanged"/g)).toHaveLength(3);
+    expect(await read('r.html')).toContain('of them unchanged');
     expect((await files()).filter((name) => name.includes('automate'))).toEqual(['out.csv.automate-rows']);
   });
 

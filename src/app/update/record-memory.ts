@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto';
-import type { Item } from '../../core/item.ts';
+import type { Item, RowsText } from '../../core/item.ts';
 import type { Fields } from '../../core/record.ts';
 import { jsonOf } from '../../core/value/value.ts';
-import type { RenderedRows } from '../../io/journal/parked-records.ts';
 import type { OutputMemory } from '../../io/output/output.ts';
 import { Renderer } from '../../io/output/renderer.ts';
 import type { Source } from '../../io/records/readers/source.ts';
@@ -99,20 +98,20 @@ export class RecordMemory implements OutputMemory {
     const whole = this.#wholeOf(item.fields);
     const isSame = this.#hasSameColumns && whole.equals(found.whole);
     const { between } = this.#renderer.writer;
-    const parked: RenderedRows = {
+    // The text is read when it is the turn of the record.
+    const parked: RowsText = {
       rows: found.rows,
-      drop: () => undefined,
-      async *texts() {
-        if (found.rows === 0) return;
-        if (isSame) yield text.text(found, between);
-        else yield* rebuilt();
+      get text() {
+        return isSame ? text.text(found, between) : rebuilt();
       },
     };
     const rebuilt = () =>
-      this.#renderer.texts(
-        text.rows(found).map((row) => this.#withNewValues(row, item.fields)),
-        false,
-      );
+      this.#renderer
+        .texts(
+          text.rows(found).map((row) => this.#withNewValues(row, item.fields)),
+          false,
+        )
+        .join('');
     return { ...item, parked, unchanged: { ...found, whole } };
   }
 

@@ -45,6 +45,7 @@ export class OldOutputText {
 
   /** The fields of rows. */
   rows(rows: RememberedRows): Fields[] {
+    if (rows.rows === 0) return [];
     const text = this.text(rows, '');
     const { kind } = this.#memory.format;
     if (!this.#isTable) {
@@ -64,7 +65,16 @@ export class OldOutputText {
     return kind === 'csv' || kind === 'tsv';
   }
 
+  get #delimiter(): string {
+    return this.#memory.format.kind === 'tsv' ? '\t' : ',';
+  }
+
   #cells(text: string): string[][] {
-    return parse(text, { delimiter: this.#memory.format.kind === 'tsv' ? '\t' : ',' }) as unknown as string[][];
+    // A text without quotes has no other delimiters.
+    if (!text.includes('"') && !text.includes('\r')) {
+      const lines = text.endsWith('\n') ? text.slice(0, -1).split('\n') : text.split('\n');
+      return lines.map((line) => line.split(this.#delimiter));
+    }
+    return parse(text, { delimiter: this.#delimiter }) as unknown as string[][];
   }
 }
