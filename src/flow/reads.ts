@@ -11,7 +11,7 @@ export interface FlowReads {
 }
 
 /** Options whose texts are expressions. */
-const expressionOptions = new Set(['when', 'while', 'until', 'fail_when', 'retry_when', 'carry', 'cel']);
+const expressionOptions = new Set(['where', 'when', 'while', 'until', 'fail_when', 'retry_when', 'carry', 'cel']);
 
 /** The fields that steps read: those that they need, and those that an expression only tests. */
 export function readsOf(steps: readonly PlacedStep[], { value }: Source): FlowReads {

@@ -72,6 +72,25 @@ describe('--update', () => {
     expect(await read('out.csv')).toBe('id,note,name\n1,a,new /1\n2,b,new /2\n3,c,new /3\n2,d,new /2\n');
   });
 
+  test.each(['json', 'ndjson.gz'])('knows the places of all rows of a %s file after a retry', async (format) => {
+    const { automate, asked, failing, write } = await firstDay(', x: "items[].x"');
+    const to = (name: string) => ['run', 'flow.yaml', '--in', 'rows.csv', '--out', `${name}.${format}`];
+    failing.add('/1').add('/3');
+    await automate([...to('out'), '--update']);
+    failing.clear();
+    expect((await automate(['retry', `out.${format}`])).code).toBe(0);
+    await write('rows.csv', 'id,note\n2,d\n3,c\n1,new\n2,b\n');
+    asked();
+    expect((await automate([...to('out'), '--update'])).stderr).toEqual(unchanged(4));
+    expect(asked()).toEqual([]);
+    await automate(to('full'));
+    await write('copy.yaml', 'nodes: [{ type: set, fields: { copied: "1" } }]');
+    const rows = async (name: string) =>
+      (await automate(['run', 'copy.yaml', '--in', `${name}.${format}`, '--out-format', 'ndjson'])).stdout;
+    expect(await rows('out')).toBe(await rows('full'));
+    expect((await rows('out')).trim().split('\n')).toHaveLength(8);
+  });
+
   test('runs records again whose failure was passed through', async () => {
     const { automate, asked, failing } = await firstDay('', ', on_error: keep');
     failing.add('/3');
