@@ -37,6 +37,12 @@ export const runOptions = {
     replace: flag('--replace', 'keep existing files until the run is complete, then replace them; with stdout, replace the errors file', {
       about: 'output',
     }),
+    update: flag('--update', 'run only records that are new or have changed since the run that wrote the output with --update', {
+      about: 'output',
+    }),
+    maxAge: parsedOption('--max-age <duration>', duration, 'with --update, run a record again if its rows are older, such as 30d', {
+      about: 'output',
+    }),
     resume: flag('--resume', 'continue an earlier run of the same command line; do nothing if it is complete', { about: 'start' }),
     force: flag('--force', 'overwrite existing files', { about: 'start', short: 'f' }),
     unordered: flag('--unordered', 'write records as they finish, not in input order'),
@@ -81,7 +87,7 @@ export const runOptions = {
 export type GivenRunOptions = ValuesOf<typeof runOptions>;
 
 /** The options of a run whose input is chosen. */
-export type RunOptions = Omit<GivenRunOptions, 'in'> & InputOptions;
+export type RunOptions = Omit<GivenRunOptions, 'in'> & InputOptions & { readonly runsAll?: boolean };
 
 /** A run as the command line asks for it. */
 export interface WrittenRun<Options = RunOptions> {
