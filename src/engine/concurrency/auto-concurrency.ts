@@ -1,3 +1,6 @@
+import type { ConcurrencyEvent } from '../../core/event.ts';
+import { mostAuto } from '../../core/options/amounts.ts';
+
 /**
  * Finds how many calls at once a server likes. The number grows while answers stay as fast as the fastest round of answers, as in TCP Vegas
  * (Brakmo and Peterson, 1995): doubled in slow start, then one more for each round. If answers become slower, it falls with the gradient
@@ -7,9 +10,6 @@
 
 /** Calls in flight at the beginning. */
 const first = 4;
-
-/** Maximum of calls in flight. */
-export const mostAuto = 256;
 
 /** Minimum of answers of a round. */
 const leastAnswers = 8;
@@ -44,9 +44,6 @@ const restMs = 5000;
 /** Time after which the fastest round is measured anew: the server may have become slower for good. */
 const forgetMs = 60_000;
 
-/** The cause of the last change. */
-export type AutoReason = 'start' | 'fast' | 'slow' | 'refused';
-
 /** The answers of a round. Their times are summed as logarithms, so that one late answer does not decide. */
 interface Round {
   /** Only answers to calls that started after this time belong to the round. */
@@ -72,7 +69,8 @@ export interface AutoState {
   /** Calls that may be in flight now. */
   readonly limit: number;
   readonly most: number;
-  readonly reason: AutoReason;
+  /** The cause of the last change. */
+  readonly reason: ConcurrencyEvent['reason'];
   readonly isStarting: boolean;
   readonly round: Round;
   /** The time of an answer in the fastest round, and the time at which it was measured; undefined before the first round. */
@@ -94,7 +92,7 @@ export interface AutoAnswer {
 }
 
 /** The state before the first call. `most`: maximum of calls in flight. */
-export function startAuto(most = mostAuto): AutoState {
+export function startAuto(most: number = mostAuto): AutoState {
   return {
     limit: Math.min(first, most),
     most: Math.min(mostAuto, most),
@@ -144,7 +142,7 @@ function afterRound(before: AutoState, atMs: number): AutoState {
   const state: AutoState = { ...before, variance, trial: undefined, wasSlow: false };
   const measured: AutoState = { ...state, fastest: { ms: mostMs, atMs } };
   if (!fastest || trial?.kind === 'measure') return afterFastRound(trial ? changed(measured, trial.before, atMs) : measured, atMs);
-  if (trial && isUnrelieved(trial, limit, typicalMs)) return changed(measured, trial.before, atMs);
+  if (trial && isUnrelieved(trial, limit, typicalMs)) return { ...changed(measured, trial.before, atMs), reason: 'no-effect' };
   if (mostMs <= fastest.ms) return afterFastRound(measured, atMs);
   if (atMs - fastest.atMs > forgetMs) return tried(state, 'measure', { limit: Math.floor(limit / 2), ms: typicalMs, atMs });
   if (typicalMs <= fastest.ms * slower) return afterFastRound(state, atMs);
