@@ -11,8 +11,8 @@ import { mostAuto } from '../../core/options/amounts.ts';
 /** Calls in flight at the beginning. */
 const first = 4;
 
-/** Minimum of answers of a round. */
-const leastAnswers = 8;
+/** Minimum of answers of a round: in slow start, which has to be quick, and after it. */
+const leastAnswers = { starting: 8, later: 20 };
 
 /** The more the times of answers vary, the more answers a round needs: so many that its time is this certain (standard error), up to a maximum. */
 const certain = { error: 0.1, answers: 100 };
@@ -98,7 +98,8 @@ export function startAuto(most: number = mostAuto): AutoState {
     most: Math.min(mostAuto, most),
     reason: 'start',
     isStarting: true,
-    round: emptyRound(Number.NEGATIVE_INFINITY),
+    // The first answers have waited for their connections.
+    round: { ...emptyRound(Number.NEGATIVE_INFINITY), skipped: first },
     fastest: undefined,
     trial: undefined,
     wasSlow: false,
@@ -132,8 +133,9 @@ export function refused(state: AutoState, { sentAtMs, atMs }: Pick<AutoAnswer, '
 }
 
 /** The answers that a round needs. A round does not end because its own answers are alike: that would prefer lucky ones. */
-function answersNeeded({ limit, variance = 0 }: AutoState): number {
-  return Math.max(limit, leastAnswers, Math.min(certain.answers, variance / certain.error ** 2));
+function answersNeeded({ limit, isStarting, variance = 0 }: AutoState): number {
+  const least = isStarting ? leastAnswers.starting : leastAnswers.later;
+  return Math.max(limit, least, Math.min(certain.answers, variance / certain.error ** 2));
 }
 
 function afterRound(before: AutoState, atMs: number): AutoState {
@@ -151,7 +153,7 @@ function afterRound(before: AutoState, atMs: number): AutoState {
   if (leastMs < fastest.ms * muchSlower || !round.isFull || limit === 1) return held;
   if (!before.wasSlow) return { ...held, wasSlow: true };
   const gradient = Math.max(leastGradient, fastest.ms / typicalMs);
-  const lower = Math.min(limit - 1, Math.ceil(limit * gradient * slower));
+  const lower = Math.min(limit - 1, Math.ceil(limit * gradient));
   return { ...tried(held, 'relief', { limit: lower, ms: typicalMs, atMs }), reason: 'slow', wasSlow: true };
 }
 
