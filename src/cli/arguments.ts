@@ -19,7 +19,7 @@ export function concurrencyArgument(text: string): Concurrency {
   if (text === 'auto') return text;
   const number = Number(text);
   if (/^\d+$/.test(text) && number >= 1) return number;
-  throw new InvalidArgumentError(`expected auto, or a whole number from 1 on, found "${text}"`);
+  throw new InvalidArgumentError(`expected a whole number from 1 on, or auto, found "${text}"`);
 }
 
 /** A number of worker processes: 1 to 256, or `auto` for the number of cores less one. Throws for any other text. */

@@ -143,14 +143,18 @@ function afterRound(before: AutoState, atMs: number): AutoState {
   const { typicalMs, mostMs, variance } = timesOf(round, before.variance);
   const state: AutoState = { ...before, variance, trial: undefined, wasSlow: false };
   const measured: AutoState = { ...state, fastest: { ms: mostMs, atMs } };
-  if (!fastest || trial?.kind === 'measure') return afterFastRound(trial ? changed(measured, trial.before, atMs) : measured, atMs);
+  if (!fastest) return afterFastRound(measured, atMs);
+  if (trial?.kind === 'measure') return changed(measured, trial.before, atMs);
   if (trial && isUnrelieved(trial, limit, typicalMs)) return { ...changed(measured, trial.before, atMs), reason: 'no-effect' };
   if (mostMs <= fastest.ms) return afterFastRound(measured, atMs);
   if (atMs - fastest.atMs > forgetMs) return tried(state, 'measure', { limit: Math.floor(limit / 2), ms: typicalMs, atMs });
   if (typicalMs <= fastest.ms * slower) return afterFastRound(state, atMs);
   const held: AutoState = { ...state, isStarting: false, round: emptyRound(round.sinceMs) };
   const leastMs = typicalMs * Math.exp(-Math.sqrt(variance / round.answers));
-  if (leastMs < fastest.ms * muchSlower || !round.isFull || limit === 1) return held;
+  if (!round.isFull || limit === 1) return held;
+  // Slow start has gone too far.
+  if (leastMs < fastest.ms * muchSlower)
+    return before.isStarting ? { ...changed(held, Math.ceil((limit * fastest.ms) / typicalMs), atMs), reason: 'slow' } : held;
   if (!before.wasSlow) return { ...held, wasSlow: true };
   const gradient = Math.max(leastGradient, fastest.ms / typicalMs);
   const lower = Math.min(limit - 1, Math.ceil(limit * gradient));
