@@ -1,7 +1,7 @@
 import type { CallLimit } from '../core/call.ts';
 import type { ConcurrencyEvent } from '../core/event.ts';
 import type { Clock, Permits } from '../core/ports.ts';
-import { type AutoState, answered, foundBy, refused, startAuto } from './concurrency/auto-concurrency.ts';
+import { type AutoState, afterAnswer, afterRefusal, foundBy, startAuto } from './concurrency/auto-concurrency.ts';
 import { type AttemptTimes, type Door, type Slot, Turns } from './turns.ts';
 
 /** A timer may be this late without lowering the rate. */
@@ -184,11 +184,11 @@ export class Slots implements Door, Slot {
   }
 
   answered({ sentAtMs, atMs }: AttemptTimes): void {
-    if (this.#auto) this.#tune(answered(this.#auto, { ms: atMs - sentAtMs, sentAtMs, atMs, inFlight: this.#inFlight }));
+    if (this.#auto) this.#tune(afterAnswer(this.#auto, { ms: atMs - sentAtMs, sentAtMs, atMs, inFlight: this.#inFlight }));
   }
 
   refused(times: AttemptTimes): void {
-    if (this.#auto) this.#tune(refused(this.#auto, times));
+    if (this.#auto) this.#tune(afterRefusal(this.#auto, times));
   }
 
   /** The number that was found, as far as all runs allow it. */

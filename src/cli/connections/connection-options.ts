@@ -68,7 +68,9 @@ export const addOptions = {
       'none',
     ),
     rate: textOption('--rate <rate>', 'maximum rate of requests, such as 10/s'),
-    concurrency: parsedOption('--concurrency <n>', concurrencyArgument, 'at most N requests in flight at once; auto: find the number'),
+    concurrency: parsedOption('--concurrency <n>', concurrencyArgument, 'at most N requests in flight at once; auto: find the number', {
+      choices: async () => ['auto'],
+    }),
     allowHttp: flag('--allow-http', 'allow an http:// URL to another machine'),
   }),
   ...grouped('Test', {

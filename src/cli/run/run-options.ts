@@ -36,6 +36,7 @@ export const runOptions = {
       '--concurrency <n>',
       concurrencyArgument,
       'at most N requests in flight at once, per node; auto: find the number',
+      { choices: async () => ['auto'] },
     ),
     rate: parsedOption('--rate <rate>', rateArgument, 'maximum rate of requests, such as 10/s, per origin and credential'),
     workers: parsedOption('--workers <n>', workersArgument, 'pass the records in N processes; auto: one for each core but one'),

@@ -36,7 +36,7 @@ const muchSlower = 1.35;
 const leastGradient = 0.5;
 
 /** The share that is left after a refusal. */
-const afterRefusal = 2 / 3;
+const leftByRefusal = 2 / 3;
 
 /** Time after a refusal in which the number does not grow. */
 const restMs = 5000;
@@ -114,7 +114,7 @@ export function foundBy({ limit, trial }: AutoState): number {
 }
 
 /** The state after an answer. */
-export function answered(state: AutoState, { ms, sentAtMs, atMs, inFlight }: AutoAnswer): AutoState {
+export function afterAnswer(state: AutoState, { ms, sentAtMs, atMs, inFlight }: AutoAnswer): AutoState {
   const { limit } = state;
   if (sentAtMs <= state.round.sinceMs) return state;
   const { skipped, answers, sum, squares, isFull } = state.round;
@@ -126,9 +126,9 @@ export function answered(state: AutoState, { ms, sentAtMs, atMs, inFlight }: Aut
 }
 
 /** The state after a refusal: a 429, a 503, a timeout, or a refused connection. Refusals of calls that started before the last one do not count. */
-export function refused(state: AutoState, { sentAtMs, atMs }: Pick<AutoAnswer, 'sentAtMs' | 'atMs'>): AutoState {
+export function afterRefusal(state: AutoState, { sentAtMs, atMs }: Pick<AutoAnswer, 'sentAtMs' | 'atMs'>): AutoState {
   if (sentAtMs <= state.refusedAtMs) return state;
-  const limit = Math.max(1, Math.floor(foundBy(state) * afterRefusal));
+  const limit = Math.max(1, Math.floor(foundBy(state) * leftByRefusal));
   return { ...changed(state, limit, atMs), reason: 'refused', isStarting: false, trial: undefined, wasSlow: false, refusedAtMs: atMs };
 }
 

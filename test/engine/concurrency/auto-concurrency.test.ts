@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type AutoState, answered, foundBy, refused, startAuto } from '../../../src/engine/concurrency/auto-concurrency.ts';
+import { type AutoState, afterAnswer, afterRefusal, foundBy, startAuto } from '../../../src/engine/concurrency/auto-concurrency.ts';
 import { lognormal, seeded, simulate } from './simulated-server.ts';
 
 /** The state after rounds of answers that take `ms` each while all allowed calls are in flight, from `fromMs` on. */
@@ -9,7 +9,7 @@ function following(state: AutoState, rounds: number, ms: number, { fromMs = 0, i
     const sentAtMs = fromMs + (round + 1) * 1000;
     for (let answer = 0; answer < Math.max(now.limit, 24); answer++) {
       const before = now.limit;
-      now = answered(now, { ms, sentAtMs, atMs: sentAtMs + ms, inFlight: inFlight(now.limit) });
+      now = afterAnswer(now, { ms, sentAtMs, atMs: sentAtMs + ms, inFlight: inFlight(now.limit) });
       if (now.limit !== before) break;
     }
   }
@@ -64,23 +64,23 @@ describe('the number of calls in flight', () => {
   test('falls by a third at a refusal, once for several, and rests for 5 s', () => {
     const fast = following(startAuto(), 3, 50);
     const atMs = 5000;
-    const less = refused(fast, { sentAtMs: 4900, atMs });
+    const less = afterRefusal(fast, { sentAtMs: 4900, atMs });
     expect(less).toMatchObject({ limit: 21, reason: 'refused', isStarting: false });
-    expect(refused(less, { sentAtMs: 4990, atMs: 5100 })).toBe(less);
-    expect(refused(less, { sentAtMs: 5001, atMs: 5100 }).limit).toBe(14);
+    expect(afterRefusal(less, { sentAtMs: 4990, atMs: 5100 })).toBe(less);
+    expect(afterRefusal(less, { sentAtMs: 5001, atMs: 5100 }).limit).toBe(14);
     expect(following(less, 3, 50, { fromMs: 5000 }).limit).toBe(21);
     expect(following(less, 2, 50, { fromMs: 10_000 }).limit).toBe(23);
   });
 
   test('never falls below 1', () => {
     let state = startAuto();
-    for (let second = 1; second < 20; second++) state = refused(state, { sentAtMs: second * 1000, atMs: second * 1000 + 10 });
+    for (let second = 1; second < 20; second++) state = afterRefusal(state, { sentAtMs: second * 1000, atMs: second * 1000 + 10 });
     expect(state.limit).toBe(1);
   });
 
   test('leaves out the answers to calls that started before a change', () => {
     const fast = following(startAuto(), 1, 50);
-    const old = answered(fast, { ms: 50, sentAtMs: 500, atMs: 2000, inFlight: 8 });
+    const old = afterAnswer(fast, { ms: 50, sentAtMs: 500, atMs: 2000, inFlight: 8 });
     expect(old).toBe(fast);
   });
 

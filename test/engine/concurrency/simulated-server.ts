@@ -1,4 +1,4 @@
-import { type AutoState, answered, foundBy, refused, startAuto } from '../../../src/engine/concurrency/auto-concurrency.ts';
+import { type AutoState, afterAnswer, afterRefusal, foundBy, startAuto } from '../../../src/engine/concurrency/auto-concurrency.ts';
 
 /** A server whose answers take no real time. */
 export interface SimulatedServer {
@@ -44,12 +44,12 @@ export function simulate(server: SimulatedServer): Simulation {
     const second = Math.floor(nowMs / 1000);
     if (isRefusal) {
       refusals++;
-      state = refused(state, { sentAtMs, atMs });
+      state = afterRefusal(state, { sentAtMs, atMs });
     } else {
       busy--;
       answers++;
       perSecond[second] = (perSecond[second] ?? 0) + 1;
-      state = answered(state, { ms: atMs - sentAtMs, sentAtMs, atMs, inFlight });
+      state = afterAnswer(state, { ms: atMs - sentAtMs, sentAtMs, atMs, inFlight });
       if (waiting.length > 0 && busy < server.served(nowMs)) serve(waiting.shift() as number);
     }
     inFlight--;
