@@ -14,7 +14,7 @@ const first = 4;
 /** Minimum of answers of a round: in slow start, which has to be quick, and after it. */
 const leastAnswers = { starting: 8, later: 20 };
 
-/** The more the times of answers vary, the more answers a round needs: so many that its time is this certain (standard error), up to a maximum. */
+/** The more the times of answers vary, the more answers a round needs for its time to be this certain (standard error); at most `answers`. */
 const certain = { error: 0.1, answers: 100 };
 
 /** The variance from which on the first answers after a change do not count: those that arrive first are the fast ones. */
