@@ -17,7 +17,7 @@ import type { EventsFile } from './report/events-file.ts';
 import type { RunOptions } from './run-options.ts';
 import type { Session, SessionParts } from './session.ts';
 import type { OpenQueue } from './workers/open-queue.ts';
-import type { WorkerWait } from './workers/queue-workers.ts';
+import type { WorkerWait } from './workers/worker-wait.ts';
 
 /** A run whose flow is checked. */
 export interface RunRequest {

@@ -247,7 +247,6 @@ const credits: CommandSpec = {
   ],
 };
 
-/** The commands, in the order of the help. */
 const worker = command({
   name: 'worker',
   help: 'pass records of runs that were started with --queue, on this machine',
@@ -266,6 +265,7 @@ const status = command({
   run: async ({ options, terminal }) => (await import('./workers/status.ts')).statusCommand(options, terminal),
 });
 
+/** The commands, in the order of the help. */
 export const commands: readonly CommandSpec[] = [
   run,
   retry,

@@ -73,7 +73,7 @@ class ChildWorker {
     const prepared = await prepareRun(manifest, (message) => link.add({ kind: 'warning', message }));
     limitYoungGeneration();
     const leave = (reason: StopReason) => link.tell({ kind: 'closing', phase: 'finishing', reason });
-    const run = new WorkerRun(prepared, { link, clock: this.#clock, gates: this.#gates, giveUp: leave });
+    const run = new WorkerRun(prepared, { link, clock: this.#clock, gates: this.#gates, unanswered: leave });
     this.#run = run;
     for (const act of this.#early) act(run);
     this.#early = [];

@@ -54,11 +54,15 @@ export async function queueStatus({ name, redis, keys, jobs }: OpenQueue): Promi
       const facts = await redis.client.hgetall(keys.run(run).run);
       if (facts.seen === undefined) return [];
       const alive = nowUs - Number(facts.seen) < deadMs * 1000;
-      const isWaiting = workers.every(({ problems }) => problems.some((problem) => problem.run === run));
+      const isWaiting = workers.every((worker) => cannotDo(worker, run));
       return [{ ...queuedRun(run, facts, alive, isWaiting), units }];
     }),
   );
   return { queue: name, runs: runs.flat(), workers };
+}
+
+function cannotDo({ problems }: QueuedWorker, run: string): boolean {
+  return problems.some((problem) => problem.run === run);
 }
 
 function queuedRun(run: string, facts: Record<string, string>, alive: boolean, isWaiting: boolean): Omit<QueuedRun, 'units'> {

@@ -161,7 +161,7 @@ export class QueueWorker {
   async #lookAtRuns(): Promise<void> {
     const { redis, keys } = this.#queue;
     const runs = new Set(await redis.client.smembers(keys.runs));
-    for (const [id, run] of this.#runs) if (!runs.has(id)) this.#forget(id, run, 'it has ended');
+    for (const [id, run] of this.#runs) if (!runs.has(id)) this.#forget(id, run);
     for (const id of runs) await this.#lookAt(id);
   }
 
@@ -174,12 +174,13 @@ export class QueueWorker {
     if (!gen || !seen) {
       // Its keys are kept no longer.
       await redis.client.srem(keys.runs, id);
-      return known && this.#forget(id, known, 'it is gone');
+      if (known) this.#forget(id, known);
+      return;
     }
     const ageMs = (Number(time[0]) * 1e6 + Number(time[1]) - Number(seen)) / 1000;
     const silentMs = this.#silences.note(id, Number(seen), ageMs);
     const run = known?.gen === String(gen) ? known : this.#join(id, String(gen), String(flow ?? ''));
-    if (known && known !== run) void known.leave('closing');
+    if (known && known !== run) known.abandon();
     run.isOrphaned = silentMs >= deadMs;
     if (run.isOrphaned) void run.leave('stale');
     if (ended) return void run.finish();
@@ -210,11 +211,11 @@ export class QueueWorker {
     return run;
   }
 
-  #forget(id: string, run: JoinedRun, why: string): void {
+  #forget(id: string, run: JoinedRun): void {
     this.#runs.delete(id);
-    void run.finish();
+    run.abandon();
     this.#silences.forget(id);
-    if (run.isReady) this.#options.say(`left run ${shortId(id)}: ${why}`);
+    if (run.isReady) this.#options.say(`left run ${shortId(id)}: it has ended`);
   }
 
   async #take(place: UnitPlace): Promise<UnitEnd> {
@@ -394,7 +395,7 @@ class JoinedRun {
     const { clock, gates, isShown, failed } = this.#options;
     const worker = new WorkerRun(prepared, {
       ...{ link: this.#reports, clock, gates, mayBegin: isShown },
-      giveUp: (reason) => this.#giveUp(reason),
+      unanswered: (reason) => this.#leaveAsUnable(reason),
     });
     if (this.#closing) worker.close(this.#closing);
     worker.ended.then(() => this.#passed(worker), failed);
@@ -402,7 +403,7 @@ class JoinedRun {
   }
 
   /** Leaves the run for a minute: no server answers this worker. */
-  #giveUp({ message }: StopReason): void {
+  #leaveAsUnable({ message }: StopReason): void {
     this.#lookAgainMs = this.#queue.now() + unableMs;
     this.isReady = false;
     this.#cannot({ problem: message, isUnable: true });
@@ -433,6 +434,16 @@ class JoinedRun {
     await worker.ended.catch(() => undefined);
   }
 
+  /** Leaves a run that has gone on elsewhere, or is gone. Records under way may still be reported. */
+  abandon(): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#link.close();
+    void this.leave('stale');
+    this.#handBack();
+    this.#removeAuthorities();
+  }
+
   /** Gives back everything of a run that has ended. */
   async finish(): Promise<void> {
     if (this.#hasEnded) return;
@@ -442,6 +453,10 @@ class JoinedRun {
     for (const unit of this.#units.values()) unit.end('done');
     await this.#link.say({ kind: 'ended' });
     this.#link.close();
+    this.#removeAuthorities();
+  }
+
+  #removeAuthorities(): void {
     if (this.#cacert !== undefined) rmSync(this.#cacert, { force: true });
   }
 

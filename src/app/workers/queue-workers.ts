@@ -12,16 +12,7 @@ import { RunDesk } from './desk.ts';
 import { manifestOf } from './manifest.ts';
 import type { OpenQueue } from './open-queue.ts';
 import type { Workers } from './open-workers.ts';
-
-/** The wait for a worker that can do the run. */
-export interface WorkerWait {
-  /** The URL of the queue. */
-  readonly url: string;
-  /** Undefined for `default`. */
-  readonly queueName: string | undefined;
-  /** The workers that are there, each with its problem. */
-  readonly problems: readonly (RunProblem & { readonly worker: string })[];
-}
+import type { WorkerWait } from './worker-wait.ts';
 
 /** A run waits this long for a worker that can do it, unless it is told. */
 const defaultWaitMs = 600_000;
@@ -61,7 +52,7 @@ export async function openQueueWorkers(run: OpenRun, queue: OpenQueue, follower:
   const units = new QueueUnits(queue, {
     ...{ run: claim.run, manifest: manifestOf(run, attempt !== undefined, cacert), facts, isTable: isTable(source.format), desk },
     takesOldResults: retried === undefined,
-    counts: () => countsOf(run),
+    counts: () => recordCounts(run),
     looked: (workers) => watch.see(workers, units),
   });
   await units.begin();
@@ -69,7 +60,7 @@ export async function openQueueWorkers(run: OpenRun, queue: OpenQueue, follower:
     passage: (tools) => new UnitPassage(plan, units, ports.clock, tools),
     figures: {
       get now() {
-        return units.living;
+        return units.ableWorkers;
       },
       get most() {
         return units.most;
@@ -86,7 +77,7 @@ export async function openQueueWorkers(run: OpenRun, queue: OpenQueue, follower:
 }
 
 /** The counts of a run, for `status`. */
-function countsOf({ progress: { tally, reading }, session: { ports } }: OpenRun): object {
+function recordCounts({ progress: { tally, reading }, session: { ports } }: OpenRun): object {
   const { written, failed } = tally;
   return { read: reading.records, written, failed, open: Math.max(0, reading.records - written - failed), credits: ports.credits() };
 }
@@ -124,7 +115,7 @@ class WorkerWatch {
     }
     const unable = problems.find(({ isUnable }) => isUnable);
     if (unable && problems.every(({ isUnable }) => isUnable))
-      units.giveUp({ phase: 'finishing', reason: { ending: 'unreachable', message: unable.problem, patienceMs: 0 } });
+      units.closeEarly({ phase: 'finishing', reason: { ending: 'unreachable', message: unable.problem, patienceMs: 0 } });
     const { waitForWorkers = defaultWaitMs } = this.#run.request.options;
     if (now - this.#sinceMs >= waitForWorkers) this.#end(units, problems);
   }
@@ -133,6 +124,6 @@ class WorkerWatch {
     const lacksSecrets = problems.length > 0 && problems.every(({ credentials }) => credentials);
     const ending = lacksSecrets ? 'refused-credential' : 'no-workers';
     const message = problems[0] ? `no worker can do the run: ${problems[0].problem}` : 'there is no worker';
-    units.giveUp({ phase: 'stopped', reason: { ending, message } });
+    units.closeEarly({ phase: 'stopped', reason: { ending, message } });
   }
 }

@@ -32,7 +32,7 @@ export interface WorkerRunParts {
   readonly clock: Clock;
   readonly gates: Gates;
   /** Takes the reason to leave the run because no server answers. */
-  giveUp(reason: StopReason): void;
+  unanswered(reason: StopReason): void;
   /** False while no record may begin; absent for always. */
   readonly mayBegin?: (() => boolean) | undefined;
 }
@@ -95,7 +95,7 @@ export class WorkerRun {
   }
 
   async #pass({ manifest, plan, credentials, messages }: PreparedRun): Promise<void> {
-    const { link, clock, gates, giveUp, mayBegin } = this.#parts;
+    const { link, clock, gates, unanswered, mayBegin } = this.#parts;
     const { redactor, warn } = messages;
     const { env, cacert, flow, run, format, columns, csvSafe } = manifest;
     const how = { cacert, environment: process.env, warn };
@@ -116,7 +116,7 @@ export class WorkerRun {
       gates,
       trace: manifest.wantsAttempts ? (attempt: Attempt) => link.add({ kind: 'attempt', attempt: attemptForm(attempt) }) : undefined,
     };
-    const worker = { giveUp: manifest.keepsGoing ? undefined : giveUp, mayBegin };
+    const worker = { giveUp: manifest.keepsGoing ? undefined : unanswered, mayBegin };
     const started = startRun(plan, parts, { unordered: true, maxErrors: undefined, keepsGoing: true, worker });
     this.#run = started;
     started.phase.onPhase((phase) => {

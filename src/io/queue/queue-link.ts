@@ -1,3 +1,4 @@
+import type { HeldMoney, PaidCalls } from '../../core/workers/workers.ts';
 import type { Carrier, Results } from '../workers/run-reports.ts';
 import type { Question, ResultForm } from '../workers/wire-form.ts';
 import type { QueueRedis } from './connection.ts';
@@ -33,7 +34,7 @@ export interface QueueLinkOptions {
 /** A worker's link to a run over Redis. Messages arrive in their order. */
 export class QueueLink implements Carrier {
   readonly #options: QueueLinkOptions;
-  readonly #questions = new Map<number, (value: unknown) => void>();
+  readonly #questions = new Map<number, OpenQuestion>();
   #lastQuestion = 0;
   #seq = 0;
   #sending: Promise<void> = Promise.resolve();
@@ -48,10 +49,11 @@ export class QueueLink implements Carrier {
     return this.say({ kind: 'results', reports, results, numbers }, results);
   }
 
-  async ask(question: Question): Promise<unknown> {
+  ask(question: Question): Promise<unknown> {
     const id = ++this.#lastQuestion;
+    if (this.#isClosed) return Promise.resolve(refusalOf(question));
     return new Promise((resolve) => {
-      this.#questions.set(id, resolve);
+      this.#questions.set(id, { question, resolve });
       const again = setInterval(() => {
         if (!this.#questions.has(id) || this.#isClosed) return clearInterval(again);
         void this.say({ kind: 'question', id, question });
@@ -62,7 +64,7 @@ export class QueueLink implements Carrier {
 
   /** Takes the answer to a question. */
   answered(id: number, value: unknown): void {
-    this.#questions.get(id)?.(value);
+    this.#questions.get(id)?.resolve(value);
     this.#questions.delete(id);
   }
 
@@ -72,9 +74,11 @@ export class QueueLink implements Carrier {
     return this.#sending;
   }
 
-  /** Asks nothing again. */
+  /** Asks nothing any more: nobody answers. */
   close(): void {
     this.#isClosed = true;
+    for (const { question, resolve } of this.#questions.values()) resolve(refusalOf(question));
+    this.#questions.clear();
   }
 
   async #send(news: QueueNews, results: readonly ResultForm[]): Promise<void> {
@@ -94,6 +98,18 @@ export class QueueLink implements Carrier {
     }
     sent(results);
   }
+}
+
+/** A question without an answer. */
+interface OpenQuestion {
+  readonly question: Question;
+  resolve(value: unknown): void;
+}
+
+/** The answer for a call of a run that has gone on elsewhere: it is not made. */
+function refusalOf({ kind }: Question): PaidCalls | HeldMoney {
+  if (kind === 'hold-money') return { held: 'used-up', total: 0 };
+  return { calls: 0, refusal: { message: 'the run has gone on without this worker' }, left: 0 };
 }
 
 /** The places of results, by unit. */

@@ -117,7 +117,7 @@ export class QueueUnits implements Units {
   }
 
   /** The number of workers that can do the run. */
-  get living(): number {
+  get ableWorkers(): number {
     return this.#able().length;
   }
 
@@ -176,7 +176,7 @@ export class QueueUnits implements Units {
   }
 
   /** Ends the run early: no worker can do it. */
-  giveUp(closing: Closing): void {
+  closeEarly(closing: Closing): void {
     this.#listener?.closing(closing);
   }
 
@@ -425,7 +425,7 @@ export class QueueUnits implements Units {
     const untilMs = now() + endMs;
     await Promise.race([this.#note({ ended: '1' }), new Promise((resolve) => setTimeout(resolve, endMs))]);
     this.#tellAll({ kind: 'end' });
-    const isOpen = () => [...this.#workers].some(([id, { hasEnded }]) => !hasEnded && this.#living.some((worker) => worker.id === id));
+    const isOpen = () => this.#living.some(({ id }) => this.#workers.get(id)?.hasEnded === false);
     while (isOpen() && now() < untilMs && !redis.isAway) {
       await this.#takeAll();
       if (isOpen()) await new Promise((resolve) => setTimeout(resolve, 20));

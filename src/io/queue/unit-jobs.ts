@@ -79,63 +79,84 @@ const deafMs = 30_000;
 export async function takeUnits(
   redis: QueueRedis,
   prefix: string,
-  { units, leaseMs }: UnitTakerOptions,
+  options: UnitTakerOptions,
   take: (place: UnitPlace) => Promise<UnitEnd>,
 ): Promise<UnitTaker> {
-  const { Worker, DelayedError, WaitingError } = await import('bullmq');
-  const queue = await openUnitQueue(redis, prefix);
-  let held = 0;
-  let takenMs = performance.now();
-  let isPaused = false;
+  return new Taker(redis, await import('bullmq'), await openUnitQueue(redis, prefix), { ...options, prefix, take });
+}
 
-  async function hold(job: Job<UnitPlace>, token: string | undefined): Promise<void> {
-    held++;
-    takenMs = performance.now();
-    try {
-      const end = await take(job.data);
-      if (end === 'done') return;
-      if (end === 'back') await job.moveToWait(token);
-      else await job.moveToDelayed(Date.now() + laterMs, token);
-      throw end === 'back' ? new WaitingError() : new DelayedError();
-    } finally {
-      held--;
-    }
+type BullMq = typeof import('bullmq');
+
+class Taker implements UnitTaker {
+  held = 0;
+  readonly #redis: QueueRedis;
+  readonly #bullmq: BullMq;
+  readonly #queue: UnitQueue;
+  readonly #options: UnitTakerOptions & { readonly prefix: string; take(place: UnitPlace): Promise<UnitEnd> };
+  readonly #watchdog: NodeJS.Timeout;
+  #worker: Worker<UnitPlace>;
+  #takenMs = performance.now();
+  #isPaused = false;
+
+  constructor(
+    redis: QueueRedis,
+    bullmq: BullMq,
+    queue: UnitQueue,
+    options: UnitTakerOptions & { readonly prefix: string; take(place: UnitPlace): Promise<UnitEnd> },
+  ) {
+    this.#redis = redis;
+    this.#bullmq = bullmq;
+    this.#queue = queue;
+    this.#options = options;
+    this.#worker = this.#open();
+    this.#watchdog = setInterval(() => void this.#reopenIfDeaf(), deafMs / 3);
+    this.#watchdog.unref();
   }
 
-  function open(): Worker<UnitPlace> {
-    const connection = redis.duplicate();
-    const worker = new Worker<UnitPlace>(queueName, hold, {
-      ...{ connection, prefix, concurrency: units, lockDuration: leaseMs, stalledInterval: Math.round(leaseMs / 3) },
-      ...{ maxStalledCount: often, drainDelay: 2, removeOnComplete: { count: 0 }, removeOnFail: { count: 0 } },
+  pause(): void {
+    this.#isPaused = true;
+    void this.#worker.pause(true).catch(() => undefined);
+  }
+
+  async close(): Promise<void> {
+    this.#isPaused = true;
+    clearInterval(this.#watchdog);
+    await this.#worker.close(true).catch(() => undefined);
+    await this.#queue.close();
+  }
+
+  #open(): Worker<UnitPlace> {
+    const { prefix, units, leaseMs } = this.#options;
+    const worker = new this.#bullmq.Worker<UnitPlace>(queueName, (job, token) => this.#hold(job, token), {
+      ...{ connection: this.#redis.duplicate(), prefix, concurrency: units },
+      ...{ lockDuration: leaseMs, stalledInterval: Math.round(leaseMs / 3), maxStalledCount: often, drainDelay: 2 },
+      ...{ removeOnComplete: { count: 0 }, removeOnFail: { count: 0 } },
     });
     worker.on('error', () => undefined);
     return worker;
   }
 
-  let worker = open();
-  const watchdog = setInterval(async () => {
-    if (isPaused || held > 0 || redis.isAway || performance.now() - takenMs < deafMs) return;
-    const { waiting } = await queue.counts().catch(() => ({ waiting: 0 }));
-    takenMs = performance.now();
-    if (waiting === 0 || isPaused || held > 0) return;
-    void worker.close(true).catch(() => undefined);
-    worker = open();
-  }, deafMs / 3);
-  watchdog.unref();
+  async #hold(job: Job<UnitPlace>, token: string | undefined): Promise<void> {
+    this.held++;
+    this.#takenMs = performance.now();
+    try {
+      const end = await this.#options.take(job.data);
+      if (end === 'done') return;
+      if (end === 'back') await job.moveToWait(token);
+      else await job.moveToDelayed(Date.now() + laterMs, token);
+      throw end === 'back' ? new this.#bullmq.WaitingError() : new this.#bullmq.DelayedError();
+    } finally {
+      this.held--;
+    }
+  }
 
-  return {
-    get held() {
-      return held;
-    },
-    pause() {
-      isPaused = true;
-      void worker.pause(true).catch(() => undefined);
-    },
-    async close() {
-      isPaused = true;
-      clearInterval(watchdog);
-      await worker.close(true).catch(() => undefined);
-      await queue.close();
-    },
-  };
+  async #reopenIfDeaf(): Promise<void> {
+    const isBusy = () => this.#isPaused || this.held > 0;
+    if (isBusy() || this.#redis.isAway || performance.now() - this.#takenMs < deafMs) return;
+    const { waiting } = await this.#queue.counts().catch(() => ({ waiting: 0 }));
+    this.#takenMs = performance.now();
+    if (waiting === 0 || isBusy()) return;
+    void this.#worker.close(true).catch(() => undefined);
+    this.#worker = this.#open();
+  }
 }

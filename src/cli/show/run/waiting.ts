@@ -1,4 +1,4 @@
-import type { WorkerWait } from '../../../app/workers/queue-workers.ts';
+import type { WorkerWait } from '../../../app/workers/worker-wait.ts';
 import { shellWord } from '../../../core/text/shell-word.ts';
 
 /** The line of a run that waits for a worker: the command that starts one, or what those that are there lack. */
