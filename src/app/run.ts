@@ -183,7 +183,7 @@ class FlowRun implements RunHandle {
     const { options } = this.#request;
     const { messages, queue: given } = this.#surroundings;
     const { openQueue } = await import('./workers/open-queue.ts');
-    this.#queue = given ?? (await openQueue({ ...options, queue }, messages));
+    this.#queue = given ?? (await openQueue({ ...options, queue }, { ...messages, warn: this.#surroundings.warn ?? messages.warn }));
     if (!given) this.#ownQueue = this.#queue;
   }
 

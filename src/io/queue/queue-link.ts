@@ -51,7 +51,7 @@ export class QueueLink implements Carrier {
 
   ask(question: Question): Promise<unknown> {
     const id = ++this.#lastQuestion;
-    if (this.#isClosed) return Promise.resolve(refusalOf(question));
+    if (this.#isClosed) return Promise.resolve(refusalWithoutRun(question));
     return new Promise((resolve) => {
       this.#questions.set(id, { question, resolve });
       const again = setInterval(() => {
@@ -77,7 +77,7 @@ export class QueueLink implements Carrier {
   /** Asks nothing any more: nobody answers. */
   close(): void {
     this.#isClosed = true;
-    for (const { question, resolve } of this.#questions.values()) resolve(refusalOf(question));
+    for (const { question, resolve } of this.#questions.values()) resolve(refusalWithoutRun(question));
     this.#questions.clear();
   }
 
@@ -90,7 +90,7 @@ export class QueueLink implements Carrier {
     const unitArgs = [...places].flatMap(([unit, indexes]) => [`${gen}-${unit}`, indexes.length, ...indexes]);
     const all = [keys.run, keys.results, keys.starts, ...marks];
     for (let vain = 0; vain < maxVain; ) {
-      const args = [message, keys.more, keptSeconds, ...unitArgs];
+      const args = [message, keys.more, keptSeconds, gen, ...unitArgs];
       const answer = await redis.insist(() => redis.client.eval(sendScript, all.length, ...all, ...args));
       if (answer === 1) break;
       if (answer === 0) vain++;
@@ -107,7 +107,7 @@ interface OpenQuestion {
 }
 
 /** The answer for a call of a run that has gone on elsewhere: it is not made. */
-function refusalOf({ kind }: Question): PaidCalls | HeldMoney {
+function refusalWithoutRun({ kind }: Question): PaidCalls | HeldMoney {
   if (kind === 'hold-money') return { held: 'used-up', total: 0 };
   return { calls: 0, refusal: { message: 'the run has gone on without this worker' }, left: 0 };
 }

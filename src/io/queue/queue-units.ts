@@ -103,6 +103,8 @@ export class QueueUnits implements Units {
   #isTaking = false;
   #isClosed = false;
   #isEnding = false;
+  /** True if Redis may hold units of an earlier generation. */
+  #hasOldUnits = false;
   #putAgainMs = Number.NEGATIVE_INFINITY;
 
   constructor(parts: QueueParts, options: QueueRunOptions) {
@@ -130,6 +132,7 @@ export class QueueUnits implements Units {
     subscriber.on('message', () => void this.#takeAll());
     await redis.insist(() => subscriber.subscribe(this.#keys.more));
     if (this.#options.takesOldResults) await this.#takeAll();
+    this.#hasOldUnits = (await redis.insist(() => redis.client.exists(this.#keys.starts))) > 0;
     await redis.insist(() => redis.client.del(this.#keys.starts));
     this.#beat = setInterval(() => void this.#look(), beatMs);
     await this.#look();
@@ -229,6 +232,7 @@ export class QueueUnits implements Units {
     const now = this.#parts.now();
     if (this.#isClosed || now - this.#putAgainMs < againMs) return;
     this.#putAgainMs = now;
+    this.#hasOldUnits = true;
     this.#gen = newGen();
     for (const { number } of this.#workers.values()) this.#options.desk.lost(number);
     this.#workers.clear();
@@ -437,10 +441,24 @@ export class QueueUnits implements Units {
     if (redis.isAway) return;
     const { run, manifest, results, starts } = this.#keys;
     const { client } = redis;
-    await Promise.race([
-      Promise.all([client.del(run, manifest, results, starts), client.srem(keys.runs, this.#options.run)]).catch(() => undefined),
-      new Promise((resolve) => setTimeout(resolve, endMs)),
-    ]);
+    const removed = async () => {
+      await client.del(run, manifest, results, starts);
+      await client.srem(keys.runs, this.#options.run);
+      if (this.#hasOldUnits) await this.#removeOldUnits();
+    };
+    await Promise.race([removed().catch(() => undefined), new Promise((resolve) => setTimeout(resolve, endMs))]);
+  }
+
+  /** Removes the units of earlier generations, whose names nobody knows any more. */
+  async #removeOldUnits(): Promise<void> {
+    const { client } = this.#parts.redis;
+    const { records, done } = this.#keys;
+    // The braces of the prefix are no pattern.
+    for (const match of [records('*'), done('*')])
+      for await (const found of client.scanStream({ match, count: 1000 })) {
+        const names = found as string[];
+        if (names.length > 0) await client.del(...names);
+      }
   }
 
   readonly #fail = (error: unknown) => {

@@ -28,7 +28,7 @@ const maxWaiting = 256;
 
 /**
  * Adds a message of a worker, and marks the records whose results it holds, in one piece. KEYS: run, results, starts, then for each unit its
- * marks. ARGV: message, channel, seconds to keep, then for each unit its name, the number of places, and the places. Answers 1; 0 if there is no
+ * marks. ARGV: message, channel, seconds to keep, generation of the units, then for each unit its name, the number of places, and the places. Answers 1; 0 if there is no
  * such run; -1 if too many messages wait.
  */
 export const sendScript = `
@@ -36,8 +36,9 @@ if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 if redis.call('LLEN', KEYS[2]) >= ${maxWaiting} then return -1 end
 redis.call('RPUSH', KEYS[2], ARGV[1])
 redis.call('EXPIRE', KEYS[2], ARGV[3])
-local at = 4
-for unit = 4, #KEYS do
+-- Nobody takes units of an earlier generation.
+local at = 5
+for unit = 4, redis.call('HGET', KEYS[1], 'gen') == ARGV[4] and #KEYS or 0 do
   redis.call('HDEL', KEYS[3], ARGV[at])
   local count = tonumber(ARGV[at + 1])
   for place = 1, count do redis.call('SADD', KEYS[unit], ARGV[at + 1 + place]) end

@@ -151,11 +151,11 @@ class Taker implements UnitTaker {
   }
 
   async #reopenIfDeaf(): Promise<void> {
-    const isBusy = () => this.#isPaused || this.held > 0;
-    if (isBusy() || this.#redis.isAway || performance.now() - this.#takenMs < deafMs) return;
+    const cannotTake = () => this.#isPaused || this.held > 0;
+    if (cannotTake() || this.#redis.isAway || performance.now() - this.#takenMs < deafMs) return;
     const { waiting } = await this.#queue.counts().catch(() => ({ waiting: 0 }));
     this.#takenMs = performance.now();
-    if (waiting === 0 || isBusy()) return;
+    if (waiting === 0 || cannotTake()) return;
     void this.#worker.close(true).catch(() => undefined);
     this.#worker = this.#open();
   }
