@@ -3,6 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { readCredits, workplace } from '../helpers/cli.ts';
 import { type HttpServer, httpServer, type SeenRequest } from '../helpers/http-server.ts';
+import { hasRedis, redisServer, unlessRedis } from '../helpers/redis.ts';
 
 /** A flow and its input, run in one process and in several. */
 interface Case {
@@ -143,3 +144,22 @@ describe('a run with --workers 2 has the files, exit code, requests and credits 
     else expect(withWorkers.code).toBe(5);
   });
 });
+
+describe.skipIf(!hasRedis)(
+  `a run with --queue has the files, exit code, requests and credits of a run in one process${unlessRedis}`,
+  () => {
+    test('for each flow and input, with two workers', async () => {
+      const { url } = await redisServer();
+      const place = await workplace({});
+      const workers = [1, 2].map(() => place.start(['worker', '--queue', url, '--quiet']));
+      for (const one of cases) {
+        const { stderr: _, ...plain } = await outcome(one, []);
+        const { stderr, ...queued } = await outcome(one, ['--queue', url]);
+        if (plain.code === 5) expect(queued.code, one.name).toBe(5);
+        else expect(queued, `${one.name}: ${stderr}`).toEqual(plain);
+      }
+      for (const { child } of workers) child.kill('SIGTERM');
+      for (const { finished } of workers) expect((await finished).code).toBe(0);
+    }, 240_000);
+  },
+);

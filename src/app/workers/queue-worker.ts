@@ -355,7 +355,10 @@ class JoinedRun {
 
   /** Takes a unit. Resolves with the end of its hold. */
   async take(place: UnitPlace): Promise<UnitEnd> {
-    if (!this.isReady || this.isOrphaned || this.#problem || this.#leaving) return this.#hasEnded ? 'done' : 'later';
+    // In a run that closes, each unit is ended before the next begins.
+    while (this.#closing && this.#worker) await this.#worker.ended.catch(() => undefined);
+    if (!this.isReady || this.isOrphaned || this.#problem || this.#leaving || this.#isClosingUnit())
+      return this.#hasEnded ? 'done' : 'later';
     const { redis, seal } = this.#queue;
     const { id } = this.#options;
     const number = Number(place.unit.slice(this.gen.length + 1));
@@ -389,6 +392,8 @@ class JoinedRun {
     const prepared = this.#prepared as PreparedRun;
     this.#worker ??= this.#open(prepared);
     this.#worker.add(items);
+    // In a run that closes, each unit is ended at once: records that are still wanted pass, and the others are left unfinished.
+    if (this.#closing) this.#worker.end();
   }
 
   #open(prepared: PreparedRun): WorkerRun {
@@ -421,6 +426,7 @@ class JoinedRun {
     if (this.#closing?.phase === closing.phase) return;
     this.#closing = closing;
     this.#worker?.close(closing);
+    this.#worker?.end();
   }
 
   /** Begins no more records. Resolves when those under way are reported, and the units handed back. */

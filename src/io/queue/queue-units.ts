@@ -132,7 +132,6 @@ export class QueueUnits implements Units {
     subscriber.on('message', () => void this.#takeAll());
     await redis.insist(() => subscriber.subscribe(this.#keys.more));
     if (this.#options.takesOldResults) await this.#takeAll();
-    this.#hasOldUnits = (await redis.insist(() => redis.client.exists(this.#keys.starts))) > 0;
     await redis.insist(() => redis.client.del(this.#keys.starts));
     this.#beat = setInterval(() => void this.#look(), beatMs);
     await this.#look();
@@ -199,7 +198,10 @@ export class QueueUnits implements Units {
       const about = ['gen', this.#gen, 'fingerprint', seal.fingerprint, ...Object.entries(facts).flat()];
       const args = [this.#token, dead, String(keptSeconds), run, ...about];
       const found = (await redis.insist(() => redis.client.eval(claimScript, 2, this.#keys.run, keys.runs, ...args))) as string[];
-      if (found[0] === 'ours') break;
+      if (found[0] === 'ours') {
+        this.#hasOldUnits ||= found[1] !== '';
+        break;
+      }
       const [token = '', seen = ''] = found;
       if (seen !== deadSeen && deadSeen !== '') throw new AutomateError('output-exists', 'another process is the coordinator of this run');
       deadSeen = seen;

@@ -2,17 +2,17 @@
 
 /**
  * Makes a process the coordinator of a run. KEYS: run, runs. ARGV: token, the token of a coordinator that is known to be dead or '', seconds to
- * keep, the run, then names and values of the run. Answers 'ours', or the token and the last sign of another coordinator.
+ * keep, the run, then names and values of the run. Answers 'ours' and the generation of an earlier coordinator, or the token and the last sign of another coordinator.
  */
 export const claimScript = `
 local time = redis.call('TIME')
-local found = redis.call('HMGET', KEYS[1], 'token', 'seen')
+local found = redis.call('HMGET', KEYS[1], 'token', 'seen', 'gen')
 if found[1] and found[1] ~= ARGV[1] and found[1] ~= ARGV[2] then return {found[1], found[2]} end
 redis.call('HSET', KEYS[1], 'token', ARGV[1], 'seen', string.format('%.0f', time[1] * 1000000 + time[2]), unpack(ARGV, 5))
 redis.call('HDEL', KEYS[1], 'closing', 'ended')
 redis.call('EXPIRE', KEYS[1], ARGV[3])
 redis.call('SADD', KEYS[2], ARGV[4])
-return {'ours'}
+return {'ours', found[3] or ''}
 `;
 
 /** Shows that a coordinator lives. KEYS: run. ARGV: token, names and values. Answers 1, or 0 if the run is not there or has another coordinator. */
