@@ -357,8 +357,7 @@ class JoinedRun {
   async take(place: UnitPlace): Promise<UnitEnd> {
     // In a run that closes, each unit is ended before the next begins.
     while (this.#closing && this.#worker) await this.#worker.ended.catch(() => undefined);
-    if (!this.isReady || this.isOrphaned || this.#problem || this.#leaving || this.#isClosingUnit())
-      return this.#hasEnded ? 'done' : 'later';
+    if (!this.isReady || this.isOrphaned || this.#problem || this.#leaving) return this.#hasEnded ? 'done' : 'later';
     const { redis, seal } = this.#queue;
     const { id } = this.#options;
     const number = Number(place.unit.slice(this.gen.length + 1));
