@@ -36,6 +36,7 @@ const run = command({
     'automate run flow.yaml -i january.csv -i february.csv -o out.csv',
     'automate run flow.yaml -i rows.csv -o out.csv --files documents',
     'automate run flow.yaml -i rows.csv -o out.csv --workers 4',
+    'automate run flow.yaml -i rows.csv -o out.csv --queue redis://redis:6379',
     'automate run flow.yaml -i rows.csv -o out.csv --concurrency auto',
   ],
   args: { flow },

@@ -27,6 +27,7 @@ import { alreadyCompleteText, messageInRun, wordsOf } from './next-steps.ts';
 import { planRun } from './run-input.ts';
 import type { GivenRunOptions, RunOptions, WrittenRun } from './run-options.ts';
 import { stopOnSignals } from './signals.ts';
+import { refuseWorkerConflicts } from './worker-conflicts.ts';
 
 /** Runs a flow over the records of a file. Returns the exit code. */
 export async function runCommand(given: WrittenRun<GivenRunOptions>, terminal: Terminal): Promise<number> {
@@ -48,7 +49,10 @@ type Start = (request: RunRequest, written: WrittenRun) => Promise<number>;
 export async function withSignals(terminal: Terminal, act: (start: Start) => Promise<number>): Promise<number> {
   const signals = stopOnSignals(terminal);
   try {
-    return await act((request, written) => showRun(request, written, terminal, signals));
+    return await act((request, written) => {
+      refuseWorkerConflicts(written.options);
+      return showRun(request, written, terminal, signals);
+    });
   } finally {
     signals.stop();
   }
@@ -132,6 +136,7 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
   const { flow, options } = written;
   if (options.resume) throw new AutomateError('usage', '--dry-run plans a run from its beginning: leave --resume out');
   if (options.report !== undefined) throw new AutomateError('usage', '--dry-run has no report: leave --report out');
+  refuseWorkerConflicts(options);
   const source = await openInput(options);
   try {
     checkInput(plan, source, written, terminal);
@@ -149,7 +154,8 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
     warnOfWorkbook(plan, options, files, terminal);
     await refuseOutput(flow, options, files);
     authorities(options.cacert, process.env);
-    await loadSecrets(plan, flow, options, terminal);
+    // The workers of a queue have the secrets.
+    if (options.queue === undefined) await loadSecrets(plan, flow, options, terminal);
     return exitCodes.success;
   } finally {
     await source.close();
