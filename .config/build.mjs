@@ -16,9 +16,12 @@ async function build(options) {
   return result;
 }
 
+/** Packages that bundled ones name and do without: the native part of msgpackr, and databases other than Redis. */
+const absent = ['msgpackr-extract', 'pg', '@valkey/valkey-glide'];
+
 const shared = {
   // They come with native modules.
-  external: ['@napi-rs/keyring', 'libsql'],
+  external: ['@napi-rs/keyring', 'libsql', ...absent],
   outdir: 'dist',
   bundle: true,
   platform: 'node',
@@ -38,6 +41,7 @@ const beside = (name) => fileURLToPath(new URL(name, import.meta.url));
 const packages = {
   undici: beside('undici-parts.mjs'),
   '@modelcontextprotocol/client': beside('mcp-parts.mjs'),
+  bullmq: beside('queue-parts.mjs'),
   '@apidevtools/json-schema-ref-parser': '@apidevtools/json-schema-ref-parser',
   '@marcbachmann/cel-js': '@marcbachmann/cel-js',
   '@clack/prompts': '@clack/prompts',
@@ -48,7 +52,10 @@ const packages = {
   yazl: 'yazl',
   yaml: 'yaml',
 };
-const fileOf = (name) => name.replace('@', '').replace('/', '-');
+const names = { bullmq: 'queue' };
+const fileOf = (name) => names[name] ?? name.replace('@', '').replace('/', '-');
+/** Packages that are in the file of another one. */
+const together = { ioredis: 'bullmq' };
 
 /** The server and the workers are files of their own: only commands that need them load them. */
 const apart = {
@@ -85,8 +92,10 @@ const fromShared = (isShared) => ({
 const inFilesOfTheirOwn = {
   name: 'in-files-of-their-own',
   setup: ({ onResolve }) => {
-    for (const name of Object.keys(packages))
-      onResolve({ filter: new RegExp(`^${name}(/|$)`) }, () => ({ path: `./${fileOf(name)}.cjs`, external: true }));
+    for (const name of [...Object.keys(packages), ...Object.keys(together)]) {
+      const path = `./${fileOf(together[name] ?? name)}.cjs`;
+      onResolve({ filter: new RegExp(`^${name}(/|$)`) }, () => ({ path, external: true }));
+    }
     onResolve({ filter: /\/io\/lookups\// }, () => ({ path: './lookups.cjs', external: true }));
     onResolve({ filter: /\/ui\/report\/report\.tsx$/ }, () => ({ path: './report.cjs', external: true }));
   },
@@ -103,7 +112,12 @@ await build({ ...shared, entryPoints: ['src/io/credentials/keychain-process.ts']
 
 const commonJs = { ...shared, format: 'cjs', outExtension: { '.js': '.cjs' }, legalComments: 'none' };
 
-await build({ ...commonJs, entryPoints: Object.entries(packages).map(([name, path]) => ({ in: path, out: fileOf(name) })) });
+await build({
+  ...commonJs,
+  entryPoints: Object.entries(packages).map(([name, path]) => ({ in: path, out: fileOf(name) })),
+  // msgpackr would load a native module that happens to be installed.
+  define: { 'process.env.MSGPACKR_NATIVE_ACCELERATION_DISABLED': '"true"' },
+});
 
 // The lookups in embedded data: most flows have none.
 await build({

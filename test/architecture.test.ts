@@ -120,6 +120,11 @@ describe('the floors of src', () => {
     expect(breaches(({ floor, packages }) => (floor === home ? [] : packages.filter((path) => library.test(path))))).toEqual([]);
   });
 
+  test('only io/queue knows the clients of Redis', () => {
+    const others = ({ name, packages }: (typeof sources)[number]) => (name.startsWith('io/queue/') ? [] : packages);
+    expect(breaches((source) => others(source).filter((path) => /^(?:bullmq|ioredis)/.test(path)))).toEqual([]);
+  });
+
   test('leave fetch, clock, process, timers and Buffer to io, app, cli, serve, and the page in its browser', () => {
     const world = /\b(?:fetch\(|Date\.now|console\.|process\.|setTimeout\(|setInterval\(|performance\.|Math\.random|Buffer\b)/g;
     const isOuter = (name: string, floor: string) => outer.includes(floor) || name.startsWith('ui/page/');

@@ -58,7 +58,7 @@ describe('the files of the program', () => {
     expect(start(run, [], { NODE_V8_COVERAGE: 'coverage' })).toEqual(works);
     const files = await filesIn(join(folder, 'coverage'));
     expect(files).toContain('main.cjs');
-    expect(files.filter((name) => ['lookups.cjs', 'serve.cjs', 'workers.cjs', 'report.cjs'].includes(name))).toEqual([]);
+    expect(files.filter((name) => ['lookups.cjs', 'serve.cjs', 'workers.cjs', 'report.cjs', 'queue.cjs'].includes(name))).toEqual([]);
   });
 });
 

@@ -65,7 +65,7 @@ describe('the installed package', () => {
       'libsql',
     ]);
     const licences = await readFile(join(packageFolder(), 'dist/third-party.txt'), 'utf8');
-    for (const name of ['fastify', 'zod', 'undici', 'preact', '@modelcontextprotocol/client', 'yaml'])
+    for (const name of ['fastify', 'zod', 'undici', 'preact', '@modelcontextprotocol/client', 'yaml', 'bullmq', 'ioredis'])
       expect(licences).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+\\n\\nLicence: \\S+\\n\\n.`, 'm'));
   });
 

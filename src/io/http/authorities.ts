@@ -24,11 +24,15 @@ export function authorities(
   const tls = process.getBuiltinModule('node:tls');
   if (cacert === undefined) return tls.createSecureContext(certificate);
   try {
-    const ca = [...defaultAuthorities(tls, environment), ...readCertificates(readFileSync(cacert, 'utf8'))];
-    return tls.createSecureContext({ ca, ...certificate });
+    return tls.createSecureContext({ ca: withDefaultAuthorities(readFileSync(cacert, 'utf8'), environment), ...certificate });
   } catch (error) {
     throw invalidOption('cacert', `${cacert} cannot be used: ${(error as Error).message}`);
   }
+}
+
+/** The default certificate authorities and those of a PEM text. Throws an Error for a text with a certificate that cannot be read, or with none. */
+export function withDefaultAuthorities(text: string, environment: NodeJS.ProcessEnv): string[] {
+  return [...defaultAuthorities(process.getBuiltinModule('node:tls'), environment), ...readCertificates(text)];
 }
 
 /** Parses every certificate here: OpenSSL skips a certificate that it cannot read, and each connection would fail without a reason. */

@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'vitest';
+import { detailsOf } from '../../../src/core/error-code.ts';
+import { AutomateError } from '../../../src/core/failure.ts';
+import { formatQueueUrl, isOnThisMachine, parseQueueName, parseQueueUrl, queuePrefix } from '../../../src/io/queue/queue-url.ts';
+
+function refusal(act: () => unknown): AutomateError {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof AutomateError) return error;
+  }
+  throw new Error('expected an AutomateError');
+}
+
+test.each([
+  ['redis://redis', 'redis://redis:6379'],
+  ['REDIS://Redis:6380/0', 'redis://Redis:6380'],
+  ['redis://team@redis.example.com/', 'redis://team@redis.example.com:6379'],
+  ['rediss://redis:6380/15', 'rediss://redis:6380/15'],
+  ['redis://[::1]:7000/2', 'redis://[::1]:7000/2'],
+  ['redis://a%40b@127.0.0.1', 'redis://a%40b@127.0.0.1:6379'],
+])('%s is the address %s', (text, printed) => {
+  expect(formatQueueUrl(parseQueueUrl(text))).toBe(printed);
+});
+
+test('an address has the parts of the URL', () => {
+  const address = { host: '::1', port: 7000, db: 2, user: 'team', isTls: true };
+  expect(parseQueueUrl('rediss://team@[::1]:7000/2')).toEqual(address);
+});
+
+test.each([
+  'redis://:geheim@redis',
+  'redis://team:geheim@redis:6379/1',
+  'redis://team:gehe/im#?@geheim@redis',
+  'rediss://team:@redis',
+  'redis://team%3Ageheim@redis',
+  'http://team:geheim@redis',
+])('a password is refused and not repeated: %s', (text) => {
+  const error = refusal(() => parseQueueUrl(text));
+  expect(error.kind).toBe('usage');
+  expect(detailsOf(error, 'invalid-option')).toEqual({ option: 'queue' });
+  expect(error.message).toContain('expected a URL without a password');
+  expect(error.message).toContain('AUTOMATE_QUEUE_PASSWORD');
+  expect(error.message).not.toContain('geheim');
+});
+
+test.each([
+  ['http://redis:6379', 'found http://'],
+  ['redis:6379', 'found one without redis://'],
+  ['', 'found one without redis://'],
+  ['redis-sentinel://a:26379', 'found the URL of a Sentinel or a Cluster'],
+  ['redis+cluster://a', 'found the URL of a Sentinel or a Cluster'],
+  ['redis://a:1,b:2/0', 'found the URL of a Sentinel or a Cluster'],
+  ['redis://redis/abc', 'found "/abc"'],
+  ['redis://redis/-1', 'found "/-1"'],
+  ['redis://redis/1/2', 'found "/1/2"'],
+  ['redis://', 'found the host ""'],
+  ['redis://redis:99999', 'found the host "redis:99999"'],
+  ['redis://redis:0', 'found the host "redis:0"'],
+  ['redis://redis?password=geheim', 'found one with ? or #'],
+  ['redis://50%@redis', 'found % in the name of the user'],
+])('%j is refused: %s', (text, reason) => {
+  const error = refusal(() => parseQueueUrl(text));
+  expect(error.kind).toBe('usage');
+  expect(error.message).toContain(reason);
+  expect(error.message).not.toContain('geheim');
+});
+
+test.each([
+  ['127.0.0.1', true],
+  ['127.1.2.3', true],
+  ['localhost', true],
+  ['::1', true],
+  ['redis', false],
+  ['10.0.0.1', false],
+  ['127.0.0.1.example.com', false],
+  ['0.0.0.0', false],
+])('%s is on this machine: %s', (host, isHere) => {
+  expect(isOnThisMachine({ host })).toBe(isHere);
+});
+
+describe('the name of a queue', () => {
+  test('begins all its keys', () => {
+    expect(queuePrefix(parseQueueName('team_1-a'))).toBe('{automate:team_1-a}');
+    expect(parseQueueName('x'.repeat(64))).toHaveLength(64);
+    expect(queuePrefix(parseQueueName())).toBe('{automate:default}');
+  });
+
+  test.each(['', 'x'.repeat(65), 'a b', 'a:b', 'a}', 'ä', 'a\n'])('%j is refused', (name) => {
+    const error = refusal(() => parseQueueName(name));
+    expect(error.kind).toBe('usage');
+    expect(detailsOf(error, 'invalid-option')).toEqual({ option: 'queueName' });
+  });
+});

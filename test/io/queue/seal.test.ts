@@ -1,0 +1,81 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { createSeal } from '../../../src/io/queue/seal.ts';
+
+const key = 'a key of the tests';
+const sealed = createSeal(key, 'default');
+const packed = createSeal(undefined, 'default');
+
+const long = 'a record with a value, again and again; '.repeat(100);
+
+describe.each([
+  ['with a key', sealed],
+  ['without a key', packed],
+])('%s', (_name, seal) => {
+  test('every text comes back', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 2000 }), (text) => seal.unseal(seal.seal(text, 'run 1'), 'run 1') === text),
+    );
+  });
+
+  test('a long text is packed', () => {
+    expect(seal.seal(long, 'run 1').length).toBeLessThan(long.length / 5);
+    expect(seal.unseal(seal.seal(long, 'run 1'), 'run 1')).toBe(long);
+  });
+
+  test.each([
+    [Buffer.alloc(0)],
+    [Buffer.from('{"flow":"text of another"}')],
+    [Buffer.of(1, 255, 255)],
+    [Buffer.of(3, 1, 2, 3)],
+    [Buffer.of(9)],
+  ])('foreign text is none: %j', (bytes) => {
+    expect(seal.unseal(bytes, 'run 1')).toBeUndefined();
+  });
+});
+
+test('a sealed text shows nothing and is never the same', () => {
+  const one = sealed.seal('canary', 'run 1');
+  expect(one.toString('latin1')).not.toContain('canary');
+  expect(sealed.seal('canary', 'run 1').equals(one)).toBe(false);
+});
+
+test('a changed byte is noticed, wherever it is', () => {
+  for (const text of ['short', long]) {
+    const bytes = sealed.seal(text, 'run 1');
+    for (let at = 0; at < bytes.length; at += 1) {
+      const changed = Buffer.from(bytes);
+      changed[at] = (changed[at] as number) ^ 1;
+      expect(sealed.unseal(changed, 'run 1')).toBeUndefined();
+    }
+    expect(sealed.unseal(bytes.subarray(0, -1), 'run 1')).toBeUndefined();
+  }
+});
+
+test('a text of another place, queue or key is none', () => {
+  const bytes = sealed.seal('text', 'run 1 unit 2');
+  expect(sealed.unseal(bytes, 'run 1 unit 2')).toBe('text');
+  expect(sealed.unseal(bytes, 'run 1 unit 3')).toBeUndefined();
+  expect(createSeal(key, 'other').unseal(bytes, 'run 1 unit 2')).toBeUndefined();
+  expect(createSeal(`${key}.`, 'default').unseal(bytes, 'run 1 unit 2')).toBeUndefined();
+});
+
+test('a text without a seal is none for who has a key, and the reverse', () => {
+  expect(sealed.unseal(packed.seal(long, 'run 1'), 'run 1')).toBeUndefined();
+  expect(packed.unseal(sealed.seal(long, 'run 1'), 'run 1')).toBeUndefined();
+});
+
+test('fingerprints tell keys apart', () => {
+  expect(createSeal(key, 'default').fits(sealed.fingerprint)).toBe(true);
+  expect(createSeal(`${key}.`, 'default').fits(sealed.fingerprint)).toBe(false);
+  expect(createSeal(key, 'other').fits(sealed.fingerprint)).toBe(false);
+  expect(packed.fits(sealed.fingerprint)).toBe(false);
+  expect(packed.fits(packed.fingerprint)).toBe(true);
+});
+
+test('the hash of a name does not show it, and depends on the key', () => {
+  expect(sealed.hash('https://api.example.com crm')).toMatch(/^[0-9a-f]{32}$/);
+  expect(sealed.hash('a')).toBe(createSeal(key, 'default').hash('a'));
+  expect(sealed.hash('a')).not.toBe(packed.hash('a'));
+  expect(sealed.hash('a')).not.toBe(sealed.hash('b'));
+});
