@@ -1,3 +1,4 @@
+import type { LentTerminal } from '../io/credentials/command-run.ts';
 import { createRedactor, type Redactor } from '../io/secrets/redact.ts';
 
 /** Takes the lines that a use case prints while it works, with every secret masked. The terminal is one; the log of a server is another. */
@@ -10,6 +11,8 @@ export interface Messages {
   readonly redactor: Redactor;
   /** Finds the person who can be asked for a passphrase or a login. Undefined in a server, where no person can answer. */
   findAsker?(): Asker | undefined;
+  /** Lends the terminal to a command that gives a secret, and may ask the person for it. Undefined in a server. */
+  lendTerminal?(): LentTerminal | undefined;
 }
 
 /** Asks the person at the terminal. Each method throws an AutomateError (`cancelled`) if the person cancels. */

@@ -1,6 +1,7 @@
 import type { Trace } from '../core/action.ts';
+import { type CodedMessage, detailsOf } from '../core/error-code.ts';
 import type { Ending } from '../core/event.ts';
-import { AutomateError, invalidOption } from '../core/failure.ts';
+import { AutomateError, errorOf, invalidOption } from '../core/failure.ts';
 import { allSteps, type Plan, usesFiles } from '../core/plan.ts';
 import type { StopReason } from '../core/workers/closing.ts';
 import { Gates } from '../engine/gates.ts';
@@ -143,6 +144,7 @@ class FlowRun implements RunHandle {
       const ending = await closeOutput(started.ended, run);
       this.#surroundings.recordsEnded?.();
       const usage = await session.close();
+      await refuseUnbegun(run, ending);
       return await concludeRun(run, { ending, stopCode: this.#stop?.exitCode, usage });
     } finally {
       workers?.kill();
@@ -196,6 +198,15 @@ async function closeOutput(ended: Promise<Ending>, { output, request }: OpenRun)
     if (kind !== 'output' || !canResume(files)) throw error;
     throw new AutomateError(kind, message, { code: 'output-broken', details: { records }, cause: error });
   }
+}
+
+/** Throws the AutomateError (`credential`) of a command that gave no secret before anything was done. Then the run leaves no file. */
+async function refuseUnbegun({ claim, progress, session }: OpenRun, ending: Ending): Promise<void> {
+  const { stop, read, parked } = progress.tally;
+  if (ending !== 'refused-credential' || detailsOf(stop, 'credential')?.remedy !== 'command') return;
+  if (claim.from.records + read + parked + session.ports.credits() > 0) return;
+  await claim.undo?.();
+  throw errorOf('credential', stop as CodedMessage);
 }
 
 /** Throws an AutomateError (`usage`) for a flow that only one process can run: it knows which files it has saved, or asks a public server one by one. */

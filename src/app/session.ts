@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientCertificate } from '../core/auth/client-certificate.ts';
 import type { Event } from '../core/event.ts';
+import { errorOf, LimitReached } from '../core/failure.ts';
 import type { CredentialUse, Plan } from '../core/plan.ts';
 import type { LoginPerson } from '../io/auth/browser.ts';
 import type { CertifiedRoutes } from '../io/http/client-certificate.ts';
@@ -146,16 +147,23 @@ export async function openSession(
   }
 }
 
+/** Throws the error of a command that gives no secret as one that keeps a run from starting. */
+function throwAsError(error: unknown): never {
+  throw error instanceof LimitReached ? errorOf('credential', error) : error;
+}
+
 /** Opens the routes of client certificates; undefined for none. Their code is loaded only for flows that have some. */
 export async function certifiedRoutes(
   certificates: readonly ClientCertificate[] = [],
-  { secrets, used }: FlowSecrets,
+  { secrets, commands, used }: FlowSecrets,
   options: RouteOptions,
 ): Promise<CertifiedRoutes | undefined> {
   if (certificates.length === 0) return undefined;
   const { openCertified } = await import('../io/http/client-certificate.ts');
-  const routes = openCertified(certificates, { ...options, secrets });
+  const passphrases = certificates.flatMap(({ passphrase }) => passphrase ?? []);
+  const given = (await commands?.find(passphrases).catch(throwAsError)) ?? [];
+  const routes = openCertified(certificates, { ...options, secrets: new Map([...secrets, ...given]) });
   // A passphrase has done its work once it has opened its key.
-  for (const { passphrase } of certificates) if (passphrase !== undefined) used(passphrase);
+  for (const passphrase of passphrases) used(passphrase);
   return routes;
 }

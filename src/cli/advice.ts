@@ -120,6 +120,7 @@ function credentialAdvice({ credential, env, remedy, elsewhere = [], takesVariab
     renew: [`set a new one: ${set}`],
     'other-hosts': [`set it again with other --hosts if that is meant: ${set}`],
     open: [],
+    command: [`try it: automate credentials check ${shellWord(credential)}${envWords(env)}`],
   };
   const others = elsewhere.length === 0 ? [] : [`choose it with ${elsewhere.map((other) => `--env ${other}`).join(' or ')}`];
   const variable = takesVariable ? [`${remedy === undefined ? '' : 'or '}${variableText(credential)}`] : [];

@@ -1,8 +1,11 @@
+import { closeSync, openSync } from 'node:fs';
+import { StringDecoder } from 'node:string_decoder';
 import { Chalk, type ChalkInstance } from 'chalk';
 import type { Messages } from '../app/messages.ts';
 import { cleaned } from '../core/answer/response.ts';
 import { AutomateError } from '../core/failure.ts';
-import { createRedactor } from '../io/secrets/redact.ts';
+import type { LentTerminal } from '../io/credentials/command-run.ts';
+import { createRedactor, type Redactor } from '../io/secrets/redact.ts';
 import { findAsker } from './ask.ts';
 
 /** Prints the output of a command: its result on stdout, everything else on stderr. Masks secrets. */
@@ -15,6 +18,8 @@ export interface Terminal extends Messages {
   readonly isLive: boolean;
   /** Columns of the terminal that stdout is; undefined for a file or a pipe. */
   readonly width?: number | undefined;
+  /** The progress that is shown, and that has to pause while the terminal is lent; undefined for none. */
+  progress?: { pause?(): () => void } | undefined;
 }
 
 /** Makes the terminal of this process. NO_COLOR, FORCE_COLOR and TERM=dumb are respected. */
@@ -27,16 +32,41 @@ export function createTerminal(): Terminal {
   const isDumb = env.TERM === 'dumb';
   const colors = new Chalk({ level: wantsColor(env, stderr.isTTY && !isDumb) ? 1 : 0 });
   const say = (text: string) => void stderr.write(`${harmless(redactor.text(text), colors)}\n`);
-  return {
+  const terminal: Terminal = {
     colors,
     width: stdout.isTTY ? stdout.columns || undefined : undefined,
     isLive: stderr.isTTY && !isDumb && env.CI === undefined,
     redactor,
     findAsker,
+    lendTerminal: () => (findAsker() ? lend(redactor, terminal.progress?.pause?.()) : undefined),
     say,
     warn: (message) => say(`${colors.yellow('warning:')} ${message}`),
     print: (text) => printOn(stdout, redactor.text(text)),
   };
+  return terminal;
+}
+
+/** Lends the terminal to a command, whose lines on stderr are shown as they come. `resume`: shows the progress again. */
+function lend(redactor: Redactor, resume: (() => void) | undefined): LentTerminal {
+  const opened = openedTerminal();
+  const decoder = new StringDecoder('utf8');
+  return {
+    input: opened ?? 0,
+    write: (chunk) => void process.stderr.write(redactor.text(decoder.write(chunk))),
+    giveBack() {
+      if (opened !== undefined) closeSync(opened);
+      resume?.();
+    },
+  };
+}
+
+/** The terminal itself: records may come through stdin. Undefined where it has no name, as on Windows. */
+function openedTerminal(): number | undefined {
+  try {
+    return openSync('/dev/tty', 'r');
+  } catch {
+    return undefined;
+  }
 }
 
 /** Says the format that stdin was found to have. */

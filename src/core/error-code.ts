@@ -8,10 +8,10 @@ export type OutputRole = 'out' | 'errors' | 'events' | 'summary' | 'report';
 export type InputHint = 'other-encoding' | 'not-this-encoding' | 'utf-16le' | 'utf-16be' | 'gzip' | 'ndjson' | 'json' | 'csv' | 'xlsx';
 
 /**
- * The way out of a problem with a credential: to store it, to set a new secret, to set it again for other hosts, or to open the place that
- * has it, as the message says.
+ * The way out of a problem with a credential: to store it, to set a new secret, to set it again for other hosts, to open the place that
+ * has it, as the message says, or to try its command.
  */
-export type CredentialRemedy = 'store' | 'renew' | 'other-hosts' | 'open';
+export type CredentialRemedy = 'store' | 'renew' | 'other-hosts' | 'open' | 'command';
 
 /**
  * The details of every error that someone decides by, or adds a way out to, by its code. `cli/advice.ts` has the options to type for them,

@@ -15,6 +15,12 @@ describe('an error of a server that has', () => {
     );
   });
 
+  test('a command that gives no secret is tried on the server', () => {
+    expect(credential({ env: 'staging', remedy: 'command' })).toMatch(
+      /\non the server, try it: automate credentials check crm --env staging$/,
+    );
+  });
+
   test('a credential for another host says that its hosts can be set again', () => {
     expect(credential({ remedy: 'other-hosts' })).toContain('\non the server, set it again with other --hosts if that is meant: automate');
   });

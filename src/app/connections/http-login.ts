@@ -1,11 +1,11 @@
 import { cleaned } from '../../core/answer/response.ts';
 import { type Login, neededCredentials } from '../../core/auth/auth.ts';
 import type { HttpConnection } from '../../core/connection.ts';
-import { AutomateError, Failure } from '../../core/failure.ts';
+import { AutomateError, errorOf, Failure, LimitReached } from '../../core/failure.ts';
 import type { CredentialUse } from '../../core/plan.ts';
 import type { LoginPerson } from '../../io/auth/browser.ts';
 import { credentialVariable, variableWith } from '../../io/credentials/environment.ts';
-import { hostRefusal, isAllowedHost } from '../../io/credentials/secret.ts';
+import { hostRefusal, isAllowedHost, isCommand } from '../../io/credentials/secret.ts';
 import { createGuardedFetch } from '../../io/http/fetch.ts';
 import { Routes } from '../../io/http/routes.ts';
 import { loadSecretsOf } from '../flow/flow-secrets.ts';
@@ -34,6 +34,10 @@ export async function logInToApi(
     const message = `the credential "${auth.credential}" comes from ${credentialVariable(auth.credential)}: a login could not replace it`;
     throw new AutomateError('credential', `${message}\nunset that variable, and log in again`);
   }
+  const { openCredentials } = await import('../ports/credential-store.ts');
+  const store = openCredentials(env, messages);
+  if (store.list().some((stored) => stored.name === auth.credential && stored.env === store.env && isCommand(stored)))
+    throw new AutomateError('credential', `the credential "${auth.credential}" is a command: name another one in the connection "${name}"`);
   const clientSecret = await loginSecretOf(connection, auth, { env, cacert }, messages);
   const routes = new Routes({ cacert, environment: process.env, warn: messages.warn });
   try {
@@ -45,14 +49,14 @@ export async function logInToApi(
       wallNow: Date.now,
     };
     const { text, isRenewable } = await logInWithBrowser({ auth, origin, allowHttp, clientSecret, person }, tools);
-    const { openCredentials } = await import('../ports/credential-store.ts');
-    await openCredentials(env, messages).set(auth.credential, text, { hosts: [new URL(origin).host] });
+    await store.set(auth.credential, text, { hosts: [new URL(origin).host] });
     if (!isRenewable) {
       messages.warn(
         `the server gave no refresh token: you have to log in again when the access token expires\nmany servers give one for the scope offline_access`,
       );
     }
   } catch (error) {
+    if (error instanceof LimitReached) throw errorOf('credential', error);
     if (!(error instanceof Failure)) throw error;
     throw new AutomateError('credential', `connection "${name}": ${cleaned(error.message)}`, { cause: error });
   } finally {
@@ -66,15 +70,16 @@ async function loginSecretOf(
   auth: Login,
   options: AskingOptions,
   messages: Messages,
-): Promise<(server: string) => string | undefined> {
+): Promise<(server: string) => Promise<string | undefined>> {
   const needs = neededCredentials(auth, origin).filter(({ isLogin }) => !isLogin);
   const uses = needs.map((need): CredentialUse => ({ ...need, problem: (message) => ({ message }) }));
-  const { secrets } = await loadSecretsOf(uses, `connection ${name}`, options, messages);
-  return (server) => {
+  const { secrets, commands } = await loadSecretsOf(uses, `connection ${name}`, options, messages);
+  return async (server) => {
     const { clientCredential } = auth;
-    const secret = clientCredential === undefined ? undefined : secrets.get(clientCredential);
+    if (clientCredential === undefined) return undefined;
+    const secret = secrets.get(clientCredential) ?? (await commands?.find([clientCredential]))?.get(clientCredential);
     if (secret && !isAllowedHost(server, secret.hosts)) {
-      throw new Failure('request', hostRefusal(clientCredential as string, secret, server), { sent: false });
+      throw new Failure('request', hostRefusal(clientCredential, secret, server), { sent: false });
     }
     return secret?.text;
   };

@@ -1,5 +1,6 @@
 import { isMapping } from '../../core/value/value.ts';
 import { changeConnections, readConnections } from '../../io/connections.ts';
+import { isCommand } from '../../io/credentials/secret.ts';
 import type { Messages } from '../messages.ts';
 import { openCredentials } from '../ports/credential-store.ts';
 
@@ -26,5 +27,5 @@ function loginsIn({ auth }: Readonly<Record<string, unknown>>): string[] {
 
 async function deleteLogin(login: string, messages: Pick<Messages, 'redactor' | 'findAsker'>): Promise<void> {
   const stored = openCredentials(undefined, messages).list();
-  for (const { name, env } of stored) if (name === login) await openCredentials(env, messages).remove(login, false);
+  for (const one of stored) if (one.name === login && !isCommand(one)) await openCredentials(one.env, messages).remove(login, false);
 }

@@ -1,5 +1,5 @@
 import { cleaned } from '../../core/answer/response.ts';
-import { AutomateError, Failure } from '../../core/failure.ts';
+import { AutomateError, errorOf, Failure, LimitReached } from '../../core/failure.ts';
 import type { CredentialUse } from '../../core/plan.ts';
 import { serverCredentials } from '../../core/tools/tool-credentials.ts';
 import { isRemote, type McpConnection, type ToolServer } from '../../core/tools/tools.ts';
@@ -39,6 +39,7 @@ export async function askServer(
     const credentials = await secretsOf(connection, options, messages);
     return await queryServer(connection, { ...options, credentials, person }, messages);
   } catch (error) {
+    if (error instanceof LimitReached) throw errorOf('credential', error);
     if (!(error instanceof Failure)) throw error;
     const { part, check, setting } = diagnose(error, connection);
     const facts = { code: 'connection-failed', details: { part, checks: [check], setting } } as const;
@@ -86,7 +87,7 @@ async function secretsOf(connection: McpConnection, options: AskingOptions, mess
     secrets.set(name, finding.secret);
     hide(finding.secret.text, messages);
   }
-  return { ...found, secrets, used: (name) => void (found.secrets.has(name) && found.used(name)) };
+  return { ...found, secrets };
 }
 
 /** Opens the way to log in, for a command with a terminal or the variable BROWSER. A server has neither. */

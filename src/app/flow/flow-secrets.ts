@@ -1,7 +1,8 @@
 import type { CodedMessage, LoginPlace } from '../../core/error-code.ts';
-import { AutomateError, FlowError, type Problem } from '../../core/failure.ts';
+import { AutomateError, errorOf, FlowError, LimitReached, type Problem } from '../../core/failure.ts';
 import type { CredentialUse, Plan } from '../../core/plan.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
+import type { CommandSecrets } from '../../io/credentials/command-secrets.ts';
 import { credentialVariable, findInEnvironment, variableText, variableWith } from '../../io/credentials/environment.ts';
 import {
   credentialProblem,
@@ -12,6 +13,7 @@ import {
   hostRefusal,
   isAllowedHost,
   type Secret,
+  type StoredCommand,
 } from '../../io/credentials/secret.ts';
 import { envOf } from '../env.ts';
 import type { Messages } from '../messages.ts';
@@ -19,8 +21,10 @@ import type { CredentialStore } from '../ports/credential-store.ts';
 
 /** The secrets of a flow. */
 export interface FlowSecrets {
-  /** By credential name. */
+  /** By credential name, without those that commands give. */
   readonly secrets: ReadonlyMap<string, Secret>;
+  /** The secrets that commands give; undefined if there is no command. */
+  readonly commands: CommandSecrets | undefined;
   /** The place of each login, by credential name. */
   readonly logins: ReadonlyMap<string, LoginPlace>;
   /** The backends that were opened; undefined if variables hold all secrets. */
@@ -36,6 +40,7 @@ export interface FlowSecrets {
 /** The secrets of a flow that sends nothing. */
 export const noSecrets: FlowSecrets = {
   secrets: new Map(),
+  commands: undefined,
   logins: new Map(),
   store: undefined,
   used: () => {},
@@ -59,7 +64,7 @@ export function loadSecrets(plan: Plan, file: string, options: SecretsOptions, m
   return loadSecretsOf(plan.credentials, file, options, messages);
 }
 
-/** Loads the secrets of some uses, as `loadSecrets` does. */
+/** Loads the secrets of some uses, as `loadSecrets` does. Runs no command. */
 export async function loadSecretsOf(
   uses: readonly CredentialUse[],
   file: string,
@@ -76,6 +81,7 @@ export async function loadSecretsOf(
       : (await import('../ports/credential-store.ts')).openCredentials(options.env, messages);
   const found = await (store ? store.find(names) : findInEnvironment(names, process.env));
   const secrets = new Map<string, Secret>();
+  const commands = new Map<string, StoredCommand>();
   const logins = loginPlaces(uses, file, options);
   const problems: Problem[] = [];
   for (const use of uses) {
@@ -84,6 +90,7 @@ export async function loadSecretsOf(
       secrets.set(use.name, finding.secret);
       hide(finding.secret.text, messages);
     }
+    if (finding && 'command' in finding) commands.set(use.name, finding.command);
     if (options.offline && !isSet(use.name)) {
       options.offline(problemAt(use, offlineProblem(use.name)));
       continue;
@@ -92,8 +99,39 @@ export async function loadSecretsOf(
     if (problem) addOnce(problems, problemAt(use, problem));
   }
   if (problems.length > 0) throw new FlowError(file, problems, 'credential');
-  warnOfExpiries(secrets, messages);
-  return { ...recordUses(secrets, store, messages), logins };
+  const waiting = [...commands].map(([name, command]) => [name, { ...command, hasPrevious: command.previous !== undefined }] as const);
+  const all = new Map<string, Expiring>([...secrets, ...waiting]);
+  warnOfExpiries(all, messages);
+  const given = commands.size === 0 ? undefined : await commandSecrets([...commands.values()], uses, messages);
+  return { ...recordUses(all, store, messages), secrets, commands: given, logins };
+}
+
+/** The parts of a secret that are known before its command is run. */
+type Expiring = Pick<Secret, 'setAt' | 'expiresAt' | 'hasPrevious'>;
+
+/** The secrets of commands, which are masked as soon as they come. */
+async function commandSecrets(
+  commands: readonly StoredCommand[],
+  uses: readonly CredentialUse[],
+  messages: Messages,
+): Promise<CommandSecrets> {
+  const { secretCommandsOf } = await import('../ports/secret-commands.ts');
+  const pairs = new Set(uses.flatMap(({ name, isPair }) => (isPair ? [name] : [])));
+  return secretCommandsOf(commands, {
+    hide: (secret) => hide(secret, messages),
+    problem: (name, secret) => (pairs.has(name) && !secret.includes(':') ? pairExpected : undefined),
+    lend: messages.lendTerminal,
+  });
+}
+
+/** Runs one command for its secret. Throws an AutomateError (`credential`). */
+export async function secretOfCommand(command: StoredCommand, messages: Messages): Promise<Secret> {
+  try {
+    const found = await (await commandSecrets([command], [], messages)).find([command.name]);
+    return found.get(command.name) as Secret;
+  } catch (error) {
+    throw error instanceof LimitReached ? errorOf('credential', error) : error;
+  }
 }
 
 /** The place of each login that the uses are of. `file`: of the flow. */
@@ -115,7 +153,7 @@ export function hide(secret: string, { redactor }: Messages): void {
 }
 
 /** Warns of secrets that expire soon. */
-export function warnOfExpiries(secrets: ReadonlyMap<string, Secret>, { warn }: Messages): void {
+export function warnOfExpiries(secrets: ReadonlyMap<string, Pick<Secret, 'expiresAt'>>, { warn }: Messages): void {
   for (const [name, secret] of secrets) {
     const warning = expiryWarning(name, secret.expiresAt, Date.now());
     if (warning !== undefined) warn(warning);
@@ -144,12 +182,15 @@ interface UseContext {
 function problemOfUse(use: CredentialUse, finding: Finding | undefined, { store, login }: UseContext): CodedMessage | undefined {
   if (finding === undefined) return login ? missingLogin(use.name, login, store) : missingCredential(use.name, store);
   if ('problem' in finding) return finding.problem;
-  const { secret } = finding;
-  if (use.isPair && !secret.text.includes(':')) return credentialProblem(use.name, pairExpected);
-  const refused = use.origins.find((origin) => !isAllowedHost(origin, secret.hosts));
+  const found = 'secret' in finding ? finding.secret : finding.command;
+  if ('secret' in finding && use.isPair && !finding.secret.text.includes(':')) return credentialProblem(use.name, pairExpected);
+  if ('command' in finding && login)
+    return credentialProblem(use.name, `the credential "${use.name}" is a command: a login, which renews itself, needs one of its own`);
+  const refused = use.origins.find((origin) => !isAllowedHost(origin, found.hosts));
   if (refused === undefined) return undefined;
-  if (login) return loginProblem(`${hostRefusal(use.name, secret, refused)}, which the connection "${login.connection}" asks`, login);
-  return credentialProblem(use.name, hostRefusal(use.name, secret, refused), { remedy: 'other-hosts', env: secret.env });
+  const refusal = hostRefusal(use.name, found, refused);
+  if (login) return loginProblem(`${refusal}, which the connection "${login.connection}" asks`, login);
+  return credentialProblem(use.name, refusal, { remedy: 'other-hosts', env: found.env });
 }
 
 function isGiven(name: string): boolean {
@@ -195,17 +236,17 @@ export function missingCredential(name: string, store: CredentialStore | undefin
 
 /** Records the uses of secrets during the run. Only warns if that fails. */
 function recordUses(
-  secrets: ReadonlyMap<string, Secret>,
+  secrets: ReadonlyMap<string, Expiring>,
   store: CredentialStore | undefined,
   { warn }: Messages,
-): Omit<FlowSecrets, 'logins'> {
+): Omit<FlowSecrets, 'logins' | 'secrets' | 'commands'> {
   const uses = new Map<string, Promise<void>>();
   return {
-    secrets,
     store,
     used(name) {
-      if (uses.has(name)) return;
-      const { setAt } = secrets.get(name) as Secret;
+      const found = secrets.get(name);
+      if (!found || uses.has(name)) return;
+      const { setAt } = found;
       uses.set(name, setAt === undefined || !store ? Promise.resolve() : store.used(name, setAt).catch(warnUnrecorded));
     },
     unproven: () => [...secrets].flatMap(([name, { hasPrevious }]) => (hasPrevious && !uses.has(name) ? [name] : [])),

@@ -41,6 +41,8 @@ export interface Claim {
   publish?(journal: Journal, ended: EndedOutput, list: ListOfRun | undefined): Promise<void>;
   /** Puts the files of a run without a journal in their places. Absent for a stream. */
   settle?(isComplete: boolean, saved: Checkpoint): Promise<void>;
+  /** Removes what a run leaves that has done nothing. Absent for a stream, and for a run that continues. */
+  undo?(): Promise<void>;
   /** Gives the output up. */
   release(): void;
 }
@@ -195,6 +197,7 @@ async function claimFile(flow: FlowInFile, options: RunOptions, plan: OutputPlan
       await rm(failedListPath(realFile(plan.out)), { force: true });
       return journal;
     },
+    ...(!found && (replaces || !retry) && { undo: () => removeBegun(path, plan, work) }),
     async publish(journal, ended, facts) {
       if (replaces && !retry && keepsOld(ended.saved)) {
         await journal.close();
@@ -207,6 +210,13 @@ async function claimFile(flow: FlowInFile, options: RunOptions, plan: OutputPlan
       return finishRun(plan.out, { identity, list, note, failed: ended.saved.failed });
     },
   };
+}
+
+/** Removes the journal of a run and the files that it has begun. */
+async function removeBegun(journal: string, plan: OutputPlan, work: OutputPlan): Promise<void> {
+  if (work === plan) await rm(realFile(plan.out), { force: true });
+  else await removeParts(plan);
+  await rm(journal, { force: true });
 }
 
 /** Refuses to resume another run, or to continue files that are not as they were left. */

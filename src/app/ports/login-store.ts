@@ -82,7 +82,7 @@ async function currentText(credential: string, owner: LoginOwner, messages: Stor
   const store = await openStore(owner, messages);
   const finding = (await store.find([credential])).get(credential);
   if (finding && 'problem' in finding) throw errorOf('credential', finding.problem);
-  return finding?.secret.text;
+  return finding && 'secret' in finding ? finding.secret.text : undefined;
 }
 
 /** Stores the tokens of a login. False, with a warning, if they cannot be storeTokens. */

@@ -1,12 +1,15 @@
 import { AutomateError, errorOf } from '../../core/failure.ts';
 import type { Credentials } from '../../io/credentials/credentials.ts';
 import { secretNameOf } from '../../io/server/webhooks.ts';
+import { secretOfCommand } from '../flow/flow-secrets.ts';
+import type { Messages } from '../messages.ts';
 
 /** The secret with which a webhook's messages are signed. Throws an AutomateError (`credential`). */
-export async function readWebhookSecret(webhook: string, credentials: Credentials): Promise<string> {
+export async function readWebhookSecret(webhook: string, credentials: Credentials, messages: Messages): Promise<string> {
   const name = secretNameOf(webhook);
   const found = (await credentials.find([name])).get(name);
   if (found && 'secret' in found) return found.secret.text;
+  if (found && 'command' in found) return (await secretOfCommand(found.command, messages)).text;
   if (found) throw errorOf('credential', found.problem);
   throw new AutomateError('credential', `the secret of the webhook "${webhook}" is not stored: "${name}"`);
 }

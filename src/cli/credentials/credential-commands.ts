@@ -14,13 +14,22 @@ export const credentials: CommandSpec = {
   commands: [
     command({
       name: 'set',
-      help: 'store a secret, from a prompt or from stdin',
-      examples: ['automate credentials set crm-token', 'automate credentials set crm-token --expires 90d < token.txt'],
+      help: 'store a secret, from a prompt or from stdin, or the command that gives it',
+      examples: [
+        'automate credentials set crm-token',
+        'automate credentials set crm-token --expires 90d < token.txt',
+        "automate credentials set crm-token --command 'op read op://team/crm/token'",
+        'automate credentials set gcp --command ./new-token.sh --for 50m',
+      ],
       args: { name: argument('<name>', "the credential's name, as in flows", { listedBy: 'credentials' }) },
       options: setOptions,
       tooManyArguments:
         "expected a name and nothing else: the secret comes from a prompt or from stdin\nwhat you typed here may now be in the shell's history, and was visible in the list of processes",
-      run: async ({ args, options, terminal }) => (await import('./credentials-set.ts')).setCommand(args.name, options, terminal),
+      async run({ args, options, terminal }) {
+        const { command } = options;
+        if (command === undefined) return (await import('./credentials-set.ts')).setCommand(args.name, options, terminal);
+        return (await import('./command-set.ts')).setSecretCommand(args.name, { ...options, command }, terminal);
+      },
     }),
     command({
       name: 'list',
@@ -56,8 +65,8 @@ export const credentials: CommandSpec = {
     }),
     command({
       name: 'check',
-      help: 'look up credentials as a run does, and report problems',
-      examples: ['automate credentials check'],
+      help: 'look up credentials as a run does, run their commands, and report problems',
+      examples: ['automate credentials check', 'automate credentials check crm-token'],
       args: { name: argument('[name]', 'only this one (default: all)', { listedBy: 'credentials' }) },
       options: { env },
       run: async ({ args, options, terminal }) => (await commands()).checkCommand(args.name, options, terminal),

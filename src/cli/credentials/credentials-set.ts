@@ -6,7 +6,8 @@ import { credentialName } from '../../core/options/names.ts';
 import { futureTime } from '../../core/text/expiry.ts';
 import { type BackendName, backendNames } from '../../io/credentials/backend.ts';
 import { oneLine, utf8Of, variableWith } from '../../io/credentials/environment.ts';
-import { defaultEnv } from '../../io/credentials/secret.ts';
+import { defaultEnv, type StoredCredential } from '../../io/credentials/secret.ts';
+import type { StoreOptions } from '../../io/credentials/store-secret.ts';
 import { envWords } from '../advice.ts';
 import { findAsker } from '../ask.ts';
 import type { Terminal } from '../terminal.ts';
@@ -14,32 +15,40 @@ import type { SetOptions } from './credential-options.ts';
 
 /** Stores a secret, from a prompt or from stdin. Returns the exit code. */
 export async function setCommand(name: string, options: SetOptions, terminal: Terminal): Promise<number> {
-  checkName(name);
-  const wish = { expiresAt: expiryOf(options.expires), hosts: hostsOf(options.hosts), backend: backendOf(options.backend) };
+  const limits = checkedLimits(name, options);
+  if (options.for !== undefined)
+    throw new AutomateError('usage', '--for needs a command, which is run again after that time: --command LINE');
+  const wish = { ...limits, backend: backendOf(options.backend), replacesCommand: true };
   const store = openCredentials(options.env, terminal);
   const secret = await secretFrom(name);
   hide(secret, terminal);
   const { stored, left } = await store.set(name, secret, wish);
-  const where = `${stored.backend}${stored.env === defaultEnv ? '' : `, for --env ${stored.env}`}`;
-  const expiry = stored.expiresAt === undefined ? '' : `, until ${stored.expiresAt.slice(0, 10)}`;
-  const only = stored.hosts === undefined ? '' : `, for ${stored.hosts.join(', ')} only`;
-  terminal.say(`"${name}" is stored in the ${where}${expiry}${only}`);
-  if (stored.previous)
-    terminal.say(
-      `the previous secret is stored until this one has worked; to bring it back: automate credentials restore ${name}${envWords(stored.env)}`,
-    );
+  saySet(stored, `is stored in the ${stored.backend}`, terminal);
   const { warn } = terminal;
   for (const backend of left) warn(`the old secret is still in the ${backend}, which cannot be reached here`);
-  const variable = variableWith(name, process.env);
-  if (variable !== undefined) warn(`${variable} is set, and takes precedence`);
   if (secret !== secret.trim()) warn('the secret begins or ends with spaces, which HTTP removes: is that intended?');
   if (secret.length < 4) warn('a secret of fewer than 4 characters cannot be masked in the output');
   return exitCodes.success;
 }
 
-function checkName(name: string): void {
+/** Says what is stored now: its limits, the secret before it, and a variable that takes precedence. */
+export function saySet(stored: StoredCredential, isStored: string, { say, warn }: Terminal): void {
+  const { name, env, expiresAt, hosts, previous } = stored;
+  const where = env === defaultEnv ? '' : `, for --env ${env}`;
+  const expiry = expiresAt === undefined ? '' : `, until ${expiresAt.slice(0, 10)}`;
+  const only = hosts === undefined ? '' : `, for ${hosts.join(', ')} only`;
+  say(`"${name}" ${isStored}${where}${expiry}${only}`);
+  if (previous)
+    say(`the previous secret is stored until this one has worked; to bring it back: automate credentials restore ${name}${envWords(env)}`);
+  const variable = variableWith(name, process.env);
+  if (variable !== undefined) warn(`${variable} is set, and takes precedence`);
+}
+
+/** The expiry and the hosts that the options name. Throws an AutomateError (`usage`) for wrong ones, and for a wrong name. */
+export function checkedLimits(name: string, { expires, hosts }: SetOptions): Pick<StoreOptions, 'expiresAt' | 'hosts'> {
   const { error } = credentialName.safeParse(name);
   if (error) throw new AutomateError('usage', error.issues[0]?.message ?? 'expected a name');
+  return { expiresAt: expiryOf(expires), hosts: hostsOf(hosts) };
 }
 
 /** Reads the secret from a prompt if stdin is a terminal, else from stdin. */

@@ -1,15 +1,18 @@
 import { exitCodes } from '../../app/exit-codes.ts';
 import { hide, missingCredential } from '../../app/flow/flow-secrets.ts';
 import { type CredentialStore, openCredentials } from '../../app/ports/credential-store.ts';
+import { durationText } from '../../core/duration.ts';
+import type { CodedMessage } from '../../core/error-code.ts';
 import { AutomateError } from '../../core/failure.ts';
 import { type BackendName, backendNames } from '../../io/credentials/backend.ts';
 import { variableWith } from '../../io/credentials/environment.ts';
-import { expiryWarning } from '../../io/credentials/secret.ts';
+import { expiryWarning, type Finding, isInBackend, type Secret } from '../../io/credentials/secret.ts';
 import { onOneLine } from '../../io/records/errors.ts';
 import { envWords, messageWithAdvice } from '../advice.ts';
 import { credentialJson, credentialRows, credentialText, type ShownCredential, shownCredentials } from '../show/credentials.ts';
 import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
+import { tryCommand } from './try-command.ts';
 
 /** The options of most commands. */
 export interface CredentialOptions {
@@ -81,20 +84,32 @@ export async function checkCommand(name: string | undefined, options: Credential
   const found = await store.find(names);
   let isWrong = false;
   for (const checked of names) {
-    const finding = found.get(checked) ?? { problem: missingCredential(checked, store) };
+    const finding = await checkedFinding(found.get(checked) ?? { problem: missingCredential(checked, store) }, terminal);
     if ('problem' in finding) {
       isWrong = true;
       terminal.say(`${terminal.colors.red('problem:')} ${messageWithAdvice(finding.problem).replaceAll('\n', '\n  ')}`);
     } else {
-      const { text, from, hosts, expiresAt } = finding.secret;
-      hide(text, terminal);
+      const { hosts, expiresAt } = finding.limits;
       const only = hosts === undefined ? '' : `, for ${hosts.join(', ')} only`;
-      await terminal.print(`${checked}: found in ${from}${only}`);
+      await terminal.print(`${checked}: ${finding.found}${only}`);
       const warning = expiryWarning(checked, expiresAt, Date.now());
       if (warning !== undefined) terminal.warn(warning);
     }
   }
   return isWrong ? exitCodes.credential : exitCodes.success;
+}
+
+type CheckedFinding = { readonly problem: CodedMessage } | { readonly found: string; readonly limits: Pick<Secret, 'hosts' | 'expiresAt'> };
+
+/** The place of a secret. A command is run. */
+async function checkedFinding(finding: Finding, terminal: Terminal): Promise<CheckedFinding> {
+  if ('problem' in finding) return finding;
+  if ('command' in finding) {
+    const tried = await tryCommand(finding.command, terminal);
+    return 'problem' in tried ? tried : { found: `its command gave a secret in ${durationText(tried.ms)}`, limits: finding.command };
+  }
+  hide(finding.secret.text, terminal);
+  return { found: `found in ${finding.secret.from}`, limits: finding.secret };
 }
 
 function namesOf(store: CredentialStore): string[] {
@@ -105,7 +120,7 @@ function namesOf(store: CredentialStore): string[] {
 /** Shows the backends: the active one, and why others are not available. Returns the exit code. */
 export async function backendCommand(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
-  const present = store.list().find((stored) => stored.name === name && stored.env === store.env)?.backend;
+  const present = store.list().find((stored) => stored.name === name && stored.env === store.env && isInBackend(stored))?.backend;
   const problems = new Map<BackendName, string | undefined>();
   for (const backend of backendNames) problems.set(backend, await store.backends[backend].problem());
   const usable = backendNames.filter((backend) => problems.get(backend) === undefined);

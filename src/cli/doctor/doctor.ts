@@ -3,12 +3,12 @@ import { printJson } from '../show/print-json.ts';
 import type { Terminal } from '../terminal.ts';
 import type { DoctorOptions } from './doctor-options.ts';
 import type { Finding } from './finding.ts';
-import { flowFindings } from './flow-findings.ts';
+import { flowFindings, isFailedCommand } from './flow-findings.ts';
 import { clockFinding, diskFindings, homeFindings, nodeFinding } from './machine-findings.ts';
 import { authorityFinding, proxyFindings } from './network-findings.ts';
 import { backendFindings } from './secret-findings.ts';
 
-/** Checks this machine, and perhaps a flow's credentials and hosts. Sends nothing. Returns the exit code: 1 if there is a problem. */
+/** Checks this machine, and perhaps a flow's credentials and hosts. Sends nothing. Returns the exit code: 1 if there is a problem, 7 if a command gives no secret. */
 export async function doctorCommand(flow: string | undefined, options: DoctorOptions, terminal: Terminal): Promise<number> {
   const findings = [
     nodeFinding(process.versions.node),
@@ -26,6 +26,7 @@ export async function doctorCommand(flow: string | undefined, options: DoctorOpt
       terminal,
     );
   else await terminal.print(findings.map(findingText).join('\n'));
+  if (findings.some(isFailedCommand)) return exitCodes.credential;
   return findings.some(({ state }) => state === 'problem') ? exitCodes.problemsFound : exitCodes.success;
 }
 

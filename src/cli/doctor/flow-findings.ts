@@ -1,10 +1,13 @@
 import { loadFlow } from '../../app/flow/flow-file.ts';
 import { loadSecrets } from '../../app/flow/flow-secrets.ts';
+import { durationText } from '../../core/duration.ts';
 import { FlowError, type Problem } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { counted } from '../../core/text/number.ts';
 import { shellWord } from '../../core/text/shell-word.ts';
+import type { StoredCommand } from '../../io/credentials/secret.ts';
 import { messageWithAdvice } from '../advice.ts';
+import { tryCommand } from '../credentials/try-command.ts';
 import type { Terminal } from '../terminal.ts';
 import type { DoctorOptions } from './doctor-options.ts';
 import { type Finding, okFinding, problemFinding, problemIn } from './finding.ts';
@@ -29,12 +32,31 @@ export async function flowFindings(file: string, options: DoctorOptions, termina
 async function credentialFindings(plan: Plan, file: string, { env }: DoctorOptions, terminal: Terminal): Promise<Finding[]> {
   const check = 'credentials of the flow';
   try {
-    const { secrets } = await loadSecrets(plan, file, env === undefined ? {} : { env }, terminal);
-    return [okFinding(check, secrets.size === 0 ? 'it needs none' : `found: ${[...secrets.keys()].join(', ')}`)];
+    const { secrets, commands } = await loadSecrets(plan, file, env === undefined ? {} : { env }, terminal);
+    const given = [...(commands?.commands.values() ?? [])];
+    const names = [...secrets.keys(), ...given.map(({ name }) => name)];
+    const findings = [okFinding(check, names.length === 0 ? 'it needs none' : `found: ${names.join(', ')}`)];
+    for (const command of given) findings.push(await commandFinding(command, terminal));
+    return findings;
   } catch (error) {
     if (!(error instanceof FlowError)) throw error;
     return error.problems.map((one) => problemIn(check, placed(file, one)));
   }
+}
+
+/** The beginning of the name of each check of a command. */
+const commandCheck = 'command of ';
+
+/** True for a command that has given no secret: every run of the flow would end with its exit code. */
+export function isFailedCommand({ check, state }: Finding): boolean {
+  return state === 'problem' && check.startsWith(commandCheck);
+}
+
+async function commandFinding(command: StoredCommand, terminal: Terminal): Promise<Finding> {
+  const check = commandCheck + command.name;
+  const tried = await tryCommand(command, terminal);
+  if ('ms' in tried) return okFinding(check, `it gave a secret in ${durationText(tried.ms)}`);
+  return problemIn(check, messageWithAdvice(tried.problem));
 }
 
 async function hosts(plan: Plan, options: DoctorOptions): Promise<Finding[]> {

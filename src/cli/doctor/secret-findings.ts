@@ -1,5 +1,6 @@
 import { openCredentials } from '../../app/ports/credential-store.ts';
 import { counted } from '../../core/text/number.ts';
+import { isInBackend } from '../../io/credentials/secret.ts';
 import { statOf } from '../../io/files/stat.ts';
 import type { Terminal } from '../terminal.ts';
 import type { DoctorOptions } from './doctor-options.ts';
@@ -9,7 +10,7 @@ import { type Finding, okFinding, orProblem, problemIn, warningFinding } from '.
 export async function backendFindings({ env }: DoctorOptions, terminal: Terminal): Promise<Finding[]> {
   const store = openCredentials(env, terminal);
   const stored = await orProblem('credentials', () => okFinding('credentials', `${counted(store.list().length, 'credential')} stored`));
-  const inKeychain = stored.state === 'ok' && store.list().some(({ backend }) => backend === 'keychain');
+  const inKeychain = stored.state === 'ok' && store.list().some((one) => one.backend === 'keychain' && isInBackend(one));
   const [keychain, vault] = await Promise.all([store.backends.keychain.problem(), store.backends.vault.problem()]);
   const hasVault = statOf(store.vaultPath) !== undefined;
   return [

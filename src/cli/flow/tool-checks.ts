@@ -2,6 +2,7 @@ import { queryServer, type ServerOptions } from '../../app/connections/tool-serv
 import { cleaned } from '../../core/answer/response.ts';
 import { Failure, FlowError, type Problem } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
+import { serverCredentials } from '../../core/tools/tool-credentials.ts';
 import { messageWithAdvice } from '../advice.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -20,6 +21,11 @@ export async function checkTools(
     const uses = plan.tools.filter(({ connection }) => connection.name === name);
     const [first] = uses;
     if (!first) continue;
+    const command = serverCredentials(first.connection).find((need) => options.credentials.commands?.commands.has(need.name));
+    if (command) {
+      terminal.warn(`the tools of "${name}" were not checked: the credential "${command.name}" is a command, which only a run starts`);
+      continue;
+    }
     try {
       const { tools } = await queryServer(first.connection, options, terminal);
       for (const { check } of uses) problems.push(...check(tools, options.isTable));

@@ -97,6 +97,7 @@ class Follower {
         const text = quiet ? quietText : summaryText;
         this.#summary = ({ facts }) => (facts ? text(run.progress.tally, facts, terminal.colors) : '');
         if (!quiet) this.#progress = await showProgress(run, waiting, terminal);
+        terminal.progress = this.#progress;
       },
       recordsEnded: () => this.stop(),
     };

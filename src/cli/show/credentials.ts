@@ -1,3 +1,4 @@
+import { durationText } from '../../core/duration.ts';
 import { variableWith } from '../../io/credentials/environment.ts';
 import { expiryWarning, type StoredCredential } from '../../io/credentials/secret.ts';
 
@@ -26,11 +27,16 @@ export function shownCredentials(
       const match = stored.find(({ name }) => variableWith(name, environment) === variable)?.name;
       return { name: match ?? stem.toLowerCase().replaceAll('_', '-'), backend: file ? 'file' : 'environment', from: variable };
     });
-  return [...given, ...stored.map((credential) => ({ ...credential, from: credential.backend }))];
+  const listed = stored.map((credential) => ({
+    ...credential,
+    backend: credential.command === undefined ? credential.backend : 'command',
+  }));
+  return [...given, ...listed.map((credential) => ({ ...credential, from: credential.backend }))];
 }
 
 /** A credential in JSON. */
-export function credentialJson({ name, env, backend, setAt, expiresAt, hosts, lastUsedAt, previous }: ShownCredential): object {
+export function credentialJson(shown: ShownCredential): object {
+  const { name, env, backend, setAt, expiresAt, hosts, lastUsedAt, previous, command, forMs } = shown;
   const orNull = (value: unknown) => value ?? null;
   return {
     name,
@@ -41,6 +47,7 @@ export function credentialJson({ name, env, backend, setAt, expiresAt, hosts, la
     last_used_at: orNull(lastUsedAt),
     hosts: orNull(hosts),
     previous_set_at: orNull(previous?.setAt),
+    ...(command !== undefined && { command, for_ms: orNull(forMs) }),
   };
 }
 
@@ -64,7 +71,9 @@ export function credentialRows(shown: readonly ShownCredential[], nowMs: number)
 export function credentialText(shown: ShownCredential, nowMs: number): string {
   const [head = [], row = []] = credentialRows([shown], nowMs);
   const previous = shown.previous ? [['previous', `set ${agoText(shown.previous.setAt, nowMs)} ago`]] : [];
-  const lines = [...head.map((label, index) => [label, row[index] ?? '']), ...previous];
+  const { command, forMs } = shown;
+  const given = command === undefined ? [] : [['command', command], ...(forMs === undefined ? [] : [['for', durationText(forMs)]])];
+  const lines = [...head.map((label, index) => [label, row[index] ?? '']), ...previous, ...given];
   const warning = expiryWarning(shown.name, shown.expiresAt, nowMs);
   return [...lines.map(([label = '', text = '']) => `${`${label}:`.padEnd(11)}${text}`), ...(warning ? [warning] : [])].join('\n');
 }

@@ -66,7 +66,7 @@ export async function listWebhooks({ json }: { readonly json?: boolean }, termin
 /** Sends a test message. Returns the exit code: 4 unless the receiver takes it. */
 export async function testWebhook(name: string, terminal: Terminal): Promise<number> {
   const webhook = withWebhooks((store) => store.find(name));
-  const secret = await readWebhookSecret(name, openCredentials('default', terminal));
+  const secret = await readWebhookSecret(name, openCredentials('default', terminal), terminal);
   terminal.redactor.add(secret);
   const clocks = { now: () => performance.now(), wallNow: Date.now };
   const transport = createTransport({ cacert: undefined, environment: process.env, userAgent: `automate/${version}`, ...clocks });

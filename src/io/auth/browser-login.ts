@@ -16,7 +16,7 @@ export interface LoginRequest {
   readonly origin: string;
   readonly allowHttp: boolean;
   /** The client's secret, to be sent to an origin; undefined for a public client. Throws a Failure if that host may not have it. */
-  clientSecret(origin: string): string | undefined;
+  clientSecret(origin: string): Promise<string | undefined>;
   readonly person: LoginPerson;
 }
 
@@ -51,7 +51,7 @@ export async function logInWithBrowser(request: LoginRequest, tools: Pick<LoginT
   tools.secret(code);
   const grant = { grant_type: 'authorization_code', code, redirect_uri: person.redirectUrl, code_verifier: codeVerifier };
   const { tokenUrl: url } = server;
-  const clientSecret = request.clientSecret(new URL(url).origin);
+  const clientSecret = await request.clientSecret(new URL(url).origin);
   const token = await requestToken({ url, clientId, clientSecret, grant, params, clientAuth }, tools);
   const text = loginTextOf({ tokenUrl: url, clientId, refreshToken: undefined }, token, tools);
   return { text, isRenewable: token.refreshToken !== undefined };

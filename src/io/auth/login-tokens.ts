@@ -1,7 +1,7 @@
 import type { Login } from '../../core/auth/auth.ts';
 import type { LoginPlace } from '../../core/error-code.ts';
 import { LimitReached } from '../../core/failure.ts';
-import { type TokenSource, usableMs } from './oauth.ts';
+import { type TokenSource, usable, usableMs } from './oauth.ts';
 import { loginText, readLogin, type StoredLogin } from './stored-login.ts';
 import { type RequestTools, refusalIn, requestToken, type Token } from './token-request.ts';
 
@@ -34,7 +34,7 @@ export interface LoginInUse {
   /** The text of its credential when the run began. */
   readonly text: string;
   /** The client's secret, to be sent to an origin; undefined for a public client. Throws a Failure if that host may not have it. */
-  clientSecret(origin: string): string | undefined;
+  clientSecret(origin: string): Promise<string | undefined>;
   /** The origin of the API, which knows the token server if nobody else does. */
   readonly origin: string;
 }
@@ -56,7 +56,7 @@ export function loginTokens(use: LoginInUse, tools: LoginTools): TokenSource {
     async request(refused) {
       const known = first && usableToken(ownLogin(first, use, tools), refused, tools);
       first = undefined;
-      return known ?? tools.keeper.renewAlone(credential, (held) => renewed(held, use, { ...tools, refused }));
+      return usable(known ?? (await tools.keeper.renewAlone(credential, (held) => renewed(held, use, { ...tools, refused }))));
     },
   };
 }
@@ -75,7 +75,7 @@ async function renewed(held: HeldLogin, use: LoginInUse, tools: LoginTools & { r
   const url = login.tokenUrl ?? auth.tokenUrl ?? (await foundTokenUrl(use.origin, tools));
   const grant = { grant_type: 'refresh_token', refresh_token: refreshToken };
   const token = await requestToken(
-    { url, clientId, clientSecret: use.clientSecret(new URL(url).origin), grant, params, clientAuth },
+    { url, clientId, clientSecret: await use.clientSecret(new URL(url).origin), grant, params, clientAuth },
     tools,
   ).catch((error: unknown) => {
     if (!refusals.includes(refusalIn(error))) throw error;

@@ -44,14 +44,16 @@ function isCatalog(found: unknown): found is CatalogFile {
 }
 
 function isCredential(found: Partial<StoredCredential> | null): boolean {
-  const { name, env, backend, setAt, expiresAt, hosts, lastUsedAt, previous } = found ?? {};
+  const { name, env, backend, setAt, expiresAt, hosts, lastUsedAt, previous, command, forMs } = found ?? {};
   const areTexts = (texts: unknown) => Array.isArray(texts) && texts.every((text) => typeof text === 'string');
   const times = [setAt, ...[expiresAt, lastUsedAt, previous?.expiresAt].filter(isThere), ...(isThere(previous) ? [previous?.setAt] : [])];
   return (
     areTexts([name, env, ...times]) &&
     times.every((time) => !Number.isNaN(Date.parse(time as string))) &&
     backendNames.some((name) => name === backend) &&
-    (hosts === undefined || areTexts(hosts))
+    (hosts === undefined || areTexts(hosts)) &&
+    (command === undefined || typeof command === 'string') &&
+    (forMs === undefined || (typeof forMs === 'number' && forMs > 0))
   );
 }
 

@@ -1,8 +1,8 @@
 import { AutomateError } from '../../core/failure.ts';
 import { type BackendName, orRefusal } from './backend.ts';
 import { type CredentialContext, findSecrets } from './lookup.ts';
-import { accountOf, defaultEnv, elsewhereText, type Finding, type StoredCredential } from './secret.ts';
-import { deleteSecrets, type StoreOptions, storeSecret } from './store-secret.ts';
+import { accountOf, defaultEnv, elsewhereText, type Finding, isInBackend, type StoredCredential } from './secret.ts';
+import { type CommandOptions, deleteSecrets, type StoreOptions, storeCommand, storeSecret } from './store-secret.ts';
 
 /** The credentials of one environment. */
 export interface Credentials {
@@ -15,6 +15,8 @@ export interface Credentials {
    * `left`: backends that still hold the old secret, because they could not be opened.
    */
   set(name: string, secret: string, options: StoreOptions): Promise<{ stored: StoredCredential; left: readonly BackendName[] }>;
+  /** Stores a command that gives the secret. The last good secret stays until the command's secret has succeeded. */
+  setCommand(name: string, command: string, options: CommandOptions): Promise<StoredCredential>;
   /** Puts the previous secret back. */
   restore(name: string): Promise<StoredCredential>;
   /**
@@ -35,6 +37,7 @@ export function createCredentials(context: CredentialContext): Credentials {
     find: (names) => findSecrets(names, context),
     list: () => context.catalog().all(),
     set: (name, secret, options) => storeSecret(name, secret, options, context),
+    setCommand: (name, command, options) => storeCommand(name, command, options, context),
     restore: (name) => restoreSecret(name, context),
     remove: (name, isForced) => removeCredential(name, isForced, context),
     used: (name, setAt) => noteUse(name, setAt, context),
@@ -46,20 +49,20 @@ async function restoreSecret(name: string, context: CredentialContext): Promise<
   const store = context.backend(backend);
   await store.unlock?.();
   return context.catalog().alone(async () => {
-    const { previous, ...present } = storedCredential(name, context);
+    const { previous, command, forMs, ...present } = storedCredential(name, context);
     const account = previous && accountOf({ ...present, ...previous });
     const old = account && (await store.read([account])).get(account);
     if (!previous || old === undefined) throw new AutomateError('credential', `no previous secret of "${name}" is stored`);
     const restored = { ...present, ...previous, expiresAt: previous.expiresAt, hosts: previous.hosts } as StoredCredential;
     await context.catalog().put(restored);
-    await store.write(new Map([[accountOf(present), undefined]]));
+    if (command === undefined) await store.write(new Map([[accountOf(present), undefined]]));
     return restored;
   });
 }
 
 async function removeCredential(name: string, isForced: boolean, context: CredentialContext): Promise<boolean> {
-  const { backend } = storedCredential(name, context);
-  await orRefusal(Promise.resolve(context.backend(backend).unlock?.()));
+  const found = storedCredential(name, context);
+  if (isInBackend(found)) await orRefusal(Promise.resolve(context.backend(found.backend).unlock?.()));
   return context.catalog().alone(async () => {
     const refusal = await orRefusal(deleteSecrets(storedCredential(name, context), context));
     if (refusal && !isForced) {

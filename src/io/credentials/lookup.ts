@@ -3,7 +3,7 @@ import { AutomateError } from '../../core/failure.ts';
 import { type BackendName, backendNames, orRefusal, type SecretBackend } from './backend.ts';
 import type { Catalog } from './catalog.ts';
 import { findInEnvironment } from './environment.ts';
-import { accountOf, credentialProblem, defaultEnv, type Finding, type StoredCredential } from './secret.ts';
+import { accountOf, credentialProblem, defaultEnv, type Finding, isCommand, type StoredCredential } from './secret.ts';
 
 /** The environment whose credentials are meant, the places that hold them, and the clock. */
 export interface CredentialContext {
@@ -15,13 +15,16 @@ export interface CredentialContext {
   wallNow(): number;
 }
 
-/** Looks secrets up: in variables and files first, then in the backend that stores them. Each backend is asked at most once. */
+/** Looks secrets up: in variables and files first, then in the backend that stores them. Each backend is asked at most once. No command is run. */
 export async function findSecrets(names: readonly string[], context: CredentialContext): Promise<ReadonlyMap<string, Finding>> {
   const found = await findInEnvironment(names, context.environment);
   const rest = names.filter((name) => !found.has(name));
   if (rest.length === 0) return found;
   const stored = rest.flatMap((name) => context.catalog().find(name, context.env) ?? []);
-  for (const credential of stored) if (isExpired(credential, context)) found.set(credential.name, { problem: expired(credential) });
+  for (const credential of stored) {
+    if (isExpired(credential, context)) found.set(credential.name, { problem: expired(credential) });
+    else if (isCommand(credential)) found.set(credential.name, { command: credential });
+  }
   for (const name of backendNames) {
     const wanted = stored.filter((credential) => credential.backend === name && !found.has(credential.name));
     if (wanted.length > 0) await readInto(found, context.backend(name), wanted);

@@ -18,8 +18,8 @@ export interface Secret {
   readonly hosts?: readonly string[];
 }
 
-/** Result of a lookup. */
-export type Finding = { readonly secret: Secret } | { readonly problem: CodedMessage };
+/** Result of a lookup. The secret of a command is not known before it is run. */
+export type Finding = { readonly secret: Secret } | { readonly command: StoredCommand } | { readonly problem: CodedMessage };
 
 /** A stored credential without its secret. Times are in ISO 8601. */
 export interface StoredCredential {
@@ -33,6 +33,23 @@ export interface StoredCredential {
   readonly lastUsedAt?: string;
   /** The previous secret, stored until this one has succeeded. */
   readonly previous?: { readonly setAt: string; readonly expiresAt?: string; readonly hosts?: readonly string[] };
+  /** The command line that gives the secret; absent if the backend stores it. With a command, the backend has the previous secret alone. */
+  readonly command?: string;
+  /** The time after which the command is run again; absent for never. */
+  readonly forMs?: number;
+}
+
+/** A credential whose secret a command gives. */
+export type StoredCommand = StoredCredential & { readonly command: string };
+
+/** True for a credential whose secret a command gives. */
+export function isCommand(credential: StoredCredential | undefined): credential is StoredCommand {
+  return credential?.command !== undefined;
+}
+
+/** True if the backend of a credential stores something of it. */
+export function isInBackend(credential: StoredCredential): boolean {
+  return !isCommand(credential) || credential.previous !== undefined;
 }
 
 /** Name of a secret inside its backend. The time makes it unique, so a new secret never overwrites an older secret. */

@@ -6,7 +6,9 @@ import { AutomateError, Failure } from '../../core/failure.ts';
 import type { Http, HttpRequest, HttpResponse } from '../../core/ports.ts';
 import { withQuery } from '../../core/template/query.ts';
 import { type LoginTools, loginTokens } from '../auth/login-tokens.ts';
-import { type OAuth, Tokens } from '../auth/oauth.ts';
+import { type OAuth, Tokens, type WithSecret } from '../auth/oauth.ts';
+import { sleepersOf } from '../clock/clock.ts';
+import type { CommandSecrets } from '../credentials/command-secrets.ts';
 import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
 import type { RunFiles } from '../transfers/run-files.ts';
 import type { WireRequest } from './exchange.ts';
@@ -16,8 +18,10 @@ import type { Transport } from './transport.ts';
 /** The ports and secrets that the HTTP port uses. */
 export interface HttpTools {
   readonly transport: Transport;
-  /** The flow's secrets by credential name. */
+  /** The flow's secrets by credential name, without those that commands give. */
   readonly secrets: ReadonlyMap<string, Secret>;
+  /** The secrets that commands give; undefined if there is no command. */
+  readonly commands?: CommandSecrets | undefined;
   readonly allowHttp: boolean;
   now(): number;
   /** The files that requests send and answers are saved to. */
@@ -43,15 +47,61 @@ export function createTokens(tools: HttpTools): Tokens {
 /** Makes the HTTP port: it signs requests, follows their redirects, and answers any status. */
 export function createHttp(tools: HttpTools, tokens = createTokens(tools)): Http {
   const { transport, now } = tools;
+  const ending = new AbortController();
   return {
-    abort: transport.abort,
+    abort() {
+      ending.abort();
+      transport.abort();
+    },
     async send(request) {
       const { auth } = request;
       const oauth = auth?.find(isOAuth);
+      const names = tools.commands ? commandsOf(request, tools.commands) : [];
+      if (names.length > 0) return sendWithCommands(request, names, tokens, { ...tools, ended: ending.signal });
       if (oauth) return sendWithToken(request, oauth, tokens, tools);
       return sendAndFollow(request, now() + request.timeoutMs, auth && combined(keySignatures(request, tools)), tools);
     },
   };
+}
+
+/** The credentials of a request whose secrets commands give, without the client secrets of its access tokens. */
+function commandsOf({ auth = [], secretBody }: HttpRequest, { commands }: CommandSecrets): string[] {
+  const keys = auth.flatMap((one) => (isOAuth(one) ? [] : one.credential));
+  return [...keys, ...(secretBody?.credentials ?? [])].filter((name) => commands.has(name));
+}
+
+/** Sends with the present secrets of commands. The wait for them is not counted against the request's timeout. */
+async function sendWithCommands(
+  request: HttpRequest,
+  names: readonly string[],
+  tokens: Tokens,
+  { ended, ...tools }: HttpTools & { readonly ended: AbortSignal },
+): Promise<HttpResponse> {
+  const commands = tools.commands as CommandSecrets;
+  // The run may end while a command waits for a person.
+  await orEnded(commands.find(names), ended);
+  const oauth = request.auth?.find(isOAuth);
+  let leftMs = request.timeoutMs;
+  const send = async (given: ReadonlyMap<string, Secret>) => {
+    const own = { ...tools, secrets: new Map([...tools.secrets, ...given]) };
+    const rest = { ...request, timeoutMs: leftMs };
+    if (oauth) return sendWithToken(rest, oauth, tokens, own);
+    const startedMs = tools.now();
+    const response = await sendAndFollow(rest, startedMs + leftMs, combined(keySignatures(request, own)), own);
+    leftMs -= tools.now() - startedMs;
+    return response;
+  };
+  return commands.sendWith(names, send);
+}
+
+/** The result of work that sends nothing, or a Failure once the run has ended. */
+function orEnded<Result>(work: Promise<Result>, ended: AbortSignal): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const end = () => reject(new Failure('network', 'the run has ended', { retryable: true, sent: false }));
+    const waiting = sleepersOf(ended).add(end);
+    work.then(resolve, reject).finally(() => waiting.delete(end));
+    if (ended.aborted) end();
+  });
 }
 
 function isOAuth(auth: Auth): auth is TokenAuth {
@@ -74,7 +124,7 @@ function sendWithToken(request: HttpRequest, auth: TokenAuth, tokens: Tokens, to
     return response;
   };
   if (auth.type === 'oauth2_authorization_code') return tokens.sendWith(loginSource(auth, request, tools), send);
-  return tokens.send(auth, secretFor(auth, new URL(auth.tokenUrl).origin, tools), send);
+  return tokens.send(auth, withSecretFor(auth, new URL(auth.tokenUrl).origin, tools), send);
 }
 
 /** The tokens of a login. Its refresh token only goes to the server that gave it, its access tokens to the hosts of its connection. */
@@ -82,7 +132,8 @@ function loginSource(auth: Login, { origin }: HttpRequest, tools: HttpTools) {
   const { logins, transport, secret } = tools;
   if (!logins) throw new AutomateError('credential', `there is no login "${auth.credential}"`);
   const { clientCredential: credential } = auth;
-  const clientSecret = (server: string) => credential && secretFor({ credential }, server, tools);
+  const clientSecret = async (server: string) =>
+    credential && withSecretFor({ credential }, server, tools)((secret) => Promise.resolve(secret));
   const use = { auth, text: secretFor(auth, origin, tools), clientSecret, origin };
   return loginTokens(use, { ...logins, fetch: transport.fetchToEnd, secret });
 }
@@ -93,6 +144,17 @@ function secretFor({ credential }: Pick<Auth, 'credential'>, origin: string, { s
   if (secret === undefined) throw new AutomateError('credential', `there is no credential "${credential}"`);
   if (!isAllowedHost(origin, secret.hosts)) throw new Failure('request', hostRefusal(credential, secret, origin), { sent: false });
   return secret.text;
+}
+
+/** The use of a secret that is sent to an origin. A secret that is known is refused at once. */
+function withSecretFor({ credential }: Pick<Auth, 'credential'>, origin: string, tools: HttpTools): WithSecret {
+  const { commands } = tools;
+  if (!commands?.commands.has(credential)) {
+    const text = secretFor({ credential }, origin, tools);
+    return (use) => use(text);
+  }
+  return (use) =>
+    commands.use(credential, (secret) => use(secretFor({ credential }, origin, { ...tools, secrets: new Map([[credential, secret]]) })));
 }
 
 /** Sends a request and follows its redirects, all before one deadline. */

@@ -32,7 +32,7 @@ export function connect(opening: Opening): Promise<Connected> {
 }
 
 async function connectLocal(server: LocalServer, opening: Opening): Promise<Connected> {
-  const transport = new LocalTransport(server, opening.context.variables(server));
+  const transport = new LocalTransport(server, await opening.context.variables(opening.connection, server));
   const explanation = () => transport.explanation();
   const client = await openClient(transport, 'legacy', opening, explanation);
   return { client, transport, kind: 'stdio', explanation, withLogin: (work) => work() };
@@ -46,8 +46,8 @@ interface RemoteOpening extends Opening {
 
 async function connectRemote(server: RemoteServer, opening: Opening): Promise<Connected> {
   const { context, connection } = opening;
-  const login = context.login(connection);
-  const fetch = context.fetch(server);
+  const login = await context.login(connection);
+  const fetch = await context.fetch(connection, server);
   const url = new URL(server.url);
   const auth = login && { authProvider: login.provider };
   const http = () => failOnEarlyEnd(new StreamableHTTPClientTransport(url, { ...auth, fetch: failOn202(fetch) }), connection.name);

@@ -1,7 +1,7 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError } from '@modelcontextprotocol/client';
 import { excerpt } from '../../core/answer/response.ts';
 import { durationText } from '../../core/duration.ts';
-import { Failure } from '../../core/failure.ts';
+import { Failure, LimitReached } from '../../core/failure.ts';
 
 /** The call or start in which an error happened. */
 export interface ErrorContext {
@@ -13,9 +13,10 @@ export interface ErrorContext {
   readonly explanation: string;
 }
 
-/** Turns an error of the SDK into a Failure of the record. A Failure that the SDK has wrapped is unwrapped. */
+/** Turns an error of the SDK into a Failure of the record. A Failure that the SDK has wrapped is unwrapped. Throws a LimitReached that it has wrapped. */
 export function toFailure(error: unknown, context: ErrorContext): Failure {
-  const own = findFailure(error);
+  const own = findOwn(error);
+  if (own instanceof LimitReached) throw own;
   if (own) return own;
   const failure = translate(error as Error, context);
   failure.cause = error;
@@ -114,9 +115,9 @@ function protocolFailure({ code, message }: ProtocolError): Failure {
   return new Failure('tool', `the server refused the call: ${reason} (${code})`);
 }
 
-function findFailure(error: unknown): Failure | undefined {
+function findOwn(error: unknown): Failure | LimitReached | undefined {
   for (let one: unknown = error, depth = 0; one instanceof Error && depth < 8; depth++) {
-    if (one instanceof Failure) return one;
+    if (one instanceof Failure || one instanceof LimitReached) return one;
     one = one.cause ?? (one as { data?: { cause?: unknown } }).data?.cause;
   }
   return undefined;

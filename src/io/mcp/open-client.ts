@@ -13,11 +13,11 @@ export interface SessionContext {
   /** Aborted at the end of the run. */
   readonly signal: AbortSignal;
   /** Makes the fetch that signs requests to a server. */
-  fetch(server: RemoteServer): Fetch;
+  fetch(connection: McpConnection, server: RemoteServer): Promise<Fetch>;
   /** Environment variables of a server started here, besides PATH, HOME and the like. Throws a Failure. */
-  variables(server: LocalServer): Readonly<Record<string, string>>;
+  variables(connection: McpConnection, server: LocalServer): Promise<Readonly<Record<string, string>>>;
   /** The login of a connection; absent if the connection needs no login. Throws a Failure. */
-  login(connection: McpConnection): LoginSession | undefined;
+  login(connection: McpConnection): Promise<LoginSession | undefined>;
   /** Fills in a server's form for a person. Undefined if there is no person: servers learn that at the start. */
   readonly elicit?: Elicit | undefined;
   report(event: ToolServerEvent): void;

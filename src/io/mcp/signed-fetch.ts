@@ -6,7 +6,8 @@ import { Failure } from '../../core/failure.ts';
 import { withQuery } from '../../core/template/query.ts';
 import { isLoopback } from '../../core/template/target.ts';
 import type { RemoteServer } from '../../core/tools/tools.ts';
-import type { Tokens } from '../auth/oauth.ts';
+import type { Tokens, WithSecret } from '../auth/oauth.ts';
+import type { CommandSecrets } from '../credentials/command-secrets.ts';
 import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
 import type { Fetch } from '../http/fetch.ts';
 import { sendSingle } from '../http/single-request.ts';
@@ -14,6 +15,8 @@ import { sendSingle } from '../http/single-request.ts';
 /** Signs the requests to a server. */
 export interface Signing {
   readonly secrets: ReadonlyMap<string, Secret>;
+  /** The secrets that commands give; undefined if there is no command. */
+  readonly commands?: CommandSecrets | undefined;
   readonly tokens: Tokens;
   /** Reports that a request signed with this credential has succeeded. */
   used(credential: string): void;
@@ -57,17 +60,25 @@ async function fetchForLogin({ fetchNamed }: Fetches, url: URL, init: RequestIni
 /** Sends a request with the credential of its server. `send` adds the signature. */
 async function sendSigned(
   { auth, url }: RemoteServer,
-  { secrets, tokens }: Signing,
+  { secrets, commands, tokens }: Signing,
   send: (sign?: Signature) => Promise<Response>,
 ): Promise<Response> {
   if (auth === undefined || auth.type === 'oauth2_authorization_code') return send();
+  const { credential } = auth;
   const isOAuth = auth.type === 'oauth2_client_credentials';
-  const secret = secretFor(auth, secrets, new URL(isOAuth ? auth.tokenUrl : url).origin);
-  if (!isOAuth) return send(signature(auth, secret));
-  return tokens.send(auth, secret, async (token, refused?: Response) => {
+  const { origin } = new URL(isOAuth ? auth.tokenUrl : url);
+  const again = async (secret: string, refused?: Response) => {
     await refused?.body?.cancel().catch(() => undefined);
-    return send(signature(auth, token));
-  });
+    return send(signature(auth, secret));
+  };
+  if (commands?.commands.has(credential)) {
+    if (!isOAuth) return commands.sendWith([credential], (given, refused?: Response) => again(secretFor(auth, given, origin), refused));
+    const withSecret: WithSecret = (use) =>
+      commands.use(credential, (secret) => use(secretFor(auth, new Map([[credential, secret]]), origin)));
+    return tokens.send(auth, withSecret, again);
+  }
+  const secret = secretFor(auth, secrets, origin);
+  return isOAuth ? tokens.send(auth, (use) => use(secret), again) : again(secret);
 }
 
 /**

@@ -1,9 +1,11 @@
 import { setMaxListeners } from 'node:events';
 import type { ToolServerEvent } from '../../core/event.ts';
 import { Failure } from '../../core/failure.ts';
+import { serverCredentials } from '../../core/tools/tool-credentials.ts';
 import { isRemote, type LocalServer, localOrigin, type McpConnection, type Tools } from '../../core/tools/tools.ts';
 import type { LoginPerson } from '../auth/browser.ts';
 import { Tokens, type TokenTools } from '../auth/oauth.ts';
+import type { CommandSecrets } from '../credentials/command-secrets.ts';
 import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
 import { createFetch, createGuardedFetch } from '../http/fetch.ts';
 import { Routes } from '../http/routes.ts';
@@ -19,6 +21,8 @@ export interface ToolsOptions extends TokenTools {
   readonly environment: NodeJS.ProcessEnv;
   readonly cacert: string | undefined;
   readonly secrets: ReadonlyMap<string, Secret>;
+  /** The secrets that commands give; undefined if there is no command. */
+  readonly commands?: CommandSecrets | undefined;
   wallNow(): number;
   /** Stores the result of a login as the secret of its credential, bound to `host`. */
   storeLogin(credential: string, text: string, host: string): Promise<void>;
@@ -43,9 +47,13 @@ export function createTools(options: ToolsOptions): Tools & { close(): Promise<v
     signal: aborting.signal,
     report: options.report,
     elicit: options.elicit,
-    login: (connection) => loginFor(connection, options),
-    fetch: (server) => signedFetch(fetches, server, { ...options, tokens }),
-    variables: (server) => variablesFor(server, options),
+    login: async (connection) => loginFor(connection, await withGiven(connection, options)),
+    fetch: async (connection, server) => {
+      // A command may take longer than a server may to get ready.
+      await withGiven(connection, options);
+      return signedFetch(fetches, server, { ...options, tokens });
+    },
+    variables: async (connection, server) => variablesFor(server, await withGiven(connection, options)),
   };
   const abort = () => aborting.abort(new Error('the run has ended'));
   return {
@@ -65,6 +73,13 @@ export function createTools(options: ToolsOptions): Tools & { close(): Promise<v
     slots.set(name, slot);
     return slot.session();
   }
+}
+
+/** The options with the present secrets of the commands that a connection names. */
+async function withGiven(connection: McpConnection, options: ToolsOptions): Promise<ToolsOptions> {
+  const { commands, secrets } = options;
+  if (!commands) return options;
+  return { ...options, secrets: new Map([...secrets, ...(await commands.find(serverCredentials(connection).map(({ name }) => name)))]) };
 }
 
 /** The login of a connection; undefined if the connection needs none. */

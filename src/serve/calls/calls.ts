@@ -236,7 +236,7 @@ export function asProblem(flow: Pick<ServedFlow, 'id' | 'path'>): (error: unknow
   };
 }
 
-function credentialProblem(error: AutomateError, { id }: Pick<ServedFlow, 'id'>): Problem {
+function credentialProblem(error: CodedMessage, { id }: Pick<ServedFlow, 'id'>): Problem {
   const problems = error instanceof FlowError ? error.problems : [error];
   const [first] = problems.flatMap((problem) => detailsOf(problem, 'credential') ?? []);
   const credential = first?.credential ?? null;
@@ -251,6 +251,7 @@ function answerText({ run, output, credits }: CallUnderWay, { redactor }: FlowRu
   if (!outcome) {
     const reason = run.phase.reason;
     if (reason?.ending === 'max-credits') throw creditsProblem(reason);
+    if (reason?.ending === 'refused-credential') throw credentialProblem(reason, flow);
     if (reason?.ending === 'on-error-stop') throw failedProblem({ message: redactor.text(reason.message) }, credits());
     if (credits() > 0) throw new Problem('call-timeout', `${flow.id} did not finish: ${reason?.message}; what was sent is paid`);
     throw new Problem('stopping', `${flow.id} did not finish: ${reason?.message ?? 'it was stopped'}`, {}, { 'retry-after': '1' });

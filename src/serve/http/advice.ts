@@ -63,6 +63,7 @@ function credentialAdvice({ credential, env = defaultEnv, remedy, takesVariable 
   const lines = [
     ...(remedy === 'other-hosts' ? [`on the server, set it again with other --hosts if that is meant: ${command}`] : []),
     ...(remedy === 'store' || remedy === 'renew' ? [`on the server: ${command}`] : []),
+    ...(remedy === 'command' ? [`on the server, try it: ${command.replace(' set ', ' check ')}`] : []),
     ...(takesVariable ? [`${remedy === undefined ? '' : 'or '}${variableText(credential)}`] : []),
   ];
   return lines.map((line) => `\n${line}`).join('');

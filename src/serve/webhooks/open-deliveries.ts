@@ -17,7 +17,7 @@ export function openDeliveries(database: ServerDatabase, { routes, cacert, say }
   return new Deliveries({
     store: new WebhookStore(database, Date.now),
     async send(webhook, message) {
-      const secret = await readWebhookSecret(webhook.name, openCredentials('default', messages));
+      const secret = await readWebhookSecret(webhook.name, openCredentials('default', messages), messages);
       return sendMessage(webhook, secret, message, { transport, ...clocks });
     },
     wallNow: Date.now,

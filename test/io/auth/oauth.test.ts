@@ -145,7 +145,12 @@ describe('an access token', () => {
       used: () => {},
     });
     const auth: OAuth = { type: 'oauth2_client_credentials', tokenUrl: 'http://t/', clientId: 'c', credential: 'c', scopes: [] };
-    for (; nowMs < 7_300_000; nowMs += 7_200_000) await tokens.send(auth, secret, async () => ({ status: 200 }));
+    for (; nowMs < 7_300_000; nowMs += 7_200_000)
+      await tokens.send(
+        auth,
+        (use) => use(secret),
+        async () => ({ status: 200 }),
+      );
     const slots = registered.filter(([text]) => text.startsWith('token-')).map(([, slot]) => slot);
     expect(slots).toEqual([expect.any(String), slots[0]]);
   });

@@ -18,7 +18,12 @@ function useTokens() {
   const used: string[] = [];
   const fetch = (...request: Parameters<typeof globalThis.fetch>) => globalThis.fetch(...request);
   const tokens = new Tokens({ now: () => nowMs, fetch, secret: () => {}, used: (credential) => void used.push(credential) });
-  const get = () => tokens.send(auth, 's3cr3t', async (token) => ({ status: 200, token }));
+  const get = () =>
+    tokens.send(
+      auth,
+      (use) => use('s3cr3t'),
+      async (token) => ({ status: 200, token }),
+    );
   return {
     used,
     /** The token that the API was sent. */

@@ -7,7 +7,7 @@ import { AutomateError } from '../../../src/core/failure.ts';
 import type { BackendName, SecretBackend } from '../../../src/io/credentials/backend.ts';
 import { openCatalog } from '../../../src/io/credentials/catalog.ts';
 import { createCredentials } from '../../../src/io/credentials/credentials.ts';
-import { expiryWarning, isAllowedHost } from '../../../src/io/credentials/secret.ts';
+import { expiryWarning, type Finding, isAllowedHost } from '../../../src/io/credentials/secret.ts';
 
 const second = 1000;
 const minute = 60 * second;
@@ -72,9 +72,14 @@ function store(environment: Record<string, string> = {}) {
     },
     async secret(name = 'crm') {
       const finding = (await credentials.find([name])).get(name);
-      return finding && ('secret' in finding ? finding.secret.text : `problem: ${messageWithAdvice(finding.problem)}`);
+      return finding && textOf(finding);
     },
   };
+}
+
+function textOf(finding: Finding): string {
+  if ('secret' in finding) return finding.secret.text;
+  return 'command' in finding ? `command: ${finding.command.command}` : `problem: ${messageWithAdvice(finding.problem)}`;
 }
 
 describe('credential lookup', () => {
@@ -484,3 +489,48 @@ function entry(more: object): string {
   const credential = { name: 'crm', env: 'default', backend: 'vault', setAt: '2030-01-01T00:00:00.000Z', ...more };
   return JSON.stringify({ version: 1, credentials: [credential] });
 }
+
+describe('a command', () => {
+  test('is found as such, and not run; no backend is asked', async () => {
+    const { setCommand, find, keychain, vault, stored, time, inMs } = store();
+    await setCommand('crm', 'op read x', { forMs: 1000, hosts: ['a.test'], expiresAt: inMs(day) });
+    const finding = (await find(['crm'])).get('crm');
+    expect(finding).toEqual({ command: stored() });
+    expect(stored()).toMatchObject({ command: 'op read x', forMs: 1000, hosts: ['a.test'] });
+    expect([keychain.asked, vault.asked]).toEqual([0, 0]);
+    time.ms += day;
+    expect(textOf((await find(['crm'])).get('crm') as Finding)).toMatch(/^problem: the credential "crm" expired on/);
+  });
+
+  test('keeps the last good secret until its own has succeeded, and is undone by restore', async () => {
+    const { put, secret, setCommand, restore, used, stored } = store();
+    const goodAt = await put('good secret', { hosts: ['a.test'] });
+    await used('crm', goodAt);
+    await put('never used');
+    await setCommand('crm', 'op read x', {});
+    expect([await secret(), stored()?.previous?.setAt, stored()?.hosts]).toEqual(['command: op read x', goodAt, ['a.test']]);
+    await restore('crm');
+    expect([await secret(), stored()?.command]).toEqual(['good secret', undefined]);
+    await setCommand('crm', 'op read y', {});
+    await used('crm', stored()?.setAt ?? '');
+    expect(stored()?.previous).toBeUndefined();
+    await expect(restore('crm')).rejects.toThrow('no previous secret of "crm" is stored');
+  });
+
+  test('is replaced by its owner alone: by no login and by no server', async () => {
+    const { put, secret, set, setCommand } = store();
+    await setCommand('crm', 'op read x', {});
+    await expect(set('crm', 'another', {})).rejects.toThrow('the credential "crm" is a command, which only its owner can replace');
+    expect(await secret()).toBe('command: op read x');
+    await put('by hand', { replacesCommand: true });
+    expect(await secret()).toBe('by hand');
+  });
+
+  test('is removed without its backend', async () => {
+    const { setCommand, remove, stored, keychain, vault } = store();
+    await setCommand('crm', 'op read x', {});
+    keychain.broken = vault.broken = 'locked';
+    expect(await remove('crm', false)).toBe(true);
+    expect(stored()).toBeUndefined();
+  });
+});

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { SecretCommands } from '../../../src/io/credentials/command-secrets.ts';
 import { LocalTransport } from '../../../src/io/mcp/local/local-transport.ts';
 import { oddServer, stdioServers } from '../../helpers/mcp/servers.ts';
 import { local, secretOf, useTools } from '../../helpers/mcp/tools.ts';
@@ -104,6 +105,15 @@ describe('local MCP server', () => {
     expect(answer).toMatchObject({ body: { PASSED: 'yes', API_KEY: 's3cret', PATH: process.env.PATH } });
     for (const name of ['KEPT_BACK', 'AUTOMATE_VAULT_PASSPHRASE', 'ABSENT'])
       expect((answer as { body: object }).body).not.toHaveProperty(name);
+  });
+
+  test('gets a secret that a command gives', async () => {
+    const clock = { now: () => 0, sleepUntil: () => new Promise<void>(() => {}) };
+    const key = { name: 'key', env: 'default', backend: 'vault', setAt: '2030-01-01T00:00:00.000Z', command: 'echo s3cret' } as const;
+    const commands = new SecretCommands({ environment: process.env, clock }).forUser([key], '/home', { hide: () => {} });
+    const { call } = useTools({ commands });
+    const answer = await call(local(stdioServers.everything, { credentials: { API_KEY: 'key' } }), 'get-env');
+    expect(answer).toMatchObject({ body: { API_KEY: 's3cret' } });
   });
 
   test('gets no secret that is bound to hosts', async () => {

@@ -130,6 +130,8 @@ function fitted(parts: readonly LinePart[], width: number): string {
 /** A progress display. */
 export interface ProgressShow {
   stop(): void;
+  /** Leaves the terminal to others, until the returned function is called. Absent for a display that does not stay on one line. */
+  pause?(): () => void;
 }
 
 const lineEveryMs = 10_000;
@@ -161,10 +163,16 @@ export async function showSpinner(line: ProgressLine, hasColor: boolean): Promis
     spinner.text = text();
   }, 100);
   timer.unref();
+  let hasEnded = false;
   return {
     stop() {
+      hasEnded = true;
       clearInterval(timer);
       spinner.stop();
+    },
+    pause() {
+      spinner.stop();
+      return () => void (hasEnded || spinner.start());
     },
   };
 }

@@ -43,7 +43,7 @@ export class LocalTransport implements Transport {
 
   start(): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#group = new ProcessGroup(this.#command, { ...getDefaultEnvironment(), ...this.#variables });
+      this.#group = new ProcessGroup(this.#command, { env: { ...getDefaultEnvironment(), ...this.#variables } });
       const { child } = this.#group;
       child.on('spawn', resolve);
       child.on('error', (error: NodeJS.ErrnoException) => {

@@ -1,4 +1,4 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -9,6 +9,15 @@ const isWindows = process.platform === 'win32';
 
 const endSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
+/** The way a program is started. */
+export interface StartOptions {
+  readonly env: NodeJS.ProcessEnv;
+  /** True if a shell starts it. By default only on Windows, where many programs are scripts. */
+  readonly shell?: boolean;
+  /** The file descriptor of a terminal, for its input. Then it stays in the group of this process: no other group may read there. */
+  readonly terminal?: number | undefined;
+}
+
 /** Groups that may have a process alive. */
 const running = new Set<ProcessGroup>();
 
@@ -18,22 +27,27 @@ const running = new Set<ProcessGroup>();
  */
 export class ProcessGroup {
   readonly child: ChildProcessWithoutNullStreams;
+  readonly #hasGroup: boolean;
 
-  constructor([program, ...args]: readonly [string, ...string[]], env: NodeJS.ProcessEnv) {
+  constructor([program, ...args]: readonly [string, ...string[]], { env, shell = isWindows, terminal }: StartOptions) {
+    this.#hasGroup = !isWindows && terminal === undefined;
     // Before the program starts: a signal may come as soon as it runs.
     if (running.size === 0) watchExit();
-    this.child = spawn(program, args, { env, detached: !isWindows, shell: isWindows });
+    const stdio = [terminal ?? 'pipe', 'pipe', 'pipe'] as const;
+    this.child = spawn(program, args, { env, detached: this.#hasGroup, shell, stdio: [...stdio] }) as ChildProcessWithoutNullStreams;
     running.add(this);
   }
 
   signal(signal: NodeJS.Signals): void {
     const { pid } = this.child;
     if (pid === undefined) return;
-    try {
-      if (isWindows) this.child.kill(signal);
-      else process.kill(-pid, signal);
-    } catch {
-      // No process is left.
+    const targets = this.#hasGroup ? [-pid] : [...(isWindows ? [] : descendantsOf(pid)), pid];
+    for (const target of targets) {
+      try {
+        process.kill(target, signal);
+      } catch {
+        // No process is left.
+      }
     }
   }
 
@@ -55,6 +69,11 @@ export class ProcessGroup {
     this.signal('SIGTERM');
     for (let waitedMs = 0; waitedMs < restTimeoutMs && this.#isAlive(); waitedMs += 25) await sleep(25);
     if (this.#isAlive()) this.signal('SIGKILL');
+    this.leave();
+  }
+
+  /** Leaves the program's child processes to themselves. */
+  leave(): void {
     running.delete(this);
     if (running.size === 0) unwatchExit();
   }
@@ -67,6 +86,15 @@ export class ProcessGroup {
       return false;
     }
   }
+}
+
+/** The processes that a process has started, and those that they have. */
+function descendantsOf(pid: number): number[] {
+  const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n');
+  const parents = lines.map((line) => line.trim().split(/\s+/).map(Number));
+  const childrenOf = (parent: number): number[] =>
+    parents.flatMap(([child = 0, of]) => (of === parent ? [child, ...childrenOf(child)] : []));
+  return childrenOf(pid);
 }
 
 function watchExit(): void {

@@ -1,0 +1,47 @@
+import { exitCodes } from '../../app/exit-codes.ts';
+import { openCredentials } from '../../app/ports/credential-store.ts';
+import { durationText } from '../../core/duration.ts';
+import { AutomateError } from '../../core/failure.ts';
+import { holdsToken, isRandomText } from '../../core/template/token-text.ts';
+import { isSecretVariable } from '../../flow/secrets/secrets.ts';
+import { commandWords } from '../../io/credentials/command-run.ts';
+import { envWords } from '../advice.ts';
+import type { Terminal } from '../terminal.ts';
+import type { SetOptions } from './credential-options.ts';
+import { checkedLimits, saySet } from './credentials-set.ts';
+
+/** Stores the command that gives a secret. Returns the exit code. */
+export async function setSecretCommand(
+  name: string,
+  options: SetOptions & { readonly command: string },
+  terminal: Terminal,
+): Promise<number> {
+  const limits = checkedLimits(name, options);
+  const { command, for: forMs, backend } = options;
+  if (backend !== undefined) throw new AutomateError('usage', '--command stores no secret: leave --backend out');
+  const words = await commandWords(command).catch((error: Error) => {
+    throw new AutomateError('usage', `--command: ${error.message}`);
+  });
+  const stored = await openCredentials(options.env, terminal).setCommand(name, command, { forMs, ...limits });
+  const again = forMs === undefined ? '' : `, and again after ${durationText(forMs)}`;
+  saySet(stored, `is a command, which runs when a request needs it${again}`, terminal);
+  const { say, warn } = terminal;
+  if (words.some((word, index) => holdsSecret(word, words[index - 1] ?? '')))
+    warn('the command line holds what looks like a secret, and is stored as it is written: let the command find the secret elsewhere');
+  const forShell = words.find((word) => shellSign.test(word));
+  if (forShell !== undefined)
+    warn(`no shell runs the command, so that ${forShell} is passed on as it is written; if it is meant for a shell: sh -c '...'`);
+  say(`try it: automate credentials check ${name}${envWords(stored.env)}`);
+  return exitCodes.success;
+}
+
+/** Matches a word that only a shell understands: a pipe, a list, a redirection, a variable, a home folder. */
+const shellSign = /^(?:\|\|?|&&?|;|\d?[<>]{1,2}&?\d?|\$\{?\w+\}?|~(?:\/.*)?)$/;
+
+/** True for a token, for a generated text, and for a value whose name says that it is a secret, as in `--password=...`. `option`: the word before. */
+function holdsSecret(word: string, option: string): boolean {
+  const [, name = '', value = ''] = /^-{0,2}([\w-]+)(?:=|:\s+)(.+)$/s.exec(word) ?? [];
+  const [, before = ''] = word.startsWith('-') ? [] : (/^--?([\w-]+)$/.exec(option) ?? []);
+  if (/^(?:u|user)$/.test(before) && word.includes(':')) return true;
+  return holdsToken(word) || isRandomText(word) || isSecretVariable(name, value) || isSecretVariable(before, word);
+}

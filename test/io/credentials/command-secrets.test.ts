@@ -1,0 +1,314 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { Failure, LimitReached } from '../../../src/core/failure.ts';
+import { commandWords } from '../../../src/io/credentials/command-run.ts';
+import { SecretCommands, type SecretUser } from '../../../src/io/credentials/command-secrets.ts';
+import type { StoredCommand } from '../../../src/io/credentials/secret.ts';
+import { readProc } from '../../helpers/processes.ts';
+
+const seconds = 1000;
+
+/** A folder for scripts, and commands over a clock that only the test moves. */
+function scene(environment: NodeJS.ProcessEnv = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'automate-command-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const time = { ms: 0, expire: () => {} };
+  const clock = {
+    now: () => time.ms,
+    sleepUntil: (untilMs: number, signal?: AbortSignal) =>
+      new Promise<void>((resolve) => {
+        expect(untilMs - time.ms).toBe(30 * seconds);
+        time.expire = resolve;
+        signal?.addEventListener('abort', () => resolve());
+      }),
+  };
+  const machine = new SecretCommands({ environment: { PATH: process.env.PATH, ...environment }, clock });
+  const script = (text: string, name = 'command.sh') => {
+    writeFileSync(join(folder, name), `cd '${folder}'\necho run >> runs\n${text}\n`);
+    return `sh '${join(folder, name)}'`;
+  };
+  return {
+    time,
+    path: (name: string) => join(folder, name),
+    read: (name: string) => readFileSync(join(folder, name), 'utf8'),
+    runs: () => (existsSync(join(folder, 'runs')) ? readFileSync(join(folder, 'runs'), 'utf8').split('\n').length - 1 : 0),
+    script,
+    /** The secrets of the credential `crm`, for one user. */
+    secrets(text: string, more: Partial<StoredCommand> = {}, user: Partial<SecretUser> = {}) {
+      const hidden: string[] = [];
+      const command: StoredCommand = {
+        name: 'crm',
+        env: 'default',
+        backend: 'vault',
+        setAt: '2030-01-01T00:00:00.000Z',
+        command: script(text),
+        ...more,
+      };
+      const given = machine.forUser([command], folder, { hide: (secret) => void hidden.push(secret), ...user });
+      const get = async () => (await given.find(['crm'])).get('crm')?.text;
+      return {
+        hidden,
+        given,
+        get,
+        problem: () =>
+          get().then(
+            () => expect.unreachable(),
+            (error: LimitReached) => error.message,
+          ),
+      };
+    },
+  };
+}
+
+/** Gives another secret each time. */
+const counting = 'echo secret-$(wc -l < runs | tr -d " ")';
+
+describe('a command line', () => {
+  test.each([
+    ['op read op://team/crm/token', ['op', 'read', 'op://team/crm/token']],
+    ['a  "b  c"\t\'d e\'f', ['a', 'b  c', 'd ef']],
+    [String.raw`a\ b "c\"d" 'e\f' "g\h" \i`, ['a b', 'c"d', String.raw`e\f`, String.raw`g\h`, 'i']],
+    ['a \'\' ""', ['a', '', '']],
+    ['echo $HOME $(id) `id` * ~ | cat > x && y ; z # c', 'echo $HOME $(id) `id` * ~ | cat > x && y ; z # c'.split(' ')],
+  ])('is split as a shell does, and nothing is expanded: %s', async (line, words) => {
+    expect(await commandWords(line)).toEqual(words);
+  });
+
+  test.each(['', '  ', "''", '"a', "a 'b", 'a\\'])('is refused if it is no command: %j', async (line) => {
+    await expect(commandWords(line)).rejects.toThrow(/^expected a command/);
+  });
+});
+
+describe('a command runs', () => {
+  test('once, when its secret is needed first, for all who need it meanwhile', async () => {
+    const { secrets, runs } = scene();
+    const { get } = secrets(counting);
+    expect(runs()).toBe(0);
+    expect(await Promise.all([get(), get(), secrets(counting).get()])).toEqual(['secret-1', 'secret-1', 'secret-1']);
+    expect(await get()).toBe('secret-1');
+    expect(runs()).toBe(1);
+  });
+
+  test('once for each environment, and again once it is set again', async () => {
+    const { secrets, runs } = scene();
+    await secrets(counting).get();
+    await secrets(counting, { env: 'staging' }).get();
+    await secrets(counting, { setAt: '2030-01-02T00:00:00.000Z' }).get();
+    expect(runs()).toBe(3);
+  });
+
+  test('again after its time, and never without one', async () => {
+    const { secrets, time } = scene();
+    const timed = secrets(counting, { forMs: 50 * seconds });
+    const lasting = secrets(counting, { env: 'lasting' });
+    expect([await timed.get(), await lasting.get()]).toEqual(['secret-1', 'secret-2']);
+    time.ms = 50 * seconds - 1;
+    expect(await timed.get()).toBe('secret-1');
+    time.ms = 50 * seconds;
+    expect([await timed.get(), await lasting.get()]).toEqual(['secret-3', 'secret-2']);
+  });
+
+  test('without our own variables and without input', async () => {
+    const { secrets } = scene({ AUTOMATE_CREDENTIAL_OTHER: 'canary-other', KEPT: 'kept' });
+    expect(await secrets('echo "$KEPT-$AUTOMATE_CREDENTIAL_OTHER-$(cat)-end"').get()).toBe('kept---end');
+  });
+
+  test.each([
+    ["printf 'abc-d'", 'abc-d'],
+    ["printf 'abc-d\\r\\n'", 'abc-d'],
+    ["printf '\\357\\273\\277abc-d\\n'", 'abc-d'],
+    ["printf ' abc-é\\n'", ' abc-é'],
+    ['head -c 65536 /dev/zero | tr "\\0" a', 'a'.repeat(65_536)],
+  ])('and gives what it prints, without the last line break: %s', async (text, secret) => {
+    expect(await scene().secrets(text).get()).toBe(secret);
+  });
+});
+
+describe('after a 401', () => {
+  const refuse = async () => ({ status: 401 });
+
+  test.each([
+    [10 * seconds, 2],
+    [10 * seconds - 1, 1],
+  ])('of a secret that came %i ms ago, its command has run %i times', async (ageMs, count) => {
+    const { secrets, runs, time } = scene();
+    const { given, get } = secrets(counting);
+    await get();
+    time.ms = ageMs;
+    const sent: (string | undefined)[] = [];
+    const { status } = await given.sendWith(['crm'], async (found) => {
+      sent.push(found.get('crm')?.text);
+      return { status: found.get('crm')?.text === 'secret-1' ? 401 : 200 };
+    });
+    expect([sent, status]).toEqual([['secret-1', 'secret-2'].slice(0, count), count === 2 ? 200 : 401]);
+    expect(runs()).toBe(count);
+  });
+
+  test('a new secret that is refused, too, is not renewed at once', async () => {
+    const { secrets, runs, time } = scene();
+    const { given } = secrets(counting);
+    await given.sendWith(['crm'], refuse);
+    expect(runs()).toBe(1);
+    time.ms = 11 * seconds;
+    for (let count = 0; count < 3; count++) await given.sendWith(['crm'], refuse);
+    expect(runs()).toBe(2);
+    time.ms = 22 * seconds;
+    await given.sendWith(['crm'], refuse);
+    expect(runs()).toBe(3);
+  });
+
+  test('many requests wait for one run', async () => {
+    const { secrets, runs, time } = scene();
+    const { given, get } = secrets(counting);
+    await get();
+    time.ms = 11 * seconds;
+    const send = (found: ReadonlyMap<string, { text: string }>) =>
+      Promise.resolve({ status: found.get('crm')?.text === 'secret-1' ? 401 : 200 });
+    const answers = await Promise.all(Array.from({ length: 20 }, () => given.sendWith(['crm'], send)));
+    expect(answers.every(({ status }) => status === 200)).toBe(true);
+    expect(runs()).toBe(2);
+  });
+
+  test('of a token server, the secret of the client is used once more', async () => {
+    const { secrets, time } = scene();
+    const { given, get } = secrets(counting);
+    await get();
+    time.ms = 11 * seconds;
+    const used = await given.use('crm', async ({ text }) => {
+      if (text === 'secret-1') throw new Failure('http', 'refused', { status: 401 });
+      return text;
+    });
+    expect(used).toBe('secret-2');
+    await expect(given.use('crm', () => Promise.reject(new Failure('http', 'no', { status: 401 })))).rejects.toThrow('no');
+  });
+});
+
+describe('a command that fails', () => {
+  const canary = 'canary-5e-88';
+
+  test.each([
+    ['exit 3', 'ended with exit code 3'],
+    [`echo first >&2; echo 'not signed in' >&2; echo >&2; exit 1`, 'ended with exit code 1: not signed in'],
+    [`echo ${canary}; echo 'no ${canary}' >&2; exit 2`, 'ended with exit code 2: no ***'],
+    ['kill -9 $$', 'was ended by SIGKILL'],
+    [':', 'gave nothing (ended with exit code 0)'],
+    ['echo', 'gave nothing (ended with exit code 0)'],
+    [`echo ${canary}; echo more; echo ${canary} >&2`, 'gave more than one line (ended with exit code 0): ***'],
+    ["printf '%s\\n\\n' abcd", 'gave more than one line (ended with exit code 0)'],
+    ["printf 'a\\tb'", 'gave a control character (ended with exit code 0)'],
+    ["printf '\\377abc'", 'gave no UTF-8 (ended with exit code 0)'],
+    ['head -c 65537 /dev/zero | tr "\\0" a; sleep 100', 'gave more than 64 KB'],
+  ])('says so, without its secret: %s', async (text, problem) => {
+    const { secrets } = scene();
+    const { get, hidden, given } = secrets(text);
+    const error = await get().catch((refused: unknown) => refused);
+    expect(error).toBeInstanceOf(LimitReached);
+    expect(error).toMatchObject({
+      message: `the command of the credential "crm" ${problem}`,
+      ending: 'refused-credential',
+      code: 'credential',
+      details: { credential: 'crm', env: 'default', remedy: 'command' },
+    });
+    if (text.includes(canary)) expect(hidden).toContain(canary);
+    expect([...given.commands.keys()]).toEqual(['crm']);
+  });
+
+  test('masks a secret that it gave before', async () => {
+    const { secrets, time } = scene();
+    const text = `[ -e once ] && { echo "lost secret-1" >&2; exit 1; }; touch once; ${counting}`;
+    const { get, problem } = secrets(text, { forMs: 1 });
+    await get();
+    time.ms = 1;
+    expect(await problem()).toBe('the command of the credential "crm" ended with exit code 1: lost ***');
+  });
+
+  test('is killed after 30 s, with what it has started', async () => {
+    const { secrets, time, read, path } = scene();
+    const problem = secrets('echo waiting >&2; sleep 300 & echo $! > new; mv new pid; sleep 300').problem();
+    await expect.poll(() => existsSync(path('pid'))).toBe(true);
+    time.expire();
+    expect(await problem).toBe('the command of the credential "crm" gave nothing within 30 s: waiting');
+    await expect.poll(() => readProc(Number(read('pid')), 'cmdline')).toBe('');
+  });
+
+  test.each([
+    ['no-such-program-here', 'cannot be started: there is no program "no-such-program-here"'],
+    ['ghp_0123456789abcdefghijklmnopqrstuvwxyzAB', 'cannot be started: there is no program'],
+    ['TOKEN=s3cr3t op read x', 'cannot be started: there is no program "TOKEN=..."'],
+    ['/dev/null', 'cannot be started: the program "/dev/null" may not be run'],
+    ["'", /^the command of the credential "crm" cannot be read: expected a command/],
+  ])('because it cannot be started says so: %s', async (command, problem) => {
+    const { problem: found } = scene().secrets('', { command });
+    const message = await found();
+    if (typeof problem === 'string') expect(message).toBe(`the command of the credential "crm" ${problem}`);
+    else expect(message).toMatch(problem);
+  });
+
+  test('runs again for the next who needs it', async () => {
+    const { secrets, runs } = scene();
+    const { problem } = secrets('exit 1');
+    await Promise.all([problem(), problem()]);
+    expect(runs()).toBe(1);
+    await problem();
+    expect(runs()).toBe(2);
+  });
+});
+
+describe('the users of a command', () => {
+  test('each mask every secret that it has ever given', async () => {
+    const { secrets, time } = scene();
+    const first = secrets(counting, { forMs: 1 });
+    await first.get();
+    time.ms = 1;
+    await first.get();
+    const second = secrets(counting, { forMs: 1 });
+    await second.get();
+    expect(new Set(second.hidden)).toEqual(new Set(['secret-1', 'secret-2']));
+  });
+
+  test('may refuse the secret, and are told its limits', async () => {
+    const { secrets } = scene();
+    const limits = {
+      hosts: ['a.test'],
+      expiresAt: '2031-01-01T00:00:00.000Z',
+      env: 'staging',
+      previous: { setAt: '2029-01-01T00:00:00.000Z' },
+    };
+    expect((await secrets('echo abcd', limits).given.find(['crm', 'other'])).get('crm')).toEqual({
+      text: 'abcd',
+      from: 'its command',
+      setAt: '2030-01-01T00:00:00.000Z',
+      expiresAt: limits.expiresAt,
+      hosts: ['a.test'],
+      env: 'staging',
+      hasPrevious: true,
+    });
+    const refusing = secrets('echo abcd', {}, { problem: () => 'expected a pair' });
+    expect(await refusing.problem()).toBe('the command of the credential "crm" gives something else: expected a pair');
+  });
+
+  test('lend their terminal to it, and get it back also if it fails', async () => {
+    const { secrets, path, script } = scene();
+    writeFileSync(path('typed'), 'typed-1\n');
+    const { openSync, closeSync } = await import('node:fs');
+    const shown: string[] = [];
+    let lent = 0;
+    const lend = () => {
+      const input = openSync(path('typed'), 'r');
+      lent++;
+      return {
+        input,
+        write: (chunk: Buffer) => void shown.push(chunk.toString()),
+        giveBack() {
+          closeSync(input);
+          lent--;
+        },
+      };
+    };
+    expect(await secrets('printf "PIN: " >&2; read pin; echo "$pin"', {}, { lend }).get()).toBe('typed-1');
+    expect(await secrets('', { env: 'other', command: script('exit 1', 'failing.sh') }, { lend }).problem()).toContain('exit code 1');
+    expect([shown.join(''), lent]).toEqual(['PIN: ', 0]);
+  });
+});
