@@ -42,6 +42,7 @@ const packages = {
   undici: beside('undici-parts.mjs'),
   '@modelcontextprotocol/client': beside('mcp-parts.mjs'),
   bullmq: beside('queue-parts.mjs'),
+  '@modelcontextprotocol/server': beside('mcp-server-parts.mjs'),
   '@apidevtools/json-schema-ref-parser': '@apidevtools/json-schema-ref-parser',
   '@marcbachmann/cel-js': '@marcbachmann/cel-js',
   '@clack/prompts': '@clack/prompts',
@@ -55,7 +56,7 @@ const packages = {
 const names = { bullmq: 'queue' };
 const fileOf = (name) => names[name] ?? name.replace('@', '').replace('/', '-');
 /** Packages that are in the file of another one. */
-const together = { ioredis: 'bullmq' };
+const together = { ioredis: 'bullmq', '@modelcontextprotocol/node': '@modelcontextprotocol/server' };
 
 /** The server and the workers are files of their own: only commands that need them load them. */
 const apart = {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { CodedMessage } from '../core/error-code.ts';
+import type { Event } from '../core/event.ts';
 import { errorOf } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
 import type { Plan } from '../core/plan.ts';
@@ -78,13 +79,13 @@ export class FlowRuntime {
     return this.#session.redactor;
   }
 
-  /** Starts the call of one record. Throws an AutomateError (`credits`) if no credits are left. */
-  call(fields: Fields): CallUnderWay {
+  /** Starts the call of one record. `report`: takes its events. Throws an AutomateError (`credits`) if no credits are left. */
+  call(fields: Fields, report: (event: Event) => void = () => undefined): CallUnderWay {
     const usedUp = this.#session.ledger.usedUp();
     if (usedUp) throw errorOf('credits', usedUp);
     const output = new MemoryOutput();
     const paid = new CountingLedger(this.#session.ledger);
-    const ports = { ...this.#session.ports.forRun(randomUUID(), () => undefined), ledger: paid };
+    const ports = { ...this.#session.ports.forRun(randomUUID(), report), ledger: paid };
     const item: Item = { number: 1, fields, end: { offset: 0, line: 0 } };
     const parts = { input: oneItem(item), output, ports, gates: this.#shared.gates };
     const run = startRun(this.#plan, parts, { unordered: false, maxErrors: undefined, keepsGoing: true });

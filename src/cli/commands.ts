@@ -5,6 +5,7 @@ import { doctorOptions } from './doctor/doctor-options.ts';
 import { initOptions, nodesOptions, schemaOptions, validateOptions } from './flow/flow-options.ts';
 import { geocodeOptions } from './geocode/geocode-options.ts';
 import { keys } from './keys/key-commands.ts';
+import { mcpOptions } from './mcp/mcp-options.ts';
 import { argument, type CommandSpec, command, flag, parsedOption } from './options.ts';
 import { places } from './places/places-commands.ts';
 import { retriedOutput, retryOptions } from './retry/retry-options.ts';
@@ -160,6 +161,16 @@ const serve: CommandSpec = {
   ],
 };
 
+const mcp = command({
+  name: 'mcp',
+  help: 'offer the flows of a folder as MCP tools for AI agents, over stdin and stdout',
+  examples: ['automate mcp flows', 'automate mcp flows --print-config', 'automate mcp flows --var region=eu'],
+  args: { dir: servedFolder },
+  tooManyArguments: 'expected one folder with flows, as in: automate mcp flows',
+  options: mcpOptions,
+  run: async ({ args, options, terminal }) => (await import('./mcp/mcp.ts')).mcpCommand(args.dir ?? '.', options, terminal),
+});
+
 const geocode = command({
   name: 'geocode',
   help: 'find the place that an address names, or the one nearest to a point (costs a credit)',
@@ -246,6 +257,7 @@ export const commands: readonly CommandSpec[] = [
   completion,
   demo,
   serve,
+  mcp,
   places,
   credentials,
   connections,

@@ -52,6 +52,8 @@ export interface PlanOrigin {
 /** A checked flow, ready to run. */
 export interface Plan {
   readonly name: string;
+  /** The flow's own words about what it does; undefined without any. */
+  readonly description: string | undefined;
   readonly steps: readonly Step[];
   readonly credentials: readonly CredentialUse[];
   /** The client certificates of the connections that it uses. */
@@ -70,6 +72,8 @@ export interface Plan {
   warnings(input?: readonly string[]): readonly Warning[];
   /** The output's columns from the input's. */
   columns(input: readonly string[]): string[];
+  /** The fields that the flow tests for null: its records may lack them. */
+  nullTests(): string[];
   /** Every reference that no record with these columns can satisfy. `who`: the records that have them, in messages; by default "no record". */
   unknownFields(input: readonly string[], who?: string): Problem[];
 }

@@ -47,7 +47,7 @@ export function compile(text: string, options: CompileOptions): Plan {
     throw new FlowError(options.file, inOrder(problems), kind);
   }
   if (compilation.literalOrigins.size === 0) compilation.warnings.push(...unsentCredentials(valid, source));
-  return planOf(name, valid, compilation);
+  return planOf({ name, description: flow?.description }, valid, compilation);
 }
 
 /** Warnings for the credentials of a flow that names no origin literally: no request gets them. */

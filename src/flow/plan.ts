@@ -1,9 +1,10 @@
 import type { ClientCertificate } from '../core/auth/client-certificate.ts';
 import { columnsAfterAll } from '../core/columns.ts';
+import { nullTests } from '../core/condition/condition.ts';
 import type { Problem } from '../core/failure.ts';
 import { allSteps, type CredentialUse, type Plan, type PlanVariables, type ToolUse, type Warning } from '../core/plan.ts';
-import { jsonOf } from '../core/value/value.ts';
-import type { PlacedStep } from './compilation.ts';
+import { isMapping, jsonOf } from '../core/value/value.ts';
+import { mappingOf, type PlacedStep } from './compilation.ts';
 import type { At, Source } from './source.ts';
 import { unknownFieldsIn } from './unknown-fields.ts';
 
@@ -20,7 +21,7 @@ interface PlanParts {
 
 /** Makes the plan of a flow's steps. */
 export function planOf(
-  name: string,
+  { name, description }: Pick<Plan, 'name' | 'description'>,
   steps: readonly PlacedStep[],
   { source, warnings, saved, certificates, literalOrigins }: PlanParts,
 ): Plan {
@@ -28,6 +29,7 @@ export function planOf(
   const tools = toolsOf(steps, source);
   return {
     name,
+    description,
     steps,
     warnings: (input) => warnings.filter(({ cell, isCarried }) => cell === undefined || (input ? input.includes(cell) : !isCarried)),
     notes: allSteps(steps).flatMap(({ node }) => node.notes ?? []),
@@ -37,9 +39,17 @@ export function planOf(
     certificates: [...certificates.keys()],
     tools,
     origins: [...new Set([...literalOrigins, ...credentials.flatMap((use) => use.origins), ...tools.flatMap(remoteOrigin)])],
+    nullTests: () => [...new Set(nullTestsWithin(mappingOf(source.value).nodes))],
     columns: (input) => columnsAfterAll(steps, input),
     unknownFields: (input, who) => inOrder(unknownFieldsIn(steps, input, source, who)),
   };
+}
+
+/** The fields that the expressions among the options of nodes test for null. */
+function nullTestsWithin(value: unknown): string[] {
+  if (typeof value === 'string') return /\bnull\b|\bhas\(/.test(value) ? nullTests(value) : [];
+  if (Array.isArray(value)) return value.flatMap(nullTestsWithin);
+  return isMapping(value) ? Object.values(value).flatMap(nullTestsWithin) : [];
 }
 
 function variablesIn({ variables }: Source): PlanVariables {

@@ -91,6 +91,12 @@ const variableOption = describedAs(
 export const flowSchema = z.strictObject(
   {
     name: z.string().optional().describe("default: the file's name"),
+    description: z
+      .string()
+      .trim()
+      .min(1, 'expected a text, found an empty one')
+      .optional()
+      .describe('what the flow does, in words for people, and for AI agents that may call it'),
     connections: dictionary(name, z.unknown()).default({}).describe('named endpoints'),
     vars: dictionary(variableName, variableOption)
       .default({})

@@ -136,7 +136,7 @@ function countHosts(rawHeaders: readonly string[]): number {
 }
 
 /** Prefixes whose routes have a guard. */
-const guardedPrefixes = ['/v1', '/ui'] as const;
+const guardedPrefixes = ['/v1', '/mcp', '/ui'] as const;
 
 /**
  * Adds routes below a prefix. Only requests that the guard accepts reach the routes, or learn that a path does not exist. The guard belongs
@@ -175,7 +175,8 @@ function refuseUnguarded({ url, prefix }: { readonly url: string; readonly prefi
 /** Answers an unknown path with 404, and a method that a path does not have with 405. */
 function refuseUnknown({ server, params, url, method }: FastifyRequest): never {
   const { '*': rest = '' } = params as { readonly '*'?: string };
-  const path = `${server.prefix}/${rest}`;
+  // A route may be the prefix itself.
+  const path = rest === '' && server.prefix !== '' ? server.prefix : `${server.prefix}/${rest}`;
   const allow = server.servedPaths.find(({ pattern }) => pattern.test(path))?.allow;
   if (allow === undefined) throw new Problem('not-found', `there is nothing at ${url.split('?')[0]}`);
   throw new Problem('method-not-allowed', `expected ${allow}, found ${method}`, {}, { allow });
@@ -186,13 +187,18 @@ type Routes = Partial<Record<'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', Parame
 
 type RouteOptions = Omit<Parameters<FastifyInstance['route']>[0], 'method' | 'url'>;
 
-/** Adds the routes of a path. HEAD works where GET does. `url`: the path with the prefix of `app`. */
-export function addRoutes(app: FastifyInstance, url: string, routes: { readonly [Method in keyof Routes]?: RouteOptions }): void {
+/** Adds the routes of a path. HEAD works where GET does, unless GET is a stream. `url`: the path with the prefix of `app`. */
+export function addRoutes(
+  app: FastifyInstance,
+  url: string,
+  routes: { readonly [Method in keyof Routes]?: RouteOptions },
+  { withHead = true }: { readonly withHead?: boolean } = {},
+): void {
   if (!url.startsWith(app.prefix)) throw new Error(`${url} is not below ${app.prefix}`);
   const path = url.slice(app.prefix.length);
   const served: HTTPMethods[] = Object.keys(routes) as HTTPMethods[];
   for (const [method, route] of Object.entries(routes)) app.route({ ...route, method, url: path });
-  if (routes.GET) {
+  if (routes.GET && withHead) {
     const { schema, ...rest } = routes.GET;
     app.route({ ...rest, schema: { ...schema, hide: true } as object, method: 'HEAD', url: path });
     served.push('HEAD');

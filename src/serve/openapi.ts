@@ -1,9 +1,9 @@
 import swagger from '@fastify/swagger';
 import type { FastifyContextConfig, FastifyInstance, FastifySchema } from 'fastify';
 import { createJsonSchemaTransform } from 'fastify-type-provider-zod';
+import type { ServedFlow } from '../app/flow/flow-folder.ts';
 import { version } from '../app/version.ts';
 import { addRoutes } from './app.ts';
-import type { ServedFlow } from './flows/flow-folder.ts';
 import { openVariables } from './flows/flow-json.ts';
 import type { Audience } from './routes/audience.ts';
 import type { Server } from './server.ts';

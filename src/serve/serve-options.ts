@@ -7,6 +7,8 @@ export interface ServeOptions extends ListeningOptions, PageSettings, QueueLimit
   readonly grace: number;
   /** False if a run that a crash interrupted waits for a person. */
   readonly resume: boolean;
+  /** False for a server without MCP tools. */
+  readonly mcp: boolean;
   readonly log: 'text' | 'json';
   readonly env?: string;
   readonly allowHttp?: boolean;

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { exitCodes, signalExitCode } from '../app/exit-codes.ts';
+import { fieldsRead } from '../app/flow/fields-read.ts';
 import { limitServerHeap } from '../app/heap-limit.ts';
 import { refuseNoFolder } from '../app/input/files-folder.ts';
 import type { Messages } from '../app/messages.ts';
@@ -17,11 +18,12 @@ import { startBrowser } from '../io/start-browser.ts';
 import { createApp } from './app.ts';
 import { AnswersUnderWay } from './ending/answers-under-way.ts';
 import { type EndingServer, endServer, giveUp, watchSignals } from './ending/end-server.ts';
-import { fieldsRead, openVariables } from './flows/flow-json.ts';
+import { openVariables } from './flows/flow-json.ts';
 import { messageForClient } from './http/advice.ts';
 import { openServerKeys, type ServerKeys } from './keys/server-keys.ts';
 import { clientAddress, Hosts, listeningAddress, refuseOpenAddress } from './listening.ts';
 import { createLog } from './log.ts';
+import { ServedTools } from './mcp/served-tools.ts';
 import { pageOptions } from './page/page-options.ts';
 import { addAllRoutes } from './routes/all-routes.ts';
 import { payerOf } from './runs/stored-run.ts';
@@ -51,12 +53,8 @@ export async function serveCommand(dir: string, options: ServeOptions, messages:
       database,
       keys,
       ...options,
-      dir,
-      home,
-      limits: limitsOf(options),
-      cacert: options.cacert,
-      env: options.env,
-      files: options.files,
+      ...{ dir, home, limits: limitsOf(options) },
+      ...{ cacert: options.cacert, env: options.env, files: options.files },
       allowHttp: options.allowHttp ?? false,
       say: messages.say,
     });
@@ -72,7 +70,9 @@ export async function serveCommand(dir: string, options: ServeOptions, messages:
       isTls: options.tlsCert !== undefined,
       port: () => portOf(app),
     };
+    const tools = options.mcp ? new ServedTools(server) : undefined;
     await addAllRoutes(app, server, {
+      mcp: tools && { tools, hosts },
       isStopping: () => state.isStopping,
       ...{ home, sessions, page: options.ui ? pageOptions(dir, home, options) : undefined },
     });
@@ -82,9 +82,10 @@ export async function serveCommand(dir: string, options: ServeOptions, messages:
     lock.serves(clientAddress(options, portOf(app)));
     server.runs.start();
     await greet({ app, server, keys, dir, options, messages, links });
-    const ticks = setInterval(() => applyChanges(server, keys), tickMs);
-    return await untilSignal({ app, server, answers, options, messages, state }).finally(() => {
+    const ticks = setInterval(() => applyChanges(server, keys, tools), tickMs);
+    return await untilSignal({ app, server, answers, options, messages, state }).finally(async () => {
       clearInterval(ticks);
+      await tools?.close();
       log.flush();
       keys.close();
       database.close();
@@ -176,8 +177,9 @@ async function greet({ app, server, keys, dir, options, messages, links }: Start
 }
 
 /** Reads changed keys. Ends the event streams of keys that are no longer valid, and stops the runs of keys that were revoked with --stop-runs. */
-function applyChanges(server: Server, keys: ServerKeys): void {
+function applyChanges(server: Server, keys: ServerKeys, tools: ServedTools | undefined): void {
   keys.tick();
+  tools?.tick().catch((error: unknown) => server.shared.say((error as Error).message));
   server.deliveries.tick();
   void server.runs.deleteOld();
   const { directory } = keys;

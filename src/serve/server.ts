@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import { FlowFolder } from '../app/flow/flow-folder.ts';
 import type { SharedParts } from '../app/flow-runtime.ts';
 import { Gates } from '../engine/gates.ts';
 import { createClock } from '../io/clock/clock.ts';
@@ -10,7 +11,6 @@ import type { ServerDatabase } from '../io/server/database.ts';
 import type { UsageCounts } from '../io/server/usage.ts';
 import type { Caller } from './caller.ts';
 import { Calls } from './calls/calls.ts';
-import { FlowFolder } from './flows/flow-folder.ts';
 import { Idempotency } from './idempotency.ts';
 import { Places } from './keys/places.ts';
 import type { ServerKeys } from './keys/server-keys.ts';
@@ -76,7 +76,7 @@ export class Server {
     this.shared = { gates: new Gates(clock), routes, allowHttp, cacert, env, files, withoutFiles, quotaOf, say };
     this.limits = limits;
     this.idempotency = new Idempotency(database, clock.wallNow);
-    this.flows = new FlowFolder(dir, { allowHttp, env, withoutFiles });
+    this.flows = new FlowFolder(dir, { allowHttp, env, withoutFiles, caller: 'later' });
     this.calls = new Calls(this.shared, clock.now, (key, work) => key && keys.usage.count(key.id, work));
     const folder = join(home, 'serve', 'runs');
     makeFolder(folder);

@@ -19,6 +19,7 @@ function pets(origin: string) {
         parameters: [{ name: 'pet-id', in: 'path', required: true, schema: { type: 'integer' } }],
         get: operation({
           operationId: 'getPet',
+          summary: ' Find a pet: by its id ',
           parameters: [
             { name: 'verbose', in: 'query', schema: { type: 'boolean' } },
             { $ref: '#/components/parameters/Lang' },
@@ -143,6 +144,13 @@ describe('automate init --from-openapi', () => {
     expect(text).toContain('# optional query parameters: verbose\n');
     expect(stderr).toContain('security scheme "key": store the key as the credential pets-key\n');
     expect(stderr).toContain('\n  automate credentials set pets-key\n');
+  });
+
+  test('takes the summary of the operation for the description of the flow', async () => {
+    expect(parse((await nodeFor('getPet')).text).description).toBe('Find a pet: by its id');
+    const { text } = await nodeFor('updatePet');
+    expect(parse(text)).not.toHaveProperty('description');
+    expect(text).toContain('# description: what this flow does, for people and for AI agents\n');
   });
 
   test('takes fields from the columns of the records, with their types', async () => {

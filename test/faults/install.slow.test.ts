@@ -149,6 +149,15 @@ describe('the installed package', () => {
     expect(await readFile(join(home, 'page'), 'utf8')).toContain('<!doctype html>');
   });
 
+  test('offers flows as MCP tools over stdio', async () => {
+    await mkdir(join(home, 'tools'));
+    await writeFile(join(home, 'tools/shout.yaml'), 'nodes: [{ type: set, fields: { b: "{{a}}!" } }]\n');
+    expect(await start('automate connections add mcp own --command "automate mcp tools"')).toMatchObject({
+      status: 0,
+      stderr: expect.stringContaining('shout: Runs the flow "shout" for one record:'),
+    });
+  });
+
   test.each([
     'completion bash',
     'schema',

@@ -200,7 +200,7 @@ describe('unknown keys at every level', () => {
 
   test('an unknown key without a near one lists all keys', () => {
     expect(flowProblems('nodes: [{ type: set }]\nbanana: 1').map(onOneLine)).toEqual([
-      '2:1 unknown key "banana"; expected one of name, connections, vars, open_vars, allow_hosts, nodes',
+      '2:1 unknown key "banana"; expected one of name, description, connections, vars, open_vars, allow_hosts, nodes',
     ]);
   });
 

@@ -6,6 +6,7 @@ import { Links } from '../../src/io/server/links.ts';
 import { createApp } from '../../src/serve/app.ts';
 import { openServerKeys } from '../../src/serve/keys/server-keys.ts';
 import { Hosts } from '../../src/serve/listening.ts';
+import { ServedTools } from '../../src/serve/mcp/served-tools.ts';
 import { addAllRoutes } from '../../src/serve/routes/all-routes.ts';
 import { Server } from '../../src/serve/server.ts';
 import { Sessions } from '../../src/serve/session/sessions.ts';
@@ -46,6 +47,7 @@ async function allRoutes() {
   await addAllRoutes(app, server, {
     ...{ home, isStopping: () => false },
     sessions: { sessions, links: new Links(home), isTls: false, port: () => port },
+    mcp: { tools: new ServedTools(server), hosts },
     page: { folder: 'flows', home, edit: true, limits: [], files },
   });
   await app.listen({ host: '127.0.0.1', port: 0 });
@@ -104,7 +106,9 @@ function sender(port: number) {
 
 const sample = (url: string) => url.replace(/:\w+/g, 'one');
 
-const guardOf = (url: string) => /^\/(v1|ui)(?=\/)/.exec(url)?.[1];
+const needsKey = (url: string) => ['v1', 'mcp'].includes(guardOf(url) ?? '');
+
+const guardOf = (url: string) => /^\/(v1|ui|mcp)(?=\/|$)/.exec(url)?.[1];
 
 test('no route but the open ones answers without a key or a session, however its path is written', async () => {
   const { port, routes, handled } = await allRoutes();
@@ -112,20 +116,19 @@ test('no route but the open ones answers without a key or a session, however its
   expect(routes.filter(({ url }) => guardOf(url)).length).toBeGreaterThan(40);
   for (const { method, url } of routes) {
     const statuses = await Promise.all(spellings(sample(url), port).map((path) => send(method, path)));
-    if (guardOf(url) && url !== '/ui/session')
-      expect([url, statuses.slice(0, 4)]).toEqual([url, Array(4).fill(url.startsWith('/v1') ? 401 : 403)]);
+    if (guardOf(url) && url !== '/ui/session') expect([url, statuses.slice(0, 4)]).toEqual([url, Array(4).fill(needsKey(url) ? 401 : 403)]);
   }
   expect([...handled].filter((route) => !open.includes(route))).toEqual([]);
 });
 
-test('a key opens no route of the page, and a session none of /v1', async () => {
+test('a key opens no route of the page, and a session none of /v1 and /mcp', async () => {
   const { port, key, sessions, routes, handled } = await allRoutes();
   const send = sender(port);
   const { cookie, pageToken } = sessions.open();
   const asKey = { authorization: `Bearer ${key}` };
   const asPage = { cookie: `automate_session_${port}=${cookie}`, 'x-automate-page': pageToken, origin: `http://127.0.0.1:${port}` };
   for (const { method, url } of routes)
-    for (const path of spellings(sample(url), port)) await send(method, path, url.startsWith('/v1') ? asPage : asKey);
+    for (const path of spellings(sample(url), port)) await send(method, path, needsKey(url) ? asPage : asKey);
   expect([...handled].filter((route) => !open.includes(route))).toEqual([]);
   expect(await send('GET', '/%761/flows', asKey)).toBe(200);
   expect(await send('GET', '/%75i/keys', asPage)).toBe(200);
@@ -175,9 +178,11 @@ test('a method that a path does not have is a 405 with those that it has, whatev
     ['PROPFIND', '/v1/flows/one'],
     ['PUT', '/v1/flows/one/calls'],
     ['DELETE', '/v1/flows/%6Fne'],
+    ['PUT', '/mcp'],
+    ['HEAD', '/mcp'],
     ['PUT', '/healthz'],
   ];
-  expect(await Promise.all(asked.map(([method, path]) => send(method, path, asCsv)))).toEqual([405, 405, 405, 405, 405]);
+  expect(await Promise.all(asked.map(([method, path]) => send(method, path, asCsv)))).toEqual(Array(7).fill(405));
   expect(await send('PUT', '/v1/nothing', asCsv)).toBe(404);
   expect(await send('PUT', '/v1/nothing')).toBe(401);
 });

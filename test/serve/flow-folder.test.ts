@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { FlowFolder } from '../../src/serve/flows/flow-folder.ts';
+import { FlowFolder } from '../../src/app/flow/flow-folder.ts';
 
 const text = 'nodes: [{ type: set, fields: { b: "1" } }]';
 
@@ -89,4 +89,11 @@ test('a pipe or a folder with the name of a flow is not read, and is told', asyn
   const { flows, unserved } = await folder.list();
   expect(flows.map(({ id }) => id)).toEqual(['a']);
   expect(unserved).toEqual(['f.yaml', 'g.yaml'].map((file) => ({ file, reason: 'it is not a file' })));
+});
+
+test('a file of tests is no flow, and is passed over', async () => {
+  const { folder, write } = flowFolder();
+  for (const name of ['a.yaml', 'a.test.yaml', 'b.test.yml', 'test.yaml']) write(name);
+  const { flows, unserved } = await folder.list();
+  expect([flows.map(({ id }) => id), unserved]).toEqual([['a', 'test'], []]);
 });

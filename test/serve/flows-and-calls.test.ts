@@ -30,6 +30,13 @@ describe('flows', () => {
     expect((await send('/v1/flows/two', { key: limited })).status).toBe(200);
   });
 
+  test('need the fields that their conditions read', async () => {
+    const flow =
+      'nodes: [{ type: set, fields: { b: "1" }, when: \'plan == "pro"\' }, { type: set, fields: { c: "1" }, when: \'b == "1"\' }]';
+    const { key, send } = await serving({ f: flow });
+    expect(await (await send('/v1/flows/f', { key: key() })).json()).toMatchObject({ fields: ['plan'] });
+  });
+
   test('count as they are on disk with the next request', async () => {
     const { origin } = await upstream();
     const { key, send, place } = await serving({ one: askingFlow(origin) });

@@ -34,6 +34,8 @@ export interface FlowFileOptions extends LimitOverrides {
   readonly var?: GivenVariables | undefined;
   /** The giver of `var`, if it may set only open variables; `later` if it will give them to another compilation. */
   readonly caller?: 'now' | 'later' | undefined;
+  /** Takes the name of each value in `var` that the flow has no variable for. Undefined if that is an error. */
+  readonly otherVariable?: ((name: string) => void) | undefined;
   readonly allowHttp: boolean;
   /** True if there is no folder for files, and none will be named. */
   readonly withoutFiles?: boolean;
@@ -55,17 +57,18 @@ export async function loadFlow(file: string, options: FlowFileOptions): Promise<
 /** Compiles the text of a flow file. Throws a FlowError. */
 export async function compileFlow(text: string, file: string, options: FlowFileOptions): Promise<Plan> {
   await prepareExpressions(text);
-  const { env, var: given, caller, saved, ...others } = options;
+  const { env, var: given, caller, saved, otherVariable, ...others } = options;
   const variables: VariableChoice = {
     given: new Map(given),
     env: () => envOf(env),
     onlyOpen: caller !== undefined,
     takesStandIns: caller === 'later',
+    other: otherVariable,
   };
   const savedConnections = () => saved ?? readConnections(process.env);
   const compiled = (): Plan => ({
     ...compile(text, { file, nodeTypes, savedConnections, categories, variables, ...others }),
-    origin: { file, text, options: { ...options, env: envOf(env), credentials: undefined } },
+    origin: { file, text, options: { ...options, env: envOf(env), credentials: undefined, otherVariable: undefined } },
   });
   try {
     return compiled();

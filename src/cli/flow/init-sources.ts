@@ -16,6 +16,8 @@ interface SourceRequest {
   readonly notes: readonly string[];
   /** True if the host may name the flow: it is no placeholder. */
   readonly isNamedByHost: boolean;
+  /** The description of the flow. */
+  readonly description?: string | undefined;
   /** Lines to write above the node. */
   readonly comments?: readonly string[];
   /** The places of values that are only examples. */

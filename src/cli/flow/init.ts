@@ -30,7 +30,7 @@ export async function initCommand(folder: string, given: InitOptions, terminal: 
   const example = options.in === undefined ? undefined : await exampleFor({ ...options, in: options.in });
   const { request, isNamedByHost, ...source } = requestFor(example, hasTextCells(options));
   const name = flowName(folder, isNamedByHost ? request.url : undefined);
-  const made = starterFlow(request, { example: source.example, name, comments: source.comments, examples: source.examples });
+  const made = starterFlow(request, { ...source, name });
   const credentials = [...(source.credentials ?? []), ...made.credentials];
   const notes = [...source.notes, ...made.notes, ...schemaNotes(options.schema)];
   const starter = { ...made, credentials, notes, text: schemaLine(path, options.schema) + made.text };

@@ -60,6 +60,7 @@ export const serveOptions = {
   }),
   ...grouped('Running', {
     resume: negated('--no-resume', 'let runs that a crash has cut off wait for a person'),
+    mcp: negated('--no-mcp', 'offer no MCP tools at /mcp'),
     log: defaultsTo(
       'text' as const,
       parsedOption('--log <form>', logForm, 'the form of the log: text or json', { choices: async () => ['text', 'json'] }),

@@ -18,6 +18,7 @@ import {
   type Member,
   type MemberUse,
   matchesMethod,
+  nullTestsOf,
   presentVariable,
   type References,
   recordVariable,
@@ -205,6 +206,12 @@ function parse(source: string, scope: Scope): ASTNode {
 export function memberUses(source: string, of: string): MemberUse[] {
   const parsed = orUndefined(() => environmentOf(recordScope).parse(source));
   return parsed ? usesOfMembers(parsed.ast, of) : [];
+}
+
+/** The fields of the record that an expression tests for null; none in a text that is no expression. */
+export function nullTests(source: string): string[] {
+  const parsed = orUndefined(() => environmentOf(recordScope).parse(source));
+  return parsed ? nullTestsOf(parsed.ast) : [];
 }
 
 function parses(text: string): boolean {

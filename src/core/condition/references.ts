@@ -165,6 +165,32 @@ export function usesOfMembers(ast: ASTNode, of: string): MemberUse[] {
   }
 }
 
+/** The fields that a parsed expression tests for null: `note == null`, `null != record.note`, `has(note)`. */
+export function nullTestsOf(ast: ASTNode): string[] {
+  const found: string[] = [];
+  visit(ast);
+  return found;
+
+  function visit(node: unknown): void {
+    if (Array.isArray(node)) for (const child of node) visit(child);
+    if (!isOperation(node) || node.op === 'value') return;
+    for (const operand of testedOperands(node)) {
+      const field = isOperation(operand) && operand.op === 'id' ? (operand.args as string) : memberOf(operand, 'record');
+      if (field !== undefined) found.push(field);
+    }
+    visit(node.args);
+  }
+}
+
+/** The operands that an operation compares with null, or the argument of `has()`. */
+function testedOperands({ op, args }: Operation): unknown[] {
+  if (op === 'call' && (args as unknown[])[0] === 'has') return (args as unknown[])[1] as unknown[];
+  if (op !== '==' && op !== '!=') return [];
+  const operands = args as Operation[];
+  const isNull = (operand: Operation) => operand.op === 'value' && operand.args === null;
+  return operands.some(isNull) ? operands.filter((operand) => !isNull(operand)) : [];
+}
+
 function memberOf(node: unknown, of: string): string | undefined {
   if (!isOperation(node) || (node.op !== '.' && node.op !== '[]')) return undefined;
   const [holder, key] = node.args as [unknown, string | Operation];

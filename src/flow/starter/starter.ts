@@ -3,7 +3,7 @@ import { exampleNotes, sentExamples, type ValuePath } from './example-marks.ts';
 import { randomValues } from './random-values.ts';
 import { type Example, fieldsOf, plainName, type Referring, withReferences } from './starter-references.ts';
 import { type Cleaned, withoutSecrets } from './starter-secrets.ts';
-import { nodeOf, type WrittenNode, type WrittenRequest, yamlOf } from './written-node.ts';
+import { nodeOf, type WrittenHead, type WrittenNode, type WrittenRequest, yamlOf } from './written-node.ts';
 
 /** A flow to start from. */
 export interface Starter extends Pick<Cleaned, 'credentials' | 'notes'> {
@@ -14,10 +14,9 @@ export interface Starter extends Pick<Cleaned, 'credentials' | 'notes'> {
   readonly needsAllowHttp: boolean;
 }
 
-/** The records that a flow is made for, its name, and its comments. */
-export interface About {
+/** The records that a flow is made for, its name and description, and its comments. */
+export interface About extends WrittenHead {
   readonly example?: Example | undefined;
-  readonly name?: string | undefined;
   /** Lines above the node. */
   readonly comments?: readonly string[] | undefined;
   /** The places of values that are only examples. */
@@ -44,13 +43,15 @@ function ordered({ type, method, url, auth, ...others }: WrittenNode): WrittenNo
   return { type, ...(method === undefined ? {} : { method }), url, ...(auth ? { auth } : {}), ...others };
 }
 
-function flowText(node: WrittenNode, { renamed }: Referring, { example, name, comments = [], examples }: About): string {
+function flowText(node: WrittenNode, { renamed }: Referring, about: About): string {
+  const { example, description, comments = [], examples } = about;
   const nodes = [...(renamed ? [{ type: 'set', rename: renamed }] : []), ordered(node)];
   const fields = example?.columns.length ? [`# The fields of ${plainName(example.name)}: ${columnsText(example.columns)}`] : [];
   const auth = node.auth ? [] : ['    # auth: { type: bearer, credential: my-token }  # store it: automate credentials set my-token'];
+  const says = description === undefined ? ['# description: what this flow does, for people and for AI agents'] : [];
   const map = node.map ? [] : ['    # map: [name]  # paths in the answer; automate test-request lists them'];
   const lines = comments.map((comment) => `# ${comment.replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S}]+/gu, ' ')}`);
-  return `${[...lines, ...fields, yamlOf(nodes, name, examples).trimEnd(), ...auth, ...map].join('\n')}\n`;
+  return `${[...lines, ...fields, ...says, yamlOf(nodes, about, examples).trimEnd(), ...auth, ...map].join('\n')}\n`;
 }
 
 const maxListed = 30;

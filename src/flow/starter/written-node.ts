@@ -119,9 +119,16 @@ export function unusableRequest(message: string): AutomateError {
   return new AutomateError('usage', `the request cannot become a flow: ${message}`);
 }
 
+/** The options of a flow above its nodes. */
+export interface WrittenHead {
+  readonly name?: string | undefined;
+  readonly description?: string | undefined;
+}
+
 /** A flow as YAML. `examples`: the places in its last node that get a comment. */
-export function yamlOf(nodes: readonly object[], name?: string, examples: readonly ValuePath[] = []): string {
-  const flow = { ...(name !== undefined && { name }), nodes: nodes.map(withSingleAuth) };
+export function yamlOf(nodes: readonly object[], { name, description }: WrittenHead = {}, examples: readonly ValuePath[] = []): string {
+  const head = { ...(name !== undefined && { name }), ...(description !== undefined && { description }) };
+  const flow = { ...head, nodes: nodes.map(withSingleAuth) };
   const document = new Document(flow, { aliasDuplicateObjects: false });
   markExamples(document, nodes.length - 1, examples);
   return document.toString({ lineWidth: 0 });

@@ -16,6 +16,8 @@ export interface VariableChoice {
   env?(): string;
   /** True if only open variables may be given. */
   readonly onlyOpen?: boolean;
+  /** Takes the name of a given variable that the flow does not have. Undefined if that is an error. */
+  readonly other?: ((name: string) => void) | undefined;
   /** True for a check without a run: an open variable without a value gets a stand-in. */
   readonly takesStandIns?: boolean;
 }
@@ -50,7 +52,7 @@ export function variablesOf(document: Document, choice: VariableChoice): FlowVar
   const open = openNames(document, written, issues);
   const values = new Map<string, VariableValue | undefined>();
   const standIns = new Set<string>();
-  for (const [name, text] of choice.given ?? []) refuseGiven(name, text, { written, open, onlyOpen: choice.onlyOpen ?? false });
+  checkGiven(choice, written, open);
   for (const [name, variable] of written) {
     const given = choice.given?.get(name);
     const chosen = chosenIn(variable, choice);
@@ -64,6 +66,15 @@ export function variablesOf(document: Document, choice: VariableChoice): FlowVar
   }
   const names = new Map([...written].map(([name, { key }]) => [name, key]));
   return { values, open, standIns, names, range: rangeOfVariables(pair), issues };
+}
+
+/** Passes on the names of given variables that the flow does not have. Throws an AutomateError (`usage`) for a given value that is refused. */
+function checkGiven(choice: VariableChoice, written: ReadonlyMap<string, WrittenVariable>, open: ReadonlySet<string>): void {
+  const { given = [], other, onlyOpen = false } = choice;
+  for (const [name, text] of given) {
+    if (other && !written.has(name)) other(name);
+    else refuseGiven(name, text, { written, open, onlyOpen });
+  }
 }
 
 /** The member `vars` of a flow; undefined without one. */

@@ -1,11 +1,12 @@
 import { basename } from 'node:path';
+import { fieldsRead } from '../../app/flow/fields-read.ts';
+import type { ServedFlow } from '../../app/flow/flow-folder.ts';
 import type { Problem } from '../../core/failure.ts';
 import type { Step } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import { actionsOf, sumOf } from '../../engine/forecast/actions.ts';
 import { messageForClient } from '../http/advice.ts';
 import type { FlowShape } from '../shapes.ts';
-import type { ServedFlow } from './flow-folder.ts';
 
 /** A flow as the interface shows it. */
 function flowJson({ id, path, plan, problems, updatedAt }: ServedFlow): FlowShape {
@@ -48,20 +49,6 @@ export function flowJsonText(flow: ServedFlow): string {
 export function problemJson(problem: Problem, path: string) {
   const { line = null, column = null } = problem;
   return { line, column, message: messageForClient(problem).replaceAll(path, basename(path)) };
-}
-
-/** The fields that the flow's records need: fields that a node reads and no earlier node adds. */
-export function fieldsRead(plan: Plan): string[] {
-  const needed = new Set<string>();
-  let added: string[] = [];
-  for (const { node } of plan.steps) {
-    const inside = allSteps(node.inner?.steps ?? []);
-    const own = inside.flatMap((step) => step.node.columns([]));
-    for (const { field } of [node, ...inside.map((step) => step.node)].flatMap(({ reads }) => reads))
-      if (!added.includes(field) && !own.includes(field)) needed.add(field);
-    added = node.columns(added);
-  }
-  return [...needed];
 }
 
 /** The credits of one record, without retries. `most` is null where it is not bounded. */

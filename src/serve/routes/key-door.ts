@@ -17,9 +17,22 @@ declare module 'fastify' {
   }
 }
 
-/** Adds the routes of `/v1`. A request is checked in the order of the contract: the key, its scope, its flows, its rate. */
-export function addKeyDoor(app: FastifyInstance, keys: ServerKeys, add: (guarded: FastifyInstance) => void): void {
+/** The paths that need a key. */
+export interface KeyDoor {
+  readonly prefix: '/v1' | '/mcp';
+  /** Checks a request before its key. Throws a Problem. */
+  readonly before?: (request: FastifyRequest) => void;
+}
+
+/** Adds routes that need a key. A request is checked in the order of the contract: the key, its scope, its flows, its rate. */
+export function addKeyDoor(
+  app: FastifyInstance,
+  { prefix, before }: KeyDoor,
+  keys: ServerKeys,
+  add: (guarded: FastifyInstance) => void,
+): void {
   const letIn = (request: FastifyRequest, reply: FastifyReply) => {
+    before?.(request);
     const { url } = request;
     const mark = url.indexOf('?');
     const key = authenticated(request, mark === -1 ? '' : url.slice(mark + 1), keys);
@@ -33,7 +46,7 @@ export function addKeyDoor(app: FastifyInstance, keys: ServerKeys, add: (guarded
     }
     takeTurn(key, reply, keys);
   };
-  addGuarded(app, '/v1', letIn, (guarded) => {
+  addGuarded(app, prefix, letIn, (guarded) => {
     guarded.addHook('onResponse', ({ key }, { statusCode }, done) => {
       if (key && refusals.has(statusCode)) keys.usage.count(key.id, { refused: 1 });
       done();

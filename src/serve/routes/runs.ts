@@ -1,11 +1,11 @@
 import { createReadStream } from 'node:fs';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
+import { flowId } from '../../app/flow/flow-folder.ts';
 import { statOf } from '../../io/files/stat.ts';
 import { keyId } from '../../io/server/key-value.ts';
 import { addRoutes } from '../app.ts';
 import type { Caller } from '../caller.ts';
-import { flowId } from '../flows/flow-folder.ts';
 import { Problem } from '../problem.ts';
 import { runId } from '../runs/run-folder.ts';
 import { eventsType, sendEvents, sendGrowing } from '../runs/run-streams.ts';

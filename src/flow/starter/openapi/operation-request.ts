@@ -15,6 +15,8 @@ import { securityOf } from './security.ts';
 interface OperationRequest {
   readonly request: WrittenRequest;
   readonly comments: readonly string[];
+  /** The words of the API about what the operation does; undefined without any. */
+  readonly description: string | undefined;
   /** The places of the examples in its body. */
   readonly examples: readonly ValuePath[];
   readonly notes: readonly string[];
@@ -45,6 +47,7 @@ export function operationRequest(document: OpenApi, operation: Operation, { exam
   return {
     request: { method: operation.method, url, headers, auth, ...body.part, ...(map && { map }) },
     examples: body.examples,
+    description: textIn(operation.part.summary)?.trim() || undefined,
     comments: [operationText(operation), ...optionalOnes(parameters)],
     notes: [
       ...server.notes,

@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto';
 import { type Dirent, readdirSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
-import { type FlowFileOptions, loadFlow } from '../../app/flow/flow-file.ts';
-import { FlowError, type Problem } from '../../core/failure.ts';
+import { detailsOf } from '../../core/error-code.ts';
+import { type AutomateError, FlowError, type Problem } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { orUndefined } from '../../core/value/value.ts';
 import { isNoFile } from '../../io/files/stat.ts';
+import { type FlowFileOptions, loadFlow } from './flow-file.ts';
 
 /** A flow that is served. */
 export interface ServedFlow {
@@ -70,7 +71,8 @@ interface Turn {
   list: Promise<FlowList> | undefined;
 }
 
-const flowFile = /^(.+)\.ya?ml$/;
+/** A file of tests, such as flow.test.yaml, is no flow. */
+const flowFile = /^(.+)(?<!\.test)\.ya?ml$/;
 
 /** The shape of a flow's id. */
 export const flowId = /^[A-Za-z0-9_-]{1,64}$/;
@@ -78,19 +80,19 @@ export const flowId = /^[A-Za-z0-9_-]{1,64}$/;
 /** Two changes within this time may leave the same time on a file: file systems count in steps of up to 2 s. */
 const stepMs = 2000;
 
+/** The options that the flows of a folder are compiled with. */
+export type FlowFolderOptions = Pick<FlowFileOptions, 'allowHttp' | 'env' | 'withoutFiles' | 'var' | 'otherVariable' | 'caller'>;
+
 /** The flows of a folder. A changed file counts from the next request on. */
 export class FlowFolder {
   readonly #dir: string;
-  readonly #options: Pick<FlowFileOptions, 'allowHttp' | 'env' | 'withoutFiles'>;
+  readonly #options: FlowFolderOptions;
   readonly #wallNow: () => number;
   readonly #seen = new Map<string, Seen>();
   #listing: Listing | undefined;
   #turn: Turn | undefined;
 
-  constructor(
-    dir: string,
-    { wallNow = Date.now, ...options }: Pick<FlowFileOptions, 'allowHttp' | 'env' | 'withoutFiles'> & { readonly wallNow?: () => number },
-  ) {
+  constructor(dir: string, { wallNow = Date.now, ...options }: FlowFolderOptions & { readonly wallNow?: () => number }) {
     this.#dir = dir;
     this.#options = options;
     this.#wallNow = wallNow;
@@ -184,9 +186,11 @@ export class FlowFolder {
 
   async #check(id: string, path: string): Promise<Pick<ServedFlow, 'plan' | 'problems'>> {
     try {
-      return { plan: await loadFlow(path, { ...this.#options, textCells: false, name: id, caller: 'later' }), problems: [] };
+      return { plan: await loadFlow(path, { ...this.#options, textCells: false, name: id }), problems: [] };
     } catch (error) {
       if (error instanceof FlowError) return { plan: undefined, problems: error.problems };
+      // A variable that was given has a value that this flow refuses.
+      if (detailsOf(error, 'invalid-option')) return { plan: undefined, problems: [error as AutomateError] };
       throw error;
     }
   }

@@ -1,0 +1,4 @@
+// The MCP server, in one file.
+export { toNodeHandler } from '@modelcontextprotocol/node';
+export * from '@modelcontextprotocol/server';
+export { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';

@@ -1,0 +1,39 @@
+import { allSteps, type Plan } from '../../core/plan.ts';
+import type { OfferedTool } from '../../io/tool-server/toolbox.ts';
+import { nodeTypes } from '../../nodes/index.ts';
+import { fieldsTaken } from '../flow/fields-read.ts';
+
+/** A flow as a tool, without its name. */
+export function toolOfFlow(plan: Plan): Omit<OfferedTool, 'name'> {
+  const taken = fieldsTaken(plan);
+  const input = taken.map(({ name, isOptional }) => [
+    name,
+    { description: `the field "${name}" of the record, a text or any JSON value${isOptional ? '; null if it is left out' : ''}` },
+  ]);
+  const row = { type: 'object', properties: Object.fromEntries(plan.columns([]).map((name) => [name, {}])) };
+  return {
+    description: plan.description ?? descriptionOf(plan),
+    inputSchema: {
+      type: 'object',
+      properties: Object.fromEntries(input),
+      required: taken.filter(({ isOptional }) => !isOptional).map(({ name }) => name),
+    },
+    outputSchema: {
+      type: 'object',
+      properties: { rows: { type: 'array', description: 'the rows of the record: none if the flow drops it', items: row } },
+      required: ['rows'],
+    },
+  };
+}
+
+/** The nodes of a flow in words. */
+function descriptionOf(plan: Plan): string {
+  const nodes = allSteps(plan.steps).map(({ id, type }) => `- ${id}: ${summaryOf(type)}`);
+  const added = plan.columns([]);
+  const adds = added.length > 0 ? [`It adds the fields ${added.join(', ')}.`] : [];
+  return [`Runs the flow "${plan.name}" for one record:`, ...nodes, ...adds].join('\n');
+}
+
+function summaryOf(type: string): string {
+  return nodeTypes.find(({ name }) => name === type)?.summary ?? type;
+}

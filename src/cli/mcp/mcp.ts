@@ -1,0 +1,140 @@
+import { resolve } from 'node:path';
+import { FlowCalls } from '../../app/calls/flow-calls.ts';
+import { exitCodes } from '../../app/exit-codes.ts';
+import type { GivenVariables } from '../../app/flow/flow-file.ts';
+import { FlowFolder, type FlowList, type ServedFlow } from '../../app/flow/flow-folder.ts';
+import type { SharedParts } from '../../app/flow-runtime.ts';
+import { FlowTools } from '../../app/flow-tools/flow-tools.ts';
+import { refuseNoFolder } from '../../app/input/files-folder.ts';
+import { version } from '../../app/version.ts';
+import { detailsOf } from '../../core/error-code.ts';
+import { AutomateError, invalidOption } from '../../core/failure.ts';
+import type { Plan } from '../../core/plan.ts';
+import { counted } from '../../core/text/number.ts';
+import { shellWord } from '../../core/text/shell-word.ts';
+import { Gates } from '../../engine/gates.ts';
+import { createClock } from '../../io/clock/clock.ts';
+import { shownPath, statOf } from '../../io/files/stat.ts';
+import { Routes } from '../../io/http/routes.ts';
+import { serveToolsOverStdio } from '../../io/tool-server/stdio-tools.ts';
+import { messageWithAdvice } from '../advice.ts';
+import type { Terminal } from '../terminal.ts';
+import { clientConfig } from './client-config.ts';
+import type { McpOptions } from './mcp-options.ts';
+
+/** Changes of the folder are looked for this often. */
+const lookMs = 1000;
+
+/** Offers the flows of a folder as MCP tools over stdin and stdout, or prints how a client starts that. Returns the exit code. */
+export async function mcpCommand(dir: string, options: McpOptions, terminal: Terminal): Promise<number> {
+  if (!statOf(dir)?.isDirectory()) throw new AutomateError('usage', `expected a folder with flows, found none at ${dir}`);
+  refuseNoFolder(options.files);
+  const unknown = new Map<string, number>();
+  const flows = new FlowFolder(dir, {
+    allowHttp: options.allowHttp ?? false,
+    env: options.env,
+    withoutFiles: options.files === undefined,
+    var: options.var,
+    otherVariable: (name) => unknown.set(name, (unknown.get(name) ?? 0) + 1),
+  });
+  const list = await flows.list();
+  refuseVariables(options.var, unknown, list);
+  if (options.printConfig) {
+    await terminal.print(JSON.stringify(clientConfig(resolve(dir), options), null, 2));
+    return exitCodes.success;
+  }
+  const sayProblems = problemSayer(terminal);
+  greet(dir, list, terminal);
+  sayProblems(list);
+  return await serveFlows(flows, options, { terminal, sayProblems });
+}
+
+/** The terminal of the server. */
+interface ServerTerminal {
+  readonly terminal: Terminal;
+  sayProblems(list: FlowList): void;
+}
+
+async function serveFlows(flows: FlowFolder, options: McpOptions, { terminal, sayProblems }: ServerTerminal): Promise<number> {
+  const shared = sharedParts(options, terminal);
+  const calls = new FlowCalls(shared, performance.now.bind(performance));
+  const toolbox = new FlowTools<undefined>({
+    flows,
+    sees: () => true,
+    run: ({ flow, fields, gone, report }) =>
+      calls.run({ flow, fields, gone, report, given: [], key: undefined, waitMs: undefined, plan: async () => validPlanOf(flow) }),
+    errorText: (error) => (error instanceof AutomateError ? terminal.redactor.text(messageWithAdvice(error)) : undefined),
+    usedUpText: messageWithAdvice,
+    say: terminal.say,
+    bug: (error) => terminal.say(`automate: this is a bug, please report it: ${(error as Error).stack ?? error}`),
+  });
+  await toolbox.haveChanged();
+  const { stdin, stdout } = process;
+  const server = serveToolsOverStdio({ toolbox, version, stdin, stdout });
+  const look = async () => {
+    if (!(await toolbox.haveChanged())) return;
+    server.toolsChanged();
+    sayProblems(await flows.list());
+  };
+  const looks = setInterval(() => look().catch((error: unknown) => terminal.warn((error as Error).message)), lookMs);
+  try {
+    await Promise.race([server.ended, firstSignal()]);
+  } finally {
+    clearInterval(looks);
+    calls.abort();
+    await server.close();
+    await calls.close();
+    shared.routes.destroy();
+  }
+  return exitCodes.success;
+}
+
+/** Throws an AutomateError (`usage`) for a variable that no flow has, and for a value that a flow refuses. `unknown`: the number of flows that lack each variable. */
+function refuseVariables(given: GivenVariables, unknown: ReadonlyMap<string, number>, { flows }: FlowList): void {
+  const refused = flows.flatMap(({ problems }) => problems).find((problem) => detailsOf(problem, 'invalid-option'));
+  if (refused) throw invalidOption('var', refused.message);
+  const name = given.map(([one]) => one).find((one) => unknown.get(one) === flows.length);
+  if (name !== undefined) throw invalidOption('var', `no flow has the variable "${name}"`);
+}
+
+/** Says what is offered. */
+function greet(dir: string, { flows }: FlowList, { say }: Terminal): void {
+  const valid = flows.filter(({ plan }) => plan);
+  say(`automate: ${counted(valid.length, 'flow')} of ${dir} as MCP tools over stdin and stdout`);
+  if (process.stdin.isTTY) say(`  (a program starts this; its settings: automate mcp ${shellWord(dir)} --print-config)`);
+}
+
+/** Says which files are no tools, and why; each line once. */
+function problemSayer({ say }: Terminal): (list: FlowList) => void {
+  const said = new Set<string>();
+  return ({ flows, unserved }) => {
+    const lines = [...unserved.map(({ file, reason }) => `not a tool: ${file}: ${reason}`), ...flows.flatMap(problemLines)];
+    for (const line of lines) if (!said.has(line)) say(line);
+    for (const line of lines) said.add(line);
+  };
+}
+
+function problemLines({ path, problems }: ServedFlow): string[] {
+  return problems.map((problem) => {
+    const { line = 1, column = 1 } = problem;
+    return `not valid: ${shownPath(path)}:${line}:${column}: ${messageWithAdvice(problem).replaceAll('\n', '\n  ')}`;
+  });
+}
+
+function sharedParts({ cacert, env, files, allowHttp = false }: McpOptions, { say, warn }: Terminal): SharedParts {
+  const routes = new Routes({ cacert, environment: process.env, warn });
+  return { gates: new Gates(createClock()), routes, allowHttp, cacert, env, files, withoutFiles: files === undefined, say };
+}
+
+/** The plan of a flow that is valid: others are no tools. */
+function validPlanOf({ id, plan }: ServedFlow): Plan {
+  if (plan) return plan;
+  throw new Error(`${id} is not valid`);
+}
+
+/** Resolves at the first SIGINT, SIGTERM or SIGHUP. */
+function firstSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve());
+  });
+}

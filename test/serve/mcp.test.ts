@@ -1,0 +1,239 @@
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { askingFlow } from '../helpers/asking.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
+import { posting, type Serving, servingHere as serving } from '../helpers/serving.ts';
+
+const upstream = () => httpServer(({ path }, response) => json(response, { name: `n${path}` }));
+
+/** The SDK's own client, connected with a key. `mode`: legacy opens a session, auto speaks the newest revision. */
+async function connected(
+  { address }: Serving,
+  key: string,
+  mode: 'legacy' | 'auto' = 'legacy',
+  { query = '', onChanged }: { readonly query?: string; readonly onChanged?: () => void } = {},
+): Promise<Client> {
+  const headers = { authorization: `Bearer ${key}` };
+  const client = new Client(
+    { name: 'test', version: '1' },
+    { versionNegotiation: { mode }, ...(onChanged && { listChanged: { tools: { onChanged } } }) },
+  );
+  onTestFinished(() => client.close());
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${address}/mcp${query}`), { requestInit: { headers } }));
+  return client;
+}
+
+const message = (method: string, params: object = {}) => ({ jsonrpc: '2.0', id: 1, method, params });
+
+const initialize = message('initialize', {
+  ...{ protocolVersion: '2025-11-25', capabilities: {} },
+  clientInfo: { name: 'test', version: '1' },
+});
+
+const asMcp = { accept: 'application/json, text/event-stream' };
+
+const names = async (client: Client) => (await client.listTools()).tools.map(({ name }) => name);
+
+describe.each(['legacy', 'auto'] as const)('the client of the SDK, %s', (mode) => {
+  test('lists the flows of its key, and calls one', async () => {
+    const { origin } = await upstream();
+    const server = await serving({ one: askingFlow(origin), two: askingFlow(origin) });
+    const client = await connected(server, server.key({ flows: ['two'] }), mode);
+    expect(await names(client)).toEqual(['two']);
+    const rows = [{ id: '7', name: 'n/7' }];
+    expect(await client.callTool({ name: 'two', arguments: { id: '7' } })).toMatchObject({
+      structuredContent: { rows },
+      content: [{ type: 'text', text: JSON.stringify({ rows }) }],
+    });
+    await expect(client.callTool({ name: 'one', arguments: { id: '7' } })).rejects.toMatchObject({ code: -32602 });
+    await expect(client.callTool({ name: 'two', arguments: {} })).rejects.toMatchObject({ code: -32602 });
+  });
+
+  test('gets progress, and ends the requests of a call that it cancels', async () => {
+    const cancel = new AbortController();
+    let left = () => {};
+    const closed = new Promise<void>((resolve) => {
+      left = resolve;
+    });
+    const { origin } = await httpServer(({ path }, response) => {
+      if (path === '/first') return json(response, { name: 'one' });
+      response.on('close', left);
+      cancel.abort();
+    });
+    const flow = `nodes: [${['first', '{{id}}'].map((path) => `{ type: http, url: "${origin}/${path}", map: [name] }`).join(', ')}]`;
+    const server = await serving({ ask: flow });
+    const client = await connected(server, server.key(), mode);
+    const told: (string | undefined)[] = [];
+    const onprogress = (progress: { message?: string | undefined }) => void told.push(progress.message);
+    const call = client.callTool({ name: 'ask', arguments: { id: '7' } }, { signal: cancel.signal, onprogress });
+    await expect(call).rejects.toThrow();
+    await closed;
+    expect(told).toEqual(['http-1: 1 answer']);
+  });
+});
+
+describe('a call', () => {
+  test('counts for its key: records, credits, quota and audit; a quota that is used up says what to do', async () => {
+    const { origin } = await upstream();
+    const server = await serving({ ask: askingFlow(origin) });
+    const key = server.key({ quota: 1 });
+    const client = await connected(server, key);
+    const call = () => client.callTool({ name: 'ask', arguments: { id: '7' } });
+    expect(await call()).not.toHaveProperty('isError', true);
+    const refused = await call();
+    expect(refused).toMatchObject({ isError: true });
+    expect((refused.content as { text: string }[])[0]?.text).toMatch(
+      /the quota of 1 credits? of the key "crm" .* is used up.*automate keys change crm --credits N$/s,
+    );
+    const usage = await (await server.send('/v1/usage', { key })).json();
+    expect(usage).toMatchObject({ records: 1, credits: 1, remaining: 0 });
+    await client.close();
+    await server.end();
+    const { ServerDatabase } = await import('../../src/io/server/database.ts');
+    const { AuditStore } = await import('../../src/io/server/audit.ts');
+    const database = new ServerDatabase(server.place.path('.automate'));
+    onTestFinished(() => database.close());
+    const entries = new AuditStore(database, Date.now).read({ limit: 10 }).filter(({ what }) => what === 'flow.call');
+    expect(entries.map(({ target, outcome }) => [target, outcome])).toEqual([
+      ['ask', 'credits-used-up'],
+      ['ask', 'ok'],
+    ]);
+  });
+
+  test('masks the secrets of its flow in rows, in errors and in progress', async () => {
+    const secret = 'canary-7f3a91c2d4';
+    const { origin } = await httpServer(({ path, headers }, response) =>
+      json(response, { name: headers.authorization, error: headers.authorization }, path === '/bad' ? 503 : 200),
+    );
+    const auth = ', auth: { type: bearer, credential: crm }, retry: { max: 1, backoff: 1ms }';
+    const server = await serving({ ask: askingFlow(origin, auth) }, { env: { AUTOMATE_CREDENTIAL_CRM: secret } });
+    const client = await connected(server, server.key());
+    const told: unknown[] = [];
+    const call = (id: string) => client.callTool({ name: 'ask', arguments: { id } }, { onprogress: (one) => void told.push(one) });
+    const answers = [await call('good'), await call('bad')];
+    expect(answers).toMatchObject([{ structuredContent: { rows: [{ name: 'Bearer ***' }] } }, { isError: true }]);
+    expect(JSON.stringify([answers, told, server.said()])).not.toContain(secret);
+    expect(JSON.stringify(told)).toContain('asks again after');
+  });
+
+  test('takes variables that the flow opens from the address', async () => {
+    const flow = 'vars: { region: null }\nopen_vars: [region]\nnodes: [{ type: set, fields: { r: "{{vars.region}}" } }]';
+    const server = await serving({ f: flow });
+    const key = server.key();
+    const given = await connected(server, key, 'legacy', { query: '?var.region=eu' });
+    expect(await given.callTool({ name: 'f', arguments: {} })).toMatchObject({ structuredContent: { rows: [{ r: 'eu' }] } });
+    const none = await connected(server, key);
+    expect(await none.callTool({ name: 'f', arguments: {} })).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining('the variable "region" has no value') }],
+    });
+  });
+});
+
+test.each(['legacy', 'auto'] as const)('clients are told when the flows of the folder change, %s', async (mode) => {
+  const server = await serving({ one: askingFlow('http://127.0.0.1:1') });
+  let onChanged = () => {};
+  const changed = new Promise<void>((resolve) => {
+    onChanged = resolve;
+  });
+  const client = await connected(server, server.key(), mode, { onChanged: () => onChanged() });
+  expect(await names(client)).toEqual(['one']);
+  await server.place.write('flows/two.yaml', askingFlow('http://127.0.0.1:1'));
+  await changed;
+  expect(await names(client)).toEqual(['one', 'two']);
+});
+
+describe('a request is refused', () => {
+  test.each([
+    ['without a key', 401, {}, initialize],
+    ['with the Origin of another site', 403, { origin: 'http://evil.example' }, initialize],
+    ['with an Origin of no site', 403, { origin: 'null' }, initialize],
+    ['without a session', 400, {}, message('tools/list')],
+    ['with a session that is not there', 404, { 'mcp-session-id': 'x' }, message('tools/list')],
+    ['with a body above 1 MB', 413, {}, { ...initialize, more: 'x'.repeat(1024 * 1024) }],
+    ['with another type', 415, { 'content-type': 'text/plain' }, initialize],
+    ['that takes no events', 406, { accept: 'text/html' }, initialize],
+  ])('%s: %i', async (what, status, headers, body) => {
+    const server = await serving({});
+    const key = what === 'without a key' ? {} : { key: server.key() };
+    const answer = await server.send('/mcp', { ...posting(body, { ...asMcp, ...headers }), ...key });
+    expect(answer.status).toBe(status);
+    expect(answer.headers.get('www-authenticate')).toBe(status === 401 ? 'Bearer' : null);
+  });
+
+  test('with a key that may not run flows: 403', async () => {
+    const server = await serving({});
+    const answer = await server.send('/mcp', { ...posting(initialize, asMcp), key: server.key({ scopes: ['read'] }) });
+    expect([answer.status, await answer.json()]).toEqual([403, expect.objectContaining({ type: '/problems/scope-missing', scope: 'run' })]);
+  });
+
+  test('with another method: 405', async () => {
+    const server = await serving({});
+    const answer = await server.send('/mcp', { method: 'PUT', key: server.key() });
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, POST, DELETE']);
+  });
+
+  test('with the session of another key: 404', async () => {
+    const server = await serving({});
+    const opened = await server.send('/mcp', { ...posting(initialize, asMcp), key: server.key() });
+    const session = opened.headers.get('mcp-session-id') as string;
+    const send = (key: string) => server.send('/mcp', { ...posting(message('tools/list'), { ...asMcp, 'mcp-session-id': session }), key });
+    expect((await send(server.key({ name: 'other' }))).status).toBe(404);
+  });
+
+  test('by a server with --no-mcp: 404', async () => {
+    const server = await serving({}, { args: ['--no-mcp'] });
+    expect((await server.send('/mcp', { ...posting(initialize, asMcp), key: server.key() })).status).toBe(404);
+  });
+});
+
+test('streams end within a second once their key is revoked', async () => {
+  const server = await serving({});
+  const key = server.key();
+  const opened = await server.send('/mcp', { ...posting(initialize, asMcp), key });
+  const session = { 'mcp-session-id': opened.headers.get('mcp-session-id') as string };
+  const stream = await server.send('/mcp', { headers: { accept: 'text/event-stream', ...session }, key });
+  expect(stream.status).toBe(200);
+  const ended = stream.text().then(
+    () => 'ended',
+    () => 'cut off',
+  );
+  await server.place.automate(['keys', 'revoke', 'crm']);
+  expect(await ended).toBe('cut off');
+});
+
+test('a stream of notifications does not keep the server from ending', async () => {
+  const server = await serving({});
+  const client = await connected(server, server.key());
+  const closed = new Promise<void>((resolve) => {
+    client.onerror = () => resolve();
+  });
+  expect((await server.end()).code).toBe(0);
+  await closed;
+});
+
+test('a client that goes away ends the requests of its call', async () => {
+  let [asked, left] = [() => {}, () => {}];
+  const [sent, closed] = [new Promise<void>((resolve) => (asked = resolve)), new Promise<void>((resolve) => (left = resolve))];
+  const { origin } = await httpServer((_, response) => {
+    response.on('close', left);
+    asked();
+  });
+  const server = await serving({ ask: askingFlow(origin) });
+  const client = await connected(server, server.key());
+  const call = client.callTool({ name: 'ask', arguments: { id: 1 } });
+  const ended = expect(call).rejects.toThrow();
+  await sent;
+  await client.close();
+  await ended;
+  await closed;
+});
+
+test('a session that its client ends is gone', async () => {
+  const server = await serving({});
+  const key = server.key();
+  const opened = await server.send('/mcp', { ...posting(initialize, asMcp), key });
+  const session = { 'mcp-session-id': opened.headers.get('mcp-session-id') as string };
+  expect((await server.send('/mcp', { method: 'DELETE', headers: session, key })).status).toBe(200);
+  expect((await server.send('/mcp', { ...posting(message('tools/list'), { ...asMcp, ...session }), key })).status).toBe(404);
+});
