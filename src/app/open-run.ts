@@ -3,7 +3,7 @@ import type { Item } from '../core/item.ts';
 import { usesFiles } from '../core/plan.ts';
 import { createClock } from '../io/clock/clock.ts';
 import { fullPath, realFile } from '../io/files/stat.ts';
-import type { Checkpoint } from '../io/journal/journal.ts';
+import type { Checkpoint, Journal } from '../io/journal/journal.ts';
 import type { EndedOutput, FileOutput } from '../io/output/output.ts';
 import type { RunFilesOptions } from '../io/transfers/run-files.ts';
 import { savedNamesPath } from '../io/transfers/saved-names.ts';
@@ -22,6 +22,7 @@ import { beginReport } from './report/report-file.ts';
 import { beginSummary } from './report/summary-file.ts';
 import type { ClaimedRun, OpenRun, RunSurroundings } from './run-request.ts';
 import { openSession, type Session, useOf } from './session.ts';
+import { openRecordMemory, type RecordMemory } from './update/record-memory.ts';
 
 /** Loads the secrets, and opens the files and the session of a run. Leaves nothing open if that fails. */
 export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings): Promise<OpenRun> {
@@ -73,7 +74,9 @@ async function openRecords(
   const { request, claim, source } = claimed;
   const { plan, options, files } = request;
   const done = { ...claim.from, records: Math.max(claim.from.records, options.skip ?? 0) };
-  const output = await openFiles(claimed, done, session, tally);
+  const journal = await claim.begin();
+  const memory = await openMemory(claimed, session, tally);
+  const output = await openFiles(claimed, done, session, { tally, journal, memory });
   session.ports.report({
     type: 'run-started',
     flow: plan.name,
@@ -82,14 +85,42 @@ async function openRecords(
     errors: files.errors ?? 'none',
   });
   const skipped = (item: Item) => output.skip(item);
-  const records = selectRecords(source, { options, plan, format: files.format, done, skipped, parked: claim.parked });
+  const records = selectRecords(source, {
+    options,
+    plan,
+    format: files.format,
+    done,
+    skipped,
+    parked: claim.parked,
+    takeOver: memory && ((item) => memory.takeOver(item)),
+  });
   return { output, input: countItems(warnOfMany(records, plan, warn), source, reading) };
 }
 
-async function openFiles({ request, source, claim }: ClaimedRun, done: Checkpoint, session: Session, tally: Tally): Promise<FileOutput> {
+interface FileParts {
+  readonly tally: Tally;
+  readonly journal: Journal | undefined;
+  readonly memory: RecordMemory | undefined;
+}
+
+/** Opens the memory of the output; undefined for a run without one. */
+async function openMemory({ claim, request, source }: ClaimedRun, { redactor }: Session, tally: Tally): Promise<RecordMemory | undefined> {
+  if (!claim.memory) return undefined;
+  const { plan, options, files } = request;
+  const log = await claim.memory.open();
+  const { old } = claim.memory;
+  const isPassedThrough = (record: number) => tally.undecided.has(record);
+  return openRecordMemory({ plan, options, files, source, redactor, log, key: log.key, old, isPassedThrough });
+}
+
+async function openFiles(
+  { request, source, claim }: ClaimedRun,
+  done: Checkpoint,
+  session: Session,
+  { tally, journal, memory }: FileParts,
+): Promise<FileOutput> {
   const { plan, files, retried, options, notes } = request;
   const { ports, redactor } = session;
-  const journal = await claim.begin();
   const { publish, settle } = claim;
   const inputColumns = source.columns ?? [];
   const listed = { request, columns: inputColumns, redactor };
@@ -106,6 +137,7 @@ async function openFiles({ request, source, claim }: ClaimedRun, done: Checkpoin
     old: retried && oldOutput(files, retried),
     isComplete: claim.isComplete,
     settle,
+    memory,
     ...(journal && publish && { publish: (ended: EndedOutput) => publish(journal, ended, failedListOf(listed, ended)) }),
   });
 }

@@ -32,6 +32,11 @@ export interface StartOptions {
   readonly replace?: boolean;
   readonly resume?: boolean;
   readonly force?: boolean;
+  /** True if the output gets a memory of its records. Without `runsAll` records that have not changed are taken over by it. */
+  readonly update?: boolean;
+  readonly runsAll?: boolean;
+  /** Maximum age of rows that are taken over, in ms; undefined for any. */
+  readonly maxAge?: number;
   /** True for a look at what a run would do: nothing is written. */
   readonly dryRun?: boolean;
 }

@@ -59,6 +59,7 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
       : `\nundo these changes, or start over with ${isReplacing ? '--replace, and without --resume' : '--force'}`,
   'journal-damaged': () => startOver,
   'output-changed': () => '\nrestore its content, or start over with --force',
+  'update-refused': () => '\nrun every record once, and replace the old files in the end: --replace --update',
   'max-errors': ({ limit }) => ` (--max-errors ${limit})`,
   'max-credits': ({ credits }) => ` (--max-credits ${credits})`,
   allowance: () => ' (automate credits limit changes it)',

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { InvalidArgumentError } from 'commander';
-import { rateIntervalMs } from '../core/duration.ts';
+import { durationMs, rateIntervalMs } from '../core/duration.ts';
 import { AutomateError } from '../core/failure.ts';
 import { type MaxErrors, maxErrorsOf } from '../engine/failure-limits.ts';
 
@@ -53,6 +53,13 @@ export function rateArgument(text: string): number {
   const ms = rateIntervalMs(text);
   if (ms === undefined) throw new InvalidArgumentError(`expected a rate such as 10/s, 600/min, 5000/h, found "${text}"`);
   return ms;
+}
+
+/** Reads a duration as ms. */
+export function durationArgument(text: string): number {
+  const ms = durationMs(text);
+  if (ms !== undefined) return ms;
+  throw new InvalidArgumentError(`expected a duration such as 12h or 30d, found "${text}"`);
 }
 
 /** Reads the maximum of failed records: a count, or a percentage of the records. */

@@ -69,6 +69,9 @@ export interface ErrorDetails {
   /** The output of a run was changed after it was written. */
   readonly 'output-changed': None;
 
+  /** The rows of the output cannot be taken over: they are not known, or something else has made them. */
+  readonly 'update-refused': None;
+
   // Limits that end a run.
   /** More records have failed than the run allows: a number, or a share such as `5%`. */
   readonly 'max-errors': { readonly limit: string };

@@ -93,6 +93,8 @@ export type Event =
   | { readonly type: 'record-done'; readonly record: number; readonly rows: number }
   /** A record of a flow with a filter ended without a row. */
   | { readonly type: 'record-filtered'; readonly record: number }
+  /** The rows of an earlier run were taken over. `isFiltered`: as in `record-filtered`. */
+  | { readonly type: 'record-unchanged'; readonly record: number; readonly rows: number; readonly isFiltered: boolean }
   | ({ readonly type: 'record-failed'; readonly record: number } & FailureReport)
   /** The run ended when this record was finished and an earlier one was not: the next run writes it. `isNew` is false for a record that was parked before. */
   | { readonly type: 'record-parked'; readonly record: number; readonly isNew: boolean }

@@ -16,7 +16,9 @@ export interface Item {
   /** Set for a record that could not be read: it goes to the errors file and passes no node. */
   readonly failure?: Failure;
   /** Its rows, if an earlier run finished the record and parked it. */
-  readonly parked?: SpilledRows;
+  readonly parked?: SpilledRows | RowsText;
+  /** Set for a record that has not changed since an earlier run, whose rows are `parked`: its entry in the memory of the output. */
+  readonly unchanged?: object;
 }
 
 /** A place in the text of an input: the bytes and lines before it. */

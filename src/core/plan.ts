@@ -68,6 +68,10 @@ export interface Plan {
   readonly origin?: PlanOrigin;
   /** The saved connections that it uses, as they were written. */
   readonly savedConnections: ReadonlyMap<string, object>;
+  /** The fields that it reads. `any`: an expression may read any field. */
+  readonly reads: { readonly fields: ReadonlySet<string>; readonly any: boolean };
+  /** Each outer node with its connections as text, by its id: another text means that other rows may come out. */
+  readonly makers: ReadonlyMap<string, string>;
   /** The warnings for an input with these columns; without columns, the warnings for any input. */
   warnings(input?: readonly string[]): readonly Warning[];
   /** The output's columns from the input's. */

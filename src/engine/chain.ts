@@ -30,7 +30,6 @@ export class Chain implements PassingChain {
   /** Brings one record through the nodes; answers its output records. Throws a Failure, and Unfinished when the run ends before the record does. */
   pass(item: Item, progress: Progress): Promise<readonly Fields[] | SpilledRows> {
     if (item.failure) return Promise.reject(item.failure);
-    if (item.parked) return Promise.resolve(item.parked);
     if (this.#streams) return this.#passInParts(item, progress);
     return this.passSteps(this.#steps, [item.fields], startOf(item, progress, noSink));
   }

@@ -169,6 +169,8 @@ class RecordRun {
       ports.report({ type: 'record-failed', record: item.number, ...reportOf(outcome.failure) });
       const refusal = tooManyErrors(this.#settings.maxErrors, this.#counts);
       if (refusal) this.phase.advance('finishing', { ending: 'max-errors', ...refusal });
+    } else if (item.unchanged) {
+      ports.report({ type: 'record-unchanged', record: item.number, rows: rowsOf(outcome) ?? 0, isFiltered });
     } else if (isFiltered) ports.report({ type: 'record-filtered', record: item.number });
     else ports.report({ type: 'record-done', record: item.number, rows: rowsOf(outcome) ?? 0 });
     this.#writing.add();

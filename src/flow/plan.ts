@@ -5,6 +5,7 @@ import type { Problem } from '../core/failure.ts';
 import { allSteps, type CredentialUse, type Plan, type PlanVariables, type ToolUse, type Warning } from '../core/plan.ts';
 import { isMapping, jsonOf } from '../core/value/value.ts';
 import { mappingOf, type PlacedStep } from './compilation.ts';
+import { makersOf, readsOf } from './reads.ts';
 import type { At, Source } from './source.ts';
 import { unknownFieldsIn } from './unknown-fields.ts';
 
@@ -34,6 +35,8 @@ export function planOf(
     warnings: (input) => warnings.filter(({ cell, isCarried }) => cell === undefined || (input ? input.includes(cell) : !isCarried)),
     notes: allSteps(steps).flatMap(({ node }) => node.notes ?? []),
     savedConnections: saved,
+    reads: readsOf(steps, source),
+    makers: makersOf(steps, source, saved),
     variables: variablesIn(source),
     credentials,
     certificates: [...certificates.keys()],

@@ -87,6 +87,7 @@ function blurred(text: string): string {
       .replace(/\d\d:\d\d UTC/g, 'TIME')
       .replace(/\d[\d,.]*\/s\b/g, 'RATE')
       .replace(/\d{4}-\d\d(?:-\d\d)?/g, 'DATE')
+      .replace(/\bof \d{1,2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b/g, 'of DATE')
       .replace(/date: .* GMT/g, 'date: DATE')
       .replace(/(127\.0\.0\.1):\d+/g, '$1:PORT')
       .replace(/\bamk_\w+/g, 'KEY')

@@ -20,11 +20,13 @@ export interface Selection {
   skipped?(item: Item): void;
   /** The rows of records that an earlier run parked. */
   readonly parked?: ParkedRecords<RenderedRows> | undefined;
+  /** Gives a record its old rows, if it has not changed since an earlier run. */
+  readonly takeOver?: ((item: Item) => Item) | undefined;
 }
 
 /** Selects the records between --skip and --limit, without those that an earlier run has finished. */
 export async function* selectRecords(source: Source, selection: Selection): AsyncGenerator<readonly Item[]> {
-  const { options, plan, format, done = untouched, skipped, parked } = selection;
+  const { options, plan, format, done = untouched, skipped, parked, takeOver } = selection;
   const { skip = 0, limit } = options;
   const last = limit === undefined ? Number.POSITIVE_INFINITY : skip + limit;
   const isDone = inRanges(done.beyond);
@@ -45,6 +47,7 @@ export async function* selectRecords(source: Source, selection: Selection): Asyn
     }
     if (parked?.size) left = left.map((item) => withParked(item, parked.get(placeOf(item))));
     if (checked) left = left.map(checked);
+    if (takeOver) left = left.map(takeOver);
     if (left.length > 0) yield left;
     const end = items.at(-1);
     if (end && placeOf(end) >= last) return;

@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path';
 import { isNoFile } from '../../io/files/stat.ts';
 import type { Checkpoint, Journal } from '../../io/journal/journal.ts';
 import { type OldOutput, OldRows } from '../../io/output/old-rows.ts';
-import { type EndedOutput, FileOutput, type FileOutputParts } from '../../io/output/output.ts';
+import { type EndedOutput, FileOutput, type FileOutputParts, type OutputMemory } from '../../io/output/output.ts';
 import {
   createClosedSink,
   createStreamSink,
@@ -40,6 +40,7 @@ export interface OutputRun {
   readonly old?: OldOutput | undefined;
   /** True if the run is complete: its files stay as they are. */
   readonly isComplete: boolean;
+  readonly memory?: OutputMemory | undefined;
   publish?: ((ended: EndedOutput) => Promise<void>) | undefined;
   /** As in the parts of an output. */
   settle?: ((isComplete: boolean, saved: Checkpoint) => Promise<void>) | undefined;
@@ -65,6 +66,7 @@ export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<File
     spent: run.spent,
     notes: run.notes,
     old: run.old && new OldRows(run.old, from.copied ?? 0),
+    memory: run.memory,
     publish: run.publish,
     settle: run.settle,
   });

@@ -15,10 +15,11 @@ import { refuseChanged } from '../../io/output/sink.ts';
 import { refuseMissing } from '../../io/records/readers/input.ts';
 import { inputPaths } from '../input/input.ts';
 import type { RunOptions } from '../run-options.ts';
+import { type ClaimedMemory, claimMemory } from '../update/claimed-memory.ts';
 import { completeRunOf, findCompleteRun } from './completed-run.ts';
 import { outputNames, refusePlaces } from './output-places.ts';
 import { canResume, isFileOrFree, type OutputPlan, refuseExistingErrors, refuseExistingFiles } from './output-plan.ts';
-import { finishRun, keepsOld, partPlan, removeNote, removeOldErrors, removeParts, unfinishedPlan } from './replace.ts';
+import { finishRun, keepsOld, partPlan, removeMemory, removeNote, removeOldErrors, removeParts, unfinishedPlan } from './replace.ts';
 import { type FlowInFile, identityOf, identityOfRetry, inputsIn, refuseOtherRun } from './run-identity.ts';
 import { findJournal, type RetryClaim } from './unfinished-run.ts';
 
@@ -43,6 +44,8 @@ export interface Claim {
   settle?(isComplete: boolean, saved: Checkpoint): Promise<void>;
   /** Removes what a run leaves that has done nothing. Absent for a stream, and for a run that continues. */
   undo?(): Promise<void>;
+  /** The memory of the output; absent for a run without one. */
+  readonly memory?: ClaimedMemory | undefined;
   /** Gives the output up. */
   release(): void;
 }
@@ -179,6 +182,7 @@ async function claimFile(flow: FlowInFile, options: RunOptions, plan: OutputPlan
   const replaces = (options.replace ?? false) && !found?.isComplete;
   const work = replaces ? partPlan(plan) : plan;
   if (found) await refuseOtherFiles(found, identity, plan, work);
+  const memory = found?.isComplete ? undefined : await claimMemory(flow.plan, { options, plan, found, retry });
   const run = found?.run ?? randomUUID();
   return {
     run,
@@ -187,6 +191,7 @@ async function claimFile(flow: FlowInFile, options: RunOptions, plan: OutputPlan
     work,
     isComplete: found?.isComplete ?? false,
     earlier,
+    memory,
     async begin() {
       if (found) return found.isComplete ? undefined : continueJournal(path, found);
       await removeParts(plan);
@@ -194,6 +199,7 @@ async function claimFile(flow: FlowInFile, options: RunOptions, plan: OutputPlan
       if (replaces) return journal;
       await removeOldErrors(plan.out, identity);
       await removeNote(plan.out);
+      await removeMemory(plan.out);
       await rm(failedListPath(realFile(plan.out)), { force: true });
       return journal;
     },
@@ -202,12 +208,14 @@ async function claimFile(flow: FlowInFile, options: RunOptions, plan: OutputPlan
       if (replaces && !retry && keepsOld(ended.saved)) {
         await journal.close();
         await rm(path);
+        await ended.memory?.close();
         return removeParts(plan);
       }
       const list = facts && { run, identity, ...facts };
       const note = await completeRunOf({ run, identity, options, plan, retry }, ended);
-      await journal.complete({ list, note });
-      return finishRun(plan.out, { identity, list, note, failed: ended.saved.failed });
+      const remembers = ended.memory && (await memory?.finish(ended.memory, ended));
+      await journal.complete({ list, note, ...(remembers && { remembers }) });
+      return finishRun(plan.out, { identity, list, note, remembers, failed: ended.saved.failed });
     },
   };
 }

@@ -64,6 +64,7 @@ function ownFiles({ out, errors, isStreamed }: OutputPlan): NamedFile[] {
     beside(out, 'the journal of the output', 'run.new'),
     beside(out, 'the note about the complete run', 'complete'),
     beside(out, 'the note about the complete run', 'complete.new'),
+    beside(out, 'the memory of the output', 'rows'),
     beside(out, 'the list of failed records of the output', 'failed'),
   ];
 }

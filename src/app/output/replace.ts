@@ -9,6 +9,7 @@ import { errorsFileKey, type Identity } from '../../io/journal/identity.ts';
 import { type Checkpoint, type JournalEnd, journalPath, marksOf, readIdentity } from '../../io/journal/journal.ts';
 import { isRegularFile } from '../../io/output/sink.ts';
 import { savedNamesPath } from '../../io/transfers/saved-names.ts';
+import { memoryPath } from '../../io/update/memory-file.ts';
 import { isFileOrFree, type OutputPlan } from './output-plan.ts';
 
 /** The files that a run with --replace writes until it is complete: beside those that they will replace. */
@@ -36,6 +37,8 @@ export function keepsOld({ written, failed }: Pick<Checkpoint, 'written' | 'fail
 /** Deletes the parts of an earlier run, and the list of the files that it saved. */
 export async function removeParts({ out, errors }: Pick<OutputPlan, 'out' | 'errors'>): Promise<void> {
   await rm(partPath(out), { force: true });
+  await rm(memoryPart(out), { force: true });
+  await rm(retriedMemory(out), { force: true });
   await rm(savedNamesPath(realFile(out)), { force: true });
   if (errors !== undefined && isFileOrFree(errors)) await rm(partPath(errors), { force: true });
 }
@@ -51,7 +54,7 @@ export interface EndedRun extends JournalEnd {
  * then removes the journal. Without failed records the old errors file and the old list are deleted. Goes on where an earlier call was cut off.
  * Throws an AutomateError (`output`).
  */
-export async function finishRun(out: string, { identity, list, note, failed }: EndedRun): Promise<void> {
+export async function finishRun(out: string, { identity, list, note, remembers, failed }: EndedRun): Promise<void> {
   const [journal, listPath] = [journalPath(realFile(out)), failedListPath(realFile(out))];
   const errors = identity[errorsFileKey] ?? '';
   const draft = `${listPath}.new`;
@@ -61,6 +64,7 @@ export async function finishRun(out: string, { identity, list, note, failed }: E
     if (isAbsolute(errors)) await (failed > 0 ? replace(errors) : removeFile(errors));
     await (list ? rename(draft, listPath) : rm(listPath, { force: true }));
     await removeNote(out);
+    await (remembers ? replace(memoryPath(realFile(out))) : removeMemory(out));
     await replace(out);
     await syncFolder(realFile(out));
     if (isAbsolute(errors) && failed > 0) await syncFolder(errors);
@@ -80,6 +84,21 @@ export async function removeOldErrors(out: string, identity: Identity): Promise<
 /** Deletes the note of an earlier complete run. */
 export async function removeNote(out: string): Promise<void> {
   await rm(completeRunPath(realFile(out)), { force: true });
+}
+
+/** Deletes the memory of an earlier output. */
+export async function removeMemory(out: string): Promise<void> {
+  await rm(memoryPath(realFile(out)), { force: true });
+}
+
+/** The path at which the memory of a run with --update grows. */
+export function memoryPart(out: string): string {
+  return partPath(memoryPath(realFile(out)));
+}
+
+/** The path at which the records of a retry are remembered until it is complete. */
+export function retriedMemory(out: string): string {
+  return `${memoryPart(out)}.new`;
 }
 
 /** A pipe or a device stays. */

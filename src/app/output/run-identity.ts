@@ -78,7 +78,23 @@ export function isRetry(identity: Identity): boolean {
 
 /** Everything that the bytes of the output depend on. The names are used in messages. */
 export async function identityOf(flow: FlowInFile, options: RunOptions, output: OutputPlan): Promise<Identity> {
-  const { skip, limit, set = [], noInput, unordered, replace, inFormat, delimiter, encoding, records, sheet, csvSafe } = options;
+  const {
+    skip,
+    limit,
+    set = [],
+    noInput,
+    unordered,
+    replace,
+    update,
+    runsAll,
+    maxAge,
+    inFormat,
+    delimiter,
+    encoding,
+    records,
+    sheet,
+    csvSafe,
+  } = options;
   const { savedConnections } = flow.plan;
   return {
     [versionKey]: version,
@@ -93,6 +109,9 @@ export async function identityOf(flow: FlowInFile, options: RunOptions, output: 
     [writingKey]: JSON.stringify({
       unordered,
       replace,
+      update,
+      runsAll,
+      maxAge,
       csvSafe,
       format: output.format,
       errorsFormat: output.errorsFormat,

@@ -108,7 +108,7 @@ export class RecordRates {
 
 /** Counts an event if it is the end of a record or a pause. */
 export function addToRates(rates: RecordRates, event: Event): void {
-  if (event.type === 'record-done' || event.type === 'record-filtered') rates.add('written');
+  if (event.type === 'record-done' || event.type === 'record-filtered' || event.type === 'record-unchanged') rates.add('written');
   else if (event.type === 'record-failed') rates.add('failed');
   else if (event.type === 'gate-paused') rates.pause(event.waitMs);
 }

@@ -73,6 +73,8 @@ export interface Tally {
   failed: number;
   /** Records without a row in a flow with a filter. */
   filtered: number;
+  /** Records whose rows were taken over from an earlier run. They count as written, too. */
+  unchanged: number;
   /** Failed records that `on_error: keep` passed through with `_error`. */
   passedThrough: number;
   /** Records that have finished after one that has not: the resumed run writes them. */
@@ -121,6 +123,7 @@ export function createTally(): Tally {
     written: 0,
     failed: 0,
     filtered: 0,
+    unchanged: 0,
     passedThrough: 0,
     parked: 0,
     newlyParked: 0,
@@ -199,6 +202,13 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
     addPassedThrough(tally, record);
     tally.read++;
     tally.filtered++;
+    tally.lastRecord = record;
+  },
+  'record-unchanged'(tally, { record, isFiltered }) {
+    tally.read++;
+    tally.unchanged++;
+    if (isFiltered) tally.filtered++;
+    else tally.written++;
     tally.lastRecord = record;
   },
   'record-failed'(tally, event) {

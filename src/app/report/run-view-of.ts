@@ -101,7 +101,8 @@ function endView(
 function countsOf(tally: Tally, facts: SummaryFacts): RunView['counts'] {
   const { written, failed, filtered } = wholeCounts(tally, facts);
   const { passedThrough, parked: waiting, retries, cacheHits } = tally;
-  return { written, failed, filtered, passedThrough, waiting, retries, cached: cacheHits.cached + cacheHits['in-flight'] };
+  const unchanged = facts.takenOver && { unchanged: tally.unchanged };
+  return { written, failed, filtered, passedThrough, waiting, retries, cached: cacheHits.cached + cacheHits['in-flight'], ...unchanged };
 }
 
 function responseTimesOf(times: ResponseTimes): ResponseTimesView | undefined {

@@ -22,6 +22,8 @@ export interface SummaryFacts {
   readonly errors: string | undefined;
   /** The reason why the files are as they were; absent if this run has written them. */
   readonly unchanged?: string | undefined;
+  /** The time at which the output that records were taken over from was complete; undefined for a run without `update`, and for the first with it. */
+  readonly takenOver?: { readonly from: string | undefined } | undefined;
   /** Number of the record after which the run was resumed; 0 for a run from the beginning. */
   readonly resumedAfter: number;
   /** Records that were finished before this part of the run. */
@@ -79,6 +81,7 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
       written,
       failed,
       filtered,
+      ...(facts.takenOver && { unchanged: tally.unchanged }),
       whole: { ...wholeCounts(tally, facts), ...wholeSpent(tally, facts) },
       kept: passedThrough,
       waiting: parked,
@@ -227,6 +230,7 @@ export function factsOf(run: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 
     flow,
     input: inputLabel(options),
     report: options.report,
+    takenOver: claim.memory && { from: claim.memory.old?.memory.at },
     output: files.out === '-' ? 'stdout' : files.out,
     errors: files.errors === '-' ? 'stdout' : files.errors,
     // A retry counts in its errors file, whose records have other numbers.

@@ -28,7 +28,13 @@ const maxRequests = 3;
 /** Prints what the run would do. Sends nothing and spends nothing. Returns the exit code. */
 export async function dryRun({ flow, plan, options, records }: DryRun, terminal: Terminal): Promise<number> {
   const forecaster = new Forecaster(plan, { maxRequests, maxErrors: options.maxErrors, lookups: createLateLookups() });
-  for await (const items of records) for (const item of items) await forecaster.add(item);
+  let unchanged = 0;
+  for await (const items of records) {
+    for (const item of items) {
+      if (item.unchanged) unchanged++;
+      else await forecaster.add(item);
+    }
+  }
   const forecast = forecaster.forecast();
   const warn = (message: string) => options.quiet || terminal.warn(message);
   const facts: PlanFacts = {
@@ -36,6 +42,7 @@ export async function dryRun({ flow, plan, options, records }: DryRun, terminal:
     input: inputLabel(options),
     allowance: allSteps(plan.steps).some(({ node }) => node.action) ? await currentAllowance(warn) : undefined,
     maxCredits: options.maxCredits,
+    ...(options.update && { unchanged }),
   };
   if (options.summary !== '-') await terminal.print(planText(forecast, facts));
   if (options.summary !== undefined) await writeSummary(options.summary, planJson(forecast, facts), terminal.redactor);

@@ -1,5 +1,5 @@
 import type { InputOptions } from '../../app/input/input.ts';
-import { maxErrorsArgument, rateArgument, reportName, wholeNumber, workersArgument } from '../arguments.ts';
+import { durationArgument, maxErrorsArgument, rateArgument, reportName, wholeNumber, workersArgument } from '../arguments.ts';
 import { defaultsTo, flag, grouped, negated, parsedOption, type ValuesOf, type WrittenOptions } from '../options.ts';
 import { file, filesOption, format, httpOptions, inputOptions, inputsOption, setOption, varOption } from '../shared-options.ts';
 
@@ -24,6 +24,12 @@ export const runOptions = {
     outFormat: format('--out-format <format>', 'format of the output (default: by its name, else as the input)'),
     errors: file('--errors <file>', 'the failed records, or none (default: <out>.errors.<ext> beside the output)', { about: 'output' }),
     replace: flag('--replace', 'keep existing files until the run is complete, then replace them; with stdout, replace the errors file', {
+      about: 'output',
+    }),
+    update: flag('--update', 'run only records that are new or have changed since the run that wrote the output with --update', {
+      about: 'output',
+    }),
+    maxAge: parsedOption('--max-age <duration>', durationArgument, 'with --update, run a record again if its rows are older, such as 30d', {
       about: 'output',
     }),
     resume: flag('--resume', 'continue an earlier run of the same command line; do nothing if it is complete', { about: 'start' }),
@@ -63,7 +69,7 @@ export const runOptions = {
 export type GivenRunOptions = ValuesOf<typeof runOptions>;
 
 /** The options of a run whose input is chosen. */
-export type RunOptions = Omit<GivenRunOptions, 'in'> & InputOptions;
+export type RunOptions = Omit<GivenRunOptions, 'in'> & InputOptions & { readonly runsAll?: boolean };
 
 /** A run as the command line asks for it. */
 export interface WrittenRun<Options = RunOptions> {

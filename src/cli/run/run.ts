@@ -10,6 +10,7 @@ import { statesPrice } from '../../app/ports/run-ledger.ts';
 import { type RunHandle, runFlow } from '../../app/run.ts';
 import type { RunRequest, RunSurroundings } from '../../app/run-request.ts';
 import type { RunResult } from '../../app/run-result.ts';
+import { lookForOld } from '../../app/update/claimed-memory.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { authorities } from '../../io/http/authorities.ts';
@@ -29,7 +30,7 @@ import { stopOnSignals } from './signals.ts';
 /** Runs a flow over the records of a file. Returns the exit code. */
 export async function runCommand(given: WrittenRun<GivenRunOptions>, terminal: Terminal): Promise<number> {
   return withSignals(terminal, async (start) => {
-    const { plan, written } = await planRun(given, terminal);
+    const { plan, written } = updating(await planRun(given, terminal));
     const { flow, options, isFree } = written;
     if (options.dryRun) return dryRunCommand(plan, written, terminal);
     const files = planOutput(flow, options, inputFormat(options));
@@ -136,9 +137,13 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
     await readDataFiles(plan);
     const files = planOutput(flow, options, source.format);
     const { format } = files;
-    await dryRun({ flow, plan, options, records: selectRecords(source, { options, plan, format }) }, terminal);
+    if (options.update) refuseConflicts(options, files);
+    const memory = options.update ? await lookForOld({ plan, options, files, source, redactor: terminal.redactor }) : undefined;
+    const records = selectRecords(source, { options, plan, format, takeOver: memory && ((item) => memory.takeOver(item)) });
+    await dryRun({ flow, plan, options, records }, terminal);
+    memory?.close();
     // Ends as the run would, with the plan all the same.
-    refuseConflicts(options, files);
+    if (!options.update) refuseConflicts(options, files);
     warnOfWorkbook(plan, options, files, terminal);
     await refuseOutput(flow, options, files);
     authorities(options.cacert, process.env);
@@ -149,8 +154,34 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
   }
 }
 
+/** A run with --update replaces the old files in the end. With --replace beside it, every record runs. */
+function updating({ plan, written }: { readonly plan: Plan; readonly written: WrittenRun }): { plan: Plan; written: WrittenRun } {
+  const { options } = written;
+  if (!options.update) return { plan, written };
+  return { plan, written: { ...written, options: { ...options, replace: true, ...(options.replace && { runsAll: true }) } } };
+}
+
+/** Refuses options that --update cannot go with. */
+function refuseUpdate({ update, maxAge, unordered, limit, skip, force }: RunOptions, files: OutputPlan): void {
+  const refuse = (message: string) => {
+    throw new AutomateError('usage', message);
+  };
+  if (!update) {
+    if (maxAge !== undefined) refuse('--max-age says which rows --update takes over: expected --update beside it');
+    return;
+  }
+  if (files.isStreamed) refuse('--update needs an output file, whose rows it takes over\nname a file with --out');
+  if (!canResume(files))
+    refuse(`--update needs an output that can grow: the workbook ${files.out} is written whole\nwrite CSV: --out FILE.csv`);
+  if (unordered) refuse('--update writes the records in their order: leave --unordered out');
+  if (limit !== undefined || skip !== undefined) refuse('--update needs all records of the input: leave --limit and --skip out');
+  if (force) refuse('--update keeps the old output until the end, --force deletes it now: expected one of them');
+}
+
 /** Refuses options that exclude each other, or that a stream cannot follow. */
-function refuseConflicts({ resume, replace, force }: RunOptions, files: OutputPlan): void {
+function refuseConflicts(options: RunOptions, files: OutputPlan): void {
+  refuseUpdate(options, files);
+  const { resume, replace, force } = options;
   const refuse = (message: string) => {
     throw new AutomateError('usage', message);
   };

@@ -20,13 +20,16 @@ export interface PlanFacts {
   readonly allowance: Allowance | undefined;
   /** The value of --max-credits; absent without it. */
   readonly maxCredits: number | undefined;
+  /** Records whose old rows --update takes over; undefined without it. They are not in the forecast. */
+  readonly unchanged?: number | undefined;
 }
 
 /** The plan for people. */
-export function planText(forecast: Forecast, { allowance, maxCredits }: PlanFacts): string {
+export function planText(forecast: Forecast, { allowance, maxCredits, unchanged }: PlanFacts): string {
   const { actions, credits, tokens, time, requests } = forecast;
   const lines: [string, string | undefined][] = [
-    ['records', recordsText(forecast)],
+    ['unchanged', unchanged === undefined ? undefined : `${formatCount(unchanged)}, taken over without a request`],
+    ['records', recordsText(forecast) + (unchanged === undefined ? '' : ' to run')],
     ['stops', stopText(forecast)],
     ['actions', rangeText(actions, formatCount)],
     ['credits', rangeText(credits, creditText) + costNote(forecast)],
@@ -142,7 +145,7 @@ function rateText(intervalMs: number): string {
 }
 
 /** The plan as JSON. `most` is null for any number. */
-export function planJson(forecast: Forecast, { flow, input, allowance, maxCredits }: PlanFacts): string {
+export function planJson(forecast: Forecast, { flow, input, allowance, maxCredits, unchanged }: PlanFacts): string {
   const { records, failing, passedThrough: kept, firstFailure, stopsAt, tokens, time, requests } = forecast;
   const left = allowance && Math.max(0, allowance.limit - allowance.spent - allowance.held);
   const plan = {
@@ -150,6 +153,7 @@ export function planJson(forecast: Forecast, { flow, input, allowance, maxCredit
     input,
     dry_run: true,
     records,
+    ...(unchanged !== undefined && { unchanged }),
     failing,
     kept,
     first_failure: firstFailure ?? null,

@@ -65,7 +65,8 @@ export class LocalPassage implements Passage {
     });
   }
 
-  pass(item: Item): Promise<readonly Fields[] | SpilledRows> {
+  pass(item: Item): Promise<readonly Fields[] | SpilledRows | RowsText> {
+    if (item.parked) return Promise.resolve(item.parked);
     const progress = this.#budget.begin();
     const task = this.#chain.pass(item, progress);
     this.#budget.endWith(task, progress);

@@ -37,6 +37,8 @@ export interface Checkpoint {
   readonly notes?: object;
   /** A retry: the part of the earlier output that is copied, in bytes of text. */
   readonly copied?: number;
+  /** Records in the memory of the output; absent for a run without one. */
+  readonly remembered?: number;
 }
 
 /** The files that a complete run leaves beside its output. */
@@ -45,6 +47,8 @@ export interface JournalEnd {
   readonly list?: FailedList | undefined;
   /** The note by which the same command line finds that nothing is left to do; absent for runs without one. */
   readonly note?: CompleteRun | undefined;
+  /** True if the memory of the output is beside it; absent for runs without one. */
+  readonly remembers?: boolean | undefined;
 }
 
 /** The journal of an earlier run. */
@@ -141,7 +145,7 @@ export async function readJournal(path: string): Promise<FoundJournal | undefine
     checkpoint,
     parked: parked.records,
     isComplete: end !== undefined,
-    end: { list: end?.list, note: end?.note },
+    end: { list: end?.list, note: end?.note, remembers: end?.remembers },
     validBytes,
   };
 }

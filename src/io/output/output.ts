@@ -7,8 +7,9 @@ import { InputProgress } from '../journal/progress.ts';
 import { errorRow } from '../records/errors.ts';
 import type { RecordWriter } from '../records/writers/record-writer.ts';
 import type { Redactor } from '../secrets/redact.ts';
+import type { MemoryLog, RememberedRows } from '../update/memory-file.ts';
 import type { OldRows } from './old-rows.ts';
-import { RecordText, writeAll } from './record-text.ts';
+import { isPlace, RecordText, writeAll } from './record-text.ts';
 import { checkRows } from './renderer.ts';
 import { nothingWritten, type Sink, type Written } from './sink.ts';
 import type { SpillFiles } from './spill.ts';
@@ -37,10 +38,20 @@ export interface FileOutputParts {
   notes?: (() => object) | undefined;
   /** The output into which a retry inserts its rows; absent for other runs. */
   readonly old?: OldRows | undefined;
+  /** Undefined for an output without a memory. */
+  readonly memory?: OutputMemory | undefined;
   /** Completes the journal, puts the closed files in their places, and removes the journal. Absent for a stream. */
   readonly publish?: ((ended: EndedOutput) => Promise<void>) | undefined;
   /** Puts the closed files of a run in their places, complete or not, if it has no journal. Absent for a stream. */
   readonly settle?: ((isComplete: boolean, saved: Checkpoint) => Promise<void>) | undefined;
+}
+
+/** Remembers which rows belong to which record. */
+export interface OutputMemory {
+  readonly log: MemoryLog | undefined;
+  /** The entry of a record, whose places are found when it is written; undefined for a record that is to run again. */
+  rememberedAs(item: Item, rows: number): RememberedRows | undefined;
+  close(): void;
 }
 
 /** The output of a complete run. */
@@ -53,6 +64,8 @@ export interface EndedOutput {
   /** The places of the first row and of the end of the last one, in bytes of text. */
   readonly firstRow: number;
   readonly rowsEnd: number;
+  /** The memory of the output; undefined for an output without one. */
+  readonly memory?: MemoryLog | undefined;
 }
 
 /** The checkpoint of a run that has done nothing yet. */
@@ -113,21 +126,23 @@ export class FileOutput implements Output {
       if (journal) this.#records.addFailed(item.number);
       this.#counts.failed++;
     } else {
-      if ('spilled' in checked) {
-        this.#counts.rows += checked.spilled.rows;
-        this.#records.addSpilled(checked.spilled);
-      } else if ('rendered' in checked) {
-        this.#counts.rows += checked.rendered.rows;
-        this.#records.addText(checked.rendered);
-      } else {
-        this.#counts.rows += checked.rows.length;
-        this.#records.add(checked.rows);
-      }
+      this.#addRows(item, checked);
       if (isFiltered) this.#counts.filtered = (this.#counts.filtered ?? 0) + 1;
       else this.#counts.written++;
     }
     this.#progress.add(item);
     return checked;
+  }
+
+  #addRows(item: Item, success: Success): void {
+    const rows = 'spilled' in success ? success.spilled.rows : 'rendered' in success ? success.rendered.rows : success.rows.length;
+    const entry = this.#parts.memory?.rememberedAs(item, rows);
+    this.#counts.rows += rows;
+    if (entry) this.#records.addPlace(entry, 'start');
+    if ('spilled' in success) this.#records.addSpilled(success.spilled);
+    else if ('rendered' in success) this.#records.addText(success.rendered);
+    else this.#records.add(success.rows);
+    if (entry) this.#records.addPlace(entry, 'end');
   }
 
   park(item: Item, outcome: Success): boolean {
@@ -163,7 +178,11 @@ export class FileOutput implements Output {
     const refusal = closed.find((result) => result.status === 'rejected');
     this.#isBroken ||= refusal !== undefined;
     if (isComplete && !this.#isBroken) await this.#orBreak(async () => publish?.(this.#ended()));
-    else await journal?.close();
+    else {
+      await journal?.close();
+      await this.#parts.memory?.log?.close();
+    }
+    this.#parts.memory?.close();
     if (!this.#isBroken) await this.#orBreak(async () => settle?.(isComplete, this.#saved));
     if (refusal) throw refusal.reason;
   }
@@ -176,6 +195,7 @@ export class FileOutput implements Output {
       errors: this.#errorSink?.written,
       firstRow: Buffer.byteLength(this.#records.begin()),
       rowsEnd: this.#rowsEnd,
+      memory: this.#parts.memory?.log,
     };
   }
 
@@ -221,8 +241,10 @@ export class FileOutput implements Output {
     if (opensErrors) this.#errorSink = await this.#openErrors();
     if (this.#errorSink) await writeAll(this.#errorSink, errorBegin, errorPieces);
     const marks = await writeAll(records.sink, begin, pieces);
+    const log = this.#parts.memory?.log;
+    await log?.add(pieces.flatMap((piece) => (isPlace(piece) && piece.side === 'end' ? [piece.entry] : [])));
     const errorsWritten = this.#errorSink && { errors: this.#errorSink.written };
-    await this.#save({ ...reached, out: records.sink.written, ...errorsWritten }, marks);
+    await this.#save({ ...reached, out: records.sink.written, ...errorsWritten, ...(log && { remembered: log.count }) }, marks);
   }
 
   /** Notes the errors file in the journal before it exists: a resumed run that finds the file then knows that it is the run's own file. */
@@ -242,7 +264,7 @@ export class FileOutput implements Output {
   }
 
   async #sync(): Promise<void> {
-    await Promise.all([this.#parts.records.sink.sync(), this.#errorSink?.sync()]);
+    await Promise.all([this.#parts.records.sink.sync(), this.#errorSink?.sync(), this.#parts.memory?.log?.sync()]);
   }
 }
 

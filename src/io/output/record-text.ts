@@ -4,6 +4,7 @@ import type { Mark } from '../journal/failed-list.ts';
 import type { ParkedRows, RenderedRows } from '../journal/parked-records.ts';
 import type { RecordWriter } from '../records/writers/record-writer.ts';
 import type { Redactor } from '../secrets/redact.ts';
+import type { RememberedRows } from '../update/memory-file.ts';
 import { maxRendered, Renderer, type SpilledPiece } from './renderer.ts';
 import type { Sink } from './sink.ts';
 import type { SpilledText } from './spill.ts';
@@ -12,7 +13,13 @@ import type { SpilledText } from './spill.ts';
 const maxJoined = 1024 * 1024;
 
 /** Text for the output: a string, or text that may have spilled. Between them stand failed records. */
-export type Piece = string | SpilledPiece | FailedPiece;
+export type Piece = string | SpilledPiece | FailedPiece | PlacePiece;
+
+/** A place that is to be remembered. */
+interface PlacePiece {
+  readonly entry: RememberedRows;
+  readonly side: 'start' | 'end';
+}
 
 /** Consecutive records that failed at this place. */
 interface FailedPiece {
@@ -25,6 +32,10 @@ export async function writeAll(sink: Sink, begin: string, pieces: readonly Piece
   const marks: Mark[] = [];
   const text = new JoinedText(sink, begin);
   for (const piece of pieces) {
+    if (isPlace(piece)) {
+      piece.entry[piece.side] = text.place();
+      continue;
+    }
     if (isFailed(piece)) {
       marks.push([piece.first, piece.count, text.place()]);
       continue;
@@ -74,6 +85,11 @@ class JoinedText {
     this.#text = '';
     this.length = 0;
   }
+}
+
+/** True for a place that is to be remembered. */
+export function isPlace(piece: Piece): piece is PlacePiece {
+  return typeof piece !== 'string' && 'entry' in piece;
 }
 
 function isFailed(piece: Piece): piece is FailedPiece {
@@ -150,6 +166,13 @@ export class RecordText {
     const last = this.#pieces.at(-1);
     if (last !== undefined && isFailed(last) && last.first + last.count === record) last.count++;
     else this.#pieces.push({ first: record, count: 1 });
+  }
+
+  /** Notes the place at which the rows of a record begin or end. */
+  addPlace(entry: RememberedRows, side: 'start' | 'end'): void {
+    this.#renderRows();
+    if (this.#text !== '') this.#queueText();
+    this.#pieces.push({ entry, side });
   }
 
   /** Copies rows of an earlier file. */

@@ -45,6 +45,7 @@ function CountsLine({ view }: { readonly view: RunView }) {
   return (
     <p class="line">
       <Figure number={counts.written} text="written" />
+      {counts.unchanged !== undefined && <Figure number={counts.unchanged} text="of them unchanged" />}
       <Figure number={counts.failed} text="failed" class={counts.failed > 0 ? 'bad' : undefined} />
       {counts.filtered > 0 && <Figure number={counts.filtered} text="filtered" />}
       {counts.passedThrough > 0 && <Figure number={counts.passedThrough} text="passed through with _error" />}

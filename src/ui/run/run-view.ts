@@ -53,6 +53,8 @@ export interface RunCounts {
   readonly failed: number;
   /** Records that a filter has dropped. */
   readonly filtered: number;
+  /** Records whose rows were taken over from an earlier run, which are part of those written; absent for a run without that. */
+  readonly unchanged?: number | undefined;
   /** Failed records that were passed through with `_error`. */
   readonly passedThrough: number;
   /** Records that finished before an earlier one: the resumed run writes them. */

@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import type { ChalkInstance } from 'chalk';
 import { type ResponseTimes, typicalMs } from '../../../app/progress/response-times.ts';
 import {
@@ -32,6 +33,7 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
   return [
     headline(tally, facts, colors),
     ...(facts.resumedAfter > 0 ? [`  resumed after record ${formatCount(facts.resumedAfter)}`] : []),
+    ...unchangedLines(tally, facts),
     ...(facts.reason === undefined ? [] : [`  reason: ${facts.reason}`]),
     ...workerLines(facts),
     ...parkedLines(tally),
@@ -52,6 +54,13 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
     ...facts.next.map((step) => stepText(step, colors)),
     ...attributionLines(facts.attributions),
   ].join('\n');
+}
+
+/** A year is not shown: old rows are rarely older. */
+function unchangedLines({ unchanged }: Tally, { takenOver, output }: SummaryFacts): string[] {
+  if (takenOver?.from === undefined) return [];
+  const day = new Date(takenOver.from).toLocaleDateString('en-GB', { day: 'numeric', month: 'short' });
+  return [`  ${formatCount(unchanged)} unchanged: taken over from ${basename(output)} of ${day}, without a request`];
 }
 
 function fileLines(tally: Tally, { output, outputRecords, errors, errorRecords, unchanged, before }: SummaryFacts): string[] {

@@ -1,0 +1,93 @@
+import { rm } from 'node:fs/promises';
+import type { Plan } from '../../core/plan.ts';
+import { realFile } from '../../io/files/stat.ts';
+import type { FoundJournal } from '../../io/journal/journal.ts';
+import type { EndedOutput } from '../../io/output/output.ts';
+import { createWriter } from '../../io/records/writers/writer.ts';
+import { entriesOf, MemoryLog, memoryPath, type RememberedRows, readMemory } from '../../io/update/memory-file.ts';
+import { mergedRecords } from '../../io/update/merged-memory.ts';
+import type { OutputPlan } from '../output/output-plan.ts';
+import { memoryPart, retriedMemory } from '../output/replace.ts';
+import type { RetryClaim } from '../output/unfinished-run.ts';
+import type { RunOptions } from '../run-options.ts';
+import { findOldFiles, makersIn } from './old-memory.ts';
+import { type OfRun, type OldFiles, openRecordMemory, type RecordMemory } from './record-memory.ts';
+
+/** The memory of an output that a run claims. */
+export interface ClaimedMemory {
+  /** The output whose rows may be taken over; undefined if every record runs. */
+  readonly old: OldFiles | undefined;
+  /** Creates or continues the file. */
+  open(): Promise<MemoryLog>;
+  /** Completes the file and closes it. Answers true: it is there. */
+  finish(log: MemoryLog, ended: EndedOutput): Promise<true>;
+}
+
+/** The old rows that a run with `update` would take over; undefined if every record would run. */
+export async function lookForOld(run: Omit<OfRun, 'key' | 'old' | 'log'>): Promise<RecordMemory | undefined> {
+  const old = run.options.runsAll ? undefined : await findOldFiles(run.plan, run.options, run.files);
+  return old && openRecordMemory({ ...run, key: old.memory.key, old });
+}
+
+interface ClaimingRun {
+  readonly options: RunOptions;
+  readonly plan: OutputPlan;
+  /** The journal of its earlier part. */
+  readonly found: FoundJournal | undefined;
+  readonly retry: RetryClaim | undefined;
+}
+
+/** The memory that a run writes, and that of the output which it replaces; undefined for a run that remembers nothing. */
+export async function claimMemory(flow: Plan, run: ClaimingRun): Promise<ClaimedMemory | undefined> {
+  const { options, plan, retry } = run;
+  if (retry) return claimRetried(flow, run, retry);
+  if (!options.update) return undefined;
+  const old = options.runsAll ? undefined : await findOldFiles(flow, options, plan);
+  return {
+    old,
+    open: () => openMemoryLog(memoryPart(plan.out), run, old?.memory.key),
+    async finish(log, { out, firstRow }) {
+      await log.finish({ at: new Date().toISOString(), format: plan.format, makers: makersIn(flow, options), out, firstRow });
+      return true;
+    },
+  };
+}
+
+/** The memory of an output into which a retry inserts rows; undefined if it has none, or if something else makes the new rows. */
+async function claimRetried(flow: Plan, run: ClaimingRun, { list }: RetryClaim): Promise<ClaimedMemory | undefined> {
+  const { plan, options } = run;
+  const memory = await readMemory(memoryPath(realFile(plan.out))).catch(() => undefined);
+  const makers = makersIn(flow, options);
+  if (!memory || memory.out.crc !== list.output.crc || memory.out.bytes !== list.output.bytes) return undefined;
+  if (Object.keys({ ...memory.makers, ...makers }).some((name) => memory.makers[name] !== makers[name])) return undefined;
+  return {
+    old: undefined,
+    open: () => openMemoryLog(retriedMemory(plan.out), run, memory.key),
+    async finish(log, { out, firstRow }) {
+      const merged = await MemoryLog.create(memoryPart(plan.out), memory.key);
+      const between = Buffer.byteLength(createWriter(plan.format, []).between);
+      const records = mergedRecords(entriesOf(memory), log.entries(), { firstRow, between });
+      for await (const some of inGroupsOfRecords(records)) await merged.add(some);
+      await log.close();
+      await merged.finish({ at: new Date().toISOString(), format: plan.format, makers, out, firstRow });
+      await rm(retriedMemory(plan.out), { force: true });
+      return true;
+    },
+  };
+}
+
+async function* inGroupsOfRecords(records: AsyncIterable<RememberedRows>): AsyncGenerator<RememberedRows[]> {
+  let group: RememberedRows[] = [];
+  for await (const record of records) {
+    group.push(record);
+    if (group.length < 1024) continue;
+    yield group;
+    group = [];
+  }
+  yield group;
+}
+
+function openMemoryLog(path: string, { found }: ClaimingRun, key: Buffer | undefined): Promise<MemoryLog> {
+  const count = found?.checkpoint?.remembered;
+  return count === undefined ? MemoryLog.create(path, key) : MemoryLog.continue(path, count);
+}

@@ -1,0 +1,81 @@
+import { allSteps } from '../core/plan.ts';
+import { ExactNumber, isMapping } from '../core/value/value.ts';
+import type { PlacedStep } from './compilation.ts';
+import type { At, Source } from './source.ts';
+
+/** The fields that a flow reads. */
+export interface FlowReads {
+  readonly fields: ReadonlySet<string>;
+  /** True if an expression may read any field. */
+  readonly any: boolean;
+}
+
+/** Options whose texts are expressions. */
+const expressionOptions = new Set(['where', 'when', 'while', 'until', 'fail_when', 'retry_when', 'carry', 'cel']);
+
+/** The fields that steps read: those that they need, and those that an expression only tests. */
+export function readsOf(steps: readonly PlacedStep[], { value }: Source): FlowReads {
+  const needed = allSteps(steps).flatMap(({ when, node: { reads, inner } }) => [
+    ...(when?.named ?? []),
+    ...[...reads, ...(inner?.reads ?? [])].map(({ field }) => field),
+    ...(inner?.carried ?? []),
+  ]);
+  const expressions = steps.flatMap(({ at }) => expressionsIn(partAt(value, at), false));
+  const tested = expressions.flatMap((text) => [
+    ...[...text.matchAll(/\bhas\s*\(\s*([\p{L}\p{M}\p{N}_]+)\s*\)/gu)].map(([, name = '']) => name),
+    ...[...text.matchAll(/\brecord\s*(?:\.\s*([\p{L}\p{M}\p{N}_]+)|\[\s*(["'])(.*?)\2\s*\])/gu)].map(
+      ([, name, , quoted]) => name ?? quoted ?? '',
+    ),
+  ]);
+  const isNamed = /\brecord\s*(?:\.\s*[\p{L}_]|\[\s*(["'])(?:(?!\1|\\).)*\1\s*\])/gu;
+  return { fields: new Set([...needed, ...tested]), any: expressions.some((text) => /\brecord\b/.test(text.replace(isNamed, ''))) };
+}
+
+function expressionsIn(written: unknown, isExpression: boolean): string[] {
+  if (typeof written === 'string') return isExpression ? [written] : [];
+  if (typeof written !== 'object' || written === null) return [];
+  return Object.entries(written).flatMap(([name, member]) => expressionsIn(member, isExpression || expressionOptions.has(name)));
+}
+
+/** The options that change how requests are sent, but not what is sent or made of the answers. */
+const waysOfSending = new Set(['retry', 'rate', 'concurrency', 'timeout', 'credits', 'cost', 'max_cost', 'description']);
+
+/** Each step with its connections as text, by its id: another text means that other rows may come out. */
+export function makersOf(steps: readonly PlacedStep[], { value }: Source, saved: ReadonlyMap<string, object>): ReadonlyMap<string, string> {
+  const connectionOf = (name: string) => partAt(value, ['connections', name]) ?? saved.get(name);
+  return new Map(
+    steps.map(({ id, at }) => {
+      const written = partAt(value, at);
+      const connections = namesOfConnections(written).map((name) => [name, withoutWays(connectionOf(name))]);
+      return [id, JSON.stringify(inOneOrder([withoutWays(written), connections]))];
+    }),
+  );
+}
+
+function namesOfConnections(written: unknown): string[] {
+  if (Array.isArray(written)) return written.flatMap(namesOfConnections);
+  if (!isMapping(written)) return [];
+  const { connection, nodes } = written;
+  return [...(typeof connection === 'string' ? [connection] : []), ...namesOfConnections(nodes)];
+}
+
+/** A node or a connection without the options that change nothing in its rows. */
+function withoutWays(written: unknown): unknown {
+  if (Array.isArray(written)) return written.map(withoutWays);
+  if (!isMapping(written)) return written;
+  const kept = Object.entries(written).filter(([name]) => !waysOfSending.has(name));
+  return Object.fromEntries(kept.map(([name, member]) => [name, name === 'nodes' ? withoutWays(member) : member]));
+}
+
+function inOneOrder(value: unknown): unknown {
+  if (value instanceof ExactNumber) return String(value);
+  if (Array.isArray(value)) return value.map(inOneOrder);
+  if (!isMapping(value)) return value;
+  return Object.entries(value)
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([name, member]) => [name, inOneOrder(member)]);
+}
+
+function partAt(value: unknown, at: At): unknown {
+  return at.reduce<unknown>((parent, name) => (parent as Record<string | number, unknown> | null | undefined)?.[name], value);
+}
