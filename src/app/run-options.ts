@@ -1,3 +1,4 @@
+import type { Concurrency } from '../core/options/amounts.ts';
 import type { MaxErrors } from '../engine/failure-limits.ts';
 import type { GivenVariables } from './flow/flow-file.ts';
 import type { SetFields } from './flow/set-fields.ts';
@@ -20,7 +21,7 @@ export interface RunOptions extends InputOptions, OutputOptions, StartOptions, R
   readonly maxErrors?: MaxErrors;
   readonly keepGoing?: boolean;
   /** Maximum of requests in flight, for each node. */
-  readonly concurrency?: number;
+  readonly concurrency?: Concurrency;
   /** Child processes in which records pass the nodes; undefined for this process. */
   readonly workers?: number;
   /** Ms between the starts of two requests to one origin with one credential. */

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import { InvalidArgumentError } from 'commander';
 import { durationMs, rateIntervalMs } from '../core/duration.ts';
 import { AutomateError } from '../core/failure.ts';
+import type { Concurrency } from '../core/options/amounts.ts';
 import { type MaxErrors, maxErrorsOf } from '../engine/failure-limits.ts';
 
 /** Reads a whole number from `least` on. */
@@ -11,6 +12,14 @@ export function wholeNumber(least: number): (text: string) => number {
     if (/^\d+$/.test(text) && number >= least) return number;
     throw new InvalidArgumentError(`expected a whole number from ${least} on, found "${text}"`);
   };
+}
+
+/** A number of requests in flight: a whole number from 1 on, or `auto`. Throws for any other text. */
+export function concurrencyArgument(text: string): Concurrency {
+  if (text === 'auto') return text;
+  const number = Number(text);
+  if (/^\d+$/.test(text) && number >= 1) return number;
+  throw new InvalidArgumentError(`expected a whole number from 1 on, or auto, found "${text}"`);
 }
 
 /** A number of worker processes: 1 to 256, or `auto` for the number of cores less one. Throws for any other text. */

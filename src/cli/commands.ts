@@ -35,6 +35,7 @@ const run = command({
     'automate run flow.yaml -i january.csv -i february.csv -o out.csv',
     'automate run flow.yaml -i rows.csv -o out.csv --files documents',
     'automate run flow.yaml -i rows.csv -o out.csv --workers 4',
+    'automate run flow.yaml -i rows.csv -o out.csv --concurrency auto',
   ],
   args: { flow },
   tooManyArguments:

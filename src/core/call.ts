@@ -37,14 +37,21 @@ export interface LocalCall<Result> {
   answer(context: AttemptContext): Result | Promise<Result>;
 }
 
+/** A maximum of calls in flight. Calls with the same key share it, over all runs of the process. */
+export interface CallLimit {
+  readonly key: string;
+  readonly max: number;
+  /** The node or connection whose number is found, up to the maximum, by how fast answers come; undefined for a fixed number. */
+  readonly auto?: string | undefined;
+}
+
 /** One action through a port, with its retries. */
 export interface Call<Result> {
   /** Calls to one origin with one credential share a gate. */
   readonly gate: { readonly origin: string; readonly credential: string | undefined };
   /** Ms between two calls at the gate; undefined for no limit. */
   readonly intervalMs: number | undefined;
-  /** Calls with the same key share the maximum of calls in flight, over all runs of the process. */
-  readonly limit: { readonly key: string; readonly max: number };
+  readonly limit: CallLimit;
   readonly retry: RetryPolicy;
   /** Its place in the cache; undefined if it is not cached. */
   readonly cache?: CachedCall<Result> | undefined;

@@ -1,5 +1,6 @@
 import type { Auth } from './auth/auth.ts';
 import type { ClientCertificate } from './auth/client-certificate.ts';
+import type { Concurrency } from './options/amounts.ts';
 import type { McpConnection } from './tools/tools.ts';
 
 /** A saved or in-flow connection to an HTTP API. */
@@ -15,7 +16,7 @@ export interface HttpConnection {
   readonly clientCert: ClientCertificate | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly intervalMs: number | undefined;
-  readonly concurrency: number | undefined;
+  readonly concurrency: Concurrency | undefined;
   readonly allowHttp: boolean;
   /** Credits for one call. */
   readonly credits: number;

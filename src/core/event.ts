@@ -87,6 +87,7 @@ export type Event =
   | ({ readonly type: 'call-retried'; readonly record: number; readonly waitMs: number } & FailureReport)
   /** `status`: of the failed answer that paused the gate; undefined if a success said that the rate limit is used up. */
   | { readonly type: 'gate-paused'; readonly gate: string; readonly status: number | undefined; readonly waitMs: number }
+  | ConcurrencyEvent
   | ({ readonly record: number; readonly node: string } & NodeEvent)
   | ToolServerEvent
   | ({ readonly type: 'record-passed-through'; readonly record: number } & FailureReport)
@@ -100,6 +101,23 @@ export type Event =
   | { readonly type: 'record-parked'; readonly record: number; readonly isNew: boolean }
   | ({ readonly type: 'stopping'; readonly ending: Ending; readonly reason: string } & EventCode)
   | { readonly type: 'run-ended'; readonly ending: Ending; readonly ms: number };
+
+/** A change of the number of requests that may be in flight, where the run finds it. */
+export interface ConcurrencyEvent {
+  readonly type: 'concurrency';
+  /** The node or connection whose requests are counted. */
+  readonly gate: string;
+  /** Absent at the start. */
+  readonly from?: number;
+  readonly to: number;
+  /**
+   * `fast`: answers stay as fast as they were. `slow`: they have become slower. `no-effect`: fewer requests did not make them faster.
+   * `refused`: a 429, a 503, a timeout or a refused connection.
+   */
+  readonly reason: 'start' | 'fast' | 'slow' | 'no-effect' | 'refused';
+  /** The worker that found it; absent in a run without workers. */
+  readonly worker?: number;
+}
 
 /** An event that a node reports; the engine adds the record and the node's id. */
 export type NodeEvent =

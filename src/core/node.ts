@@ -6,13 +6,14 @@ import type { ResponseMode } from './answer/response.ts';
 import type { SecretUse } from './auth/auth-type.ts';
 import type { LoginNeed } from './auth/login-need.ts';
 import type { BatchEntry } from './batch.ts';
-import type { Call, LastAnswer, LocalCall, RetryPolicy } from './call.ts';
+import type { Call, CallLimit, LastAnswer, LocalCall, RetryPolicy } from './call.ts';
 import type { Expression } from './condition/condition.ts';
 import type { HttpConnection } from './connection.ts';
 import type { CodedMessage } from './error-code.ts';
 import type { NodeEvent } from './event.ts';
 import type { NamedCategory } from './lookups/category.ts';
 import type { Lookups } from './lookups/lookup.ts';
+import type { Concurrency } from './options/amounts.ts';
 import type { Fields } from './record.ts';
 import type { McpConnection } from './tools/tools.ts';
 
@@ -124,7 +125,7 @@ export interface BuildContext {
 /** Limits given on the command line: they replace those of every node and connection. */
 export interface LimitOverrides {
   /** Maximum number of calls in flight. */
-  readonly concurrency?: number | undefined;
+  readonly concurrency?: Concurrency | undefined;
   /** Ms between two calls. */
   readonly intervalMs?: number | undefined;
 }
@@ -208,8 +209,7 @@ export interface Action extends CallPolicy {
 export interface CallPolicy {
   /** Takes a response as a success, and reads its body. `record`: undefined in a batch. Throws a Failure for any other response. */
   accept(response: ActionResponse, request?: ActionRequest, record?: Fields): Answer;
-  /** Calls with the same key share the maximum of calls in flight, over all runs of the process. */
-  readonly limit: { readonly key: string; readonly max: number };
+  readonly limit: CallLimit;
   /** Ms between two calls; undefined for no limit. */
   readonly intervalMs: number | undefined;
   readonly retry: RetryPolicy;

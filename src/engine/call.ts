@@ -7,7 +7,7 @@ import { UnreachableWatch } from './failure-limits.ts';
 import type { RunGates } from './gates.ts';
 import type { CallStage, RunPhase } from './phase.ts';
 import { finalFailure, waitBeforeRetry } from './retry.ts';
-import type { WaitingCall } from './turns.ts';
+import type { Slot, WaitingCall } from './turns.ts';
 
 /** The record, or the batch of records, that makes a call. */
 export interface Caller extends AttemptContext {
@@ -60,6 +60,14 @@ class RunningCall implements WaitingCall {
     if (this.credit !== 'none') return 'paid';
     return this.caller.progress.hasBegun ? 'begun' : 'new';
   }
+}
+
+/** The times of a successful call, and the slot of its last attempt. */
+interface SuccessTimes {
+  readonly attempts: number;
+  readonly startedMs: number;
+  readonly attemptMs: number;
+  readonly slot: Slot;
 }
 
 /** A failed attempt. */
@@ -134,12 +142,13 @@ export class Calls {
           for (let ready = this.#ready(running); ready; ready = this.#ready(running)) await ready;
           this.#pay(running);
           const result = await call.attempt(running.caller);
-          this.#succeed(call, running, result, { attempts, startedMs, attemptMs });
+          this.#succeed(call, running, result, { attempts, startedMs, attemptMs, slot });
           return result;
         } catch (error) {
           if (error instanceof LimitReached) this.#endUnpaid(error);
           if (!(error instanceof Failure)) throw error;
           failed = this.#fail(call, running, error, attempts);
+          if (isRefusal(error)) slot.refused({ sentAtMs: attemptMs, atMs: this.#ports.clock.now() });
         } finally {
           // A final failure can end the run: that must be known before the next call starts.
           if (failed?.final) void this.#ports.clock.nextTurn().then(() => slot.free());
@@ -193,14 +202,10 @@ export class Calls {
     running.credit = 'spent';
   }
 
-  #succeed<Result>(
-    call: Call<Result>,
-    running: RunningCall,
-    result: Result,
-    { attempts, startedMs, attemptMs }: { readonly attempts: number; readonly startedMs: number; readonly attemptMs: number },
-  ): void {
+  #succeed<Result>(call: Call<Result>, running: RunningCall, result: Result, { attempts, startedMs, attemptMs, slot }: SuccessTimes): void {
     const { record, node, heard } = running.caller;
     const atMs = call.atMs?.(result) ?? this.#ports.clock.now();
+    slot.answered({ sentAtMs: attemptMs, atMs });
     this.#settle(running, call.cost?.(result));
     this.#unreachable?.answered();
     const waitMs = call.askedToWaitMs(result);
@@ -257,6 +262,11 @@ export class Calls {
  */
 function concernsAll({ retryAfterMs, status, attempts }: Failure, final: Failure | undefined): boolean {
   return retryAfterMs !== undefined || (status === 429 && attempts === 1 && !final);
+}
+
+/** True if the server has too much to do: a 429, a 503, a timeout, or a refused connection. */
+function isRefusal({ kind, status, retryable, sent }: Failure): boolean {
+  return status === 429 || status === 503 || kind === 'timeout' || (kind === 'network' && retryable && !sent);
 }
 
 /** A failure as events report it. */

@@ -1,5 +1,8 @@
+import type { CallLimit } from '../core/call.ts';
+import type { ConcurrencyEvent } from '../core/event.ts';
 import type { Clock, Permits } from '../core/ports.ts';
-import { type Door, type Slot, Turns } from './turns.ts';
+import { type AutoState, afterAnswer, afterRefusal, foundBy, startAuto } from './concurrency/auto-concurrency.ts';
+import { type AttemptTimes, type Door, type Slot, Turns } from './turns.ts';
 
 /** A timer may be this late without lowering the rate. */
 const slackMs = 10;
@@ -116,6 +119,8 @@ export class Gate implements Door {
 export interface SlotUser {
   /** Takes the news that the run may have room for more records. */
   checkRoom(): void;
+  /** Takes a change of the number of calls in flight, where it is found. */
+  report(event: ConcurrencyEvent): void;
 }
 
 /**
@@ -125,10 +130,12 @@ export interface SlotUser {
 export class Slots implements Door, Slot {
   readonly turns = new Turns();
   /** The runs under way that use the slots, and their limits. */
-  readonly #users = new Map<SlotUser, number>();
+  readonly #users = new Map<SlotUser, CallLimit>();
   readonly #unused: () => void;
   #max = Number.POSITIVE_INFINITY;
   #inFlight = 0;
+  /** The number that was found; undefined while no run has asked for it. */
+  #auto: AutoState | undefined;
 
   /** `unused`: called once no run uses the slots and no call is in flight. */
   constructor(unused: () => void) {
@@ -143,6 +150,11 @@ export class Slots implements Door, Slot {
     return Math.max(0, this.#max - this.#inFlight);
   }
 
+  /** True if a number was found that later runs can begin with. */
+  get hasFound(): boolean {
+    return this.#auto !== undefined;
+  }
+
   isOpen(): boolean {
     return this.#inFlight < this.#max;
   }
@@ -152,21 +164,64 @@ export class Slots implements Door, Slot {
   }
 
   /** Adds a run with its limit. */
-  join(user: SlotUser, max: number): void {
-    this.#users.set(user, max);
-    this.#max = Math.min(this.#max, max);
+  join(user: SlotUser, limit: CallLimit): void {
+    this.#users.set(user, limit);
+    if (limit.auto !== undefined) this.#auto ??= startAuto(limit.max);
+    this.#setMax();
+    if (limit.auto !== undefined) user.report({ type: 'concurrency', gate: limit.auto, to: this.#found, reason: 'start' });
   }
 
   /** Removes a run that makes no more calls. */
   quit(user: SlotUser): void {
     this.#users.delete(user);
-    this.#max = Math.min(...this.#users.values());
+    this.#setMax();
     this.#startReady();
   }
 
   free(): void {
     this.#inFlight--;
     this.#startReady();
+  }
+
+  answered({ sentAtMs, atMs }: AttemptTimes): void {
+    if (this.#auto) this.#tune(afterAnswer(this.#auto, { ms: atMs - sentAtMs, sentAtMs, atMs, inFlight: this.#inFlight }));
+  }
+
+  refused(times: AttemptTimes): void {
+    if (this.#auto) this.#tune(afterRefusal(this.#auto, times));
+  }
+
+  /** The number that was found, as far as all runs allow it. */
+  get #found(): number {
+    return this.#auto ? Math.min(foundBy(this.#auto), this.#bound) : this.#bound;
+  }
+
+  /** The lowest limit of the runs. */
+  get #bound(): number {
+    let bound = Number.POSITIVE_INFINITY;
+    for (const { max } of this.#users.values()) bound = Math.min(bound, max);
+    return bound;
+  }
+
+  /** The found number holds only while a run wants it. */
+  #setMax(): void {
+    let isWanted = false;
+    for (const { auto } of this.#users.values()) isWanted ||= auto !== undefined;
+    this.#max = isWanted && this.#auto ? Math.min(this.#bound, this.#auto.limit) : this.#bound;
+  }
+
+  #tune(auto: AutoState): void {
+    const before = this.#auto;
+    if (auto === before) return;
+    const from = this.#found;
+    this.#auto = auto;
+    // Most answers change no number.
+    if (auto.limit === before?.limit && auto.trial === before.trial) return;
+    this.#setMax();
+    const to = this.#found;
+    if (to === from) return;
+    for (const [user, limit] of this.#users)
+      if (limit.auto !== undefined) user.report({ type: 'concurrency', gate: limit.auto, from, to, reason: auto.reason });
   }
 
   #startReady(): void {

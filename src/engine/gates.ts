@@ -1,4 +1,5 @@
 import type { Call } from '../core/call.ts';
+import type { ConcurrencyEvent } from '../core/event.ts';
 import { Unfinished } from '../core/failure.ts';
 import type { Clock, Permits } from '../core/ports.ts';
 import { Gate, Slots, type SlotUser } from './gate.ts';
@@ -45,11 +46,12 @@ export class Gates {
     return gate;
   }
 
-  /** The slots of a limit. They exist as long as a run uses them. */
+  /** The slots of a limit. They exist as long as a run uses them, or if they have found their number. */
   slotsOf(key: string): Slots {
     const found = this.#slots.get(key);
     if (found) return found;
-    const slots = new Slots(() => this.#slots.delete(key));
+    // A number that was found serves the next runs.
+    const slots: Slots = new Slots(() => slots.hasFound || this.#slots.delete(key));
     this.#slots.set(key, slots);
     return slots;
   }
@@ -72,10 +74,13 @@ export class RunGates implements SlotUser {
   readonly #phase: RunPhase;
   readonly #limits = new Map<string, RunSlots>();
   readonly #room = new Wakeup();
+  readonly report: (event: ConcurrencyEvent) => void;
 
-  constructor(gates: Gates, phase: RunPhase) {
+  /** `report`: takes the changes of the numbers of calls in flight. */
+  constructor(gates: Gates, phase: RunPhase, report: (event: ConcurrencyEvent) => void = () => undefined) {
     this.#gates = gates;
     this.#phase = phase;
+    this.report = report;
     phase.onPhase(() => {
       for (const limit of this.#limits.values()) limit.turnAway();
       this.#room.wake();
@@ -119,14 +124,15 @@ export class RunGates implements SlotUser {
     return true;
   }
 
-  #limitOf({ limit: { key, max } }: LimitedCall): RunSlots {
+  #limitOf({ limit }: LimitedCall): RunSlots {
+    const { key } = limit;
     const found = this.#limits.get(key);
     if (found) return found;
     const slots = this.#gates.slotsOf(key);
-    slots.join(this, max);
-    const limit = new RunSlots(slots, this.#phase, () => this.checkRoom());
-    this.#limits.set(key, limit);
-    return limit;
+    slots.join(this, limit);
+    const added = new RunSlots(slots, this.#phase, () => this.checkRoom());
+    this.#limits.set(key, added);
+    return added;
   }
 }
 

@@ -17,10 +17,20 @@ export interface Door {
   pass(): void;
 }
 
+/** The times of an attempt, in monotonic ms. */
+export interface AttemptTimes {
+  readonly sentAtMs: number;
+  readonly atMs: number;
+}
+
 /** A place among the calls in flight. */
 export interface Slot {
   /** Gives the slot to the next call. */
   free(): void;
+  /** Notes an answer, where the number of calls in flight is found by how fast answers come. */
+  answered(times: AttemptTimes): void;
+  /** Notes that the server refused an attempt, or did not answer it in time. */
+  refused(times: AttemptTimes): void;
 }
 
 /** The slots that the calls of a queue need. */

@@ -30,7 +30,9 @@ export const connectionSchema = z.strictObject({
     .describe('for mTLS: { cert: FILE, key: FILE }, PEM files relative to the flow; passphrase: { credential: NAME } for an encrypted key'),
   headers: headers.optional().describe('headers of every request'),
   rate: rate.optional().describe('maximum rate of requests, such as 10/s'),
-  concurrency: concurrency.optional().describe('requests in flight at once, over all nodes of the connection'),
+  concurrency: concurrency
+    .optional()
+    .describe('requests in flight at once, over all nodes of the connection; auto: the run finds the number'),
   allow_http: z.boolean().default(false).describe('allow http:// URLs'),
   credits: credits.default(1).describe('what one request costs'),
   cost: path.optional().describe('path in the answer to the real cost, such as $headers.x-credits-used'),
@@ -59,7 +61,7 @@ export const mcpConnectionSchema = z.strictObject({
     .describe('for a command: variables, and the credentials whose secrets they hold'),
   start_timeout: timeout.prefault('60s').describe('maximum time of the start of the server'),
   rate: rate.optional().describe('maximum rate of calls, such as 10/s'),
-  concurrency: concurrency.optional().describe('calls in flight at once, over all nodes of the connection'),
+  concurrency: concurrency.optional().describe('calls in flight at once, over all nodes of the connection; auto: the run finds the number'),
   allow_http: z.boolean().default(false).describe('allow an http:// URL'),
   credits: credits.default(1).describe('what one call costs'),
   cost: path.optional().describe('path in the answer to the real cost'),

@@ -3,6 +3,7 @@ import type { Mapping } from '../core/answer/mapping.ts';
 import { compilePath, type Path } from '../core/answer/path.ts';
 import { connectionLimitKey, type HttpConnection } from '../core/connection.ts';
 import type { BuildContext, CallPolicy, Node } from '../core/node.ts';
+import { type Concurrency, mostAuto } from '../core/options/amounts.ts';
 import { path } from '../core/options/expressions.ts';
 import { fieldName } from '../core/options/names.ts';
 import type { retry } from '../core/options/retry.ts';
@@ -34,7 +35,7 @@ export const whenEmpty = z.enum(['keep', 'drop', 'error']).default('keep').descr
 const defaultConcurrency = 16;
 
 interface PolicyOptions {
-  readonly concurrency?: number | undefined;
+  readonly concurrency?: Concurrency | undefined;
   readonly rate?: number | undefined;
   readonly credits?: number | undefined;
   readonly cost?: string | undefined;
@@ -72,7 +73,7 @@ export function callPolicy(
 /**
  * The rate and concurrency of a node: the command line's, else its own, else its connection's. A connection's concurrency is
  * shared by all its nodes, whatever number the command line puts in its place. A node's own concurrency is shared by all runs and calls
- * of flows with that name, also of a flow that was edited between them.
+ * of flows with that name, also of a flow that was edited between them. If one of the two is `auto`, the number of the other is its maximum.
  */
 function limitsOf(
   options: PolicyOptions,
@@ -80,11 +81,13 @@ function limitsOf(
   { id, flow, overrides }: Pick<BuildContext, 'id' | 'flow' | 'overrides'>,
 ): Pick<CallPolicy, 'limit' | 'intervalMs'> {
   const isShared = options.concurrency === undefined && connection?.concurrency !== undefined;
+  const key = isShared ? connectionLimitKey(connection, flow) : `node ${id} of flow ${flow}`;
+  const wanted = overrides.concurrency === undefined ? [options.concurrency, connection?.concurrency] : [overrides.concurrency];
+  const numbers = wanted.filter((one) => typeof one === 'number');
   return {
-    limit: {
-      key: isShared ? connectionLimitKey(connection, flow) : `node ${id} of flow ${flow}`,
-      max: overrides.concurrency ?? options.concurrency ?? connection?.concurrency ?? defaultConcurrency,
-    },
+    limit: wanted.includes('auto')
+      ? { key, max: Math.min(mostAuto, ...numbers), auto: isShared ? connection.name : id }
+      : { key, max: numbers[0] ?? defaultConcurrency },
     intervalMs: overrides.intervalMs ?? options.rate ?? connection?.intervalMs,
   };
 }

@@ -345,7 +345,7 @@ describe('automate refuses a command line', () => {
   test('that lacks flow and --in', () => refused({}, ['run'], 2, "automate: missing required argument 'flow'\n"));
   test('that lacks the flow', () => refused({}, ['run', '--in', 'a.csv'], 2, "automate: missing required argument 'flow'\n"));
   test.each([
-    ['--concurrency', '0', /from 1 on, found "0"/],
+    ['--concurrency', '0', /from 1 on, or auto, found "0"/],
     ['--in', '-', /expected - \(stdin\) or files, found both/],
     ['--rate', 'fast', /10\/s/],
     ['--max-errors', 'x%', /percentage/],

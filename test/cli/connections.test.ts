@@ -48,6 +48,7 @@ describe('connections add', () => {
       ['--set-header', 'Accept: text/plain', '--set-header', 'X-Id:{{id}}', '--rate', '600/min', '--concurrency', '3', '--allow-http'],
       { headers: { Accept: 'text/plain', 'X-Id': '{{id}}' }, rate: '600/min', concurrency: 3, allow_http: true },
     ],
+    ['finding', ['--concurrency', 'auto'], { concurrency: 'auto' }],
     ['constructor', [], {}],
     ['a.b', [], {}],
   ];

@@ -59,6 +59,16 @@ export interface LookupCounts {
   nearestUnknown: number;
 }
 
+/** The numbers of requests in flight that were found for a node or a connection. */
+export interface FoundConcurrency {
+  readonly gate: string;
+  /** The worker that found them; undefined in a run without workers. */
+  readonly worker: number | undefined;
+  now: number;
+  least: number;
+  most: number;
+}
+
 /** Counts the records with a short page. */
 export interface ShortPages {
   records: number;
@@ -108,6 +118,8 @@ export interface Tally {
   readonly sources: Set<SourceName>;
   /** The first record whose answer was mapped, by node. */
   readonly answered: Map<string, number>;
+  /** By node or connection, and worker. Empty if all numbers of requests in flight are fixed. */
+  readonly concurrency: Map<string, FoundConcurrency>;
   /** The reason of an early end. */
   stop: CodedMessage | undefined;
   ending: Ending | undefined;
@@ -142,6 +154,7 @@ export function createTally(): Tally {
     lookups: new Map(),
     sources: new Set(),
     answered: new Map(),
+    concurrency: new Map(),
     stop: undefined,
     ending: undefined,
     ms: 0,
@@ -160,6 +173,7 @@ type EventOf<Type> = Extract<Event, { readonly type: Type }>;
 const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: EventOf<Type>) => void) | null } = {
   'run-started': null,
   'gate-paused': null,
+  concurrency: addConcurrency,
   'tool-progress': null,
   'server-started': null,
   'server-lost': null,
@@ -279,6 +293,15 @@ function addShort(tally: Tally, { node, record, page, items, size }: EventOf<'pa
   const short = tally.short.get(node);
   if (short) short.records++;
   else tally.short.set(node, { records: 1, first: { record, page, items, size } });
+}
+
+function addConcurrency({ concurrency }: Tally, { gate, worker, to }: EventOf<'concurrency'>): void {
+  const key = `${gate} ${worker ?? ''}`;
+  const found = concurrency.get(key) ?? { gate, worker, now: to, least: to, most: to };
+  found.now = to;
+  found.least = Math.min(found.least, to);
+  found.most = Math.max(found.most, to);
+  concurrency.set(key, found);
 }
 
 function addTokens(tally: Tally, { node, input, output, cost }: EventOf<'tokens'>): void {

@@ -96,6 +96,7 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
       ...tokensJson(tally.tokens),
       ...(facts.usage && { allowance: facts.usage }),
       ...workersJson(facts),
+      ...concurrencyJson(tally),
       ms: Math.round(ms),
       ...responseTimesJson(tally.responseTimes),
       paused_ms: Math.round(facts.paused.ms),
@@ -170,6 +171,12 @@ export function frequentMessages({ messages }: FailureGroup): [string, number][]
 /** A message of a group with its code. */
 export function codedIn({ coded }: FailureGroup, message: string): CodedMessage {
   return coded.get(message) ?? { message };
+}
+
+/** The numbers of requests in flight that the run has found. */
+function concurrencyJson({ concurrency }: Tally): object {
+  if (concurrency.size === 0) return {};
+  return { concurrency: [...concurrency.values()].map(({ gate, worker, now, least, most }) => ({ gate, worker, end: now, least, most })) };
 }
 
 /** The tokens of each node that asked a model. */

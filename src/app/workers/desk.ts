@@ -55,7 +55,7 @@ export class WorkerDesk implements ChildDesk {
 
   take(worker: number, report: Parameters<ChildDesk['take']>[1]): void {
     const { ledger, spending } = this.#parts;
-    if (report.kind === 'event') this.#parts.report(report.event);
+    if (report.kind === 'event') this.#parts.report(report.event.type === 'concurrency' ? { ...report.event, worker } : report.event);
     else if (report.kind === 'attempt') this.#parts.attempt?.(attemptOf(report.attempt));
     else if (report.kind === 'warning') this.#warn(report.message);
     else if (report.kind === 'unstated') spending.of(report.node).noteUnstated();

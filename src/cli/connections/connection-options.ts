@@ -1,4 +1,4 @@
-import { headerArgument, listArgument, paramArgument, passCredentialArgument, wholeNumber } from '../arguments.ts';
+import { concurrencyArgument, headerArgument, listArgument, paramArgument, passCredentialArgument } from '../arguments.ts';
 import { defaultsTo, flag, grouped, negated, parsedOption, textOption, type ValuesOf } from '../options.ts';
 import { cacertOption } from '../shared-options.ts';
 
@@ -68,7 +68,9 @@ export const addOptions = {
       'none',
     ),
     rate: textOption('--rate <rate>', 'maximum rate of requests, such as 10/s'),
-    concurrency: parsedOption('--concurrency <n>', wholeNumber(1), 'at most N requests in flight at once'),
+    concurrency: parsedOption('--concurrency <n>', concurrencyArgument, 'at most N requests in flight at once; auto: find the number', {
+      choices: async () => ['auto'],
+    }),
     allowHttp: flag('--allow-http', 'allow an http:// URL to another machine'),
   }),
   ...grouped('Test', {

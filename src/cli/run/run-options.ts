@@ -1,5 +1,13 @@
 import type { InputOptions } from '../../app/input/input.ts';
-import { durationArgument, maxErrorsArgument, rateArgument, reportName, wholeNumber, workersArgument } from '../arguments.ts';
+import {
+  concurrencyArgument,
+  durationArgument,
+  maxErrorsArgument,
+  rateArgument,
+  reportName,
+  wholeNumber,
+  workersArgument,
+} from '../arguments.ts';
 import { defaultsTo, flag, grouped, negated, parsedOption, type ValuesOf, type WrittenOptions } from '../options.ts';
 import { file, filesOption, format, httpOptions, inputOptions, inputsOption, setOption, varOption } from '../shared-options.ts';
 
@@ -38,7 +46,12 @@ export const runOptions = {
     csvSafe: flag('--csv-safe', "put ' before cells that a spreadsheet would run as a formula"),
   }),
   ...grouped('Limits', {
-    concurrency: parsedOption('--concurrency <n>', wholeNumber(1), 'at most N requests in flight at once, per node'),
+    concurrency: parsedOption(
+      '--concurrency <n>',
+      concurrencyArgument,
+      'at most N requests in flight at once, per node; auto: find the number',
+      { choices: async () => ['auto'] },
+    ),
     rate: parsedOption('--rate <rate>', rateArgument, 'maximum rate of requests, such as 10/s, per origin and credential'),
     workers: parsedOption('--workers <n>', workersArgument, 'pass the records in N processes; auto: one for each core but one'),
     maxCredits: parsedOption('--max-credits <n>', wholeNumber(0), 'spend at most N credits'),

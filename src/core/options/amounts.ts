@@ -49,8 +49,19 @@ export const rate = describedAs(
   z.union([z.string().regex(/^(?=.*[1-9])\d+(\.\d+)?\s*\/\s*(s|sec|m|min|h|d)$/), variable]),
 );
 
-/** Maximum number of calls in flight. */
-export const concurrency = describedAs(z.int().min(1).max(10_000), z.union([z.int().min(1).max(10_000), variable]));
+/** Maximum of calls in flight that a run finds by itself. */
+export const mostAuto = 256;
+
+const fixedConcurrency = z.int().min(1).max(10_000);
+
+/** Maximum number of calls in flight. `auto`: the run finds it. */
+export const concurrency = describedAs(
+  z.union([fixedConcurrency, z.literal('auto')], { error: 'expected a whole number from 1 to 10000, or auto' }),
+  z.union([fixedConcurrency, z.literal('auto'), variable]),
+);
+
+/** A number of calls in flight, as it is read. */
+export type Concurrency = z.output<typeof concurrency>;
 
 /** Maximum cost of one action. A higher cost in an answer is an error of the server. */
 export const maxCredits = 1_000_000;

@@ -1,4 +1,5 @@
 import type { Auth } from '../auth/auth.ts';
+import type { Concurrency } from '../options/amounts.ts';
 import type { JsonObject, Value } from '../value/value.ts';
 
 /** A saved or in-flow connection to an MCP server. */
@@ -10,7 +11,7 @@ export interface McpConnection {
   /** The origin whose gate its calls pass. */
   readonly origin: string;
   readonly intervalMs: number | undefined;
-  readonly concurrency: number | undefined;
+  readonly concurrency: Concurrency | undefined;
   /** Credits for one call. */
   readonly credits: number;
   /** The path in an answer to its real cost. Undefined without one. */

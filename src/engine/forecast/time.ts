@@ -7,6 +7,9 @@ import type { Probes } from './probe.ts';
 /** Assumed duration of a request. */
 const latencyMs = 200;
 
+/** Assumed number of requests in flight if the run will find it. */
+const assumedAuto = 16;
+
 /** The shortest duration of a run, and its bottleneck: the rate at an origin, or the number of requests in flight. */
 export type Duration = { readonly ms: number } & (
   | { readonly by: 'rate'; readonly intervalMs: number; readonly origin: string }
@@ -75,7 +78,8 @@ export class Demand {
     for (const [index, { expected }] of ranges.entries()) {
       const { action } = (this.#steps[index] as Step).node;
       if (!action || action.lookup?.isLocal || expected === 0) continue;
-      const { key, max } = action.limit;
+      const { key, auto } = action.limit;
+      const max = auto === undefined ? action.limit.max : Math.min(action.limit.max, assumedAuto);
       const limit = limits.get(key) ?? { max, count: 0 };
       limits.set(key, limit);
       limit.count += expected;

@@ -52,7 +52,7 @@ export class LocalPassage implements Passage {
 
   constructor(plan: Plan, { ports, gates, output, trace }: LocalPassageParts, { phase, giveUp, input }: PassageTools) {
     this.size = windowSize(plan);
-    this.#gates = new RunGates(gates, phase);
+    this.#gates = new RunGates(gates, phase, (event) => ports.report(event));
     const calls = new Calls({ ports, gates: this.#gates, phase, giveUp });
     this.#batches = new Batches({ steps: allSteps(plan.steps), clock: ports.clock, calls, input });
     const partialRows = () => output.partialRows();

@@ -70,7 +70,9 @@ export const geocodeOptions = z.strictObject({
   vintage: z.string().optional().describe('census-us: version of the geographies; default Current_Current'),
   ...lookupOptions,
   timeout: timeout.optional().describe('one limit for the whole request; default 30s, of census-us 60s, of a batch 10m'),
-  concurrency: concurrency.optional().describe('requests in flight at once; 16, of census-us 4, unless the connection says otherwise'),
+  concurrency: concurrency
+    .optional()
+    .describe('requests in flight at once; 16, of census-us 4, unless the connection says otherwise; auto: the run finds the number'),
   retry: retry
     .extend({ max: retry.shape.max.unwrap().optional().describe('retries after the first attempt; default 3, of a batch 4') })
     .prefault({ ...defaultRetry, max: undefined })

@@ -82,7 +82,9 @@ export const httpOptions = z.strictObject({
   timeout: timeout.prefault('30s').describe('one limit for the whole request'),
   retry: retry.prefault(defaultRetry).describe('when and how often a request is sent again'),
   rate: rate.optional().describe('maximum rate of requests, such as 10/s'),
-  concurrency: concurrency.optional().describe('requests in flight at once; 16 unless the connection says otherwise'),
+  concurrency: concurrency
+    .optional()
+    .describe('requests in flight at once; 16 unless the connection says otherwise; auto: the run finds the number'),
   success: z.array(status).min(1).default(['2xx']).describe('statuses that count as success; a redirect among them is not followed'),
   follow: z.enum(['same-origin', 'any']).default('same-origin').describe('redirects to follow'),
   ...ruleOptions(['status', 'headers', 'body', 'record']),

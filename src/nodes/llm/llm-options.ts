@@ -53,7 +53,9 @@ export const llmOptions = z.strictObject({
   timeout: timeout.prefault('120s').describe('one limit for the whole request'),
   retry: retry.prefault(defaultRetry).describe('when and how often a request is sent again'),
   rate: rate.optional().describe('limit the request rate, such as 10/s'),
-  concurrency: concurrency.optional().describe('requests in flight at once; 8 unless the connection says otherwise'),
+  concurrency: concurrency
+    .optional()
+    .describe('requests in flight at once; 8 unless the connection says otherwise; auto: the run finds the number'),
   cache: duration.optional().describe('how long an answer is cached on disk for identical questions'),
   map: map.optional().describe('the fields that the answer adds; default: the properties of output, else answer'),
   when_empty: whenEmpty,

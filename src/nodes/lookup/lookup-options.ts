@@ -11,7 +11,9 @@ export const lookupOptions = {
   timeout: timeout.prefault('30s').describe('one limit for the whole request'),
   retry: retry.prefault(defaultRetry).describe('when and how often a request is sent again'),
   rate: rate.optional().describe('maximum rate of requests, such as 10/s'),
-  concurrency: concurrency.optional().describe('requests in flight at once; 16 unless the connection says otherwise'),
+  concurrency: concurrency
+    .optional()
+    .describe('requests in flight at once; 16 unless the connection says otherwise; auto: the run finds the number'),
   cache: duration.optional().describe('how long an answer is cached on disk for identical requests'),
   map: map.optional().describe('the fields that the answer adds; without it, the default fields'),
   when_empty: whenEmpty,

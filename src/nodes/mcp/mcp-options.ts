@@ -30,7 +30,9 @@ export const mcpOptions = z.strictObject({
     .prefault(defaultRetry)
     .describe('when and how often a call is made again'),
   rate: rate.optional().describe('maximum rate of calls, such as 10/s'),
-  concurrency: concurrency.optional().describe('calls in flight at once; 16 unless the connection says otherwise'),
+  concurrency: concurrency
+    .optional()
+    .describe('calls in flight at once; 16 unless the connection says otherwise; auto: the run finds the number'),
   ...ruleOptions(['body', 'record']),
   map: map
     .optional()

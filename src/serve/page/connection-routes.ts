@@ -10,6 +10,7 @@ import { openCredentials } from '../../app/ports/credential-store.ts';
 import { type Connection as CompiledConnection, connectionLimitKey } from '../../core/connection.ts';
 import { type ConnectionSetting, detailsOf } from '../../core/error-code.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
+import { mostAuto } from '../../core/options/amounts.ts';
 import { name as connectionName, credentialName } from '../../core/options/names.ts';
 import type { ToolServer } from '../../core/tools/tools.ts';
 import { compileSavedConnection } from '../../flow/saved-connection.ts';
@@ -205,7 +206,9 @@ function testSaved(name: string, server: Server): TestOfConnection {
     const { concurrency: max } = connection;
     const key = connectionLimitKey(connection, '');
     const gate = { origin: `test of ${key}`, credential: undefined };
-    const tools = await (max === undefined ? test() : gates.pass({ gate, limit: { key, max }, intervalMs: undefined }, test));
+    const tools = await (max === undefined
+      ? test()
+      : gates.pass({ gate, limit: { key, max: max === 'auto' ? mostAuto : max }, intervalMs: undefined }, test));
     if (tools) await cacheToolServer(name, findSaved(name), tools, messages);
     return tools;
   };

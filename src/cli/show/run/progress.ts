@@ -21,6 +21,8 @@ export interface ProgressFacts {
   readonly pauses: Pick<Pauses, 'current'>;
   /** The number of workers; undefined without any. */
   workers?(): number | undefined;
+  /** The number of requests that may be in flight now; undefined if all numbers are fixed. */
+  concurrency?(): number | undefined;
   /** Absent if credits do not matter to the user. */
   readonly credits: (() => number) | undefined;
   now(): number;
@@ -54,10 +56,12 @@ export class ProgressLine {
     const rate = this.#rate.at(now(), done());
     const left = this.#leftMs();
     const workers = this.#facts.workers?.();
+    const atOnce = this.#facts.concurrency?.();
     const parts: LinePart[] = [
       { text: this.#doneText(), rank: 0 },
       ...(rate === undefined ? [] : [{ text: rate, rank: 4 }]),
       ...(workers === undefined ? [] : [{ text: counted(workers, 'worker'), rank: 5 }]),
+      ...(atOnce === undefined ? [] : [{ text: `${formatCount(atOnce)} at once`, rank: 5 }]),
       ...(left === undefined ? [] : [{ text: `${wholeSeconds(left)} left`, rank: 3 }]),
       { text: `${formatCount(before.failed + tally.failed)} failed`, rank: 1 },
       ...(pause ? [{ text: `paused ${wholeSeconds(pause.leftMs)} (${pause.reason})`, rank: 2 }] : []),
@@ -186,6 +190,12 @@ export async function showProgress(run: OpenRun, waiting: () => number, terminal
   return isLive ? showSpinner(line, terminal.colors.level > 0) : showLines(line, terminal.say);
 }
 
+/** The sum of the numbers that were found; undefined if all are fixed. */
+function foundOf({ concurrency }: Tally): number | undefined {
+  if (concurrency.size === 0) return undefined;
+  return [...concurrency.values()].reduce((sum, { now }) => sum + now, 0);
+}
+
 function progressLine(run: OpenRun, waiting: () => number): ProgressLine {
   const { claim, progress, session } = run;
   const { tally, pauses } = progress;
@@ -194,6 +204,7 @@ function progressLine(run: OpenRun, waiting: () => number): ProgressLine {
     before: { read: doneOf(claim.from), failed: claim.from.failed },
     pauses,
     workers: () => progress.workers?.now,
+    concurrency: () => foundOf(tally),
     done: () => tally.read + waiting(),
     ...workOf(run, waiting),
     credits: showsCredits(run) ? session.ports.credits : undefined,

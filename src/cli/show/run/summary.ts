@@ -42,6 +42,7 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
     ...lastingLines(tally),
     ...lookupLines(tally),
     ...responseTimeLines(tally.responseTimes),
+    ...concurrencyLines(tally),
     ...hitLines(tally, facts),
     ...ignoredErrorLines(tally, colors),
     ...notRenamedLines(tally, colors),
@@ -282,6 +283,15 @@ export function responseTimeLines(times: ResponseTimes): string[] {
   if (times.count === 0) return [];
   const [p50, p95, max] = typicalMs(times).map(durationText);
   return [`  response times: p50 ${p50}, p95 ${p95}, max ${max}`];
+}
+
+/** A line for each number of requests in flight that was found: `concurrency: 42 at the end (4 to 57)`. */
+function concurrencyLines({ concurrency }: Tally): string[] {
+  const isAlone = concurrency.size === 1;
+  return [...concurrency.values()].map(({ gate, worker, now, least, most }) => {
+    const name = worker === undefined ? gate : `${gate} in worker ${worker}`;
+    return `  concurrency: ${now} at the end (${least} to ${most})${isAlone ? '' : `, ${name}`}`;
+  });
 }
 
 /** The lines of a summary about lookups. */

@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'vitest';
+import type { ConcurrencyEvent } from '../../src/core/event.ts';
+import { mostAuto } from '../../src/core/options/amounts.ts';
+import { windowSize } from '../../src/engine/window.ts';
+import { compile } from '../../src/flow/compile.ts';
+import { nodeTypes } from '../../src/nodes/index.ts';
+import { createFakeClock } from '../helpers/fake-clock.ts';
+import { httpFlow, numberedRecords } from '../helpers/flows.ts';
+import { type FlowResult, runFlow } from '../helpers/run-flow.ts';
+
+const changesOf = ({ events }: FlowResult) => events.filter((event): event is ConcurrencyEvent => event.type === 'concurrency');
+
+/** A server that serves `served` requests at once, in 50 ms each, and lets others wait. `most`: requests that were there at once. */
+function serverOf(served: number) {
+  const clock = createFakeClock();
+  const free = Array.from({ length: served }, () => 0);
+  const seen = { here: 0, most: 0 };
+  const http = () => {
+    seen.here++;
+    seen.most = Math.max(seen.most, seen.here);
+    const place = free.indexOf(Math.min(...free));
+    const endMs = Math.max(clock.now(), free[place] as number) + 50;
+    free[place] = endMs;
+    void clock.sleepUntil(endMs).then(() => seen.here--);
+    return { afterMs: endMs - clock.now() };
+  };
+  return { clock, http, seen };
+}
+
+describe('concurrency: auto', () => {
+  test('finds a number that the server likes, and reports each change', async () => {
+    const { clock, http } = serverOf(20);
+    const result = await runFlow(httpFlow('concurrency: auto'), numberedRecords(3000), { http, clock });
+    const changes = changesOf(result);
+    expect(changes.slice(0, 3)).toEqual([
+      { type: 'concurrency', gate: 'http-1', to: 4, reason: 'start' },
+      { type: 'concurrency', gate: 'http-1', from: 4, to: 8, reason: 'fast' },
+      { type: 'concurrency', gate: 'http-1', from: 8, to: 16, reason: 'fast' },
+    ]);
+    const end = changes.at(-1)?.to ?? 0;
+    expect(end).toBeGreaterThanOrEqual(18);
+    expect(end).toBeLessThanOrEqual(30);
+    expect(result.rows).toHaveLength(3000);
+    // The best fixed number needs 7.5 s.
+    expect(result.waitedMs).toBeLessThan(9000);
+  });
+
+  test.each([
+    ['--concurrency in place of it', 'connections: {}', 'concurrency: auto', 3],
+    [
+      'the number of the connection',
+      'connections: { a: { type: http, base_url: "https://a.com", concurrency: 3 } }',
+      'connection: a, concurrency: auto',
+      undefined,
+    ],
+    [
+      'the number of the node',
+      'connections: { a: { type: http, base_url: "https://a.com", concurrency: auto } }',
+      'connection: a, concurrency: 3',
+      undefined,
+    ],
+  ])('never exceeds %s', async (_, connections, options, concurrency) => {
+    const { clock, http, seen } = serverOf(50);
+    const flow = `${connections === 'connections: {}' ? '' : `${connections}\n`}nodes: [{ type: http, url: "https://a.com/{{id}}", ${options} }]`;
+    await runFlow(flow, numberedRecords(300), { http, clock, concurrency });
+    expect(seen.most).toBe(3);
+  });
+
+  test('of a connection counts all its nodes, and has its name', async () => {
+    const node = (path: string) => `{ type: http, connection: crm, url: "/${path}/{{id}}" }`;
+    const flow = `connections: { crm: { type: http, base_url: "https://a.com", concurrency: auto } }\nnodes: [${node('a')}, ${node('b')}]`;
+    const { clock, http } = serverOf(8);
+    const result = await runFlow(flow, numberedRecords(500), { http, clock });
+    expect(new Set(changesOf(result).map(({ gate }) => gate))).toEqual(new Set(['crm']));
+    expect(changesOf(result).filter(({ reason }) => reason === 'start')).toHaveLength(1);
+  });
+
+  test('on the command line holds for a node with a number of its own', async () => {
+    const { clock, http, seen } = serverOf(50);
+    await runFlow(httpFlow('concurrency: 2'), numberedRecords(500), { http, clock, concurrency: 'auto' });
+    expect(seen.most).toBeGreaterThan(16);
+  });
+
+  test('keeps to a rate, and does not grow meanwhile', async () => {
+    const { clock, http } = serverOf(50);
+    const result = await runFlow(httpFlow('concurrency: auto, rate: 20/s'), numberedRecords(100), { http, clock });
+    expect(result.waitedMs).toBeGreaterThanOrEqual(99 * 50);
+    expect(changesOf(result).map(({ to }) => to)).toEqual([4]);
+  });
+
+  test.each([
+    ['429', { status: 429, headers: { 'retry-after': '7' } }],
+    ['503', { status: 503, headers: { 'retry-after': '7' } }],
+  ])('waits as long as a %s asks, and goes down by a third', async (_, refusal) => {
+    const http = (_request: unknown, index: number) => (index === 100 ? { ...refusal, afterMs: 5 } : { afterMs: 50 });
+    const result = await runFlow(httpFlow('concurrency: auto'), numberedRecords(200), { http });
+    const refused = changesOf(result).filter(({ reason }) => reason === 'refused');
+    expect(refused).toHaveLength(1);
+    expect(refused[0]?.to).toBe(Math.floor(((refused[0]?.from ?? 0) * 2) / 3));
+    expect(result.waitedMs).toBeGreaterThan(7000);
+    expect(result.rows).toHaveLength(200);
+  });
+
+  test('leaves a plain run without such events', async () => {
+    const result = await runFlow(httpFlow('concurrency: 4'), numberedRecords(50), { http: () => ({ afterMs: 50 }) });
+    expect(changesOf(result)).toEqual([]);
+  });
+
+  test('has a window for as many records as it may find', () => {
+    const compiled = compile(httpFlow('concurrency: auto'), { file: 'flow.yaml', nodeTypes, savedConnections: () => ({}) } as never);
+    expect(windowSize(compiled)).toBeGreaterThanOrEqual(mostAuto * 4);
+  });
+
+  test.each([
+    ['0', 'expected at least 1, found 0'],
+    ['10001', 'expected at most 10000, found 10001'],
+    ['often', 'expected a whole number from 1 to 10000, or auto, found "often"'],
+  ])('is refused as %s', async (written, message) => {
+    await expect(runFlow(httpFlow(`concurrency: ${written}`), [{ id: 1 }])).rejects.toThrow(message);
+  });
+});
