@@ -65,7 +65,7 @@ const apart = {
     const inFile = (filter, path) =>
       onResolve({ filter }, ({ kind }) => (kind === 'dynamic-import' ? { path, external: true } : undefined));
     inFile(/\/serve\/serve\.ts$/, './serve.cjs');
-    inFile(/\/workers\/(child|open-workers)\.ts$/, './workers.cjs');
+    inFile(/\/workers\/(child|open-workers|open-queue|queue-workers|queue-worker|queue-status)\.ts$/, './workers.cjs');
   },
 };
 

@@ -7,7 +7,7 @@ import type { Checkpoint, Journal } from '../io/journal/journal.ts';
 import type { EndedOutput, FileOutput } from '../io/output/output.ts';
 import type { RunFilesOptions } from '../io/transfers/run-files.ts';
 import { savedNamesPath } from '../io/transfers/saved-names.ts';
-import { loadSecrets } from './flow/flow-secrets.ts';
+import { loadSecrets, noSecrets } from './flow/flow-secrets.ts';
 import { filesFolder } from './input/files-folder.ts';
 import { inputLabel, inputPaths } from './input/input.ts';
 import { selectRecords } from './input/selected-records.ts';
@@ -29,7 +29,8 @@ export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings
   const { request, claim } = claimed;
   const { plan, flow, options, isFree } = request;
   const { messages, routes, key, warn = messages.warn } = surroundings;
-  const credentials = await loadSecrets(plan, flow, options, messages);
+  // The workers of a queue have the secrets.
+  const credentials = options.queue === undefined ? await loadSecrets(plan, flow, options, messages) : noSecrets;
   if (options.report !== undefined) await beginReport(options.report);
   if (options.summary !== undefined) await beginSummary(options.summary);
   const progress = new RunProgress(createClock());
@@ -45,7 +46,8 @@ export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings
   const parts = { credentials, routes, key, run, report, files: filesOf(claimed) };
   let session: Session | undefined;
   try {
-    session = await openSession(useOf(plan, flow, options.env), options, { ...messages, warn }, parts);
+    const use = useOf(plan, flow, options.env);
+    session = await openSession(options.queue === undefined ? use : { ...use, certificates: [] }, options, { ...messages, warn }, parts);
     return { ...claimed, session, progress, events, ...(await openRecords(claimed, session, progress, warn)) };
   } catch (error) {
     await session?.close().catch(() => undefined);

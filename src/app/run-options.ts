@@ -24,6 +24,11 @@ export interface RunOptions extends InputOptions, OutputOptions, StartOptions, R
   readonly concurrency?: Concurrency;
   /** Child processes in which records pass the nodes; undefined for this process. */
   readonly workers?: number;
+  /** The URL of the queue whose workers the records pass in; undefined for none. */
+  readonly queue?: string;
+  readonly queueName?: string;
+  /** The run ends after this time without a worker that can do it, in ms. */
+  readonly waitForWorkers?: number;
   /** Ms between the starts of two requests to one origin with one credential. */
   readonly rate?: number;
 }

@@ -16,6 +16,8 @@ import type { RunProgress } from './progress/run-progress.ts';
 import type { EventsFile } from './report/events-file.ts';
 import type { RunOptions } from './run-options.ts';
 import type { Session, SessionParts } from './session.ts';
+import type { OpenQueue } from './workers/open-queue.ts';
+import type { WorkerWait } from './workers/worker-wait.ts';
 
 /** A run whose flow is checked. */
 export interface RunRequest {
@@ -69,6 +71,10 @@ export interface RunSurroundings extends Pick<SessionParts, 'routes' | 'key'> {
   readonly warn?: (message: string) => void;
   /** The gates of all runs of the process. Without them, the run has its own. */
   readonly gates?: Gates;
+  /** The queue of all runs of the process. Without it, a run opens the one that its options name. */
+  readonly queue?: OpenQueue | undefined;
+  /** No worker can do the run for now. */
+  waitingForWorkers?(wait: WorkerWait): void;
   /** Takes every attempt. */
   readonly attempt?: Trace | undefined;
   /** Takes every event. */

@@ -2,7 +2,7 @@ import type { Trace } from '../core/action.ts';
 import { type CodedMessage, detailsOf } from '../core/error-code.ts';
 import type { Ending } from '../core/event.ts';
 import { AutomateError, errorOf, invalidOption } from '../core/failure.ts';
-import { allSteps, type Plan, usesFiles } from '../core/plan.ts';
+import { allSteps, dataFilesOf, type Plan, usesFiles } from '../core/plan.ts';
 import type { StopReason } from '../core/workers/closing.ts';
 import { Gates } from '../engine/gates.ts';
 import { type Run, startRun } from '../engine/run.ts';
@@ -17,6 +17,7 @@ import { type Claim, claimOutput } from './output/output-claim.ts';
 import { canResume } from './output/output-plan.ts';
 import type { OpenRun, RunRequest, RunSurroundings } from './run-request.ts';
 import { completeAlready, concludeRun, failedRun, type RunResult } from './run-result.ts';
+import type { OpenQueue } from './workers/open-queue.ts';
 import type { Workers } from './workers/open-workers.ts';
 
 /** The reason for stopping a run. */
@@ -61,6 +62,9 @@ class FlowRun implements RunHandle {
   #stop: Stop | undefined;
   #isAborted = false;
   #waits: NodeJS.Timeout | undefined;
+  #queue: OpenQueue | undefined;
+  /** The queue, if no other run uses it. */
+  #ownQueue: OpenQueue | undefined;
 
   constructor(request: RunRequest, surroundings: RunSurroundings) {
     this.#request = request;
@@ -101,6 +105,7 @@ class FlowRun implements RunHandle {
       return stopCode !== undefined && isOfClosedPipe(result.error) ? { ...result, exitCode: stopCode, error: undefined } : result;
     } finally {
       clearInterval(this.#waits);
+      await this.#ownQueue?.close();
       this.#claim?.release();
     }
   }
@@ -108,7 +113,8 @@ class FlowRun implements RunHandle {
   async #claimAndRun(): Promise<RunResult> {
     const { plan, flow, options, files, retried, startsOver = false } = this.#request;
     refuseWithoutFolder(plan, options);
-    if (options.workers !== undefined) refuseOneProcess(plan);
+    if (options.workers !== undefined) refuseOneProcess(plan, 'workers');
+    if (options.queue !== undefined) await this.#openQueue(plan, options.queue);
     await readDataFiles(plan);
     const claim = await claimOutput({ file: flow, plan }, options, files, retried && { list: retried, startsOver });
     this.#claim = claim;
@@ -157,12 +163,28 @@ class FlowRun implements RunHandle {
   /** Starts the workers of a run; undefined if its records pass the nodes in this process. */
   async #openWorkers(run: OpenRun, trace: Trace | undefined): Promise<Workers | undefined> {
     const { workers } = run.request.options;
-    if (workers === undefined) return undefined;
-    const { openWorkers } = await import('./workers/open-workers.ts');
-    const { warn = this.#surroundings.messages.warn } = this.#surroundings;
-    const opened = openWorkers(run, workers, trace, warn);
-    run.progress.workers = opened.figures;
+    const { warn = this.#surroundings.messages.warn, waitingForWorkers: waiting } = this.#surroundings;
+    let opened: Workers | undefined;
+    if (this.#queue) {
+      const { openQueueWorkers } = await import('./workers/queue-workers.ts');
+      opened = await openQueueWorkers(run, this.#queue, { attempt: trace, warn, ...(waiting && { waiting }) });
+    } else if (workers !== undefined) {
+      const { openWorkers } = await import('./workers/open-workers.ts');
+      opened = openWorkers(run, workers, trace, warn);
+    }
+    run.progress.workers = opened?.figures;
     return opened;
+  }
+
+  /** Opens the queue of the run, before anything is claimed or sent. */
+  async #openQueue(plan: Plan, queue: string): Promise<void> {
+    refuseOneProcess(plan, 'queue');
+    refuseOneMachine(plan);
+    const { options } = this.#request;
+    const { messages, queue: given } = this.#surroundings;
+    const { openQueue } = await import('./workers/open-queue.ts');
+    this.#queue = given ?? (await openQueue({ ...options, queue }, { ...messages, warn: this.#surroundings.warn ?? messages.warn }));
+    if (!given) this.#ownQueue = this.#queue;
   }
 
   /** Watches the attempts; undefined if neither the report nor a follower needs them. */
@@ -210,10 +232,18 @@ async function refuseUnbegun({ claim, progress, session }: OpenRun, ending: Endi
 }
 
 /** Throws an AutomateError (`usage`) for a flow that only one process can run: it knows which files it has saved, or asks a public server one by one. */
-function refuseOneProcess(plan: Plan): void {
-  if (usesFiles(plan)) throw invalidOption('workers', 'expected a flow that sends and saves no files');
+function refuseOneProcess(plan: Plan, option: 'workers' | 'queue'): void {
+  if (usesFiles(plan)) throw invalidOption(option, 'expected a flow that sends and saves no files');
   const isPublic = allSteps(plan.steps).some(({ node }) => node.action?.lookup?.publicServer !== undefined);
-  if (isPublic) throw invalidOption('workers', 'expected a flow that asks no public server, which takes one request at a time');
+  if (isPublic) throw invalidOption(option, 'expected a flow that asks no public server, which takes one request at a time');
+}
+
+/** Throws an AutomateError (`usage`) for a flow that needs this machine: a program that it starts, or data in a file. */
+function refuseOneMachine(plan: Plan): void {
+  const local = plan.tools.find(({ connection }) => 'command' in connection);
+  if (local) throw invalidOption('queue', 'expected a flow whose MCP servers are reached over HTTP, found one that is a command');
+  const file = dataFilesOf(plan)[0];
+  if (file !== undefined) throw invalidOption('queue', `expected a flow without files of its own, found ${file}`);
 }
 
 /** True if the reader of an output has left. */

@@ -33,6 +33,13 @@ export function workersArgument(text: string): number {
 /** Maximum of worker processes. */
 const maxWorkers = 256;
 
+/** Reads a duration as ms. */
+export function duration(text: string): number {
+  const ms = durationMs(text);
+  if (ms !== undefined) return ms;
+  throw new InvalidArgumentError(`expected a duration such as 30s or 30d, found "${text}"`);
+}
+
 /** Refuses an empty name, which is what an unset variable of the shell leaves. */
 export function fileName(text: string): string {
   if (text === '') throw new InvalidArgumentError('expected the name of a file, found ""');
@@ -62,13 +69,6 @@ export function rateArgument(text: string): number {
   const ms = rateIntervalMs(text);
   if (ms === undefined) throw new InvalidArgumentError(`expected a rate such as 10/s, 600/min, 5000/h, found "${text}"`);
   return ms;
-}
-
-/** Reads a duration as ms. */
-export function durationArgument(text: string): number {
-  const ms = durationMs(text);
-  if (ms !== undefined) return ms;
-  throw new InvalidArgumentError(`expected a duration such as 12h or 30d, found "${text}"`);
 }
 
 /** Reads the maximum of failed records: a count, or a percentage of the records. */

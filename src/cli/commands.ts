@@ -14,6 +14,7 @@ import { servedFolder, serveOptions } from './serve/serve-options.ts';
 import { flow, json } from './shared-options.ts';
 import { testRequestOptions } from './test-request/test-request-options.ts';
 import { webhooks } from './webhooks/webhook-commands.ts';
+import { statusOptions, workerOptions } from './workers/worker-options.ts';
 
 const exitCodesHelp = `
 Exit codes: 0 every record succeeded, 1 a bug, 2 usage, 3 the flow is not valid,
@@ -246,6 +247,24 @@ const credits: CommandSpec = {
   ],
 };
 
+const worker = command({
+  name: 'worker',
+  help: 'pass records of runs that were started with --queue, on this machine',
+  examples: ['automate worker --queue redis://redis:6379', 'automate worker --queue redis://localhost --exit-when-idle 60s'],
+  args: {},
+  options: workerOptions,
+  run: async ({ options, terminal }) => (await import('./workers/worker.ts')).workerCommand(options, terminal),
+});
+
+const status = command({
+  name: 'status',
+  help: 'show the runs and the workers of a queue',
+  examples: ['automate status --queue redis://redis:6379', 'automate status --queue redis://redis:6379 --json'],
+  args: {},
+  options: statusOptions,
+  run: async ({ options, terminal }) => (await import('./workers/status.ts')).statusCommand(options, terminal),
+});
+
 /** The commands, in the order of the help. */
 export const commands: readonly CommandSpec[] = [
   run,
@@ -259,6 +278,8 @@ export const commands: readonly CommandSpec[] = [
   completion,
   demo,
   serve,
+  worker,
+  status,
   mcp,
   places,
   credentials,

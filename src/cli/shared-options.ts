@@ -65,6 +65,14 @@ export function envOption(when = ''): Declared<string | undefined> {
   );
 }
 
+/** The queue that runs and workers share. */
+export function queueOption(help: string): Declared<string | undefined> {
+  return textOption('--queue <url>', help);
+}
+
+/** The name of the queue. */
+export const queueNameOption = textOption('--queue-name <name>', 'the queue, if several teams share one Redis (default: default)');
+
 /** Additional certificate authorities. */
 export function cacertOption(when = ''): Declared<string | undefined> {
   return file('--cacert <file>', when + cacertHelp);

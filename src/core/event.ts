@@ -13,6 +13,7 @@ export type Ending =
   | 'unreachable'
   | 'same-failure'
   | 'workers-lost'
+  | 'no-workers'
   | 'refused-credential';
 
 /** The code of a message of an event; undefined for a message on which no decision depends. */

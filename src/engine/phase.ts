@@ -21,6 +21,12 @@ export class RunPhase {
   #reason: StopReason | undefined;
   #patienceMs = Number.POSITIVE_INFINITY;
   #before = Number.POSITIVE_INFINITY;
+  readonly #mayBegin: (() => boolean) | undefined;
+
+  /** `mayBegin`: false while no record may begin; undefined for always. */
+  constructor(mayBegin?: () => boolean) {
+    this.#mayBegin = mayBegin;
+  }
 
   get current(): Phase {
     return this.#phase;
@@ -68,7 +74,7 @@ export class RunPhase {
 
   /** True if a record may go on. `hasBegun`: true if a request was sent for the record. */
   wants(record: number, hasBegun: boolean): boolean {
-    return this.#phase !== 'stopped' && (hasBegun || record < this.#before);
+    return this.#phase !== 'stopped' && (hasBegun || (record < this.#before && (this.#mayBegin?.() ?? true)));
   }
 
   /** True if a call may wait for `waitMs`. `isPaid`: true if the call holds its credit. */

@@ -42,6 +42,8 @@ export interface RunSettings {
 export interface WorkerSettings {
   /** Takes the reason to close the run because no server answers; undefined if the run continues all the same. */
   readonly giveUp: ((reason: StopReason) => void) | undefined;
+  /** False while no record may begin, because its unit may belong to another worker by now; absent for always. */
+  readonly mayBegin?: (() => boolean) | undefined;
 }
 
 /** A run under way. */
@@ -68,7 +70,7 @@ function rowsOf(outcome: Outcome): number | undefined {
 }
 
 class RecordRun {
-  readonly phase = new RunPhase();
+  readonly phase: RunPhase;
   readonly #parts: RunParts;
   readonly #settings: RunSettings;
   readonly #passage: Passage;
@@ -84,7 +86,8 @@ class RecordRun {
   readonly #filters: boolean;
 
   constructor(plan: Plan, parts: RunParts, settings: RunSettings) {
-    const { phase } = this;
+    const phase = new RunPhase(settings.worker?.mayBegin);
+    this.phase = phase;
     const { ports, output } = parts;
     this.#parts = parts;
     this.#settings = settings;
@@ -149,7 +152,7 @@ class RecordRun {
 
   /** True if a record is still begun. After a closing, a worker may get records before the one that closed the run. */
   #begins({ number }: Item): boolean {
-    return this.phase.current === 'open' || (this.#settings.worker !== undefined && this.phase.wants(number, false));
+    return this.#settings.worker ? this.phase.wants(number, false) : this.phase.current === 'open';
   }
 
   /** Resolves when another record may begin; `undefined` when it may now. */

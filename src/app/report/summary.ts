@@ -65,6 +65,7 @@ export const endings: Record<Ending, string> = {
   unreachable: 'stopped: the server cannot be reached',
   'same-failure': 'stopped: every record fails in the same way',
   'workers-lost': 'stopped: workers die at the same records',
+  'no-workers': 'stopped: no worker can do the run',
   'refused-credential': 'stopped: a credential is refused',
 };
 

@@ -6,7 +6,7 @@ import type { RunSpending } from '../../core/spending.ts';
 import type { HeldMoney, PaidCalls } from '../../core/workers/workers.ts';
 import { SharedStarts } from '../../engine/passage/shared-starts.ts';
 import type { RunLedger } from '../../io/ledger/run-ledger.ts';
-import type { ChildDesk } from '../../io/workers/pool.ts';
+import type { WorkerDesk } from '../../io/workers/pool.ts';
 import type { Question, Report } from '../../io/workers/wire-form.ts';
 
 /** The parts of a run that its workers share. */
@@ -33,7 +33,7 @@ interface Holding {
 }
 
 /** Gives the workers of a run its credits, its money and the starts at its gates, and takes back what lost workers held. */
-export class WorkerDesk implements ChildDesk {
+export class RunDesk implements WorkerDesk {
   /** Credits that lost workers had taken and did not report: they count as spent. */
   maybeSpent = 0;
   readonly #parts: DeskParts;
@@ -53,7 +53,7 @@ export class WorkerDesk implements ChildDesk {
     return this.#holdMoney(worker, question);
   }
 
-  take(worker: number, report: Parameters<ChildDesk['take']>[1]): void {
+  take(worker: number, report: Parameters<WorkerDesk['take']>[1]): void {
     const { ledger, spending } = this.#parts;
     if (report.kind === 'event') this.#parts.report(report.event.type === 'concurrency' ? { ...report.event, worker } : report.event);
     else if (report.kind === 'attempt') this.#parts.attempt?.(attemptOf(report.attempt));

@@ -15,6 +15,7 @@ export interface Manifest {
   readonly set: SetFields;
   /** The environment of its credentials. */
   readonly env: string;
+  /** A file with certificate authorities; in a queue, its text. */
   readonly cacert: string | undefined;
   /** The format and the columns of the output. */
   readonly format: Format;
@@ -26,8 +27,8 @@ export interface Manifest {
   readonly wantsAttempts: boolean;
 }
 
-/** The manifest of a run. */
-export function manifestOf({ request, claim, source }: ClaimedRun, wantsAttempts: boolean): Manifest {
+/** The manifest of a run. `cacert`: the authorities as the workers find them. */
+export function manifestOf({ request, claim, source }: ClaimedRun, wantsAttempts: boolean, cacert = request.options.cacert): Manifest {
   const { plan, options, files } = request;
   const { origin } = plan;
   if (!origin) throw new Error('the plan has no origin');
@@ -38,7 +39,7 @@ export function manifestOf({ request, claim, source }: ClaimedRun, wantsAttempts
     flow: { ...origin, options: { ...compiled, saved: Object.fromEntries(plan.savedConnections) as FlowFileOptions['saved'] } },
     set: options.set ?? [],
     env: compiled.env,
-    cacert: options.cacert,
+    cacert,
     format: files.format,
     columns: plan.columns(source.columns ?? []),
     csvSafe: options.csvSafe ?? false,

@@ -8,7 +8,7 @@ import { pricesOf } from '../ports/run-ledger.ts';
 import type { WorkerFigures } from '../progress/run-progress.ts';
 import type { OpenRun } from '../run-request.ts';
 import { childArgument } from './child-argument.ts';
-import { WorkerDesk } from './desk.ts';
+import { RunDesk } from './desk.ts';
 import { manifestOf } from './manifest.ts';
 
 /** The workers of a run. */
@@ -23,7 +23,7 @@ export interface Workers {
 export function openWorkers(run: OpenRun, children: number, attempt: Trace | undefined, warn: (message: string) => void): Workers {
   const { session, source, request } = run;
   const { ports, ledger } = session;
-  const desk = new WorkerDesk({
+  const desk = new RunDesk({
     clock: ports.clock,
     ledger,
     spending: ports.spending,

@@ -7,20 +7,20 @@ import { checkRows } from '../../io/output/renderer.ts';
 import type { SpillFiles } from '../../io/output/spill.ts';
 import type { RecordWriter } from '../../io/records/writers/record-writer.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
-import type { PipeLink } from '../../io/workers/pipe-link.ts';
+import type { RunReports } from '../../io/workers/run-reports.ts';
 import { failureForm, type UnitItem } from '../../io/workers/wire-form.ts';
 
 /** Sends the results of a worker to its run: rows as text of the output, secrets masked. */
 export class WorkerOutput implements Output {
   waiting = 0;
-  readonly #link: PipeLink;
+  readonly #link: RunReports;
   readonly #writer: RecordWriter;
   readonly #redactor: Redactor;
   readonly #text: RecordText;
   readonly #spillFiles: SpillFiles;
   #coming: Promise<void>[] = [];
 
-  constructor(link: PipeLink, writer: RecordWriter, redactor: Redactor, spillFiles: SpillFiles) {
+  constructor(link: RunReports, writer: RecordWriter, redactor: Redactor, spillFiles: SpillFiles) {
     this.#link = link;
     this.#writer = writer;
     this.#redactor = redactor;

@@ -5,6 +5,9 @@ import { file } from '../shared-options.ts';
 const {
   concurrency,
   workers,
+  queue,
+  queueName,
+  waitForWorkers,
   rate,
   maxErrors,
   keepGoing,
@@ -26,7 +29,7 @@ export const retriedOutput = argument('<out>', 'the output of a complete run, in
 /** The options of `automate retry`. */
 export const retryOptions = {
   errors: file('--errors <file>', 'the failed records, as they are now (default: the errors file of the run)', { about: 'output' }),
-  ...{ concurrency, workers, rate, maxErrors, keepGoing, maxCredits, events, summary, report },
+  ...{ concurrency, workers, queue, queueName, waitForWorkers, rate, maxErrors, keepGoing, maxCredits, events, summary, report },
   resume: flag('--resume', 'continue an unfinished retry; without one, begin one', { about: 'start' }),
   force: flag('--force', 'give up an unfinished retry, and start over', { about: 'start' }),
   ...{ quiet, verbose, var: variables, allowHttp, cacert, files },

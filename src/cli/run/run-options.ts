@@ -1,15 +1,18 @@
 import type { InputOptions } from '../../app/input/input.ts';
-import {
-  concurrencyArgument,
-  durationArgument,
-  maxErrorsArgument,
-  rateArgument,
-  reportName,
-  wholeNumber,
-  workersArgument,
-} from '../arguments.ts';
+import { concurrencyArgument, duration, maxErrorsArgument, rateArgument, reportName, wholeNumber, workersArgument } from '../arguments.ts';
 import { defaultsTo, flag, grouped, negated, parsedOption, type ValuesOf, type WrittenOptions } from '../options.ts';
-import { file, filesOption, format, httpOptions, inputOptions, inputsOption, setOption, varOption } from '../shared-options.ts';
+import {
+  file,
+  filesOption,
+  format,
+  httpOptions,
+  inputOptions,
+  inputsOption,
+  queueNameOption,
+  queueOption,
+  setOption,
+  varOption,
+} from '../shared-options.ts';
 
 /** The options of `automate run`. */
 export const runOptions = {
@@ -37,7 +40,7 @@ export const runOptions = {
     update: flag('--update', 'run only records that are new or have changed since the run that wrote the output with --update', {
       about: 'output',
     }),
-    maxAge: parsedOption('--max-age <duration>', durationArgument, 'with --update, run a record again if its rows are older, such as 30d', {
+    maxAge: parsedOption('--max-age <duration>', duration, 'with --update, run a record again if its rows are older, such as 30d', {
       about: 'output',
     }),
     resume: flag('--resume', 'continue an earlier run of the same command line; do nothing if it is complete', { about: 'start' }),
@@ -54,6 +57,13 @@ export const runOptions = {
     ),
     rate: parsedOption('--rate <rate>', rateArgument, 'maximum rate of requests, such as 10/s, per origin and credential'),
     workers: parsedOption('--workers <n>', workersArgument, 'pass the records in N processes; auto: one for each core but one'),
+    queue: queueOption('pass the records in workers that watch this queue: redis://host:6379, or rediss:// for TLS'),
+    queueName: queueNameOption,
+    waitForWorkers: parsedOption(
+      '--wait-for-workers <time>',
+      duration,
+      'end the run after this time without a worker that can do it (default: 10m)',
+    ),
     maxCredits: parsedOption('--max-credits <n>', wholeNumber(0), 'spend at most N credits'),
     maxErrors: parsedOption(
       '--max-errors <n>',

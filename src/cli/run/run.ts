@@ -21,6 +21,7 @@ import { printWarnings } from '../show/problems.ts';
 import { attemptText, eventText } from '../show/run/attempts.ts';
 import { type ProgressShow, showProgress } from '../show/run/progress.ts';
 import { quietText, summaryText } from '../show/run/summary.ts';
+import { waitText } from '../show/run/waiting.ts';
 import type { Terminal } from '../terminal.ts';
 import { alreadyCompleteText, messageInRun, wordsOf } from './next-steps.ts';
 import { planRun } from './run-input.ts';
@@ -100,6 +101,7 @@ class Follower {
         if (!quiet) this.#progress = await showProgress(run, waiting, terminal);
         terminal.progress = this.#progress;
       },
+      waitingForWorkers: (wait) => quiet || say(waitText(wait)),
       recordsEnded: () => this.stop(),
     };
   }

@@ -1,7 +1,6 @@
 import { InvalidArgumentError } from 'commander';
-import { durationMs } from '../../core/duration.ts';
 import { byteCount } from '../../core/text/byte-size.ts';
-import { listArgument, wholeNumber } from '../arguments.ts';
+import { duration, listArgument, wholeNumber } from '../arguments.ts';
 import { argument, defaultsTo, flag, grouped, negated, parsedOption, textOption } from '../options.ts';
 import { cacertOption, envOption, file } from '../shared-options.ts';
 
@@ -12,12 +11,6 @@ function parsePort(text: string): number {
   const number = wholeNumber(0)(text);
   if (number <= 65_535) return number;
   throw new InvalidArgumentError(`expected a port from 0 to 65535, found "${text}"`);
-}
-
-function duration(text: string): number {
-  const ms = durationMs(text);
-  if (ms !== undefined) return ms;
-  throw new InvalidArgumentError(`expected a duration such as 30s or 30d, found "${text}"`);
 }
 
 function parseSize(text: string): number {

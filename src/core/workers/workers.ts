@@ -2,7 +2,6 @@ import type { CodedMessage } from '../error-code.ts';
 import type { Event } from '../event.ts';
 import type { Failure } from '../failure.ts';
 import type { Item, RowsText } from '../item.ts';
-import type { Permits } from '../ports.ts';
 import type { SpendingRefusal } from '../spending.ts';
 import type { Closing } from './closing.ts';
 
@@ -55,8 +54,6 @@ export interface HeldMoney {
 
 /** Everything that a worker asks from its run, or reports to it. */
 export interface RunLink {
-  /** The starts at a gate that all workers share. */
-  permitsOf(gate: string): Permits;
   /** Takes the credits of up to `calls` calls of a node. */
   takeCalls(node: string, calls: number): Promise<PaidCalls>;
   /** Gives back the credits of calls that were not made. */

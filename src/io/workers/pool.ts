@@ -17,12 +17,12 @@ const maxVainLosses = 3;
 /** Records of such a unit that the message names. */
 const maxNamed = 500;
 
-/** The part of a coordinator that answers children. Each child is known by its number. */
-export interface ChildDesk {
-  answer(child: number, question: Question): Promise<unknown>;
-  take(child: number, report: Exclude<Report, { kind: 'closing' | 'error' }>): void;
-  /** Takes everything that a child held: it is gone. */
-  lost(child: number): void;
+/** The part of a coordinator that answers workers. Each worker is known by its number. */
+export interface WorkerDesk {
+  answer(worker: number, question: Question): Promise<unknown>;
+  take(worker: number, report: Exclude<Report, { kind: 'closing' | 'error' }>): void;
+  /** Takes everything that a worker held: it is gone. */
+  lost(worker: number): void;
 }
 
 /** The settings of a pool. */
@@ -33,7 +33,7 @@ export interface PoolOptions {
   readonly manifest: object;
   /** True if the records are rows of a table. */
   readonly isTable: boolean;
-  readonly desk: ChildDesk;
+  readonly desk: WorkerDesk;
 }
 
 /** A unit that is not finished. */
@@ -213,7 +213,8 @@ export class Pool implements Units {
   };
 }
 
-function lossText({ unit, left }: OpenUnit): string {
+/** The reason to end a run whose records kill workers. */
+export function lossText({ unit, left }: Pick<OpenUnit, 'unit' | 'left'>): string {
   const numbers = [...left].slice(0, maxNamed).map((index) => unit.items[index]?.number);
   const records = numbers.length === 1 ? `record ${numbers[0]} was` : `records ${numbers.join(', ')} were`;
   return `${maxLosses} workers in a row have died while ${records} under way`;

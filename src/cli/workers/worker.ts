@@ -1,0 +1,40 @@
+import { exitCodes, signalExitCode } from '../../app/exit-codes.ts';
+import { type OpenQueue, openQueue } from '../../app/workers/open-queue.ts';
+import { invalidOption } from '../../core/failure.ts';
+import type { ValuesOf } from '../options.ts';
+import type { Terminal } from '../terminal.ts';
+import type { statusOptions, workerOptions } from './worker-options.ts';
+
+const signals: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+
+/** Passes records of the runs of a queue until it is stopped, or idle. Returns the exit code. */
+export async function workerCommand(options: ValuesOf<typeof workerOptions>, terminal: Terminal): Promise<number> {
+  const queue = await queueOf(options, terminal);
+  try {
+    const { QueueWorker } = await import('../../app/workers/queue-worker.ts');
+    const { lease: leaseMs, grace: graceMs, exitWhenIdle: idleMs, quiet = false } = options;
+    const say = quiet ? () => undefined : terminal.say;
+    const worker = new QueueWorker(queue, { leaseMs, graceMs, idleMs, say, warn: terminal.warn });
+    let first: NodeJS.Signals | undefined;
+    const listener = (signal: NodeJS.Signals) => {
+      if (first) process.exit(signalExitCode(signal));
+      first = signal;
+      say(`${signal}: finishing the records already started, for at most ${graceMs / 1000} s; repeat to stop at once`);
+      void worker.stop();
+    };
+    for (const signal of signals) process.on(signal, listener);
+    await worker.start();
+    say(`${worker.id} is ready: ${queue.url}, queue ${queue.name}`);
+    const isClean = await worker.ended;
+    return isClean || !first ? exitCodes.success : signalExitCode(first);
+  } finally {
+    await queue.close();
+  }
+}
+
+/** Opens the queue that a command names. Throws an AutomateError (`usage`) if it names none. */
+export async function queueOf(options: Partial<ValuesOf<typeof statusOptions>>, terminal: Terminal): Promise<OpenQueue> {
+  const { queue } = options;
+  if (queue === undefined) throw invalidOption('queue', 'expected the URL of the queue, such as redis://redis:6379');
+  return openQueue({ ...options, queue }, terminal);
+}
