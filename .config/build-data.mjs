@@ -1,4 +1,4 @@
-// Makes the data that are part of the package, from development packages of exact versions. The same packages give the same bytes.
+// Builds the embedded data from development packages with exact versions. The same packages result in the same bytes.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,8 +8,8 @@ import { brotliCompressSync, constants } from 'node:zlib';
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /**
- * Sources of embedded data, each with the package it comes from and the date of its data. The sources that answers name are listed in
- * src/core/lookups/sources.ts, under the same names.
+ * The sources of embedded data, each with its package and the date of its data. src/core/lookups/sources.ts lists the sources
+ * that answers cite, under the same names.
  */
 const sources = {
   'name-suggestion-index': { package: 'name-suggestion-index', date: '2026-09-18' },
@@ -20,16 +20,16 @@ const sources = {
   'us-atlas': { package: 'us-atlas', date: '2017' },
 };
 
-/** The modules that make files. Each exports `make(readJson, pathOf)`, which returns values by file name: JSON or bytes. */
+/** The modules that build data files. Each exports `make(readJson, pathOf)`, which returns values keyed by file name: JSON or bytes. */
 const makers = ['data/chains.mjs', 'data/categories.mjs', 'data/areas.mjs', 'data/places.mjs'];
 
-/** Other code that they use. */
+/** Other code that these modules use. If it changes, the data is built again. */
 const shared = ['data/binary.mjs', 'data/place-regions.mjs', '../src/core/lookups/place-key.ts'];
 
-/** Quality 10 takes seconds longer for a tenth less. */
+/** Quality 10 would take seconds longer, and make the files only a tenth smaller. */
 const brotliQuality = 6;
 
-/** Writes the data into a folder. Does nothing if they were made there from the same packages by the same code. */
+/** Writes the data to a folder. Does nothing if the folder contains data that was built from the same packages by the same code. */
 export async function buildData(folder) {
   const state = join(folder, 'inputs.txt');
   const inputs = inputsText();
@@ -51,7 +51,7 @@ function compressed(bytes) {
   return brotliCompressSync(bytes, { params });
 }
 
-/** The packages' versions and the code that reads them. */
+/** Returns the versions of the packages, and the code that reads them. */
 function inputsText() {
   const code = ['build-data.mjs', ...makers, ...shared].map((name) => readFileSync(join(root, '.config', name)));
   const hash = createHash('sha256').update(Buffer.concat(code)).digest('hex');
@@ -64,7 +64,7 @@ function versionOf(name) {
   return readJson(`${name}/package.json`).version;
 }
 
-/** The licences of everything embedded, with the date of the data. */
+/** Returns the licences of all embedded data, with the date of the data. */
 function noticesOf() {
   return Object.entries(sources).map(([source, { package: name, date, licenceOf = name }]) => {
     return { source, package: name, version: versionOf(name), date, licence: licenceText(licenceOf) };
@@ -77,12 +77,12 @@ function licenceText(name) {
   return readFileSync(join(folder, file), 'utf8').trim();
 }
 
-/** The path of a file of a package. */
+/** Returns the path of a file in a package. */
 function pathOf(name) {
   return join(root, 'node_modules', name);
 }
 
-/** Reads a JSON file of a package. */
+/** Reads a JSON file in a package. */
 function readJson(path) {
   return JSON.parse(readFileSync(pathOf(path), 'utf8'));
 }

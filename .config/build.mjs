@@ -1,4 +1,4 @@
-// Bundles src into dist, beside the data that belong to it.
+// Bundles src into dist, next to the embedded data.
 import { copyFileSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,18 +9,18 @@ import { packagesIn, writeThirdParty } from './third-party.mjs';
 /** The folders of the packages in the bundles. */
 const bundled = [];
 
-/** Makes bundles, and notes the packages in them. */
+/** Builds bundles, and collects the folders of the packages in them. */
 async function build(options) {
   const result = await esbuild.build({ ...options, metafile: true });
   if (options.write !== false) bundled.push(...packagesIn(result.metafile));
   return result;
 }
 
-/** Packages that bundled ones name and do without: the native part of msgpackr, and databases other than Redis. */
+/** Optional dependencies of bundled packages that are not included: the native part of msgpackr, and databases other than Redis. */
 const absent = ['msgpackr-extract', 'pg', '@valkey/valkey-glide'];
 
 const shared = {
-  // They come with native modules.
+  // These packages have native modules, which cannot be bundled.
   external: ['@napi-rs/keyring', 'libsql', ...absent],
   outdir: 'dist',
   bundle: true,
@@ -31,22 +31,25 @@ const shared = {
   logLevel: 'warning',
 };
 
-/** Path of a file beside this one. */
+/** Returns the path of a file in the folder of this one. */
 const beside = (name) => fileURLToPath(new URL(name, import.meta.url));
 
 /**
- * Packages that many commands do without. Each gets a file of its own, which its first use loads: Node 20 parses all of a file, and
- * this saves a quarter of the CPU of `automate --version`. Each is given with the module to bundle.
+ * Packages that few commands need, mapped to the module to bundle. Each gets its own file, which is loaded at its first use.
+ * Node 20 parses whole files, so this saves a quarter of the CPU time of `automate --version`.
  */
 const packages = {
   undici: beside('undici-parts.mjs'),
   '@modelcontextprotocol/client': beside('mcp-parts.mjs'),
   bullmq: beside('queue-parts.mjs'),
   '@modelcontextprotocol/server': beside('mcp-server-parts.mjs'),
+  'prom-client': beside('metrics-parts.mjs'),
   '@apidevtools/json-schema-ref-parser': '@apidevtools/json-schema-ref-parser',
   '@marcbachmann/cel-js': '@marcbachmann/cel-js',
   '@clack/prompts': '@clack/prompts',
+  conf: beside('conf-parts.cjs'),
   'fast-xml-parser': 'fast-xml-parser',
+  ora: beside('ora-parts.cjs'),
   re2js: 're2js',
   saxes: 'saxes',
   yauzl: 'yauzl',
@@ -54,38 +57,39 @@ const packages = {
   yaml: 'yaml',
 };
 const names = { bullmq: 'queue' };
-const fileOf = (name) => names[name] ?? name.replace('@', '').replace('/', '-');
-/** Packages that are in the file of another one. */
+const fileOfPackage = (name) => names[name] ?? name.replace('@', '').replace('/', '-');
+/** Packages that are in the bundle of another package. */
 const together = { ioredis: 'bullmq', '@modelcontextprotocol/node': '@modelcontextprotocol/server' };
-
-/** The server and the workers are files of their own: only commands that need them load them. */
-const apart = {
-  name: 'apart',
-  setup: ({ onResolve }) => {
-    const inFile = (filter, path) =>
-      onResolve({ filter }, ({ kind }) => (kind === 'dynamic-import' ? { path, external: true } : undefined));
-    inFile(/\/serve\/serve\.ts$/, './serve.cjs');
-    inFile(/\/workers\/(child|open-workers|open-queue|queue-workers|queue-worker|queue-status)\.ts$/, './workers.cjs');
-  },
-};
 
 const src = beside('../src');
 
-/** Modules that several files take from shared.cjs, where each is there once. */
-const sharedModules = new Set();
+/** Returns the path in src of a module that the module in the folder `from` imports as `path`. */
+const pathInSrc = (from, path) => relative(src, resolve(from, path));
 
-/** Takes modules from shared.cjs in place of bundling them. Each runs when it is needed first. `isShared`: tells by the path in src. */
-const fromShared = (isShared) => ({
-  name: 'from-shared',
+/** Returns the names of the values that a module exports. */
+async function exportsOf(module) {
+  const options = { entryPoints: [resolve(src, module)], format: 'esm', outdir: 'dist', write: false, metafile: true };
+  const { metafile } = await esbuild.build(options);
+  return Object.values(metafile.outputs)[0].exports;
+}
+
+/**
+ * Loads modules of src from another file of the program instead of bundling them, so that each exists only once. A module runs at its first
+ * use. `otherFileOf` returns the name of the file of a module with this path in src, or undefined if the module is bundled.
+ */
+const fromOtherFiles = (otherFileOf) => ({
+  name: 'from-other-files',
   setup: ({ onResolve, onLoad }) => {
-    onResolve({ filter: /^\.\/shared\.cjs$/ }, ({ path }) => ({ path, external: true }));
+    onResolve({ filter: /^\.\/[a-z]+\.cjs$/ }, ({ path }) => ({ path, external: true }));
     onResolve({ filter: /^\.{1,2}\// }, ({ resolveDir, path }) => {
-      const name = relative(src, resolve(resolveDir, path));
-      return isShared(name) ? { path: name, namespace: 'shared' } : undefined;
+      const module = pathInSrc(resolveDir, path);
+      return otherFileOf(module) === undefined ? undefined : { path: module, namespace: 'other-file' };
     });
-    onLoad({ filter: /.*/, namespace: 'shared' }, ({ path }) => {
-      sharedModules.add(path);
-      return { contents: `module.exports = require('./shared.cjs')[${JSON.stringify(path)}]();`, resolveDir: src };
+    onLoad({ filter: /.*/, namespace: 'other-file' }, async ({ path }) => {
+      // Constants are read faster than properties of a module, which esbuild turns into getters.
+      const loading = `const loaded = require('./${otherFileOf(path)}.cjs')[${JSON.stringify(path)}]();`;
+      const constants = (await exportsOf(path)).map((name) => `export const ${name} = loaded.${name};`);
+      return { contents: [loading, ...constants].join('\n'), resolveDir: src };
     });
   },
 });
@@ -94,7 +98,7 @@ const inFilesOfTheirOwn = {
   name: 'in-files-of-their-own',
   setup: ({ onResolve }) => {
     for (const name of [...Object.keys(packages), ...Object.keys(together)]) {
-      const path = `./${fileOf(together[name] ?? name)}.cjs`;
+      const path = `./${fileOfPackage(together[name] ?? name)}.cjs`;
       onResolve({ filter: new RegExp(`^${name}(/|$)`) }, () => ({ path, external: true }));
     }
     onResolve({ filter: /\/io\/lookups\// }, () => ({ path: './lookups.cjs', external: true }));
@@ -102,32 +106,35 @@ const inFilesOfTheirOwn = {
   },
 };
 
-// The data stay: they take seconds, and change only with their packages.
+// Existing data is kept, because building it takes seconds, and it changes only with its packages.
 mkdirSync('dist', { recursive: true });
 for (const name of readdirSync('dist')) if (name !== 'data') rmSync(`dist/${name}`, { recursive: true, force: true });
 
 await buildData('dist/data');
 
-// The process of its own that talks to the keychain.
+// The separate process that reads and writes the keychain.
 await build({ ...shared, entryPoints: ['src/io/credentials/keychain-process.ts'], format: 'esm' });
 
 const commonJs = { ...shared, format: 'cjs', outExtension: { '.js': '.cjs' }, legalComments: 'none' };
 
 await build({
   ...commonJs,
-  entryPoints: Object.entries(packages).map(([name, path]) => ({ in: path, out: fileOf(name) })),
-  // msgpackr would load a native module that happens to be installed.
+  entryPoints: Object.entries(packages).map(([name, path]) => ({ in: path, out: fileOfPackage(name) })),
+  // Otherwise, msgpackr would load a native module if one happens to be installed.
   define: { 'process.env.MSGPACKR_NATIVE_ACCELERATION_DISABLED': '"true"' },
 });
 
-// The lookups in embedded data: most flows have none.
+/** The lookups throw the same class of error as the rest of the program. */
+const failureModule = 'core/failure.ts';
+
+// The lookups in embedded data, in a separate file because most flows have none.
 await build({
   ...commonJs,
   entryPoints: [{ in: beside('lookups-parts.mjs'), out: 'lookups' }],
-  plugins: [fromShared((name) => name === 'core/failure.ts')],
+  plugins: [fromOtherFiles((module) => (module === failureModule ? 'main' : undefined))],
 });
 
-// The page of a run, for --report alone.
+// The run page, used only for --report.
 await build({ ...commonJs, entryPoints: [{ in: 'src/ui/report/report.tsx', out: 'report' }], loader: { '.css': 'text' } });
 
 // The page of the server.
@@ -135,55 +142,83 @@ const browser = { bundle: true, minify: true, legalComments: 'none', logLevel: '
 await build({ ...browser, entryPoints: ['src/ui/page/page.tsx', 'src/ui/page/page.css'], outdir: 'dist/ui' });
 copyFileSync('src/ui/page/index.html', 'dist/ui/index.html');
 
-// The command line, the server and the workers, each in one CommonJS file, and what several of them need in another. Node 24 with its
-// compile cache runs one record in three quarters of the CPU that 90 ES modules need, Node 20 in less than half. Modules that are imported
-// dynamically are compiled and run only when they are needed.
+// The program, as a few CommonJS files. With the compile cache, a run of one record needs three quarters of the CPU time of 90 ES modules
+// on Node 24, and less than half on Node 20. Node 20 has no compile cache, and parses each file that it loads as a whole: 17 ms for 1 MB.
 const bundle = {
   ...commonJs,
-  // The packages' files are CommonJS, too: require loads them, and the cache of compiled code holds them.
+  // The files of the packages are CommonJS, too, because the compile cache contains only code that is loaded with require.
   supported: { 'dynamic-import': false },
   define: { 'import.meta.url': 'urlOfBundle' },
   banner: { js: "const urlOfBundle = require('node:url').pathToFileURL(__filename).href;" },
 };
 
-/** Our modules in a file, by their paths in src. */
-const modulesOf = async (entry) => {
-  const { metafile } = await build({
-    ...bundle,
-    entryPoints: [entry],
-    plugins: [apart, inFilesOfTheirOwn],
-    write: false,
-  });
-  return Object.keys(metafile.inputs).flatMap((path) => (path.startsWith('src/') ? relative(src, path) : []));
-};
+const { metafile } = await build({
+  ...bundle,
+  entryPoints: ['src/cli/main.ts'],
+  plugins: [inFilesOfTheirOwn],
+  write: false,
+});
 
-const entries = [
-  { in: 'src/cli/main.ts', out: 'main' },
-  { in: 'src/serve/serve.ts', out: 'serve' },
-  { in: beside('workers-parts.mjs'), out: 'workers' },
-];
-const modulesOfEntries = await Promise.all(entries.map((entry) => modulesOf(entry.in)));
-const ofSeveral = new Set(
-  modulesOfEntries.flatMap((names, index) =>
-    names.filter((name) => modulesOfEntries.some((others, other) => other < index && others.includes(name))),
-  ),
+/** For each module from src, identified by its path there: the modules from src that it imports, and whether dynamically. */
+const importsOf = new Map(
+  Object.entries(metafile.inputs).map(([path, { imports }]) => [
+    relative(src, path),
+    imports.map((one) => ({ module: relative(src, one.path), isDynamic: one.kind === 'dynamic-import' })),
+  ]),
 );
 
-await build({
-  ...bundle,
-  entryPoints: entries,
-  plugins: [apart, inFilesOfTheirOwn, fromShared((name) => ofSeveral.has(name))],
-});
+/** Returns all modules that the modules `starts` import, and the imports of those, as far as `follows` returns true. */
+function reachableFrom(starts, follows) {
+  const found = new Set();
+  const visit = (module) => {
+    if (found.has(module) || module.startsWith('..') || !importsOf.has(module)) return;
+    found.add(module);
+    for (const one of importsOf.get(module)) if (follows(one)) visit(one.module);
+  };
+  for (const start of starts) {
+    if (!importsOf.has(start)) throw new Error(`${start} is not a module of the program`);
+    visit(start);
+  }
+  return found;
+}
 
-const modules = [...sharedModules].sort().map((name) => {
-  return `exports[${JSON.stringify(name)}] = () => require(${JSON.stringify(`./${name}`)});`;
-});
-await build({
-  ...bundle,
-  stdin: { contents: modules.join('\n'), resolveDir: src },
-  outdir: undefined,
-  outfile: 'dist/shared.cjs',
-  plugins: [inFilesOfTheirOwn],
-});
+const isStatic = ({ isDynamic }) => !isDynamic;
+const server = 'serve/serve.ts';
+const lateInMostRuns = ['app/ports/credential-store.ts', 'io/ledger/book.ts', 'io/ledger/holds.ts', 'io/ledger/run-ledger.ts'];
+const workers = ['child', 'open-queue', 'open-workers', 'queue-status', 'queue-worker', 'queue-workers'];
+
+/** The files of the program, and the modules that each needs. A module is in the first file that needs it. */
+const files = {
+  /** What every command needs to start. */
+  main: reachableFrom(['cli/main.ts'], isStatic),
+  /** What `automate run` needs, with what it loads late in most runs. The schema of test files is here, too, because zod is in this file. */
+  run: reachableFrom(['cli/run/run.ts', ...lateInMostRuns, 'flow/test-file/test-schema.ts'], isStatic),
+  workers: reachableFrom(
+    workers.map((name) => `app/workers/${name}.ts`),
+    isStatic,
+  ),
+  commands: reachableFrom(['cli/main.ts'], ({ module }) => module !== server),
+  serve: reachableFrom([server], () => true),
+};
+const fileOf = (module) => Object.keys(files).find((name) => files[name].has(module));
+
+/** The modules that another file loads. */
+const exported = new Set([failureModule, server]);
+for (const [importer, imports] of importsOf) {
+  for (const { module } of imports) if (fileOf(module) !== fileOf(importer)) exported.add(module);
+}
+
+for (const name of Object.keys(files)) {
+  const modules = [...exported].filter((module) => fileOf(module) === name).sort();
+  const exports = modules.map((module) => `exports[${JSON.stringify(module)}] = () => require(${JSON.stringify(`./${module}`)});`);
+  if (name === 'main') exports.push("exports.main = require('./cli/main.ts').main;");
+  await build({
+    ...bundle,
+    stdin: { contents: exports.join('\n'), resolveDir: src },
+    outdir: undefined,
+    outfile: `dist/${name}.cjs`,
+    plugins: [fromOtherFiles((module) => (fileOf(module) === name ? undefined : fileOf(module))), inFilesOfTheirOwn],
+  });
+}
 
 writeThirdParty('dist/third-party.txt', bundled);

@@ -1,4 +1,4 @@
-// The lookups in embedded data, in one file.
+// The lookups in embedded data, as one file.
 export * from '../src/io/lookups/categories/categories.ts';
 export * from '../src/io/lookups/categories/category-names.ts';
 export * from '../src/io/lookups/chains/chains.ts';

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import nock from 'nock';
 
-// No test reaches another machine by Node's own clients; those of the tool itself are pointed at servers of the tests.
+// Tests must not reach other machines. Node.js's own clients are blocked here, and the client of `automate` is only pointed at test
+// servers.
 nock.disableNetConnect();
 nock.enableNetConnect(/^(?:127\.0\.0\.1|localhost|\[?::1\]?)(?::|$)/);
 
-// The same examples every time, so that a red run is red again; SEED=random looks for new ones.
+// Generates the same examples in every run, so that a failing test fails again. SEED=random generates new ones.
 if (process.env.SEED !== 'random') fc.configureGlobal({ seed: Number(process.env.SEED ?? 20_261_120) });

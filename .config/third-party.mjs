@@ -1,9 +1,9 @@
-// Writes the licences of the packages in the bundles: who installs the package gets no other copy of them.
+// Writes a file with the licences of the bundled packages, because users of the package get no other copy of them.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
 const folderOf = (file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(file)?.[0];
 
-/** The folders of the packages that have code in the outputs of a build. */
+/** Returns the folders of the packages whose code is in the outputs of a build. */
 export function packagesIn({ outputs }) {
   const files = Object.values(outputs).flatMap(({ inputs }) =>
     Object.entries(inputs).flatMap(([file, { bytesInOutput }]) => (bytesInOutput > 0 ? [file] : [])),
@@ -11,7 +11,7 @@ export function packagesIn({ outputs }) {
   return files.flatMap((file) => folderOf(file) ?? []);
 }
 
-/** Writes name, version and licence of each package. Throws for a package that states none. */
+/** Writes the name, version and licence of each package. Throws for a package without a licence. */
 export function writeThirdParty(path, folders) {
   const texts = new Map();
   for (const folder of folders) {

@@ -3,7 +3,10 @@ import { defineConfig } from 'vitest/config';
 
 const project = (name: string, test: object) => ({ extends: true as const, test: { name, ...test } });
 
-/** Kills, full disks, browsers, restarts, the data's build, the commands of the documentation: npm run test:slow. */
+/**
+ * Tests that kill processes, fill disks, use browsers, restart servers, build the data, or run the documentation's commands. Run
+ * them with npm run test:slow.
+ */
 const slow = 'test/**/*.slow.test.ts';
 
 export default defineConfig({
@@ -12,10 +15,12 @@ export default defineConfig({
     setupFiles: [fileURLToPath(new URL('test-setup.ts', import.meta.url))],
     maxWorkers: 3,
     testTimeout: 60_000,
+    expect: { poll: { timeout: 30_000 } },
     projects: [
-      // Their modules are loaded once: what a test changes around it, it puts back.
+      // These tests share loaded modules, so a test must restore everything that it changes.
       project('fast', { include: ['test/**/*.test.ts'], exclude: [slow], isolate: false }),
-      project('slow', { include: [slow] }),
+      // Many of these tests wait for timeouts, so more of them can run at the same time.
+      project('slow', { include: [slow], maxWorkers: 4 }),
     ],
   },
 });

@@ -1,12 +1,15 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** Prints its child's id, waits for it, and prints the CPU time of its children: the shell gets it from wait4, which is complete. */
+/**
+ * A shell command that prints the process id of its child, waits for the child, and prints the CPU time of all child processes.
+ * The shell gets that time from wait4, which includes every process.
+ */
 const wrapper = '"$@" 3>&- & echo $! >&3; wait $!; code=$?; times >&3; exit $code';
 
 /**
- * Runs a command to its end and measures it: `seconds`, `cpuSeconds` (user and system), `peakMb` (resident memory; absent where
- * there is no /proc). `stdout`: a file descriptor. Throws when the command fails.
+ * Runs a command until it ends, and measures it: `seconds`, `cpuSeconds` (user and system), `peakMb` (resident memory; undefined
+ * on systems without /proc). `stdout`: a file descriptor. Throws if the command fails.
  */
 export async function measure(command, { env = process.env, stdout = 'ignore' } = {}) {
   const startedAt = performance.now();
@@ -32,7 +35,10 @@ function collect(stream) {
   return () => text;
 }
 
-/** The kernel records VmHWM, so reading it now and then misses only growth in the last moment. */
+/**
+ * Returns the peak memory of a process in MB. The kernel keeps the peak (VmHWM), so reading it at intervals misses only growth after the
+ * last reading.
+ */
 function peakMbOf(pid) {
   try {
     return Number(/VmHWM:\s*(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024 || undefined;
@@ -41,7 +47,7 @@ function peakMbOf(pid) {
   }
 }
 
-/** The last line of `times` is the children's: `0m1.234s 0m0.056s`. */
+/** Returns the CPU time of the child processes in seconds, from the last line of `times`: `0m1.234s 0m0.056s`. */
 function childrenCpuSeconds(text) {
   const [user, system] = text
     .trim()

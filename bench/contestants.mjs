@@ -6,10 +6,10 @@ import { checkOutput } from './data.mjs';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
-/** The tool's own entry file. */
+/** The entry file of `automate`. */
 export const binary = here('../bin/automate.js');
 
-/** Why `automate` cannot take part; `undefined` when it can. */
+/** Returns the reason why `automate` cannot be measured; undefined if it can. */
 export function automateProblem(node) {
   if (!existsSync(binary)) return 'bin/automate.js is not there yet';
   const { status, stderr } = spawnSync(node, [binary, '--version'], { encoding: 'utf8' });
@@ -18,15 +18,15 @@ export function automateProblem(node) {
     : `automate --version ended with ${status} (run the build first): ${/^.*Error.*$/m.exec(stderr)?.[0] ?? ''}`;
 }
 
-/** The environment of `automate`: its state stays in the bench's own folder. */
+/** Returns the environment variables for `automate`, which keep its state in the bench's folder. */
 export function automateEnv(folder) {
   const others = Object.entries(process.env).filter(([name]) => !name.startsWith('AUTOMATE_'));
   return { ...Object.fromEntries(others), AUTOMATE_HOME: `${folder}/home`, NO_COLOR: '1' };
 }
 
 /**
- * Runs `automate` over the records, checks its output and gives what was measured.
- * `job`: `node`, `folder`, `input`, `records`, `flow`, `origin`, `concurrency`, and `nodeOptions` where there are any.
+ * Runs `automate` over the records, checks the output, and returns the measurements. `job`: `node`, `folder`, `input`,
+ * `records`, `flow`, `origin`, `concurrency`, and optionally `nodeOptions`.
  */
 export async function automate(job) {
   const output = `${job.folder}/automate.csv`;
@@ -34,7 +34,7 @@ export async function automate(job) {
   return checked(measured, output, job);
 }
 
-/** The same to stdout, into a file: nothing in a stream can be cut off, so there are no checkpoints. */
+/** Like `automate`, but stdout is redirected to a file. There are no checkpoints, because a stream cannot be truncated. */
 export async function automateToStdout(job) {
   const output = `${job.folder}/automate-stdout.csv`;
   const stdout = openSync(output, 'w');
@@ -47,7 +47,7 @@ function runOf({ node, nodeOptions = [], flow, input, concurrency }) {
   return [node, ...nodeOptions, binary, 'run', flow, '--in', input, '--concurrency', String(concurrency), '--quiet'];
 }
 
-/** A script of ours in `peers`, run over the same records. */
+/** Returns a contestant that runs a script in `peers` over the same records. */
 export function script(name) {
   return async (job) => {
     const { node, folder, input, origin, concurrency } = job;
@@ -63,12 +63,12 @@ async function checked(measured, output, { records }) {
   return measured;
 }
 
-/** True if there is a curl that can transfer in parallel (7.66). */
+/** True if curl is installed and supports parallel transfers (7.66 or later). */
 export function hasCurl() {
   return /--parallel-max/.test(spawnSync('curl', ['--help', 'all'], { encoding: 'utf8' }).stdout ?? '');
 }
 
-/** Fetches only: it reads no CSV, parses no JSON and writes no rows. */
+/** Runs curl as a contestant that only fetches: it reads no CSV, parses no JSON, and writes no rows. */
 export async function curl({ folder, records, origin, concurrency }) {
   const config = `${folder}/curl.txt`;
   const output = `${folder}/curl.out`;

@@ -12,11 +12,11 @@ export const answer = {
   meta: { version: '2.1', took_ms: 3 },
 };
 
-/** The columns that every contestant adds, and what is in them. */
+/** The columns that every contestant adds, with their values. */
 export const added = ['data.user.name', 'results[0].value'];
 const addedCells = `,${answer.data.user.name},${answer.results[0].value}`;
 
-/** Writes a CSV file of five columns; every tenth record has a cell in quotes. */
+/** Writes a CSV file with five columns. In every tenth record, one cell is quoted. */
 export async function writeRecords(file, records) {
   const out = createWriteStream(file);
   out.write('id,email,first,last,city\n');
@@ -28,7 +28,7 @@ export async function writeRecords(file, records) {
   await once(out, 'finish');
 }
 
-/** Writes the flow that does what the scripts do. */
+/** Writes the flow that does the same as the scripts. */
 export function writeFlow(file, origin) {
   writeFileSync(
     file,
@@ -40,7 +40,7 @@ export function writeFlow(file, origin) {
   );
 }
 
-/** Throws unless the output has every record once and complete, in any order. */
+/** Throws unless the output contains every record in full and exactly once, in any order. */
 export async function checkOutput(file, records) {
   let lines = 0;
   let ids = 0;

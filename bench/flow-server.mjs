@@ -1,5 +1,5 @@
-// The server of the flow-control parts: POST /lookup answers a batch of ids, /pages?page=N has 100 items.
-// Started with fork: `flow-server.mjs [PAGES]`; sends {port}, and on any message the number of requests since the last message.
+// The server for the flow-control measurements: POST /lookup answers a batch of ids, and /pages?page=N returns 100 items.
+// Started with fork: `flow-server.mjs [PAGES]`. Sends {port}, and in reply to any message the number of requests since the last message.
 import { createServer } from 'node:http';
 
 const pages = Number(process.argv[2] ?? 1);

@@ -1,11 +1,12 @@
-// Every job is done at its sixth request, on any path. A bare socket, so that the server takes little of the shared cores.
-// Started with fork: `jobs-server.mjs`; sends {port}, and on any message how long after each answer the next question came, in ms.
+// A server on which each path is a job that is done at its sixth request. It uses plain sockets, to leave most of the shared cores to the
+// contestant.
+// Started with fork: `jobs-server.mjs`. Sends {port}, and in reply to any message the times in ms from each answer to the next request.
 import { createServer } from 'node:net';
 
 const questions = 6;
 const [working, done] = ['working', 'done'].map(answerOf);
 
-/** By path: when its questions came and were answered. */
+/** For each path, the times at which its requests arrived and were answered. */
 let jobs = new Map();
 
 const server = createServer({ noDelay: true }, (socket) => {

@@ -1,5 +1,7 @@
-// npm run bench -- [throughput] [latency] [memory] [startup] [batch] [flows] [lookups] [--quick] [--node PATH] [--json FILE]
-// Side-by-side measurements on this machine, over loopback. Without a part: all of them. --quick leaves the longest runs out.
+// Usage: npm run bench -- [throughput] [latency] [memory] [startup] [batch] [flows] [lookups] [workers]
+//   [--quick] [--node PATH] [--json FILE]
+// Measures `automate` and other contestants on this machine, over loopback. Runs all parts unless some are listed. --quick leaves out the
+// longest runs.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
@@ -13,8 +15,9 @@ import { lookups } from './parts/lookups.mjs';
 import { memory } from './parts/memory.mjs';
 import { startup } from './parts/startup.mjs';
 import { throughput } from './parts/throughput.mjs';
+import { workers } from './parts/workers.mjs';
 
-const parts = { throughput, latency, memory, startup, batch, flows, lookups };
+const parts = { throughput, latency, memory, startup, batch, flows, lookups, workers };
 
 const { values: options, positionals: wanted } = parseArgs({
   allowPositionals: true,

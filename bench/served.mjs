@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-/** Starts the server in a separate process, always on this version of node; passes it to `use` and then stops it. */
+/** Starts the server in a separate process that uses this version of Node.js, passes it to `use`, and then stops it. */
 export async function served(delayMs, use) {
   const child = fork(fileURLToPath(new URL('server.mjs', import.meta.url)), [String(delayMs)]);
   try {
@@ -23,18 +23,18 @@ export async function served(delayMs, use) {
     return (user + system) / 1e6;
   }
 
-  /** The mean duration of the answers since the last call. */
+  /** Returns the mean delay in ms of the answers since the last call. */
   async function meanDelayMs() {
     return (await usage()).meanDelayMs;
   }
 }
 
-/** Starts the server of batches and pages in the same way; `seen` returns the number of requests since its last call. */
+/** Like `served`, but for the server that answers batches and pages. `seen` returns the number of requests since its last call. */
 export function servedFlows(pages, use) {
   return servedBy('flow-server.mjs', [String(pages)], use);
 }
 
-/** Starts the server of jobs in the same way; `seen` returns the time from each answer to the next request, since its last call. */
+/** Like `served`, but for the server that runs jobs. `seen` returns the times from each answer to the next request, since its last call. */
 export function servedJobs(use) {
   return servedBy('jobs-server.mjs', [], use);
 }

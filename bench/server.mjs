@@ -1,5 +1,6 @@
 // Answers every HTTP/1.1 request with the same JSON, as fast as a socket allows, after an optional delay.
-// Started with fork: `server.mjs [DELAY_MS]`; sends {port}, and on any message the CPU time it has used so far and the mean delay since the last message.
+// Started with fork: `server.mjs [DELAY_MS]`. Sends {port}, and in reply to any message the CPU time that it has used and the mean delay
+// since the last message.
 import { createServer } from 'node:net';
 import { answer } from './data.mjs';
 
@@ -27,7 +28,7 @@ process.on('message', () => {
 });
 process.on('disconnect', () => process.exit());
 
-/** Counts the requests that end in each chunk of a connection, however they are cut or joined. */
+/** Returns a function that counts the requests that end in each chunk of a connection, wherever the chunks split them. */
 function requestCounter() {
   let head = '';
   let bodyLeft = 0;
@@ -56,10 +57,10 @@ function requestCounter() {
   };
 }
 
-/** Answers to come, in the order in which they are due. */
+/** Pending answers, sorted by the time at which they are due. */
 const waiting = [];
 
-/** The real duration of answers since the last call: a busy machine makes them late. */
+/** Number of answers since the last message. Their real delay is measured, because a busy machine answers late. */
 let answered = 0;
 let delayedMs = 0;
 
@@ -68,7 +69,10 @@ function later(socket) {
   if (waiting.length === 1) setTimeout(answerDue, delayMs - 2);
 }
 
-/** A timer alone is up to 2 ms late: it wakes early, and the rest is passed turn by turn of the event loop. */
+/**
+ * Sends the answers that are due. Timers fire up to 2 ms late, so the timer is set early, and event loop turns fill the rest of
+ * the time.
+ */
 function answerDue() {
   const now = performance.now();
   const more = waiting.findIndex(({ due }) => due > now);

@@ -1,4 +1,4 @@
-/** The middle of some numbers; `undefined` when any is missing. */
+/** Returns the median of some numbers; undefined if any number is missing. */
 export function median(numbers) {
   if (numbers.includes(undefined)) return undefined;
   const sorted = numbers.toSorted((a, b) => a - b);
@@ -6,13 +6,13 @@ export function median(numbers) {
   return (sorted[Math.floor(middle)] + sorted[Math.ceil(middle)]) / 2;
 }
 
-/** A number with that many decimals and separated thousands; a dash if it is absent. */
+/** Formats a number with this many decimals and grouped thousands; undefined becomes a dash. */
 export function figure(number, decimals = 0) {
   if (number === undefined) return '-';
   return number.toLocaleString('en', { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
 }
 
-/** Prints rows of cells under a header; the first column is text, the others are numbers. */
+/** Prints rows of cells below a header. The first column contains text, the others contain numbers. */
 export function printTable(title, header, rows) {
   const lines = [header, ...rows];
   const widths = header.map((_, column) => Math.max(...lines.map((line) => line[column].length)));

@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest';
 const src = fileURLToPath(new URL('../src/', import.meta.url));
 const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((name) => /\.tsx?$/.test(name));
 
-/** Every floor with those that it may import, itself aside. */
+/** The top-level folders of src (layers). Each layer may import from itself and from the layers listed with it. */
 const floors: Readonly<Record<string, readonly string[]>> = {
   core: [],
   flow: ['core'],
@@ -21,13 +21,13 @@ const floors: Readonly<Record<string, readonly string[]>> = {
   ui: [],
 };
 
-/** The imports between floors that are allowed besides: the command that starts the server, and the page of a report. */
+/** The allowed exceptions: the command that starts the server, and the module that renders a report. */
 const doors = ['cli/commands.ts: serve/serve.ts', 'app/report/report-file.ts: ui/report/report.tsx'];
 
-/** The floors that touch the world outside. */
+/** The layers that may access the operating system and the network. */
 const outer = ['io', 'app', 'cli', 'serve'];
 
-/** A source file: what it imports (type imports included) and its parts. */
+/** The source files, with their imports (including type imports) and syntax trees. */
 const sources = files.map((name) => {
   const text = readFileSync(join(src, name), 'utf8');
   const tree = ts.createSourceFile(name, text, ts.ScriptTarget.Latest, true);
@@ -42,7 +42,7 @@ const sources = files.map((name) => {
   };
 });
 
-/** True for a source file of ours; package.json is none. */
+/** True for a path that leads to a source file of this project. package.json does not count. */
 function isOurs(path: string): boolean {
   return /^\..*\.tsx?$/.test(path);
 }
@@ -55,7 +55,7 @@ function toOurs(name: string, path: string): string {
   return relative(src, join(src, dirname(name), path));
 }
 
-/** An import. `isType`: it leaves nothing in the program. */
+/** An import. `isType` is true if it disappears when the code is compiled. */
 interface Import {
   readonly path: string;
   readonly isType: boolean;
@@ -76,24 +76,24 @@ function importsOf(tree: ts.SourceFile): Import[] {
   }
 }
 
-/** Breaches of a rule, each with the file that commits it. */
+/** Finds the places in all source files that break a rule. Returns each with its file. */
 function breaches<Breach>(find: (source: (typeof sources)[number]) => readonly Breach[]): string[] {
   return sources.flatMap((source) => find(source).map((breach) => `${source.name}: ${breach}`));
 }
 
 const isBuiltin = (path: string) => path.startsWith('node:') || builtinModules.includes(path);
 
-describe('the floors of src', () => {
-  test('have a folder each', () => {
+describe('the layers (the top-level folders of src)', () => {
+  test('are exactly the folders in the layering rules', () => {
     expect([...new Set(sources.map(({ floor }) => floor))].sort()).toEqual(Object.keys(floors).sort());
   });
 
-  test('import only the floors below them', () => {
+  test('import values only from lower layers', () => {
     const found = breaches(({ floor, values }) => values.filter((path) => ![floor, ...(floors[floor] ?? [])].includes(floorOf(path))));
     expect(found.sort()).toEqual([...doors].sort());
   });
 
-  test('take types from the floors below them; the figures of a run are a type of ui, and the page takes types from all', () => {
+  test('import types only from lower layers or from ui', () => {
     const isAllowed = (floor: string, path: string) =>
       floor === 'ui' || path === 'ui/run/run-view.ts' || [floor, ...(floors[floor] ?? [])].includes(floorOf(path));
     const found = breaches(({ name, floor, ours }) =>
@@ -102,43 +102,43 @@ describe('the floors of src', () => {
     expect(found).toEqual([]);
   });
 
-  test('ui imports only types of the others', () => {
+  test('import types, but no values, into ui', () => {
     expect(breaches(({ floor, values }) => (floor === 'ui' ? values.filter((path) => !path.startsWith('ui/')) : []))).toEqual([]);
   });
 
-  test('import nothing of Node.js, except io, app, cli and serve', () => {
+  test('import no Node.js modules, except in io, app, cli and serve', () => {
     expect(breaches(({ floor, packages }) => (outer.includes(floor) ? [] : packages.filter(isBuiltin)))).toEqual([]);
   });
 
   test.each([
     [/^yaml$/, 'flow'],
-    [/^(?:ky|undici|conf|env-paths|csv-|fast-xml-parser|@?libsql|@napi-rs\/keyring|@modelcontextprotocol)/, 'io'],
+    [/^(?:ky|undici|conf|env-paths|csv-|fast-xml-parser|@?libsql|@napi-rs\/keyring|@modelcontextprotocol|prom-client)/, 'io'],
     [/^(?:commander|ora)$/, 'cli'],
     [/^preact/, 'ui'],
     [/^@?fastify/, 'serve'],
-  ])('%s is imported only in %s', (library, home) => {
+  ])('import packages that match %s only in %s', (library, home) => {
     expect(breaches(({ floor, packages }) => (floor === home ? [] : packages.filter((path) => library.test(path))))).toEqual([]);
   });
 
-  test('only io/queue knows the clients of Redis', () => {
+  test('import Redis clients only in io/queue', () => {
     const others = ({ name, packages }: (typeof sources)[number]) => (name.startsWith('io/queue/') ? [] : packages);
     expect(breaches((source) => others(source).filter((path) => /^(?:bullmq|ioredis)/.test(path)))).toEqual([]);
   });
 
-  test('leave fetch, clock, process, timers and Buffer to io, app, cli, serve, and the page in its browser', () => {
+  test('use the clock, the network, the process and timers only in io, app, cli, serve and the browser code', () => {
     const world = /\b(?:fetch\(|Date\.now|console\.|process\.|setTimeout\(|setInterval\(|performance\.|Math\.random|Buffer\b)/g;
     const isOuter = (name: string, floor: string) => outer.includes(floor) || name.startsWith('ui/page/');
     expect(breaches(({ name, floor, tree }) => (isOuter(name, floor) ? [] : (codeOf(tree).match(world) ?? [])))).toEqual([]);
   });
 });
 
-test('no text below cli and serve names an option of the command line', () => {
+test('messages outside cli and serve mention no command-line option', () => {
   const below = ['core', 'flow', 'engine', 'nodes', 'io', 'app'];
   const options = (tree: ts.SourceFile) => textsOf(tree).filter((text) => /(?:^|[\s("'`])--[a-z]/.test(text));
   expect(breaches(({ floor, tree }) => (below.includes(floor) ? options(tree) : []))).toEqual([]);
 });
 
-describe('the figures', () => {
+describe('the size limits of the source code', () => {
   const maxLines = 60;
   const maxDepth = 3;
   const maxFiles = 15;
@@ -146,29 +146,29 @@ describe('the figures', () => {
     functionsOf(tree).map((found) => ({ ...found, file: name, where: `${name} ${found.name}` })),
   );
 
-  test('a function has at most 60 lines', () => {
+  test('allow at most 60 lines in a function', () => {
     expect(functions.filter(({ lines }) => lines > maxLines).map(({ where }) => where)).toEqual([]);
   });
 
-  test('functions are nested at most three deep', () => {
+  test('allow functions to be nested at most three deep', () => {
     expect(functions.filter(({ depth }) => depth > maxDepth).map(({ where }) => where)).toEqual([]);
   });
 
-  test('at most 15 names stand for functions of three or more files', () => {
+  test('allow at most 15 function names that three or more files define', () => {
     const declared = new Set(sources.flatMap(({ tree }) => tree.statements.filter(ts.isFunctionDeclaration).map(({ name }) => name?.text)));
     const places = new Map<string, Set<string>>();
     for (const { name, file } of functions) if (declared.has(name)) places.set(name, (places.get(name) ?? new Set()).add(file));
     expect([...places].filter(([, { size }]) => size >= 3).length).toBeLessThanOrEqual(15);
   });
 
-  test('a folder holds at most 15 files', () => {
+  test('allow at most 15 files in a folder', () => {
     const counts = new Map<string, number>();
     for (const { name } of sources) counts.set(dirname(name), (counts.get(dirname(name)) ?? 0) + 1);
     expect([...counts].filter(([, count]) => count > maxFiles).map(([folder]) => folder)).toEqual([]);
   });
 });
 
-test('there are no import cycles', () => {
+test('the source files have no import cycles', () => {
   const importsOfFile = new Map(sources.map(({ name, ours }) => [name, ours]));
   const finished = new Set<string>();
   const cycles: string[] = [];
@@ -182,7 +182,7 @@ test('there are no import cycles', () => {
   }
 });
 
-test('there are no default exports', () => {
+test('the source files have no default exports', () => {
   expect(
     breaches(({ tree }) => exportsOf(tree).filter((statement) => /^export default\b|\bas default\b/.test(statement.getText()))),
   ).toEqual([]);
@@ -203,7 +203,7 @@ function exportsOf(tree: ts.SourceFile): ts.Statement[] {
   return tree.statements.filter((statement) => /^export\b/.test(statement.getText()));
 }
 
-/** The functions of a file: their lines and depth of nesting, from 1. */
+/** Returns the functions of a file, each with its number of lines and its nesting depth (1 for the outermost). */
 function functionsOf(tree: ts.SourceFile): { name: string; lines: number; depth: number }[] {
   const found: { name: string; lines: number; depth: number }[] = [];
   visit(tree, 0);
@@ -229,7 +229,7 @@ function functionsOf(tree: ts.SourceFile): { name: string; lines: number; depth:
   }
 }
 
-/** The texts of a file: strings, and the parts of templates. */
+/** Returns the string literals of a file, including the text parts of template literals. */
 function textsOf(tree: ts.SourceFile): string[] {
   const texts: string[] = [];
   visit(tree);
@@ -241,7 +241,7 @@ function textsOf(tree: ts.SourceFile): string[] {
   }
 }
 
-/** A file without its comments and texts. */
+/** Returns a file's code without its comments and string literals. */
 function codeOf(tree: ts.SourceFile): string {
   const words: string[] = [];
   visit(tree);

@@ -16,13 +16,13 @@ async function contentOf(folder: string): Promise<Record<string, string>> {
   return Object.fromEntries(await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name), 'base64')])));
 }
 
-test('two builds of the embedded data give the same bytes', async () => {
+test('the build of the embedded data produces the same bytes each time', async () => {
   const folder = await emptyFolder();
   await buildData(folder);
   expect(await contentOf(folder)).toEqual(await contentOf(dataFolder));
 });
 
-test('the embedded data are not made again from the same packages by the same code', async () => {
+test('the build keeps the embedded data if the source packages and build code have not changed', async () => {
   const folder = await emptyFolder();
   await buildData(folder);
   const file = join(folder, 'chains.br');
@@ -31,7 +31,7 @@ test('the embedded data are not made again from the same packages by the same co
   expect((await stat(file)).mtimeMs).toBe(1000);
 });
 
-test('the embedded data are at most 8 MB', async () => {
+test('the embedded data is at most 8 MB', async () => {
   const sizes = Object.values(await contentOf(dataFolder)).map((content) => (content.length * 3) / 4);
   expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(8e6);
 });

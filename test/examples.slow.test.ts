@@ -12,14 +12,14 @@ import { shell } from './helpers/shell.ts';
 const examples = fileURLToPath(new URL('../examples/', import.meta.url));
 const bin = fileURLToPath(new URL('../bin/automate.js', import.meta.url));
 
-/** The exit code of each command in an example's README, and its output files, each with the expected file. */
+/** For each command in an example's README: its exit code, and its output files with the files that have the expected content. */
 const expected: Readonly<Record<string, readonly { readonly code: number; readonly files: Readonly<Record<string, string>> }[]>> = {
   enrichment: [{ code: 0, files: { 'enriched.csv': 'expected.csv' } }],
   webhook: [{ code: 0, files: { 'delivered.ndjson': 'expected.ndjson' } }],
   'array-expansion': [{ code: 0, files: { 'airports.csv': 'expected.csv' } }],
   retry: [
-    { code: 4, files: { 'positions.csv': 'expected.csv', 'failed.csv': 'expected.errors.csv' } },
-    { code: 4, files: { 'positions.second.csv': 'expected.second.csv', 'failed.second.csv': 'expected.second.errors.csv' } },
+    { code: 4, files: { 'positions.csv': 'expected.csv', 'positions.errors.csv': 'expected.errors.csv' } },
+    { code: 4, files: { 'positions.csv': 'expected.retried.csv', 'positions.errors.csv': 'expected.retried.errors.csv' } },
   ],
   transform: [{ code: 0, files: { 'stops.ndjson': 'expected.ndjson' } }],
   pipeline: [{ code: 0, files: { 'timezones.txt': 'expected.txt' } }],
@@ -40,28 +40,29 @@ const expected: Readonly<Record<string, readonly { readonly code: number; readon
   environments: [{ code: 0, files: { 'elevations.csv': 'expected.csv' } }],
   serve: [],
   'two-apis': [{ code: 0, files: { 'destinations.csv': 'expected.csv' } }],
+  workers: [{ code: 0, files: { 'enriched.csv': 'expected.csv' } }],
 };
 
-/** The examples; `servers` is a script that three of them need. */
+/** The example folders, except `servers`, whose script three of them use. */
 const folders = (await readdir(examples, { withFileTypes: true }))
   .filter((entry) => entry.isDirectory() && entry.name !== 'servers')
   .map(({ name }) => name);
 
-/** The servers that examples need beside the demo API, by the address in their flows. */
+/** The scripts of servers that some examples need in addition to the demo API, by the address in the flow. */
 const scripts = { 'http://127.0.0.1:4011': 'graphql/server.mjs', 'http://127.0.0.1:4012': 'servers/start.mjs' };
 
 test('every example has expected results', () => {
   expect(Object.keys(expected).sort()).toEqual(folders.sort());
 });
 
-/** The command lines in an example's README, with the variables that are set before them. */
+/** Returns the command lines in an example's README, preceded by the variables that the README sets. */
 async function commandsOf(name: string): Promise<string[]> {
   const lines = (await readFile(join(examples, name, 'README.md'), 'utf8')).match(/(?<=^ {4}).*/gm) ?? [];
   const settings = lines.filter((line) => line.startsWith('export '));
   return lines.filter((line) => !settings.includes(line)).map((line) => [...settings, line].join('\n'));
 }
 
-/** Copies an example, for servers of its own: the demo API remembers the records that it has refused. */
+/** Copies an example and starts servers for this copy alone, because the demo API remembers which records it has refused. */
 async function playground(name: string): Promise<Workplace> {
   const api = await createDemoApi();
   onTestFinished(api.close);
@@ -71,18 +72,23 @@ async function playground(name: string): Promise<Workplace> {
   let text = (await place.read(flow)).replaceAll('http://127.0.0.1:4010', api.origin);
   for (const [address, script] of Object.entries(scripts))
     if (text.includes(address)) text = text.replaceAll(address, await startExampleServer(script));
-  // Starts the installed MCP server: npx would download it.
+  // Starts the installed MCP server, because npx would download it.
   await place.write(flow, text.replace(/npx -y @modelcontextprotocol\/server-everything@\S+ stdio/, stdioServers.everything.join(' ')));
   return place;
 }
 
-test('a loop and paginate give the same result', async () => {
+test('the examples of a loop and of paginate have the same result', async () => {
   const [loop, paginate] = ['cursor-loop', 'paginate'].map((name) => readFile(join(examples, name, 'expected.csv'), 'utf8'));
   expect(await paginate).toBe(await loop);
 });
 
-describe('example', () => {
-  test.each(folders.filter((name) => name !== 'serve'))('%s gives the expected files with the commands of its README', async (name) => {
+test('the flows of all examples pass their flow tests', async () => {
+  const { code, stdout, stderr } = await (await workplace()).automate(['test', examples]);
+  expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: expect.stringMatching(/\n\d\d passed, 0 failed\n$/), stderr: '' });
+});
+
+describe('an example in the folder examples', () => {
+  test.each(folders.filter((name) => name !== 'serve'))("writes the expected files with its README's commands: %s", async (name) => {
     const place = await playground(name);
     const commands = await commandsOf(name);
     expect(commands).toHaveLength(expected[name]?.length ?? 0);
@@ -99,7 +105,7 @@ describe('example', () => {
   });
 });
 
-test('example serve answers the curl lines of its README', async () => {
+test('the example "serve" responds to its README\'s curl commands', async () => {
   const place = await playground('serve');
   const [, serve, create = '', ...curls] = await commandsOf('serve');
   const { address } = await serving({}, { place, folder: 'serve/flows' });

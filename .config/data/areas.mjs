@@ -3,10 +3,10 @@ import { borders } from '@rapideditor/country-coder';
 import { feature as geometryOf } from 'topojson-client';
 import { pack, pushSigned } from './binary.mjs';
 
-/** Units of a degree: 11 m. */
+/** Number of units in a degree. One unit is about 11 m. */
 const scale = 10_000;
 
-/** Makes `borders` and `counties`: see src/io/lookups/geography/areas.ts. */
+/** Builds the files `borders` and `counties`. Their format is described in src/io/lookups/geography/areas.ts. */
 export function make(readJson) {
   const topology = readJson('us-atlas/counties-10m.json');
   const counties = geometryOf(topology, topology.objects.counties).features;
@@ -18,14 +18,17 @@ export function make(readJson) {
   };
 }
 
-/** The country's code as GeoNames has it, for a part of one that of the whole; null for a land that no country's code names. */
+/**
+ * Returns the country code that GeoNames uses. A part of a country gets the code of the country; a territory that belongs to no
+ * country gets null.
+ */
 function codeOf({ iso1A2, isoStatus, groups = [] }) {
   if (iso1A2 && isoStatus !== 'excRes') return iso1A2;
-  // The smallest group is first. EU and UN are no countries.
+  // The smallest group comes first. EU and UN are not countries.
   return groups.find((group) => /^(?!EU|UN)[A-Z]{2}$/.test(group)) ?? null;
 }
 
-/** Each ring as its number of points, then the steps from one to the next. */
+/** Packs each ring as its number of points, followed by the steps from one point to the next. */
 function packed(areas) {
   const sorted = areas.sort((a, b) => (String(a.area) < String(b.area) ? -1 : 1));
   const owners = [];
@@ -41,7 +44,7 @@ function packed(areas) {
   return pack({ owners, lengths, steps: Buffer.from(steps) }, { areas: sorted.map(({ area }) => area), scale });
 }
 
-/** Without the last point, which is the first. */
+/** Adds the steps of a ring. Leaves out the last point, because it repeats the first. */
 function pushRing(steps, ring) {
   const before = [0, 0];
   for (const point of ring.slice(0, -1)) {

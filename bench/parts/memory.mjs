@@ -5,7 +5,7 @@ import { figure, printTable } from '../table.mjs';
 
 const concurrency = 32;
 
-/** Peak memory of `automate` as the input grows, and whether a million records fit into a heap of 64 MB. */
+/** Measures the peak memory of `automate` for inputs of different sizes, and tests whether a million records fit into a heap of 64 MB. */
 export async function memory({ node, folder, quick, withAutomate }) {
   if (!withAutomate) return console.log('\nMemory: left out, automate cannot run');
   const sizes = [{ records: 20_000 }, { records: 200_000 }];

@@ -7,7 +7,7 @@ import { figure, median, printTable } from '../table.mjs';
 
 const rounds = 15;
 
-/** The time to start, compared with a node that does nothing. */
+/** Measures the start-up time, and compares it with a Node.js process that does nothing. */
 export async function startup({ node, folder, withAutomate }) {
   const [input, output, flow] = [`${folder}/one.csv`, `${folder}/one.out.csv`, `${folder}/flow.yaml`];
   await writeRecords(input, 1);

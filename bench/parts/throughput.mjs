@@ -7,7 +7,7 @@ const records = 20_000;
 const concurrency = 32;
 const rounds = 5;
 
-/** Records a second, CPU and memory over a server that answers at once, side by side. */
+/** Measures records per second, CPU time and memory of all contestants with a server that answers immediately. */
 export async function throughput({ node, folder, withAutomate }) {
   const contestants = {
     ...(withAutomate ? { automate, 'automate, no checkpoints': automateToStdout } : {}),
@@ -27,7 +27,7 @@ export async function throughput({ node, folder, withAutomate }) {
   return { records, concurrency, rounds, results };
 }
 
-/** Runs all contestants in every round, so that other load on the machine affects all of them. The first round only warms up. */
+/** Runs all contestants in every round, so that other load on the machine affects them equally. The first round is only a warm-up. */
 async function inTurns(contestants, job, server) {
   const runs = Object.fromEntries(Object.keys(contestants).map((name) => [name, []]));
   for (let round = 0; round <= rounds; round++) {

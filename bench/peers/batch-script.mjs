@@ -1,5 +1,5 @@
-// A competent script for a batch endpoint: gathers rows, limits the batches in flight, joins the answers by id.
-// batch-script.mjs IN OUT ORIGIN CONCURRENCY
+// A well-written script for a batch endpoint: it collects rows, limits the batches in flight, and joins the answers by id.
+// Usage: batch-script.mjs IN OUT ORIGIN CONCURRENCY
 import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
@@ -23,7 +23,7 @@ out.end();
 await written;
 await dispatcher.close();
 
-/** One worker at a time gathers. */
+/** Returns the next batch. Only one worker at a time collects a batch. */
 function nextBatch() {
   const batch = reading.then(async () => {
     const gathered = [];

@@ -1,5 +1,5 @@
-// What many would write: all of the CSV in memory, global fetch, a pool of workers.
-// fetch-script.mjs IN OUT ORIGIN CONCURRENCY
+// A typical script: reads the whole CSV into memory and uses global fetch in a pool of workers.
+// Usage: fetch-script.mjs IN OUT ORIGIN CONCURRENCY
 import { readFile, writeFile } from 'node:fs/promises';
 import { parse } from 'csv-parse/sync';
 import { stringify } from 'csv-stringify/sync';

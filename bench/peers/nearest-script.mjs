@@ -1,5 +1,5 @@
-// What a script does with the same packages: the nearest place of GeoNames, and the country at the point.
-// nearest-script.mjs IN OUT
+// A script that uses the same packages as `geocode` to find the nearest GeoNames place and the country at a point.
+// Usage: nearest-script.mjs IN OUT
 import { createReadStream, createWriteStream, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -30,7 +30,7 @@ async function* locate(rows) {
   }
 }
 
-/** Circles that double until one holds a place. */
+/** Returns the nearest place. Doubles the search radius until the circle contains a place. */
 function nearest(lat, lon) {
   for (let degrees = 0.05; degrees < 2; degrees *= 2) {
     const found = index.within(lon, lat, degrees).map((id) => places[id]);

@@ -1,6 +1,6 @@
-// A competent script that polls jobs: limits the requests in flight, and waits a fixed time after each answer.
-// With `sockets` it asks over plain sockets, written by hand for this one server: what that reaches is what this machine allows.
-// poll-script.mjs IN OUT ORIGIN CONCURRENCY EVERY_MS [undici|sockets]
+// A well-written script that polls jobs. It limits the requests in flight, and waits for a fixed time after each answer. With `sockets`, it
+// uses plain sockets and code for this server only, so its rate is the maximum on this machine.
+// Usage: poll-script.mjs IN OUT ORIGIN CONCURRENCY EVERY_MS [undici|sockets]
 import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { connect } from 'node:net';
@@ -46,7 +46,7 @@ function socketClient() {
   const ask = async (path) => {
     const socket = idle.pop() ?? (await connected(hostname, port));
     socket.write(`GET ${path} HTTP/1.1\r\nHost: ${hostname}\r\n\r\n`);
-    // The answer is small enough to come in one piece.
+    // The answer is small enough to arrive in one chunk.
     const [bytes] = await once(socket, 'data');
     idle.push(socket);
     return JSON.parse(bytes.latin1Slice(bytes.indexOf('\r\n\r\n') + 4));
@@ -63,7 +63,7 @@ async function connected(host, port) {
   return socket;
 }
 
-/** A timer may be early by up to a millisecond. */
+/** Waits until a time. It can take several timers, because Node.js timers can fire up to a millisecond early. */
 async function sleepUntil(untilMs) {
   for (;;) {
     const leftMs = untilMs - performance.now();

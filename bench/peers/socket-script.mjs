@@ -1,5 +1,6 @@
-// As near to the wire as Node goes: requests written by hand to plain sockets, for this one server and this one answer.
-// What it reaches with a slow server is what this machine allows. socket-script.mjs IN OUT ORIGIN CONCURRENCY
+// The least work per request that is possible in Node.js: plain sockets, and code for this server and this answer only. Its rate with a
+// slow server is the maximum on this machine.
+// Usage: socket-script.mjs IN OUT ORIGIN CONCURRENCY
 import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { connect } from 'node:net';
@@ -34,7 +35,7 @@ async function worker() {
   socket.end();
 }
 
-/** The answer is small enough to come in one piece. */
+/** Sends a GET request. The answer is small enough to arrive in one chunk. */
 function get(socket, path) {
   return new Promise((resolve, reject) => {
     socket.once('data', (bytes) => {

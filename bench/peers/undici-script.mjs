@@ -1,5 +1,5 @@
-// What a competent script does: streams in, streams out, bounded memory, the fastest client there is for Node.
-// undici-script.mjs IN OUT ORIGIN CONCURRENCY
+// A well-written script: it streams input and output, limits its memory, and uses the fastest HTTP client for Node.js.
+// Usage: undici-script.mjs IN OUT ORIGIN CONCURRENCY
 import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';

@@ -2,7 +2,7 @@ import { constants } from 'node:os';
 import type { Ending } from '../core/event.ts';
 import { AutomateError, type ErrorKind } from '../core/failure.ts';
 
-/** The exit codes by the kind of error, and those of commands that ended by themselves. Documented in README and `run --help`. */
+/** The exit code for each kind of error, and for each kind of normal ending. Documented in the README and in `run --help`. */
 export const exitCodes = {
   success: 0,
   bug: 1,
@@ -20,17 +20,17 @@ export const exitCodes = {
   'stdout-closed': 141,
 } as const satisfies Record<ErrorKind, number> & Record<string, number>;
 
-/** The exit code of an error that ended the command. */
+/** Returns the exit code for an error that ended the command. */
 export function exitCodeOf(error: unknown): number {
   return error instanceof AutomateError ? exitCodes[error.kind] : exitCodes.bug;
 }
 
-/** The exit code of a signal, by the convention of shells: SIGHUP 129, SIGINT 130, SIGTERM 143. */
+/** Returns the exit code for a process ended by a signal, as shells do: 129 for SIGHUP, 130 for SIGINT, 143 for SIGTERM. */
 export function signalExitCode(signal: NodeJS.Signals): number {
   return 128 + constants.signals[signal];
 }
 
-/** The exit code of a run that ended by itself. */
+/** Returns the exit code for a run that ended without an error, even if it ended early or some records failed. */
 export function exitCodeOfRun(ending: Ending, failed: number): number {
   if (ending === 'refused-credential') return exitCodes.credential;
   if (ending !== 'complete') return exitCodes.stoppedEarly;

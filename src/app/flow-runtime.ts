@@ -13,27 +13,33 @@ import type { PayingKey } from '../io/ledger/rest.ts';
 import type { RunLedger } from '../io/ledger/run-ledger.ts';
 import type { Redactor } from '../io/secrets/redact.ts';
 import { createMessages } from './messages.ts';
+import type { FollowedFlow, Metrics } from './metrics/metrics.ts';
 import { MemoryOutput } from './output/memory-output.ts';
 import { openSession, type Session, useOf } from './session.ts';
+import type { RunWorkers } from './workers/run-workers.ts';
 
-/** The parts of the process that all runs and calls share. */
+/** The objects and settings that all runs and calls in this process share. */
 export interface SharedParts {
   readonly gates: Gates;
+  /** The pool of worker processes that run the nodes; undefined if this process runs the nodes itself. */
+  readonly workers?: RunWorkers | undefined;
   readonly routes: Routes;
   readonly allowHttp: boolean;
   readonly cacert: string | undefined;
   readonly env: string | undefined;
-  /** The present quota of a key, which may change while it pays; absent where it cannot. */
+  /** Returns the current credit quota of an API key, which may change during a call. Undefined if quotas never change. */
   quotaOf?(key: PayingKey): number | undefined;
-  /** The folder for the files that requests send and answers are saved to; undefined for a server without one. */
+  /** The folder for the files that flows send and save; undefined for a server without such a folder. */
   readonly files: string | undefined;
-  /** True if it has no folder for files. */
+  /** True if flows cannot send or save files, because there is no folder for them. */
   readonly withoutFiles: boolean;
-  /** Takes a line for the log. */
+  /** Counts the work of runs and calls. It is undefined if the process serves no metrics. */
+  readonly metrics?: Metrics | undefined;
+  /** Writes a line to the log. */
   say(text: string): void;
 }
 
-/** A key that pays at its present quota. */
+/** Returns the API key with its current credit quota. */
 export function payingNow(key: PayingKey | undefined, { quotaOf }: Pick<SharedParts, 'quotaOf'>): PayingKey | undefined {
   if (!key || !quotaOf) return key;
   return {
@@ -44,27 +50,35 @@ export function payingNow(key: PayingKey | undefined, { quotaOf }: Pick<SharedPa
   };
 }
 
-/** A call under way. */
+/** A call that has not ended yet. */
 export interface CallUnderWay {
   readonly run: Run;
   readonly output: MemoryOutput;
-  /** The credits that it has spent so far. */
   credits(): number;
 }
 
-/** A flow that is ready for calls. Its plan and its session stay between them. */
+/** A flow that is ready for calls. Its compiled plan and its session (secrets and connections) stay open between calls. */
 export class FlowRuntime {
   readonly #plan: Plan;
   readonly #shared: SharedParts;
   readonly #session: Session;
+  readonly #followed: FollowedFlow | undefined;
+  #callsUnderWay = 0;
 
   private constructor(plan: Plan, shared: SharedParts, session: Session) {
     this.#plan = plan;
     this.#shared = shared;
     this.#session = session;
+    this.#followed = shared.metrics?.follow(session.redactor.text(plan.name), plan, {
+      credits: () => session.ledger.spent(),
+      open: () => this.#callsUnderWay,
+    });
   }
 
-  /** Loads the secrets and opens the ledger. Throws a FlowError (`credential`). `key`: pays; undefined for the page. */
+  /**
+   * Loads the flow's secrets and opens the ledger, which counts spent credits. `key` is the API key that pays; undefined for calls from the
+   * web page. Throws a FlowError (`credential`) if a secret is missing.
+   */
   static async open(plan: Plan, file: string, shared: SharedParts, key: PayingKey | undefined): Promise<FlowRuntime> {
     const { env, routes, say } = shared;
     return new FlowRuntime(
@@ -74,31 +88,48 @@ export class FlowRuntime {
     );
   }
 
-  /** Masks the secrets of the flow. */
   get redactor(): Redactor {
     return this.#session.redactor;
   }
 
-  /** Starts the call of one record. `report`: takes its events. Throws an AutomateError (`credits`) if no credits are left. */
-  call(fields: Fields, report: (event: Event) => void = () => undefined): CallUnderWay {
+  /**
+   * Starts a call with one record. `report` receives the events of the call. Throws an AutomateError (`credits`) if no credits are left.
+   */
+  call(fields: Fields, report?: (event: Event) => void): CallUnderWay {
     const usedUp = this.#session.ledger.usedUp();
     if (usedUp) throw errorOf('credits', usedUp);
     const output = new MemoryOutput();
     const paid = new CountingLedger(this.#session.ledger);
-    const ports = { ...this.#session.ports.forRun(randomUUID(), report), ledger: paid };
+    const followed = this.#followed;
+    const event = (event: Event) => {
+      followed?.add(event);
+      report?.(event);
+    };
+    const ports = { ...this.#session.ports.forRun(randomUUID(), event), ledger: paid };
     const item: Item = { number: 1, fields, end: { offset: 0, line: 0 } };
     const parts = { input: oneItem(item), output, ports, gates: this.#shared.gates };
     const run = startRun(this.#plan, parts, { unordered: false, maxErrors: undefined, keepsGoing: true });
+    if (followed) this.#countUntil(run.ended);
     return { run, output, credits: () => paid.spent };
   }
 
-  /** Writes the credits that the calls have spent to the ledger, and gives back the other credits that it holds: other runs may need them. */
+  /**
+   * Writes the credits that the calls have spent to the ledger. Then gives back the rest of the reserved credits, which other runs might
+   * need.
+   */
   giveBack(): void {
     this.#session.ledger.giveBack();
   }
 
   async close(): Promise<void> {
     await this.#session.close();
+    this.#followed?.end();
+  }
+
+  #countUntil(ended: Promise<unknown>): void {
+    this.#callsUnderWay++;
+    const end = () => void this.#callsUnderWay--;
+    ended.then(end, end);
   }
 }
 
@@ -106,7 +137,7 @@ async function* oneItem(item: Item): AsyncGenerator<readonly Item[]> {
   yield [item];
 }
 
-/** The ledger of a flow as one call sees it: it counts what the call spends. */
+/** Forwards everything to the flow's ledger, and counts the credits that one call spends. */
 class CountingLedger implements Ledger {
   spent = 0;
   readonly #ledger: RunLedger;

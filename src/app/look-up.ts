@@ -15,17 +15,20 @@ import { dataFolder } from './ports/late-lookups.ts';
 import { ChainMaker } from './preview/chain-maker.ts';
 import { openSession, type SessionOptions, useOf } from './session.ts';
 
-/** A lookup of a command: one node, and its only record. */
+/** A lookup that a command makes, such as `geocode`. It runs one node for one record. */
 export interface OneLookup {
-  /** The command, as credits name it. */
+  /** The name of the command, which the ledger shows as the flow that spent the lookup's credits. */
   readonly command: string;
-  /** The options of the node, without those that are absent. */
+  /** The options of the lookup node. Undefined options are left out. */
   readonly node: JsonObject & { readonly type: string; readonly connection?: string };
   readonly fields: Fields;
   readonly options: SessionOptions;
 }
 
-/** Looks one thing up as a run does: with its credit, gate, retries and cache. Returns the answer document, or why there is none. */
+/**
+ * Looks up one record as a run does, with credits, rate limits, retries and the cache. Returns the answer as a document, or a Failure if
+ * there is no answer.
+ */
 export async function lookUpOne({ command, node, fields, options }: OneLookup, messages: Messages): Promise<LookupDocument | Failure> {
   if (node.connection !== undefined) findSaved(node.connection);
   const plan = await lookupPlan(command, node, options.allowHttp ?? false);
@@ -41,7 +44,7 @@ export async function lookUpOne({ command, node, fields, options }: OneLookup, m
   }
 }
 
-/** The flow of one node, whose answer becomes one field. */
+/** Compiles a flow with one node that saves its complete result in the field `document`. */
 async function lookupPlan(command: string, node: OneLookup['node'], allowHttp: boolean): Promise<Plan> {
   const flow = { name: command, nodes: [{ id: node.type, ...node, map: { document: '$body' } }] };
   const options = { allowHttp, textCells: true, savedConnections: () => readConnections(process.env) };

@@ -1,42 +1,42 @@
 import type { LentTerminal } from '../io/credentials/command-run.ts';
 import { createRedactor, type Redactor } from '../io/secrets/redact.ts';
 
-/** Takes the lines that a use case prints while it works, with every secret masked. The terminal is one; the log of a server is another. */
+/** Prints the messages of an operation, with all secrets masked. A command prints to its terminal, a server to its log. */
 export interface Messages {
-  /** Prints a line. */
   say(text: string): void;
-  /** Prints a warning. */
   warn(message: string): void;
-  /** Holds the secrets to mask. */
   readonly redactor: Redactor;
-  /** Finds the person who can be asked for a passphrase or a login. Undefined in a server, where no person can answer. */
+  /**
+   * Returns an object that asks the person at the terminal for a passphrase or a login. Undefined if there is no such person, as in a
+   * server.
+   */
   findAsker?(): Asker | undefined;
-  /** Lends the terminal to a command that gives a secret, and may ask the person for it. Undefined in a server. */
+  /** Lets a command that prints a secret use the terminal, because it might have to prompt the person. Undefined in a server. */
   lendTerminal?(): LentTerminal | undefined;
 }
 
-/** Asks the person at the terminal. Each method throws an AutomateError (`cancelled`) if the person cancels. */
+/** Asks questions at the terminal. Each method throws an AutomateError (`cancelled`) if the person cancels. */
 export interface Asker {
-  /** Hides what is typed. */
+  /** Asks for a string that is hidden while it is typed. */
   secret(question: string, check?: AnswerCheck): Promise<string>;
   text(question: string, options?: TextOptions): Promise<string>;
   choice<Value extends string>(question: string, choices: readonly { readonly value: Value; readonly label: string }[]): Promise<Value>;
-  /** Lets the person choose any number of them. */
+  /** Lets the person choose any number of options. */
   several<Value extends string>(question: string, choices: readonly { readonly value: Value; readonly label: string }[]): Promise<Value[]>;
   yes(question: string): Promise<boolean>;
 }
 
-/** Options of a question that is answered with a text. */
+/** Options of a question that is answered with a string. */
 export interface TextOptions {
-  /** The answer of Enter alone, shown until something is typed. */
+  /** The answer if the person only presses Enter. The prompt shows this answer until the person types something. */
   readonly default?: string;
   readonly check?: AnswerCheck;
 }
 
-/** Returns the problem of an answer; undefined if there is none. */
+/** Returns the reason why an answer is not valid; undefined for a valid answer. */
 export type AnswerCheck = (answer: string) => string | undefined;
 
-/** Messages that go to `say`, by default nowhere, with their secrets masked. */
+/** Creates a Messages object that masks the secrets in `redactor` and passes each line to `say`. By default, the lines are discarded. */
 export function createMessages(say: (text: string) => void = () => undefined, redactor: Redactor = createRedactor()): Messages {
   return {
     redactor,

@@ -11,6 +11,7 @@ import { loadSecrets, noSecrets } from './flow/flow-secrets.ts';
 import { filesFolder } from './input/files-folder.ts';
 import { inputLabel, inputPaths } from './input/input.ts';
 import { selectRecords } from './input/selected-records.ts';
+import type { Messages } from './messages.ts';
 import { failedListOf, oldOutput } from './output/failed-list-of.ts';
 import { openOutput } from './output/open-output.ts';
 import { earlyWarnings, warnOfMany } from './progress/early-warnings.ts';
@@ -20,17 +21,17 @@ import type { Tally } from './progress/tally.ts';
 import { openEvents } from './report/events-file.ts';
 import { beginReport } from './report/report-file.ts';
 import { beginSummary } from './report/summary-file.ts';
-import type { ClaimedRun, OpenRun, RunSurroundings } from './run-request.ts';
+import type { ClaimedRun, OpenRun, RunRequest, RunSurroundings } from './run-request.ts';
 import { openSession, type Session, useOf } from './session.ts';
 import { openRecordMemory, type RecordMemory } from './update/record-memory.ts';
 
-/** Loads the secrets, and opens the files and the session of a run. Leaves nothing open if that fails. */
+/** Loads the secrets of a run, and opens its files and its session. If one step fails, closes everything opened before it. */
 export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings): Promise<OpenRun> {
   const { request, claim } = claimed;
   const { plan, flow, options, isFree } = request;
   const { messages, routes, key, warn = messages.warn } = surroundings;
-  // The workers of a queue have the secrets.
-  const credentials = options.queue === undefined ? await loadSecrets(plan, flow, options, messages) : noSecrets;
+  // In a run with a queue, this process needs no secrets: only the workers send requests.
+  const credentials = options.queue === undefined ? await loadSecrets(plan, flow, options, vaultMessages(options, messages)) : noSecrets;
   if (options.report !== undefined) await beginReport(options.report);
   if (options.summary !== undefined) await beginSummary(options.summary);
   const progress = new RunProgress(createClock());
@@ -56,8 +57,21 @@ export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings
   }
 }
 
-/** The files that the records of a run may use. Those that a run into a file saves are listed beside it until it is complete. */
-function filesOf({ request: { plan, options, files }, claim }: ClaimedRun): RunFilesOptions {
+/**
+ * Removes `findAsker` if worker processes open the vault, too. They cannot ask for the passphrase, so there is no use in asking for it
+ * here.
+ */
+function vaultMessages({ workers }: RunRequest['options'], messages: Messages): Messages {
+  if (workers === undefined) return messages;
+  const { findAsker, ...others } = messages;
+  return others;
+}
+
+/**
+ * Returns the options for the files that the run's records send and save. Until the run is complete, a list of the saved files is kept next
+ * to the output.
+ */
+export function filesOf({ request: { plan, options, files }, claim }: ClaimedRun): RunFilesOptions {
   const isListed = usesFiles(plan) && !files.isStreamed;
   const list = isListed ? { path: savedNamesPath(realFile(files.out)), run: claim.run } : undefined;
   const { events, summary, report } = options;
@@ -66,7 +80,7 @@ function filesOf({ request: { plan, options, files }, claim }: ClaimedRun): RunF
   return { folder: filesFolder(options), list, ownFiles };
 }
 
-/** Opens the output, and the records of the selected range that no earlier part has finished. */
+/** Opens the output, and selects the records that no earlier part of the run has finished. */
 async function openRecords(
   claimed: ClaimedRun,
   session: Session,
@@ -105,7 +119,10 @@ interface FileParts {
   readonly memory: RecordMemory | undefined;
 }
 
-/** Opens the memory of the output; undefined for a run without one. */
+/**
+ * Opens the memory file. A run with `update` stores its records in this file for the next run. Returns undefined for a run without a memory
+ * file.
+ */
 async function openMemory({ claim, request, source }: ClaimedRun, { redactor }: Session, tally: Tally): Promise<RecordMemory | undefined> {
   if (!claim.memory) return undefined;
   const { plan, options, files } = request;
@@ -148,7 +165,7 @@ function nonEmpty<Name extends string, Values extends object>(name: Name, values
   return (Object.keys(values).length > 0 ? { [name]: values } : {}) as { readonly [_ in Name]?: Values };
 }
 
-/** The tokens of the whole run, by node. */
+/** Returns the tokens that each node has used in the whole run, including the parts before it was resumed. */
 function tokensSince({ tokens: before = {} }: Checkpoint, { tokens }: Tally): NonNullable<Checkpoint['tokens']> {
   const sums = [...tokens].map(([node, { input, output }]) => {
     const earlier = before[node] ?? { input: 0, output: 0 };

@@ -6,48 +6,51 @@ import type { InputOptions } from './input/input.ts';
 import type { OutputOptions } from './output/output-plan.ts';
 import type { SessionOptions } from './session.ts';
 
-/** The options of a run. Each means what the option of `automate run` with that name means. */
+/** The options of a run. Each has the meaning of the `automate run` option with the same name. */
 export interface RunOptions extends InputOptions, OutputOptions, StartOptions, ReportOptions, SessionOptions {
-  /** Maximum of records; undefined for all. */
+  /** Maximum number of records to process; undefined to process all. */
   readonly limit?: number;
-  /** Records at the beginning of the input that are left out. */
+  /** Number of records to skip at the beginning of the input. */
   readonly skip?: number;
-  /** Fields that every record gets before the first node. */
+  /** Fields with fixed values that every record gets before the first node. */
   readonly set?: SetFields;
-  /** Values of the flow's variables that win over its file. */
+  /** Values of the flow's variables, which override the values in the flow file. */
   readonly var?: GivenVariables;
   readonly unordered?: boolean;
   readonly csvSafe?: boolean;
   readonly maxErrors?: MaxErrors;
   readonly keepGoing?: boolean;
-  /** Maximum of requests in flight, for each node. */
+  /** Maximum number of requests in flight for each node. */
   readonly concurrency?: Concurrency;
-  /** Child processes in which records pass the nodes; undefined for this process. */
+  /** Number of child processes that run the nodes; undefined if this process runs them. */
   readonly workers?: number;
-  /** The URL of the queue whose workers the records pass in; undefined for none. */
+  /** The URL of a queue in Redis whose workers run the nodes; undefined to use no queue. */
   readonly queue?: string;
   readonly queueName?: string;
-  /** The run ends after this time without a worker that can do it, in ms. */
+  /** The run ends if no worker of the queue can process it for this time in ms. */
   readonly waitForWorkers?: number;
-  /** Ms between the starts of two requests to one origin with one credential. */
+  /** Minimum time in ms between the starts of two requests to the same origin with the same credential. Undefined if there is none. */
   readonly rate?: number;
 }
 
-/** The treatment of existing files and of an unfinished run. */
+/** Options that determine what happens to existing output files and to an unfinished run. */
 export interface StartOptions {
   readonly replace?: boolean;
   readonly resume?: boolean;
   readonly force?: boolean;
-  /** True if the output gets a memory of its records. Without `runsAll` records that have not changed are taken over by it. */
+  /**
+   * True to remember the records in a memory file, and to reuse the rows of records that have not changed. With `runsAll`, every record is
+   * run and no rows are reused.
+   */
   readonly update?: boolean;
   readonly runsAll?: boolean;
-  /** Maximum age of rows that are taken over, in ms; undefined for any. */
+  /** Maximum age in ms of rows that are reused; undefined for any age. */
   readonly maxAge?: number;
-  /** True for a look at what a run would do: nothing is written. */
+  /** True to show what the run would do, without writing anything. */
   readonly dryRun?: boolean;
 }
 
-/** The files about a run; undefined for each that is not wanted. `-` is stdout. */
+/** Paths of additional files that describe a run. Each is undefined if it was not requested. `-` stands for stdout. */
 export interface ReportOptions {
   readonly events?: string;
   readonly summary?: string;

@@ -7,7 +7,9 @@ import type { Gates } from '../engine/gates.ts';
 import type { FoundFailures } from '../io/journal/failed-list.ts';
 import type { Checkpoint } from '../io/journal/journal.ts';
 import type { FileOutput } from '../io/output/output.ts';
+import type { RunProblem } from '../io/queue/worker-signs.ts';
 import type { Source } from '../io/records/readers/source.ts';
+import type { Children } from '../io/workers/children.ts';
 import type { Messages } from './messages.ts';
 import type { Claim } from './output/output-claim.ts';
 import type { OutputPlan } from './output/output-plan.ts';
@@ -17,26 +19,27 @@ import type { EventsFile } from './report/events-file.ts';
 import type { RunOptions } from './run-options.ts';
 import type { Session, SessionParts } from './session.ts';
 import type { OpenQueue } from './workers/open-queue.ts';
-import type { WorkerWait } from './workers/worker-wait.ts';
 
-/** A run whose flow is checked. */
+/** A flow that has been checked, with everything needed to run it over an input. */
 export interface RunRequest {
-  /** The flow's file. */
+  /** The id of a new run that writes a file; undefined to use a UUID. */
+  readonly id?: string;
+  /** The path of the flow file. */
   readonly flow: string;
   readonly plan: Plan;
   readonly options: RunOptions;
   readonly files: OutputPlan;
-  /** Opens the input at its beginning, or after the records that are done. */
+  /** Opens the input. Reading starts at the beginning, or after the records that are finished according to the checkpoint. */
   open(from: Checkpoint): Promise<Source>;
-  /** The failed records that a retry runs; undefined for other runs. */
+  /** The failed records that a retry runs; undefined for a run that is not a retry. */
   readonly retried?: FoundFailures | undefined;
-  /** True for a retry that gives up an unfinished one. */
+  /** True for a retry that discards an unfinished earlier retry. */
   readonly startsOver?: boolean;
-  /** True if its credits are not counted, as in the demo. */
+  /** True if the run's credits are not counted, as in the demo. */
   readonly isFree?: boolean | undefined;
-  /** Counts that each checkpoint holds. A resumed run finds them in its claim. */
+  /** Returns further counts that are saved with each checkpoint. When the run is resumed, they are in its claim's checkpoint. */
   readonly notes?: () => object;
-  /** The words of the command line about this run, for its summary and report. */
+  /** Texts for the summary and the report. Undefined if the run was not started from a command line. */
   readonly words?: RunWords;
 }
 
@@ -44,50 +47,61 @@ export interface RunRequest {
 export interface EndedRun {
   readonly run: OpenRun;
   readonly ending: Ending;
-  /** Records in the errors file. */
+  /** Number of records in the errors file. */
   readonly failed: number;
 }
 
-/** The command line's words about a run. */
+/** Texts about a run that only the command-line interface can provide. */
 export interface RunWords {
-  /** The command line of the run. */
+  /** The command line that started the run. */
   readonly command: string;
-  /** The steps that may follow, each with a command line to copy. */
+  /** Returns the suggested next steps, each with a command line to copy. */
   next(ended: EndedRun): readonly NextStep[];
-  /** An error that ended the run, or the reason of its early end, with the way out. */
+  /** Returns the message for an error or another reason that ended the run early, together with a remedy. */
   message(reason: CodedMessage): string;
 }
 
-/** A step that may follow a run, with a command line to copy. */
+/** A suggested next step, with a command line to copy. */
 export interface NextStep {
   readonly why: string;
   readonly command: string;
 }
 
-/** The surroundings of a run: what it shares with other runs of the process, and who follows it. */
+/** Describes a queued run that waits because no worker can process it. */
+export interface WorkerWait {
+  /** The URL of the queue in Redis. */
+  readonly url: string;
+  /** The name of the queue; undefined for the queue `default`. */
+  readonly queueName: string | undefined;
+  /** The live workers, each with the reason why it cannot process the run. */
+  readonly problems: readonly (RunProblem & { readonly worker: string })[];
+}
+
+/** Objects that a run shares with other runs of the process, and functions that receive its progress. */
 export interface RunSurroundings extends Pick<SessionParts, 'routes' | 'key'> {
   readonly messages: Messages;
-  /** Takes warnings about the run itself. By default they are messages like any other. */
+  /** Receives warnings about the run itself. By default, these are printed like other messages. */
   readonly warn?: (message: string) => void;
-  /** The gates of all runs of the process. Without them, the run has its own. */
+  /** The rate limiters (gates) that all runs of the process share. If undefined, the run has its own. */
   readonly gates?: Gates;
-  /** The queue of all runs of the process. Without it, a run opens the one that its options name. */
+  /** The queue that all runs of the process share. If undefined, the run opens the queue that its options specify. */
   readonly queue?: OpenQueue | undefined;
-  /** No worker can do the run for now. */
+  /** The child processes that all runs of the process share. If undefined, a run with `workers` starts its own. */
+  readonly children?: Children | undefined;
+  /** Called repeatedly while no worker can process the run. */
   waitingForWorkers?(wait: WorkerWait): void;
-  /** Takes every attempt. */
+  /** Receives every attempt to send a request. */
   readonly attempt?: Trace | undefined;
-  /** Takes every event. */
   event?(event: Event): void;
-  /** The input is open; nothing was sent. `columns`: undefined for JSON. */
+  /** Called when the input is open, before any request is sent. `columns` is undefined for a JSON input. */
   checked?(columns: readonly string[] | undefined): void;
-  /** The first records are about to start. `waiting`: the number of finished records that wait for an earlier one. */
+  /** Called before the first records start. `waiting` returns the number of finished records whose rows wait for an earlier record. */
   started?(run: OpenRun, waiting: () => number): void | Promise<void>;
-  /** Every record has ended, and the output is closed. */
+  /** Called when every record has ended and the output is closed. */
   recordsEnded?(): void;
 }
 
-/** A run with everything that it reads, spends, reports and writes. */
+/** A run with all objects that it uses: input, secrets, counts and output. */
 export interface OpenRun {
   readonly request: RunRequest;
   readonly session: Session;
@@ -96,7 +110,7 @@ export interface OpenRun {
   readonly input: AsyncIterable<readonly Item[]>;
   readonly output: FileOutput;
   readonly progress: RunProgress;
-  /** Undefined if no events file is wanted. */
+  /** The events file; undefined if none was requested. */
   readonly events: EventsFile | undefined;
 }
 
@@ -107,7 +121,7 @@ export interface ClaimedRun {
   readonly source: Source;
 }
 
-/** True if credits matter to the user: something limits them, or the flow states a price. */
+/** True if the user should see credits, because they are limited or the flow states a price. */
 export function showsCredits({ session: { ledger }, request: { plan } }: OpenRun): boolean {
   return ledger.isLimited || statesPrice(plan);
 }

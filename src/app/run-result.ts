@@ -13,35 +13,38 @@ import { attributionsOf, factsOf, type SummaryFacts, summaryJson } from './repor
 import { writeSummary } from './report/summary-file.ts';
 import type { OpenRun } from './run-request.ts';
 
-/** The end of a run. */
+/** The result of a run, even of a run that could not start. */
 export interface RunResult {
-  /** `failed`: an error ended it, or kept it from starting. */
+  /** The way in which the run ended; `failed` if an error ended it or prevented its start. */
   readonly ending: Ending | 'failed';
-  /** The reason why it ended early; undefined for a complete run. */
+  /** The reason why the run ended early; undefined for a complete run. */
   readonly reason: CodedMessage | undefined;
   readonly exitCode: number;
-  /** Undefined for a run that did not start. */
+  /** Record counts of the whole run; undefined if the run did not start. */
   readonly counts: RunCounts | undefined;
-  /** Undefined for a run that did not start. */
+  /** Figures since the run was started or last resumed; undefined if it did not start. */
   readonly totals: RunTotals | undefined;
-  /** The facts of its summary; undefined if an error ended it. */
+  /** The figures of the summary; undefined if an error ended the run. */
   readonly facts: SummaryFacts | undefined;
-  /** The run that had written the whole output before, so that this one did nothing; absent for all others. */
+  /** The earlier run that had already written the whole output, so that this run had nothing to do. Undefined if there is none. */
   readonly earlier?: CompleteRun;
-  /** The error to report. A run that was complete before a file about it could not be written has one, too. */
+  /**
+   * The error to report; undefined if there is none. Also set if the run is complete but its summary, report or events file could not be
+   * written.
+   */
   readonly error: unknown;
 }
 
-/** The end of the records of a run. */
+/** The end of the processing of a run's records, and its reason. */
 export interface EndOfRecords {
   readonly ending: Ending;
-  /** The exit code of the stop that has ended it; undefined for a run that ended by itself. */
+  /** The exit code that was requested when the run was stopped; undefined for a run that was not stopped. */
   readonly stopCode: number | undefined;
-  /** Undefined without an allowance. */
+  /** The monthly credit allowance, and how much of it is used; undefined if there is no allowance. */
   readonly usage: Usage | undefined;
 }
 
-/** Writes the summary and the report of a run that has ended. */
+/** Writes the summary and the report of a run whose records have ended. */
 export async function concludeRun(run: OpenRun, { ending, stopCode, usage }: EndOfRecords): Promise<RunResult> {
   const { request, session, progress, output, events } = run;
   const { tally } = progress;
@@ -53,7 +56,7 @@ export async function concludeRun(run: OpenRun, { ending, stopCode, usage }: End
   const ended = { ending, reason: tally.stop, counts: countsOf(run), totals: totalsOf(run), facts };
   const { report, summary } = request.options;
   try {
-    // An events file that cannot be written changes the exit code, so that the summary would be wrong.
+    // Closes the events file before the summary is written. If the last write to it fails, the exit code in the summary must show that.
     await events?.close();
     if (report !== undefined) await writeReport(report, runViewOf(run, facts), session.redactor);
     if (summary !== undefined) await writeSummary(summary, summaryJson(tally, facts), session.redactor);
@@ -64,7 +67,9 @@ export async function concludeRun(run: OpenRun, { ending, stopCode, usage }: End
   }
 }
 
-/** The result of a run that finds its output complete: that of the run which has written it. */
+/**
+ * Returns the result of a run that did nothing because its output was already complete. The counts are from the run that wrote the output.
+ */
 export function completeAlready(earlier: CompleteRun): RunResult {
   const { counts } = earlier;
   return {
@@ -79,18 +84,21 @@ export function completeAlready(earlier: CompleteRun): RunResult {
   };
 }
 
-/** The reason why a run with `replace` has not replaced its output; undefined if it has, and for other runs. */
+/**
+ * Returns the reason why a run with `replace` has not replaced its output. Returns undefined if the run has replaced it, and for a run
+ * without `replace`.
+ */
 function unchangedReason({ request, output }: OpenRun, ending: Ending): string | undefined {
   if (!request.options.replace || request.files.isStreamed) return undefined;
   if (ending !== 'complete' && !canResume(request.files)) {
     const { written, failed } = output.saved();
-    return `the run is not complete${written + failed === 0 ? '' : `; what it has done is in ${unfinishedPlan(request.files).out}`}`;
+    return `the run is not complete${written + failed === 0 ? '' : `; its results so far are in ${unfinishedPlan(request.files).out}`}`;
   }
   if (ending !== 'complete') return `the ${request.retried ? 'retry' : 'run'} is not complete`;
-  return !request.retried && keepsOld(output.saved()) ? 'not one record was written' : undefined;
+  return !request.retried && keepsOld(output.saved()) ? 'no record was written' : undefined;
 }
 
-/** The result of a run that an error has ended, or kept from starting. `run`: undefined if it did not start. */
+/** Returns the result of a run that could not start or was ended by an error. `run` is undefined if the run did not start. */
 export async function failedRun(error: unknown, run: OpenRun | undefined): Promise<RunResult> {
   if (run) await reportProblem(error, run);
   return {
@@ -104,7 +112,7 @@ export async function failedRun(error: unknown, run: OpenRun | undefined): Promi
   };
 }
 
-/** Writes the summary and the report of a run that an error has ended. */
+/** Writes the summary and the report of a run that was ended by an error. */
 async function reportProblem(error: unknown, run: OpenRun): Promise<void> {
   const { request, session, progress } = run;
   const { summary, report } = request.options;

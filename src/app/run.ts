@@ -1,8 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import type { Trace } from '../core/action.ts';
 import { type CodedMessage, detailsOf } from '../core/error-code.ts';
 import type { Ending } from '../core/event.ts';
 import { AutomateError, errorOf, invalidOption } from '../core/failure.ts';
-import { allSteps, dataFilesOf, type Plan, usesFiles } from '../core/plan.ts';
+import type { Plan } from '../core/plan.ts';
 import type { StopReason } from '../core/workers/closing.ts';
 import { Gates } from '../engine/gates.ts';
 import { type Run, startRun } from '../engine/run.ts';
@@ -19,33 +20,37 @@ import type { OpenRun, RunRequest, RunSurroundings } from './run-request.ts';
 import { completeAlready, concludeRun, failedRun, type RunResult } from './run-result.ts';
 import type { OpenQueue } from './workers/open-queue.ts';
 import type { Workers } from './workers/open-workers.ts';
+import { asksPublicServer, machineNeed, processNeed } from './workers/run-workers.ts';
 
-/** The reason for stopping a run. */
+/** The reason for stopping a run, and the resulting exit code. */
 export interface Stop extends StopReason {
-  /** The exit code of a run that this stop has ended; undefined for the one of its ending. */
+  /** The exit code of the stopped run. If undefined, the code depends on how the run ended. */
   readonly exitCode?: number;
 }
 
-/** A run under way, from the claim of its output to the last file about it. */
+/** Controls a run, from when it claims its output until everything is written. */
 export interface RunHandle {
-  /** True once records may have started. */
+  /** True if the first records might have started. */
   readonly hasStarted: boolean;
-  /** Resolves once everything is written and closed. */
+  /** Resolves when the run has ended and everything is written and closed. */
   readonly ended: Promise<RunResult>;
-  /** Starts no more records, and aborts those under way once the patience of the reason is over. */
+  /** Starts no further records. Aborts the records that are still open after the reason's `patienceMs`. */
   stop(reason: Stop): void;
-  /** Aborts the records under way. */
+  /** Aborts all records that are open. */
   abort(): void;
-  /** Gives the output up and ends waits for named pipes, for a process that is about to exit. */
+  /** Releases the claim on the output and stops waiting for named pipes. Used by a process that is about to exit. */
   release(): void;
 }
 
-/** Named pipes may be opened one after another. */
+/**
+ * After a stop, the process ends its waits for named pipes repeatedly, at this interval in ms, because a run can open one pipe after
+ * another.
+ */
 const endWaitsEveryMs = 1000;
 
 /**
- * Runs a flow over its records: claims the output, opens the input, passes every record through the chain, and writes what comes of it. The
- * command line and the server run a flow over a file by this function alone; calls of single records take a FlowRuntime.
+ * Runs a flow over its records. Claims the output, opens the input, sends every record through the nodes, and writes the rows. Used for
+ * whole inputs, by the command line and the server. For a call with a single record, they use a FlowRuntime.
  */
 export function runFlow(request: RunRequest, surroundings: RunSurroundings): RunHandle {
   return new FlowRun(request, surroundings);
@@ -63,7 +68,7 @@ class FlowRun implements RunHandle {
   #isAborted = false;
   #waits: NodeJS.Timeout | undefined;
   #queue: OpenQueue | undefined;
-  /** The queue, if no other run uses it. */
+  /** The queue that this run has opened for itself; undefined if it uses the queue that all runs of the process share. */
   #ownQueue: OpenQueue | undefined;
 
   constructor(request: RunRequest, surroundings: RunSurroundings) {
@@ -101,7 +106,7 @@ class FlowRun implements RunHandle {
     try {
       const result = await this.#claimAndRun().catch((error: unknown) => failedRun(error, this.#run));
       const stopCode = this.#stop?.exitCode;
-      // The reader of an output has left because of the same signal.
+      // The signal that stopped this run also ended the program that reads its output. So the closed pipe is not an error.
       return stopCode !== undefined && isOfClosedPipe(result.error) ? { ...result, exitCode: stopCode, error: undefined } : result;
     } finally {
       clearInterval(this.#waits);
@@ -111,12 +116,11 @@ class FlowRun implements RunHandle {
   }
 
   async #claimAndRun(): Promise<RunResult> {
-    const { plan, flow, options, files, retried, startsOver = false } = this.#request;
+    const { id = randomUUID(), plan, flow, options, files, retried, startsOver = false } = this.#request;
     refuseWithoutFolder(plan, options);
-    if (options.workers !== undefined) refuseOneProcess(plan, 'workers');
     if (options.queue !== undefined) await this.#openQueue(plan, options.queue);
     await readDataFiles(plan);
-    const claim = await claimOutput({ file: flow, plan }, options, files, retried && { list: retried, startsOver });
+    const claim = await claimOutput({ file: flow, plan, run: id }, options, files, retried && { list: retried, startsOver });
     this.#claim = claim;
     if (claim.earlier) return completeAlready(claim.earlier);
     const source = await this.#request.open(claim.from);
@@ -154,13 +158,14 @@ class FlowRun implements RunHandle {
       return await concludeRun(run, { ending, stopCode: this.#stop?.exitCode, usage });
     } finally {
       workers?.kill();
-      // The first error matters. What the ledger has not written stays in its log, for the next run.
+      // Ignores errors while closing, because an earlier error is already being reported. If credits could not be written, they stay in the
+      // ledger's log, and the next run writes them.
       await session.close().catch(() => undefined);
       await events?.close().catch(() => undefined);
     }
   }
 
-  /** Starts the workers of a run; undefined if its records pass the nodes in this process. */
+  /** Opens the worker processes of a run; undefined if this process runs the nodes itself. */
   async #openWorkers(run: OpenRun, trace: Trace | undefined): Promise<Workers | undefined> {
     const { workers } = run.request.options;
     const { warn = this.#surroundings.messages.warn, waitingForWorkers: waiting } = this.#surroundings;
@@ -170,16 +175,17 @@ class FlowRun implements RunHandle {
       opened = await openQueueWorkers(run, this.#queue, { attempt: trace, warn, ...(waiting && { waiting }) });
     } else if (workers !== undefined) {
       const { openWorkers } = await import('./workers/open-workers.ts');
-      opened = openWorkers(run, workers, trace, warn);
+      const isPublic = asksPublicServer(run.request.plan);
+      if (isPublic && workers > 1) warn('the flow uses a public server, which accepts one request at a time, so only one worker runs');
+      opened = openWorkers(run, isPublic ? 1 : workers, { attempt: trace, warn, shared: this.#surroundings.children });
     }
     run.progress.workers = opened?.figures;
     return opened;
   }
 
-  /** Opens the queue of the run, before anything is claimed or sent. */
+  /** Opens the queue of the run before the output is claimed or a request is sent. */
   async #openQueue(plan: Plan, queue: string): Promise<void> {
-    refuseOneProcess(plan, 'queue');
-    refuseOneMachine(plan);
+    refuseNeed('queue', processNeed(plan) ?? machineNeed(plan));
     const { options } = this.#request;
     const { messages, queue: given } = this.#surroundings;
     const { openQueue } = await import('./workers/open-queue.ts');
@@ -187,7 +193,9 @@ class FlowRun implements RunHandle {
     if (!given) this.#ownQueue = this.#queue;
   }
 
-  /** Watches the attempts; undefined if neither the report nor a follower needs them. */
+  /**
+   * Returns a function that receives all attempts to send requests. Undefined if nothing needs them: no report, and no `attempt` function.
+   */
   #traceOf({ progress, request }: OpenRun): Trace | undefined {
     const { attempt } = this.#surroundings;
     if (!attempt && request.options.report === undefined) return undefined;
@@ -203,7 +211,7 @@ class FlowRun implements RunHandle {
   }
 }
 
-/** Waits for the end of the records and closes the output, so that finished records are written whatever happens. */
+/** Waits until the records have ended, then closes the output. Writes finished records even if the run fails. */
 async function closeOutput(ended: Promise<Ending>, { output, request }: OpenRun): Promise<Ending> {
   try {
     const ending = await ended;
@@ -222,7 +230,10 @@ async function closeOutput(ended: Promise<Ending>, { output, request }: OpenRun)
   }
 }
 
-/** Throws the AutomateError (`credential`) of a command that gave no secret before anything was done. Then the run leaves no file. */
+/**
+ * Throws an AutomateError (`credential`) if a command that prints a secret failed before the run did anything. The run's files are then
+ * removed.
+ */
 async function refuseUnbegun({ claim, progress, session }: OpenRun, ending: Ending): Promise<void> {
   const { stop, read, parked } = progress.tally;
   if (ending !== 'refused-credential' || detailsOf(stop, 'credential')?.remedy !== 'command') return;
@@ -231,22 +242,12 @@ async function refuseUnbegun({ claim, progress, session }: OpenRun, ending: Endi
   throw errorOf('credential', stop as CodedMessage);
 }
 
-/** Throws an AutomateError (`usage`) for a flow that only one process can run: it knows which files it has saved, or asks a public server one by one. */
-function refuseOneProcess(plan: Plan, option: 'workers' | 'queue'): void {
-  if (usesFiles(plan)) throw invalidOption(option, 'expected a flow that sends and saves no files');
-  const isPublic = allSteps(plan.steps).some(({ node }) => node.action?.lookup?.publicServer !== undefined);
-  if (isPublic) throw invalidOption(option, 'expected a flow that asks no public server, which takes one request at a time');
+/** Throws an AutomateError (`usage`) if the flow cannot run in workers. `need` is the reason; undefined if the flow can run in workers. */
+function refuseNeed(option: 'workers' | 'queue', need: string | undefined): void {
+  if (need !== undefined) throw invalidOption(option, need);
 }
 
-/** Throws an AutomateError (`usage`) for a flow that needs this machine: a program that it starts, or data in a file. */
-function refuseOneMachine(plan: Plan): void {
-  const local = plan.tools.find(({ connection }) => 'command' in connection);
-  if (local) throw invalidOption('queue', 'expected a flow whose MCP servers are reached over HTTP, found one that is a command');
-  const file = dataFilesOf(plan)[0];
-  if (file !== undefined) throw invalidOption('queue', `expected a flow without files of its own, found ${file}`);
-}
-
-/** True if the reader of an output has left. */
+/** True if an output could not be written because the program that reads it had closed the pipe. */
 function isOfClosedPipe(error: unknown): boolean {
   return error instanceof AutomateError && (error.kind === 'stdout-closed' || isOfClosedPipe(error.cause));
 }

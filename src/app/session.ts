@@ -16,79 +16,78 @@ import type { Messages } from './messages.ts';
 import { openRunLedger, pricesOf } from './ports/run-ledger.ts';
 import { type WiredPorts, wire } from './ports/wire.ts';
 
-/** Settings of the requests that a session sends. */
+/** Settings for the requests that a session sends. */
 export interface SessionOptions {
-  /** The environment of the credentials; undefined for AUTOMATE_ENV. */
+  /** The environment of the credentials; undefined to use the one in AUTOMATE_ENV. */
   readonly env?: string | undefined;
-  /** A file with certificate authorities to trust besides the default ones. */
+  /** A file with certificate authorities to trust in addition to the default ones. */
   readonly cacert?: string | undefined;
   readonly allowHttp?: boolean | undefined;
-  /** The folder for the files that requests send and answers are saved to; undefined for the one of the input. */
+  /** The folder for files that flows send and save; undefined to use the input's folder. */
   readonly files?: string | undefined;
-  /** Maximum of the credits that the session may spend; undefined for no maximum. */
+  /** Maximum number of credits that the session may spend; undefined if there is no limit. */
   readonly maxCredits?: number | undefined;
 }
 
-/** The purpose of a session: its name in problems, its credentials and its prices. */
+/** The work for which a session is opened: its name in messages, its credentials and its prices. */
 export interface SessionUse {
-  /** The file of a flow, or another name for what is done, such as `connection crm`. */
+  /** The path of the flow file, or another name for the work, such as `connection crm`. */
   readonly name: string;
   readonly credentials: readonly CredentialUse[];
-  /** The client certificates of its connections; absent for none. */
+  /** The client certificates of the connections; undefined if there are none. */
   readonly certificates?: readonly ClientCertificate[];
-  /** By node. Empty if nothing that the session does costs credits. */
+  /** The price of each node, keyed by node id. Empty if the session spends no credits. */
   readonly prices: ReadonlyMap<string, Price>;
 }
 
-/** Parts that a session takes from others, in place of its own. */
+/** Objects that a session uses instead of creating its own. */
 export interface SessionParts {
-  /** Secrets that are loaded already. */
+  /** Secrets that have already been loaded. */
   readonly credentials?: FlowSecrets;
-  /** The connections of all runs of the process. Without them, the session opens its own, and closes them. */
+  /** The network connections that all runs of the process share. If undefined, the session opens its own, and closes them at its end. */
   readonly routes?: Routes | undefined;
-  /** The API key that pays; undefined for the command line and the page. */
+  /** The API key that pays for the session; undefined for the command line and the web page. */
   readonly key?: PayingKey | undefined;
-  /** The run that the session serves: its UUID, and what its earlier parts have spent. */
+  /** The run for which the session is opened; undefined if the session is not for a run. */
   readonly run?: RunSpendings;
-  /** The files that it may use; undefined for the folder in the options alone. */
+  /** The files that the session may use; undefined to use only the folder in the options. */
   readonly files?: RunFilesOptions | undefined;
-  /** The person who can log in to a server. */
+  /** The person who can log in to a server; undefined if no person can. */
   readonly person?: LoginPerson | undefined;
-  /** Takes every event. */
   report?(event: Event): void;
 }
 
-/** A run that continues, with what it has spent before. */
+/** The UUID of a run, and the amounts that it had spent before it was resumed. */
 export interface RunSpendings {
   readonly id: string;
   readonly credits: number;
-  /** Money by node. */
+  /** The money that each node had spent, keyed by node; undefined if none was spent. */
   readonly costs: Readonly<Record<string, number>> | undefined;
-  /** True if its credits are not counted, as in the demo. */
+  /** True if the run's credits are not counted, as in the demo. */
   readonly isFree?: boolean | undefined;
 }
 
-/** Everything outside that runs, tests and lookups use: ports, secrets and credits. */
+/** Everything that runs, tests and lookups need from outside the engine: ports, secrets and credits. */
 export interface Session {
   readonly ports: WiredPorts;
   readonly credentials: FlowSecrets;
   readonly ledger: RunLedger;
   readonly redactor: Redactor;
   /**
-   * Closes connections, tool servers, cache and ledger, and records the uses of credentials. A second call does nothing. Returns the use of
-   * the allowance; undefined if there is none.
+   * Closes connections, tool servers, cache and ledger, and records which credentials were used. Returns the monthly credit allowance and
+   * how much of it is used; undefined if there is no allowance. A second call does nothing.
    */
   close(): Promise<Usage | undefined>;
 }
 
-/** The use that a plan makes of a session. `name`: the file of its flow. */
+/** Returns the part of a plan that a session needs. `name` is the path of the flow file. */
 export function useOf(plan: Plan, name: string, env: string | undefined): SessionUse {
   return { name, credentials: plan.credentials, certificates: plan.certificates, prices: pricesOf(plan, env) };
 }
 
 /**
- * Opens a session. Its caller closes it in a `finally`. Throws a FlowError (`credential`) if a secret is missing, and an AutomateError if the
- * ledger or a certificate cannot be read; then nothing is left open.
+ * Opens a session, which the caller must close in a `finally`. Throws a FlowError (`credential`) if a secret is missing, and an
+ * AutomateError if the ledger or a certificate cannot be read. If it throws, nothing stays open.
  */
 export async function openSession(
   use: SessionUse,
@@ -147,12 +146,17 @@ export async function openSession(
   }
 }
 
-/** Throws the error of a command that gives no secret as one that keeps a run from starting. */
+/**
+ * Rethrows an error. If a command that prints a secret has failed, rethrows the error as an AutomateError, because the run has not started.
+ */
 function throwAsError(error: unknown): never {
   throw error instanceof LimitReached ? errorOf('credential', error) : error;
 }
 
-/** Opens the routes of client certificates; undefined for none. Their code is loaded only for flows that have some. */
+/**
+ * Opens the network connections that use client certificates. Returns undefined if there are none. Loads the code for them only if a flow
+ * needs it.
+ */
 export async function certifiedRoutes(
   certificates: readonly ClientCertificate[] = [],
   { secrets, commands, used }: FlowSecrets,
@@ -163,7 +167,7 @@ export async function certifiedRoutes(
   const passphrases = certificates.flatMap(({ passphrase }) => passphrase ?? []);
   const given = (await commands?.find(passphrases).catch(throwAsError)) ?? [];
   const routes = openCertified(certificates, { ...options, secrets: new Map([...secrets, ...given]) });
-  // A passphrase has done its work once it has opened its key.
+  // Marks the passphrase of the private key as used: it works, because the key was decrypted with it.
   for (const passphrase of passphrases) used(passphrase);
   return routes;
 }

@@ -1,4 +1,4 @@
 import manifest from '../../package.json' with { type: 'json' };
 
-/** The version of this program, and the page that tells about it. */
+/** The version of automate, and the URL of its homepage. */
 export const { version, homepage } = manifest;

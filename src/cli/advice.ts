@@ -8,35 +8,39 @@ import { defaultEnv } from '../io/credentials/secret.ts';
 const startOver = '\nstart over with --force';
 
 const inputHints: Readonly<Record<InputHint, string>> = {
-  'other-encoding': 'if the file has another encoding, name it: --encoding latin1',
-  'not-this-encoding': "name the file's encoding: --encoding latin1",
+  'other-encoding': 'if the file has a different encoding, give it: --encoding latin1',
+  'not-this-encoding': "give the file's encoding: --encoding latin1",
   'utf-16le': 'pass --encoding utf-16le',
   'utf-16be': 'pass --encoding utf-16be',
-  gzip: 'name the file .csv.gz (.json.gz, ...), or pass --in-format csv.gz',
-  ndjson: 'for one object per line pass --in-format ndjson',
+  gzip: 'rename the file to .csv.gz (.json.gz, ...), or pass --in-format csv.gz',
+  ndjson: 'if each line is an object, pass --in-format ndjson',
   json: 'if the file is one JSON array, pass --in-format json',
-  csv: 'if it is text, name its format: --in-format csv',
-  xlsx: 'name the file .xlsx, or pass --in-format xlsx',
+  csv: 'if it is text, give its format: --in-format csv',
+  xlsx: 'rename the file to .xlsx, or pass --in-format xlsx',
 };
 
 const settingChecks: Readonly<Record<ConnectionSetting, string>> = {
-  authority: 'if the server is yours, name its certificate authority with --cacert FILE',
-  auth: 'name the credential: --auth bearer --credential NAME, or log in: --auth oauth2_authorization_code',
+  authority: 'if the server is yours, give its certificate authority with --cacert FILE',
+  auth: 'give the credential: --auth bearer --credential NAME, or log in: --auth oauth2_authorization_code',
   variables: 'pass variables on to the program with --pass-env NAME',
 };
 
-/** The text after the message of each error: how to get out of it on the command line. */
+/** For each error code, the remedy that the command line prints after the error's message. */
 const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => string } = {
-  'variable-missing': ({ variable }) => `\ngive it one: --var ${variable}=VALUE`,
+  'flow-for-tests': ({ flow, tests }) =>
+    tests === undefined
+      ? `\nmake its first test from a real answer: automate test-request ${shellWord(flow)} --save-test "a name"`
+      : `\nits tests are in ${tests}: automate test ${shellWord(tests)}`,
+  'variable-missing': ({ variable }) => `\ngive it a value: --var ${variable}=VALUE`,
   'input-unreadable': ({ hint, records }) => {
     if (records !== undefined) return `: add --records ${shellWord(records)}`;
     return hint === undefined ? '' : `\n${inputHints[hint]}`;
   },
   'unknown-format': ({ of, formats }) =>
     of === 'in'
-      ? `\nor say what it holds: --in-format ${formats.join(', ')}`
-      : `\nor say what to write: --out-format ${formats.join(', ')}`,
-  'list-of-records': () => '\nfor a list of records pass --in-format json',
+      ? `\nor give its format: --in-format ${formats.join(', ')}`
+      : `\nor give the format to write: --out-format ${formats.join(', ')}`,
+  'list-of-records': () => '\nif it is a list of records, pass --in-format json',
   'object-over-lines': () => '\nif all of the input is one object, pass --in-format json',
   'other-delimiter': ({ delimiter }) =>
     delimiter === '\t'
@@ -44,29 +48,30 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
       : `\nif "${delimiter}" separates the cells: --delimiter '${delimiter}'`,
   'output-exists': ({ of }) =>
     of === 'out'
-      ? '\nname another with --out, or overwrite it: at the end of the run with --replace, at once with --force'
-      : '\nit may hold failed records of an earlier run: name another with --errors, or overwrite it with --replace or --force',
-  'place-refused': ({ of, isRemovable }) => `\n${isRemovable ? 'remove it, or ' : ''}name another with --${of}`,
-  'being-written': ({ of }) => `\nwait for it, or name another file with --${of}`,
-  'shared-stdout': ({ of }) => `\nname a file: ${of.map((role) => `--${role}`).join(' or ')}`,
+      ? '\nchoose another file with --out, or overwrite it, at the end of the run with --replace, or now with --force'
+      : '\nit might contain failed records of an earlier run: choose another file with --errors, or overwrite it with --replace or --force',
+  'place-refused': ({ of, isRemovable }) => `\n${isRemovable ? 'remove it, or ' : ''}choose another file with --${of}`,
+  'being-written': ({ of }) => `\nwait for it, or choose another file with --${of}`,
+  'shared-stdout': ({ of }) => `\nchoose a file for one of them: ${of.map((role) => `--${role}`).join(' or ')}`,
   'unfinished-run': ({ out, isRetry }) => {
     const command = isRetry ? `automate retry ${shellWord(out)}` : 'the command line of that run and';
     return `\nresume it: ${command} --resume\nstart over: ${command} --force`;
   },
   'other-run': ({ isReplacing, isComplete }) =>
     isComplete
-      ? '\nrun it anew with --replace beside --resume: the old files stay until the new ones are complete'
+      ? '\nrun it again with --replace in addition to --resume: the old files stay until the new ones are complete'
       : `\nundo these changes, or start over with ${isReplacing ? '--replace, and without --resume' : '--force'}`,
   'journal-damaged': () => startOver,
   'output-changed': () => '\nrestore its content, or start over with --force',
-  'update-refused': () => '\nrun every record once, and replace the old files in the end: --replace --update',
+  'port-taken': () => '\nchoose another port with --metrics; 0 is any free port',
+  'update-refused': () => '\nto run every record once, and replace the old files at the end: --replace --update',
   'max-errors': ({ limit }) => ` (--max-errors ${limit})`,
   'max-credits': ({ credits }) => ` (--max-credits ${credits})`,
-  allowance: () => ' (automate credits limit changes it)',
+  allowance: () => ' (to change it: automate credits limit N)',
   tls: ({ isUnknownAuthority }) => (isUnknownAuthority ? `\n${settingChecks.authority}` : ''),
-  'no-files-folder': () => '\nname the folder for files: --files DIR',
+  'no-files-folder': () => '\ngive the folder for files: --files DIR',
   'plain-http': () => '\nor pass --allow-http',
-  'private-address': () => '\nif that is what you want: --allow-private',
+  'private-address': () => '\nto allow it, pass --allow-private',
   'field-missing': ({ unsent }) =>
     unsent.length > 0 ? '; set them with --set field=value' : '\nset it with --set field=value, or take a record with --in FILE --record N',
   'record-dropped': () => '; choose another with --record N',
@@ -77,23 +82,23 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
     const vault = isInKeychain
       ? 'store it in the encrypted vault: --backend vault'
       : 'for the encrypted vault, set AUTOMATE_VAULT_PASSPHRASE (or AUTOMATE_VAULT_PASSPHRASE_FILE) to its passphrase';
-    // A secret is never written to a file in the clear, so these are the only ways left.
-    return `\ntwo ways out:\n  ${vault}, and run this again\n  or store nothing here, and ${variableText(credential)}, where the flow runs`;
+    // A secret is never written to a file unencrypted, so only the two options in this message are left.
+    return `\ndo one of these:\n  ${vault}, and run this again\n  or store nothing here, and ${variableText(credential)}, where the flow runs`;
   },
   'secret-stays': ({ credential, env }) =>
     `\nremove it from the list anyway: automate credentials remove ${credential}${envWords(env)} --force`,
   'connection-exists': () => '\nreplace it with --force',
   'connection-failed': ({ part, checks, setting }) => {
-    const lines = [...(part === undefined ? [] : [`the trouble is with the ${part}`]), `check ${listed(checks)}`];
+    const lines = [...(part === undefined ? [] : [`the problem is in the ${part}`]), `check ${listed(checks)}`];
     return `\n${[...lines, ...(setting === undefined ? [] : [settingChecks[setting]])].join('\n')}`;
   },
   'connection-missing': ({ connection, type }) =>
     `\nsave it: automate connections add ${type} ${connection} ${type === 'http' ? '--base-url URL' : '--url URL'}`,
-  'nothing-to-change': () => '\nname one: --credits, --rate, --expires or --flows',
+  'nothing-to-change': () => '\ngive at least one of --credits, --rate, --expires and --flows',
   'key-missing': () => '\nlist them: automate keys list --all',
 };
 
-/** A message with the option to type, or with what else gets out of the error. */
+/** Returns the message of an error with a remedy, such as the option to use. */
 export function messageWithAdvice(coded: CodedMessage): string {
   if (coded instanceof FlowError) return coded.problems.map(messageWithAdvice).join('\n');
   const { message, code } = coded;
@@ -104,12 +109,12 @@ export function messageWithAdvice(coded: CodedMessage): string {
   return `${message}${text ?? ''}`;
 }
 
-/** The words of a command line that name an environment: ` --env staging`; empty for the default one. */
+/** Returns the option that selects an environment on a command line, such as ` --env staging`. It is empty for the default environment. */
 export function envWords(env: string = defaultEnv): string {
   return env === defaultEnv ? '' : ` --env ${env}`;
 }
 
-/** The words of a command line that name the flow that has a connection; empty for a saved one. */
+/** Returns the option that names the flow in which a connection is written. It is empty for a saved connection. */
 function flowWords(flow: string | undefined): string {
   return flow === undefined ? '' : ` --flow ${shellWord(flow)}`;
 }
@@ -119,7 +124,7 @@ function credentialAdvice({ credential, env, remedy, elsewhere = [], takesVariab
   const lines = {
     store: [`store it: ${set}`],
     renew: [`set a new one: ${set}`],
-    'other-hosts': [`set it again with other --hosts if that is meant: ${set}`],
+    'other-hosts': [`to allow that host, set the credential again with different --hosts: ${set}`],
     open: [],
     command: [`try it: automate credentials check ${shellWord(credential)}${envWords(env)}`],
   };
@@ -128,12 +133,12 @@ function credentialAdvice({ credential, env, remedy, elsewhere = [], takesVariab
   return [...(remedy === undefined ? [] : lines[remedy]), ...others, ...variable].map((line) => `\n${line}`).join('');
 }
 
-/** The option of a name in camel case: `--in-format` for `inFormat`. */
+/** Returns the command-line option for a camel-case name, such as `--in-format` for `inFormat`. */
 function optionName(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-/** `A`, `A, B`, or `A, B, and C`. */
+/** Joins strings into a list as in a sentence: `A`, `A, B`, or `A, B, and C`. */
 function listed(texts: readonly string[]): string {
   return texts.length < 3 ? texts.join(', ') : `${texts.slice(0, -1).join(', ')}, and ${texts.at(-1)}`;
 }

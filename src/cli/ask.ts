@@ -3,7 +3,10 @@ import { ReadStream } from 'node:tty';
 import type { AnswerCheck, Asker, TextOptions } from '../app/messages.ts';
 import { AutomateError } from '../core/failure.ts';
 
-/** The person at the terminal; undefined if there is no terminal, or if it cannot be read without blocking. */
+/**
+ * Returns an Asker, which asks the person at the terminal. Undefined if there is no terminal, or if this process is not allowed to read
+ * from it.
+ */
 export function findAsker(): Asker | undefined {
   if (!process.stderr.isTTY || process.env.TERM === 'dumb' || !isInForeground()) return undefined;
   if (process.stdin.isTTY) return createAsker(() => process.stdin);
@@ -23,15 +26,18 @@ function hasTerminal(): boolean {
 
 let openedTerminal: ReadStream | undefined;
 
-/** Opens the terminal itself, for when records come through stdin. Opens it once: two readers would steal each other's keys. */
+/**
+ * Opens the terminal device, because stdin might contain records. It is opened only once, because two readers would take each other's key
+ * presses.
+ */
 function openTerminal(): ReadStream {
   openedTerminal ??= new ReadStream(openSync(terminalPath, 'r'));
   return openedTerminal;
 }
 
 /**
- * True if this process may read from the terminal: a job in the background would be stopped. Compares its process group with that
- * of the terminal, the 3rd and 6th field after the name (proc_pid_stat(5)).
+ * True if this process is allowed to read from the terminal. A background job is not allowed to, and would be suspended. Compares the
+ * process group of this process with the terminal's, which are the 3rd and 6th field after the name in proc_pid_stat(5).
  */
 function isInForeground(): boolean {
   if (process.platform !== 'linux') return true;
@@ -69,7 +75,7 @@ type Prompts = typeof import('@clack/prompts');
 async function prompt<Answer>(open: Open, ask: (prompts: Prompts, streams: Streams) => Promise<Answer>): Promise<Exclude<Answer, symbol>> {
   const input = open();
   const cancel = new AbortController();
-  // The prompts ignore the end of their input, and would wait forever.
+  // Cancels the question on Ctrl-D and at the end of the input, because the prompts would ignore both and wait forever.
   const onKey = (_: string, key?: { ctrl?: boolean; name?: string }) => key?.ctrl && key.name === 'd' && cancel.abort();
   const onEnd = () => cancel.abort();
   input.on('keypress', onKey).on('end', onEnd).on('close', onEnd);
@@ -93,7 +99,7 @@ interface Streams {
 
 function checkAnswer(
   answer: string | undefined,
-  check: AnswerCheck = (text) => (text === '' ? 'expected something, found nothing' : undefined),
+  check: AnswerCheck = (text) => (text === '' ? 'expected a value, found nothing' : undefined),
 ): string | undefined {
   return check(answer?.trim() ?? '');
 }

@@ -9,7 +9,7 @@ const shells = new Map([
   ['fish', fish],
 ]);
 
-/** Prints the completion script of a shell, made from the declarations of the commands. Returns the exit code. */
+/** Prints the completion script for a shell, generated from the declarations of the commands. Returns the exit code. */
 export async function completionCommand(shell: string, commands: readonly CommandSpec[], terminal: Terminal): Promise<number> {
   const script = shells.get(shell);
   if (!script) throw new AutomateError('usage', `expected ${[...shells.keys()].join(', ')}, found "${shell}"`);
@@ -18,16 +18,16 @@ export async function completionCommand(shell: string, commands: readonly Comman
   return exitCodes.success;
 }
 
-/** A command as a shell offers it. */
+/** A command that shell completion suggests. */
 interface Offered {
   readonly name: string;
   readonly help: string;
   readonly options: readonly OfferedOption[];
-  /** The values of its argument; empty for a file. */
+  /** The possible values of the command's argument; empty if the argument is a file name. */
   readonly values: readonly string[];
-  /** A command line that prints the values; absent if they are known. */
+  /** A shell command line that prints the possible values; undefined if `values` lists them. */
   readonly source?: string | undefined;
-  /** The commands inside it; empty for most. */
+  /** The subcommands of the command; empty for most commands. */
   readonly commands: readonly Offered[];
 }
 
@@ -35,9 +35,9 @@ interface OfferedOption {
   readonly flag: string;
   readonly help: string;
   readonly takesValue: boolean;
-  /** Empty for any value. */
+  /** The possible values of the option; empty if any value is allowed. */
   readonly values: readonly string[];
-  /** A command line that prints the values; absent if they are known. */
+  /** A shell command line that prints the possible values; undefined if `values` lists them. */
   readonly source?: string | undefined;
 }
 
@@ -61,22 +61,25 @@ async function optionOf(declared: Declared<unknown>): Promise<OfferedOption> {
   return { flag, help, takesValue: flags.includes('<'), values: (await choices?.()) ?? [], source: sourceOf(declared) };
 }
 
-/** Prints the first column of a list, without its header. */
+/**
+ * Returns a shell command line that prints the names that the user has saved. It takes the first column of the `list` command, without the
+ * header.
+ */
 function sourceOf(declared: Declared<unknown> | undefined): string | undefined {
   return declared?.listedBy && `automate ${declared.listedBy} list 2>/dev/null | tail -n +2 | cut -d " " -f 1`;
 }
 
-/** True if a shell can offer values. */
+/** True if shell completion can suggest values. */
 function hasValues({ values, source }: Pick<Offered, 'values' | 'source'>): boolean {
   return values.length > 0 || source !== undefined;
 }
 
-/** The values as bash writes them between double quotes. */
+/** Returns the values in a form that bash can expand between double quotes. */
 function bashValues({ values, source }: Pick<Offered, 'values' | 'source'>): string {
   return source === undefined ? values.join(' ') : `$(${source})`;
 }
 
-/** The commands that can be run: those inside a group are named with it. */
+/** Returns the commands that can be run, without groups. The name of a subcommand includes the name of its group. */
 function runnable(commands: readonly Offered[]): Offered[] {
   return commands.flatMap((command) =>
     command.commands.length === 0 ? [command] : command.commands.map((inner) => ({ ...inner, name: `${command.name} ${inner.name}` })),

@@ -20,7 +20,10 @@ const servedPort = 4010;
 const highestPort = 65_535;
 const shownRecords = 5;
 
-/** Runs the example flow over real airports against an API on this machine, or only serves that API. Returns the exit code. */
+/**
+ * Runs an example flow over a list of real airports, against an API that this process serves. With `serve`, only serves that API. Returns
+ * the exit code.
+ */
 export async function demoCommand(options: DemoOptions, terminal: Terminal): Promise<number> {
   const port = options.port ?? (options.serve ? servedPort : 0);
   if (port > highestPort) throw new AutomateError('usage', `--port: expected a port from 0 to ${highestPort}, found ${port}`);
@@ -42,7 +45,7 @@ async function serve(api: DemoApi, terminal: Terminal): Promise<number> {
   return signalExitCode(signal);
 }
 
-/** Works in a new folder, which touches no file of the user, and leaves it for experiments. */
+/** Runs the example in a new folder, so that no file of the user changes. The folder is kept so that the user can experiment in it. */
 async function runExample(api: DemoApi, terminal: Terminal): Promise<number> {
   const examples = fileURLToPath(new URL('../examples/', import.meta.url));
   const folder = await mkdtemp(join(tmpdir(), 'automate-demo-')).catch(noFolder);
@@ -73,16 +76,16 @@ async function runExample(api: DemoApi, terminal: Terminal): Promise<number> {
   return exitCode;
 }
 
-/** The words that call this program, as the user called it. */
+/** Returns the command with which the user started automate, for command lines to copy. */
 function calledAs(script: string): string {
   return script.endsWith('.js') ? `node ${shellWord(relative('', script))}` : 'automate';
 }
 
 function noFolder(error: Error): never {
-  throw new AutomateError('output', `no folder can be created in ${tmpdir()}: ${systemReason(error)}\nchoose another place with TMPDIR`);
+  throw new AutomateError('output', `no folder can be created in ${tmpdir()}: ${systemReason(error)}\nset TMPDIR to a different folder`);
 }
 
-/** Bypasses a proxy, which cannot reach an API on this machine. */
+/** Makes requests to this machine bypass a proxy, because a proxy could not reach the demo's API. */
 function reachLoopback(environment: NodeJS.ProcessEnv): void {
   const others = environment.no_proxy ?? environment.NO_PROXY;
   environment.no_proxy = others ? `${others},127.0.0.1` : '127.0.0.1';

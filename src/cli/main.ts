@@ -6,17 +6,18 @@ import { createProgram } from './program.ts';
 import { reportError } from './show/report-error.ts';
 import { createTerminal } from './terminal.ts';
 
-/** Runs a command line. Ends the process with one of the exit codes in exit.ts. */
+/** Runs a command line. Ends the process with an exit code from exit-codes.ts. */
 export async function main(argv: readonly string[]): Promise<void> {
   if (argv[2] === childArgument) return (await import('../app/workers/child.ts')).childProcess();
   const terminal = createTerminal();
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error: unknown) => process.exit(reportError(error, terminal)));
   }
-  // The command line ends with process.exit: the event loop runs dry only if something waits for what never comes.
+  // Normally process.exit ends the process. If the event loop becomes empty earlier, the command waits for an event that never comes, which
+  // is a bug.
   process.once('beforeExit', () => {
     process.exitCode = exitCodes.bug;
-    process.stderr.write('automate: this is a bug, please report it: it waits for something that never comes\n');
+    process.stderr.write('automate: this is a bug, please report it: automate is waiting for something that will never happen\n');
   });
   let exitCode: number = exitCodes.success;
   let help = '';
@@ -37,7 +38,7 @@ export async function main(argv: readonly string[]): Promise<void> {
   process.exit(exitCode);
 }
 
-/** Passes on an error. Commander throws after `--help` and `--version`, too. */
+/** Rethrows an error, unless commander threw it only to end the program after `--help` or `--version`. */
 function rethrow(error: unknown): void {
   if (!(error instanceof CommanderError) || error.exitCode !== 0) throw error;
 }

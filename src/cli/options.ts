@@ -1,67 +1,72 @@
 import type { Terminal } from './terminal.ts';
 
 /**
- * An option or an argument of a command. Declared once: the parser, `--help`, the type of its value, shell completion
- * and the command lines that automate prints to copy are all made from it.
+ * An option or argument of a command. It is declared only once. The parser, `--help`, the type of its value, shell completion and printed
+ * command lines are derived from the declaration.
  */
 export interface Declared<Value> {
-  /** As in the help: `--limit <n>`, or `<flow>` for an argument. */
+  /** The option as the help shows it, such as `--limit <n>`, or `<flow>` for an argument. */
   readonly flags: string;
   readonly help: string;
-  /** Reads the value. `before`: the value so far of an option that was given more than once. */
+  /** Parses the text of the value. If the option is repeated, `before` is the value parsed so far. */
   readonly parse?: (text: string, before?: never) => Value;
   readonly default?: Value;
-  /** The default as the help names it. */
+  /** The default in the words of the help; undefined to show the value itself. */
   readonly defaultText?: string;
-  /** The values that a shell offers. Loaded only for completion. */
+  /** Returns the values that shell completion suggests. It is called only for completion. */
   readonly choices?: () => Promise<readonly string[]>;
-  /** The command whose list has the values that a shell offers: names that the user has saved. */
+  /**
+   * The group of commands whose `list` subcommand prints the values for shell completion. Set if the values are names under which the user
+   * has saved something.
+   */
   readonly listedBy?: 'credentials' | 'connections' | 'keys' | 'webhooks';
-  /** The heading of its group in the help; absent for the default one. */
+  /** The heading under which the help lists the option; undefined for the default heading. */
   readonly group?: string;
-  /** The letter that stands for the option: `i` for `-i`. */
+  /** The letter of the option's short form, such as `i` for `-i`. */
   readonly short?: string;
-  /** True for an option whose values are gathered. */
+  /** True for an option that can be repeated. Its values are collected. */
   readonly isRepeatable?: boolean;
-  /** The part of the run that the option belongs to; absent for an option of the work itself. */
+  /** True for an argument whose words form a list. The words of other arguments are joined with spaces. */
+  readonly isList?: boolean;
+  /** The part of a run that the option affects. It is undefined for an option that affects how records are processed. */
   readonly about?: 'input' | 'output' | 'start';
 }
 
-/** Declarations by the names under which a command reads their values. */
+/** Declarations of options or arguments, keyed by the names under which a command reads their values. */
 export type Declarations = Readonly<Record<string, Declared<unknown>>>;
 
 type ValueOf<One> = One extends Declared<infer Value> ? Value : never;
 
 type OptionalKeys<Table> = { [Key in keyof Table]: undefined extends ValueOf<Table[Key]> ? Key : never }[keyof Table];
 
-/** The values of a table of declarations. An option that was not given and has no default is absent. */
+/** The values of the declared options. A value is undefined if the option is missing and has no default. */
 export type ValuesOf<Table> = { readonly [Key in Exclude<keyof Table, OptionalKeys<Table>>]: ValueOf<Table[Key]> } & {
   readonly [Key in OptionalKeys<Table>]?: Exclude<ValueOf<Table[Key]>, undefined>;
 };
 
 type More = Pick<Declared<unknown>, 'about' | 'choices' | 'listedBy' | 'short' | 'isRepeatable'>;
 
-/** An option without a value. */
+/** Declares an option without a value. */
 export function flag(flags: string, help: string, more: More = {}): Declared<boolean | undefined> {
   return { flags, help, ...more };
 }
 
-/** An option such as `--no-send`: true unless it is given. */
+/** Declares an option such as `--no-send`. Its value is false if the option is used, and true otherwise. */
 export function negated(flags: `--no-${string}`, help: string, more: More = {}): Declared<boolean> {
   return { flags, help, ...more };
 }
 
-/** An option whose value is any text. */
+/** Declares an option that accepts any string. */
 export function textOption(flags: string, help: string, more: More = {}): Declared<string | undefined> {
   return { flags, help, ...more };
 }
 
-/** An option that may have a text: true without one. */
+/** Declares an option with an optional value. If the option is used without a value, its value is true. */
 export function optionalText(flags: `--${string} [${string}]`, help: string, more: More = {}): Declared<string | true | undefined> {
   return { flags, help, ...more };
 }
 
-/** An option whose value is read by `parse`. */
+/** Declares an option whose value is parsed by `parse`. */
 export function parsedOption<Value>(
   flags: string,
   parse: (text: string, before?: Value) => Value,
@@ -71,12 +76,12 @@ export function parsedOption<Value>(
   return { flags, help, parse, ...more };
 }
 
-/** The same option with a default. `defaultText`: as the help names it. */
+/** Returns the same option with a default value. `defaultText` is the default in the words of the help. */
 export function defaultsTo<Value>(value: Value, option: Declared<Value | undefined>, defaultText?: string): Declared<Value> {
   return { ...option, default: value, ...(defaultText !== undefined && { defaultText }) } as Declared<Value>;
 }
 
-/** An argument: `<name>` has to be given, `[name]` may be left out; `<words...>` takes all words, joined by spaces. */
+/** Declares an argument. `<name>` is required, `[name]` is optional, and `<words...>` takes all words, joined with spaces. */
 export function argument<Flags extends string>(
   flags: Flags,
   help: string,
@@ -85,15 +90,23 @@ export function argument<Flags extends string>(
   return { flags, help, ...more };
 }
 
-/** The same options under a heading in the help. */
+/** Declares an argument such as `[paths...]`, which takes all words as a list. */
+export function argumentList(flags: `[${string}...]`, help: string): Declared<readonly string[]> {
+  return { flags, help, isList: true };
+}
+
+/** Returns the same options, to be listed in the help under this heading. */
 export function grouped<Table extends Declarations>(group: string, table: Table): Table {
   return Object.fromEntries(Object.entries(table).map(([name, option]) => [name, { ...option, group }])) as unknown as Table;
 }
 
-/** The words of each option that was given, by its name, in the order in which they were given. */
+/**
+ * For each option on the command line, the words with which it was written. The options are keyed by name, in the order in which they were
+ * written.
+ */
 export type WrittenOptions = ReadonlyMap<string, readonly string[]>;
 
-/** One call of a command. */
+/** One invocation of a command, with the arguments and options parsed from the command line. */
 export interface Call<Args, Options> {
   readonly args: Args;
   readonly options: Options;
@@ -107,14 +120,20 @@ export interface CommandSpec {
   readonly help: string;
   readonly args?: Declarations;
   readonly options?: Declarations;
-  /** Command lines to copy, for the help and the manual page. The help of a group without any shows the first one of each of its commands. */
+  /**
+   * Command lines to copy, which the help and the manual page show. A group without examples shows the first example of each of its
+   * commands.
+   */
   readonly examples?: readonly string[];
-  /** Printed below the options in the help. */
+  /** Text that the help prints below the options. */
   readonly footer?: string;
-  /** The message for too many arguments; absent for the default one. */
+  /** The error message for too many arguments; undefined for the default message. */
   readonly tooManyArguments?: string;
   readonly commands?: readonly CommandSpec[];
-  /** Resolves to the exit code. Loads the command's code itself, so that a command loads no other's. */
+  /**
+   * Runs the command and resolves to the exit code. Loads the command's code only when it is called, so that no command loads the code of
+   * another command.
+   */
   run?(call: Call<never, never>): Promise<number>;
 }
 
@@ -124,7 +143,7 @@ interface TypedCommand<Args, Options> extends Omit<CommandSpec, 'args' | 'option
   run(call: Call<ValuesOf<Args>, ValuesOf<Options>>): Promise<number>;
 }
 
-/** Declares a command: `run` gets the values of its arguments and options with their types. */
+/** Declares a command whose `run` receives the typed values of its arguments and options. */
 export function command<Args extends Declarations, Options extends Declarations>(spec: TypedCommand<Args, Options>): CommandSpec {
   return spec as CommandSpec;
 }

@@ -4,24 +4,32 @@ import { AutomateError } from '../core/failure.ts';
 import type { CommandSpec, Declared } from './options.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Receives what comes of a command line. */
+/** Functions that receive the result of a command line, which is an exit code or text to print. */
 export interface Outcome {
   exit(code: number): void;
-  /** Takes the text of `--help` or `--version`. */
+  /** Receives the text of `--help` or `--version`. */
   help(text: string): void;
 }
 
-/** Makes the parser of the command line from the declarations of its commands. */
+/** The examples in the help of `automate` without a command. */
+const firstExamples = [
+  'automate demo',
+  'automate init --in rows.csv',
+  'automate test-request flow.yaml --in rows.csv',
+  'automate run flow.yaml --in rows.csv --out out.csv',
+];
+
+/** Creates the command-line parser from the declarations of the commands. */
 export function createProgram(commands: readonly CommandSpec[], terminal: Terminal, { exit, help }: Outcome): Command {
   const program = new Command('automate')
-    .description('Runs automations over CSV and JSON files: every record passes the nodes of a flow.')
+    .description('Sends HTTP requests for every record of a CSV or JSON file, and writes the records with the answers in them.')
     .version(version)
     .addHelpText(
       'after',
-      '\nautomate COMMAND --help explains a command, with examples.\nThe documentation is in the folder docs of this package; man automate is its short form.',
+      `\nExamples:\n${firstExamples.map((line) => `  ${line}`).join('\n')}\n\nFor the options of a command, with examples: automate COMMAND --help\nDocumentation: the docs folder of this package, or man automate for a summary.`,
     )
     .showSuggestionAfterError()
-    .showHelpAfterError('(automate --help tells more)')
+    .showHelpAfterError('(see automate --help)')
     .configureOutput({
       writeOut: help,
       outputError: (text, write) => write(withoutValues(text.replace(/^error: /, 'automate: '))),
@@ -42,7 +50,7 @@ function addCommand(parent: Command, spec: CommandSpec, context: Context): void 
   if (shown.length > 0) command.addHelpText('after', `\nExamples:\n${shown.map((line) => `  ${line}`).join('\n')}`);
   if (footer !== undefined) command.addHelpText('after', footer);
   const path = parent.parent ? `${parent.name()} ${name}` : name;
-  command.showHelpAfterError(`(automate ${path} --help tells more)`);
+  command.showHelpAfterError(`(see automate ${path} --help)`);
   if (spec.run) addAction(command, spec, context);
   for (const inner of commands) addCommand(command, inner, context);
 }
@@ -50,14 +58,14 @@ function addCommand(parent: Command, spec: CommandSpec, context: Context): void 
 function argumentOf({ flags, help, parse, default: value }: Declared<unknown>): Argument {
   const argument = new Argument(flags, help);
   if (parse) argument.argParser(parse as (text: string) => unknown);
-  return value === undefined ? argument : argument.default(value);
+  return value === undefined ? argument : argument.default(value, String(value));
 }
 
 function optionOf({ flags, short, group, help, parse, default: value, defaultText }: Declared<unknown>): Option {
   const option = new Option(short === undefined ? flags : `-${short}, ${flags}`, help);
   if (parse) option.argParser(parse as (text: string) => unknown);
   if (group !== undefined) option.helpGroup(`${group}:`);
-  return value === undefined ? option : option.default(value, defaultText);
+  return value === undefined ? option : option.default(value, defaultText ?? String(value));
 }
 
 function addAction(command: Command, spec: CommandSpec, { terminal, exit }: Context): void {
@@ -73,24 +81,32 @@ function addAction(command: Command, spec: CommandSpec, { terminal, exit }: Cont
   command.action(async () => {
     const takesAll = Object.values(args).some(({ flags }) => flags.includes('...'));
     if (!takesAll && command.args.length > Object.keys(args).length) refuseExcess(command, spec);
-    const values = Object.fromEntries(Object.keys(args).map((name, index) => [name, joinedWords(command.processedArgs[index])]));
+    const values = Object.fromEntries(
+      Object.entries(args).map(([name, { isList }], index) => {
+        const value: unknown = command.processedArgs[index];
+        return [name, isList ? value : joinedWords(value)];
+      }),
+    );
     exit((await spec.run?.({ args: values as never, options: command.optsWithGlobals() as never, written, terminal })) ?? 0);
   });
 }
 
-/** The words of an argument such as `<words...>` as one text; absent without any. */
+/** Joins the words of an argument such as `<words...>` with spaces. Returns undefined if there are none. */
 function joinedWords(value: unknown): unknown {
   if (!Array.isArray(value)) return value;
   return value.length === 0 ? undefined : value.join(' ');
 }
 
-/** A group that is a command itself takes a misspelt command for an argument. */
+/**
+ * Throws if there are too many arguments. Without this check, a group that can itself be run would take a misspelt subcommand as an
+ * argument.
+ */
 function refuseExcess(command: Command, { tooManyArguments }: CommandSpec): void {
   if (tooManyArguments !== undefined) throw new AutomateError('usage', tooManyArguments);
   (command as Command & { unknownCommand(): void }).unknownCommand();
 }
 
-/** Hides the value of an unknown option: it may be a secret. */
+/** Hides the value of an unknown option in an error message of the parser, because it might be a secret. */
 function withoutValues(text: string): string {
   return text.replace(/'(--[^='\s]*=|-[^-'](?!, --))[^']+'/g, "'$1...'");
 }

@@ -1,35 +1,35 @@
 import type { InputOptions } from '../app/input/input.ts';
-import { fileName, inputNames, setArgument, variableArgument } from './arguments.ts';
+import { addressArgument, fileName, inputNames, setArgument, variableArgument } from './arguments.ts';
 import { argument, type Declared, defaultsTo, flag, parsedOption, textOption } from './options.ts';
 
 const formatNames = async () => (await import('../io/records/format.ts')).formatNames;
 
-/** The flow file. */
+/** Declares the argument for a flow file. */
 export const flow = argument('<flow>', 'the flow file (YAML)', { parse: fileName });
 
-/** An option that names a file. */
+/** Declares an option whose value is a file name. */
 export function file(flags: string, help: string, more?: Pick<Declared<unknown>, 'about' | 'short'>): Declared<string | undefined> {
   return parsedOption(flags, fileName, help, more);
 }
 
-/** An option that names a format of records. */
+/** Declares an option whose value is a file format, such as csv. */
 export function format(flags: string, help: string, more?: Pick<Declared<unknown>, 'about'>): Declared<string | undefined> {
   return textOption(flags, help, { choices: formatNames, ...more });
 }
 
-/** The inputs of a command. */
+/** Declares the option for the inputs of a command. */
 export function inputsOption(help: string, more?: Pick<Declared<unknown>, 'about'>): Declared<string[] | undefined> {
-  return parsedOption('--in <file>', inputNames, `${help}; several, each with --in, are read as one`, {
+  return parsedOption('--in <file>', inputNames, `${help}; repeat --in to read several files as one`, {
     short: 'i',
     isRepeatable: true,
     ...more,
   });
 }
 
-/** Options whose inputs are named as a run takes them. */
+/** The options of a command, with the inputs in the form that a run expects. */
 export type WithInputs<Options> = Omit<Options, 'in'> & Partial<Pick<InputOptions, 'in' | 'moreIn'>>;
 
-/** The options with the first input and the others. */
+/** Returns the options with the first input separated from the other inputs. */
 export function withInputs<Options extends { readonly in?: readonly string[] }>({
   in: inputs = [],
   ...options
@@ -38,76 +38,93 @@ export function withInputs<Options extends { readonly in?: readonly string[] }>(
   return { ...options, ...(first !== undefined && { in: first }), ...(more.length > 0 && { moreIn: more }) };
 }
 
-/** The format of the input, for every command that reads one. */
+/** Options that describe the input. Every command that reads an input has these options. */
 export const inputOptions = {
   inFormat: format(
     '--in-format <format>',
-    'format of the input: csv, tsv, json or ndjson, each also with .gz, or xlsx (default: by its name; stdin tells it)',
+    'format of the input: csv, tsv, json, ndjson, one of these with .gz, or xlsx (default: from the name of the file; detected for stdin)',
     {
       about: 'input',
     },
   ),
-  delimiter: textOption('--delimiter <character>', 'delimiter of a CSV input (default: comma, tab for TSV)', { about: 'input' }),
-  sheet: textOption('--sheet <name>', 'sheet of an Excel input, such as "Customers 2026" (default: the first)', { about: 'input' }),
+  delimiter: textOption('--delimiter <character>', 'delimiter of a CSV input (default: a comma, or a tab for TSV)', { about: 'input' }),
+  sheet: textOption('--sheet <name>', 'sheet of an Excel input, such as "Customers 2026" (default: the first one)', { about: 'input' }),
   encoding: textOption('--encoding <name>', 'encoding of the input, such as latin1 or utf-16le (default: utf-8)', { about: 'input' }),
-  records: textOption('--records <path>', 'the list of records in a JSON object, such as data.items (default: the JSON is the list)', {
-    about: 'input',
-  }),
+  records: textOption(
+    '--records <path>',
+    'path of the list of records in a JSON input, such as data.items (default: the whole input is the list)',
+    {
+      about: 'input',
+    },
+  ),
 };
 
-const cacertHelp = "trust this file's certificate authorities (PEM) as well";
+const cacertHelp = 'file with more certificate authorities to trust (PEM)';
 
-/** The environment of the credentials. `when`: a prefix of the help, if it does not apply to the whole command. */
+/**
+ * Declares the option for the environment of the credentials. `when` is put before the help text if the option applies to only part of the
+ * command.
+ */
 export function envOption(when = ''): Declared<string | undefined> {
   return textOption(
     '--env <name>',
-    `${when}environment of the credentials and variables, such as staging (default: AUTOMATE_ENV, else default)`,
+    `${when}environment for credentials and variables, such as staging (default: $AUTOMATE_ENV, or default)`,
   );
 }
 
-/** The queue that runs and workers share. */
+/** Declares the option for the URL of the queue that runs and workers share. */
 export function queueOption(help: string): Declared<string | undefined> {
   return textOption('--queue <url>', help);
 }
 
-/** The name of the queue. */
-export const queueNameOption = textOption('--queue-name <name>', 'the queue, if several teams share one Redis (default: default)');
+/** Declares the option for the name of the queue in Redis. */
+export const queueNameOption = textOption(
+  '--queue-name <name>',
+  'name of the queue, if several teams share one Redis (default: a queue named default)',
+);
 
-/** Additional certificate authorities. */
+/** Declares the option for the network address at which metrics are served. */
+export const metricsOption = parsedOption(
+  '--metrics <address>',
+  addressArgument,
+  'serve metrics for Prometheus at HOST:PORT; without HOST, only this machine can read them; port 0 is any free port',
+);
+
+/** Declares the option for additional certificate authorities. */
 export function cacertOption(when = ''): Declared<string | undefined> {
   return file('--cacert <file>', when + cacertHelp);
 }
 
-/** For every command that sends requests. */
+/** Options of every command that sends requests. */
 export const httpOptions = {
   env: envOption(),
-  allowHttp: flag('--allow-http', 'allow http:// URLs to other machines'),
+  allowHttp: flag('--allow-http', 'allow http:// URLs, which are not encrypted, to other machines'),
   cacert: cacertOption(),
 };
 
-/** The folder for the files of records. */
+/** Declares the option for the folder of the files that flows send and save. */
 export const filesOption = file(
   '--files <dir>',
-  'send and save files only below this folder, such as documents (default: the folder of the input)',
+  'folder below which flows can send and save files, such as documents (default: the folder of the input)',
 );
 
-/** Values of a flow's variables. */
+/** Declares the option for values of a flow's variables. */
 export const varOption = defaultsTo(
   [],
-  parsedOption('--var <name=value>', variableArgument, 'give a variable of the flow this value; may be repeated', {
+  parsedOption('--var <name=value>', variableArgument, 'set a variable of the flow; can be repeated', {
     isRepeatable: true,
   }),
-  'as in the flow',
+  'the values in the flow',
 );
 
-/** Fields that are set by hand. */
+/** Declares the option for fields that are set in every record. */
 export const setOption = defaultsTo(
   [],
-  parsedOption('--set <field=value>', setArgument, 'give every record this field, or overwrite it; may be repeated', {
+  parsedOption('--set <field=value>', setArgument, 'set this field of every record, even if the input has it; can be repeated', {
     isRepeatable: true,
   }),
   'none',
 );
 
-/** Prints JSON rather than a table. */
-export const json = flag('--json', 'print JSON');
+/** Declares the option that prints JSON instead of a table. */
+export const json = flag('--json', 'print JSON instead of text');

@@ -8,25 +8,25 @@ import type { LentTerminal } from '../io/credentials/command-run.ts';
 import { createRedactor, type Redactor } from '../io/secrets/redact.ts';
 import { findAsker } from './ask.ts';
 
-/** Prints the output of a command: its result on stdout, everything else on stderr. Masks secrets. */
+/** Prints the output of a command, with secrets masked. The result goes to stdout, everything else to stderr. */
 export interface Terminal extends Messages {
-  /** Prints the result of the command on stdout. Throws an AutomateError if stdout was closed or is full. */
+  /** Prints the result of a command to stdout. Throws an AutomateError if stdout is closed or the disk is full. */
   print(text: string): Promise<void>;
-  /** Colours for stderr; level 0 if none are wanted. */
+  /** Colours for text on stderr. At level 0, text has no colours. */
   readonly colors: ChalkInstance;
   /** True if stderr is a terminal that can show a spinner. */
   readonly isLive: boolean;
-  /** Columns of the terminal that stdout is; undefined for a file or a pipe. */
+  /** Width of stdout in columns if it is a terminal; undefined if it is a file or a pipe. */
   readonly width?: number | undefined;
-  /** The progress that is shown, and that has to pause while the terminal is lent; undefined for none. */
+  /** The progress display of a run, which pauses while a command uses the terminal; undefined if there is none. */
   progress?: { pause?(): () => void } | undefined;
 }
 
-/** Makes the terminal of this process. NO_COLOR, FORCE_COLOR and TERM=dumb are respected. */
+/** Creates the terminal of this process. Respects the variables NO_COLOR, FORCE_COLOR and TERM=dumb. */
 export function createTerminal(): Terminal {
   const { stdout, stderr, env } = process;
   const redactor = createRedactor();
-  // The window was closed, or the reader of a pipe has left: the run continues without output.
+  // Errors on stderr are ignored. If the window is closed or the reader of a pipe exits, the run continues without messages.
   stderr.on('error', () => {});
   fixSize(stderr);
   const isDumb = env.TERM === 'dumb';
@@ -46,7 +46,10 @@ export function createTerminal(): Terminal {
   return terminal;
 }
 
-/** Lends the terminal to a command, whose lines on stderr are shown as they come. `resume`: shows the progress again. */
+/**
+ * Lends the terminal to a command that prints a secret, and shows the lines that the command prints to stderr. `resume` brings back the
+ * display of the run's progress.
+ */
 function lend(redactor: Redactor, resume: (() => void) | undefined): LentTerminal {
   const opened = openedTerminal();
   const decoder = new StringDecoder('utf8');
@@ -60,7 +63,7 @@ function lend(redactor: Redactor, resume: (() => void) | undefined): LentTermina
   };
 }
 
-/** The terminal itself: records may come through stdin. Undefined where it has no name, as on Windows. */
+/** Opens the terminal device, because stdin might contain records. Undefined on systems where it has no name, such as Windows. */
 function openedTerminal(): number | undefined {
   try {
     return openSync('/dev/tty', 'r');
@@ -69,9 +72,9 @@ function openedTerminal(): number | undefined {
   }
 }
 
-/** Says the format that stdin was found to have. */
+/** Returns a function that prints in which format stdin is read. */
 export function sayFormat({ say }: Terminal): (format: string) => void {
-  return (format) => say(`reading stdin as ${format} (--in-format reads it as another format)`);
+  return (format) => say(`reading stdin as ${format} (to read it as a different format, use --in-format)`);
 }
 
 function printOn(stdout: NodeJS.WriteStream, text: string): Promise<void> {
@@ -87,7 +90,7 @@ function printOn(stdout: NodeJS.WriteStream, text: string): Promise<void> {
   });
 }
 
-/** Gives a terminal without a size the default one: it reports 0, and the spinner divides by it. */
+/** Sets a default size for a terminal that reports 0, because the spinner divides by the size. */
 function fixSize(stream: NodeJS.WriteStream): void {
   if (!stream.isTTY) return;
   for (const [side, fallback] of [
@@ -109,7 +112,7 @@ function fixSize(stream: NodeJS.WriteStream): void {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: a colour begins with ESC
 const color = /(\x1b\[\d{1,2}m)/;
 
-/** Removes control characters, which could steer the terminal. Only colours remain, if they are wanted. */
+/** Removes control characters, which could change the terminal. Keeps colours if they are enabled. */
 function harmless(text: string, { level }: ChalkInstance): string {
   if (level === 0) return cleaned(text);
   const parts = text.split(color);

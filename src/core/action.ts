@@ -5,21 +5,21 @@ import type { HttpRequest, HttpResponse } from './ports.ts';
 import type { Fields } from './record.ts';
 import type { McpConnection, Tool, ToolAnswer, ToolCall } from './tools/tools.ts';
 
-/** A request that a node sends. */
+/** A request that a node makes: to an HTTP server, to an MCP tool, or to local data. */
 export type ActionRequest = HttpRequest | ToolCall | LookupRequest;
 
 /** The response to a request. */
 export type ActionResponse = HttpResponse | ToolAnswer | LookupAnswer;
 
-/** A request that leaves this process: it passes a gate. */
+/** A request that leaves this process. It has to wait for the gate (the rate limiter) of its origin. */
 export type SentRequest = HttpRequest | ToolCall;
 
-/** True for a request that data on this machine answer. */
+/** True for a request that is answered from embedded data or local files. */
 export function isLocal(request: ActionRequest): request is LookupRequest {
   return 'kind' in request && request.kind === 'lookup';
 }
 
-/** The gate of a request: its origin, and the credentials that sign it. */
+/** Returns the gate of a request. Requests share a gate if they have the same origin and use the same credentials. */
 export function gateOf(request: SentRequest): Call<unknown>['gate'] {
   if ('kind' in request) return { origin: request.origin, credential: request.auth?.credential };
   const { auth, secretBody, origin } = request;
@@ -27,48 +27,54 @@ export function gateOf(request: SentRequest): Call<unknown>['gate'] {
   return { origin, credential: isPlain ? auth?.[0]?.credential : credentialsOf(request).join(' ') };
 }
 
-/** The credentials whose secrets a request carries: first the credentials that sign it, then the credentials in its body. */
+/**
+ * Returns the names of the credentials whose secrets the request contains. Credentials that sign the request come first, then those in its
+ * body.
+ */
 export function credentialsOf({ auth = [], secretBody }: HttpRequest): string[] {
   return [...auth.map(({ credential }) => credential), ...(secretBody?.credentials ?? [])];
 }
 
-/** The tokens of questions to a language model, as far as they are known before the model answers. */
+/** Estimates the tokens and the cost of language model calls before the model answers. */
 export interface TokenEstimate {
-  /** Tokens of the question for a record, at 4 characters each. Throws a Failure. */
+  /** Returns the number of tokens in a record's prompt, at 4 characters per token. Throws a Failure if the prompt cannot be rendered. */
   inputOf(fields: Fields): number;
-  /** Longest answer. */
+  /** Maximum number of tokens in one answer. */
   readonly maxOutput: number;
-  /** The cost at which the node ends the run; undefined without a maximum. */
+  /** The cost at which the node ends the run; undefined if the node has no maximum cost. */
   readonly maxCost: number | undefined;
-  /** The cost of tokens; undefined if the flow states no price. */
+  /** Returns the cost of this number of tokens; undefined if the flow states no price. */
   cost(input: number, output: number): number | undefined;
 }
 
-/** The tool that a node calls. */
+/** The MCP tool that a node calls. */
 export interface CalledTool {
   readonly connection: McpConnection;
-  /** Checks the node against the tools that the server has. `isTable`: true if the records are known to be rows of a table. */
+  /**
+   * Returns the mismatches between the node's options and the server's tools. `isTable` is true if the records are known to be rows of a
+   * table, in which numbers are text.
+   */
   check(tools: readonly Tool[], isTable: boolean): readonly ToolProblem[];
 }
 
-/** Something wrong with a node that calls a tool. */
+/** A mistake in the options of a node that calls a tool. */
 export interface ToolProblem {
   readonly at: readonly (string | number)[];
-  /** True if the name at that place is meant, and not the value. */
+  /** True if the problem is in the argument's name rather than its value. */
   readonly isName?: boolean;
   readonly message: string;
 }
 
-/** Takes every attempt of a run. */
+/** Receives a report of each attempt of a call in a run. */
 export type Trace = (attempt: Attempt) => void;
 
-/** One attempt of a call, as a trace reports it. */
+/** A report of one attempt of a call. If the attempt fails, the call might be retried. */
 export interface Attempt {
-  /** Number of the record, or of the first of a batch. */
+  /** Number of the record, or of the first record in a batch. */
   readonly record: number;
   readonly node: string;
   readonly request: ActionRequest;
   readonly ms: number;
-  /** The status of an HTTP answer, `ok` or `error` of a tool's, or the reason why there is no answer. */
+  /** The HTTP status of the response, or `ok` or `error` for a tool's response. If no response arrived, it is the Failure. */
   readonly result: number | 'ok' | 'error' | Failure;
 }

@@ -5,82 +5,91 @@ import type { Http, HttpResponse } from './ports.ts';
 import type { Spending } from './spending.ts';
 import type { Tools } from './tools/tools.ts';
 
-/** The number of retries and the waits between them. */
+/** The rules for retries: their maximum number, and the waits between attempts. */
 export interface RetryPolicy {
-  /** Retries after the first attempt. */
+  /** Maximum number of retries after the first attempt. */
   readonly max: number;
   readonly firstDelayMs: number;
   readonly factor: number;
   readonly maxDelayMs: number;
-  /** True if each delay is drawn at random between half of it and all of it. */
+  /** True if each delay is randomized, between 50 % and 100 % of its length. */
   readonly jitter: boolean;
-  /** Longest wait that a server may ask for; the call fails if it asks for more. */
+  /** The longest wait in ms that is accepted from a server. If the server asks for a longer wait, the call fails. */
   readonly maxWaitMs: number;
 }
 
-/** The ports that an attempt uses, and the identity of its call. */
+/** The services that an attempt of a call uses, and an id for the call. */
 export interface AttemptContext {
   readonly http: Http;
   readonly tools: Tools;
   readonly lookups: Lookups;
   readonly documents: Documents;
-  /** The money that the node's calls have cost. */
+  /** The money that the node's calls have spent. */
   readonly spending: Spending;
   report(event: NodeEvent): void;
-  /** A UUID that is the same whenever this record passes this node in this run. `part`: names one of several calls for the record. */
+  /**
+   * Returns a UUID that is the same every time this record reaches this node in this run. `part` distinguishes several calls for the
+   * record.
+   */
   idempotencyKey(part?: string): string;
 }
 
-/** One action that data on this machine answer. It costs credits and is reported as any call, but passes no gate and is not retried. */
+/**
+ * One call that is answered from local data. Like any call, it costs credits and is reported. It does not wait at a gate (the rate limiter
+ * of an API), and is never retried.
+ */
 export interface LocalCall<Result> {
-  /** Throws a Failure. */
+  /** Computes the answer. Throws a Failure if there is no valid answer. */
   answer(context: AttemptContext): Result | Promise<Result>;
 }
 
-/** A maximum of calls in flight. Calls with the same key share it, over all runs of the process. */
+/** A maximum number of calls in flight. All calls with the same key share the limit, across all runs of the process. */
 export interface CallLimit {
   readonly key: string;
   readonly max: number;
-  /** The node or connection whose number is found, up to the maximum, by how fast answers come; undefined for a fixed number. */
+  /** Set if the limit adapts to the response times, up to `max`: the name of the node or connection. Undefined for a fixed limit. */
   readonly auto?: string | undefined;
 }
 
-/** One action through a port, with its retries. */
+/** A call of a node. It sends a request, and retries the request if it fails. */
 export interface Call<Result> {
-  /** Calls to one origin with one credential share a gate. */
+  /** The gate of the call. Calls to one origin with the same credential share a gate. */
   readonly gate: { readonly origin: string; readonly credential: string | undefined };
-  /** Ms between two calls at the gate; undefined for no limit. */
+  /** Minimum time in ms between two calls at the gate; undefined for no limit. */
   readonly intervalMs: number | undefined;
   readonly limit: CallLimit;
   readonly retry: RetryPolicy;
-  /** Its place in the cache; undefined if it is not cached. */
+  /** The cache entry for the response; undefined if the response is not cached. */
   readonly cache?: CachedCall<Result> | undefined;
-  /** Makes one attempt. Throws a Failure. */
+  /** Makes one attempt. Throws a Failure if the attempt fails. */
   attempt(context: AttemptContext): Promise<Result>;
-  /** The real cost as the result states it; undefined if it does not. */
+  /** Returns the actual cost that the result states; undefined if it states none. */
   cost?(result: Result): number | undefined;
-  /** The wait that a successful result asks for; undefined if it asks for none. */
+  /** Returns the wait in ms that a successful result asks for; undefined if it asks for none. */
   askedToWaitMs(result: Result): number | undefined;
-  /** True if it asks for the wait because the rate limit is used up, false if this record alone has to wait. */
+  /**
+   * True if the server asks for the wait because a rate limit is used up, so that all calls must wait. False if only this record has to
+   * wait.
+   */
   isSpent?(result: Result): boolean;
-  /** The time at which the result arrived, in monotonic ms; undefined if it was not noted. */
+  /** Returns the time at which the result arrived, in monotonic ms; undefined if it was not recorded. */
   atMs?(result: Result): number | undefined;
 }
 
-/** A call whose answer may come from the cache. */
+/** The cache entry of a call, which might already contain the answer. */
 export interface CachedCall<Result> {
   readonly key: string;
   readonly maxAgeMs: number;
-  /** The response to store. */
+  /** Returns the response to store in the cache. */
   store(result: Result): HttpResponse;
-  /** The result of a stored response. Throws a Failure. */
+  /** Turns a cached response into the result. Throws a Failure if the response is not accepted. */
   restore(response: HttpResponse, context: AttemptContext): Promise<Result>;
 }
 
-/** The answers that a record got last. */
+/** The time at which a record's last response arrived, and the longest wait that its responses asked for. */
 export interface LastAnswer {
-  /** The time at which the last answer arrived, in monotonic ms. */
+  /** The time at which the last response arrived, in monotonic ms. */
   readonly atMs: number;
-  /** The longest wait that an answer asked for; undefined if none did. */
+  /** The longest wait in ms that a response asked for; undefined if none asked for a wait. */
   readonly waitMs: number | undefined;
 }

@@ -3,31 +3,34 @@ import type { ClientCertificate } from './auth/client-certificate.ts';
 import type { Concurrency } from './options/amounts.ts';
 import type { McpConnection } from './tools/tools.ts';
 
-/** A saved or in-flow connection to an HTTP API. */
+/** A connection to an HTTP API, which is either saved or defined in a flow. */
 export interface HttpConnection {
   readonly name: string;
-  /** True for a saved connection: all flows share it. */
+  /** True for a saved connection, which all flows share. */
   readonly isSaved: boolean;
   readonly baseUrl: string;
   readonly origin: string;
   /** The ways to sign a request; undefined if requests are not signed. */
   readonly auth: readonly Auth[] | undefined;
-  /** The certificate that its server is shown, and no other; undefined for none. */
+  /** The client certificate to present to the server; undefined if the connection has none. */
   readonly clientCert: ClientCertificate | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly intervalMs: number | undefined;
   readonly concurrency: Concurrency | undefined;
   readonly allowHttp: boolean;
-  /** Credits for one call. */
+  /** The price of one call in credits (the unit in which runs are limited). */
   readonly credits: number;
-  /** Path to the real cost in an answer; undefined when answers do not say. */
+  /** The path of the actual cost in a response; undefined if responses do not state the cost. */
   readonly cost: string | undefined;
 }
 
-/** A saved or in-flow connection of either type. */
+/** A connection to an HTTP API or an MCP server, which is either saved or defined in a flow. */
 export type Connection = ({ readonly type: 'http' } & HttpConnection) | ({ readonly type: 'mcp' } & McpConnection);
 
-/** The key of a connection's limit of calls in flight. All flows share that of a saved connection; each flow has its own for its own connections. */
+/**
+ * Returns the key of a connection's limit of calls in flight. All flows share the limit of a saved connection. If the connection is defined
+ * in a flow, each flow has a separate limit.
+ */
 export function connectionLimitKey({ name, isSaved }: Pick<Connection, 'name' | 'isSaved'>, flow: string): string {
   return isSaved ? `connection ${name}` : `connection ${name} of flow ${flow}`;
 }

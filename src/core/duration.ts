@@ -1,9 +1,9 @@
-/** The maximum of a timer of Node.js, about 24 days. */
+/** The maximum delay of a Node.js timer in ms, about 24 days. */
 export const longestTimerMs = 2 ** 31 - 1;
 
 const unitMs: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** The ms of a written duration: `250ms`, `1s`, `5m`, `24h`, `7d`, or an integer of ms. Undefined for any other text. */
+/** Parses a duration such as `250ms`, `1s`, `5m`, `24h`, `7d`, or an integer of ms, into ms; undefined for any other text. */
 export function durationMs(written: string | number): number | undefined {
   if (typeof written === 'number') return Number.isInteger(written) && written >= 0 ? written : undefined;
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(written.trim());
@@ -11,14 +11,14 @@ export function durationMs(written: string | number): number | undefined {
   return /^\d+$/.test(written.trim()) ? Number(written) : undefined;
 }
 
-/** The ms between two calls of a written rate: `10/s`, `600/min`, `5000/h`. Undefined for any other text. */
+/** Parses a rate such as `10/s`, `600/min` or `5000/h` into the ms between two calls; undefined for any other text. */
 export function rateIntervalMs(written: string): number | undefined {
   const match = /^(\d+(?:\.\d+)?)\s*\/\s*(s|sec|m|min|h|d)$/.exec(written.trim());
   if (!match || Number(match[1]) <= 0) return undefined;
   return (unitMs[(match[2] as string).charAt(0)] as number) / Number(match[1]);
 }
 
-/** A duration as a person reads it: `340 ms`, `4 s`, `4.2 s`, `3 min 12 s`, `5 min`, `2 h 5 min`. */
+/** Formats a duration for people: `340 ms`, `4 s`, `4.2 s`, `3 min 12 s`, `5 min`, `2 h 5 min`. */
 export function durationText(ms: number): string {
   if (ms < 999.5) return `${Math.round(ms)} ms`;
   if (ms < 59_950) return `${Number((ms / 1000).toFixed(1))} s`;

@@ -1,174 +1,200 @@
-/** The details of a code that has none. */
+/** The type of `details` for an error code that has no details. */
 type None = Readonly<Record<string, never>>;
 
-/** A file that a run writes, by the option that names it. */
+/** A file that a run writes, identified by the name of the option that sets its path. */
 export type OutputRole = 'out' | 'errors' | 'events' | 'summary' | 'report';
 
-/** The mistake that an input which cannot be read points at: its text has another encoding, or it has another format. */
+/** The likely reason why an input cannot be read, such as a different encoding or a compressed file. */
 export type InputHint = 'other-encoding' | 'not-this-encoding' | 'utf-16le' | 'utf-16be' | 'gzip' | 'ndjson' | 'json' | 'csv' | 'xlsx';
 
 /**
- * The way out of a problem with a credential: to store it, to set a new secret, to set it again for other hosts, to open the place that
- * has it, as the message says, or to try its command.
+ * The way to solve a problem with a credential: store its secret, renew it, or set it again for other hosts. `open`: unlock the backend
+ * that stores the secret, as the message says. `command`: try the command that provides the secret.
  */
 export type CredentialRemedy = 'store' | 'renew' | 'other-hosts' | 'open' | 'command';
 
 /**
- * The details of every error that someone decides by, or adds a way out to, by its code. `cli/advice.ts` has the options to type for them,
- * `serve/http/advice.ts` the fields to send.
+ * The details for every error code. Other code uses them for decisions and for advice to the user: `cli/advice.ts` adds the options to
+ * type, `serve/http/advice.ts` adds the fields to send.
  */
 export interface ErrorDetails {
-  /** The value of an option is wrong. `option`: its name in camel case, as in `inFormat`. */
-  readonly 'invalid-option': { readonly option: string };
+  /** The value of an option is wrong. `option`: its name in camel case, as in `inFormat`. `entry`: the wrong name in an option of names and values. */
+  readonly 'invalid-option': { readonly option: string; readonly entry?: string };
 
-  /** A variable of the flow has no value. `isOpen`: a caller may give one. */
+  /** A flow file was passed where a file of tests is expected. `tests`: the tests file of that flow; undefined if it has none. */
+  readonly 'flow-for-tests': { readonly flow: string; readonly tests: string | undefined };
+
+  /** A variable of the flow has no value. `isOpen` is true if a caller of the flow may set the variable. */
   readonly 'variable-missing': { readonly variable: string; readonly isOpen: boolean };
 
-  // The input.
-  /** The input cannot be read. `line`: undefined if the fault has none. `records`: the path of the list of records in an object. */
+  // Errors about the input.
+  /**
+   * The input cannot be read. `line` is undefined if the mistake is not on a particular line. `records` is the path of the list of records
+   * inside a JSON object.
+   */
   readonly 'input-unreadable': {
     readonly line: number | undefined;
     readonly hint: InputHint | undefined;
     readonly records?: string | undefined;
   };
-  /** The records before the fault of an input are done: `records` of the input, `written` and `failed` of them. */
+  /**
+   * The input contains a mistake. The records before it are finished: `records` were read, of which `written` were written and `failed`
+   * failed.
+   */
   readonly 'input-broken': {
     readonly records: number;
     readonly written: number;
     readonly failed: number;
     readonly files: { readonly out: string; readonly errors: string | undefined };
   };
-  /** The name of the input or of the output does not tell its format. */
+  /** The format cannot be derived from the file name of the input or output. */
   readonly 'unknown-format': { readonly of: 'in' | 'out'; readonly formats: readonly string[] };
-  /** The first line of NDJSON is a list of records. */
+  /** The first line of an NDJSON file is a list of records instead of a single record. */
   readonly 'list-of-records': None;
-  /** The first line of NDJSON begins an object that goes on in the next line. */
+  /** The first line of an NDJSON file begins an object that continues on the next line. */
   readonly 'object-over-lines': None;
-  /** A field is not known, and the table has one column with this delimiter in its name. */
+  /**
+   * A field is unknown, and the table has only one column. The name of that column contains this delimiter, which suggests that the table
+   * uses it.
+   */
   readonly 'other-delimiter': { readonly delimiter: string };
 
-  // The output.
-  /** The output could not be written to its end. The records before are done. */
+  // Errors about the output.
+  /** The output could not be written completely. The records written before the error are finished. */
   readonly 'output-broken': { readonly records: number };
-  /** The output or the errors file exists. */
+  /** The output file or the errors file already exists. */
   readonly 'output-exists': { readonly of: 'out' | 'errors' };
-  /** A file cannot be written where it is. `isRemovable`: the file there may be removed. */
+  /** A file cannot be written at its path. `isRemovable` is true if the existing file at that path may be deleted. */
   readonly 'place-refused': { readonly of: OutputRole; readonly isRemovable?: boolean };
   /** Another process is writing the file. */
   readonly 'being-written': { readonly of: 'out' | 'errors' | 'port' };
-  /** Several files are stdout. */
+  /** Several files would be written to stdout. */
   readonly 'shared-stdout': { readonly of: readonly OutputRole[] };
-  /** The run that is to be resumed is complete, or never began. */
+  /** The run to be resumed is complete, or never began. */
   readonly 'nothing-to-resume': { readonly out: string };
   /** An earlier run did not finish the output. */
   readonly 'unfinished-run': { readonly out: string; readonly isRetry: boolean };
-  /** The run to be resumed is another one. `isReplacing`: it leaves the old output as it is. */
+  /**
+   * The journal, from which the run would be resumed, belongs to another run. `isReplacing` is true if that run keeps the old output until
+   * it is done.
+   */
   readonly 'other-run': { readonly isReplacing: boolean; readonly isComplete?: boolean };
-  /** The journal of a run is damaged. */
+  /** The journal, which records the progress of a run, is damaged. */
   readonly 'journal-damaged': None;
-  /** The output of a run was changed after it was written. */
+  /** The output of the run was changed after the run had written it. */
   readonly 'output-changed': None;
 
-  /** The rows of the output cannot be taken over: they are not known, or something else has made them. */
+  /** Rows of the existing output cannot be reused, because another program has written them or their origin is unknown. */
   readonly 'update-refused': None;
 
+  /** The port for the metrics of this process is already in use. */
+  readonly 'port-taken': None;
+
   // Limits that end a run.
-  /** More records have failed than the run allows: a number, or a share such as `5%`. */
+  /** More records have failed than the run allows. `limit` is a number of records, or a share such as `5%`. */
   readonly 'max-errors': { readonly limit: string };
-  /** The credits that the run may spend are used up. */
+  /** The run has spent its maximum number of credits. */
   readonly 'max-credits': { readonly credits: number };
-  /** The money that a node may spend is used up. */
+  /** A node has spent its maximum amount of money. */
   readonly 'max-cost': { readonly node: string };
-  /** The allowance of the month is used up. */
+  /** The credits of the monthly allowance are used up. */
   readonly allowance: None;
-  /** The quota of the key is used up. */
+  /** The quota of the API key is used up. */
   readonly quota: None;
 
-  // Requests.
-  /** The flow sends or saves files, and there is no folder for them. */
+  // Errors about requests.
+  /** The flow sends or saves files, but no folder for files was specified. */
   readonly 'no-files-folder': None;
-  /** The TLS connection failed. `isUnknownAuthority`: the authority that has signed the server's certificate is not known here. */
+  /** The TLS connection failed. `isUnknownAuthority` is true if this machine does not trust the server's certificate authority. */
   readonly tls: { readonly isUnknownAuthority: boolean };
   /** The proxy refused the connection. */
   readonly proxy: None;
-  /** A URL begins with http://. */
+  /** The name of a host could not be looked up. */
+  readonly 'unknown-host': None;
+  /** A URL begins with http:// instead of https://. */
   readonly 'plain-http': None;
-  /** A webhook's address is inside the network. */
+  /** The URL of a webhook leads to a host inside the private network. */
   readonly 'private-address': None;
-  /** The token server gave no access token. */
+  /** The token server returned no access token. */
   readonly 'no-access-token': {
     readonly server: string;
-    /** The error of RFC 6749, 5.2, that the server names; undefined if it names none. */
+    /** The error code (RFC 6749, 5.2) that the server returned; undefined if it returned none. */
     readonly error?: string;
   };
-  /** A body is not JSON. `reason`: the reason without an excerpt of the body. */
+  /** A body is not JSON. `reason` says why, without quoting the body. */
   readonly 'not-json': { readonly reason: string };
-  /** A record lacks a field of its request. `unsent`: the nodes that would make it, which send nothing here. */
+  /**
+   * A record lacks a field that its request needs. `unsent` lists the nodes that would add the field, but whose requests are not sent in a
+   * preview.
+   */
   readonly 'field-missing': { readonly unsent: readonly string[] };
-  /** A node drops the record. */
+  /** A node drops the record, so there is nothing to show for it. */
   readonly 'record-dropped': None;
 
-  // Credentials and connections.
-  /** A credential is missing or cannot be used. `env`: undefined for the default environment. */
+  // Errors about credentials and connections.
+  /** A credential is missing or cannot be used. `env` is undefined for the default environment. */
   readonly credential: {
     readonly credential: string;
     readonly env?: string | undefined;
     readonly remedy?: CredentialRemedy | undefined;
-    /** The environments that have the credential, if this one does not. */
+    /** The other environments that have the credential, if the current environment does not. */
     readonly elsewhere?: readonly string[];
-    /** True if setting its variable helps. */
+    /** True if the credential can be supplied by an environment variable. */
     readonly takesVariable?: boolean;
   };
-  /** Someone has to log in, for the first time or again. */
+  /** A person has to log in, for the first time or again. */
   readonly 'login-needed': LoginPlace;
-  /** No place on this machine can store a secret. `isInKeychain`: it is meant to stay in the keychain. */
+  /** This machine has no backend that can store the secret. `isInKeychain` is true if the secret must stay in the keychain. */
   readonly 'no-place-for-secret': { readonly credential: string; readonly isInKeychain: boolean };
-  /** The place of a secret cannot delete it. */
+  /** The secret cannot be deleted by the backend that stores it. */
   readonly 'secret-stays': { readonly credential: string; readonly env: string };
-  /** The test of a connection failed. `part`: the part that is to blame; undefined if it is not known. */
+  /** The test of a connection failed. `part` is the option that caused the failure; undefined if that is not known. */
   readonly 'connection-failed': {
     readonly part?: string;
     readonly checks: readonly string[];
     readonly setting?: ConnectionSetting | undefined;
   };
-  /** A connection of this name is saved already. */
+  /** A saved connection with this name already exists. */
   readonly 'connection-exists': { readonly connection: string };
-  /** No connection of this name exists. */
+  /** There is no saved connection with this name. */
   readonly 'connection-missing': { readonly connection: string; readonly type: 'http' | 'mcp' };
-  /** No API key of this name exists. */
+  /** There is no API key with this name. */
   readonly 'key-missing': None;
-  /** A key of which nothing is to be changed. */
+  /** The command that changes an API key was called without a change. */
   readonly 'nothing-to-change': None;
 }
 
-/** A connection for which someone logs in. */
+/** A connection to which a person has to log in. */
 export interface LoginPlace {
   readonly connection: string;
-  /** The file of the flow that has it; undefined for a saved connection. */
+  /** The file of the flow that contains the connection; undefined for a saved connection. */
   readonly flow?: string | undefined;
-  /** Undefined for the default environment. */
+  /** The environment of the credentials; undefined for the default environment. */
   readonly env?: string | undefined;
 }
 
-/** The setting of a connection that may be wrong: the certificate authority, the type of its auth, or the variables of its program. */
+/**
+ * The setting of a connection that might be wrong: the certificate authority, the auth type, or the environment variables of a local MCP
+ * server.
+ */
 export type ConnectionSetting = 'authority' | 'auth' | 'variables';
 
-/** The code of an error. */
+/** The code that identifies a kind of error. */
 export type ErrorCode = keyof ErrorDetails;
 
-/** A code with its details. */
+/** An error code with its details. */
 export type ErrorFacts = { readonly [Code in ErrorCode]: { readonly code: Code; readonly details: ErrorDetails[Code] } }[ErrorCode];
 
-/** A message, and the code by which others decide and find the way out. */
+/** A message with an error code. Other code uses the code to make decisions and to add advice. */
 export interface CodedMessage {
   readonly message: string;
-  /** Undefined if no decision depends on it. */
+  /** The error code; undefined if no other code depends on the kind of the message. */
   readonly code?: ErrorCode | undefined;
-  /** The details of the code. */
+  /** Details of the message. Their type depends on the error code (see ErrorDetails). */
   readonly details?: object | undefined;
 }
 
-/** The details of a message with this code; undefined for every other value. */
+/** Returns the details of a message that has this error code; undefined for any other value. */
 export function detailsOf<Code extends ErrorCode>(coded: unknown, code: Code): ErrorDetails[Code] | undefined {
   const found = Object(coded) as Partial<CodedMessage>;
   return found.code === code ? (found.details as ErrorDetails[Code]) : undefined;

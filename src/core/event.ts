@@ -3,7 +3,7 @@ import type { FailureClass } from './failure.ts';
 import type { SourceName } from './lookups/sources.ts';
 import type { ToolProgress } from './tools/tools.ts';
 
-/** The way a run ended. */
+/** The way in which a run ended. */
 export type Ending =
   | 'complete'
   | 'interrupted'
@@ -16,15 +16,15 @@ export type Ending =
   | 'no-workers'
   | 'refused-credential';
 
-/** The code of a message of an event; undefined for a message on which no decision depends. */
+/** The error code of an event's message, with its details. The code is undefined if no other code depends on it. */
 interface EventCode {
   readonly code?: ErrorCode | undefined;
   readonly details?: object | undefined;
 }
 
-/** A failure as events and summaries show it. */
+/** A failure in the form that events and summaries contain. */
 export interface FailureReport extends EventCode {
-  /** The node's id; absent when the record could not be read or written. */
+  /** The id of the node that failed; undefined if the record could not be read or written. */
   readonly node: string | undefined;
   readonly class: FailureClass;
   readonly status: number | undefined;
@@ -32,39 +32,44 @@ export interface FailureReport extends EventCode {
   readonly attempts: number;
 }
 
-/** The source of an answer that needed no request: the cache, or an equal request of another record that was in flight. */
+/**
+ * The source of a response for which no request was sent. It is the cache, or an identical request that was already in flight for another
+ * record.
+ */
 export type HitSource = 'cached' | 'in-flight';
 
-/** A page before the last with fewer items than the offset grows by: items in between may be missing. */
+/**
+ * A page, other than the last one, that has fewer items than the offset step (the distance to the next page). Some items might be missing.
+ */
 export interface ShortPage {
-  /** From 1. */
+  /** The 1-based number of the page. */
   readonly page: number;
   readonly items: number;
   readonly size: number;
 }
 
-/** The result of one lookup. */
+/** The result of one lookup, as an event reports it. */
 export interface LookedUp {
-  /** The lookup, as the summary names it. */
+  /** The name under which the summary counts the lookup. */
   readonly lookup: string;
   readonly match: boolean;
-  /** The question, if something else fits as well; undefined if only this answer fits. */
+  /** The query, if more than one answer fits it; undefined if the answer is unambiguous. */
   readonly ambiguous?: string | undefined;
-  /** The question, if the answer is doubtful for another reason; undefined if it is not. */
+  /** The query, if its answer is doubtful for a reason other than ambiguity; undefined if the answer is not doubtful. */
   readonly doubtful?: string | undefined;
-  /** The country of the record that cannot be read and is ignored; undefined if it was read, or there is none. */
+  /** The record's country, if it was ignored because it cannot be recognized; undefined otherwise. */
   readonly unknownCountry?: string | undefined;
-  /** Fields of a match that have no value; undefined if every match has values for all fields. */
+  /** Names of fields that are empty because the match has no value for them; undefined if there are none. */
   readonly lacking?: readonly string[];
-  /** The maximum at which the answer was cut off; undefined if it is whole. */
+  /** The maximum number of results, if more were found and the rest was cut off; undefined if the answer is complete. */
   readonly cutOffAt?: number | undefined;
-  /** True if the nearest point may be one of those that were cut off. */
+  /** True if the nearest point might be among the results that were cut off. */
   readonly hidesNearest?: boolean;
-  /** The sources that have answered. */
+  /** The data sources that the answer comes from. */
   readonly sources: readonly SourceName[];
 }
 
-/** Everything that happens in a run. */
+/** All kinds of events that can occur in a run. */
 export type Event =
   | { readonly type: 'run-started'; readonly flow: string; readonly input: string; readonly output: string; readonly errors: string }
   | {
@@ -72,9 +77,18 @@ export type Event =
       readonly record: number;
       readonly node: string;
       readonly attempts: number;
-      /** The time of the whole call, with its waits and retries. */
+      /** Duration of the whole call in ms, including waits and retries. */
       readonly ms: number;
-      /** The time of the attempt that succeeded; undefined if data on this machine answered. */
+      /** Duration of the successful attempt in ms; undefined if the response came from local data. */
+      readonly responseMs?: number;
+    }
+  | {
+      /** A call failed: no further attempt follows. */
+      readonly type: 'call-failed';
+      readonly record: number;
+      readonly node: string;
+      readonly attempts: number;
+      /** Duration of the last attempt in ms; undefined if the response came from local data. */
       readonly responseMs?: number;
     }
   | {
@@ -82,59 +96,68 @@ export type Event =
       readonly record: number;
       readonly node: string;
       readonly source: HitSource;
-      /** The credits that the call would have cost. */
+      /** The credits that the call would have cost if it had been sent. */
       readonly credits: number;
     }
   | ({ readonly type: 'call-retried'; readonly record: number; readonly waitMs: number } & FailureReport)
-  /** `status`: of the failed answer that paused the gate; undefined if a success said that the rate limit is used up. */
+  /**
+   * A gate (the rate limiter of an API) was paused. `status` is the status of the failed response that caused the pause. It is undefined if
+   * a successful response said that the rate limit is used up.
+   */
   | { readonly type: 'gate-paused'; readonly gate: string; readonly status: number | undefined; readonly waitMs: number }
   | ConcurrencyEvent
   | ({ readonly record: number; readonly node: string } & NodeEvent)
   | ToolServerEvent
   | ({ readonly type: 'record-passed-through'; readonly record: number } & FailureReport)
   | { readonly type: 'record-done'; readonly record: number; readonly rows: number }
-  /** A record of a flow with a filter ended without a row. */
+  /** A record ended without a row in a flow that filters records. */
   | { readonly type: 'record-filtered'; readonly record: number }
-  /** The rows of an earlier run were taken over. `isFiltered`: as in `record-filtered`. */
+  /** The rows of the record were copied from an earlier run. `isFiltered` is true if the earlier run counted the record as filtered. */
   | { readonly type: 'record-unchanged'; readonly record: number; readonly rows: number; readonly isFiltered: boolean }
   | ({ readonly type: 'record-failed'; readonly record: number } & FailureReport)
-  /** The run ended when this record was finished and an earlier one was not: the next run writes it. `isNew` is false for a record that was parked before. */
+  /**
+   * The run ended after this record was finished, but before an earlier record was. The record's rows are kept (parked), and the next run
+   * writes them. `isNew` is false if an earlier run had already parked the record.
+   */
   | { readonly type: 'record-parked'; readonly record: number; readonly isNew: boolean }
   | ({ readonly type: 'stopping'; readonly ending: Ending; readonly reason: string } & EventCode)
   | { readonly type: 'run-ended'; readonly ending: Ending; readonly ms: number };
 
-/** A change of the number of requests that may be in flight, where the run finds it. */
+/** A change in the maximum number of requests in flight, in a run that adapts this maximum to the server. */
 export interface ConcurrencyEvent {
   readonly type: 'concurrency';
-  /** The node or connection whose requests are counted. */
+  /** The node or connection whose requests in flight are limited. */
   readonly gate: string;
-  /** Absent at the start. */
+  /** The previous maximum; undefined at the start of the run. */
   readonly from?: number;
   readonly to: number;
   /**
-   * `fast`: answers stay as fast as they were. `slow`: they have become slower. `no-effect`: fewer requests did not make them faster.
-   * `refused`: a 429, a 503, a timeout or a refused connection.
+   * The reason for the change. `fast`: response times have not risen. `slow`: response times have risen. `no-effect`: fewer requests did
+   * not make response times shorter. `refused`: a 429, a 503, a timeout or a refused connection.
    */
   readonly reason: 'start' | 'fast' | 'slow' | 'no-effect' | 'refused';
-  /** The worker that found it; absent in a run without workers. */
+  /** The number of the worker process whose limit changed; undefined in a run without workers. */
   readonly worker?: number;
 }
 
-/** An event that a node reports; the engine adds the record and the node's id. */
+/** An event that a node reports. The engine adds the record number and the node's id. */
 export type NodeEvent =
-  /** For each path of a map, true if it was found. `isPage`: the answer is a page, one of several of the record. */
+  /**
+   * A response was mapped to fields. For each path of the map, `found` is true if the path led to a value. `isPage` is true if the response
+   * is one of several pages for the record.
+   */
   | { readonly type: 'mapped'; readonly paths: readonly string[]; readonly found: readonly boolean[]; readonly isPage?: true }
   | ({ readonly type: 'page-short' } & ShortPage)
-  /** A success whose body holds a list of errors beside its data, at a node without `fail_when`. */
+  /** A successful response contains both data and a list of errors, and its node has no `fail_when` to judge it. */
   | { readonly type: 'errors-beside-data' }
-  /** Fields that a set node should rename and the record does not have. */
+  /** A set node was meant to rename fields that the record does not have. */
   | { readonly type: 'not-renamed'; readonly fields: readonly string[] }
   | ({ readonly type: 'looked-up' } & LookedUp)
-  /** A model's answer. `cost`: in the unit of the node's price; undefined without one. */
+  /** A language model answered. `cost` is in the unit of the node's price; undefined if the node has no price. */
   | { readonly type: 'tokens'; readonly input: number; readonly output: number; readonly cost: number | undefined }
   | ({ readonly type: 'tool-progress'; readonly tool: string } & ToolProgress);
 
-/** An event of an MCP server that belongs to no record. */
+/** An event of an MCP server that does not belong to any record. */
 export type ToolServerEvent = { readonly connection: string } & (
   | { readonly type: 'server-started'; readonly server: string; readonly protocol: string; readonly tools: number }
   | { readonly type: 'server-lost'; readonly reason: string }

@@ -1,6 +1,7 @@
 import type { CodedMessage, ErrorCode, ErrorFacts } from './error-code.ts';
+import type { Value } from './value/value.ts';
 
-/** Every reason why a record can fail. */
+/** The classes of failures that a record can have. */
 export const failureClasses = [
   'input',
   'template',
@@ -16,44 +17,49 @@ export const failureClasses = [
   'output',
 ] as const;
 
-/** The class of a failure, as the errors file names it. */
+/** The class of a failure, as it appears in the errors file. */
 export type FailureClass = (typeof failureClasses)[number];
 
 interface FailureFlags {
-  /** The answer's HTTP status. Absent without an answer. */
+  /** The HTTP status of the response; undefined if there was no response. */
   status?: number | undefined;
   /** True if the call may be retried. */
   retryable?: boolean;
-  /** The wait that the answer's headers ask for. Undefined if they ask for none. */
+  /** The wait in ms that the headers of the response ask for; undefined if they ask for none. */
   retryAfterMs?: number | undefined;
-  /** True if the request may have reached the server. Only a request that was never sent costs no credit. */
+  /** True if the request might have reached the server. A request costs no credit only if it was never sent. */
   sent?: boolean;
 }
 
 type FailureFacts = FailureFlags & Partial<ErrorFacts>;
 
-/** The failure of one record. The run continues. Its message names no option, as that of an AutomateError. */
+/** The failure of one record, after which the run continues. As in an AutomateError, the message does not mention options. */
 export class Failure extends Error implements CodedMessage {
   override readonly name = 'Failure';
-  /** Undefined for a failure on which no decision depends. */
+  /** The error code; undefined if no other code depends on the kind of this failure. */
   readonly code: ErrorCode | undefined;
-  /** The details of the code. */
+  /** Details of the failure. Their type depends on the error code (see ErrorDetails). */
   readonly details: object | undefined;
   readonly status: number | undefined;
   readonly retryable: boolean;
   readonly retryAfterMs: number | undefined;
   readonly sent: boolean;
-  /** The id of the node that failed. Undefined if the record itself was wrong. */
+  /** The id of the node that failed; undefined if the record itself was invalid. */
   node: string | undefined;
-  /** Attempts made, the first included. */
+  /** Number of attempts, including the first. */
   attempts = 0;
+  /**
+   * The fields of the record that contain a secret, with the secret masked. They are set by the worker process that knows the secret;
+   * undefined if there are none.
+   */
+  masked: ReadonlyMap<string, Value> | undefined;
 
   constructor(
     readonly kind: FailureClass,
     message: string,
     facts: FailureFacts = {},
   ) {
-    // A failed record is an ordinary result: it needs no stack.
+    // A failed record is an ordinary result, so it needs no stack trace, which would take time.
     const limit = Error.stackTraceLimit;
     Error.stackTraceLimit = 0;
     super(message);
@@ -66,17 +72,17 @@ export class Failure extends Error implements CodedMessage {
     this.sent = facts.sent ?? true;
   }
 
-  /** The same failure, not retryable. */
+  /** Returns a copy of the failure that is marked as not retryable. */
   asFinal(): Failure {
     return this.copied(this.message, false);
   }
 
-  /** The same failure of an action that has sent a request. */
+  /** Returns a copy of the failure that is marked as possibly sent to the server. */
   asSent(): Failure {
     return this.copied(this.message, this.retryable, true);
   }
 
-  /** The same failure with another message. */
+  /** Returns a copy of the failure with a different message. */
   withMessage(message: string): Failure {
     return this.copied(message, this.retryable);
   }
@@ -91,18 +97,19 @@ export class Failure extends Error implements CodedMessage {
   }
 }
 
-/** The reason for the end of a whole run. Each has an exit code. */
+/** The kind of error that ended or prevented a run. Each kind has its own exit code. */
 export type ErrorKind = 'usage' | 'cancelled' | 'flow' | 'input' | 'credential' | 'credits' | 'output-exists' | 'output' | 'stdout-closed';
 
 /**
- * An error that ends the run, or keeps it from starting. The message says what was expected and what was found, and names no option: the
- * command line adds the option to type, the server the field to send. Both find the way out by the code (core/error-code.ts).
+ * An error that ends the run, or prevents its start. The message says what was expected and what was found, but does not mention options.
+ * The command line and the server add advice by the error code (core/error-code.ts): the command line names the option to type, and the
+ * server names the field to send.
  */
 export class AutomateError extends Error implements CodedMessage {
   override readonly name: string = 'AutomateError';
-  /** Undefined for an error without a way out of its own. */
+  /** The error code; undefined if there is no specific advice for the error. */
   readonly code: ErrorCode | undefined;
-  /** The details of the code. */
+  /** Details of the error. Their type depends on the error code (see ErrorDetails). */
   readonly details: object | undefined;
 
   constructor(
@@ -116,27 +123,30 @@ export class AutomateError extends Error implements CodedMessage {
   }
 }
 
-/** A coded message as an error of a whole run. */
+/** Turns a message with an error code into an error that ends a whole run. */
 export function errorOf(kind: ErrorKind, coded: CodedMessage, cause?: unknown): AutomateError {
   const { code, details } = coded;
   return new AutomateError(kind, coded.message, { code, details, cause } as ErrorOptions & Partial<ErrorFacts>);
 }
 
-/** The error for a wrong value of an option. `option`: its name in camel case, as in `inFormat`. */
+/** Returns the error for an invalid option value. `option` is the name of the option in camel case, as in `inFormat`. */
 export function invalidOption(option: string, message: string, cause?: unknown): AutomateError {
   return new AutomateError('usage', message, { code: 'invalid-option', details: { option }, cause });
 }
 
-/** Something wrong in a flow file. Its message names no option, as that of an AutomateError. */
+/** A mistake in a flow file. As in an AutomateError, the message does not mention options. */
 export interface Problem extends CodedMessage {
-  /** 1-based. Absent if the problem is the file as a whole. */
+  /** The 1-based line number; undefined if the problem concerns the whole file. */
   line?: number;
   column?: number;
-  /** The source line, and the column of the caret in it (0-based). Undefined if the line may hold a secret. */
+  /**
+   * The line of the file to show below the message. `caret` is the 0-based column of the mistake, and `width` the width of the marker below
+   * it. Undefined if the line might contain a secret.
+   */
   source?: { text: string; caret: number; width: number };
 }
 
-/** The error for a flow that cannot run, with every problem of the file. */
+/** The error for a flow that cannot run. It lists every problem in the file. */
 export class FlowError extends AutomateError {
   override readonly name = 'FlowError';
   constructor(
@@ -148,18 +158,20 @@ export class FlowError extends AutomateError {
   }
 }
 
-/** Thrown for a record that the run leaves to a later run, because it is ending. */
+/** Thrown for a record that is left to a later run, because this run is ending. */
 export class Unfinished extends Error {
   override readonly name = 'Unfinished';
 }
 
-/** Thrown by an attempt if every other one would end as it does. The run ends, and a later run takes the record up. */
+/**
+ * Thrown by an attempt if every further attempt would end in the same way. The run then ends, and a later run continues with the record.
+ */
 export class LimitReached extends Error implements CodedMessage {
   override readonly name = 'LimitReached';
   readonly code: ErrorCode | undefined;
   readonly details: object | undefined;
 
-  /** `ending`: `max-credits` if nothing more can be paid for. */
+  /** `ending` is `max-credits` if no credits are left, or `refused-credential` if the server refused the credential. */
   constructor(
     message: string,
     readonly ending: 'max-credits' | 'refused-credential' = 'max-credits',

@@ -1,61 +1,70 @@
 import type { Failure } from './failure.ts';
 import type { Fields } from './record.ts';
 
-/** A record on its way through the chain. */
+/** A record on its way through the nodes of a flow. */
 export interface Item {
-  /** 1-based place in the input. For a retried record, the place in the input of the run in which it failed. */
+  /**
+   * The 1-based number of the record in the input. For a retried record, it is the number in the input of the run in which the record
+   * failed.
+   */
   readonly number: number;
-  /** The fields as they were read. */
+  /** The fields as they were read from the input. */
   readonly fields: Fields;
-  /** The place right after the record. */
+  /** The position in the input directly after the record. */
   readonly end: Place;
-  /** 1-based place in the errors file that a retry reads; undefined for other inputs, in which `number` is the place. */
+  /**
+   * The 1-based position in the errors file, if a retry reads the record from there. It is undefined for other inputs, in which `number` is
+   * the position.
+   */
   readonly place?: number;
-  /** The number that an errors file gives the record; undefined for other inputs. */
+  /** The record number that the errors file states for a retried record; undefined for other inputs. */
   readonly failedAs?: number;
-  /** Set for a record that could not be read: it goes to the errors file and passes no node. */
+  /** Set if the record could not be read. The record then goes to the errors file, and no node processes it. */
   readonly failure?: Failure;
-  /** Its rows, if an earlier run finished the record and parked it. */
+  /** The rows of the record, if an earlier run finished the record but did not write it yet (parked it). */
   readonly parked?: SpilledRows | RowsText;
-  /** Set for a record that has not changed since an earlier run, whose rows are `parked`: its entry in the memory of the output. */
+  /** Set if the record has not changed since an earlier run: its entry in the output's memory file. `parked` then contains its rows. */
   readonly unchanged?: object;
 }
 
-/** A place in the text of an input: the bytes and lines before it. */
+/** A position in the text of an input, as the number of bytes and lines before it. */
 export interface Place {
   readonly offset: number;
   readonly line: number;
-  /** The 0-based index of the file; absent for a single input. */
+  /** The 0-based index of the input file; undefined if there is only one. */
   readonly file?: number;
 }
 
-/** The 1-based place of a record in the file that is read. */
+/** Returns the 1-based position of a record in the file that is being read. */
 export function placeOf({ place, number }: Pick<Item, 'place' | 'number'>): number {
   return place ?? number;
 }
 
-/** Rows of one record that wait until the record ends. Many rows wait on disk. */
+/** The rows of one record, which are held back until the record ends. If there are many rows, they are kept on disk in the meantime. */
 export interface SpilledRows {
-  /** The number of rows so far. */
+  /** Number of rows that have been added so far. */
   readonly rows: number;
-  /** Discards the rows. */
+  /** Discards the rows, and their file if there is one. */
   drop(): void;
 }
 
-/** Rows of a record that is not finished, such as those of its first pages. */
+/** The rows so far of an unfinished record, such as the rows of its first pages. */
 export interface PartialRows extends SpilledRows {
-  /** Adds rows. Throws a Failure (`output`) for a row that the output cannot hold. */
+  /** Adds rows. Throws a Failure (`output`) if the output cannot contain a row. */
   add(rows: readonly Fields[]): Promise<void>;
 }
 
-/** Rows of one record as text of the output, with every secret masked. The text begins with what separates it from earlier rows. */
+/**
+ * The rows of one record as text for the output, with every secret masked. The text begins with the separator between these rows and the
+ * previous record's rows.
+ */
 export interface RowsText {
   readonly rows: number;
   readonly text: string;
 }
 
-/** The result of a record: its rows, or its failure. */
+/** The result of a record: rows, or a failure. */
 export type Outcome = Success | { readonly failure: Failure };
 
-/** The rows of a finished record: in memory, spilled, or rendered. */
+/** The rows of a finished record: in memory, on disk, or rendered as text. */
 export type Success = { readonly rows: readonly Fields[] } | { readonly spilled: SpilledRows } | { readonly rendered: RowsText };

@@ -18,13 +18,13 @@ import type { Fields } from './record.ts';
 import type { McpConnection } from './tools/tools.ts';
 
 /*
- * This page is for authors of node types: it is all that they need to know of the engine.
+ * For authors of node types: everything you need to know about the engine.
  *
  * A node type is one file in src/nodes, a line in nodes/index.ts, and a test in test/features. Its options are a zod schema; its
- * help, checks, defaults, JSON Schema and documentation follow from that. `build` compiles the options of one node, once; the node
- * then gets each record as `fields`, and answers rows: none drops the record, several expand it. A record fails with a thrown
- * Failure, and the run goes on. A node never changes the fields that it gets, and keeps nothing between records: thousands of them
- * may be under way.
+ * help, checks, defaults, JSON Schema and documentation are derived from it. `build` compiles the options of one node, once. Then
+ * `run` is called with the `fields` of each record, and returns rows: no rows to drop the record, several to expand it. If it throws
+ * a Failure, the record fails and the run continues. A node never changes the fields that it gets, and keeps no state between
+ * records, because thousands of them may be in progress.
  *
  *   const greet = defineNode({
  *     name: 'greet',
@@ -41,9 +41,9 @@ import type { McpConnection } from './tools/tools.ts';
  *     },
  *   });
  *
- * A node that asks a server describes its call as an `action`: `prepare` makes the request of a record, `accept` reads the answer,
- * `read` makes the rows. All three are pure. `callPolicy` and `callEach` (src/nodes) do the rest: the engine holds a credit, passes
- * the gate, sends, retries and caches, and test-request and --dry-run use the same action.
+ * A node that sends requests describes its call as an `action`: `prepare` returns the request for a record, `accept` reads the
+ * answer, `read` returns the rows. All three are pure functions. `callPolicy` and `callEach` (src/nodes) do the rest: the engine
+ * reserves a credit, waits for the gate, sends, retries and caches. test-request and --dry-run use the same action.
  *
  *   const users = defineNode({
  *     name: 'users',
@@ -74,12 +74,12 @@ import type { McpConnection } from './tools/tools.ts';
  *   });
  */
 
-/** A kind of node: its options declared once, for checks, help, defaults and JSON Schema. */
+/** A node type. Its options are declared once; the checks, help, defaults and JSON Schema are derived from this declaration. */
 export interface NodeType<Shape extends z.ZodRawShape = z.ZodRawShape> {
   readonly name: string;
   /** One line for the list of node types. */
   readonly summary: string;
-  /** An example in YAML. */
+  /** An example of the node in YAML. */
   readonly example: string;
   readonly options: z.ZodObject<Shape>;
   /** Builds a node from its checked options; undefined if a problem was reported. */
@@ -91,211 +91,239 @@ export function defineNode<Shape extends z.ZodRawShape>(type: NodeType<Shape>): 
   return type as unknown as NodeType;
 }
 
-/** The services of the compiler for a node type that turns options into a node. */
+/** The compiler's services for a node type, which builds a node from its options. */
 export interface BuildContext {
   readonly id: string;
   /** The name of the flow. */
   readonly flow: string;
   readonly overrides: LimitOverrides;
-  /** The connection of that name. Undefined if the flow has none: then the problem is reported at `connection`. */
+  /** Returns the HTTP connection of that name. If the flow has none, reports a problem at the option `connection` and returns undefined. */
   connection(name: string): HttpConnection | undefined;
-  /** The connection to an MCP server of that name. Undefined if the flow has none: then the problem is reported at `connection`. */
+  /**
+   * Returns the connection to an MCP server of that name. If the flow has none, reports a problem at the option `connection` and returns
+   * undefined.
+   */
   mcpConnection(name: string): McpConnection | undefined;
   readonly allowHttp: boolean;
-  /** False if there is no folder for files, and none will be named. */
+  /** False if there is no folder for the files that the flow sends or saves, and none can be specified later. */
   readonly takesFiles: boolean;
-  /** Hosts inside the network that a record may name. */
+  /** Private-network hosts to which a URL from a record may lead. */
   readonly allowHosts: readonly string[];
-  /** The origins that the flow names literally: only these origins get credentials. Complete once the flow is compiled. */
+  /**
+   * The origins that are written literally in the flow. Credentials are sent only to them. The set is complete once the flow is compiled.
+   */
   readonly literalOrigins: Set<string>;
-  /** Compiles the inner nodes, written at `nodes`. `carried`: as in `Inner`. Undefined if a problem was reported. */
+  /**
+   * Compiles the nodes inside this node, which are written in the option `nodes`. `carried` are the fields that each pass takes over from
+   * the previous one. Returns undefined if a problem was reported.
+   */
   inner(written: readonly unknown[], carried?: readonly string[]): readonly Step[] | undefined;
-  /** The category that words in the flow name, or why they name none. */
+  /** Returns the category of places that words in the flow stand for, or the reason why they match no category. */
   category(words: string): NamedCategory;
-  /** True if a field comes from a table, where a number is written as a text. */
+  /** True if a field comes from a table, in which numbers are text. */
   isCell(field: string): boolean;
-  /** Reports a problem with the option at that place. `within`: 0-based, in the option's text. */
+  /** Reports a problem with the option at the path `at`. `within` is the 0-based position of the mistake in the option's text. */
   problem(at: readonly (string | number)[], message: string | CodedMessage, within?: number): void;
-  /** Warns of something that is likely not meant. */
+  /** Warns about a probable mistake in the option at the path `at`. */
   warn(at: readonly (string | number)[], message: string): void;
-  /** Warns of an expression that can never be true of a table's cells. `nameBefore`: the name of a field before the node; undefined if the node renames none. */
+  /**
+   * Warns if an expression can never be true for the cells of a table, because cells are text. `nameBefore` returns the name that a field
+   * had before the node; undefined if the node renames no fields.
+   */
   warnOfCells(at: readonly (string | number)[], expression: Expression<unknown>, nameBefore?: (field: string) => string): void;
 }
 
-/** Limits given on the command line: they replace those of every node and connection. */
+/** Limits from the command line, which override the limits of every node and connection. */
 export interface LimitOverrides {
   /** Maximum number of calls in flight. */
   readonly concurrency?: Concurrency | undefined;
-  /** Ms between two calls. */
+  /** Minimum time in ms between two calls. */
   readonly intervalMs?: number | undefined;
 }
 
-/** A node as it will run. */
+/** A node that is built and ready to run. */
 export interface Node {
-  /** The fields that it reads: references that no record can satisfy are problems of the flow. */
+  /** The fields that the node reads. A field that no record can have is reported as a problem of the flow. */
   readonly reads: readonly FieldUse[];
-  /** The columns after this node, from the columns before it. */
+  /** Returns the columns of the records after this node, computed from the columns before it. */
   columns(before: readonly string[]): string[];
-  /** Answers a record's rows: none drops it, several expand it. Throws a Failure: this record failed. */
+  /** Returns the rows for a record: no rows to drop the record, several rows to expand it. Throws a Failure if the record fails. */
   run(fields: Fields, context: NodeContext): Promise<readonly Fields[]>;
-  /** True if records without a row are counted as filtered. */
+  /** True if a record for which the node returns no rows counts as filtered. */
   readonly filters?: boolean;
-  /** True if it emits rows before it is done. */
+  /** True if the node emits rows before it has finished. */
   readonly streams?: boolean;
-  /** The fields that it adds whose values have a type of their own, unlike the cells of a table; undefined for none. */
+  /**
+   * The fields that the node adds with typed values, such as numbers; undefined if there are none. The cells of a table, in contrast, are
+   * text.
+   */
   readonly typedFields?: readonly string[];
-  /** Facts about it for `validate`, such as the category that words were taken for. */
+  /** Information about the node that `validate` prints, such as the category that words were matched with. */
   readonly notes?: readonly string[];
-  /** Only for a node that calls. */
+  /** Set only for a node that makes calls. */
   readonly action?: Action;
-  /** Only for a node with nodes inside it. */
+  /** Set only for a node that contains other nodes. */
   readonly inner?: Inner;
 }
 
-/** The services of the engine for a node that works on a record. */
+/** The engine's services for a node that processes a record. */
 export interface NodeContext {
-  /** Makes a call, or waits for the batch that the record shares: credit, gate, retries. Throws a Failure or Unfinished. */
+  /**
+   * Makes a call, which costs credits, waits for the rate limit, and is retried. A record in a batch waits for the call that the batch
+   * shares. Throws a Failure if the call fails, or Unfinished if the run ends first.
+   */
   call<Result>(call: Call<Result> | LocalCall<Result> | BatchEntry<Result>): Promise<Result>;
   readonly lookups: Lookups;
-  /** Reports an event. The engine completes it in place: give it a new object. */
+  /** Reports an event. Pass a new object, because the engine adds members to it. */
   report(event: NodeEvent): void;
-  /** Passes rows on before the node is done, in their order: only for a node that `streams`. */
+  /** Emits rows in order, before the node has finished. Only for a node that has `streams` set. */
   emit(rows: readonly Fields[]): Promise<void>;
   /**
-   * Runs the inner nodes once. `pass`: number of earlier passes of the same record. `take` gets the rows, in their order.
-   * Answers the last answer of a server; undefined if no server was asked.
+   * Runs the inner nodes once. `pass` is the number of earlier passes of the same record. `take` receives the rows, in order. Returns facts
+   * about the last response from a server; undefined if no request was sent.
    */
   inner(fields: Fields, pass: number, take: (rows: readonly Fields[]) => Promise<void> | void): Promise<LastAnswer | undefined>;
-  /** Monotonic ms. */
+  /** Returns the monotonic time in ms. */
   now(): number;
-  /** Waits without holding a slot. Throws Unfinished when the run ends before. */
+  /** Waits until `untilMs` without occupying a slot (the right to have one call in flight). Throws Unfinished if the run ends first. */
   waitUntil(untilMs: number): Promise<void>;
 }
 
-/** A call that a node makes for a record. A run, test-request and the dry run all use this one description. */
+/** The call that a node makes for a record. Runs, test-request and the dry run all use this description. */
 export interface Action extends CallPolicy {
-  /** The request for a record, or Unasked if it needs none. Throws a Failure. */
+  /** Returns the request for a record, or Unasked if the record needs none. Throws a Failure if the request cannot be prepared. */
   prepare(fields: Fields): ActionRequest | Unasked;
-  /** The rows of a record from the accepted answer. Throws a Failure. */
+  /** Returns the rows for a record, which are read from the accepted response. Throws a Failure if the response does not fit. */
   read(fields: Fields, answer: Answer): Reading;
-  /** The credentials that its requests need. */
+  /** The credentials that the requests need. */
   readonly credentials: readonly CredentialNeed[];
-  /** The paths of its map and the fields that they add, in order; empty without a map. */
+  /** The paths of the node's map, and the names of the fields that they add, in the same order. Empty without a map. */
   readonly paths: readonly string[];
   readonly fields: readonly string[];
   /** True if one record can become several rows. */
   readonly expands: boolean;
-  /** Maximum of calls for one record, retries not counted. */
+  /** Maximum number of calls for one record, not counting retries. */
   readonly maxCalls: number;
-  /** Calls that every record makes, if they succeed; undefined for one. */
+  /** Minimum number of successful calls for one record; undefined for one call. */
   readonly minCalls?: number;
-  /** Maximum of records that share a call; undefined if each has its own. */
+  /** Maximum number of records that share a call; undefined if each record has a separate call. */
   readonly batchSize?: number | undefined;
-  /** The entry of a record in a batch; undefined if any records can share a call. */
+  /**
+   * Returns a record's entry in a batch, which says with which records it can share a call. It is undefined if any records can share a
+   * call.
+   */
   readonly entryOf?: (fields: Fields) => BatchEntry<unknown> | Unasked;
-  /** True if it sends or saves files. */
+  /** True if the action sends or saves files. */
   readonly usesFiles?: boolean;
-  /** True if `map` reads a document that is made of the answer. */
+  /** True if `map` does not read the response itself, but a document that is derived from it. */
   readonly makesDocument?: boolean;
-  /** Only for a node that looks something up. */
+  /** Set only for a node that looks something up. */
   readonly lookup?: LookupFacts;
-  /** Only for a node that asks a language model. */
+  /** Set only for a node that asks a language model. */
   readonly tokens?: TokenEstimate;
-  /** Only for a node that calls a tool. */
+  /** Set only for a node that calls a tool. */
   readonly tool?: CalledTool;
 }
 
-/** The rules for every call of a node. */
+/** The rules that apply to every call of a node. */
 export interface CallPolicy {
-  /** Takes a response as a success, and reads its body. `record`: undefined in a batch. Throws a Failure for any other response. */
+  /**
+   * Returns the answer: an accepted response with a parsed body. `record` is undefined in a batch. Throws a Failure if the response is not
+   * successful.
+   */
   accept(response: ActionResponse, request?: ActionRequest, record?: Fields): Answer;
   readonly limit: CallLimit;
-  /** Ms between two calls; undefined for no limit. */
+  /** Minimum time in ms between two calls; undefined for no limit. */
   readonly intervalMs: number | undefined;
   readonly retry: RetryPolicy;
-  /** The failures that are retried: statuses, classes of statuses, kinds of failures. */
+  /** The failures that are retried: statuses, classes of statuses, and kinds of failures. */
   readonly retryOn: readonly (string | number)[];
-  /** Credits for one call, and the connection it goes over; undefined for none. `isStated`: the flow or the connection names another price than the default. */
+  /**
+   * The credits that one call costs. `isStated` is true if the flow or the connection sets a price other than the default. `connection` is
+   * the name of the connection; undefined if there is none.
+   */
   readonly price: { readonly credits: number; readonly isStated: boolean; readonly connection: string | undefined };
-  /** Path to the real cost in an answer; undefined if answers do not state it. */
+  /** The path of the actual cost in a response; undefined if responses do not state the cost. */
   readonly cost: Path | undefined;
-  /** Answers that may come from the cache; undefined if none may. */
+  /** The rules for cached responses; undefined if responses are not cached. */
   readonly cache?: { readonly maxAgeMs: number; key(request: ActionRequest, record?: Fields): string };
-  /** The way HTTP bodies are read; undefined if they are only JSON or text. */
+  /** The format in which HTTP bodies are read; undefined if they can only be JSON or text. */
   readonly responseMode?: ResponseMode;
-  /** True if the flow says which answers are errors: then a list of errors in a success is meant. */
+  /** True if the flow itself says which responses are errors. No warning is then needed for a list of errors in a successful response. */
   readonly judgesAnswers?: boolean;
-  /** True if each request gets an Idempotency-Key. */
+  /** True if each request has an Idempotency-Key header. */
   readonly hasIdempotencyKey?: boolean;
 }
 
-/** The result of `prepare` for a record that needs no request: the record goes on as `row`. */
+/** The result of `prepare` for a record that needs no request. The record continues as `row`. */
 export class Unasked {
   constructor(readonly row: Fields) {}
 }
 
-/** The rows that an answer leads to. */
+/** The rows that were read from a response. */
 export interface Reading {
   readonly rows: readonly Fields[];
-  /** For each path of the map, true if it was found in the answer. */
+  /** For each path of the map, true if the path led to a value in the response. */
   readonly found: readonly boolean[];
 }
 
 /** The facts about a lookup that previews and summaries show. */
 export interface LookupFacts {
-  /** Its name. */
+  /** The name of the lookup. */
   readonly label: string;
-  /** True if data on this machine answer it: no gate, and no time in flight. */
+  /** True if the lookup is answered from local data, without a request. */
   readonly isLocal: boolean;
-  /** The file that holds the data; undefined for embedded data and servers. */
+  /** The path of the data file; undefined for embedded data and for servers. */
   readonly dataFile?: string | undefined;
-  /** The name of the public server that answers it; undefined for any other. */
+  /** The name of the public server that answers; undefined for any other lookup. */
   readonly publicServer?: string | undefined;
 }
 
-/** The place in a node's options where it reads a field. */
+/** A field that a node reads, and the path of the option that refers to this field. */
 export interface FieldUse {
   readonly field: string;
   readonly at: readonly (string | number)[];
-  /** True if the name at that place is meant, and not the value. */
+  /** True if the field is written as the member name at that path, false if it is written in the value. */
   readonly isName?: boolean;
-  /** The reference as it is written there; undefined for the field itself, or `{{field}}`. */
+  /**
+   * The reference as it is written at that path. It is undefined if the option is just the field's name, or refers to it as `{{field}}`.
+   */
   readonly written?: string;
 }
 
-/** A credential that a node names, and the place where it does. */
+/** A credential that a node refers to, and the path of the option that contains the credential's name. */
 export interface CredentialNeed extends FieldUse, SecretUse {
-  /** The connection for which a person logs in; undefined for a secret that someone stores. */
+  /** The connection to which a person has to log in; undefined for a secret that is not obtained by a login. */
   readonly login?: LoginNeed | undefined;
-  /** The place where the secret is issued; undefined if its owner knows. */
+  /** A hint that says where the secret can be obtained; undefined if that is not known. */
   readonly hint?: string;
 }
 
-/** The nodes inside a node. */
+/** The nodes inside a node such as a loop, and the rules for repeating them. */
 export interface Inner {
   readonly steps: readonly Step[];
   /** The fields that the node reads from the rows of its inner nodes. */
   readonly reads: readonly FieldUse[];
-  /** The fields that a pass takes over from the pass before; undefined if every pass begins with the same fields. */
+  /** The fields that each pass takes over from the previous one; undefined if every pass begins with the same fields. */
   readonly carried?: readonly string[];
-  /** Maximum of passes of one record. */
+  /** Maximum number of passes (repetitions of the inner nodes) for one record. */
   readonly maxPasses: number;
   /** True if a record waits between passes. */
   readonly waits: boolean;
-  /** True if the rows of several passes may come out. */
+  /** True if the rows of several passes can be emitted. */
   readonly expands: boolean;
 }
 
-/** The way a record that fails at a node goes: into the errors file, on with `_error`, or it ends the run. */
+/** The option `on_error`. It says whether a failed record goes to the errors file, continues with the field `_error`, or ends the run. */
 export type OnError = 'reject' | 'keep' | 'stop';
 
-/** A node in its place in the chain. */
+/** A node at its position in the flow. */
 export interface Step {
   readonly id: string;
-  /** The name of its node type. */
+  /** The name of the node type. */
   readonly type: string;
   readonly node: Node;
-  /** Records for which it is false skip the node; undefined if all records pass it. */
+  /** The condition of the node. Records for which it is false skip the node. It is undefined if no record skips the node. */
   readonly when: Expression<boolean> | undefined;
   readonly onError: OnError;
 }

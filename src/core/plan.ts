@@ -5,89 +5,98 @@ import type { Problem } from './failure.ts';
 import type { Step } from './node.ts';
 import type { McpConnection, Tool } from './tools/tools.ts';
 
-/** A credential that a flow names. */
+/** A credential that a flow refers to. */
 export interface CredentialUse extends SecretUse {
   readonly name: string;
-  /** The connection for which a person logs in; undefined for a secret that someone stores. */
+  /** The connection to which a person has to log in; undefined for a secret that is not obtained by a login. */
   readonly login?: LoginNeed | undefined;
-  /** A problem with the credential, at the place that names it. */
+  /** Returns a problem with this message, at the position of the credential's name in the flow. */
   problem(message: string): Problem;
 }
 
 /** A tool that a flow calls. */
 export interface ToolUse {
   readonly connection: McpConnection;
-  /** Checks the call against the tools that the server has. `isTable`: true if the records are known to be rows of a table. */
+  /**
+   * Returns the mismatches between the call and the server's tools. `isTable` is true if the records are known to be rows of a table, in
+   * which numbers are text.
+   */
   check(tools: readonly Tool[], isTable: boolean): Problem[];
 }
 
-/** Something that is likely not meant. */
+/** A warning about a probable mistake in a flow. */
 export interface Warning extends Problem {
-  /** The input column that the warning is about; undefined if it holds for any input. */
+  /** The input column that the warning is about; undefined if the warning applies to any input. */
   readonly cell?: string;
-  /** True if the column may be missing: a pass makes the field for the next. */
+  /** True if the input may lack the column, because a loop creates the field for its next pass. */
   readonly isCarried?: boolean;
 }
 
 /** The variables of a flow. */
 export interface PlanVariables {
-  /** The values of the variables that it uses, by name, as JSON text. */
+  /** The values of the variables that the flow uses, as JSON text, keyed by name. */
   readonly values: ReadonlyMap<string, string>;
-  /** The variables that the callers of a server may set. */
+  /** The names of the variables that callers of a flow on a server may set. */
   readonly open: ReadonlySet<string>;
-  /** The open variables that must be given before it can run. Empty for a run. */
+  /** The names of the variables that a caller must set before the flow can run. It is empty for a run. */
   readonly unset: ReadonlySet<string>;
-  /** The place of their values in the flow's text; undefined without variables. */
+  /** The start and end offsets of the variables' values in the text of the flow; undefined if the flow has no variables. */
   readonly range: readonly [number, number] | undefined;
 }
 
-/** Everything that a plan was compiled from, for the workers of its run. */
+/** The sources that a plan was compiled from. Worker processes compile the plan again from them. */
 export interface PlanOrigin {
   readonly file: string;
   readonly text: string;
-  /** The options of its compilation, as JSON. */
+  /** The options with which the plan was compiled, as JSON. */
   readonly options: object;
 }
 
-/** A checked flow, ready to run. */
+/** A checked flow that is ready to run. */
 export interface Plan {
   readonly name: string;
-  /** The flow's own words about what it does; undefined without any. */
+  /** The description that the flow contains; undefined if it has none. */
   readonly description: string | undefined;
   readonly steps: readonly Step[];
   readonly credentials: readonly CredentialUse[];
-  /** The client certificates of the connections that it uses. */
+  /** The client certificates of the connections that the flow uses. */
   readonly certificates: readonly ClientCertificate[];
   readonly tools: readonly ToolUse[];
-  /** The origins that the flow names literally, even if only a credential is sent there. */
+  /** The origins that are written literally in the flow, including origins to which only a credential is sent. */
   readonly origins: readonly string[];
-  /** Facts for `validate`, such as the category that words were taken for. */
+  /** Information that `validate` prints, such as the category that words were matched with. */
   readonly notes: readonly string[];
   readonly variables: PlanVariables;
-  /** Undefined for a plan that no worker can pass. */
+  /** The sources from which workers compile the plan again; undefined for a plan that workers cannot run. */
   readonly origin?: PlanOrigin;
-  /** The saved connections that it uses, as they were written. */
+  /** The saved connections that the flow uses, as they were written. */
   readonly savedConnections: ReadonlyMap<string, object>;
-  /** The fields that it reads. `any`: an expression may read any field. */
+  /** The fields that the flow reads. `any` is true if an expression can read any field. */
   readonly reads: { readonly fields: ReadonlySet<string>; readonly any: boolean };
-  /** Each outer node with its connections as text, by its id: another text means that other rows may come out. */
+  /**
+   * A string for each outer node, keyed by the node's id, that describes the node and its connections. If the string changes, the node's
+   * rows might change, too.
+   */
   readonly makers: ReadonlyMap<string, string>;
-  /** The warnings for an input with these columns; without columns, the warnings for any input. */
+  /** Returns the warnings for an input with these columns. Without columns, returns the warnings that apply to any input. */
   warnings(input?: readonly string[]): readonly Warning[];
-  /** The output's columns from the input's. */
+  /** Returns the columns of the output for an input with these columns. */
   columns(input: readonly string[]): string[];
-  /** The fields that the flow tests for null: its records may lack them. */
+  /** Returns the fields that the flow tests for null. It is not a mistake if records lack these fields. */
   nullTests(): string[];
-  /** Every reference that no record with these columns can satisfy. `who`: the records that have them, in messages; by default "no record". */
+  /**
+   * Returns a problem for every field that the flow reads although no record with these columns can have it. `who` is the phrase for such
+   * records in messages; the default is "no record".
+   */
   unknownFields(input: readonly string[], who?: string): Problem[];
 }
 
-/** All steps of a flow. Inner steps follow the step that holds them. */
+/** Returns all steps of a flow. Inner steps follow the step that contains them. */
 export function allSteps(steps: readonly Step[]): Step[] {
   return steps.flatMap((step) => [step, ...allSteps(step.node.inner?.steps ?? [])]);
 }
 
-/** The files whose data the steps look things up in. */
+/** Returns the files in which the flow's nodes look things up. */
 export function dataFilesOf({ steps }: Plan): string[] {
   return [...new Set(allSteps(steps).flatMap(({ node }) => node.action?.lookup?.dataFile ?? []))];
 }
@@ -97,7 +106,7 @@ export function usesFiles({ steps }: Pick<Plan, 'steps'>): boolean {
   return allSteps(steps).some(({ node }) => node.action?.usesFiles);
 }
 
-/** True if records share the calls of a step. */
+/** True if several records share a call of the step. */
 export function isBatched({ node }: Step): boolean {
   return node.action?.batchSize !== undefined;
 }

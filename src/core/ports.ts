@@ -11,159 +11,181 @@ import type { Spending } from './spending.ts';
 import type { SecretOf } from './template/body-credential.ts';
 import type { Tools } from './tools/tools.ts';
 
-/** Time. Waits and deadlines read `now`, which no clock change can move; only dates from outside are compared with `wallNow`. */
+/**
+ * The clock. Waits and deadlines use `now`, which is not affected if the system time is changed. `wallNow` is only compared with dates from
+ * outside, such as a date in a header.
+ */
 export interface Clock {
-  /** Monotonic ms. */
+  /** Returns the monotonic time in ms. */
   now(): number;
-  /** Ms since 1970, UTC. */
+  /** Returns the wall clock as ms since 1970, UTC. */
   wallNow(): number;
-  /** Resolves when `now()` has reached `untilMs`, or as soon as the signal is aborted. Never early otherwise. */
+  /** Resolves once `now()` has reached `untilMs`, never earlier, or as soon as the signal is aborted. */
   sleepUntil(untilMs: number, signal?: AbortSignal): Promise<void>;
-  /** Resolves a turn of the event loop later: requests go out before received answers are worked on. */
+  /** Resolves in the next turn of the event loop. Waiting for it lets requests be sent before received responses are processed. */
   nextTurn(): Promise<void>;
-  /** Resolves in the next turn of the event loop, after signals and answers; undefined while this turn has not lasted long. */
+  /**
+   * Resolves in the next turn of the event loop, after pending signals and responses have been processed. Returns undefined if the current
+   * turn has been short so far.
+   */
   yieldIfLong(): Promise<void> | undefined;
 }
 
-/** A body with secrets in it. They go only to the origin of the request, which the flow names literally. */
+/** A body that contains secrets. They are sent only to the request's origin, which is written literally in the flow. */
 export interface SecretBody {
   readonly credentials: readonly string[];
-  /** The body, or the parts of a form that sends files. */
+  /** Returns the body with its secrets, or the parts of a form that sends files. */
   render(secretOf: SecretOf): string | readonly FormPart[];
 }
 
-/** The limit of a public server. */
+/** The daily limit on requests to a public server. */
 export interface DayLimit {
-  /** Its name, for messages. */
+  /** The name of the server, for messages. */
   readonly server: string;
   readonly max: number;
 }
 
-/** One HTTP request, rendered. The same object is sent again on a retry. */
+/** An HTTP request that is ready to send. Retries send the same object. */
 export interface HttpRequest {
   readonly method: string;
   readonly origin: string;
   /** Path and query, percent-encoded. */
   readonly path: string;
-  /** Names as written, values free of control characters. */
+  /** The headers, with names as written and values without control characters. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The body without its secrets: `***` stands for each secret. */
+  /** The body, with `***` instead of each secret. */
   readonly body?: string | undefined;
-  /** In place of a body: the parts of a form that sends files, without their secrets. */
+  /** The parts of a form that sends files, without their secrets; undefined if there is a body instead. */
   readonly form?: readonly FormPart[] | undefined;
-  /** The file for the body of a successful answer; undefined if it stays in memory. */
+  /** The file in which the body of a successful response is saved; undefined if the body stays in memory. */
   readonly save?: Save | undefined;
-  /** Undefined if the body holds no secrets. */
+  /** Renders the body with its secrets; undefined if the body contains no secrets. */
   readonly secretBody?: SecretBody | undefined;
-  /** The ways to sign it; undefined if it is not signed. */
+  /** The ways to sign the request; undefined if it is not signed. */
   readonly auth?: readonly Auth[] | undefined;
-  /** The certificate that the server is shown; undefined for none. */
+  /** The client certificate to present to the server; undefined if the connection has none. */
   readonly clientCert?: ClientCertificate | undefined;
-  /** One limit for the whole request: connect, headers, body, and every redirect. */
+  /** Time limit in ms for the whole request, which includes connecting, headers, body, and every redirect. */
   readonly timeoutMs: number;
-  /** Maximum length of the body, decompressed. */
+  /** Maximum length of the decompressed body in bytes. */
   readonly maxBodyBytes: number;
-  /** True if redirects to another origin are followed, without credential, custom headers and body. */
+  /** True if redirects to another origin are followed, without the credential, custom headers and body. */
   readonly followAny: boolean;
-  /** Hosts inside the network that a redirect to another origin may lead to; undefined without any. */
+  /** Private-network hosts to which a redirect to another origin may lead; undefined if there are none. */
   readonly redirectHosts?: readonly string[] | undefined;
-  /** Statuses of redirects that are answers like any other: the flow counts them as success. Undefined if all redirects are followed. */
+  /**
+   * Redirect statuses that the flow counts as success, so that these redirects are not followed. It is undefined if all redirects are
+   * followed.
+   */
   readonly unfollowed?: readonly number[] | undefined;
-  /** Undefined if it names no chain. */
+  /** The retail chain that the request refers to by name; undefined if it refers to none. */
   readonly chain?: NamedChain<HttpRequest> | undefined;
-  /** The most requests that this machine may send to a public server in a day (UTC); undefined for no limit. */
+  /** Maximum number of requests that this machine may send to a public server per day (UTC); undefined for no limit. */
   readonly perDay?: DayLimit | undefined;
-  /** Set when a record decided the host: then only these addresses inside the network are allowed. */
+  /** The node that asks a language model with this request; undefined for any other request. */
+  readonly llmNode?: string | undefined;
+  /** Set if the host in the URL comes from a record. Only these hosts inside the private network are then allowed. */
   readonly hostFromData?: { readonly allowHosts: readonly string[] } | undefined;
 }
 
-/** An answer, whatever its status. */
+/** The response to an HTTP request, whatever its status. */
 export interface HttpResponse {
   readonly status: number;
-  /** A header's value by its lower-case name; several are joined by `, `. */
+  /** Returns the value of the header with this lower-case name. Several values are joined by `, `. */
   header(name: string): string | undefined;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Decompressed. */
+  /** The decompressed body. */
   readonly body: Uint8Array;
-  /** Parses the body; undefined unless the node that gets the answer reads it as XML or CSV. */
+  /** Parses the body as XML or CSV; undefined unless the node reads bodies in one of these formats. */
   readonly parse?: ParseDocument;
-  /** The file that has the body, which is then empty here; undefined if no file has it. */
+  /** The file in which the body was saved, so that `body` is empty. It is undefined if the body was not saved. */
   readonly saved?: SavedFile;
-  /** True if only the end of the connection ended the body: then it may be cut off (RFC 9112, 8). */
+  /** True if only the end of the connection marked the end of the body, so that the body might be cut off (RFC 9112, 8). */
   readonly endedByClose: boolean;
-  /** The wait that the server asks for; undefined if it asks for no wait. */
+  /** The wait in ms that the server asks for; undefined if it asks for none. */
   readonly retryAfterMs: number | undefined;
-  /** The time at which its last byte arrived, in monotonic ms; undefined for a cached answer. */
+  /** The time at which the last byte arrived, in monotonic ms; undefined for a cached response. */
   readonly atMs?: number;
-  /** The address after redirects; undefined without redirects. */
+  /** The URL after redirects, as origin and path; undefined if there were no redirects. */
   readonly redirectedTo?: { readonly origin: string; readonly path: string };
 }
 
-/** Sends HTTP requests. Answers every response, whatever its status. Throws a Failure (`network`, `timeout`, `request`, `parse`). */
+/**
+ * Sends HTTP requests. Returns every response, whatever its status. Throws a Failure (`network`, `timeout`, `request`, `parse`) if there is
+ * no usable response.
+ */
 export interface Http {
   send(request: HttpRequest): Promise<HttpResponse>;
-  /** Aborts the requests in flight of its run only. */
+  /** Aborts the requests that this run has in flight. */
   abort(): void;
 }
 
-/** The account of credits. One call is held once, retries included. */
+/** The ledger of credits, the unit in which runs are limited. One reservation of credits covers a call and all its retries. */
 export interface Ledger {
-  /** Resolves when it is known if a node's next call can be held; undefined if it is known now. */
+  /** Resolves once the ledger can decide whether the node's next call is allowed; undefined if it already can. */
   ready?(node: string): Promise<void> | undefined;
-  /** Holds the credits of a node's next call. Returns the reason if there are not enough left; then nothing is held. */
+  /** Reserves the credits for the node's next call. If not enough credits are left, reserves nothing and returns the reason. */
   hold(node: string): CodedMessage | undefined;
-  /** Spends the held credits: the call was sent. `cost`: its real cost, if the answer states it. */
+  /** Spends the reserved credits, because the call was sent. `cost` is the actual cost; undefined if the response does not state it. */
   settle(node: string, cost?: number): void;
-  /** Gives the held credits back: nothing was sent. */
+  /** Gives the reserved credits back, because nothing was sent. */
   release(node: string): void;
-  /** The reason why no node can make another call; absent while one can. */
+  /** Returns the reason why no node can make another call; undefined if at least one node can. */
   usedUp(): CodedMessage | undefined;
-  /** True if the credits left are enough for these calls, or if that is not known yet. */
+  /** True if the remaining credits are enough for these calls, or if that is not known yet. */
   affords(calls: readonly (readonly [node: string, count: number])[]): boolean;
 }
 
-/** The answer cache. */
+/** The cache of responses. */
 export interface Cache {
   /**
-   * Answers the cached response if it is younger than `maxAgeMs`; else the one that `produce` gives, and caches it. The same key in
-   * flight is produced once. `hit` is called when `produce` was not needed.
+   * Returns the cached response if it is younger than `maxAgeMs`. Otherwise, calls `produce` and caches its response. Simultaneous requests
+   * with the same key share one call of `produce`. Calls `hit` if `produce` was not needed.
    */
   through(key: string, maxAgeMs: number, produce: () => Promise<HttpResponse>, hit: (source: HitSource) => void): Promise<HttpResponse>;
 }
 
-/** Takes the results of the records. */
+/** Receives the results of records, and writes them. */
 export interface Output {
-  /** Rows for a record that is not finished yet. */
+  /** Opens a buffer for the rows of an unfinished record. */
   partialRows(): PartialRows;
-  /** Takes the result of a record, in memory; `isFiltered`: it counts as filtered, and not as written. Returns it, or a Failure (`output`) for a record that the output cannot hold. */
+  /**
+   * Receives the result of a record, without writing it yet. `isFiltered` is true if the record counts as filtered instead of written.
+   * Returns the result, or a Failure (`output`) if the output cannot contain it.
+   */
   put(item: Item, outcome: Outcome, isFiltered?: boolean): Outcome;
-  /** Saves a record that is finished while an earlier one is not, for the next run to write. Returns false if the output cannot save it. */
+  /**
+   * Saves a record that has finished before an earlier record, so that the next run can write it. Returns false if the output cannot save
+   * it.
+   */
   park(item: Item, outcome: Success): boolean;
-  /** Characters taken and not written yet, roughly. */
+  /** Approximate number of characters that were received but not yet written. */
   readonly waiting: number;
-  /** Writes everything taken so far. After an AutomateError (`output`) nothing more can be written. */
+  /** Writes everything that was received so far. Nothing more can be written after it has thrown an AutomateError (`output`). */
   flush(): Promise<void>;
 }
 
-/** The starts of calls at one gate that several processes share. */
+/** Coordinates the starts of calls at one gate (the rate limiter of an API) among several processes. */
 export interface Permits {
-  /** Reserves up to `count` starts, `intervalMs` apart or more. */
+  /** Reserves the starts of up to `count` calls that are at least `intervalMs` apart. */
   reserve(intervalMs: number, count: number): Promise<ReservedStarts>;
-  /** Starts no call for `waitMs`, in any process. */
+  /** Removes the rate of this process from the gate, so that only the rates of other processes count. */
+  release(): void;
+  /** Prevents calls in all processes from starting for `waitMs`. */
   pause(waitMs: number): void;
 }
 
-/** Starts that a gate may use. */
+/** A reservation at a gate: how many calls may start, and when. */
 export interface ReservedStarts {
-  /** 0 if none can be reserved yet. */
+  /** Number of calls that may start; 0 if none can be reserved yet. */
   readonly count: number;
-  /** Ms until the first start; without one, ms until starts can be reserved. */
+  /** Ms until the first call may start. If `count` is 0, it is the ms until starts can be reserved. */
   readonly inMs: number;
-  /** Ms between two starts: the lowest rate of all processes. */
+  /** Ms between the starts of two calls, according to the lowest rate that any process has set. */
   readonly intervalMs: number;
 }
 
-/** The world outside of a run. */
+/** Everything outside of a run that the engine uses. */
 export interface Ports {
   readonly http: Http;
   readonly tools: Tools;
@@ -172,11 +194,11 @@ export interface Ports {
   readonly cache: Cache;
   readonly documents: Documents;
   readonly clock: Clock;
-  /** The money by node. */
+  /** Returns the object that counts the money that a node spends. */
   readonly spending: { of(node: string): Spending };
   report(event: Event): void;
-  /** The UUID of a name in this run. A resumed run has the UUIDs that the run had before. */
+  /** Returns a UUID for a name in this run. It is the same in a resumed run. */
   uuidOf(name: string): string;
-  /** A random number from 0 up to 1, for jitter. */
+  /** Returns a random number from 0 up to, but not including, 1. It is used to randomize retry delays (jitter). */
   random(): number;
 }

@@ -1,48 +1,52 @@
 /**
- * Estimates the tokens of prompts before they are sent: three bytes each, until answers show the real ratio. The dearest ratio so far
- * counts. Bytes stand for characters: texts in other scripts have more tokens per character.
+ * Estimates the number of tokens in prompts before they are sent. It assumes one token per three bytes until answers state the actual
+ * numbers, and then the highest ratio so far. Bytes are used because text in non-Latin scripts has more tokens per character.
  */
 export class PromptTokens {
   #perByte: number | undefined;
   #fixed = 0;
 
-  /** The tokens that a prompt of this size is expected to have at most. */
+  /** Returns the expected maximum number of tokens in a prompt with this number of bytes. */
   of(bytes: number): number {
     return Math.max(this.#fixed, Math.ceil(bytes * (this.#perByte ?? 1 / 3)));
   }
 
-  /** Notes the tokens that a prompt had. A token has a byte at least: more tokens than bytes do not come from the prompt, and do not grow with it. */
+  /**
+   * Adjusts the ratio to the actual number of tokens of a prompt. A token has at least one byte. If there are more tokens than bytes, some
+   * tokens do not come from the prompt, so their number does not grow with the prompt. It is then kept as a fixed minimum instead of a
+   * ratio.
+   */
   learn(bytes: number, tokens: number): void {
     if (tokens > bytes) this.#fixed = Math.max(this.#fixed, tokens);
     else this.#perByte = Math.max(this.#perByte ?? 0, tokens / bytes);
   }
 }
 
-/** The reason why a call does not begin: the maximum, or answers that do not state what they cost. */
+/** The reason why a call must not begin: the maximum cost is used up, or answers do not state their cost. */
 export type SpendingRefusal = 'used-up' | 'unstated';
 
-/** The money that the calls of one node cost in a run, in the unit of its `price`. */
+/** The money that the calls of one node spend in a run, in the unit of the node's `price`. */
 export interface Spending {
-  /** The tokens of its prompts. */
+  /** Estimates the number of tokens in the node's prompts. */
   readonly prompts: PromptTokens;
-  /** The cost so far. */
+  /** The cost of all calls so far. */
   readonly total: number;
   /**
-   * Holds the most that a call can cost, which answers may change while it waits for room under the maximum. Returns what it holds, or
-   * the reason why no call begins.
+   * Reserves the maximum cost of a call. If too little money is left, waits for other calls to end. `most` computes the maximum again after
+   * the wait, because answers might have changed the estimate. Returns the reserved amount, or the reason why the call must not begin.
    */
   begin(max: number, most: () => number): Promise<number | SpendingRefusal>;
-  /** Ends a call that holds `held`. `cost`: undefined if there was no answer. */
+  /** Ends a call for which the amount `held` was reserved. `cost` is undefined if there was no answer. */
   end(held: number, cost: number | undefined): void;
-  /** Adds the cost of a call without a maximum. */
+  /** Adds the cost of a call for which nothing was reserved. */
   add(cost: number): void;
-  /** Notes an answer that does not state its tokens: no maximum can be kept. */
+  /** Notes that an answer did not state its number of tokens, so that no maximum cost can be guaranteed. */
   noteUnstated(): void;
 }
 
 /**
- * The money of one node in this process. It holds calls back at a maximum: each call in flight holds the most that it can cost, and until
- * the first cost is known, one call goes alone.
+ * The money that one node spends in this process. If the node has a maximum, each call in flight reserves its maximum cost. Until the cost
+ * of the first call is known, only one call is in flight.
  */
 export class NodeSpending implements Spending {
   readonly prompts = new PromptTokens();
@@ -53,7 +57,7 @@ export class NodeSpending implements Spending {
   #isUnstated = false;
   readonly #waiting: (() => void)[] = [];
 
-  /** `before`: the cost of earlier parts of the run. */
+  /** `before` is the money that earlier parts of a resumed run spent. */
   constructor(before = 0) {
     this.#total = before;
   }
@@ -91,17 +95,17 @@ export class NodeSpending implements Spending {
     this.#isUnstated = true;
   }
 
-  /** The cost if another call cost `most`. */
+  /** Returns the total cost if one more call costs `most`. */
   #with(most: number): number {
     return rounded(this.#total + this.#held + most);
   }
 }
 
-/** The money of a run, by node. */
+/** The money that each node of a run spends. */
 export class RunSpending {
   readonly #nodes = new Map<string, NodeSpending>();
 
-  /** `before`: the cost of earlier parts of the run. */
+  /** `before` is the money that earlier parts of a resumed run spent, by node. */
   constructor(before: Readonly<Record<string, number>> = {}) {
     for (const [node, cost] of Object.entries(before)) this.#nodes.set(node, new NodeSpending(cost));
   }
@@ -114,18 +118,18 @@ export class RunSpending {
     return spending;
   }
 
-  /** The cost so far of each node that costs anything. */
+  /** Returns the cost so far of each node whose calls have cost anything. */
   totals(): Readonly<Record<string, number>> {
     return Object.fromEntries([...this.#nodes].flatMap(([node, { total }]) => (total > 0 ? [[node, total]] : [])));
   }
 }
 
-/** A sum of money or credits without the noise of doubles: 12 significant digits. */
+/** Rounds a sum of money or credits to 12 significant digits, which removes the rounding errors of doubles. */
 export function rounded(sum: number): number {
   return Number(sum.toPrecision(12));
 }
 
-/** The credits of all entries together. */
+/** Returns the sum of the credits of all entries. */
 export function sumOfCredits(entries: readonly { readonly credits: number }[]): number {
   return rounded(entries.reduce((sum, { credits }) => sum + credits, 0));
 }

@@ -5,23 +5,28 @@ import { type Progress, RecordProgress } from './call.ts';
 import { type RunPhase, Wakeup } from './phase.ts';
 
 /**
- * Holds records back, so that the last credits complete records: else all credits could go into first calls, and nothing would be
- * written. A record begins if the ledger affords the calls that this record and the records under way still need. It also begins if no
- * record is under way, or if no credits are left: then it ends the run. The calls that a record is assumed to need at a node:
+ * Holds back new records if the remaining credits (the spending limit of a run) might not be enough to complete them. Otherwise, all
+ * credits could be spent on the first calls of many records, and nothing would be written.
  *
- * | | calls |
+ * A record begins if the remaining credits cover all calls that this record and the records in progress are likely to need. It also begins
+ * if no record is in progress. And it begins if no credits are left: the ledger then refuses its first call, which ends the run.
+ *
+ * A record is assumed to need this number of calls at a node:
+ *
+ * | when | calls |
  * |---|---|
- * | at first | all pages and passes that the flow allows there; 100 for each call before it that may make several rows |
- * | after a record that called the node | as many as the record that made the most |
- * | after a record that skipped the node | half as many as before, but no fewer than the record that made the most, and no fewer than one |
- * | if records share calls | a share of a full batch; once a batch was sent, a share of a batch of average size |
+ * | at first | all pages and passes that the flow allows at the node; 100 if an earlier call can expand the record |
+ * | after a record that made calls at the node | the most calls that any record has made there (`made`) |
+ * | after a record that skipped the node | half the previous number (rounded up), but at least 1 and at least `made` |
+ * | if records share calls | the number above, divided by the maximum batch size; once a batch was sent, by the average batch size |
  *
- * Failed records do not count. If no record makes more than one call, all records begin: the ledger refuses the calls.
+ * Failed records do not change these numbers. If no record makes more than one call, nothing is held back, because the ledger refuses each
+ * call that cannot be paid for.
  */
 export class Budget {
   readonly #ledger: Pick<Ledger, 'affords' | 'usedUp'>;
   readonly #phase: RunPhase;
-  /** By node; empty if all records begin. */
+  /** The number of calls that records need at each node, keyed by the node's id. Empty if all records may begin. */
   readonly #needs: ReadonlyMap<string, Need>;
   readonly #room = new Wakeup();
   #running = 0;
@@ -33,19 +38,19 @@ export class Budget {
     phase.onPhase(() => this.#room.wake());
   }
 
-  /** Resolves when another record may begin; `undefined` if it may now. */
+  /** Resolves when the next record may begin; undefined if it may begin now. */
   room(): Promise<void> | undefined {
     return this.#hasRoom() ? undefined : this.#room.wait();
   }
 
-  /** Begins a record. */
+  /** Counts a record as in progress, and returns the object that counts its calls. */
   begin(): Progress {
     if (this.#needs.size === 0) return new RecordProgress();
     this.#running++;
     return new BudgetedProgress(this.#needs, this.#onCall);
   }
 
-  /** Ends the record with its task. */
+  /** The record counts as in progress until `task` has ended. */
   endWith(task: Promise<unknown>, progress: Progress): void {
     if (!(progress instanceof BudgetedProgress)) return;
     const end = () => {
@@ -71,7 +76,7 @@ export class Budget {
   }
 }
 
-/** The progress of a record, and the calls that it has made at each node. */
+/** The progress of a record, including the number of calls that it has made at each node. */
 class BudgetedProgress implements Progress {
   hasBegun = false;
   readonly #needs: ReadonlyMap<string, Need>;
@@ -92,28 +97,28 @@ class BudgetedProgress implements Progress {
     this.#onCall();
   }
 
-  /** The record is no longer under way. */
+  /** Called when the record is no longer in progress. Its calls then no longer count as paid. */
   forget(): void {
     for (const [need, calls] of this.#calls) need.release(calls);
   }
 
-  /** The record came out of the flow. */
+  /** Called when the record has gone through the whole flow. Adjusts the estimate for later records. */
   learn(): void {
     for (const need of this.#needs.values()) need.learn(this.#calls.has(need));
   }
 }
 
-/** The calls that records need at one node. */
+/** The estimated number of calls that records need at one node. */
 class Need {
   readonly node: string;
   readonly #batchSize: number;
-  /** Calls that a record is assumed to need. */
+  /** Number of calls that one record is assumed to need at this node. */
   #calls: number;
-  /** The most calls that a record has made. */
+  /** The most calls that any record has made at this node. */
   #maxCalls = 0;
-  /** Calls that the records under way have paid for. */
+  /** Number of calls that the records now in progress have already paid for. */
   #paid = 0;
-  /** Calls so far, and the records that had a share in each. */
+  /** Number of calls sent so far. `#shares` counts the records in these calls, and counts a record once for each call. */
   #sent = 0;
   #shares = 0;
 
@@ -123,13 +128,16 @@ class Need {
     this.#batchSize = batchSize;
   }
 
-  /** The calls that this number of records still needs. */
+  /** Returns how many more calls `records` records in progress need in total. */
   callsFor(records: number): number {
     const perCall = this.#sent === 0 ? this.#batchSize : this.#shares / this.#sent;
     return Math.ceil((records * this.#calls - this.#paid) / perCall);
   }
 
-  /** A record makes a call, its `calls`th. */
+  /**
+   * Counts a call of a record. `calls` is the number of calls that the record has made at this node, including this one. `isShare` is true
+   * if a different record of the same batch pays for it.
+   */
   pay(calls: number, isShare: boolean): void {
     this.#shares++;
     if (!isShare) this.#sent++;
@@ -142,22 +150,28 @@ class Need {
     this.#paid -= calls;
   }
 
-  /** A record came out of the flow. A record that skipped the node is only a hint. */
+  /** Adjusts the assumed number of calls after a record has gone through the flow. The table at `Budget` shows how. */
   learn(hasCalled: boolean): void {
     this.#calls = Math.max(1, this.#maxCalls, hasCalled ? 0 : Math.ceil(this.#calls / 2));
   }
 }
 
-/** True if a record makes one call at most, or has a share in one call: the credit held for that call is all that the record needs. */
+/**
+ * True if each record makes at most one call, or shares one. No record then has to be held back, because a single credit is enough to
+ * complete it.
+ */
 function makeOneCall(steps: readonly Step[]): boolean {
   const calling = steps.filter(({ node: { action, inner } }) => action || inner);
   return calling.every(({ node: { action } }) => action?.maxCalls === 1 || action?.batchSize !== undefined) && calling.length < 2;
 }
 
-/** Rows that one record is assumed to become at a step that may make several: the default maximum of pages and passes. */
+/** Assumed number of rows that one record becomes at a step that can expand records. This is the default maximum of pages and passes. */
 const assumedRows = 100;
 
-/** `passes`: maximum of passes per record. A poll counts as one pass: its maximum of passes would hold back every record. */
+/**
+ * Returns the estimated number of calls at each node that makes calls. `passes` is the maximum number of passes per record. A poll counts
+ * as one pass: with its maximum number of passes, no record could ever begin.
+ */
 function needsOf(steps: readonly Step[], passes = 1): Need[] {
   let rows = 1;
   return steps.flatMap(({ id, node: { action, inner } }) => {
@@ -166,7 +180,7 @@ function needsOf(steps: readonly Step[], passes = 1): Need[] {
     if (inner) return needsOf(inner.steps, inner.waits ? times : times * inner.maxPasses);
     if (!action) return [];
     const { batchSize, maxCalls, entryOf } = action;
-    // If only some records can share a call, it may be that no records can.
+    // If the action has `entryOf`, only some records can share a call. The estimate assumes that none can.
     return [new Need(id, batchSize === undefined ? times * maxCalls : times, entryOf ? 1 : (batchSize ?? 1))];
   });
 }

@@ -14,21 +14,24 @@ export interface Caller extends AttemptContext {
   readonly record: number;
   readonly node: string;
   readonly progress: Progress;
-  /** True once a sibling row has failed: then the record needs no more calls. */
+  /** True if a different row of the same record has failed. The whole record then fails, so this row makes no more calls. */
   isAbandoned(): boolean;
-  /** Takes the last answer with the wait that the server asks for; absent if the whole gate waits. */
+  /**
+   * Receives the time of the most recent response, and the wait in ms that the server asks for. Such a wait then applies only to this
+   * record, unless the server says that the quota is used up.
+   */
   readonly heard?: ((answer: LastAnswer) => void) | undefined;
 }
 
-/** The progress of a record through the flow. */
+/** The progress of one record through the flow. */
 export interface Progress {
-  /** True once a request was sent for the record: then the record is completed even while the run finishes. */
+  /** True once a request was sent for the record. Such a record is completed even if the run is finishing. */
   readonly hasBegun: boolean;
-  /** Notes a paid call at this node. `isShare`: true if another record of the batch has paid. */
+  /** Counts a paid call of the record at a node. `isShare` is true if a different record of the same batch paid for the call. */
   begin(node: string, isShare?: boolean): void;
 }
 
-/** The progress of a record outside a budget. */
+/** The progress of a record in a run that never holds records back for lack of credits. */
 export class RecordProgress implements Progress {
   hasBegun = false;
 
@@ -37,16 +40,16 @@ export class RecordProgress implements Progress {
   }
 }
 
-/** The parts of a run that calls use. */
+/** Everything that is needed to make a run's calls. */
 export interface CallTools {
   readonly ports: Ports;
   readonly gates: RunGates;
   readonly phase: RunPhase;
-  /** Ends the run because no server answers; undefined if the run continues all the same. */
+  /** Ends the run because no server responds; undefined if the run continues without responses. */
   readonly giveUp: ((reason: StopReason) => void) | undefined;
 }
 
-/** A call under way. Its credit is held once for all attempts; then it is spent or given back. */
+/** A call in progress. One credit is reserved for all its attempts together, and is spent or returned when the call ends. */
 class RunningCall implements WaitingCall {
   credit: 'none' | 'held' | 'spent' = 'none';
 
@@ -62,7 +65,7 @@ class RunningCall implements WaitingCall {
   }
 }
 
-/** The times of a successful call, and the slot of its last attempt. */
+/** For a successful call: the number of attempts, the start times of the call and its last attempt, and the slot of that attempt. */
 interface SuccessTimes {
   readonly attempts: number;
   readonly startedMs: number;
@@ -70,23 +73,28 @@ interface SuccessTimes {
   readonly slot: Slot;
 }
 
-/** A failed attempt. */
+/** A failed attempt of a call, and what happens next. */
 interface FailedAttempt {
   readonly failure: Failure;
-  /** Ms until the next attempt. */
+  /** Duration of the attempt in ms. */
+  readonly responseMs: number;
+  /** Wait in ms before the next attempt. */
   readonly waitMs: number;
-  /** The failure of the call; absent if there is a next attempt. */
+  /** The failure of the whole call; undefined if there will be a further attempt. */
   readonly final: Failure | undefined;
 }
 
-/** The calls of a run: each holds a credit, passes its gate, and is retried as its policy says. */
+/**
+ * Makes the calls of a run. Each call reserves a credit, waits for its gate (the rate limiter of its origin), and is retried according to
+ * its retry policy.
+ */
 export class Calls {
   readonly #ports: Ports;
   readonly #gates: RunGates;
   readonly #phase: RunPhase;
-  /** Absent if the run continues although no server answers. */
+  /** Ends the run if no server responds at all; undefined if the run continues without responses. */
   readonly #unreachable: UnreachableWatch | undefined;
-  /** Records that wait before their next call, for which they hold no credit yet. */
+  /** Number of records that wait for a set time before their next call. No credit is reserved for that call yet. */
   #waiting = 0;
 
   constructor({ ports, gates, phase, giveUp }: CallTools) {
@@ -96,21 +104,24 @@ export class Calls {
     this.#unreachable = giveUp && new UnreachableWatch(giveUp);
   }
 
-  /** Makes a call that a server answers. Rejects with the last attempt's Failure, or Unfinished. */
+  /** Makes a call to a server. Rejects with the Failure of the last attempt, or with Unfinished if the run ends first. */
   async make<Result>(call: Call<Result>, caller: Caller): Promise<Result> {
     const result = await this.#attempts(call, new RunningCall(caller));
-    // The slot is free already: the next call is sent before this answer is processed.
+    // The slot is already free. Yielding here lets the next call be sent before this response is processed.
     await this.#ports.clock.nextTurn();
     return result;
   }
 
-  /** Waits before a record's next call. Rejects with Unfinished if the run ends before, or no credits are left. */
+  /** Waits before the next call of a record. Rejects with Unfinished if the run ends first, or if no credits are left. */
   wait(untilMs: number): Promise<void> {
     this.#endIfUsedUp();
     return this.#waitAs('unpaid', untilMs);
   }
 
-  /** Makes a call that data on this machine answer: no gate, no retry, and no turn of the event loop for each. Rejects with a Failure, or Unfinished. */
+  /**
+   * Makes a call that is answered from local data. Such a call has no gate and no retries, and does not yield to the event loop. Rejects
+   * with a Failure, or with Unfinished if the run ends first.
+   */
   async makeLocally<Result>(call: LocalCall<Result>, caller: Caller): Promise<Result> {
     const running = new RunningCall(caller);
     if (!this.#phase.admits(running.record, running.stage)) throw new Unfinished();
@@ -124,7 +135,10 @@ export class Calls {
       this.#ports.report({ type: 'call-done', record: caller.record, node: caller.node, attempts: 1, ms: clock.now() - startedMs });
       return result;
     } catch (error) {
-      if (error instanceof Failure && error.sent) this.#settle(running);
+      if (error instanceof Failure) {
+        if (error.sent) this.#settle(running);
+        this.#ports.report({ type: 'call-failed', record: caller.record, node: caller.node, attempts: 1 });
+      }
       throw error;
     } finally {
       if (running.credit === 'held') ledger.release(caller.node);
@@ -147,10 +161,11 @@ export class Calls {
         } catch (error) {
           if (error instanceof LimitReached) this.#endUnpaid(error);
           if (!(error instanceof Failure)) throw error;
-          failed = this.#fail(call, running, error, attempts);
-          if (isRefusal(error)) slot.refused({ sentAtMs: attemptMs, atMs: this.#ports.clock.now() });
+          const atMs = this.#ports.clock.now();
+          failed = { ...this.#fail(call, running, error, attempts), responseMs: atMs - attemptMs };
+          if (isRefusal(error)) slot.refused({ sentAtMs: attemptMs, atMs });
         } finally {
-          // A final failure can end the run: that must be known before the next call starts.
+          // A final failure can end the run. The slot is freed only after the failure was processed, so that no call starts in between.
           if (failed?.final) void this.#ports.clock.nextTurn().then(() => slot.free());
           else slot.free();
         }
@@ -161,7 +176,10 @@ export class Calls {
     }
   }
 
-  /** Resolves when it is known if the call can be paid; undefined if it is known now. Throws Unfinished once the run no longer admits the call. */
+  /**
+   * Returns a promise that resolves when the ledger can decide whether the call may be paid for; undefined if it can decide now. Throws
+   * Unfinished if the run no longer admits the call.
+   */
   #ready(running: RunningCall): Promise<void> | undefined {
     const { ledger } = this.#ports;
     if (!ledger.ready || running.credit !== 'none') return undefined;
@@ -169,7 +187,10 @@ export class Calls {
     return ledger.ready(running.caller.node);
   }
 
-  /** Holds a credit for the call, unless the call has one. Throws Unfinished if no credit is left. */
+  /**
+   * Reserves a credit for the call, unless one is already reserved. Throws Unfinished if no credit is left, or if the record has been
+   * abandoned.
+   */
   #pay(running: RunningCall): void {
     const { caller } = running;
     if (caller.isAbandoned()) throw new Unfinished();
@@ -181,7 +202,8 @@ export class Calls {
       throw new Unfinished();
     }
     running.credit = 'held';
-    // Other records may wait for hours. If this was the last credit, nothing is left for their next calls.
+    // Other records might be waiting for hours. If this was the last credit, they cannot make their next calls, so their waits should end
+    // now.
     if (this.#waiting > 0) this.#endIfUsedUp();
     caller.progress.begin(caller.node);
   }
@@ -191,7 +213,10 @@ export class Calls {
     if (usedUp) this.#phase.advance('unpaid', { ending: 'max-credits', ...usedUp });
   }
 
-  /** Ends the run: an attempt found that every other one would end as it did. Calls in flight finish. Throws Unfinished. */
+  /**
+   * Ends the run because it has reached a limit, and every further attempt would end in the same way. Calls in flight are completed. Throws
+   * Unfinished.
+   */
   #endUnpaid({ ending, message, code, details }: LimitReached): never {
     this.#phase.advance('unpaid', { ending, message, code, details });
     throw new Unfinished();
@@ -214,35 +239,45 @@ export class Calls {
     this.#ports.report({ type: 'call-done', record, node, attempts, ms: atMs - startedMs, responseMs: atMs - attemptMs });
   }
 
-  #fail(call: Call<unknown>, running: RunningCall, failure: Failure, attempts: number): FailedAttempt {
+  #fail(call: Call<unknown>, running: RunningCall, failure: Failure, attempts: number): Omit<FailedAttempt, 'responseMs'> {
     if (failure.sent) this.#settle(running);
     if (failure.status === undefined) this.#unreachable?.failed(failure, call.gate.origin);
     else this.#unreachable?.answered();
     failure.attempts = attempts;
     const waitMs = waitBeforeRetry(call.retry, attempts, failure, this.#ports.random);
     const final = finalFailure(call.retry, failure, waitMs);
-    // Pauses before the slot is free: else another call would pass the gate.
+    // Pauses the gate before the slot is freed. Otherwise, a waiting call would start before the pause.
     if (concernsAll(failure, final)) this.#pause(call, waitMs, failure.status);
     return { failure, waitMs, final };
   }
 
-  /** Pauses the gate of a call. A wait longer than the policy allows is not waited for: calls in that time are refused, and fail at once. */
+  /**
+   * Prevents calls at this call's gate from starting for `waitMs`. If the retry policy does not allow such a long wait, the gate is not
+   * paused. Calls are then sent, and fail immediately if the server still asks for the wait.
+   */
   #pause(call: Call<unknown>, waitMs: number, status?: number): void {
     if (waitMs > call.retry.maxWaitMs) return;
     this.#gates.pause(call, waitMs);
     this.#ports.report({ type: 'gate-paused', gate: call.gate.origin, status, waitMs });
   }
 
-  /** Waits until the next attempt. Throws the call's failure if there is no next attempt. */
-  async #waitForRetry({ caller }: RunningCall, { failure, waitMs, final }: FailedAttempt): Promise<void> {
+  /** Waits until the next attempt of a call. If there is no further attempt, throws the call's failure. */
+  async #waitForRetry({ caller }: RunningCall, { failure, responseMs, waitMs, final }: FailedAttempt): Promise<void> {
     if (this.#phase.current === 'stopped') throw new Unfinished();
-    if (final) throw final;
+    if (final) {
+      const { record, node } = caller;
+      this.#ports.report({ type: 'call-failed', record, node, attempts: failure.attempts, responseMs });
+      throw final;
+    }
     await this.#waitAs('paid', this.#ports.clock.now() + waitMs);
-    // Reported after the wait: a run that ends early does not retry.
+    // Reports the retry after the wait, because there is no retry if the run ends during the wait.
     this.#ports.report({ type: 'call-retried', record: caller.record, waitMs, ...reportOf(failure, caller.node) });
   }
 
-  /** Rejects with Unfinished as soon as the run does not allow the wait. Thousands of records may wait here: an async function would take more memory. */
+  /**
+   * Waits until `untilMs`. Rejects with Unfinished as soon as the run no longer allows the wait. Not an async function: thousands of
+   * records can wait here, and an async function would use more memory.
+   */
   #waitAs(stage: 'paid' | 'unpaid', untilMs: number): Promise<void> {
     const { clock } = this.#ports;
     const isPaid = stage === 'paid';
@@ -257,19 +292,20 @@ export class Calls {
 }
 
 /**
- * True if every call at the gate has to wait: the server asks for it, or answers a call's first attempt with 429. Without Retry-After,
- * a call that is always refused would stop the others with each step of its backoff.
+ * True if every call at the gate has to wait. This is the case if the server asks for a wait, or responds to the first attempt of a call
+ * with 429. A 429 without Retry-After does not count after a retry. Otherwise, a call that is always refused would repeatedly pause all
+ * other calls.
  */
 function concernsAll({ retryAfterMs, status, attempts }: Failure, final: Failure | undefined): boolean {
   return retryAfterMs !== undefined || (status === 429 && attempts === 1 && !final);
 }
 
-/** True if the server has too much to do: a 429, a 503, a timeout, or a refused connection. */
+/** True if the failure suggests an overloaded server: a 429, a 503, a timeout, or a refused connection. */
 function isRefusal({ kind, status, retryable, sent }: Failure): boolean {
   return status === 429 || status === 503 || kind === 'timeout' || (kind === 'network' && retryable && !sent);
 }
 
-/** A failure as events report it. */
+/** Returns a failure in the form in which events report it. */
 export function reportOf(failure: Failure, node = failure.node): FailureReport {
   const { kind, status, message, attempts, code, details } = failure;
   return { node, class: kind, status, message, attempts, ...(code && { code, details }) };

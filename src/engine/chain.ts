@@ -9,13 +9,16 @@ import { type Progress, reportOf } from './call.ts';
 import { type ChainTools, type PassingChain, type Position, RecordContext, type RowGroup, yieldIfLong } from './context.ts';
 import { Emitter, LaterFailure, type RowSink } from './emit.ts';
 
-/** Maximum of output records of one input record that are worked on at once. The gates set the real limit. */
+/** Maximum number of rows of one input record that are processed at the same time. The gates set the actual limit. */
 const maxRowsAtOnce = 64;
 
-/** Maximum of output records of one input record that wait for batches at once, rounded up to fill the last batch. Each takes about 4 kB. */
+/**
+ * Maximum number of rows of one input record that wait for batches at the same time, before rounding up to fill the last batch. Each row
+ * needs about 4 kB of memory.
+ */
 const maxRowsInBatches = 10_000;
 
-/** The nodes of a plan. A record passes them as one task; it succeeds or fails as a whole. */
+/** The chain of a flow's nodes. Each record passes through it as one task, and succeeds or fails as a whole. */
 export class Chain implements PassingChain {
   readonly tools: ChainTools;
   readonly #steps: readonly Step[];
@@ -27,7 +30,10 @@ export class Chain implements PassingChain {
     this.tools = tools;
   }
 
-  /** Brings one record through the nodes; answers its output records. Throws a Failure, and Unfinished when the run ends before the record does. */
+  /**
+   * Runs one record through all nodes, and returns its output rows. Rejects with a Failure, or with Unfinished if the run ends before the
+   * record does.
+   */
   pass(item: Item, progress: Progress): Promise<readonly Fields[] | SpilledRows> {
     if (item.failure) return Promise.reject(item.failure);
     if (this.#streams) return this.#passInParts(item, progress);
@@ -36,14 +42,14 @@ export class Chain implements PassingChain {
 
   passSteps(steps: readonly Step[], rows: readonly Fields[], position: Position): Promise<readonly Fields[]> {
     const [only] = steps;
-    // Thousands of records may wait here: one await less saves memory.
+    // Thousands of records can wait here. So a single step runs without the extra async function, which saves memory.
     return only && steps.length === 1 && !only.node.streams ? this.#passAll(only, rows, position) : this.#passInTurn(steps, rows, position);
   }
 
   async #passInParts(item: Item, progress: Progress): Promise<SpilledRows> {
     const partial = this.tools.partialRows();
     try {
-      // While the output is slow, more records may come to a batch.
+      // Batches stay open while the output is slow, because more rows might join them.
       const take: RowSink = (rows) => this.tools.batches.busyWhile(0, Promise.resolve(partial.add(rows)));
       const rows = await this.passSteps(this.#steps, [item.fields], startOf(item, progress, take));
       await partial.add(rows);
@@ -75,10 +81,10 @@ export class Chain implements PassingChain {
     const results: (readonly Fields[])[] = [];
     const batchSize = largestBatch([step]);
     const atOnce = batchSize === 0 ? maxRowsAtOnce : Math.ceil(maxRowsInBatches / batchSize) * batchSize;
-    // To fill batches, all rows of one round end before the next round begins.
+    // With batches, all rows of one round finish before the next round begins, so that batches are filled.
     const round = batchSize === 0 ? rows.length : atOnce;
     for (let from = 0; from < rows.length; from += round) {
-      // If one row fails, no row comes out.
+      // Does not keep the rows before a failed row: if one row fails, this step returns no rows at all.
       await forEachRow(rows.slice(from, from + round), atOnce, { ...position, keepsEarlier: false }, async (fields, index, group) => {
         results[from + index] = await this.#passOne(step, fields, from + index, { ...position, group });
       });
@@ -86,7 +92,7 @@ export class Chain implements PassingChain {
     return results.flat();
   }
 
-  /** Brings records through a node that streams, and the rows that it emits through the later nodes. */
+  /** Runs rows through a node that streams (emits rows before it has finished), and runs the emitted rows through the later nodes. */
   async #passStreaming([step, ...later]: readonly Step[], rows: readonly Fields[], position: Position): Promise<void> {
     const max = largestBatch(later);
     const node = step as Step;
@@ -113,12 +119,15 @@ export class Chain implements PassingChain {
     });
   }
 
-  /** Every record waits here, at every node: an async function would hold more memory meanwhile. */
+  /**
+   * Runs one row through a step. Not an async function: every record waits here at every node, and an async function would use more memory.
+   */
   #passOne(step: Step, fields: Fields, row: number, position: Position): Promise<readonly Fields[]> {
-    // A record that is about to join a batch does not yield: the batch would be sent without it.
+    // A record that is about to join a batch does not yield to the event loop. Otherwise, the batch would be sent without it.
     const joinsBatch = step.node.action?.batchSize !== undefined && !position.group;
     const turn = joinsBatch ? undefined : yieldIfLong(position, this.tools);
-    // All records that yielded resume in one turn, and the first record may use it up.
+    // All rows that have yielded resume in the same turn of the event loop. When this row resumes, that turn might already have lasted too
+    // long, so the row checks once more.
     return turn ? turn.then(() => this.#passOne(step, fields, row, position)) : this.#passNow(step, fields, row, position);
   }
 
@@ -134,7 +143,10 @@ export class Chain implements PassingChain {
     }
   }
 
-  /** Reports the failures that `on_error: keep` has passed through inside a node, once the node's rows go on. */
+  /**
+   * Reports the failures inside a node that `on_error: keep` has passed through. It reports them only now, because until now the node's
+   * rows could still be discarded.
+   */
   #reportPassed({ passedFailures = [], position }: RecordContext, rows: readonly Fields[]): readonly Fields[] {
     for (const report of passedFailures) this.#reportPassedFailure(report, position);
     return rows;
@@ -145,7 +157,7 @@ export class Chain implements PassingChain {
     else this.tools.ports.report({ type: 'record-passed-through', record: item.number, ...report });
   }
 
-  /** The record that goes on after a failure. Throws the failure if the record does not go on. */
+  /** Returns the record with an `_error` field if it continues after the failure. Otherwise throws the failure. */
   #afterFailure(step: Step, fields: Fields, position: Position, error: unknown): readonly Fields[] {
     if (!(error instanceof Failure)) throw error;
     const failure = failureAt(step, error, position.progress.hasBegun);
@@ -169,13 +181,13 @@ function startOf(item: Item, progress: Progress, take: RowSink): Position {
 
 const noSink: RowSink = () => undefined;
 
-/** The rows that one row becomes at a node that streams. */
+/** The rows that a node which streams makes from one row. */
 class OneRow implements RowGroup {
   hasFailed = false;
   constructor(readonly outer: RowGroup) {}
 }
 
-/** Size of the largest batch in some steps; 0 if there is none. */
+/** Returns the largest batch size of the given steps; 0 if none of them has batches. */
 function largestBatch(steps: readonly Step[]): number {
   return Math.max(0, ...allSteps(steps).map(({ node }) => node.action?.batchSize ?? 0));
 }
@@ -183,8 +195,8 @@ function largestBatch(steps: readonly Step[]): number {
 type RowAction = (fields: Fields, index: number, group: RowGroup) => Promise<void>;
 
 /**
- * Acts on rows in their order, at most `atOnce` at a time. After a failure no more rows begin; it is thrown when all have ended.
- * If the position keeps earlier output, the rows before the failed one still end.
+ * Calls `act` for each row in order, for at most `atOnce` rows at a time. After a failure, begins no more rows, waits for those that have
+ * begun, and throws the failure. If `keepsEarlier` is true, the rows before the failed row are still completed.
  */
 async function forEachRow(
   rows: readonly Fields[],
@@ -215,24 +227,26 @@ async function forEachRow(
   };
   await Promise.all(Array.from({ length: Math.min(atOnce, rows.length) }, worker));
   if (!all.hasFailed) return;
-  // Rows after the failed one are left unfinished: they are not the reason.
+  // If one row fails, the other rows end with Unfinished. So the error to throw is the first one that is not Unfinished.
   throw reasons.find((reason) => reason !== undefined && !(reason instanceof Unfinished)) ?? reasons.find(Boolean);
 }
 
-/** The failure of a record, with the step where it occurred. `hasBegun`: true if a request was sent for the record. */
+/**
+ * Returns the failure of a record, with the id of the step at which it occurred. `hasBegun` is true if a request was sent for the record.
+ */
 export function failureAt(step: Step, error: Failure, hasBegun: boolean): Failure {
-  // Records that waited for one answer share its failure.
+  // Records that waited for the same response receive the same failure object, so all but the first need a copy.
   const isOwn = error.node === undefined;
   const failure = isOwn ? error : error.withMessage(error.message);
-  // The failure of an inner node keeps that node's id.
+  // If a node inside this step failed, the failure keeps that node's id.
   failure.node = (step.node.inner && error.node) ?? step.id;
-  // A problem in an answer is found after the call was sent. For a node with inner nodes, the calls of the inner nodes count.
+  // If this step has inner nodes and finds the failure itself, the failure counts as sent if a request was sent for the record.
   const wasSent = step.node.inner && isOwn ? hasBegun : failure.sent;
   if (failure.attempts === 0 && wasSent) failure.attempts = 1;
   return failure;
 }
 
-/** The record without the node's fields, with the failure as `_error`. */
+/** Returns the record with the failure as `_error`, without the fields that the failed node would have added. */
 export function withError(fields: Fields, { node, kind, status, message, attempts }: Failure, { number: record }: Item): Fields {
   const error: JsonObject = { node: node ?? null, class: kind, status: status ?? null, message, attempts, record };
   return withFields(fields, [['_error', error]]);

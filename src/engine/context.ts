@@ -17,64 +17,78 @@ import type { Emitter, RowSink } from './emit.ts';
 import type { RunPhase } from './phase.ts';
 import { tracedHttp, tracedTools } from './trace.ts';
 
-/** The parts of a run that a chain uses. */
+/** Everything that is needed to pass a run's records through the chain of nodes. */
 export interface ChainTools {
   readonly ports: Ports;
   readonly phase: RunPhase;
   readonly calls: Calls;
   readonly batches: Batches;
-  /** Absent if nothing watches the attempts. */
+  /** Receives every attempt of every call; undefined if the attempts are not needed. */
   readonly trace?: Trace | undefined;
-  /** Opens a place for output records that come before their record is done. */
+  /** Opens a buffer for the output rows of an unfinished record. */
   partialRows(): PartialRows;
 }
 
-/** A chain as the contexts of its nodes see it. */
+/** The parts of a flow's chain of nodes that the context of a node uses. */
 export interface PassingChain {
   readonly tools: ChainTools;
-  /** Brings records through nodes. Rows that come before a node has ended go to `position.take`; returns the other rows. */
+  /**
+   * Runs rows through the given steps. Passes rows that a node emits before it has finished to `position.take`, and returns the other rows.
+   */
   passSteps(steps: readonly Step[], rows: readonly Fields[], position: Position): Promise<readonly Fields[]>;
 }
 
-/** The records that one record has become at a node. Once one of them has failed, the others are abandoned. */
+/** The rows that a node has made from one record. When one row fails, the rest are abandoned. */
 export interface RowGroup {
   readonly hasFailed: boolean;
   readonly outer: RowGroup | undefined;
 }
 
-/** The place of a record in the chain. */
+/** The position of a record in the chain of nodes. */
 export interface Position {
   readonly item: Item;
   readonly progress: Progress;
-  /** Name of the record's row and pass. It is the same in every run. */
+  /** Identifies the record's row, and the pass of each loop around it. A repeated run has the same places. */
   readonly place: string;
-  /** Index of the node in the flow, from 0. */
+  /** The 0-based index of the node in the flow. For a node inside a loop or poll, this is the index of the outermost one. */
   readonly step: number;
-  /** True if the record is inside that node. */
+  /** True if the record is at a node inside the node at `step`. */
   readonly isInner: boolean;
-  /** Takes rows that come before the record has ended, in their order. */
+  /** Receives, in order, the rows that are emitted before the record has finished. */
   readonly take: RowSink;
-  /** True if an enclosing node continues after a failure: then the rows from before the failure stay. */
+  /** True if an enclosing node continues after a failure, so that the rows before the failed row are kept. */
   readonly keepsEarlier: boolean;
-  /** The rows that the record has become; absent while it is a single row. */
+  /** The rows that the record has become; undefined while it is still a single row. */
   readonly group?: RowGroup | undefined;
-  /** Takes what the node emits; absent at nodes that do not stream. */
+  /** Receives the rows that the node emits; undefined at nodes that do not stream (emit rows before they have finished). */
   readonly emitter?: Emitter | undefined;
-  /** Collects the failures that `on_error: keep` passes through, in a pass whose rows may not go on; absent if all rows go on. */
+  /**
+   * Collects the failures that `on_error: keep` passes through during a pass of a loop, because the rows of that pass might be discarded.
+   * Undefined if no rows can be discarded.
+   */
   readonly passedFailures?: FailureReport[] | undefined;
-  /** Takes answers as they arrive; absent outside of nodes that wait between passes. */
+  /**
+   * Receives the time of each response, and the wait that it asks for. Undefined except inside nodes that wait between passes, such as
+   * polls.
+   */
   readonly heard?: ((answer: LastAnswer) => void) | undefined;
 }
 
-/** Records that wake within this time of each other may share a batch: records that wake earlier wait for records that wake later. */
+/**
+ * Records whose waits end within this time in ms of each other can share a batch. Each record resumes this much before its wait ends, so
+ * that a batch is not sent before all these records have joined it.
+ */
 const awakeMs = 20;
 
-/** The services of the engine for one record at one node. Every record at every node gets an object, so methods are on the prototype. */
+/**
+ * The engine's services for one record at one node. One such object exists for each record at each node, so its methods are on the
+ * prototype, which saves memory.
+ */
 export class RecordContext implements NodeContext, Caller {
   /** Failures inside this node that `on_error: keep` has passed through, and that are not reported yet. */
   passedFailures: readonly FailureReport[] | undefined;
 
-  /** `row`: index among the rows of the record, from 0. */
+  /** `row` is the 0-based index of the row among all rows that the record has become. */
   constructor(
     readonly step: Step,
     readonly position: Position,
@@ -127,7 +141,7 @@ export class RecordContext implements NodeContext, Caller {
   }
 
   report(event: NodeEvent): void {
-    // Completed in place: a copy for every record would be garbage.
+    // Completes the event object itself, because a copy for every record would make garbage collection expensive.
     const full = event as { -readonly [Key in 'record' | 'node']?: unknown } & NodeEvent;
     full.record = this.record;
     full.node = this.node;
@@ -183,7 +197,10 @@ export class RecordContext implements NodeContext, Caller {
     await batches.busyWhile(position.step, calls.wait(untilMs));
   }
 
-  /** The list for the failures of a pass. If the node streams, the rows of all passes go on; else only the rows of the last pass do. */
+  /**
+   * Returns the list that collects the failures of one pass (one run of the inner nodes). If the node streams, the rows of every pass
+   * continue, so the enclosing node's list is returned (undefined if it has none).
+   */
   #failuresOfPass(): FailureReport[] | undefined {
     if (this.step.node.streams) return this.position.passedFailures;
     const failures: FailureReport[] = [];
@@ -216,7 +233,10 @@ export class RecordContext implements NodeContext, Caller {
   }
 }
 
-/** Yields to the event loop; undefined if the turn was short. Rejects with Unfinished once the run no longer wants the record. */
+/**
+ * Yields to the event loop if the current turn has lasted too long; otherwise returns undefined. After the yield, rejects with Unfinished
+ * if the run no longer wants the record.
+ */
 export function yieldIfLong(position: Position, { ports, phase, batches }: ChainTools): Promise<void> | undefined {
   const { item, step, progress, group } = position;
   const turn = ports.clock.yieldIfLong();

@@ -1,24 +1,32 @@
 import { Unfinished } from '../core/failure.ts';
 import type { Fields } from '../core/record.ts';
 
-/** Takes output records as they come, in their order. */
+/** Receives a record's output rows in order, as they are emitted. */
 export type RowSink = (rows: readonly Fields[]) => Promise<void> | void;
 
-/** Ends a node because records that it emitted have failed at a later node. */
+/**
+ * Thrown inside a node that streams, to end it: rows that it has emitted have failed at a later node. `reason` is the error of these rows.
+ */
 export class LaterFailure extends Error {
   constructor(readonly reason: unknown) {
     super();
   }
 }
 
-/** The later nodes, as a node that streams sees them. */
+/** The nodes after a node that streams, which means that it emits rows before it has finished. */
 export interface LaterNodes {
-  /** Maximum of records in the later nodes, so that they fill batches together; 0 if the later nodes take one part at a time. */
+  /**
+   * Maximum number of rows that are in the later nodes at the same time, so that these can fill their batches. If 0, the rows of one `emit`
+   * must leave the later nodes before the rows of the next one enter.
+   */
   readonly max: number;
-  /** Resolves when the rows of earlier records have been taken; absent for the first record. */
+  /** Resolves when the rows made from the previous row have left the later nodes; undefined for the first row. */
   readonly before: Promise<void> | undefined;
   readonly take: RowSink;
-  /** Brings a part through the later nodes; `part` counts from 0. Its output goes to `take`, in parts or as the answer. */
+  /**
+   * Runs the rows of one `emit` through the later nodes. `part` is the 0-based index of that `emit`. Passes rows that the later nodes emit
+   * to `take`, and returns the other rows.
+   */
   pass(rows: readonly Fields[], part: number, take: RowSink): Promise<readonly Fields[]>;
 }
 
@@ -27,14 +35,17 @@ interface Part {
   readonly ended: Promise<void>;
 }
 
-/** Passes on what a node emits before it is done. Parts pass the later nodes side by side, and are taken in their order. */
+/**
+ * Receives the rows that a node emits before it has finished, and runs them through the later nodes. The rows of several `emit` calls go
+ * through these nodes concurrently, but leave them in order.
+ */
 export class Emitter {
   readonly #later: LaterNodes;
   readonly #turn: Promise<void> | undefined;
   readonly #parts: Part[] = [];
   #last: Promise<void>;
   #count = 0;
-  /** Records in the later nodes. */
+  /** Number of rows that are currently in the later nodes. */
   #inside = 0;
   #failure: LaterFailure | undefined;
 
@@ -47,10 +58,10 @@ export class Emitter {
     this.#last.catch(() => undefined);
   }
 
-  /** Resolves when the node may emit more. Throws LaterFailure once an earlier part has failed. */
+  /** Emits rows, and resolves when the node may emit more. Throws LaterFailure if rows that were emitted earlier have failed. */
   async emit(rows: readonly Fields[]): Promise<void> {
     const { max } = this.#later;
-    // A failure in the later nodes ends this node before it pays for many more calls.
+    // Waits, so that a failure in the later nodes can end this node before it pays for further calls.
     if (max === 0) await this.#turn;
     while (this.#parts.length > 0 && this.#inside >= max) await this.#oldest();
     if (this.#failure) throw this.#failure;
@@ -59,13 +70,13 @@ export class Emitter {
     this.#parts.push({ rows: rows.length, ended: this.#last.catch((reason) => this.#fail(reason)) });
   }
 
-  /** Resolves when everything emitted has been taken. Throws LaterFailure. */
+  /** Resolves when all emitted rows have left the later nodes. Throws LaterFailure if any of them failed. */
   async drained(): Promise<void> {
     await this.#last.catch((reason) => this.#fail(reason));
     if (this.#failure) throw this.#failure;
   }
 
-  /** Resolves when everything emitted has ended, taken or not. */
+  /** Resolves when the later nodes have finished with all emitted rows, even if rows have failed. */
   async ended(): Promise<void> {
     await Promise.all(this.#parts.map(({ ended }) => ended));
   }

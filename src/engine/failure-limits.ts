@@ -2,22 +2,21 @@ import type { CodedMessage } from '../core/error-code.ts';
 import type { Failure } from '../core/failure.ts';
 import { formatCount } from '../core/text/number.ts';
 import type { StopReason } from '../core/workers/closing.ts';
-import type { RunPhase } from './phase.ts';
 
-/** The limit of failed records: a count, or a share of the finished records. */
+/** The maximum number of failed records, either as a count or as a share of the finished records. */
 export type MaxErrors = { readonly count: number } | { readonly share: number };
 
-/** The limit that a text such as `10` or `5%` gives; undefined for any other text. */
+/** Parses a maximum number of failed records, such as `10` or `5%`; undefined for any other string. */
 export function maxErrorsOf(text: string): MaxErrors | undefined {
   if (/^\d+$/.test(text)) return { count: Number(text) };
   const share = /^(\d+(?:\.\d+)?)%$/.exec(text)?.[1];
   return share !== undefined && Number(share) <= 100 ? { share: Number(share) / 100 } : undefined;
 }
 
-/** A share counts only once this many records are finished: one failure among the first three says little. */
+/** A share is checked only once this many records are finished, because one failure among three records says little. */
 const minForShare = 100;
 
-/** The reason to end the run; absent while the failures are within the limit. */
+/** Returns the reason to end the run if too many records have failed; undefined while the number is within the limit. */
 export function tooManyErrors(
   limit: MaxErrors | undefined,
   { finished, failed }: { readonly finished: number; readonly failed: number },
@@ -36,7 +35,10 @@ function maxReached(message: string, limit: string): CodedMessage {
   return { message, code: 'max-errors', details: { limit } };
 }
 
-/** Records that make a call, at least, before failures end the run. `failing` other records fail and `uncalled` other records succeed without a call. */
+/**
+ * Returns the minimum number of records that make a call before failures end the run. Besides these, `failing` records fail and `uncalled`
+ * records succeed without a call.
+ */
 export function minCallsBefore(limit: MaxErrors | undefined, failing: number, uncalled: number): number {
   if (!limit) return Number.POSITIVE_INFINITY;
   if ('count' in limit) return Math.max(0, limit.count + 1 - failing);
@@ -44,56 +46,74 @@ export function minCallsBefore(limit: MaxErrors | undefined, failing: number, un
   return Math.max(0, minForShare - failing - uncalled, minFailures - failing);
 }
 
-/** Failed attempts per origin, without a single answer, after which the run gives up. */
+/** The run gives up if this many attempts per origin fail before any server has responded. */
 const maxVainAttempts = 10;
 
 /**
- * Ends a run in which no server has answered, before every record becomes an error. The limit grows with the number of origins:
- * if records name the origins, one origin says nothing about the next.
+ * Ends a run if no server responds. Otherwise, every record would be written as an error. The allowed number of attempts grows with the
+ * number of origins, because URLs can come from the records.
  */
 export class UnreachableWatch {
   readonly #giveUp: (reason: StopReason) => void;
   readonly #origins = new Set<string>();
   #hasAnswer = false;
+  #hasGivenUp = false;
   #vainAttempts = 0;
 
+  /** `giveUp` is called at most once. */
   constructor(giveUp: (reason: StopReason) => void) {
     this.#giveUp = giveUp;
   }
 
-  /** Notes that a server has answered, with any status. */
+  /** Notes that a server has responded, no matter with which status. */
   answered(): void {
     this.#hasAnswer = true;
   }
 
-  /** Notes a failed attempt. */
-  failed({ kind, message, code, details }: Failure, origin: string): void {
-    if (this.#hasAnswer || (kind !== 'network' && kind !== 'timeout')) return;
+  /** Counts a failed attempt at an origin, and ends the run if too many attempts have failed. */
+  failed(failure: Failure, origin: string): void {
+    if (this.#hasAnswer || this.#hasGivenUp || !isVain(failure)) return;
     this.#origins.add(origin);
-    if (++this.#vainAttempts < maxVainAttempts * this.#origins.size) return;
+    if (++this.#vainAttempts >= maxVainAttempts * this.#origins.size) this.endRun(failure);
+  }
+
+  /** Ends the run, because all attempts so far have failed. The reason contains the message of this failure. */
+  endRun({ message, code, details }: Failure): void {
+    if (this.#hasGivenUp) return;
+    this.#hasGivenUp = true;
     const reason = `none of the first ${this.#vainAttempts} attempts was answered: ${message}`;
     this.#giveUp({ ending: 'unreachable', message: reason, code, details, patienceMs: 0 });
   }
 }
 
-/** Number of first records that all have to fail in the same way for the run to end. */
+/** True if a failure means that no server has responded. */
+export function isVain({ kind, status }: Failure): boolean {
+  return status === undefined && (kind === 'network' || kind === 'timeout');
+}
+
+/** If this many records at the beginning of a run fail in the same way, the run ends. */
 const alikeRecords = 20;
 
-/** Statuses that no record causes: the credential, the method or the content type is wrong. */
+/** Statuses that will be the same for every record, because the credential, the method or the content type is wrong. */
 const hopelessStatuses = new Set([401, 403, 405, 415]);
 
-/** Ends a run whose first records all failed at the same node in the same way, if the later records can only fail in the same way. */
+/** Ends a run whose first records all failed at the same node in the same way, if the later records will probably fail, too. */
 export class SameFailureWatch {
-  readonly #phase: RunPhase;
+  readonly #end: (reason: StopReason) => void;
   #first: Failure | undefined;
   #failed = 0;
   #isDecided = false;
 
-  constructor(phase: RunPhase) {
-    this.#phase = phase;
+  constructor(end: (reason: StopReason) => void) {
+    this.#end = end;
   }
 
-  /** Notes a finished record; without a failure, it succeeded. */
+  /** True once the watch needs no more records: one was different, or enough have failed in the same way. */
+  get isDecided(): boolean {
+    return this.#isDecided;
+  }
+
+  /** Counts a finished record. `failure` is undefined if the record succeeded. */
   finished(failure: Failure | undefined): void {
     if (this.#isDecided) return;
     this.#first ??= failure;
@@ -102,7 +122,7 @@ export class SameFailureWatch {
     if (!isAlike || !this.#isDecided) return;
     const { node, kind, status } = failure;
     const message = `the first ${alikeRecords} records all failed at ${node} with ${kind}${status === undefined ? '' : ` ${status}`}`;
-    this.#phase.advance('finishing', { ending: 'same-failure', message });
+    this.#end({ ending: 'same-failure', message });
   }
 }
 

@@ -1,85 +1,119 @@
 import type { CallLimit } from '../core/call.ts';
 import type { ConcurrencyEvent } from '../core/event.ts';
 import type { Clock, Permits } from '../core/ports.ts';
-import { type AutoState, afterAnswer, afterRefusal, foundBy, startAuto } from './concurrency/auto-concurrency.ts';
+import { type AutoState, afterAnswer, afterRefusal, foundBy, startAuto, withMost } from './concurrency/auto-concurrency.ts';
 import { type AttemptTimes, type Door, type Slot, Turns } from './turns.ts';
 
-/** A timer may be this late without lowering the rate. */
+/** A call may start this many ms late without lowering the rate: the wait before the next call is shortened by the delay. */
 const slackMs = 10;
 
-/** A reserved start that is later than this is given up. */
+/** A start that was reserved in the shared gate is given up once it is this many ms late. */
 const lapseMs = 50;
 
-/** Starts within this time are reserved together. */
+/** Starts that lie within this time in ms are reserved together. */
 const reservedMs = 20;
 
 /**
- * Limits how fast calls reach one origin with one credential: a rate (calls per time) and a pause (until a 429 or Retry-After is
- * over). It holds for all runs together; they take turns.
+ * If no start could be reserved, the process with the lowest rate might have ended. So starts are requested once more after at most this
+ * time in ms.
+ */
+const askAgainMs = 1000;
+
+/**
+ * Limits how fast calls with one credential reach one origin. A gate has a rate (calls per time), and pauses after a 429 or a Retry-After.
+ * All runs share it and take turns.
  */
 export class Gate implements Door {
   readonly turns = new Turns();
   readonly #clock: Clock;
   readonly #permits: Permits | undefined;
+  /** For each run that has a rate, its lowest rate, as the time in ms between two calls. */
+  readonly #rates = new Map<object, number>();
+  /** The time in ms between two calls at the lowest of these rates; 0 without a rate. */
   #intervalMs = 0;
   #pausedUntilMs = 0;
-  /** Earliest start of the next call, in monotonic ms. */
+  /** Earliest start of the next call, in monotonic ms. `#startMs` takes into account that a lower rate may have ended since. */
   #nextStartMs = 0;
-  /** End of the timer that runs; 0 without one. */
+  /** The interval in ms that was kept free after the last call. */
+  #lastIntervalMs = 0;
+  /** Time at which the running timer ends, in monotonic ms; 0 if no timer is running. */
   #timerMs = 0;
-  /** Starts that are reserved, one interval apart, the first at `#nextStartMs`. */
-  #reserved = 0;
+  /** The starts that are reserved for this process. They are one interval apart, and the first is at `firstMs`. */
+  #reserved = { count: 0, firstMs: 0, intervalMs: 0 };
   #isReserving = false;
 
-  /** `permits`: shares the rate and the pauses with other processes; undefined if there are none. */
+  /** `permits` shares the rate and the pauses with other processes. Undefined if there is only this process. */
   constructor(clock: Clock, permits?: Permits) {
     this.#clock = clock;
     this.#permits = permits;
   }
 
-  /** Sets the time between two calls. A shorter one does not replace a longer one. */
-  limitRate(intervalMs: number): void {
+  /** Sets the time between two calls until `endRate`. If runs set different intervals, the longest one applies. */
+  limitRate(run: object, intervalMs: number): void {
+    if (intervalMs <= (this.#rates.get(run) ?? 0)) return;
+    this.#rates.set(run, intervalMs);
     this.#intervalMs = Math.max(this.#intervalMs, intervalMs);
   }
 
-  /** Starts no call for `waitMs`. A shorter pause does not end a longer one. */
+  /** Ends the rate of a run. */
+  endRate(run: object): void {
+    if (!this.#rates.delete(run)) return;
+    const intervalMs = Math.max(0, ...this.#rates.values());
+    if (intervalMs === this.#intervalMs) return;
+    this.#intervalMs = intervalMs;
+    this.#reserved.count = 0;
+    // The next reservation tells the other processes the remaining rate of this process.
+    this.#permits?.release();
+    this.startReady();
+  }
+
+  /** For `waitMs`, no new call starts in any process. If a longer pause is already under way, the longer one continues. */
   pause(waitMs: number): void {
     this.pauseHere(waitMs);
     this.#permits?.pause(waitMs);
   }
 
-  /** Starts no call in this process for `waitMs`. */
+  /** For `waitMs`, no new call starts in this process. Other processes do not pause. */
   pauseHere(waitMs: number): void {
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#clock.now() + waitMs);
   }
 
-  /** True if a call may start now; else the waiting calls start later by themselves. */
+  /** True if a call may start now. If not, sets a timer that starts the waiting calls later. */
   isOpen(): boolean {
     const now = this.#clock.now();
     if (this.#pausedUntilMs > now) return this.#startAt(this.#pausedUntilMs);
     if (this.#permits && this.#intervalMs > 0 && !this.#hasReserved(now)) return this.#reserve(this.#permits);
-    return this.#nextStartMs <= now || this.#startAt(this.#nextStartMs);
+    return this.#startMs <= now || this.#startAt(this.#startMs);
   }
 
   pass(): void {
-    if (this.#reserved > 0) {
-      this.#reserved--;
-      this.#nextStartMs += this.#intervalMs;
-    } else if (this.#intervalMs > 0) this.#nextStartMs = Math.max(this.#nextStartMs, this.#clock.now() - slackMs) + this.#intervalMs;
+    if (this.#reserved.count > 0) this.#useReserved();
+    else if (this.#intervalMs > 0) {
+      this.#nextStartMs = Math.max(this.#startMs, this.#clock.now() - slackMs) + this.#intervalMs;
+      this.#lastIntervalMs = this.#intervalMs;
+    }
   }
 
-  /** Starts the calls that may start now. */
+  /** Starts all waiting calls that may start now. */
   startReady(): void {
     for (let queue = this.turns.next(); queue; queue = this.turns.next()) queue.startFirst();
   }
 
-  /** True if nothing is lost with the gate. */
+  /** True if the gate can be deleted, because no call waits, and no pause or interval is under way. */
   isIdle(): boolean {
     const now = this.#clock.now();
-    return this.#pausedUntilMs <= now && this.#nextStartMs <= now && this.turns.areNone;
+    return this.#pausedUntilMs <= now && this.#startMs <= now && this.turns.areNone;
   }
 
-  /** Starts the waiting calls at a later time. Returns false. */
+  /**
+   * Earliest start of the next call, in monotonic ms. If a lower rate has ended since the last call, this is earlier than `#nextStartMs`.
+   */
+  get #startMs(): number {
+    if (this.#reserved.count > 0) return this.#reserved.firstMs;
+    return this.#nextStartMs - Math.max(0, this.#lastIntervalMs - this.#intervalMs);
+  }
+
+  /** Sets a timer that starts the waiting calls at `atMs`. Returns false, the result of `isOpen`. */
   #startAt(atMs: number): false {
     if (this.#timerMs === atMs) return false;
     this.#timerMs = atMs;
@@ -91,53 +125,59 @@ export class Gate implements Door {
   }
 
   #hasReserved(now: number): boolean {
-    for (; this.#reserved > 0 && now - this.#nextStartMs > lapseMs; this.#reserved--) this.#nextStartMs += this.#intervalMs;
-    return this.#reserved > 0;
+    while (this.#reserved.count > 0 && now - this.#reserved.firstMs > lapseMs) this.#useReserved();
+    return this.#reserved.count > 0;
   }
 
-  /** Reserves starts, and then starts the waiting calls. Returns false. */
+  #useReserved(): void {
+    this.#reserved.count--;
+    this.#reserved.firstMs += this.#reserved.intervalMs;
+  }
+
+  /** Asks the gate that all processes share for starts, and then starts the waiting calls. Returns false, the result of `isOpen`. */
   #reserve(permits: Permits): false {
     if (this.#isReserving) return false;
     this.#isReserving = true;
-    // One turn later, the calls of this turn wait as well.
+    // Reserves one turn of the event loop later, so that the reservation includes the calls that are still added in this turn.
     void this.#clock.nextTurn().then(async () => {
-      const most = Math.max(1, Math.floor(reservedMs / this.#intervalMs));
-      const reserved = await permits.reserve(this.#intervalMs, Math.min(most, Math.max(1, this.turns.startable)));
-      const { count, inMs, intervalMs } = reserved;
+      const most = Math.max(1, Math.floor(reservedMs / Math.max(this.#intervalMs, this.#reserved.intervalMs)));
+      const asked = this.#intervalMs;
+      const { count, inMs, intervalMs } = await permits.reserve(asked, Math.min(most, Math.max(1, this.turns.startable)));
       this.#isReserving = false;
-      this.limitRate(intervalMs);
-      this.#reserved = count;
-      this.#nextStartMs = this.#clock.now() + inMs;
-      if (count === 0) this.#startAt(this.#nextStartMs);
+      const now = this.#clock.now();
+      // If the rate has changed in the meantime, the reservation is discarded.
+      const isCurrent = this.#intervalMs === asked;
+      this.#reserved = { count: isCurrent ? count : 0, firstMs: now + inMs, intervalMs };
+      if (isCurrent && count === 0) this.#startAt(now + Math.min(inMs, askAgainMs));
       else this.startReady();
     });
     return false;
   }
 }
 
-/** A run that uses slots. */
+/** A run whose calls use the slots (permits for calls in flight). */
 export interface SlotUser {
-  /** Takes the news that the run may have room for more records. */
+  /** Called when slots are free, because the run might then have room for more records. */
   checkRoom(): void;
-  /** Takes a change of the number of calls in flight, where it is found. */
+  /** Receives every change of a limit that adapts to the server. */
   report(event: ConcurrencyEvent): void;
 }
 
 /**
- * Limits the calls in flight of one node, or of one connection, over all runs of the process. While runs with different limits use
- * the slots, because a flow or a connection was edited between their starts, the lowest limit holds for all of them.
+ * Limits the number of calls in flight of one node or connection, across all runs of the process. Runs can have different limits if a flow
+ * or connection was edited after one of them started. The lowest limit then applies to all runs.
  */
 export class Slots implements Door, Slot {
   readonly turns = new Turns();
-  /** The runs under way that use the slots, and their limits. */
+  /** The active runs that use the slots, each with its limit on the calls in flight. */
   readonly #users = new Map<SlotUser, CallLimit>();
   readonly #unused: () => void;
   #max = Number.POSITIVE_INFINITY;
   #inFlight = 0;
-  /** The number that was found; undefined while no run has asked for it. */
+  /** The state of the limit that adapts to the server; undefined if no run has used one yet. */
   #auto: AutoState | undefined;
 
-  /** `unused`: called once no run uses the slots and no call is in flight. */
+  /** `unused` is called when no run uses the slots any more and no call is in flight. */
   constructor(unused: () => void) {
     this.#unused = unused;
   }
@@ -150,7 +190,7 @@ export class Slots implements Door, Slot {
     return Math.max(0, this.#max - this.#inFlight);
   }
 
-  /** True if a number was found that later runs can begin with. */
+  /** True if the limit has adapted to the server. Later runs can then start with the adapted limit. */
   get hasFound(): boolean {
     return this.#auto !== undefined;
   }
@@ -163,7 +203,7 @@ export class Slots implements Door, Slot {
     this.#inFlight++;
   }
 
-  /** Adds a run with its limit. */
+  /** Adds a run that uses the slots, with its limit on the calls in flight. */
   join(user: SlotUser, limit: CallLimit): void {
     this.#users.set(user, limit);
     if (limit.auto !== undefined) this.#auto ??= startAuto(limit.max);
@@ -171,7 +211,7 @@ export class Slots implements Door, Slot {
     if (limit.auto !== undefined) user.report({ type: 'concurrency', gate: limit.auto, to: this.#found, reason: 'start' });
   }
 
-  /** Removes a run that makes no more calls. */
+  /** Removes a run, which will make no more calls. */
   quit(user: SlotUser): void {
     this.#users.delete(user);
     this.#setMax();
@@ -191,20 +231,24 @@ export class Slots implements Door, Slot {
     if (this.#auto) this.#tune(afterRefusal(this.#auto, times));
   }
 
-  /** The number that was found, as far as all runs allow it. */
+  /** Returns the adapted limit, or the lowest limit of all runs if the lowest limit is lower. */
   get #found(): number {
     return this.#auto ? Math.min(foundBy(this.#auto), this.#bound) : this.#bound;
   }
 
-  /** The lowest limit of the runs. */
+  /** Returns the lowest of all runs' limits on the calls in flight. */
   get #bound(): number {
     let bound = Number.POSITIVE_INFINITY;
     for (const { max } of this.#users.values()) bound = Math.min(bound, max);
     return bound;
   }
 
-  /** The found number holds only while a run wants it. */
+  /**
+   * Recomputes the maximum. The limit that adapts to the server applies only while a run uses it, and a run's own limit only during that
+   * run.
+   */
   #setMax(): void {
+    if (this.#auto) this.#auto = withMost(this.#auto, this.#bound);
     let isWanted = false;
     for (const { auto } of this.#users.values()) isWanted ||= auto !== undefined;
     this.#max = isWanted && this.#auto ? Math.min(this.#bound, this.#auto.limit) : this.#bound;
@@ -215,7 +259,7 @@ export class Slots implements Door, Slot {
     if (auto === before) return;
     const from = this.#found;
     this.#auto = auto;
-    // Most answers change no number.
+    // Most responses change neither the limit nor the experiment, so there is nothing to report.
     if (auto.limit === before?.limit && auto.trial === before.trial) return;
     this.#setMax();
     const to = this.#found;

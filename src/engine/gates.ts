@@ -6,31 +6,39 @@ import { Gate, Slots, type SlotUser } from './gate.ts';
 import { RunPhase, Wakeup } from './phase.ts';
 import { Queue, type Slot, type WaitingCall } from './turns.ts';
 
-/** From this number of gates on, idle gates are forgotten: records can name any number of hosts. */
+/** Once there are this many gates, idle gates are removed, because the URLs in records can have any number of hosts. */
 const maxIdleGates = 1000;
 
-/** The gate and the limits of a call. */
+/** The parts of a call that determine its gate and its concurrency limit. */
 export type LimitedCall = Pick<Call<unknown>, 'gate' | 'intervalMs' | 'limit'>;
 
-/** The gates and slots of all runs of a process: one gate for each origin and credential, slots for each limit. */
+/**
+ * The gates and slots of all runs of a process. There is one gate for each origin and credential, and one set of slots for each concurrency
+ * limit.
+ */
 export class Gates {
   readonly #clock: Clock;
   readonly #permitsOf: ((gate: string) => Permits) | undefined;
   readonly #gates = new Map<string, Gate>();
   readonly #slots = new Map<string, Slots>();
 
-  /** `permitsOf`: the starts at a gate that several processes share; undefined for one process. */
+  /** `permitsOf` returns the object through which several processes share a gate. Undefined if there is only one process. */
   constructor(clock: Clock, permitsOf?: (gate: string) => Permits) {
     this.#clock = clock;
     this.#permitsOf = permitsOf;
   }
 
-  /** The gate of a call. */
+  /** Returns the gate of a call, which limits the rate at the call's origin. */
   gateOf({ gate: { origin, credential } }: LimitedCall): Gate {
     return this.#gateOf(gateKey(origin, credential));
   }
 
-  /** Pauses a gate in this process: another process has paused it. */
+  /** Ends a run's rates at all gates. */
+  endRates(run: object): void {
+    for (const gate of this.#gates.values()) gate.endRate(run);
+  }
+
+  /** Pauses a gate in this process because another process has paused it. */
   pauseHere(gate: string, waitMs: number): void {
     this.#gateOf(gate).pauseHere(waitMs);
   }
@@ -46,17 +54,21 @@ export class Gates {
     return gate;
   }
 
-  /** The slots of a limit. They exist as long as a run uses them, or if they have found their number. */
+  /**
+   * Returns the slots of a concurrency limit. The slots exist while a run uses them, and for later runs if the limit has adapted to the
+   * server.
+   */
   slotsOf(key: string): Slots {
     const found = this.#slots.get(key);
     if (found) return found;
-    // A number that was found serves the next runs.
     const slots: Slots = new Slots(() => slots.hasFound || this.#slots.delete(key));
     this.#slots.set(key, slots);
     return slots;
   }
 
-  /** Makes a call that belongs to no run, such as a test: it waits at its gate and holds a slot as the calls of runs do. */
+  /**
+   * Makes a call outside of a run, for example to test a connection. Like a run's calls, the call waits for its gate and occupies a slot.
+   */
   async pass<Result>(call: LimitedCall, make: () => Promise<Result>): Promise<Result> {
     const gates = new RunGates(this, new RunPhase());
     try {
@@ -68,15 +80,16 @@ export class Gates {
   }
 }
 
-/** The gates as one run sees them. It shares rates, pauses and slots with other runs. */
+/** The access of one run to the gates and slots, which it shares with other runs. */
 export class RunGates implements SlotUser {
   readonly #gates: Gates;
   readonly #phase: RunPhase;
   readonly #limits = new Map<string, RunSlots>();
   readonly #room = new Wakeup();
+  #hasRate = false;
   readonly report: (event: ConcurrencyEvent) => void;
 
-  /** `report`: takes the changes of the numbers of calls in flight. */
+  /** `report` receives the changes of limits that adapt to a server. */
   constructor(gates: Gates, phase: RunPhase, report: (event: ConcurrencyEvent) => void = () => undefined) {
     this.#gates = gates;
     this.#phase = phase;
@@ -88,22 +101,24 @@ export class RunGates implements SlotUser {
   }
 
   /**
-   * Resolves with a slot when the call may start: the lowest record first. A call that waits holds no slot. Rejects with Unfinished
-   * once the run no longer admits the call.
+   * Resolves with a slot when the call may start. Of the waiting calls, the call with the lowest record number starts first. A call
+   * occupies no slot while it waits. Rejects with Unfinished if the run no longer admits the call.
    */
   enter(call: LimitedCall, waiting: WaitingCall): Promise<Slot> {
     if (!this.#phase.admits(waiting.record, waiting.stage)) return Promise.reject(new Unfinished());
     const gate = this.#gates.gateOf(call);
-    if (call.intervalMs !== undefined) gate.limitRate(call.intervalMs);
+    if (call.intervalMs !== undefined) {
+      this.#hasRate = true;
+      gate.limitRate(this, call.intervalMs);
+    }
     return this.#limitOf(call).enter(waiting, gate);
   }
 
-  /** Pauses the gate of a call for `waitMs`. */
+  /** Prevents calls at this call's gate from starting for `waitMs`. */
   pause(call: LimitedCall, waitMs: number): void {
     this.#gates.gateOf(call).pause(waitMs);
   }
 
-  /** Resolves when the run has room for more records; `undefined` if it has room now. */
   room(): Promise<void> | undefined {
     return this.#hasRoom() ? undefined : this.#room.wait();
   }
@@ -112,12 +127,16 @@ export class RunGates implements SlotUser {
     if (this.#room.isAwaited && this.#hasRoom()) this.#room.wake();
   }
 
-  /** Ends the use of the slots. The run makes no more calls. */
+  /** Ends the rates, and releases the slots. The run makes no more calls. */
   close(): void {
+    if (this.#hasRate) this.#gates.endRates(this);
     for (const { slots } of this.#limits.values()) slots.quit(this);
   }
 
-  /** False while as many calls of the run wait for slots as there are slots: more would only take up memory. Calls at a paused gate take no slots, as other gates may be open. */
+  /**
+   * False if at least as many calls of the run wait for slots as there are slots. More waiting calls would only use memory. If slots are
+   * free, calls that wait at a paused gate do not count, because other gates might be open.
+   */
   #hasRoom(): boolean {
     if (this.#phase.current !== 'open') return true;
     for (const { slots, waiting } of this.#limits.values()) if (!slots.isOpen() && waiting >= slots.max) return false;
@@ -136,7 +155,7 @@ export class RunGates implements SlotUser {
   }
 }
 
-/** The calls of one run that wait for the slots of one limit. */
+/** The calls of one run that wait for the slots of one concurrency limit. */
 class RunSlots {
   readonly slots: Slots;
   readonly #run: RunPhase;
@@ -154,10 +173,9 @@ class RunSlots {
     return this.#waiting;
   }
 
-  /** Resolves with a slot when the call may start. */
   enter(call: WaitingCall, gate: Gate): Promise<Slot> {
     const { slots } = this;
-    // No call is overtaken: a call waits for a slot only while all slots are taken, or at another gate.
+    // A call that starts immediately overtakes no waiting call: calls wait only if all slots are in use, or if a different gate is closed.
     if (gate.turns.areNone && slots.isOpen() && gate.isOpen()) {
       slots.pass();
       gate.pass();
@@ -169,7 +187,7 @@ class RunSlots {
     return started;
   }
 
-  /** Turns away the calls that the run no longer admits. */
+  /** Rejects the waiting calls that the run no longer admits. */
   turnAway(): void {
     for (const queue of this.#queues.values()) queue.turnAway();
   }
@@ -187,7 +205,7 @@ class RunSlots {
   }
 }
 
-/** The name of a gate: one for each origin and credential. */
+/** Returns the name of the gate for an origin and a credential. */
 export function gateKey(origin: string, credential: string | undefined): string {
   return credential === undefined ? origin : `${origin} ${credential}`;
 }

@@ -1,18 +1,17 @@
 import type { Phase, StopReason } from '../core/workers/closing.ts';
 
 /**
- * new: no request was sent for this record yet.
- * begun: a request was sent, but this call holds no credit.
- * paid: this call holds its credit.
+ * The stage of a call. `new`: no request was sent for the record yet. `begun`: a request was sent for the record, but no credit is reserved
+ * for this call. `paid`: a credit is reserved for this call.
  */
 export type CallStage = 'new' | 'begun' | 'paid';
 
-/** Called when the phase changes, or allows less work than before. */
+/** Called when the phase of the run changes, or when a new reason allows less work than before. */
 export type PhaseListener = (phase: Phase, previous: Phase) => void;
 
 const order: readonly Phase[] = ['open', 'finishing', 'unpaid', 'stopped'];
 
-/** The phase of one run: the only way a run closes. */
+/** The phase of one run. Advancing the phase is the only way to end a run early. */
 export class RunPhase {
   readonly #listeners: PhaseListener[] = [];
   readonly #stopping = new AbortController();
@@ -23,7 +22,7 @@ export class RunPhase {
   #before = Number.POSITIVE_INFINITY;
   readonly #mayBegin: (() => boolean) | undefined;
 
-  /** `mayBegin`: false while no record may begin; undefined for always. */
+  /** `mayBegin` returns false while no record may begin. If undefined, records may always begin. */
   constructor(mayBegin?: () => boolean) {
     this.#mayBegin = mayBegin;
   }
@@ -32,28 +31,34 @@ export class RunPhase {
     return this.#phase;
   }
 
-  /** The first reason that was given; absent while the run is open, and if an error ended it. */
+  /**
+   * The reason why the run ends early: the first one, unless a later one ends the run in the same way but at an earlier record. Undefined
+   * while the run is open, and if an error ended the run.
+   */
   get reason(): StopReason | undefined {
     return this.#reason;
   }
 
-  /** Aborted once the run is stopped. */
+  /** A signal that is aborted when the run is stopped. */
   get stopped(): AbortSignal {
     return this.#stopping.signal;
   }
 
-  /** Aborted at the next change. */
+  /** A signal that is aborted at the next change of the phase or of its limits. */
   get change(): AbortSignal {
     return this.#changing.signal;
   }
 
-  /** Advances to a phase, unless the run is further already. The least patience and the lowest `before` of all reasons count. */
+  /**
+   * Advances the run to a phase, unless it has already advanced further. If there are several reasons, the lowest `patienceMs` (maximum
+   * wait) and the lowest `before` (record number) apply.
+   */
   advance(phase: Phase, reason?: StopReason): void {
     const previous = this.#phase;
     if (previous === 'stopped') return;
     if (order.indexOf(phase) > order.indexOf(previous)) this.#phase = phase;
     if (!this.#narrow(reason) && this.#phase === previous) return;
-    this.#reason ??= reason;
+    if (!this.#reason || isEarlier(reason, this.#reason)) this.#reason = reason;
     for (const listener of this.#listeners) listener(this.#phase, previous);
     const changed = this.#changing;
     this.#changing = new AbortController();
@@ -61,28 +66,28 @@ export class RunPhase {
     if (this.#phase === 'stopped') this.#stopping.abort();
   }
 
-  /** Calls the listener at every change. */
+  /** Adds a listener that is called whenever the phase or its limits change. */
   onPhase(listener: PhaseListener): void {
     this.#listeners.push(listener);
   }
 
-  /** True if a call may start. */
+  /** True if a call for a record may start in the current phase. */
   admits(record: number, stage: CallStage): boolean {
     if (this.#phase === 'unpaid') return stage === 'paid';
     return this.wants(record, stage !== 'new');
   }
 
-  /** True if a record may go on. `hasBegun`: true if a request was sent for the record. */
+  /** True if the run still has to process a record. `hasBegun` is true if a request was sent for the record. */
   wants(record: number, hasBegun: boolean): boolean {
     return this.#phase !== 'stopped' && (hasBegun || (record < this.#before && (this.#mayBegin?.() ?? true)));
   }
 
-  /** True if a call may wait for `waitMs`. `isPaid`: true if the call holds its credit. */
+  /** True if a call may wait for `waitMs`. `isPaid` is true if a credit is already reserved for the call. */
   allowsWait(waitMs: number, isPaid: boolean): boolean {
     return this.#phase !== 'stopped' && (isPaid || this.#phase !== 'unpaid') && waitMs <= this.#patienceMs;
   }
 
-  /** True if the reason allows less work than the earlier reasons. */
+  /** Applies the limits of a reason for ending the run. Returns true if these limits allow less work than the current ones. */
   #narrow(reason: StopReason | undefined): boolean {
     if (!reason) return false;
     const { patienceMs = Number.POSITIVE_INFINITY, before = 0 } = reason;
@@ -93,16 +98,21 @@ export class RunPhase {
   }
 }
 
-/** Lets one caller wait until another wakes it. */
+/** True if the first reason ends the run in the same way as the second, but at an earlier record. */
+function isEarlier(reason: StopReason | undefined, { ending, before }: StopReason): reason is StopReason {
+  return reason?.ending === ending && reason.before !== undefined && before !== undefined && reason.before < before;
+}
+
+/** Lets one caller wait until another caller wakes it. */
 export class Wakeup {
   #wake: (() => void) | undefined;
 
-  /** True while the caller waits. */
+  /** True while a caller waits. */
   get isAwaited(): boolean {
     return this.#wake !== undefined;
   }
 
-  /** Resolves at the next `wake`. */
+  /** Resolves when `wake` is called next. */
   wait(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;

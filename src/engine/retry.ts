@@ -2,18 +2,21 @@ import type { RetryPolicy } from '../core/call.ts';
 import { durationText } from '../core/duration.ts';
 import type { Failure } from '../core/failure.ts';
 
-/** Ms until the next attempt: the server's wait, else the policy's delay after `attempts` attempts. */
+/**
+ * Returns the wait in ms before the next attempt. This is the wait that the server asks for, or else the policy's delay after `attempts`
+ * attempts.
+ */
 export function waitBeforeRetry(policy: RetryPolicy, attempts: number, failure: Failure, random: () => number): number {
   if (failure.retryAfterMs !== undefined) return failure.retryAfterMs;
   const delay = Math.min(policy.maxDelayMs, policy.firstDelayMs * policy.factor ** (attempts - 1));
   return policy.jitter ? delay / 2 + (delay / 2) * random() : delay;
 }
 
-/** The failure of the call if there is no next attempt; absent if there is one after `waitMs`. */
+/** Returns the failure of the call if there is no further attempt; undefined if the next attempt follows after `waitMs`. */
 export function finalFailure(policy: RetryPolicy, failure: Failure, waitMs: number): Failure | undefined {
   if (!failure.retryable || failure.attempts > policy.max) return failure;
   if (waitMs <= policy.maxWaitMs) return undefined;
-  // An earlier attempt would only be refused again.
+  // The wait is longer than allowed. A shorter wait would not help, because the server would refuse the next attempt, too.
   const wait = failure.retryAfterMs === undefined ? 'the next attempt would wait' : 'it asks to wait';
   const limit = `longer than retry.max_wait of ${durationText(policy.maxWaitMs)}`;
   return failure.withMessage(`${failure.message} (${wait} ${durationText(waitMs)}, ${limit})`);

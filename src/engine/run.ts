@@ -13,56 +13,62 @@ import { RunPhase } from './phase.ts';
 import { Window } from './window.ts';
 import { Writing } from './writing.ts';
 
-/** The surroundings of a run. Several runs of one process may share the gates, and ports such as the ledger. */
+/** The input, output and services of a run. The runs of a process can share the gates, and services such as the ledger. */
 export interface RunParts {
-  /** An empty list: no more records come for now. */
+  /** The records, in the portions in which they are read. An empty portion means that no record is available at the moment. */
   readonly input: AsyncIterable<readonly Item[]>;
   readonly output: Output;
   readonly ports: Ports;
   readonly gates: Gates;
-  /** Takes every attempt; absent if nothing watches them. */
+  /** Receives every attempt of every call; undefined if the attempts are not needed. */
   readonly trace?: Trace | undefined;
-  /** Opens the passage of the records; undefined if they pass the nodes in this process. */
+  /** Creates the object that runs the records through the nodes. If undefined, the nodes run in this process. */
   readonly passage?: ((tools: PassageTools) => Passage) | undefined;
 }
 
 /** The settings of a run. */
 export interface RunSettings {
-  /** True if records are written as soon as they are finished. */
+  /** True if each record is written as soon as it is finished, in any order. */
   readonly unordered: boolean;
-  /** Absent for any number of failures. */
+  /** The maximum number of failed records; undefined if any number may fail. */
   readonly maxErrors: MaxErrors | undefined;
-  /** True if the run continues although its first records failed in the same way, or although no server answers. */
+  /** True if the run continues even if its first records all failed in the same way, or if no server responds. */
   readonly keepsGoing: boolean;
-  /** Undefined for a run that decides by itself. */
+  /** Settings of a run in a worker process. Undefined for a run that itself decides when to end early. */
   readonly worker?: WorkerSettings;
 }
 
-/** The settings of a worker: its records come in units, in any order, and its run decides when to close. */
+/**
+ * Settings of a run in a worker process. The worker receives its records in units (groups), in any order. The coordinator (the process that
+ * distributes the records) decides when the run ends early.
+ */
 export interface WorkerSettings {
-  /** Takes the reason to close the run because no server answers; undefined if the run continues all the same. */
+  /** Receives the reason to end the run if no server responds; undefined if the run continues without responses. */
   readonly giveUp: ((reason: StopReason) => void) | undefined;
-  /** False while no record may begin, because its unit may belong to another worker by now; absent for always. */
+  /**
+   * Returns false while no record may begin, because a different worker might have taken over the unit. If undefined, records may always
+   * begin.
+   */
   readonly mayBegin?: (() => boolean) | undefined;
 }
 
-/** A run under way. */
+/** A run that has started. */
 export interface Run {
-  /** Advance it to end the run early. */
+  /** The phase of the run. To advance the phase is to end the run early. */
   readonly phase: RunPhase;
-  /** Rejects with an error that concerns the whole run, not one record. */
+  /** Resolves when the run ends. Rejects with an error that concerns the whole run rather than a single record. */
   readonly ended: Promise<Ending>;
-  /** The number of finished records that wait for an earlier one, and are written after it. */
+  /** Returns the number of finished records that cannot be written yet, because an earlier record is not finished. */
   waiting(): number;
 }
 
-/** Starts a run: every record is read, passes the chain, and is written in its place. */
+/** Starts a run, which reads the records, passes each through the chain of nodes, and writes the results. */
 export function startRun(plan: Plan, parts: RunParts, settings: RunSettings): Run {
   const run = new RecordRun(plan, parts, settings);
   return { phase: run.phase, ended: run.toEnd(), waiting: () => run.waiting() };
 }
 
-/** The number of rows of a record; undefined for a failed one. */
+/** Returns the number of output rows of a record; undefined if the record failed. */
 function rowsOf(outcome: Outcome): number | undefined {
   if ('failure' in outcome) return undefined;
   if ('rendered' in outcome) return outcome.rendered.rows;
@@ -76,13 +82,13 @@ class RecordRun {
   readonly #passage: Passage;
   readonly #window: Window;
   readonly #writing: Writing;
-  /** Absent if the run continues although its first records failed in the same way. */
+  /** Ends the run if the first records all failed in the same way; undefined if the run continues in that case. */
   readonly #sameFailure: SameFailureWatch | undefined;
   readonly #counts = { finished: 0, failed: 0 };
-  /** Finished records that are not written yet. Their places in the window become free with the write. */
+  /** Number of finished records that are not written yet. When they are written, their places in the window become free. */
   #unwritten = 0;
   #reading: InputState = 'more';
-  /** True if records without a row are counted as filtered. */
+  /** True if a node filters records, so that a record without output rows counts as filtered. */
   readonly #filters: boolean;
 
   constructor(plan: Plan, parts: RunParts, settings: RunSettings) {
@@ -92,15 +98,17 @@ class RecordRun {
     this.#parts = parts;
     this.#settings = settings;
     this.#filters = allSteps(plan.steps).some(({ node }) => node.filters);
-    phase.onPhase((_, previous) => {
+    let reported: StopReason | undefined;
+    phase.onPhase(() => {
       const { reason } = phase;
-      if (previous !== 'open' || !reason) return;
+      if (!reason || reason === reported) return;
+      reported = reason;
       const { ending, message, code, details } = reason;
       ports.report({ type: 'stopping', ending, reason: message, ...(code && { code, details }) });
     });
     const { keepsGoing, worker } = settings;
-    this.#sameFailure = keepsGoing ? undefined : new SameFailureWatch(phase);
     const endRun = (reason: StopReason) => phase.advance('finishing', reason);
+    this.#sameFailure = keepsGoing ? undefined : new SameFailureWatch(endRun);
     const giveUp = worker ? worker.giveUp : keepsGoing ? undefined : endRun;
     const tools = { phase, giveUp, input: () => this.#inputState() };
     this.#passage = parts.passage?.(tools) ?? new LocalPassage(plan, parts, tools);
@@ -121,7 +129,7 @@ class RecordRun {
       for await (const items of input) if (!(await this.#beginAll(items))) break;
     } finally {
       this.#setReading('ended');
-      // Even after an error, no call is under way here.
+      // After this, no call is in flight, even if an error has ended the run.
       await this.#window.end().finally(() => this.#writing.end().finally(() => this.#passage.close()));
       this.#park();
     }
@@ -130,7 +138,7 @@ class RecordRun {
     return ending;
   }
 
-  /** Returns false once the run takes no more records. */
+  /** Begins the given records. Returns false if the run accepts no more records. */
   async #beginAll(items: readonly Item[]): Promise<boolean> {
     if (items.length === 0) this.#setReading('ended');
     for (const item of items) {
@@ -150,12 +158,15 @@ class RecordRun {
     return true;
   }
 
-  /** True if a record is still begun. After a closing, a worker may get records before the one that closed the run. */
+  /**
+   * True if the record may still begin. In a worker whose run is ending, a record still begins if its number is lower than that of the
+   * record that ended the run.
+   */
   #begins({ number }: Item): boolean {
     return this.#settings.worker ? this.phase.wants(number, false) : this.phase.current === 'open';
   }
 
-  /** Resolves when another record may begin; `undefined` when it may now. */
+  /** Resolves when the next record may begin; undefined if it may begin now. */
   #room(): Promise<void> | undefined {
     return this.#window.room() ?? this.#passage.room();
   }
@@ -185,7 +196,10 @@ class RecordRun {
     this.#passage.inputChanged();
   }
 
-  /** Parks the finished records after an unfinished record. A resumed run processes failed records again. */
+  /**
+   * Parks the finished records that come after an unfinished record, so that a resumed run can write them. Failed records are not parked,
+   * because a resumed run processes them again.
+   */
   #park(): void {
     const { output, ports } = this.#parts;
     for (const { item, outcome } of this.#window.parkable()) {
@@ -199,7 +213,10 @@ class RecordRun {
     this.#passage.inputChanged();
   }
 
-  /** The state of the input. While finished records wait to be written, more records will be read: their places become free. */
+  /**
+   * Returns the state of the input. This is `more` while finished records wait to be written, because then there will be room for more
+   * records.
+   */
   #inputState(): InputState {
     return this.#reading === 'blocked' && this.#unwritten > 0 ? 'more' : this.#reading;
   }

@@ -3,7 +3,7 @@ import { Failure } from '../core/failure.ts';
 import type { Clock, Http, Ports } from '../core/ports.ts';
 import type { Tools } from '../core/tools/tools.ts';
 
-/** The record and the node of an attempt. */
+/** The record and the node for which an attempt is made. */
 type Sender = Pick<Attempt, 'record' | 'node'>;
 
 interface Watch {
@@ -12,7 +12,7 @@ interface Watch {
   readonly clock: Clock;
 }
 
-/** The HTTP port, with every attempt of a sender passed to `trace`. */
+/** Wraps the HTTP client so that every attempt is reported to `trace`. */
 export function tracedHttp(ports: Ports, sender: Sender, trace: Trace): Http {
   const { http, clock } = ports;
   const watch = { sender, trace, clock };
@@ -22,14 +22,14 @@ export function tracedHttp(ports: Ports, sender: Sender, trace: Trace): Http {
   };
 }
 
-/** The port of tools, with every attempt of a sender passed to `trace`. */
+/** Wraps the MCP tools so that every attempt is reported to `trace`. */
 export function tracedTools(ports: Ports, sender: Sender, trace: Trace): Tools {
   const { tools, clock } = ports;
   const watch = { sender, trace, clock };
   return { ...tools, call: (call, progressed) => startAttempt(watch, call)(tools.call(call, progressed)) };
 }
 
-/** Begins an attempt. Returns a function that takes the answer, and passes the attempt on once the answer has come. */
+/** Starts to time an attempt. Returns a function that waits for the response and reports the attempt. */
 function startAttempt({ sender: { record, node }, trace, clock }: Watch, request: ActionRequest) {
   const startedMs = clock.now();
   const end = (result: Attempt['result']) => trace({ record, node, request, ms: clock.now() - startedMs, result });

@@ -1,52 +1,57 @@
 import { Unfinished } from '../core/failure.ts';
 import type { CallStage, RunPhase } from './phase.ts';
 
-/** A call that waits at a gate. */
+/** A call that waits until its gate and its slots let it start. */
 export interface WaitingCall {
   readonly record: number;
-  /** Can change while the call waits: other calls of the same record may start. */
+  /** The stage can change while the call waits, because other calls for the same record can start. */
   readonly stage: CallStage;
 }
 
-/** A gate, or slots: a call starts as soon as both are open. */
+/**
+ * A gate (the rate limiter of an API), or a set of slots (permits for calls in flight). A call starts as soon as both its gate and its
+ * slots are open.
+ */
 export interface Door {
   readonly turns: Turns;
-  /** True if one more call may start. */
+  /** True if one more call may start now. */
   isOpen(): boolean;
-  /** Counts a call that starts. */
+  /** Called when a call starts, to count it. */
   pass(): void;
 }
 
-/** The times of an attempt, in monotonic ms. */
+/** The times at which an attempt was sent and ended, in monotonic ms. */
 export interface AttemptTimes {
   readonly sentAtMs: number;
   readonly atMs: number;
 }
 
-/** A place among the calls in flight. */
+/** A slot: the permit for one call to be in flight. */
 export interface Slot {
-  /** Gives the slot to the next call. */
+  /** Makes the slot available for the next call. */
   free(): void;
-  /** Notes an answer, where the number of calls in flight is found by how fast answers come. */
+  /** Notes that a response has arrived, because the limit can adapt to the response times. */
   answered(times: AttemptTimes): void;
-  /** Notes that the server refused an attempt, or did not answer it in time. */
+  /** Notes that the server refused an attempt, or did not respond in time. */
   refused(times: AttemptTimes): void;
 }
 
-/** The slots that the calls of a queue need. */
+/** The set of slots that the calls in a queue need. */
 export interface SlotDoor extends Door, Slot {
-  /** The number of free slots. */
+  /** Number of free slots, each of which lets one call start. */
   readonly left: number;
 }
 
-/** A waiting call, and the two ways in which its wait ends. */
+/** A waiting call, with functions that end the wait: `start` if the call may start, `turnAway` if the run no longer admits it. */
 interface Waiter {
   readonly call: WaitingCall;
   start(slot: Slot): void;
   turnAway(reason: Unfinished): void;
 }
 
-/** The calls of one run that wait at one gate for the same slots, in the order of their records: a retry does not start over at the end. */
+/**
+ * The calls of one run that wait at one gate for the same set of slots, ordered by record number. A retry keeps the position of its record.
+ */
 export class Queue {
   readonly #run: RunPhase;
   readonly #slots: SlotDoor;
@@ -54,7 +59,7 @@ export class Queue {
   readonly #left: () => void;
   #waiters: Waiter[] = [];
 
-  /** `left`: called after a call has left the queue. */
+  /** `left` is called whenever a call has left the queue. */
   constructor(run: RunPhase, { slots, gate }: { readonly slots: SlotDoor; readonly gate: Door }, left: () => void) {
     this.#run = run;
     this.#slots = slots;
@@ -66,17 +71,17 @@ export class Queue {
     return this.#waiters.length === 0;
   }
 
-  /** The number of calls that have slots and wait for the gate alone. */
+  /** Number of waiting calls that have a free slot, and are kept waiting only by the gate. */
   get startable(): number {
     return Math.min(this.#waiters.length, this.#slots.left);
   }
 
-  /** The lowest record with a waiting call. The queue is not empty. */
+  /** The lowest record number among the waiting calls. Must not be called if the queue is empty. */
   get firstRecord(): number {
     return (this.#waiters[0] as Waiter).call.record;
   }
 
-  /** Resolves with a slot when the call starts. Rejects with Unfinished if it is turned away. */
+  /** Resolves with a slot when the call starts. Rejects with Unfinished if the run no longer admits the call. */
   wait(call: WaitingCall): Promise<Slot> {
     if (this.isEmpty) {
       this.#slots.turns.add(this.#run, this);
@@ -85,12 +90,11 @@ export class Queue {
     return new Promise((start, turnAway) => insert(this.#waiters, { call, start, turnAway }));
   }
 
-  /** True if its first call may start. The slots come first: a gate sets a timer only for a call that gets a slot. */
+  /** True if the first waiting call may start. Checks the slots first, so that the gate sets a timer only if a slot is free. */
   isReady(): boolean {
     return this.#slots.isOpen() && this.#gate.isOpen();
   }
 
-  /** Starts its first call. */
   startFirst(): void {
     const waiter = this.#waiters.shift() as Waiter;
     this.#slots.pass();
@@ -100,7 +104,7 @@ export class Queue {
     this.#left();
   }
 
-  /** Turns away the calls that the run no longer admits. */
+  /** Rejects the waiting calls that the run no longer admits. */
   turnAway(): void {
     const waiters = this.#waiters;
     this.#waiters = waiters.filter(({ call }) => this.#run.admits(call.record, call.stage));
@@ -120,8 +124,9 @@ export class Queue {
 }
 
 /**
- * The runs with calls that wait at a door, in the order of their turns. A run that starts to wait, or has started a call, goes to the
- * end: so a call waits for at most one call of each other run, however many calls that run has.
+ * The runs that have calls waiting at a gate or for slots, in the order of their turns. A run goes to the end of the order when it begins
+ * to wait, and whenever it has started a call. A run's next call therefore waits for at most one call of each other run, no matter how many
+ * calls wait there.
  */
 export class Turns {
   readonly #queues = new Map<RunPhase, Set<Queue>>();
@@ -130,14 +135,20 @@ export class Turns {
     return this.#queues.size === 0;
   }
 
-  /** The number of calls that have slots and wait for the gate alone. Queues that share their slots count them more than once. */
+  /**
+   * Number of waiting calls that have a free slot, and are kept waiting only by the gate. Calls are counted more than once if their queues
+   * share slots.
+   */
   get startable(): number {
     let sum = 0;
     for (const queues of this.#queues.values()) for (const queue of queues) sum += queue.startable;
     return sum;
   }
 
-  /** The queue whose first call may start: of the first run that has such a queue, the one with the lowest record. */
+  /**
+   * Returns the next queue whose first call may start; undefined if there is none. The queue belongs to the first run in turn that has such
+   * a queue. If this run has several, returns the one with the lowest record number.
+   */
   next(): Queue | undefined {
     for (const queues of this.#queues.values()) {
       let next: Queue | undefined;
@@ -147,14 +158,17 @@ export class Turns {
     return undefined;
   }
 
-  /** Adds a queue in which calls begin to wait. */
+  /** Adds a run's queue, when the first call begins to wait in the queue. */
   add(run: RunPhase, queue: Queue): void {
     const queues = this.#queues.get(run);
     if (queues) queues.add(queue);
     else this.#queues.set(run, new Set([queue]));
   }
 
-  /** Ends the turn of a run that has started a call from a queue. */
+  /**
+   * Ends the turn of a run that has started a call from a queue, so that the run moves to the end of the order. Removes the queue if it is
+   * empty.
+   */
   end(run: RunPhase, queue: Queue): void {
     if (!queue.isEmpty && this.#queues.size === 1) return;
     const queues = this.#queues.get(run);
@@ -164,7 +178,7 @@ export class Turns {
   }
 }
 
-/** Puts a waiter in the place of its record. Most records come in order, so the place is sought from the end. */
+/** Inserts a waiting call according to its record number. Most records come in order, so the search starts at the end. */
 function insert(waiters: Waiter[], waiter: Waiter): void {
   const { record } = waiter.call;
   let place = waiters.push(waiter) - 1;

@@ -10,36 +10,41 @@ export interface FinishedRecord {
   readonly outcome: Outcome;
 }
 
-/** The place of a record in the window. A place does not hold a record that was passed on out of order: many records can finish after a slow record. */
+/**
+ * The place of a record in the window. In an unordered run, many records can finish before an earlier slow one. To save memory, a place
+ * drops its result once it was passed on.
+ */
 interface Place {
   result?: FinishedRecord | 'passed on';
 }
 
-/** The settings of a window. */
+/** The settings of a window. The window contains the records in progress. */
 export interface WindowOptions {
-  /** Maximum of records that are under way or not written yet. It may change. */
+  /** Returns the maximum number of records that are in progress or not written yet. This number can change during the run. */
   size(): number;
-  /** True if records are passed on as soon as they are finished. */
   readonly unordered: boolean;
-  /** Takes finished records. */
+  /** Receives each finished record, in the order of the input unless the run is unordered. */
   finish(item: Item, outcome: Outcome): void;
 }
 
-/** Maximum of windows that a record may be ahead of the slowest record, in a run without order. Places use memory as well. */
+/**
+ * In an unordered run, the maximum distance between a record and the slowest record, as a multiple of the window size. The distance is
+ * limited because each place uses memory.
+ */
 const maxWindowsAhead = 64;
 
-/** Number of free places at the front at which they are removed together. */
+/** Free places at the front are removed only when there are this many, because each removal moves all other places. */
 const maxFreePlaces = 256;
 
 /**
- * The records under way, in input order. Their number is bounded, so that memory does not grow with the input.
- * In order, no record after an unfinished one is passed on: the output is exactly the beginning of the input.
+ * The records that are in progress, in the order of the input. Their number is limited, so that memory use does not grow with the input. In
+ * an ordered run, records after an unfinished one are not passed on, so the output always matches the beginning of the input.
  */
 export class Window {
   readonly #options: WindowOptions;
   readonly #phase: RunPhase;
   readonly #places: Place[] = [];
-  /** The first place whose record is not passed on. */
+  /** Index of the first place whose result has not been passed on. */
   #head = 0;
   #running = 0;
   #unwritten = 0;
@@ -54,12 +59,12 @@ export class Window {
     phase.onPhase(() => this.#room.wake());
   }
 
-  /** Resolves when another record may begin; `undefined` when it may now. */
+  /** Resolves when the next record may begin; undefined if it may begin now. */
   room(): Promise<void> | undefined {
     return this.#hasRoom() || this.#phase.current !== 'open' ? undefined : this.#room.wait();
   }
 
-  /** Begins a record. `task`: its rows; rejects with a Failure, or Unfinished. */
+  /** Adds a record to the window. `task` resolves to the record's rows, or rejects with a Failure or Unfinished. */
   begin(item: Item, task: Promise<readonly Fields[] | SpilledRows | RowsText>): void {
     const place: Place = {};
     this.#places.push(place);
@@ -75,24 +80,24 @@ export class Window {
     );
   }
 
-  /** Finished records that wait for an earlier one. */
+  /** Number of finished records that wait because an earlier record is not finished. */
   get waiting(): number {
     return this.#waiting;
   }
 
-  /** Frees the places of records that have been written. */
+  /** Frees the places of `count` records that have been written. */
   free(count: number): void {
     this.#unwritten -= count;
     if (this.#hasRoom()) this.#room.wake();
   }
 
-  /** Resolves when no record is under way. Throws the first error that was neither Failure nor Unfinished. */
+  /** Resolves when no record is in progress. Rejects with the first error that was neither a Failure nor Unfinished. */
   async end(): Promise<void> {
     while (this.#running > 0) await this.#end.wait();
     if (this.#error !== undefined) throw this.#error;
   }
 
-  /** The finished records that were not passed on, because an earlier one was left unfinished. */
+  /** Returns the finished records that were not passed on because an earlier record was left unfinished. */
   parkable(): readonly FinishedRecord[] {
     return this.#places.slice(this.#head).flatMap(({ result }) => (result && result !== 'passed on' ? [result] : []));
   }
@@ -130,7 +135,7 @@ export class Window {
 
   #break(reason: unknown): void {
     if (reason instanceof Unfinished && this.#phase.current !== 'open') return;
-    // A run must never count as complete while a record is unfinished.
+    // If a record is left unfinished although the run is open, the run must not count as complete.
     this.#error ??= reason instanceof Unfinished ? new Error('a record was left unfinished by a run that was not ending') : reason;
     this.#phase.advance('stopped');
   }
@@ -146,21 +151,24 @@ function successOf(rows: readonly Fields[] | SpilledRows | RowsText): Success {
   return 'drop' in rows ? { spilled: rows } : { rows };
 }
 
-/** Size of a window whose records wait for nothing but their calls. */
+/** Size of the window (maximum number of open records) if records wait only for their calls. */
 const defaultSize = 1024;
 
-/** Size of a window whose records may wait between their calls. They hold no slot meanwhile, so that many more can be under way. */
+/**
+ * Size of the window (maximum number of open records) if records can also wait between calls, as in a poll. Waiting records occupy no slot,
+ * and far more records can be open.
+ */
 const waitingSize = 8192;
 
-/** Places in addition to the batches in flight, for records that gather for the next batches and for records that wait to be written. */
+/** Additional places in the window if there are batches. They are for records that wait for the next batches, or wait to be written. */
 const extraPlaces = 512;
 
-/** Maximum of places for the records of batches. */
+/** Maximum number of places in the window for records in batches. */
 const maxBatchedPlaces = 65_536;
 
 /**
- * The size of a plan's window: more than the concurrency, so that one slow record does not stall the rest.
- * A record makes a call for each node that calls: the more nodes, the fewer records, so that a crash repeats no more calls.
+ * Returns the size of the window (maximum number of open records) for a flow. The size is larger than the concurrency, so that one slow
+ * record does not hold up the rest. It is smaller if more nodes make calls, so that a crash does not cause too many repeated calls.
  */
 export function windowSize(plan: Plan): number {
   const steps = allSteps(plan.steps);

@@ -1,20 +1,20 @@
 import type { Clock, Output } from '../core/ports.ts';
 import type { RunPhase } from './phase.ts';
 
-/** The output is flushed once this many records or characters wait, or after this time. */
+/** The output is flushed once this number of records or characters is waiting, or after this time in ms. */
 const flushAfter = { records: 256, characters: 256 * 1024, ms: 100 };
 
-/** Flushes the output while records go on. Only one flush runs at a time. */
+/** Flushes the output while records are processed. Only one flush is active at a time. */
 export class Writing {
   readonly #output: Pick<Output, 'flush' | 'waiting'>;
   readonly #clock: Clock;
   readonly #phase: RunPhase;
   readonly #onWritten: (records: number) => void;
-  /** Records in the output that no flush has begun to write. */
+  /** Number of records in the output that are not yet part of a flush. */
   #waiting = 0;
   #task: Promise<void> | undefined;
   #error: unknown;
-  /** Ends the wait before a flush. */
+  /** Aborted to end the wait before a flush. */
   #hurry: AbortController | undefined;
   #isEnding = false;
 
@@ -25,7 +25,7 @@ export class Writing {
     this.#onWritten = onWritten;
   }
 
-  /** Notes one more record in the output. After an error nothing is written: there would be a hole in the output. */
+  /** Counts one more record in the output. Does nothing after an error, because the output would have a gap. */
   add(): void {
     if (this.#error !== undefined) return;
     this.#waiting++;
@@ -33,7 +33,7 @@ export class Writing {
     if (this.#isEnough()) this.#endWait();
   }
 
-  /** Writes the rest. Throws the error of a flush. */
+  /** Writes all records that are still waiting. Throws if this flush or an earlier one failed. */
   async end(): Promise<void> {
     this.#isEnding = true;
     this.#endWait();

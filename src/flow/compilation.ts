@@ -8,71 +8,82 @@ import { isMapping } from '../core/value/value.ts';
 import type { At, Source } from './source.ts';
 import type { VariableChoice } from './variables/variables.ts';
 
-/** The settings that the command line adds to a flow. */
+/** Settings for compiling a flow, apart from the flow file itself. */
 export interface CompileOptions extends LimitOverrides {
-  /** The flow's file, for messages and as its default name. */
+  /** The path of the flow file, for messages and for the flow's default name. */
   readonly file: string;
-  /** The name of a flow without a `name`. Undefined: the name of its file. */
+  /** The name of a flow that has no `name` option; undefined to use the file's name. */
   readonly name?: string | undefined;
   readonly nodeTypes: readonly NodeType[];
-  /** The values of the flow's variables; undefined for those in its file, without an environment. */
+  /** The values to use for the flow's variables. If undefined, the values in the file are used, and no environment is selected. */
   readonly variables?: VariableChoice | undefined;
   readonly allowHttp: boolean;
-  /** True if there is no folder for files, and none will be named. */
+  /** True if there is no folder for files that the flow sends or saves, and will be none later. */
   readonly withoutFiles?: boolean | undefined;
-  /** True if all fields of the records are texts, as in CSV. */
+  /** True if all fields of the records are strings, as in CSV. */
   readonly textCells: boolean;
-  /** Loads the saved connections by name. Called only if a node names a connection that the flow does not have. */
+  /** Loads the saved connections, keyed by name. Called only if a node refers to a connection that is not in the flow. */
   readonly savedConnections?: () => Readonly<Record<string, object>>;
-  /** Finds the category that words name. Undefined if no flow may name one. What it throws ends the compilation. */
+  /**
+   * Finds the category of places that words refer to; undefined if flows must not use such words. If it throws, the compilation ends with
+   * that error.
+   */
   readonly categories?: CategoryNames | undefined;
-  /** Gets the credentials of a flow that has problems elsewhere. */
+  /** If the flow has problems, receives the credentials that it uses, so that they can be checked, too. */
   readonly credentials?: ((uses: readonly CredentialUse[]) => void) | undefined;
-  /** The input's columns. With them, references that no record can satisfy are problems. */
+  /** The columns of the input. If set, a reference to a field that no record can have is a problem. */
   readonly columns?: readonly string[] | undefined;
 }
 
-/** The state of a compilation. */
+/** The state while a flow is being compiled. */
 export interface Compilation extends CompileOptions {
   readonly name: string;
   readonly source: Source;
   readonly problems: Problem[];
   readonly warnings: Warning[];
-  /** The flow's own connections, and the saved ones that nodes have named so far. */
+  /** The connections in the flow, and the saved connections that the nodes compiled so far refer to. */
   readonly connections: Map<string, Connection | undefined>;
   /** The saved connections that the flow uses, as they were written. */
   readonly saved: Map<string, object>;
-  /** The ids of the nodes so far. */
+  /** The ids of the nodes that have been compiled so far. */
   readonly ids: Set<string>;
-  /** Problems with connections that do not exist. */
+  /** Problems that report a connection which does not exist. */
   readonly missing: Set<Problem>;
-  /** The client certificates of the connections that nodes have named so far, with the place that named each first. */
+  /**
+   * The client certificates of the connections used so far. Each is mapped to the place in the flow where its connection is first named.
+   */
   readonly certificates: Map<ClientCertificate, At>;
   readonly allowHosts: readonly string[];
   readonly literalOrigins: Set<string>;
-  /** Fields that the nodes so far add from answers and expressions: they are not cells of the input. */
+  /**
+   * The fields that the nodes compiled so far fill from responses and expressions. Unlike the cells of a CSV input, their values have
+   * types.
+   */
   readonly typedFields: Set<string>;
-  /** All fields that the nodes so far add. */
+  /** All fields that the nodes compiled so far add to the record. */
   readonly madeFields: Set<string>;
-  /** The nodes so far that every record passes. */
+  /** The nodes compiled so far that every record runs. */
   readonly passed: Node[];
-  /** Fields that enclosing loops carry into later passes. In the first pass they are CSV cells only if the input has that column. */
+  /**
+   * The fields that enclosing loops pass on to their next pass. In the first pass, such a field is a CSV cell only if the input has that
+   * column.
+   */
   readonly carried: readonly string[];
 }
 
-/** A step and its place in the file. */
+/** A compiled node, and its path in the flow file. */
 export interface PlacedStep extends Step {
   readonly at: At;
-  /** The options that have problems. */
+  /** The options of the node that have problems. */
   readonly wrong: ReadonlySet<PropertyKey>;
 }
 
-/** The value if it is a mapping, else an empty one. */
+/** Returns the value if it is a mapping, otherwise an empty mapping. */
 export function mappingOf(value: unknown): Record<string, unknown> {
   return isMapping(value) ? value : {};
 }
 
-/** The value if it is a list, else an empty one. */
+/** Returns the value if it is a list, otherwise an empty list. */
 export function listOf(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }

@@ -7,21 +7,21 @@ import { checkedBy } from './problems/issues.ts';
 import { nodeSchema } from './schema.ts';
 import type { At } from './source.ts';
 
-/** The node that holds a list of nodes, or the flow itself. */
+/** The node that contains a list of nodes, or the flow itself. */
 interface Parent {
   readonly at: At;
-  /** The id of the outer node; undefined for the flow itself. */
+  /** The id of the containing node; undefined for the flow itself. */
   readonly id?: string;
 }
 
-/** Compiles a list of nodes. A step is `undefined` if its problems were reported. */
+/** Compiles a list of nodes. Reports the problems of each node. The result contains `undefined` in place of a node with problems. */
 export function compileSteps(written: readonly unknown[], parent: Parent, compilation: Compilation): (PlacedStep | undefined)[] {
   return written.map((node, index) => {
     const at = [...parent.at, 'nodes', index];
     const type = nodeTypeOf(node, at, compilation);
     const id = `${parent.id === undefined ? '' : `${parent.id}.`}${type?.name ?? 'node'}-${index + 1}`;
     const step = type && compileStep(node, type, { at, id }, compilation);
-    // A broken node does not hide the problems of the nodes inside it.
+    // Compiles the inner nodes of an invalid node, too, so that their problems are also reported.
     const hasInner = !type || 'nodes' in type.options.shape;
     if (step === undefined && hasInner) compileSteps(listOf(mappingOf(node).nodes), { at, id }, compilation);
     return step ?? undefined;
@@ -34,13 +34,13 @@ interface StepOptions {
   readonly on_error: OnError;
 }
 
-/** A node's place and its default id. */
+/** The path of a node in the flow, and the default id of the node. */
 interface Place {
   readonly at: At;
   readonly id: string;
 }
 
-/** Compiles a node. `undefined` if its options cannot be read, `null` if it was built and problems were reported. */
+/** Compiles a node. Returns `undefined` if its options cannot be read, and `null` if `build` reported problems. */
 function compileStep(written: unknown, type: NodeType, place: Place, compilation: Compilation): PlacedStep | undefined | null {
   const { at } = place;
   const wrong = new Set<PropertyKey>();
@@ -54,7 +54,8 @@ function compileStep(written: unknown, type: NodeType, place: Place, compilation
   const node = type.build(options as never, context);
   if (!node) return null;
   noteFields(node, when === undefined, compilation);
-  // With a wrong `when` or `on_error`, any record may skip the node: otherwise later nodes would seem to miss fields.
+  // If `when` or `on_error` is invalid, the node is compiled as if every record might skip it. Otherwise, later nodes would report missing
+  // fields.
   const onError = wrong.has('when') || wrong.has('on_error') ? 'keep' : options.on_error;
   return { id, type: type.name, node, when, onError, at, wrong };
 }
@@ -106,7 +107,7 @@ function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: 
     isCell,
     inner(written, more = []) {
       const steps = compileSteps(written, { at, id }, { ...compilation, carried: [...carried, ...more] });
-      // The conditions of this node read the fields that its inner nodes make.
+      // The conditions of this node can read the fields that its inner nodes add.
       typedBefore = new Set(typedFields);
       return steps.every((step) => step !== undefined) ? (steps as PlacedStep[]) : undefined;
     },
@@ -122,7 +123,9 @@ function buildContext(id: string, at: At, wrong: Set<PropertyKey>, compilation: 
         const name = nameBefore(field);
         const isMade = madeFields.has(name);
         if (!isCell(name) || !(isMade || passed.every((node) => node.columns([name]).includes(name)))) continue;
-        const reason = fails ? 'a CSV cell is a text: with a number this fails' : 'a CSV cell is a text and never equals a number';
+        const reason = fails
+          ? 'a CSV cell is text, so this operation with a number fails'
+          : 'a CSV cell is text, and never equals a number';
         const problem = source.at([...at, ...place], `${reason}\nconvert it: int(${field}) or double(${field})`, offset);
         warnings.push(isMade ? problem : { ...problem, cell: name, isCarried: carried.includes(name) });
       }

@@ -1,5 +1,7 @@
 import { FlowError, type Problem } from '../core/failure.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
+import { shellWord } from '../core/text/shell-word.ts';
+import { isMapping } from '../core/value/value.ts';
 import { type Compilation, type CompileOptions, listOf, mappingOf, type PlacedStep } from './compilation.ts';
 import { compileSteps } from './compile-step.ts';
 import { compileConnections } from './connections.ts';
@@ -10,13 +12,14 @@ import { flowSchema } from './schema.ts';
 import { readSource, type Source } from './source.ts';
 import { removedFieldsIn, unknownFieldsIn } from './unknown-fields.ts';
 
-/** Turns a flow's text into a plan. Throws a FlowError with every problem of the file. */
+/** Compiles a flow's text into a plan. Throws a FlowError that lists all problems if the flow has any. */
 export function compile(text: string, options: CompileOptions): Plan {
   const source = readSource(text, options.variables ?? {});
   const problems = [...source.problems];
   if (source.value === null) problems.push(source.at([], 'expected a flow with a list of nodes, found an empty file'));
   if (source.value === undefined || source.value === null) throw new FlowError(options.file, inOrder(problems));
-  // A mistake at the top of the file does not hide the problems of the nodes.
+  if (isTestFile(source.value)) throw new FlowError(options.file, [source.at([], testFileMessage(options.file, source.value))]);
+  // Compiles the nodes even if there is a mistake at the top of the file, so that their problems are reported, too.
   const written = mappingOf(source.value);
   const flow = checkedBy(flowSchema, source.value, { source, at: [], problems });
   const { connections = mappingOf(written.connections), nodes = listOf(written.nodes), allow_hosts: allowHosts = [] } = flow ?? {};
@@ -50,13 +53,22 @@ export function compile(text: string, options: CompileOptions): Plan {
   return planOf({ name, description: flow?.description }, valid, compilation);
 }
 
-/** Warnings for the credentials of a flow that names no origin literally: no request gets them. */
+/** Returns a warning for each credential of a flow whose URLs contain no literal origin: the credentials are then never sent. */
 function unsentCredentials(steps: readonly PlacedStep[], source: Source): Problem[] {
   const message =
-    'this credential is never sent: it goes only to hosts that the flow names, and here every record names the host\nput a / after the host, or set the base_url of a connection';
+    'this credential is never sent: it goes only to hosts that are written in the flow, and here the host comes from the record\nput a / after the host, or set the base_url of a connection';
   return (allSteps(steps) as PlacedStep[]).flatMap(({ at, node: { action } }) =>
     action && !action.tool ? action.credentials.map((use) => source.at([...at, ...use.at], message)) : [],
   );
+}
+
+function isTestFile(value: unknown): value is Record<string, unknown> {
+  return isMapping(value) && Array.isArray(value.tests) && !Object.hasOwn(value, 'nodes');
+}
+
+function testFileMessage(file: string, { flow }: Readonly<Record<string, unknown>>): string {
+  const own = typeof flow === 'string' ? `, and its flow is ${flow}` : '';
+  return `expected a flow, found a file of tests${own}\nrun its tests: automate test ${shellWord(file)}`;
 }
 
 function baseName(file: string): string {

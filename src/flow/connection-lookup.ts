@@ -5,7 +5,10 @@ import type { Compilation } from './compilation.ts';
 import { compileSavedConnection } from './saved-connection.ts';
 import type { At } from './source.ts';
 
-/** The connection of a name and type. `undefined`, with the problem reported, if no connection has this name, or it has another type. */
+/**
+ * Returns the connection with this name and type. If there is none, or if it has a different type, reports the problem and returns
+ * undefined.
+ */
 export function connectionOfType<Type extends Connection['type']>(
   type: Type,
   name: string,
@@ -15,7 +18,7 @@ export function connectionOfType<Type extends Connection['type']>(
   const connection = connectionNamed(name, at, compilation, type);
   if (connection && connection.type !== type) {
     const message = `expected a connection of type ${type}, found "${name}", which is of type ${connection.type}`;
-    compilation.problems.push(compilation.source.at(at, `${message}\nnodes of type ${connection.type} use it`));
+    compilation.problems.push(compilation.source.at(at, `${message}\nonly nodes of type ${connection.type} can use it`));
     return undefined;
   }
   if (connection?.type === 'http' && connection.clientCert && !compilation.certificates.has(connection.clientCert))
@@ -23,7 +26,9 @@ export function connectionOfType<Type extends Connection['type']>(
   return connection as Extract<Connection, { type: Type }> | undefined;
 }
 
-/** The flow's own connection of that name, else the saved one. `expected`: its type, for the way out. */
+/**
+ * Returns the flow's connection with this name, or else the saved one. The advice in the message depends on `expected`, the expected type.
+ */
 function connectionNamed(name: string, at: At, compilation: Compilation, expected: Connection['type']): Connection | undefined {
   const { connections, source, problems, missing, saved } = compilation;
   if (connections.has(name)) return connections.get(name);
@@ -37,7 +42,7 @@ function connectionNamed(name: string, at: At, compilation: Compilation, expecte
   }
   const names = [...new Set([...connections.keys(), ...Object.keys(others)])];
   const choices =
-    didYouMean(name, names) || (names.length === 0 ? '; the flow has none, and none is saved' : `; there are ${names.join(', ')}`);
+    didYouMean(name, names) || (names.length === 0 ? '; the flow has none, and none is saved' : `; available: ${names.join(', ')}`);
   const facts = { code: 'connection-missing', details: { connection: name, type: expected } } as const;
   const problem = source.at(at, { message: `no connection "${name}"${choices}`, ...facts });
   missing.add(problem);

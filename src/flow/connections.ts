@@ -10,10 +10,10 @@ import { checkedBy } from './problems/issues.ts';
 import { connectionSchema } from './schema.ts';
 import type { At, Source } from './source.ts';
 
-/** Matches a full path, also one of Windows. */
+/** Matches an absolute path, including one on Windows. */
 const absolute = /^(?:[\\/]|[a-z]:[\\/])/i;
 
-/** Compiles the flow's connections. A connection is `undefined` if its problems were reported. */
+/** Compiles the connections in a flow, and reports their problems. The value of a connection with problems is `undefined`. */
 export function compileConnections(
   written: Readonly<Record<string, unknown>>,
   where: {
@@ -56,11 +56,7 @@ function compileConnection(name: string, written: unknown, where: Parameters<typ
     if (wrong) problem(['auth', ...entry, wrong.option], wrong.message);
   }
   const { client_cert: certificate } = options;
-  if (certificate && !options.base_url.startsWith('https:'))
-    problem(['client_cert'], 'a client certificate is for a base_url with https://');
-  for (const key of ['cert', 'key'] as const)
-    if (where.isSaved && certificate && !absolute.test(certificate[key]))
-      problem(['client_cert', key], 'a saved connection needs the full path of the file');
+  if (certificate) checkCertificate(certificate, options.base_url, { isSaved: where.isSaved, problem });
   const origin = tried(['base_url'], () => originOf(options.base_url, allowHttp));
   if (origin === undefined || where.problems.length > before) return undefined;
   return {
@@ -78,6 +74,16 @@ function compileConnection(name: string, written: unknown, where: Parameters<typ
     credits: options.credits,
     cost: options.cost,
   };
+}
+
+function checkCertificate(
+  files: { readonly cert: string; readonly key: string },
+  baseUrl: string,
+  { isSaved, problem }: { readonly isSaved: boolean; problem(place: At, message: string): void },
+): void {
+  if (!baseUrl.startsWith('https:')) problem(['client_cert'], 'a client certificate needs a base_url with https://');
+  for (const key of ['cert', 'key'] as const)
+    if (isSaved && !absolute.test(files[key])) problem(['client_cert', key], 'a saved connection needs the full path of the file');
 }
 
 function originOf(baseUrl: string, allowHttp: boolean): string {

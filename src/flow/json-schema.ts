@@ -5,7 +5,7 @@ import { name } from '../core/options/names.ts';
 import { dictionary, representationOf } from '../core/value/dictionary.ts';
 import { connectionSchema, flowSchema, mcpConnectionSchema, nodeSchema } from './schema.ts';
 
-/** The keywords of JSON Schema (2020-12) that flow schemas use. */
+/** The keywords of JSON Schema (2020-12) that occur in the schema of flows. */
 export interface JsonSchema {
   readonly $schema?: string;
   readonly $ref?: string;
@@ -23,10 +23,10 @@ export interface JsonSchema {
   readonly required?: readonly string[];
 }
 
-/** Keywords that an option keeps when another schema describes it. */
+/** If a different schema replaces an option's JSON Schema, these keywords are kept. */
 const ownKeywords = new Set(['description', 'default']);
 
-/** The JSON Schema of the text that a user may write. */
+/** Returns the JSON Schema of what a user may write. */
 export function toJsonSchema(schema: z.ZodType): JsonSchema {
   const { $schema, ...described } = z.toJSONSchema(schema, {
     io: 'input',
@@ -42,23 +42,27 @@ export function toJsonSchema(schema: z.ZodType): JsonSchema {
   return described as JsonSchema;
 }
 
-/** A node inside another node has the schema of any node. */
+/** The path of the node schema inside the JSON Schema of a flow. The schema of inner nodes refers to this path. */
 const nodesOfFlow = '#/properties/nodes/items';
 
-const dialect = 'https://json-schema.org/draft/2020-12/schema';
+/** The JSON Schema dialect that is used. */
+export const dialect = 'https://json-schema.org/draft/2020-12/schema';
 
-/** The JSON Schema of the flow file, for editors. */
+/** Returns the JSON Schema of the flow file, for editors. */
 export function flowJsonSchema(nodeTypes: readonly NodeType[]): JsonSchema {
   const whole = flowSchema.extend({
     connections: dictionary(name, z.union([connectionSchema, mcpConnectionSchema]))
       .optional()
-      .describe('named endpoints'),
+      .describe('endpoints that nodes refer to by name, with URL, authentication and limits'),
     nodes: z.array(z.union(nodeTypes.map(nodeSchema))).min(1),
   });
   return { $schema: dialect, title: 'automate flow', ...toJsonSchema(whole) };
 }
 
-/** The names that a user may write at a place. If the schema has several variants, the variant with the written value's `type` counts. */
+/**
+ * Returns the member names that a user may write at a path. If the schema has several variants, the `type` in `written` selects the
+ * variant.
+ */
 export function namesAt(schema: JsonSchema, path: readonly (string | number)[], written: unknown): string[] {
   const places = placesAt(schema, path);
   const chosen = places.filter((place) => isOfVariant(place, written));
@@ -70,7 +74,7 @@ function isOfVariant({ properties = {} }: JsonSchema, written: unknown): boolean
   return type?.const === undefined || (written as { type?: unknown } | undefined)?.type === type.const;
 }
 
-/** The values that a user may write at a place with a fixed list of values. */
+/** Returns the values that a user may write at a path; empty if the schema does not list them. */
 export function choicesAt(schema: JsonSchema, path: readonly (string | number)[]): string[] {
   return [...new Set(placesAt(schema, path).flatMap((place) => (place.const === undefined ? [] : [String(place.const)])))];
 }

@@ -1,24 +1,24 @@
 import { isMap, isScalar, type Pair, parseDocument, type Scalar, type YAMLMap } from 'yaml';
 
-/** The paths of a map by their fields. */
+/** The `map` option as written in a flow: field names mapped to paths in a response. */
 export type WrittenMap = Readonly<Record<string, string>>;
 
-/** A node as it is written. */
+/** A node as written in a flow file. */
 export interface NodeText {
-  /** Without the indentation of its first line. */
+  /** The YAML text of the node, without the indentation of its first line. */
   readonly yaml: string;
-  /** Empty if the node has no map; undefined if its map has more than fields and paths. */
+  /** The node's `map` option; empty if the node has none. Undefined if the option contains more than field names and paths. */
   readonly map: WrittenMap | undefined;
 }
 
-/** The nodes of a flow file, in their order. */
+/** Returns the nodes that are written in a flow file, in order. */
 export function nodeTexts(text: string): NodeText[] {
   return nodesIn(text).map((node) => ({ yaml: yamlOf(text, node), map: mapOf(node) }));
 }
 
 /**
- * The text of a flow file with another map in one of its nodes. Everything else stays byte for byte, even the comments of unchanged
- * entries.
+ * Returns the text of a flow file with a new `map` option for one node. Everything else stays the same to the byte, including the comments
+ * of unchanged entries.
  */
 export function withMap(text: string, index: number, map: WrittenMap): string {
   const node = nodesIn(text)[index];
@@ -26,7 +26,7 @@ export function withMap(text: string, index: number, map: WrittenMap): string {
   return edited(text, editsOf(text, node, map));
 }
 
-/** A part of a text, and its replacement. */
+/** A range of text, and the text that replaces it. */
 interface Edit {
   readonly from: number;
   readonly to: number;
@@ -56,7 +56,7 @@ function editsOf(text: string, node: YAMLMap, map: WrittenMap): Edit[] {
   return [{ from: afterColon, to: end, text: isEmptied ? ' {}' : '' }, insertion(lineEnd(text, end), entryLines(map, indent))];
 }
 
-/** The edits of a map with an entry on each line: entries that stay keep their lines. */
+/** Returns the edits that change a map with one entry per line. Unchanged entries keep their lines. */
 function entryEdits(text: string, { items }: YAMLMap, map: WrittenMap): Edit[] {
   const pairs = items as Pair<Scalar<string>, Scalar<string>>[];
   const edits = pairs.flatMap((pair): Edit[] => {
@@ -111,7 +111,7 @@ function rangeOf({ range }: { readonly range?: readonly [number, number, number]
   return range ?? [0, 0, 0];
 }
 
-/** From the key to the end of the value, without the blanks and line breaks after it. */
+/** Returns the start of an entry's key and the end of its value, without the spaces and line breaks after the value. */
 function placeIn(text: string, { key, value }: Pair<Scalar, Scalar | YAMLMap | null>): readonly [number, number] {
   const [from, keyEnd] = rangeOf(key);
   const to = Math.max(value ? rangeOf(value)[1] : 0, keyEnd + 1);
@@ -122,7 +122,7 @@ function endOffset(text: string, node: YAMLMap): number {
   return Math.max(...node.items.map((pair) => placeIn(text, pair as Pair<Scalar, Scalar>)[1]));
 }
 
-/** The column of an offset; the first column is 0. */
+/** Returns the 0-based column of an offset in `text`. */
 function columnAt(text: string, at: number): number {
   return at - (text.lastIndexOf('\n', at - 1) + 1);
 }
@@ -133,7 +133,7 @@ function yamlOf(text: string, node: YAMLMap): string {
   return text.slice(from, to).replace(indent, '').trimEnd();
 }
 
-/** A line for each entry, each after a line break. */
+/** Returns one line for each entry, each preceded by a line break. */
 function entryLines(map: WrittenMap, indent: string): string {
   return Object.entries(map)
     .map(([field, path]) => `\n${indent}  ${word(field)}: ${word(path)}`)
@@ -145,7 +145,7 @@ function flowText(map: WrittenMap): string {
   return entries.length === 0 ? '{}' : `{ ${entries.join(', ')} }`;
 }
 
-/** A text as a YAML word: plain if it can only be read as this text, else in quotes. */
+/** Returns a string as a YAML scalar. The scalar has quotes only if YAML would read it as a different value without them. */
 function word(text: string): string {
   const isPlain = /^[A-Za-z_][\w.[\]-]*$/.test(text) && !/^(?:true|false|null|yes|no|on|off|y|n)$/i.test(text);
   return isPlain ? text : JSON.stringify(text);

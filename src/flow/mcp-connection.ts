@@ -11,17 +11,16 @@ import type { At } from './source.ts';
 
 type Options = z.output<typeof mcpConnectionSchema>;
 
-/** The place of a connection, and the list for its problems. */
+/** The path of a connection in the flow, and the list that collects its problems. */
 interface Where extends Place {
   readonly allowHttp: boolean;
   readonly isSaved: boolean;
-  /** Reports a problem with an option. */
   problem(place: At, message: string): void;
-  /** The result of `compile`; `undefined`, with its error reported, if `compile` throws. */
+  /** Returns the result of `compile`. If `compile` throws, reports the error and returns `undefined`. */
   tried<Result>(place: At, compile: () => Result): Result | undefined;
 }
 
-/** Compiles a connection to an MCP server. Returns `undefined` and reports the problems if the connection has any. */
+/** Compiles a connection to an MCP server. If the connection has problems, reports them and returns `undefined`. */
 export function compileMcpConnection(name: string, written: unknown, where: Where): Connection | undefined {
   const { problem, tried } = where;
   const before = where.problems.length;
@@ -43,7 +42,10 @@ export function compileMcpConnection(name: string, written: unknown, where: Wher
 
 const optionsOf = { url: ['auth', 'headers', 'allow_http'], command: ['pass_env', 'credentials'] } as const;
 
-/** Refuses options for a URL in a connection with a command, and the reverse. Ignoring them would hide a mistake. */
+/**
+ * Reports options that do not fit the connection: those for a URL if it starts a command, and those for a command if it has a URL. To
+ * ignore them would hide a mistake.
+ */
 function refuseForeignOptions(options: Options, problem: Where['problem']): void {
   const [own, other] = options.url === undefined ? (['command', 'url'] as const) : (['url', 'command'] as const);
   for (const key of optionsOf[other]) {

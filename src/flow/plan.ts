@@ -9,18 +9,18 @@ import { makersOf, readsOf } from './reads.ts';
 import type { At, Source } from './source.ts';
 import { unknownFieldsIn } from './unknown-fields.ts';
 
-/** The parts of a plan that do not come from its steps. */
+/** The parts of a plan that do not come from its nodes. */
 interface PlanParts {
   readonly source: Source;
   readonly warnings: readonly Warning[];
   readonly saved: ReadonlyMap<string, object>;
-  /** The client certificates, with the places that name their connections. */
+  /** The client certificates, each mapped to the place in the flow where its connection is named. */
   readonly certificates: ReadonlyMap<ClientCertificate, At>;
-  /** The origins that the flow's URLs name literally. */
+  /** The origins that are written literally in the URLs of the flow. */
   readonly literalOrigins: Iterable<string>;
 }
 
-/** Makes the plan of a flow's steps. */
+/** Creates the plan for the compiled nodes of a flow. */
 export function planOf(
   { name, description }: Pick<Plan, 'name' | 'description'>,
   steps: readonly PlacedStep[],
@@ -48,7 +48,7 @@ export function planOf(
   };
 }
 
-/** The fields that the expressions among the options of nodes test for null. */
+/** Returns the fields that expressions in the nodes' options test for null. */
 function nullTestsWithin(value: unknown): string[] {
   if (typeof value === 'string') return /\bnull\b|\bhas\(/.test(value) ? nullTests(value) : [];
   if (Array.isArray(value)) return value.flatMap(nullTestsWithin);
@@ -60,7 +60,7 @@ function variablesIn({ variables }: Source): PlanVariables {
   return { values: new Map([...used].map(([name, value]) => [name, jsonOf(value)])), open, unset, range };
 }
 
-/** The credentials that steps name, inner steps included. */
+/** Returns the credentials that nodes and inner nodes refer to. */
 export function credentialsOf(steps: readonly PlacedStep[], source: Source): CredentialUse[] {
   const uses: CredentialUse[] = [];
   for (const { at, node } of allSteps(steps) as PlacedStep[]) {
@@ -74,7 +74,7 @@ export function credentialsOf(steps: readonly PlacedStep[], source: Source): Cre
   return uses;
 }
 
-/** The credentials that hold the passphrases of keys. They are sent nowhere. */
+/** Returns the credentials that contain the passphrases of client keys. No server receives them. */
 function passphrasesOf(certificates: PlanParts['certificates'], source: Source): CredentialUse[] {
   return [...certificates].flatMap(([{ passphrase: name }, at]) => {
     if (name === undefined) return [];
@@ -83,7 +83,10 @@ function passphrasesOf(certificates: PlanParts['certificates'], source: Source):
   });
 }
 
-/** The place at which a connection of the flow names a credential; undefined for a saved connection. `at`: the place that names the connection. */
+/**
+ * Returns the place in the flow where a connection refers to a credential; undefined for a saved connection. `at` is the place where the
+ * connection is named.
+ */
 function namedInConnection(credential: string, at: At, { value }: Source): At | undefined {
   const connection = ['connections', valueIn(value, at) as string];
   const inside = placeOfCredential(credential, valueIn(value, connection));
@@ -94,7 +97,7 @@ function valueIn(value: unknown, at: At): unknown {
   return at.reduce<unknown>((parent, name) => (parent as Record<string | number, unknown> | null | undefined)?.[name], value);
 }
 
-/** The first place inside a value at which `credential` has this name. */
+/** Returns the path inside a value to the first member `credential` that contains this name; undefined if there is none. */
 function placeOfCredential(credential: string, value: unknown): At | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   for (const [name, member] of Object.entries(value)) {
@@ -105,13 +108,13 @@ function placeOfCredential(credential: string, value: unknown): At | undefined {
   return undefined;
 }
 
-/** The message with a hint before its advice. */
+/** Inserts a hint into a message, after the problem and before the advice. */
 function withHint(message: string, hint: string | undefined): string {
   const [problem, ...advice] = message.split('\n');
   return [problem, ...(hint === undefined ? [] : [hint]), ...advice].join('\n');
 }
 
-/** The tools that steps call, inner steps included. */
+/** Returns the MCP tools that nodes and inner nodes call. */
 function toolsOf(steps: readonly PlacedStep[], source: Source): ToolUse[] {
   const uses: ToolUse[] = [];
   for (const { at, node } of allSteps(steps) as PlacedStep[]) {
@@ -124,12 +127,12 @@ function toolsOf(steps: readonly PlacedStep[], source: Source): ToolUse[] {
   return uses;
 }
 
-/** The origin of a tool's server; none if the server runs on this machine. */
+/** Returns the origin of a tool's server; empty if the server runs on this machine. */
 function remoteOrigin({ connection: { server, origin } }: ToolUse): string[] {
   return 'url' in server ? [origin] : [];
 }
 
-/** Sorts problems by their place in the file. */
+/** Sorts problems by their position in the file. */
 export function inOrder(problems: readonly Problem[]): Problem[] {
   return [...problems].sort((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
 }

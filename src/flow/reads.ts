@@ -6,14 +6,14 @@ import type { At, Source } from './source.ts';
 /** The fields that a flow reads. */
 export interface FlowReads {
   readonly fields: ReadonlySet<string>;
-  /** True if an expression may read any field. */
+  /** True if an expression can read any field, for example because it computes the field's name. */
   readonly any: boolean;
 }
 
-/** Options whose texts are expressions. */
+/** Options whose values are expressions. */
 const expressionOptions = new Set(['where', 'when', 'while', 'until', 'fail_when', 'retry_when', 'carry', 'cel']);
 
-/** The fields that steps read: those that they need, and those that an expression only tests. */
+/** Returns the fields that nodes require, and the fields that expressions only test for null. */
 export function readsOf(steps: readonly PlacedStep[], { value }: Source): FlowReads {
   const needed = allSteps(steps).flatMap(({ when, node: { reads, inner } }) => [
     ...(when?.named ?? []),
@@ -37,10 +37,13 @@ function expressionsIn(written: unknown, isExpression: boolean): string[] {
   return Object.entries(written).flatMap(([name, member]) => expressionsIn(member, isExpression || expressionOptions.has(name)));
 }
 
-/** The options that change how requests are sent, but not what is sent or made of the answers. */
+/** Options that change how requests are sent, but neither the requests' content nor the rows made from the responses. */
 const waysOfSending = new Set(['retry', 'rate', 'concurrency', 'timeout', 'credits', 'cost', 'max_cost', 'description']);
 
-/** Each step with its connections as text, by its id: another text means that other rows may come out. */
+/**
+ * Returns a string for each node, keyed by the node's id, that describes the node and its connections. If the string changes, the node's
+ * rows might change, too.
+ */
 export function makersOf(steps: readonly PlacedStep[], { value }: Source, saved: ReadonlyMap<string, object>): ReadonlyMap<string, string> {
   const connectionOf = (name: string) => partAt(value, ['connections', name]) ?? saved.get(name);
   return new Map(
@@ -59,7 +62,7 @@ function namesOfConnections(written: unknown): string[] {
   return [...(typeof connection === 'string' ? [connection] : []), ...namesOfConnections(nodes)];
 }
 
-/** A node or a connection without the options that change nothing in its rows. */
+/** Returns a node or connection without the options that do not affect the rows. */
 function withoutWays(written: unknown): unknown {
   if (Array.isArray(written)) return written.map(withoutWays);
   if (!isMapping(written)) return written;

@@ -5,12 +5,15 @@ import { errorOf, type Problem } from '../core/failure.ts';
 import { compileConnections } from './connections.ts';
 import { readSource } from './source.ts';
 
-/** A connection as a flow writes it. */
+/** Returns a connection as the YAML that a flow would contain. */
 export function connectionText(name: string, written: object): string {
   return stringify({ connections: { [name]: written } }, { lineWidth: 0 }).trimEnd();
 }
 
-/** Compiles a saved connection like one in a flow. Throws an AutomateError (`usage`) with all problems and the code of the first that has one. */
+/**
+ * Compiles a saved connection in the same way as a connection in a flow. If there are problems, throws an AutomateError (`usage`) that
+ * lists them all. The error has the code of the first problem that has one.
+ */
 export function compileSavedConnection(name: string, written: object, allowHttp: boolean): Connection {
   const { connection, problems } = checkedConnection(name, written, allowHttp);
   if (connection && problems.length === 0) return connection;
@@ -26,13 +29,16 @@ function checkedConnection(name: string, written: object, allowHttp: boolean): {
   return { connection, problems };
 }
 
-/** The first problem of a connection, without its place. Undefined if the connection is valid. */
+/** Returns the message of a connection's first problem, without its position; undefined if the connection is valid. */
 export function connectionProblem(written: object): string | undefined {
   const { problems } = checkedConnection('connection', written, false);
   return problems[0]?.message.split('\n')[0];
 }
 
-/** A problem with its line, and the way out below it. Of a hidden line, only the name of an option under `auth` is shown. */
+/**
+ * Returns a problem as text: the message, the line with the mistake, and the advice below. In place of a hidden line, shows only the
+ * option's name if it is an option of `auth`.
+ */
 function problemText({ message, line = 0, source }: Problem, lines: readonly string[]): string {
   const option = /^\s*(\w+):/.exec(lines[line - 1] ?? '')?.[1] ?? '';
   const place = source?.text.trim() ?? (authOptions.has(option) ? option : '');

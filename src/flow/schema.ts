@@ -10,61 +10,69 @@ import { isMapping } from '../core/value/value.ts';
 
 /** The options that every node has. */
 export const commonOptions = {
-  id: name.optional().describe('unique; default: type and position, such as http-1'),
-  when: condition.optional().describe('a CEL condition; records for which it is false skip the node'),
+  id: name.optional().describe('a name for the node, unique in the flow (default: its type and position, such as http-1)'),
+  when: condition.optional().describe('records for which this condition is false skip the node'),
   on_error: z
     .enum(['reject', 'keep', 'stop'])
     .default('reject')
     .describe(
-      'for a record that fails: reject writes it to the errors file, keep passes it on with _error and without the mapped fields, stop ends the run',
+      'what to do if a record fails: reject writes it to the errors file; keep passes it to the next node with _error and without the mapped fields; stop ends the run',
     ),
 };
 
-/** An HTTP connection in a flow: a named endpoint, without its secret. */
+/** The schema of an HTTP connection in a flow. A connection is a named endpoint, and does not contain its secret. */
 export const connectionSchema = z.strictObject({
   type: z.literal('http', { error: 'expected the connection type http or mcp' }),
-  base_url: z.string().describe('base of the relative URLs of nodes'),
-  auth: connectionAuth.optional().describe('none, one of the types below, or a list of up to four'),
+  base_url: z.string().describe('the URL to which nodes add their relative url'),
+  auth: connectionAuth
+    .optional()
+    .describe('how requests are authenticated: none, one of the types below, or a list of up to four (default: none)'),
   client_cert: clientCertificateOption
     .optional()
-    .describe('for mTLS: { cert: FILE, key: FILE }, PEM files relative to the flow; passphrase: { credential: NAME } for an encrypted key'),
-  headers: headers.optional().describe('headers of every request'),
-  rate: rate.optional().describe('maximum rate of requests, such as 10/s'),
+    .describe('a client certificate for mTLS: PEM files, with paths relative to the flow file'),
+  headers: headers.optional().describe('headers to send with every request'),
+  rate: rate.optional().describe('maximum rate of requests, such as 10/s (default: no limit)'),
   concurrency: concurrency
     .optional()
-    .describe('requests in flight at once, over all nodes of the connection; auto: the run finds the number'),
-  allow_http: z.boolean().default(false).describe('allow http:// URLs'),
-  credits: credits.default(1).describe('what one request costs'),
-  cost: path.optional().describe('path in the answer to the real cost, such as $headers.x-credits-used'),
+    .describe(
+      'maximum number of requests in flight at once, for all nodes of the connection together; auto adapts the number to the server (default: what each node allows)',
+    ),
+  allow_http: z.boolean().default(false).describe('allow http:// URLs to other machines'),
+  credits: credits.default(1).describe('the credits that one request costs'),
+  cost: path.optional().describe('the path of the real cost in the answer, such as $headers.x-credits-used'),
 });
 
 const environmentVariable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'expected the name of an environment variable such as API_KEY');
 
-const word = z.string({ error: 'expected a text' }).min(1, 'expected a word of a command line, found an empty text');
+const word = z.string({ error: 'expected a string' }).min(1, 'expected a word of a command line, found an empty string');
 
-/** A connection to an MCP server in a flow: at a URL, or started on this machine by a command. */
+/** The schema of an MCP connection in a flow. The server is either at a URL, or a command starts it on this machine. */
 export const mcpConnectionSchema = z.strictObject({
   type: z.literal('mcp'),
-  url: z.string().optional().describe('URL of the server: Streamable HTTP, or SSE for older servers'),
+  url: z.string().optional().describe('the URL of the server (Streamable HTTP, or SSE for older servers)'),
   command: z
     .union([word, z.array(word).min(1)], { error: 'expected a command line, or a list of its words' })
     .optional()
-    .describe('starts the server on this machine and speaks with it over stdio; no shell reads it'),
-  auth: mcpAuth.optional().describe('for a url'),
-  headers: headers.optional().describe('for a url'),
+    .describe('instead of url: a command that starts the server on this machine; it is not run by a shell'),
+  auth: mcpAuth.optional().describe('for a url: how requests are authenticated (default: none)'),
+  headers: headers.optional().describe('for a url: headers to send with every request'),
   pass_env: z
     .array(environmentVariable)
     .optional()
-    .describe('for a command: variables to pass to the server, besides PATH, HOME and the like'),
+    .describe('for a command: environment variables to pass on to the server, in addition to PATH, HOME and similar ones'),
   credentials: dictionary(environmentVariable, credentialName)
     .optional()
-    .describe('for a command: variables, and the credentials whose secrets they hold'),
-  start_timeout: timeout.prefault('60s').describe('maximum time of the start of the server'),
-  rate: rate.optional().describe('maximum rate of calls, such as 10/s'),
-  concurrency: concurrency.optional().describe('calls in flight at once, over all nodes of the connection; auto: the run finds the number'),
-  allow_http: z.boolean().default(false).describe('allow an http:// URL'),
-  credits: credits.default(1).describe('what one call costs'),
-  cost: path.optional().describe('path in the answer to the real cost'),
+    .describe('for a command: environment variables, each with the name of the credential whose secret it contains'),
+  start_timeout: timeout.prefault('60s').describe('how long the server can take to start'),
+  rate: rate.optional().describe('maximum rate of calls, such as 10/s (default: no limit)'),
+  concurrency: concurrency
+    .optional()
+    .describe(
+      'maximum number of calls in flight at once, for all nodes of the connection together; auto adapts the number to the server (default: what each node allows)',
+    ),
+  allow_http: z.boolean().default(false).describe('allow an http:// URL to another machine'),
+  credits: credits.default(1).describe('the credits that one call costs'),
+  cost: path.optional().describe('the path of the real cost in the answer'),
 });
 
 const host = z.string().regex(/^[^/\s@?#]+$/, 'expected a host such as intranet.example.com or 10.0.0.7:8080');
@@ -74,12 +82,15 @@ const variableName = z
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'expected the name of a variable such as api_url: letters, digits and underscores');
 
 const variableValue = z.union([z.string(), z.number(), z.boolean(), z.null()], {
-  error: 'expected a text, a number, true, false, or null for a value that must be given',
+  error: 'expected a string, a number, true, false, or null for a value that must be given',
 });
 
 const variableByEnvironment = dictionary(name, variableValue);
 
-/** A mapping has its own messages: a union would hide those of a value inside. */
+/**
+ * The schema of one variable. A mapping is checked separately, because a union of schemas would hide the messages about the mapping's
+ * values.
+ */
 const variableOption = describedAs(
   z.unknown().transform((written, context) => {
     const { data, error } = (isMapping(written) ? variableByEnvironment : variableValue).safeParse(written, { reportInput: true });
@@ -89,31 +100,38 @@ const variableOption = describedAs(
   z.union([variableValue, z.record(name, variableValue)]),
 );
 
-/** The whole file, without the insides of connections and nodes. */
+/** The schema of the whole flow file, except for the contents of connections and nodes. */
 export const flowSchema = z.strictObject(
   {
-    name: z.string().optional().describe("default: the file's name"),
+    name: z.string().optional().describe("the flow's name in messages and reports (default: the name of the file)"),
     description: z
       .string()
       .trim()
-      .min(1, 'expected a text, found an empty one')
+      .min(1, 'expected a string, found an empty string')
       .optional()
-      .describe('what the flow does, in words for people, and for AI agents that may call it'),
-    connections: dictionary(name, z.unknown()).default({}).describe('named endpoints'),
+      .describe('what the flow does, for people and for AI agents that can call it'),
+    connections: dictionary(name, z.unknown())
+      .default({})
+      .describe('endpoints that nodes refer to by name, with URL, authentication and limits'),
     vars: dictionary(variableName, variableOption)
       .default({})
-      .describe('values that the flow names as {{vars.NAME}}: one for all runs, one for each environment with a default, or null'),
-    open_vars: z.array(variableName).default([]).describe('variables that the callers of a server may set'),
-    allow_hosts: z.array(host).default([]).describe('hosts inside the network that records may name in URLs'),
+      .describe(
+        'values for {{vars.NAME}}: one value, a mapping with default and one for each environment, or null for a value that each run must give',
+      ),
+    open_vars: z.array(variableName).default([]).describe('variables that a caller may set when the flow is served over HTTP or MCP'),
+    allow_hosts: z
+      .array(host)
+      .default([])
+      .describe('hosts inside your network to which requests can go even if the URL comes from the fields of a record'),
     nodes: z
       .array(z.unknown(), { error: 'expected a list of nodes' })
       .min(1, 'expected at least one node')
-      .describe('the steps that each record passes, in their order'),
+      .describe('the steps of the flow, in the order in which each record goes through them'),
   },
   { error: 'expected a flow: a mapping with the key nodes' },
 );
 
-/** The schema of a node of one type. */
+/** Returns the schema of a node of one type. */
 export function nodeSchema(type: NodeType): z.ZodObject {
   return z.strictObject({ type: z.literal(type.name), ...commonOptions, ...type.options.shape });
 }

@@ -26,35 +26,39 @@ import { isData, literalSecrets } from './secrets/secrets.ts';
 import { type FilledDocument, fillVariables } from './variables/fill-variables.ts';
 import { type FlowVariables, type VariableChoice, variablesOf } from './variables/variables.ts';
 
-/** A place in a flow: names and indices from the top. */
+/** The path of a value in a flow, as the names and indexes that lead to the value from the top. */
 export type At = readonly (string | number)[];
 
-/** A flow file as it was read: its values and their places. */
+/** A flow file as it was read, with its values and their positions. */
 export interface Source {
-  /** The whole file as plain values. `undefined` if the YAML is broken. */
+  /** The file's content as plain values; `undefined` if the YAML is invalid. */
   readonly value: unknown;
-  /** The problems of the YAML itself, and literal secrets. */
+  /** The problems of the YAML itself, and a problem for each literal secret. */
   readonly problems: readonly Problem[];
   /** Warnings for variables that are never used. */
   readonly warnings: readonly Problem[];
-  /** The variables of the flow. Undefined for a text without a meaning, and for a connection. */
+  /** The variables of the flow; undefined for a connection, and for YAML whose meaning is unclear. */
   readonly variables: SourceVariables | undefined;
-  /** Makes a problem at a value, or at its nearest parent. `within`: the text inside the value, or an offset in it. */
+  /**
+   * Creates a problem at the value with this path, or at the nearest parent that exists. `within` is the text of the mistake inside the
+   * value, or its offset in the value.
+   */
   at(place: At, message: string | CodedMessage, within?: string | number): Problem;
-  /** Makes a problem at a name. */
+  /** Creates a problem at the name of the member with this path. */
   atName(place: At, message: string): Problem;
-  /** Lets later look-ups find the value of a misspelt name under the correct one. */
+  /** Gives a misspelt member its correct name, so that the path with this name leads to the member's value. */
   rename(place: At, correct: string): void;
 }
 
-/** The variables of a flow as the text has them, and those that it uses. */
+/** A flow's variables as written, and those that the flow uses. */
 export interface SourceVariables extends Pick<FlowVariables, 'open' | 'standIns' | 'range'>, Pick<FilledDocument, 'used'> {}
 
 /**
- * Reads a flow's YAML: 1.2 core schema, one document, no duplicate keys, no custom tags, no alias bombs. `choice`: the values of its variables,
- * which are written in their places; undefined for a text without variables.
+ * Parses a flow's YAML, which must be YAML 1.2 (core schema) with one document and without duplicate keys, custom tags or alias bombs.
+ * `choice` selects the values of the variables, which then replace the variables in the options; undefined for a file without variables.
+ * `kind` is `test` for a test file, whose data can look like secrets.
  */
-export function readSource(text: string, choice?: VariableChoice): Source {
+export function readSource(text: string, choice?: VariableChoice, kind: 'flow' | 'test' = 'flow'): Source {
   const counter = new LineCounter();
   const tooDeep = depthProblem(text);
   const document = parseDocument(tooDeep ? '' : text, {
@@ -70,7 +74,7 @@ export function readSource(text: string, choice?: VariableChoice): Source {
   const hasMeaning = broken.every(({ leavesMeaning }) => leavesMeaning);
   const variables = choice && hasMeaning ? variablesOf(document, choice) : undefined;
   const filled = variables && fillVariables(document, variables, (scalar, within) => offsetWithin(text, scalar, rangeOf(scalar), within));
-  const secrets = literalSecrets(document);
+  const secrets = kind === 'test' ? [] : literalSecrets(document);
   const mask = createMask({ text, document, counter, isBroken: tooDeep !== undefined || document.errors.length > 0 }, secrets);
   const place = (offset: number, reason: string | CodedMessage, width = 1): Problem => {
     const { line, col } = counter.linePos(Math.min(offset, text.trimEnd().length));
@@ -81,20 +85,21 @@ export function readSource(text: string, choice?: VariableChoice): Source {
   };
   const issues = (some: FilledDocument['problems'] = []) => some.map(({ offset, width, ...coded }) => place(offset, coded, width));
   const names = credentialNames(secrets);
-  // Masked piece by piece: a secret such as "token" would mask words of the message itself.
+  // Masks only those parts of a message that come from the flow. If the whole message were masked, a secret such as "token" would hide
+  // words of the message itself.
   const literals = secrets.map((secret) => ({
     ...place(secret.range[0], '', 3),
-    message: `${mask.message(secret.found)} holds a literal secret\n${secretAdvice(secret, names, mask.message)}`,
+    message: `${mask.message(secret.found)} contains a literal secret\n${secretAdvice(secret, names, mask.message)}`,
   }));
   return {
-    value: hasMeaning ? plainDocument(document) : undefined,
+    value: hasMeaning ? plainDocument(document, kind === 'test' ? testPlaces : flowPlaces) : undefined,
     problems: [...broken.map(({ offset, message, width }) => place(offset, message, width)), ...literals, ...issues(filled?.problems)],
     warnings: issues(filled?.warnings),
     variables: variables && filled && { ...variables, ...filled },
     at(path, message, within) {
       const range = valueRange(document, path);
       const node = nodeAt(document, path);
-      // Offsets are in the value with its variables filled in, and the file has their names.
+      // Offsets refer to the value after variables were replaced, but the file still contains the names of the variables.
       const before = node && filled?.written.get(node);
       const asWritten = before && { type: (node as Scalar).type, value: before.value };
       const inWritten = before && typeof within === 'number' ? before.writtenAt(within) : within;
@@ -112,16 +117,34 @@ export function readSource(text: string, choice?: VariableChoice): Source {
   };
 }
 
-/** The document as plain values. Numbers in data keep their digits, headers stay texts as written. */
-function plainDocument(document: Document): unknown {
+/**
+ * Decides which values are data or headers, and so stay as they are written. `names` are the keys on the path from the top to the value.
+ */
+interface Places {
+  /** True for a header's value, which stays a string even if it looks like a number. */
+  isHeader(names: readonly unknown[]): boolean;
+  /** True for data, such as a body, in which numbers keep all their digits. */
+  isData(names: readonly unknown[]): boolean;
+}
+
+const flowPlaces: Places = { isHeader: (names) => names.includes('headers'), isData };
+
+/** In a test file, headers occur in an answer, and under `sent`, where they are the expected headers of a request. */
+const testPlaces: Places = {
+  isHeader: ([, , third, fourth]) => third === 'headers' || (third === 'sent' && fourth === 'headers'),
+  isData: () => true,
+};
+
+/** Converts the YAML document to plain values. */
+function plainDocument(document: Document, places: Places): unknown {
   visit(document, {
     Scalar(key, scalar, ancestors) {
       if (key === 'key' || typeof scalar.source !== 'string' || scalar.type !== 'PLAIN') return;
       const { value, source } = scalar;
       const names = ancestors.flatMap((node) => (isPair(node) && isScalar(node.key) ? [node.key.value] : []));
-      if (names.includes('headers')) {
+      if (places.isHeader(names)) {
         if (typeof value === 'number' || typeof value === 'boolean') scalar.value = source;
-      } else if (isData(names) && typeof value === 'number' && String(value) !== source) {
+      } else if (places.isData(names) && typeof value === 'number' && String(value) !== source) {
         if (jsonNumber.test(source)) scalar.value = new ExactNumber(source);
       }
     },
@@ -129,7 +152,7 @@ function plainDocument(document: Document): unknown {
   return withObjects(document.toJS({ maxAliasCount: -1, mapAsMap: true }), new Map());
 }
 
-/** Turns maps into objects. An alias keeps sharing its value: copies of nested aliases could fill the memory. */
+/** Converts maps to objects. All aliases of a value become the same object, because copies of nested aliases could exhaust the memory. */
 function withObjects(value: unknown, known: Map<object, unknown>): unknown {
   if (!Array.isArray(value) && !(value instanceof Map)) return value;
   const seen = known.get(value);
@@ -143,7 +166,7 @@ function withObjects(value: unknown, known: Map<object, unknown>): unknown {
 
 const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/** The range of the value at a path, or of its nearest existing parent. */
+/** Returns the start and end of the value at a path, or of the nearest parent that exists. */
 function valueRange(document: Document, path: At): [number, number] {
   for (let length = path.length; length >= 0; length--) {
     const node = nodeAt(document, path.slice(0, length));

@@ -8,7 +8,10 @@ import type { PlacedStep } from './compilation.ts';
 import { renaming } from './problems/near-references.ts';
 import type { Source } from './source.ts';
 
-/** Problems for the references that no record with these fields can satisfy. `who`: the records, in messages. */
+/**
+ * Returns a problem for each reference to a field that no record with these fields can have. `who` is what messages call the records, such
+ * as `no record`.
+ */
 export function unknownFieldsIn(
   steps: readonly (PlacedStep | undefined)[],
   input: readonly string[],
@@ -22,7 +25,9 @@ export function unknownFieldsIn(
   });
 }
 
-/** Problems for the references to fields that an earlier step removes or renames. They hold for any input. */
+/**
+ * Returns a problem for each reference to a field that an earlier node removes or renames. The input has no influence on these problems.
+ */
 export function removedFieldsIn(steps: readonly (PlacedStep | undefined)[], source: Source): Problem[] {
   const valid = allSteps(steps.filter((step) => step !== undefined));
   const named = valid.flatMap(({ when, node: { reads, inner } }) => [
@@ -37,8 +42,9 @@ export function removedFieldsIn(steps: readonly (PlacedStep | undefined)[], sour
 type MakeProblem = (use: FieldUse, step: PlacedStep, known: readonly string[]) => Problem;
 
 /**
- * Walks the steps with the fields known before each. It ends at a broken step: the fields after it are not known.
- * `later`: fields that only a later pass has. A step with a condition may skip the first pass.
+ * Checks each node's references against the fields that exist before the node. Stops at an invalid node, because the fields after it are
+ * unknown. `later` lists fields that exist only in later passes of a loop. A node with a condition may refer to these fields, because the
+ * condition might skip it in the first pass.
  */
 function unknownAmong(
   steps: readonly (PlacedStep | undefined)[],
@@ -57,7 +63,7 @@ function unknownAmong(
     report(usesOfWhen(step), known);
     report(step.node.reads, reachable);
     const inner = step.node.inner;
-    // With a wrong `carry` the fields of later passes are not known.
+    // If the loop's `carry` option is invalid, the fields of later passes are unknown.
     if (inner && !step.wrong.has('carry')) {
       problems.push(...unknownAmong(inner.steps as PlacedStep[], reachable, make, [...later, ...carriedBy(step, known)]));
     }
@@ -68,14 +74,14 @@ function unknownAmong(
   return problems;
 }
 
-/** The options that decide which fields exist after a step. */
+/** The options that determine which fields exist after a node. */
 const makingFields = ['map', 'fields', 'rename', 'remove', 'keep'];
 
 function hidesFields({ wrong }: PlacedStep): boolean {
   return makingFields.some((option) => wrong.has(option));
 }
 
-/** The fields of later passes that the step itself makes. */
+/** Returns the fields that a loop adds and passes on to its next pass. */
 function carriedBy({ node: { inner, columns } }: Step, known: readonly string[]): string[] {
   const made = columns(known);
   return (inner?.carried ?? []).filter((field) => made.includes(field));
@@ -85,7 +91,7 @@ function usesOfWhen(step: Step): FieldUse[] {
   return (step.when?.fields ?? []).map((field) => ({ field, at: ['when'] }));
 }
 
-/** The fields that may be meant instead. */
+/** Returns advice that lists the fields that the user might have meant. */
 function adviceFor({ field, at, isName }: FieldUse, known: readonly string[], delimiter: string | undefined): string {
   const near = nearest(field, known) ?? (isExpression(at) ? wholeName(field, known) : undefined);
   const isHardToName = near !== undefined && !isName && !takesAnyName(at) && !isReferable(near);
@@ -94,7 +100,7 @@ function adviceFor({ field, at, isName }: FieldUse, known: readonly string[], de
   return `${choices}${advice ? `\n${advice}` : ''}`;
 }
 
-/** The field whose name an expression reads as several fields: `first-name` is `first` minus `name` in CEL. */
+/** Returns the field whose name an expression reads as several fields. For example, CEL reads `first-name` as `first` minus `name`. */
 function wholeName(part: string, known: readonly string[]): string | undefined {
   return known.find((name) => !isReferable(name) && name.split(/[^\p{L}\p{M}\p{N}_]+/u).includes(part));
 }
@@ -105,23 +111,23 @@ function problemAt({ field, at, isName, written }: FieldUse, step: PlacedStep, m
   return source.at(place, message, written ?? (isExpression(at) ? field : `{{${field}}}`));
 }
 
-/** True for an option that is the field's name itself, not a reference or an expression: any name can stand there. */
+/** True for an option that contains a field's plain name, instead of a reference or an expression. Any field name is then allowed. */
 function takesAnyName(at: FieldUse['at']): boolean {
   return at[0] === 'remove' || at[0] === 'keep' || at[0] === 'carry' || (at[0] === 'batch' && at[1] === 'match');
 }
 
-/** True for an option that names fields without braces. */
+/** True for an option that refers to fields without braces. */
 function isExpression(at: FieldUse['at']): boolean {
   return ['when', 'while', 'until', 'fail_when', 'retry_when', 'carry'].includes(String(at[0])) || at.at(-1) === 'cel';
 }
 
 function existingNames(known: readonly string[]): string {
-  return known.length === 0 ? '' : `; there are ${listedNames(known, listedName)}`;
+  return known.length === 0 ? '' : `; available: ${listedNames(known, listedName)}`;
 }
 
 /**
- * Quotes a name that holds a delimiter or a line break, or begins or ends with a blank. A file with another delimiter has its whole header
- * as one name.
+ * Quotes a name for a list of names if it contains a delimiter or a line break, or begins or ends with a space. In a file with a different
+ * delimiter, for example, the whole header is one name.
  */
 function listedName(name: string): string {
   return /[,;|\p{Cc}]|^\s|\s$/u.test(name) ? JSON.stringify(name) : name;

@@ -7,15 +7,15 @@ import { homeFolder } from './files/home.ts';
 import { fileError } from './files/naming-errors.ts';
 import { createStateFile } from './files/state-file.ts';
 
-/** Connections by name, as written in a flow. They name credentials and contain none. */
+/** The user's saved connections, keyed by name, in the same form as in a flow. They contain the names of credentials, but no secrets. */
 export type SavedConnections = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
-/** Reads the saved connections. Throws an AutomateError (`credential`) if it cannot. */
+/** Reads the saved connections. Throws an AutomateError (`credential`) if their file cannot be read. */
 export function readConnections(environment: NodeJS.ProcessEnv): SavedConnections {
   return createStateFile(pathIn(environment), areConnections).read() ?? {};
 }
 
-/** Changes the saved connections while no other process can. */
+/** Changes the saved connections. While it does so, a lock keeps other processes from changing them. */
 export async function changeConnections(
   environment: NodeJS.ProcessEnv,
   change: (saved: SavedConnections) => SavedConnections,
@@ -25,7 +25,8 @@ export async function changeConnections(
   await file.alone(async () => {
     const text = `${JSON.stringify(change(file.read() ?? {}), null, 2)}\n`;
     const Conf = await loadConf();
-    // Conf leaves half a file on a full disk without an error; so it writes a draft, which replaces the file once it is whole.
+    // If the disk is full, Conf (the library that writes the file) leaves an incomplete file without an error. So Conf writes a draft here,
+    // which replaces the file only if the draft is complete.
     const draft = new Conf<Record<string, unknown>>({
       cwd: dirname(path),
       configName: `connections.${randomUUID()}`,
@@ -35,7 +36,7 @@ export async function changeConnections(
     try {
       draft.store = {};
       if (readFileSync(draft.path, 'utf8') !== text) throw new Error('no space left on device');
-      // Undoes the umask.
+      // Sets the permissions explicitly, because the process's umask may have changed them.
       chmodSync(draft.path, 0o600);
       renameSync(draft.path, path);
       await syncFolder(path);
@@ -47,8 +48,8 @@ export async function changeConnections(
 }
 
 /**
- * Loads conf without its listeners for signals. They send each signal to the process a second time, so that it would cut off what the first
- * one lets finish.
+ * Imports the library Conf and removes its signal listeners. They send each signal to the process a second time. The first signal lets the
+ * run finish, but a second one would abort it.
  */
 async function loadConf(): Promise<typeof import('conf').default> {
   const before = new Map(process.eventNames().map((name) => [name, process.listeners(name as NodeJS.Signals)]));

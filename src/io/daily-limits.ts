@@ -5,39 +5,39 @@ import { formatCount } from '../core/text/number.ts';
 import { isMapping } from '../core/value/value.ts';
 import { createStateFile } from './files/state-file.ts';
 
-/** Counts the requests of a day to public servers. */
+/** Counts the requests that are sent to each public server in a day. */
 export interface DayCounts {
-  /** Counts one request. Resolves to false if the limit of the day is reached. */
+  /** Counts a request to a public server. Resolves to false if the server's daily limit has already been reached. */
   add(limit: DayLimit): Promise<boolean>;
 }
 
-/** The requests that this machine has sent to public servers on a day. */
+/** The number of requests that this machine has sent to each public server on one day. */
 interface SavedCounts {
-  /** In UTC, such as 2026-11-24. */
+  /** The UTC date of the counts, such as 2026-11-24. */
   readonly day: string;
   readonly counts: Readonly<Record<string, number>>;
 }
 
-/** After a public server refuses a request, it gets no other request for this long. */
+/** Minimum wait in ms after a public server has responded with 429 and Retry-After. */
 const minPauseMs = 30_000;
 
-/** The User-Agent for public servers, which want to know their users. */
+/** The User-Agent header for public servers. Their rules require that clients identify themselves. */
 export interface PublicUserAgent {
   readonly userAgent: string;
 }
 
-/** The limits of public servers: who asks, where requests are counted, and the time. */
+/** The settings for requests to public servers. Such a server accepts only a limited number of requests per day. */
 export interface DailyLimits extends PublicUserAgent {
-  /** The folder that counts the requests of this machine. */
+  /** The folder of automate's own files. It contains the file with this machine's counts. */
   readonly home: string;
-  /** Counts the requests of several machines; undefined for this machine alone. */
+  /** A counter that several machines share. If undefined, only this machine's requests are counted. */
   readonly counts?: DayCounts | undefined;
   wallNow(): number;
 }
 
 /**
- * Counts the requests to public servers, of all runs of this machine. Throws LimitReached for a request above the daily limit.
- * Requests to public servers get their own User-Agent.
+ * Wraps `http` for requests to public servers. These requests get the required User-Agent and are counted across all runs on this machine.
+ * Throws LimitReached if a request exceeds a server's daily limit.
  */
 export function withDailyLimits(http: Http, { home, userAgent, wallNow, counts = homeCounts(home, wallNow) }: DailyLimits): Http {
   return {
@@ -69,8 +69,8 @@ function homeCounts(home: string, wallNow: () => number): DayCounts {
 }
 
 function limitReached({ server, max }: DayLimit): LimitReached {
-  const limit = `the public ${server} server takes ${formatCount(max)} requests a day`;
-  return new LimitReached(`${limit}, and they are used up until midnight UTC; a connection to your own server has no such limit`);
+  const limit = `the public ${server} server accepts ${formatCount(max)} requests a day`;
+  return new LimitReached(`${limit}, which are used up until midnight UTC; a connection to your own server has no such limit`);
 }
 
 function isDayCounts(found: unknown): found is SavedCounts {

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { withoutOwnVariables } from './credentials/environment.ts';
 
-/** Opens an address in the user's browser. If that fails, nothing happens: the address is shown as well. */
+/** Opens a URL in the user's browser. Errors are ignored, because the URL is also shown to the user. */
 export function startBrowser(environment: NodeJS.ProcessEnv, url: string): void {
   const opener = process.platform === 'darwin' ? 'open' : process.platform === 'win32' ? 'explorer' : 'xdg-open';
   const env = withoutOwnVariables(environment);

@@ -11,32 +11,37 @@ import { jsonOf, textOf, type Value } from '../core/value/value.ts';
 import { singlePath, tryOption } from './call-policy.ts';
 import type { Accepted } from './calling.ts';
 
-/** The options of a node for answers that say an error with a status of success. `variables`: the parts of an answer that a condition may name. */
+/**
+ * Returns the options for responses that contain an error although their status is successful. `variables` are the parts of a response that
+ * a condition may use.
+ */
 export function ruleOptions(variables: readonly AnswerVariable[]) {
   const condition = answerCondition(variables).optional();
-  const over = `a CEL condition over ${variables.join(', ')}`;
+  const over = `a condition on ${variables.slice(0, -1).join(', ')} and ${variables.at(-1)}`;
   return {
-    fail_when: condition.describe(`${over}: when it is true, the record fails, such as has(body.errors)`),
-    retry_when: condition.describe(`${over}: when it is true, the attempt has failed and is retried as a 429 is`),
-    error_message: path.optional().describe("where an answer has the failure's message, also one with an error status: errors[0].message"),
+    fail_when: condition.describe(`${over}, such as has(body.errors): if it is true, the record fails`),
+    retry_when: condition.describe(`${over}: if it is true, the attempt has failed, and is retried like a 429`),
+    error_message: path
+      .optional()
+      .describe('the path of the error message in an answer, such as errors[0].message; answers with an error status are searched, too'),
   };
 }
 
-/** The checked rules of a node. */
+/** The checked options with a node's rules for responses. */
 export interface RuleOptions {
   readonly fail_when?: AnswerCondition | undefined;
   readonly retry_when?: AnswerCondition | undefined;
   readonly error_message?: string | undefined;
 }
 
-/** The record's fields that the conditions of a node need. */
+/** Returns the fields of the record that the conditions of a node require. */
 export function ruleReads({ fail_when: failWhen, retry_when: retryWhen }: RuleOptions): FieldUse[] {
   return Object.entries({ fail_when: failWhen, retry_when: retryWhen }).flatMap(([option, rule]) =>
     (rule?.recordFields ?? []).map(({ name: field, written }) => ({ field, written, at: [option] })),
   );
 }
 
-/** The rules of a node for its answers. */
+/** A node's rules for responses, which detect errors in them. */
 export class AnswerRules {
   readonly #failWhen: AnswerCondition | undefined;
   readonly #retryWhen: AnswerCondition | undefined;
@@ -48,30 +53,33 @@ export class AnswerRules {
     this.#message = message;
   }
 
-  /** The rules that the options state; undefined without any. Reports problems. `isShared`: true if many records share an answer. */
+  /**
+   * Returns the rules that the options define; undefined if they define none. Reports problems with the options. `isShared` is true if many
+   * records share a response.
+   */
   static of(options: RuleOptions, isShared: boolean, context: BuildContext): AnswerRules | undefined {
     const { fail_when: failWhen, retry_when: retryWhen, error_message: written } = options;
     if (!failWhen && !retryWhen && written === undefined) return undefined;
     for (const [name, rule] of Object.entries({ fail_when: failWhen, retry_when: retryWhen })) {
       if (isShared && rule?.recordAt !== undefined) {
-        context.problem([name], 'a batch has one answer for all its records; expected a condition without record', rule.recordAt);
+        context.problem([name], 'a batch has one answer for all its records; expected a condition that does not use record', rule.recordAt);
       }
     }
-    const message = tryOption(context, ['error_message'], () => (written === undefined ? undefined : singlePath(written, 'text')));
+    const message = tryOption(context, ['error_message'], () => (written === undefined ? undefined : singlePath(written, 'string')));
     return new AnswerRules(options, message);
   }
 
-  /** True if a condition names a part of the answer. */
+  /** True if a condition uses this part of the response. */
   names(variable: AnswerVariable): boolean {
     return [this.#failWhen, this.#retryWhen].some((rule) => rule?.named.includes(variable));
   }
 
-  /** True if a body is looked into only for the message. */
+  /** True if the path of the error message leads into the body. */
   get readsMessage(): boolean {
     return this.#message?.root === 'body';
   }
 
-  /** Makes an attempt fail if its answer asks for a retry. */
+  /** Throws a retryable Failure if the response meets the condition `retry_when`. */
   checkRetry(answer: Accepted, record: Fields | undefined): void {
     const rule = this.#retryWhen;
     if (!rule) return;
@@ -84,7 +92,7 @@ export class AnswerRules {
     throw this.#failure(answer, `retry_when is true: ${rule.source}`, true);
   }
 
-  /** Makes a record fail whose answer is an error. */
+  /** Throws a Failure if the response meets the condition `fail_when`. */
   checkFailure(answer: Accepted, record: Fields | undefined): void {
     const rule = this.#failWhen;
     if (!rule) return;
@@ -98,7 +106,7 @@ export class AnswerRules {
     if (isError) throw this.#failure(answer, `fail_when is true: ${rule.source}`, false);
   }
 
-  /** The message in an answer; undefined if it has none. */
+  /** Returns the error message in a response; undefined if there is none. */
   messageIn(answer: Accepted): string | undefined {
     if (!this.#message) return undefined;
     const text = textOf(rootValue(this.#message, answer, answer.body) ?? '');
@@ -112,7 +120,9 @@ export class AnswerRules {
   }
 }
 
-/** The variables that a condition names. A body can be large: it is converted only if the condition names it. */
+/**
+ * Returns the values of the variables that a condition uses. The body is converted only if the condition uses it, because it can be large.
+ */
 export function variablesOf({ named }: AnswerCondition, { status, body, response }: Accepted, record: Fields | undefined): Fields {
   const values: Readonly<Record<AnswerVariable, () => Value>> = {
     status: () => status ?? null,

@@ -1,37 +1,12 @@
-import * as z from 'zod';
+import type * as z from 'zod';
 import type { Mapping } from '../core/answer/mapping.ts';
 import { compilePath, type Path } from '../core/answer/path.ts';
 import { connectionLimitKey, type HttpConnection } from '../core/connection.ts';
 import type { BuildContext, CallPolicy, Node } from '../core/node.ts';
 import { type Concurrency, mostAuto } from '../core/options/amounts.ts';
-import { path } from '../core/options/expressions.ts';
-import { fieldName } from '../core/options/names.ts';
 import type { retry } from '../core/options/retry.ts';
-import { dictionary } from '../core/value/dictionary.ts';
 
-const expectedMember = 'expected a path, or { path: P, required: true } or { path: P, default: V }';
-
-/** A path, and what becomes of a record if it finds nothing. */
-const member = z
-  .strictObject({
-    path: path,
-    required: z.boolean().optional().describe('the record fails if nothing is found'),
-    default: z.unknown().optional().describe('the value if nothing is found'),
-  })
-  .refine(({ required, ...others }) => !required || others.default === undefined, {
-    error: 'expected required or default: a path with a default always finds something',
-    path: ['default'],
-  });
-
-/** The paths into an answer, and the fields they become. */
-export const map = z.union([z.array(path).min(1), dictionary(fieldName, z.union([path, member], { error: expectedMember }))], {
-  error: 'expected a list of paths, or a mapping of field names to paths',
-});
-
-/** The option for a record whose answer has an empty array. */
-export const whenEmpty = z.enum(['keep', 'drop', 'error']).default('keep').describe('a record whose array to expand is empty or absent');
-
-/** Default of calls in flight at once. */
+/** Default maximum number of calls in flight. */
 const defaultConcurrency = 16;
 
 interface PolicyOptions {
@@ -44,7 +19,10 @@ interface PolicyOptions {
 
 type PolicyConnection = Pick<HttpConnection, 'name' | 'isSaved' | 'concurrency' | 'intervalMs' | 'credits' | 'cost'>;
 
-/** The connection that a node names; undefined if it names no connection. Null if the flow has none of that name: the problem is reported. */
+/**
+ * Returns the connection that a node refers to; undefined if it refers to none. If the flow has no such connection, reports the problem and
+ * returns null.
+ */
 export function connectionOf(
   { connection }: { readonly connection?: string | undefined },
   context: Pick<BuildContext, 'connection'>,
@@ -52,7 +30,7 @@ export function connectionOf(
   return connection === undefined ? undefined : (context.connection(connection) ?? null);
 }
 
-/** The policy that options and connection ask for. Reports what is wrong with it. */
+/** Returns the rules for calls that the options and the connection set. Reports problems with the options. */
 export function callPolicy(
   options: PolicyOptions,
   connection: PolicyConnection | undefined | null,
@@ -71,9 +49,12 @@ export function callPolicy(
 }
 
 /**
- * The rate and concurrency of a node: the command line's, else its own, else its connection's. A connection's concurrency is
- * shared by all its nodes, whatever number the command line puts in its place. A node's own concurrency is shared by all runs and calls
- * of flows with that name, also of a flow that was edited between them. If one of the two is `auto`, the number of the other is its maximum.
+ * Returns the rate and concurrency of a node. The command line takes precedence over the node's options, which take precedence over its
+ * connection.
+ *
+ * If a connection sets the concurrency, all of its nodes share it, even if the command line overrides the number. If a node sets it, all
+ * runs and calls of flows with the same name share it, even if the flow was edited in between. If either the node or the connection has
+ * `auto`, the number that the other one sets is the maximum.
  */
 function limitsOf(
   options: PolicyOptions,
@@ -92,19 +73,22 @@ function limitsOf(
   };
 }
 
-/** Compiles the path to the real cost. Throws an Error that says what is wrong. */
+/**
+ * Compiles the path of the actual cost in a response; undefined if the flow sets none. Throws an Error with the reason if the path is
+ * invalid.
+ */
 export function costPath(text: string | undefined): Path | undefined {
   return text === undefined ? undefined : singlePath(text, 'number');
 }
 
-/** Compiles a path to one value. Throws an Error that says what is wrong. */
-export function singlePath(text: string, kind: 'number' | 'text' | 'value'): Path {
+/** Compiles a path to a single value. Throws an Error with the reason if the path is invalid or leads to several values. */
+export function singlePath(text: string, kind: 'number' | 'string' | 'value'): Path {
   const path = compilePath(text);
   if (path.legs.length > 1) throw new Error(`expected a path to one ${kind}, found "${text}", which leads to several`);
   return path;
 }
 
-/** The fields that a map adds to the columns. */
+/** Returns a function that adds the fields of a map to the columns, and the fields whose values are typed. */
 export function mappedColumns(mapping: Mapping | undefined): Pick<Node, 'typedFields' | 'columns'> {
   const fields = mapping?.fields ?? [];
   return { typedFields: fields, columns: (before) => [...new Set([...before, ...fields])] };
@@ -120,7 +104,7 @@ export function tryOption<Result>(context: BuildContext, at: readonly string[], 
   }
 }
 
-/** True if the list has a status, or its class such as 5xx. */
+/** True if the list contains the status, or a class such as 5xx that includes it. */
 export function matches(wanted: readonly (number | string)[], status: number): boolean {
   return wanted.includes(status) || wanted.includes(`${Math.floor(status / 100)}xx`);
 }

@@ -12,17 +12,17 @@ import type { Fields } from '../core/record.ts';
 import { isObject, textOf } from '../core/value/value.ts';
 import { matches } from './call-policy.ts';
 
-/** An accepted answer. The answer to an HTTP request has its response, too. */
+/** An accepted answer, in the form that a node reads. If it comes from an HTTP server, it includes the response. */
 export interface Accepted extends Answer {
   readonly response?: HttpResponse;
 }
 
-/** A way to put records into batches. */
+/** The rule by which records are added to batches. */
 interface Batching {
   entryOf(fields: Fields): BatchEntry<Reading> | Unasked;
 }
 
-/** Runs a node that makes one call for each record. */
+/** Returns the `run` function of a node that makes one call for each record. */
 export function callEach(action: Action): Node['run'] {
   return (fields, context) => {
     const request = action.prepare(fields);
@@ -33,7 +33,7 @@ export function callEach(action: Action): Node['run'] {
   };
 }
 
-/** Runs a node that makes one call for many records. */
+/** Returns the `run` function of a node whose calls are shared by many records. */
 export function callBatches(action: Action, batching: Batching): Node['run'] {
   return (fields, context) => {
     const entry = batching.entryOf(fields);
@@ -42,29 +42,29 @@ export function callBatches(action: Action, batching: Batching): Node['run'] {
   };
 }
 
-/** The rows of a reading, whose hits are reported. */
+/** Returns the rows that were read from a response, and reports which paths of the map led to a value. */
 export function reported({ paths }: Action, { rows, found }: Reading, context: NodeContext): readonly Fields[] {
   if (paths.length > 0) context.report({ type: 'mapped', paths, found });
   return rows;
 }
 
-/** Maps an answer, or a part of it. Throws a Failure. */
+/** Maps a response, or a part of it, to rows. Throws a Failure if the response lacks a required value. */
 export function readMapped(mapping: Mapping | undefined, fields: Fields, answer: Answer, part?: MappedPart): Reading {
   const found: boolean[] = [];
   return { rows: mapping ? mapping.apply(fields, answer, found, part) : [fields], found };
 }
 
-/** A call that sends one request. There is one for every record, so its methods are shared. */
+/** A call that sends one request. An object is created for every record, so all functions are methods of the class to save memory. */
 export class RequestCall implements Call<Accepted> {
   readonly gate: Call<unknown>['gate'];
   readonly #policy: CallPolicy;
   readonly #part: string | undefined;
   readonly #record: Fields | undefined;
-  /** The request of the next attempt. */
+  /** The request to send in the next attempt. */
   protected request: SentRequest;
   #hasKey = false;
 
-  /** `part`: names one of several calls for a record; undefined if it makes only one. `record`: undefined in a batch. */
+  /** `part` distinguishes several calls for a record; undefined if there is only one. `record` is undefined in a batch. */
   constructor(policy: CallPolicy, request: SentRequest, record?: Fields, part?: string) {
     this.gate = gateOf(request);
     this.#policy = policy;
@@ -93,7 +93,7 @@ export class RequestCall implements Call<Accepted> {
     return { maxAgeMs: cache.maxAgeMs, key: cache.key(this.request, this.#record), store: responseOf, restore };
   }
 
-  /** Makes final the failures that the flow does not want retried. */
+  /** Makes one attempt. If the option `retry` of the node does not cover a failure, the failure is marked as final. */
   async attempt(context: AttemptContext): Promise<Accepted> {
     try {
       const request = this.#identified(context);
@@ -133,12 +133,12 @@ export class RequestCall implements Call<Accepted> {
   }
 }
 
-/** True for a body with a list of errors beside its data, as GraphQL answers with status 200. */
+/** True for a body that contains both data and a list of errors, as in a GraphQL response with status 200. */
 function holdsErrors({ body }: Accepted): boolean {
   return isObject(body) && Array.isArray(body.errors) && body.errors.length > 0 && Object.hasOwn(body, 'data');
 }
 
-/** Sends a request through its port. */
+/** Sends a request through the port for its kind, HTTP or MCP. */
 export function sendRequest(
   request: ActionRequest,
   context: Pick<AttemptContext, 'http' | 'tools' | 'lookups' | 'report'>,
@@ -149,7 +149,7 @@ export function sendRequest(
   return context.tools.call(request, (progress) => context.report({ type: 'tool-progress', tool, ...progress }));
 }
 
-/** A response with the parser of its document, for a node that reads documents. */
+/** Adds the parser for XML or CSV to a response if the node reads such documents. */
 export function withParser<Response extends ActionResponse>(
   response: Response,
   { responseMode }: Pick<CallPolicy, 'responseMode'>,
@@ -160,7 +160,7 @@ export function withParser<Response extends ActionResponse>(
   return kind ? documents.load(kind).then((parse) => ({ ...response, parse })) : response;
 }
 
-/** The real cost that an answer states; undefined if it does not state a number of 0 or more. */
+/** Returns the actual cost that a response states; undefined if the response has no non-negative number at the path `cost`. */
 export function costOf({ cost: path }: Pick<CallPolicy, 'cost'>, answer: Answer): number | undefined {
   if (!path) return undefined;
   const text = textOf(rootValue(path, answer, answer.body) ?? '').trim();
@@ -173,7 +173,7 @@ function responseOf({ response }: Accepted): HttpResponse {
 }
 
 function isRetried(retryOn: CallPolicy['retryOn'], { kind, status }: Failure): boolean {
-  // Only retry_when makes an answer's failure retryable.
+  // A failure because of a response's content is retried only if the option retry_when says so.
   return kind === 'answer' || (kind === 'http' ? matches(retryOn, status ?? 0) : retryOn.includes(kind));
 }
 
@@ -181,7 +181,7 @@ function withOwner(request: HttpRequest, context: AttemptContext): HttpRequest {
   return request.save ? { ...request, save: { ...request.save, owner: context.idempotencyKey('save') } } : request;
 }
 
-/** A key that the flow itself sends is not replaced. */
+/** Adds the header with the idempotency key, unless the flow itself sets this header. */
 function withIdempotencyKey(request: HttpRequest, key: string): HttpRequest {
   if (Object.keys(request.headers).some((name) => name.toLowerCase() === 'idempotency-key')) return request;
   return { ...request, headers: { ...request.headers, 'Idempotency-Key': key } };

@@ -3,14 +3,17 @@ import type { BuildContext } from '../core/node.ts';
 import type { Fields } from '../core/record.ts';
 import { referencedFields, textTemplate } from '../core/template/template.ts';
 
-/** The form that a text has to have. */
+/** The form that a string must have. */
 export interface TextForm {
   readonly pattern: RegExp;
-  /** The words after `expected` in messages, such as `a year such as 2024`. */
+  /** A description that follows the word `expected` in messages, for example `a year such as 2024`. */
   readonly expected: string;
 }
 
-/** Compiles a text that has to have a form. A literal of another form is a problem of the flow; a record that renders another form fails. */
+/**
+ * Compiles a template for a string that must have a certain form. A template without references is checked immediately, and a mistake is
+ * reported as a problem of the flow. Otherwise, a record fails if its string has a different form.
+ */
 export function checkedText(
   text: string,
   { pattern, expected }: TextForm,

@@ -3,16 +3,14 @@ import { defineNode } from '../core/node.ts';
 import { condition } from '../core/options/expressions.ts';
 import { conditionReads, isMet } from './inner.ts';
 
-/** The filter node: drops the records for which a condition is not true, without a call. */
+/** The filter node, which drops records for which a condition is not true. It makes no call. */
 export const filter = defineNode({
   name: 'filter',
   summary: 'Filter: drops the records for which a condition is not true',
   example: `- type: filter
   where: has(email) && country == "DE"`,
   options: z.strictObject({
-    where: condition.describe(
-      'a CEL condition over the record: if it is not true, the record is dropped and counted as filtered, which is no failure',
-    ),
+    where: condition.describe('keep the record if this condition is true; otherwise it is dropped and counted as filtered, not as failed'),
   }),
   build({ where }, context) {
     return {

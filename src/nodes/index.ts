@@ -10,5 +10,5 @@ import { places } from './places/places.ts';
 import { poll } from './poll.ts';
 import { set } from './set.ts';
 
-/** Every node type there is, in the order in which they are listed. */
+/** All node types, in the order in which they are listed for users. */
 export const nodeTypes: readonly NodeType[] = [http, mcp, places, geocode, census, llm, set, filter, loop, poll];

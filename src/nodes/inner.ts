@@ -4,7 +4,7 @@ import { Failure } from '../core/failure.ts';
 import type { BuildContext, FieldUse, Inner, Node, Step } from '../core/node.ts';
 import type { Fields } from '../core/record.ts';
 
-/** The parts of a node that follow from its inner nodes. */
+/** Returns the parts of a node that are derived from its inner nodes. */
 export function innerParts(steps: readonly Step[], inner: Omit<Inner, 'steps'>): Pick<Node, 'reads' | 'columns' | 'typedFields' | 'inner'> {
   return {
     reads: [],
@@ -14,7 +14,10 @@ export function innerParts(steps: readonly Step[], inner: Omit<Inner, 'steps'>):
   };
 }
 
-/** The fields of conditions, by option. Warns of conditions that can never be true of a table's cells. */
+/**
+ * Returns the fields that conditions require, with the options that contain the conditions. Warns of conditions that can never be true for
+ * the cells of a table.
+ */
 export function conditionReads(context: BuildContext, conditions: Readonly<Record<string, Expression<boolean> | undefined>>): FieldUse[] {
   return Object.entries(conditions).flatMap(([name, condition]) => {
     if (!condition) return [];
@@ -23,7 +26,7 @@ export function conditionReads(context: BuildContext, conditions: Readonly<Recor
   });
 }
 
-/** True if a condition holds for the last record of a pass. Throws a Failure with the option's name. */
+/** True if a condition is true for the last record of a pass. If its evaluation fails, the Failure contains the name of the option. */
 export function isMet(name: string, condition: Expression<boolean>, record: Fields): boolean {
   try {
     return condition.evaluate(record);

@@ -10,17 +10,20 @@ import { jsonOf, type Value } from '../core/value/value.ts';
 import { conditionReads, innerParts, isMet } from './inner.ts';
 
 const loopOptions = z.strictObject({
-  max: z.int().min(1).max(1_000_000).default(100).describe('passes; a record that would need more fails'),
-  while: condition.describe("a CEL condition over a pass's last record: another pass follows while it is true"),
-  carry: z.array(fieldName).default([]).describe("fields taken from a pass's last record into the next pass"),
-  emit: z.enum(['each', 'last']).default('each').describe("whose records go on: every pass's, or only the last one's"),
+  max: z.int().min(1).max(1_000_000).default(100).describe('maximum number of passes; if a record needs more, it fails'),
+  while: condition.describe('a condition on the last record of a pass: if it is true, another pass follows'),
+  carry: z.array(fieldName).default([]).describe('fields that the next pass gets from the last record of the pass before it'),
+  emit: z
+    .enum(['each', 'last'])
+    .default('each')
+    .describe('which records go to the next node: those of each pass, or only those of the last'),
   nodes: innerNodes,
 });
 
-/** The loop node: repeats its inner nodes while a condition is true. */
+/** The loop node, which repeats its inner nodes while a condition is true. */
 export const loop = defineNode({
   name: 'loop',
-  summary: 'Loop: passes its nodes once, and again while a condition is true (do ... while)',
+  summary: 'Loop: runs its nodes once, and again while a condition is true (do ... while)',
   example: `- type: set
   fields: { cursor: "" }
 - type: loop
@@ -51,7 +54,7 @@ function buildLoop(options: LoopOptions, context: BuildContext): Node | undefine
 }
 
 async function runLoop(options: LoopOptions, fields: Fields, context: NodeContext): Promise<readonly Fields[]> {
-  // Fingerprints: the texts of many records and passes would fill the memory.
+  // Only fingerprints are stored, because the carried fields of many records and passes could exhaust memory.
   const seen = new Map([[fingerprint(carriedText(options, fields)), 0]]);
   let current = fields;
   for (let pass = 1; ; pass++) {
@@ -63,7 +66,7 @@ async function runLoop(options: LoopOptions, fields: Fields, context: NodeContex
       else for (const row of passed) rows.push(row);
     });
     if (!last || !isMet('while', options.while, last)) return rows;
-    if (pass === options.max) throw new Failure('mapping', `the loop is not over after ${passes(pass)} (max)${startsAlike(options)}`);
+    if (pass === options.max) throw new Failure('mapping', `the loop is not finished after ${passes(pass)} (max)${startsAlike(options)}`);
     refuseRepeat(options, last, pass, seen);
     current = withFields(fields, carried(options, last));
   }
@@ -78,10 +81,10 @@ function passes(count: number): string {
 }
 
 function startsAlike({ carry }: LoopOptions): string {
-  return carry.length > 0 ? '' : '\nevery pass began alike: carry names the fields that a pass takes over from the one before';
+  return carry.length > 0 ? '' : '\nevery pass began in the same way: under carry, list the fields that each pass gets from the one before';
 }
 
-/** Refuses a pass that would begin with the fields of an earlier pass: the loop would repeat without end. */
+/** Throws a Failure if a pass would begin with the same fields as an earlier pass, because the loop would never end. */
 function refuseRepeat(options: LoopOptions, last: Fields, pass: number, seen: Map<string, number>): void {
   if (options.carry.length === 0) return;
   const text = carriedText(options, last);

@@ -11,14 +11,14 @@ import { jsonOf } from '../core/value/value.ts';
 import { conditionReads, innerParts, isMet } from './inner.ts';
 
 const growing = z.strictObject({
-  initial: interval.prefault('5s').describe('the first wait'),
-  factor: z.number().min(1).default(2).describe('each wait is this much longer than the one before'),
-  max: interval.optional().describe('the longest wait; default 60s, or initial where that is longer'),
+  initial: interval.prefault('5s').describe('the wait after the first pass'),
+  factor: z.number().min(1).default(2).describe('each wait is this many times as long as the one before'),
+  max: interval.optional().describe('the longest wait (default: 60s, or initial if that is longer)'),
 });
 
 const defaultMaxMs = 60_000;
 
-/** The shortest wait that a server can ask for. If it asks for a shorter wait, `every` decides. */
+/** The minimum wait in ms if the server asks for a wait. If the wait from `every` is shorter, that is the minimum instead. */
 const minAskedMs = 1000;
 
 const pollOptions = z.strictObject({
@@ -29,17 +29,19 @@ const pollOptions = z.strictObject({
       return { ...written, max: Math.max(written.initial, written.max ?? defaultMaxMs) };
     })
     .prefault('5s')
-    .describe('the wait between two passes, or {initial, factor, max}; a server that asks for another wait gets it'),
-  timeout: timeout.prefault('10m').describe('a record fails if it is not done this long after its first answer'),
-  until: condition.describe("a CEL condition over a pass's last record: when it is true, the record goes on"),
-  fail_when: condition.optional().describe('a CEL condition: when it is true, the record fails'),
+    .describe(
+      'the wait between two passes, or a mapping with initial, factor and max; if the server sends Retry-After, that wait is used instead',
+    ),
+  timeout: timeout.prefault('10m').describe('maximum time from the first answer; if the record is not done by then, it fails'),
+  until: condition.describe('a condition on the last record of a pass: if it is true, the record is done'),
+  fail_when: condition.optional().describe('a condition on the last record of a pass: if it is true, the record fails'),
   nodes: innerNodes,
 });
 
-/** The poll node: repeats its inner nodes, with waits in between, until a job is done. */
+/** The poll node, which repeats its inner nodes, with waits in between, until a job is done. */
 export const poll = defineNode({
   name: 'poll',
-  summary: 'Poll: passes its nodes until a condition is true, and waits in between',
+  summary: 'Poll: runs its nodes until a condition is true, and waits in between',
   example: `- type: poll
   every: 5s
   timeout: 10m
@@ -66,7 +68,7 @@ function buildPoll(options: PollOptions, context: BuildContext): Node | undefine
   };
 }
 
-/** Refuses cached answers: every pass would get the same answer. */
+/** Reports a problem if an inner node caches responses, because every pass would get the same response. */
 function refuseCaches(steps: readonly Step[], written: readonly unknown[], { problem }: BuildContext): void {
   for (const [index, { node }] of steps.entries()) {
     const nested = (written[index] as { nodes?: unknown[] }).nodes;
@@ -78,8 +80,8 @@ function refuseCaches(steps: readonly Step[], written: readonly unknown[], { pro
 }
 
 /**
- * The most passes before the timeout: every answer comes at once and asks for the shortest wait.
- * Waits shorter than that grow up to it; their sum is that of a geometric series.
+ * Returns the maximum number of passes before the timeout. It assumes that every response arrives immediately and asks for the shortest
+ * wait. That wait grows with each pass, in a geometric series, until it reaches `longestMs`.
  */
 function maxPasses({ every: { initial, factor, max }, timeout }: PollOptions): number {
   const longestMs = Math.min(minAskedMs, factor === 1 ? initial : max);
@@ -90,7 +92,7 @@ function maxPasses({ every: { initial, factor, max }, timeout }: PollOptions): n
   return 1 + floor(Math.log1p((timeout * (factor - 1)) / initial) / growth);
 }
 
-/** Rounds down, with room for logarithms that come out a little too small. */
+/** Rounds down. A value just below an integer is rounded up to it, because logarithms can be slightly too small. */
 function floor(value: number): number {
   return Math.floor(value + 1e-9);
 }
@@ -109,9 +111,10 @@ async function runPoll(options: PollOptions, fields: Fields, context: NodeContex
     if (failWhen && isMet('fail_when', failWhen, last))
       throw new Failure('http', `it failed${valuesText(failWhen, last)} (fail_when, pass ${pass})`);
     if (isMet('until', until, last)) return rows;
-    // The wait begins when the answer arrives: the work since then is part of it.
+    // The wait begins when the response arrives. The time that its processing has taken counts as part of the wait.
     const answeredMs = lastAnswer?.atMs ?? context.now();
-    // Not from the start: at a low rate most of the time could be over before the first request.
+    // The timeout begins with the first response rather than at the start. At a low rate, most of the time could otherwise pass before the
+    // first request.
     endMs ??= answeredMs + options.timeout;
     const askedMs =
       lastAnswer?.waitMs !== undefined && lastAnswer.waitMs > 0 ? Math.max(lastAnswer.waitMs, Math.min(waitMs, minAskedMs)) : undefined;
@@ -123,12 +126,12 @@ async function runPoll(options: PollOptions, fields: Fields, context: NodeContex
 
   function notDone(pass: number, last: Fields, askedMs?: number): Failure {
     const passes = pass === 1 ? '1 pass' : `${pass} passes`;
-    const asked = askedMs === undefined ? '' : ` (the server asks to wait ${durationText(askedMs)} more)`;
+    const asked = askedMs === undefined ? '' : ` (the server asks you to wait ${durationText(askedMs)} more)`;
     return new Failure('timeout', `not done within ${durationText(options.timeout)}, after ${passes}${asked}${valuesText(until, last)}`);
   }
 }
 
-/** The values of a condition's fields, after a colon; empty if the condition names no field. */
+/** Returns the values of a condition's fields for a message, after a colon; empty if the condition uses no field. */
 function valuesText({ named }: Expression<boolean>, record: Fields): string {
   const values = named.map((field) => `${field} is ${record.has(field) ? jsonOf(record.get(field) ?? null) : 'absent'}`);
   return values.length === 0 ? '' : `: ${excerpt(values.join(', '))}`;

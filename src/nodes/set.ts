@@ -11,20 +11,26 @@ import { dictionary, membersOf } from '../core/value/dictionary.ts';
 import { ExactNumber, type Value } from '../core/value/value.ts';
 
 const setOptions = z.strictObject({
-  rename: dictionary(z.string(), fieldName).default({}).describe('old names to new ones; a renamed field keeps its place'),
+  rename: dictionary(z.string(), fieldName)
+    .default({})
+    .describe('fields to rename: a mapping of old names to new ones; a renamed field keeps its position'),
   fields: dictionary(
     fieldName,
     z.union([z.string(), z.number(), exactNumber, z.boolean(), z.null(), z.strictObject({ cel: expression })], {
-      error: 'expected a text with {{field}}, a number, true, false, null, or { cel: EXPRESSION }',
+      error: 'expected text with {{field}}, a number, true, false, null, or { cel: EXPRESSION }',
     }),
   )
     .default({})
-    .describe('fields to add or replace; they may use old and new names'),
-  remove: z.array(z.string()).default([]).describe('fields to leave out, after everything else'),
-  keep: z.array(z.string()).min(1).optional().describe('the only fields that stay, after everything else; later nodes may add more'),
+    .describe('fields to add or replace, each with a value, {{field}} or { cel: EXPRESSION }; they can use the old and the new names'),
+  remove: z.array(z.string()).default([]).describe('fields to remove, after everything else'),
+  keep: z
+    .array(z.string())
+    .min(1)
+    .optional()
+    .describe('the fields to keep: all others are removed, after everything else; later nodes can add more (default: keep all)'),
 });
 
-/** The set node: adds, converts, renames, removes and keeps fields, without a call. */
+/** The set node, which adds, converts, renames, removes and keeps fields without making a call. */
 export const set = defineNode({
   name: 'set',
   summary: 'Set: adds, converts, renames, removes and keeps fields',
@@ -40,7 +46,7 @@ type SetOptions = z.output<typeof setOptions>;
 
 function buildSet(options: SetOptions, context: BuildContext): Node {
   for (const [index, name] of (options.keep ?? []).entries()) {
-    if (options.remove.includes(name)) context.problem(['keep', index], `"${name}" is removed (remove) and kept (keep)`);
+    if (options.remove.includes(name)) context.problem(['keep', index], `"${name}" is in both remove and keep`);
   }
   const renames = new Map(membersOf(options.rename));
   const targets = [...renames.values()];
@@ -78,7 +84,7 @@ function buildSet(options: SetOptions, context: BuildContext): Node {
 
   function apply(fields: Fields): Fields {
     const renamed = renameAll(fields, renames);
-    // Templates may use a field under its old name and its new one.
+    // Templates can refer to a renamed field by its old name and by its new one.
     const known = renames.size === 0 ? fields : new Map([...fields, ...renamed]);
     const result = new Map(renamed);
     for (const { name, compute } of computed) result.set(name, compute(known));
@@ -91,15 +97,15 @@ function buildSet(options: SetOptions, context: BuildContext): Node {
   }
 }
 
-/** The fields that an option names and the node does not make. */
+/** Returns the fields that an option lists but that the node itself does not add. */
 function namedFields(option: string, names: readonly string[], made: ReadonlySet<string>): FieldUse[] {
   return names.flatMap((field, index) => (made.has(field) ? [] : [{ field, at: [option, index] }]));
 }
 
-/** A computed field. */
+/** A field that the node computes. */
 interface Computed {
   readonly reads: readonly FieldUse[];
-  /** True if its value has a type of its own, unlike a text made of cells. */
+  /** True if the value has a type, such as a number. Text made from the cells of a table has none. */
   readonly isTyped: boolean;
   compute(fields: Fields): Value;
 }
@@ -122,7 +128,7 @@ function compiledField(name: string, written: SetOptions['fields'][string], isCe
   };
 }
 
-/** Adds the field's name to a failure: a node can have many expressions. */
+/** Evaluates the value of a field. If that fails, adds the name of the field to the failure, because a node can have many expressions. */
 function namingField(name: string, evaluate: () => Value): Value {
   try {
     return evaluate();
@@ -140,7 +146,10 @@ function renameAll(fields: Fields, renames: ReadonlyMap<string, string>): Fields
   return new Map(renamedNames([...fields.keys()], renames).map(([from, to]) => [to, fields.get(from) as Value]));
 }
 
-/** Old names with new ones. If a field gets the name of another field, it keeps its own place, and the other field is dropped. */
+/**
+ * Returns pairs of old and new names. If a field gets the name of another field, the renamed field keeps its position, and the other field
+ * is dropped.
+ */
 function renamedNames(names: readonly string[], renames: ReadonlyMap<string, string>): [string, string][] {
   const targets = new Set(names.flatMap((name) => renames.get(name) ?? []));
   const remaining = names.filter((name) => renames.has(name) || !targets.has(name));

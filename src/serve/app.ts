@@ -18,33 +18,36 @@ import { requestIdOf } from './request-id.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The types of the body; JSON by default. */
+    /** Media types that the route accepts for the body of a request; JSON by default. */
     takes?: readonly string[];
   }
   interface FastifyInstance {
-    /** The patterns of the served paths, each with its methods as in the header Allow. */
+    /** Patterns of the paths that the server has, each with the methods to list in the header Allow. */
     servedPaths: { readonly pattern: RegExp; readonly allow: string }[];
   }
 }
 
-/** The settings of the web server. */
+/** The settings of the HTTP server. */
 export interface AppOptions {
   readonly hosts: Hosts;
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer } | undefined;
-  /** True if the last hop's X-Forwarded-For and X-Forwarded-Proto are believed. */
+  /**
+   * True if a reverse proxy is in front of the server. The headers X-Forwarded-For and X-Forwarded-Proto that the proxy sets are then
+   * trusted.
+   */
   readonly behindProxy: boolean;
-  /** Takes each answered request. */
+  /** Receives each request after its response was sent. */
   answered(request: FastifyRequest, reply: FastifyReply): void;
-  /** Takes an error that is a bug. */
+  /** Receives an error that is a bug. */
   bug(error: unknown, request: FastifyRequest): void;
-  /** Time without a byte after which a body is cut off; a minute by default. */
+  /** Time in ms without received data after which the server stops waiting for the rest of a body; a minute by default. */
   readonly bodyIdleMs?: number;
 }
 
 const contentSecurityPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/** Headers of every answer. */
+/** Security headers that every response gets. */
 const safeHeaders = {
   'content-security-policy': contentSecurityPolicy,
   'x-content-type-options': 'nosniff',
@@ -54,14 +57,14 @@ const safeHeaders = {
   'cache-control': 'no-store',
 };
 
-/** Creates the web server, without routes: hosts, request ids, headers, problems. */
+/** Creates the HTTP server without routes. It checks the Host header, assigns request ids, and turns errors into problem responses. */
 export function createApp(options: AppOptions): FastifyInstance {
   const { hosts, tls, behindProxy } = options;
   const app = Fastify({
     bodyLimit: maxJsonBytes,
     genReqId: requestIdOf,
     requestIdHeader: false,
-    // Trusts only the last hop.
+    // Trusts only the last hop, which is the server's own reverse proxy.
     trustProxy: behindProxy ? (_address, hop) => hop < 1 : false,
     forceCloseConnections: false,
     return503OnClosing: false,
@@ -90,7 +93,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   };
   app.addHook('onRequest', checking(begin));
   app.addHook('onResponse', (request, reply, done) => {
-    // The rest of a body that was refused early is thrown away: the next request comes behind it.
+    // Reads and discards the rest of a refused body, because the next request follows it on the same connection.
     if (!request.raw.complete) request.raw.resume();
     options.answered(request, reply);
     done();
@@ -103,7 +106,10 @@ export function createApp(options: AppOptions): FastifyInstance {
 
 type Check = (request: FastifyRequest, reply: FastifyReply) => void;
 
-/** A hook that refuses a request with the error that `check` throws. It creates no promise, because every request passes several hooks. */
+/**
+ * Returns a Fastify hook that rejects a request with the error that `check` throws. It creates no promises, because every request goes
+ * through several hooks.
+ */
 function checking(check: Check): onRequestHookHandler {
   return (request, reply, done) => {
     try {
@@ -115,17 +121,20 @@ function checking(check: Check): onRequestHookHandler {
   };
 }
 
-/** An absolute address names the host too (RFC 9112, 3.2.2): both have to name this server. Throws a Problem. */
+/**
+ * Throws a Problem unless the host in a request is a name of this server. A request with an absolute URL contains the host twice (RFC 9112,
+ * 3.2.2), and both are checked.
+ */
 function refuseOtherHosts(hosts: Hosts, { url = '', headers: { host }, rawHeaders }: IncomingMessage): void {
-  if (!hosts.isServed(host)) throw new Problem('host-not-served', 'expected a Host header with a name of this server');
+  if (!hosts.isServed(host)) throw new Problem('host-not-served', "expected a Host header with one of this server's names");
   if (countHosts(rawHeaders) > 1) throw new Problem('bad-request', 'expected one Host header, found several');
   if (url.startsWith('/')) return;
   const named = /^https?:\/\/([^/?#]*)/i.exec(url)?.[1];
   if (named === undefined) throw new Problem('bad-request', 'expected an address that begins with /');
-  if (!hosts.isServed(named)) throw new Problem('host-not-served', 'expected an address with a name of this server');
+  if (!hosts.isServed(named)) throw new Problem('host-not-served', "expected an address with one of this server's names");
 }
 
-/** Counts the Host headers among names and values, one after another. */
+/** Counts the Host headers of a request. In `rawHeaders`, names and values alternate. */
 function countHosts(rawHeaders: readonly string[]): number {
   let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -135,12 +144,12 @@ function countHosts(rawHeaders: readonly string[]): number {
   return count;
 }
 
-/** Prefixes whose routes have a guard. */
+/** Path prefixes whose routes must have a guard. */
 const guardedPrefixes = ['/v1', '/mcp', '/ui'] as const;
 
 /**
- * Adds routes below a prefix. Only requests that the guard accepts reach the routes, or learn that a path does not exist. The guard belongs
- * to the routes, however their address is written: an address can be percent-encoded or contain a host.
+ * Adds routes below a path prefix. `guard` checks every request first, so a refused client cannot find out which paths exist. The guard is
+ * attached to the routes, so it also applies to URLs that are percent-encoded or contain a host.
  */
 export function addGuarded(
   app: FastifyInstance,
@@ -157,37 +166,42 @@ export function addGuarded(
   void app.register(addAll, { prefix });
 }
 
-/** Throws a Problem (`bad-request`) for a query at a route without a query schema. Routes with a schema check their own query. */
+/**
+ * Throws a Problem (`bad-request`) if the request has a query and the route has no query schema. Routes with a schema check their own
+ * query.
+ */
 function refuseUnknownQuery({ is404, url, query, routeOptions }: FastifyRequest): void {
   if (!url.includes('?') || is404 || (routeOptions.schema as { querystring?: unknown } | undefined)?.querystring) return;
   const [name] = Object.keys(query as object);
   if (name === undefined) return;
-  const errors = [{ pointer: `/${shortName(name)}`, detail: 'nothing of this name is expected' }];
-  throw new Problem('bad-request', `querystring: "${shortName(name)}": nothing of this name is expected`, { errors });
+  const errors = [{ pointer: `/${shortName(name)}`, detail: 'this name is not expected here' }];
+  throw new Problem('bad-request', `querystring: "${shortName(name)}": this name is not expected here`, { errors });
 }
 
-/** Throws an Error, a bug, for a route of a guarded prefix that has no guard. */
+/** Throws an Error if a route below a guarded prefix has no guard, which is a bug. */
 function refuseUnguarded({ url, prefix }: { readonly url: string; readonly prefix: string }): void {
   const guarded = guardedPrefixes.find((one) => url === one || url.startsWith(`${one}/`));
   if (guarded !== undefined && prefix !== guarded) throw new Error(`${url} has no guard`);
 }
 
-/** Answers an unknown path with 404, and a method that a path does not have with 405. */
+/** Throws a Problem. Its status is 404 for an unknown path, and 405 for a method that the path does not have. */
 function refuseUnknown({ server, params, url, method }: FastifyRequest): never {
   const { '*': rest = '' } = params as { readonly '*'?: string };
-  // A route may be the prefix itself.
+  // A route's path can be the prefix itself, with nothing after it.
   const path = rest === '' && server.prefix !== '' ? server.prefix : `${server.prefix}/${rest}`;
   const allow = server.servedPaths.find(({ pattern }) => pattern.test(path))?.allow;
   if (allow === undefined) throw new Problem('not-found', `there is nothing at ${url.split('?')[0]}`);
   throw new Problem('method-not-allowed', `expected ${allow}, found ${method}`, {}, { allow });
 }
 
-/** The handlers of a path by method. */
+/** The handlers of a path, keyed by HTTP method. */
 type Routes = Partial<Record<'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', Parameters<FastifyInstance['route']>[0]>>;
 
 type RouteOptions = Omit<Parameters<FastifyInstance['route']>[0], 'method' | 'url'>;
 
-/** Adds the routes of a path. HEAD works where GET does, unless GET is a stream. `url`: the path with the prefix of `app`. */
+/**
+ * Adds the routes of a path. HEAD is added if there is GET, unless GET returns a stream. `url` is the path including the prefix of `app`.
+ */
 export function addRoutes(
   app: FastifyInstance,
   url: string,

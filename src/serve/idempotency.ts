@@ -2,18 +2,18 @@ import { orUndefined } from '../core/value/value.ts';
 import type { ServerDatabase } from '../io/server/database.ts';
 import { Problem } from './problem.ts';
 
-/** A request with an idempotency key. */
+/** A request that the client has named with an Idempotency-Key, so that it can be repeated safely. */
 export interface NamedRequest {
-  /** The API key's id; empty for the page. */
+  /** The id of the sender's API key; empty for the web page. */
   readonly key: string;
-  /** The hash of the header's value, which may be a secret. */
+  /** Hash of the Idempotency-Key. The key itself is not stored, because it might be a secret. */
   readonly name: string;
   readonly flow: string;
-  /** `call` or `run`. */
+  /** `call` for a call to a flow, `run` for a new run. */
   readonly kind: 'call' | 'run';
 }
 
-/** The answer that a repeated request gets again. */
+/** The response to an earlier request, which is sent again if the request is repeated. */
 export interface EarlierAnswer {
   readonly status: number;
   readonly type: string;
@@ -28,32 +28,32 @@ interface Row {
   readonly body: string;
 }
 
-/** Maximum of characters of a stored answer. A larger one is not stored: a repeated request is done again. */
+/** A response is stored only if it has at most this many characters. If it was longer, a repeated request is processed again. */
 export const maxAnswer = 64 * 1024;
 
-/** The status in the row of a request whose answer was too large. */
+/** Stored in place of the HTTP status if the response was too long to be stored. */
 const notStored = 0;
 
 const maxAgeMs = 24 * 3_600_000;
 
 const visible = /^[\x21-\x7e]{1,255}$/;
 
-/** The header `Idempotency-Key`; absent without it. Throws a Problem (`bad-request`). */
+/** Returns the value of the header `Idempotency-Key`; undefined if it is missing. Throws a Problem (`bad-request`) if it is not valid. */
 export function readIdempotencyKey(header: string | string[] | undefined): string | undefined {
   if (header === undefined) return undefined;
   if (typeof header === 'string' && visible.test(header)) return header;
   throw new Problem('bad-request', 'Idempotency-Key: expected 1 to 255 visible characters');
 }
 
-/** Saves answers for a day, so that a repeated request sends nothing and costs nothing. */
+/** Stores responses for a day. A repeated request gets the stored response, so it sends nothing to upstream APIs and costs nothing. */
 export class Idempotency {
   readonly #database: ServerDatabase;
   readonly #wallNow: () => number;
   readonly #underWay = new Set<string>();
-  /** Requests that were to be forgotten while the database could not be written. */
+  /** Requests that were forgotten, although they could not be deleted from the database. They count as never received. */
   readonly #forgotten = new Set<string>();
 
-  /** The bytes of all stored answers. */
+  /** Total size of the stored responses, in bytes. */
   #answerBytes: number;
 
   constructor(database: ServerDatabase, wallNow: () => number) {
@@ -62,28 +62,29 @@ export class Idempotency {
     this.#answerBytes = sumOf(database.read((found) => found.prepare(`select ${bodyBytes} from idempotency`).all()));
   }
 
-  /** The bytes of all stored answers. */
+  /** Total size of the stored responses, in bytes. */
   get answerBytes(): number {
     return this.#answerBytes;
   }
 
   /**
-   * Begins a call whose body has this hash. Returns the answer of an earlier call; absent for the first call. Throws a Problem:
-   * `call-in-progress`, or `idempotency-key-reused` for another body.
+   * Begins a call whose body has this hash. Returns the response to an earlier call with the same Idempotency-Key; undefined if there was
+   * none. Throws a Problem: `call-in-progress` if the earlier call has not ended, `idempotency-key-reused` if its body was different.
    */
   begin(request: NamedRequest, hash: string): EarlierAnswer | undefined {
     const row = this.#earlier(request, hash);
     if (row?.status === null) return interrupted;
     if (row && row.status !== notStored) return { status: row.status, type: row.type, body: row.body };
-    // On disk before anything is sent: after a crash, nobody knows if a request was sent.
+    // This is written to disk before the call sends a request. Otherwise, it would be unknown after a crash whether a request had been
+    // sent.
     this.#put(request, { hash, kind: request.kind, status: null, type: '', body: '' });
     this.#underWay.add(idOf(request));
     return undefined;
   }
 
   /**
-   * Begins a request for a new run. Returns the run of an earlier request. Without one, the id of the new run is on disk before the run is:
-   * whatever a crash leaves, a repeated request finds the run, or makes it. Throws a Problem like `begin`.
+   * Begins a request for a new run. Returns the run that an earlier request with the same Idempotency-Key created. If there is none, writes
+   * the id of the new run to disk, so that a repeated request finds the run even after a crash. Throws the same Problems as `begin`.
    */
   beginRun<Run>(request: NamedRequest, hash: string, id: string, find: (id: string) => Run | undefined): Run | undefined {
     const row = this.#earlier(request, hash);
@@ -94,19 +95,22 @@ export class Idempotency {
     return undefined;
   }
 
-  /** Ends the request for a run that is stored. */
+  /** Ends a request for a new run, because the run is now stored. */
   endRun(request: NamedRequest): void {
     this.#underWay.delete(idOf(request));
   }
 
-  /** Saves the answer of a call. Throws an AutomateError (`output`). */
+  /** Stores the response to a call. Throws an AutomateError (`output`) if it cannot be written. */
   end(request: NamedRequest, hash: string, answer: EarlierAnswer): void {
     this.#underWay.delete(idOf(request));
     const stored = answer.body.length > maxAnswer ? { status: notStored, type: '', body: '' } : answer;
     this.#put(request, { hash, kind: request.kind, ...stored });
   }
 
-  /** Forgets a request for which nothing was sent, even if the disk is full. */
+  /**
+   * Forgets a request that has sent nothing to upstream APIs, so that a repeated request is processed as new. This works even if the disk
+   * is full.
+   */
   forget(request: NamedRequest): void {
     const id = idOf(request);
     this.#underWay.delete(id);
@@ -120,10 +124,10 @@ export class Idempotency {
 
   #earlier(request: NamedRequest, hash: string): Row | undefined {
     const id = idOf(request);
-    if (this.#underWay.has(id)) throw new Problem('call-in-progress', 'a request with this Idempotency-Key is under way');
+    if (this.#underWay.has(id)) throw new Problem('call-in-progress', 'a request with this Idempotency-Key is in progress');
     const row = this.#forgotten.has(id) ? undefined : this.#row(request);
     if (row && (row.hash !== hash || row.kind !== request.kind))
-      throw new Problem('idempotency-key-reused', 'this Idempotency-Key belongs to a request with another body');
+      throw new Problem('idempotency-key-reused', 'this Idempotency-Key belongs to a request with a different body');
     return row;
   }
 
@@ -162,9 +166,12 @@ function sumOf(rows: readonly unknown[]): number {
   return (rows as readonly { readonly bytes: number }[]).reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
-const interruptedProblem = new Problem('call-timeout', 'the server stopped during the first request; what was sent is paid');
+const interruptedProblem = new Problem(
+  'call-timeout',
+  'the server stopped during the first request; the requests already sent still cost credits',
+);
 
-/** The answer for a request that a crash cut off. */
+/** The response to a repeated request if the server crashed while it processed the first one. */
 const interrupted: EarlierAnswer = {
   status: interruptedProblem.status,
   type: 'application/problem+json; charset=utf-8',

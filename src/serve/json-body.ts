@@ -6,15 +6,19 @@ import { recordOf } from '../io/records/readers/json/json-record.ts';
 import { longNameError } from '../io/records/readers/record-reader.ts';
 import { Problem } from './problem.ts';
 
-/** The texts of bodies, which have the order of their fields. */
+/** The JSON text of each parsed body, in which the order of the fields can be looked up. */
 const texts = new WeakMap<object, string>();
 
-/** Reads a JSON body; its numbers keep their digits. `encoding`: as Content-Encoding names it. Throws a Problem. */
+/**
+ * Parses a request body in JSON. Numbers keep all their digits. `encoding` is the value of Content-Encoding. Throws a Problem if the body
+ * is not valid.
+ */
 export function parseBody(bytes: Buffer, encoding = 'identity'): Value {
   if (encoding.toLowerCase() !== 'identity')
     throw new Problem('media-type', `expected a body without Content-Encoding, found ${encoding}`, { expected: ['application/json'] });
   if (bytes.length === 0) throw new Problem('bad-request', 'expected a body, found none');
-  // A replaced character would be sent upstream as if the client had written it.
+  // Invalid bytes are refused. Otherwise, decoding would replace them with other characters, which would be sent to upstream APIs as if the
+  // client had written them.
   if (!isUtf8(bytes)) throw new Problem('bad-request', 'expected JSON in UTF-8, found bytes that are not UTF-8');
   const text = bytes.toString('utf8');
   let value: Value;
@@ -27,7 +31,7 @@ export function parseBody(bytes: Buffer, encoding = 'identity'): Value {
   return value;
 }
 
-/** The record that a body is. Throws a Problem. */
+/** Returns the record that a request body contains. Throws a Problem if the body is not a JSON object. */
 export function recordOfBody(body: unknown): Fields {
   if (!isObject(body as Value)) throw new Problem('bad-request', 'expected one record: a JSON object');
   const long = longNameError(Object.keys(body as JsonObject), 'body');
@@ -35,12 +39,12 @@ export function recordOfBody(body: unknown): Fields {
   return fieldsOf(body as JsonObject, textOfBody(body));
 }
 
-/** The text of a body. */
+/** Returns the JSON text from which a request body was parsed. */
 export function textOfBody(body: unknown): string {
   return texts.get(body as object) ?? '{}';
 }
 
-/** The fields of an object. `text`: has the order of fields whose names are numbers. */
+/** Returns the fields of an object. `text` is the object as JSON, which shows the order of fields whose names are numbers. */
 export function fieldsOf(object: JsonObject, text: string): Fields {
   return recordOf(object, text).fields;
 }

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { AutomateError } from '../core/failure.ts';
 
-/** The options of the command that concern its address. */
+/** The options of the command that determine where the server listens. */
 export interface ListeningOptions {
   readonly host: string;
   readonly tlsCert?: string;
@@ -10,17 +10,20 @@ export interface ListeningOptions {
   readonly allowHost: readonly string[];
 }
 
-/** True for an address that only this machine reaches. */
+/** True if the network address can be reached only from this machine. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
-/** Throws an AutomateError (`usage`) that lists what is missing before the server may listen at an address that other machines reach. */
+/**
+ * Throws an AutomateError (`usage`) if other machines can reach the network address but the server is not secured for that. The message
+ * lists what is missing.
+ */
 export function refuseOpenAddress(options: ListeningOptions, hasKey: boolean): void {
   const { host, tlsCert, tlsKey, behindProxy, allowHost } = options;
   if ((tlsCert === undefined) !== (tlsKey === undefined)) {
     const [given, missing] = tlsCert === undefined ? ['--tls-key', '--tls-cert'] : ['--tls-cert', '--tls-key'];
-    throw new AutomateError('usage', `expected ${missing} beside ${given}`);
+    throw new AutomateError('usage', `expected ${missing} together with ${given}`);
   }
   if (tlsCert !== undefined && behindProxy) throw new AutomateError('usage', 'expected --tls-cert or --behind-proxy, found both');
   if (isLoopback(host)) return;
@@ -35,12 +38,15 @@ export function refuseOpenAddress(options: ListeningOptions, hasKey: boolean): v
   throw new AutomateError('usage', `--host ${host} can be reached from other machines, and this is missing:\n${missing.join('\n')}`);
 }
 
-/** The address that is listened at. */
+/** Returns the URL at which the server listens. */
 export function listeningAddress({ host, tlsCert }: ListeningOptions, port: number): string {
   return `${tlsCert === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** The address at which clients reach the server: the first allowed name, or the address at which it listens if there is no name, or only this machine reaches it. */
+/**
+ * Returns the URL at which clients reach the server, which contains the first allowed host name. If there is none, or if only this machine
+ * can reach the server, it is the URL at which the server listens.
+ */
 export function clientAddress(options: ListeningOptions, port: number): string {
   const { host, behindProxy, allowHost } = options;
   const [name] = allowHost;
@@ -49,7 +55,9 @@ export function clientAddress(options: ListeningOptions, port: number): string {
   return port === 443 || /:\d+$/.test(name) ? `https://${name}` : `https://${name}:${port}`;
 }
 
-/** Tells if a request's Host header names this server, which stops DNS rebinding. */
+/**
+ * Checks if the Host header of a request names this server. This prevents DNS rebinding, in which a web page gets access to a local server.
+ */
 export class Hosts {
   readonly #allowed: readonly string[];
   readonly #isTls: boolean;
@@ -60,7 +68,7 @@ export class Hosts {
     this.#isTls = isTls;
   }
 
-  /** The port that is listened at. */
+  /** Sets the port on which the server listens. */
   set port(port: number) {
     this.#port = port;
   }

@@ -2,13 +2,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pathWithoutKeys } from '../io/server/key-value.ts';
 import type { AppOptions } from './app.ts';
 
-/** The log of requests: no key, no body, no field, no query. */
+/** Logs requests, without API keys, bodies, fields or queries. */
 export interface RequestLog extends Pick<AppOptions, 'answered' | 'bug'> {
-  /** Writes the lines that are not written yet. */
+  /** Writes the log lines that have not been written yet. */
   flush(): void;
 }
 
-/** Makes the log. `write`: takes lines. All lines of one turn of the event loop are written at once. */
+/** Creates a log of requests. `write` receives the lines. All lines of one turn of the event loop are written at once. */
 export function createLog(form: 'text' | 'json', write: (lines: string) => void): RequestLog {
   let lines: string[] = [];
   const flush = () => {
@@ -51,7 +51,7 @@ function logEntry(request: FastifyRequest, reply: FastifyReply) {
   };
 }
 
-/** One line: a path is percent-encoded, so that it holds no line break. */
+/** Formats a request as one line. The path in it is percent-encoded, so it contains no line break. */
 function logLine({ time, method, path, status, ms, bytes, key, request }: Entry): string {
   return `${time} ${method} ${path} ${status} ${ms} ms ${bytes} B ${key ?? '-'} ${request}`;
 }

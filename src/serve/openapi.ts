@@ -10,7 +10,7 @@ import type { Server } from './server.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The headers of a request that the route knows. */
+    /** Names of the request headers that the route accepts. */
     headers?: readonly (keyof typeof requestHeaders)[];
   }
 }
@@ -19,16 +19,16 @@ const text = (description: string) => ({ type: 'string', description });
 
 const requestHeaders = {
   'Idempotency-Key': text('1 to 255 visible characters; a repeat within 24 hours gets the first answer and sends nothing'),
-  Prefer: text('wait=N: waits up to N seconds, at most 60, for the end'),
-  'Content-Encoding': text('gzip for a packed body'),
-  'Last-Event-ID': text('goes on after this event'),
+  Prefer: text('wait=N: waits up to N seconds (at most 60) for the call to finish'),
+  'Content-Encoding': text('gzip for a compressed body'),
+  'Last-Event-ID': text('continues after this event'),
 } as const;
 
 const header = (description: string) => ({ description, schema: { type: 'string' } });
 
-/** Headers of every answer to a key. */
+/** Headers of every response to a request with an API key. */
 const answerHeaders = {
-  'X-Request-Id': header('the id of the request, as the log of the server has it; one that was sent is kept'),
+  'X-Request-Id': header("the id of the request, which is also in the server's log; an id that you send is used"),
   'RateLimit-Policy': header('"key";q=600;w=60: 600 requests in 60 seconds'),
   RateLimit: header('"key";r=599;t=60: 599 more requests now'),
 };
@@ -44,7 +44,7 @@ const problemSchema = {
     instance: text('/requests/ and the id of the request'),
     errors: {
       type: 'array',
-      description: 'the places at fault: of the body or query (pointer), or of the flow (line, column)',
+      description: 'the places at fault: in the body or query (pointer), or in the flow (line, column)',
       items: {
         type: 'object',
         properties: { pointer: text('a JSON pointer'), detail: text('what was expected there'), line: { type: 'integer' } },
@@ -69,7 +69,10 @@ const components = {
   },
 } as const;
 
-/** Describes the routes of `/v1` as OpenAPI 3.1, from the schemas that check their requests. Add it before the routes. */
+/**
+ * Describes the routes of `/v1` as OpenAPI 3.1, generated from the schemas with which their requests are checked. Must be called before the
+ * routes are added.
+ */
 export async function addOpenApi(app: FastifyInstance): Promise<void> {
   const transform = createJsonSchemaTransform({});
   await app.register(swagger, {
@@ -88,12 +91,12 @@ export async function addOpenApi(app: FastifyInstance): Promise<void> {
   });
 }
 
-/** The body and the headers of a request that the server checks by itself. */
+/** Describes the body and the headers of a request. If the server checks them without a schema, they come from the route's settings. */
 function requestParts({ takes, headers }: FastifyContextConfig) {
   return {
     ...(takes && {
       consumes: takes,
-      body: { description: 'records: a table with a header, an array of objects, or an object in each line' },
+      body: { description: 'records: a table with a header, an array of objects, or one object per line' },
     }),
     ...(headers && { headers: { type: 'object', properties: Object.fromEntries(headers.map((name) => [name, requestHeaders[name]])) } }),
   };
@@ -108,7 +111,7 @@ interface Operation {
   readonly parameters?: readonly object[];
 }
 
-/** Adds problems, and the headers of every answer. */
+/** Adds to each route the problem responses, and the headers that every response has. */
 function withAnswers(api: OpenApi): OpenApi {
   const headers = Object.fromEntries(Object.keys(answerHeaders).map((name) => [name, { $ref: `#/components/headers/${name}` }]));
   const problem = { $ref: '#/components/responses/Problem' };
@@ -120,7 +123,7 @@ function withAnswers(api: OpenApi): OpenApi {
   return api;
 }
 
-/** Adds the route of the description at `/v1` or `/ui`. */
+/** Adds the route that returns the OpenAPI description, below `/v1` or `/ui`. */
 export function addOpenApiRoute(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
   addRoutes(app, `${base}/openapi.json`, {
     GET: {
@@ -137,7 +140,7 @@ export function addOpenApiRoute(app: FastifyInstance, server: Server, { base, ca
   });
 }
 
-/** The description with a parameter for each variable that the callers of these flows may set. */
+/** Returns the OpenAPI description with a parameter for each variable that callers may set in these flows. */
 function withVariables(api: OpenApi, flows: readonly ServedFlow[]): OpenApi {
   const parameters = variableParameters(flows);
   if (parameters.length === 0) return api;

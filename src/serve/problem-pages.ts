@@ -2,39 +2,42 @@ import type { FastifyInstance } from 'fastify';
 import { addRoutes } from './app.ts';
 import { Problem, type ProblemName, problemNames, statusOf, titleOf } from './problem.ts';
 
-/** The way out of each problem. */
+/** For each problem, advice on how to solve it. */
 const advice: Readonly<Record<ProblemName, string>> = {
-  'bad-request': 'Change the request as "detail" and "errors" say: "pointer" names the place in the body or the query.',
-  'key-in-query': 'Addresses end up in logs. Send the key as "Authorization: Bearer KEY", and rotate this one: automate keys rotate NAME.',
+  'bad-request': 'Correct what "detail" and "errors" describe. "pointer" is the place in the body or the query.',
+  'key-in-query': 'URLs end up in logs. Send the key as "Authorization: Bearer KEY", and rotate this one: automate keys rotate NAME.',
   'key-missing': 'Send a key as "Authorization: Bearer KEY" or "X-API-Key: KEY". The operator makes one with automate keys create NAME.',
   'key-invalid': 'The key is unknown here, mistyped or revoked. Ask the operator for another.',
   'key-expired': 'The key was made for a limited time. Ask the operator for another.',
-  'credits-used-up': 'The credits of this month are used up: "of" says whose, "resets_at" when there are new ones.',
-  'scope-missing': 'The key was made without the scope that "scope" names. Ask the operator for one with it.',
-  'cross-site': 'The page of another site sent this request. Use the page of this server.',
+  'credits-used-up':
+    'The credits of this month are used up. "of" is the key or the allowance that has none left, and "resets_at" is when new ones are available.',
+  'scope-missing': 'The key does not have the scope in "scope". Ask the operator for a key that has it.',
+  'cross-site': 'A page of a different site sent this request. Use the page of this server.',
   'session-missing': 'Open a new link to the page: automate serve login.',
-  'not-found': 'There is nothing of that name, or the key may not see it.',
+  'not-found': 'Nothing with this name exists, or the key is not allowed to see it.',
   'method-not-allowed': 'The header Allow lists the methods of this address.',
-  'flow-invalid': 'The flow has the problems in "errors". The operator sees them with automate validate.',
-  'run-state': 'The run is in the state that "state" names, in which this cannot be done.',
+  'flow-invalid': 'The flow is not valid: "errors" lists its problems. The operator sees them with automate validate.',
+  'run-state': 'The current state of the run, which is in "state", does not allow this.',
   'call-in-progress': 'Wait for the answer of the first request, and repeat this one with the same Idempotency-Key.',
   'changed-meanwhile': 'The file was changed since it was read. Read it again, and repeat the change.',
   'too-large': 'Send less than "limit" bytes: split the records into several runs.',
-  'media-type': 'Send one of the types in "expected", and name it in Content-Type.',
-  'host-not-served': 'The operator names further hosts with --allow-host.',
-  'record-failed': '"error" says which node failed and why. Send the record again only if that may pass: it is paid again.',
+  'media-type': 'Send one of the types in "expected", and give it in Content-Type.',
+  'host-not-served': 'The operator can allow more hosts with --allow-host.',
+  'record-failed':
+    '"error" says which node failed and why. Send the record again only if the error might be temporary: the call costs credits again.',
   'input-unreadable': 'Correct the body at "line", and send it again.',
-  'idempotency-key-reused': 'Use a new Idempotency-Key for another body.',
-  'rate-limited': 'Wait for the seconds of Retry-After.',
+  'idempotency-key-reused': 'Use a new Idempotency-Key for a different body.',
+  'rate-limited': 'Wait for the number of seconds in Retry-After.',
   internal: 'Please report it with the request id in "instance". The log of the server has the reason.',
-  'queue-full': 'The server has enough to do. Send it again after the seconds of Retry-After.',
-  stopping: 'The server stops or starts again. Send it again after the seconds of Retry-After.',
-  'credential-missing': 'The flow needs the credential that "credential" names. The operator stores it with automate credentials set NAME.',
-  'call-timeout': 'The flow took longer than the request waits: "Prefer: wait=60" waits longer, and a run takes any time.',
+  'queue-full': 'The server is busy. Send it again after the number of seconds in Retry-After.',
+  'queue-away': 'The server cannot reach the Redis of its workers. Runs wait until it can: the operator has to start it.',
+  stopping: 'The server is stopping or restarting. Send it again after the number of seconds in Retry-After.',
+  'credential-missing': 'The flow needs the credential in "credential". The operator stores it with automate credentials set NAME.',
+  'call-timeout': 'The flow took longer than the request waits: "Prefer: wait=60" waits longer, and a run has no time limit.',
   'disk-full': 'The operator has to free space, or to raise --max-disk.',
 };
 
-/** Adds the pages that the types of problems lead to. They are open to all. */
+/** Adds the documentation pages to which the `type` URLs of problem responses lead. Anybody can read them. */
 export function addProblemPages(app: FastifyInstance): void {
   addRoutes(app, '/problems/:name', {
     GET: {

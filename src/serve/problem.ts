@@ -1,7 +1,7 @@
-/** Every problem by its name, with its status and title (RFC 9457). */
+/** All kinds of problems by name, each with its HTTP status and title (RFC 9457). */
 const problems = {
   'bad-request': [400, 'The request is not valid'],
-  'key-in-query': [400, 'A key stands in the address'],
+  'key-in-query': [400, 'The URL contains a key'],
   'key-missing': [401, 'An API key is needed'],
   'key-invalid': [401, 'The API key is not valid'],
   'key-expired': [401, 'The API key has expired'],
@@ -13,8 +13,8 @@ const problems = {
   'method-not-allowed': [405, 'Method not allowed'],
   'flow-invalid': [409, 'The flow is not valid'],
   'run-state': [409, 'The run is in another state'],
-  'call-in-progress': [409, 'The same call is under way'],
-  'changed-meanwhile': [412, 'Changed meanwhile'],
+  'call-in-progress': [409, 'The same call is in progress'],
+  'changed-meanwhile': [412, 'Changed in the meantime'],
   'too-large': [413, 'The body is too large'],
   'media-type': [415, 'The media type is not served'],
   'host-not-served': [421, 'The host is not served'],
@@ -24,26 +24,27 @@ const problems = {
   'rate-limited': [429, 'Too many requests'],
   internal: [500, 'A bug'],
   'queue-full': [503, 'The queue is full'],
+  'queue-away': [503, 'The workers cannot be reached'],
   stopping: [503, 'The server is stopping'],
   'credential-missing': [503, 'A credential is missing'],
   'call-timeout': [504, 'The call took too long'],
   'disk-full': [507, 'The disk is full'],
 } as const satisfies Record<string, readonly [status: number, title: string]>;
 
-/** The name of a problem: the last part of its `type`. */
+/** The name of a kind of problem, which is the last part of its `type` URL. */
 export type ProblemName = keyof typeof problems;
 
-/** The names of all problems. */
+/** The names of all kinds of problems. */
 export const problemNames = Object.keys(problems) as ProblemName[];
 
-/** Additional members of a problem, next to the members that every problem has. */
+/** Members that a problem response has in addition to the standard ones. */
 export type ProblemMembers = Readonly<Record<string, unknown>>;
 
-/** A request that cannot be answered as asked. */
+/** The reason why a request cannot be fulfilled, which is sent as a problem response. */
 export class Problem extends Error {
   readonly status: number;
 
-  /** `detail`: an explanation in plain words, without secrets and without paths of the machine. */
+  /** `detail` is an explanation in plain words. It contains no secrets and no paths on the server's machine. */
   constructor(
     readonly problem: ProblemName,
     readonly detail: string,
@@ -54,19 +55,19 @@ export class Problem extends Error {
     this.status = problems[problem][0];
   }
 
-  /** The body of the answer. `request`: the request's id. */
+  /** Returns the body of the problem response. `request` is the id of the request. */
   body(request: string): Record<string, unknown> {
     const { problem, status, detail, members } = this;
     return { type: `/problems/${problem}`, title: titleOf(problem), status, detail, instance: `/requests/${request}`, ...members };
   }
 }
 
-/** The title of a problem. */
+/** Returns the title of a kind of problem. */
 export function titleOf(name: ProblemName): string {
   return problems[name][1];
 }
 
-/** The status of a problem. */
+/** Returns the HTTP status of a kind of problem. */
 export function statusOf(name: ProblemName): number {
   return problems[name][0];
 }

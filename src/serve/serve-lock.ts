@@ -7,17 +7,20 @@ import { namingErrors } from '../io/files/naming-errors.ts';
 import { refuseLink } from '../io/files/state-file.ts';
 import { type RunningServer, runningServer, serverLockPath } from '../io/server/running-server.ts';
 
-/** The right to be the server of a home. */
+/** The right to be the only server that uses a home folder. */
 export interface ServeLock {
-  /** Notes the address. */
+  /** Records in the lock file the URL at which the server listens. */
   serves(address: string): void;
   release(): void;
 }
 
-/** Takes the lock of a home. Throws an AutomateError: `output-exists` names another server, `output` a home that cannot be written, `credential` a symbolic link. */
+/**
+ * Takes the server lock of a home folder. Throws an AutomateError: `output-exists` if another server has the lock, `output` if the folder
+ * cannot be written, `credential` if it contains a symbolic link.
+ */
 export function takeServeLock(home: string, folder: string): ServeLock {
   const path = serverLockPath(home);
-  // Their targets may be chosen by another user.
+  // Refuses symbolic links, because another user might have created them to redirect what the server writes.
   for (const name of ['serve.lock', 'serve/runs', 'serve/links']) refuseLink(join(home, name));
   namingErrors(home, 'written', () => makeFolder(home));
   const lock = lockOrThrow(home);
@@ -39,7 +42,7 @@ function lockOrThrow(home: string) {
     const at = server.address === undefined ? '' : ` at ${server.address}`;
     throw new AutomateError(
       'output-exists',
-      `another server runs on this home: process ${server.pid}${at}, with the flows of ${server.folder}\nstop it, or name another home in AUTOMATE_HOME`,
+      `another server already uses this home folder: process ${server.pid}${at}, with the flows of ${server.folder}\nstop it, or set AUTOMATE_HOME to another folder`,
     );
   }
 }

@@ -1,35 +1,38 @@
+import type { RunWorkersOptions } from '../app/workers/run-workers.ts';
+import type { MetricsAddress } from '../io/metrics/metrics-server.ts';
 import type { ListeningOptions } from './listening.ts';
 
-/** The settings of a server, as `automate serve` takes them. */
-export interface ServeOptions extends ListeningOptions, PageSettings, QueueLimits {
+/** The settings of a server, as passed to `automate serve`. */
+export interface ServeOptions extends ListeningOptions, PageSettings, QueueLimits, RunWorkersOptions {
   readonly port: number;
-  /** Ms for which requests under way may go on after a signal. */
+  /** Time in ms that requests in progress have to finish after a signal. */
   readonly grace: number;
-  /** False if a run that a crash interrupted waits for a person. */
+  /** True if the server resumes runs that a crash interrupted. If it is false, such a run waits until a person resumes it. */
   readonly resume: boolean;
-  /** False for a server without MCP tools. */
+  /** False if the server does not provide MCP tools. */
   readonly mcp: boolean;
   readonly log: 'text' | 'json';
+  /** The network address at which metrics are served; undefined if none are. */
+  readonly metrics?: MetricsAddress;
   readonly env?: string;
   readonly allowHttp?: boolean;
-  readonly cacert?: string;
-  /** The folder for the files of records; undefined for none. */
+  /** The folder of the files that flows send and save; undefined if there is none. */
   readonly files?: string;
 }
 
-/** The limits of runs and bodies. */
+/** Limits on the runs of the server and on request bodies. */
 export interface QueueLimits {
   readonly maxRuns: number;
   readonly maxQueue: number;
-  /** Bytes of one body. */
+  /** Maximum size of one request body in bytes. */
   readonly maxUpload: number;
-  /** Bytes of all runs on disk. */
+  /** Maximum size of all runs on the disk in bytes. */
   readonly maxDisk: number;
-  /** Ms after which ended runs are deleted. */
+  /** Time in ms after which ended runs are deleted. */
   readonly keep: number;
 }
 
-/** The settings of the page. */
+/** The settings of the server's web page. */
 export interface PageSettings {
   readonly ui: boolean;
   readonly edit?: boolean;

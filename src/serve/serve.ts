@@ -6,12 +6,15 @@ import { fieldsRead } from '../app/flow/fields-read.ts';
 import { limitServerHeap } from '../app/heap-limit.ts';
 import { refuseNoFolder } from '../app/input/files-folder.ts';
 import type { Messages } from '../app/messages.ts';
+import type { Metrics } from '../app/metrics/metrics.ts';
+import { openRunWorkers, type RunWorkers } from '../app/workers/run-workers.ts';
 import { AutomateError } from '../core/failure.ts';
 import { counted } from '../core/text/number.ts';
 import { shellWord } from '../core/text/shell-word.ts';
 import { homeFolder } from '../io/files/home.ts';
 import { systemReason } from '../io/files/naming-errors.ts';
 import { shownPath, statOf } from '../io/files/stat.ts';
+import type { MetricsAddress } from '../io/metrics/metrics-server.ts';
 import { ServerDatabase } from '../io/server/database.ts';
 import { Links } from '../io/server/links.ts';
 import { startBrowser } from '../io/start-browser.ts';
@@ -27,72 +30,103 @@ import { ServedTools } from './mcp/served-tools.ts';
 import { pageOptions } from './page/page-options.ts';
 import { addAllRoutes } from './routes/all-routes.ts';
 import { payerOf } from './runs/stored-run.ts';
-import { takeServeLock } from './serve-lock.ts';
+import { type ServeLock, takeServeLock } from './serve-lock.ts';
 import type { ServeOptions } from './serve-options.ts';
 import { Server } from './server.ts';
 import { Sessions } from './session/sessions.ts';
 
-/** Changed keys are read and usage is written this often. */
+/** Interval in ms at which the server reads changed API keys and writes usage counts if they are due. */
 const tickMs = 500;
 
-/** Serves the flows of a folder until a signal. Returns the exit code. */
+/** Serves the flows of a folder until a signal arrives. Returns the exit code. */
 export async function serveCommand(dir: string, options: ServeOptions, messages: Messages): Promise<number> {
   refuseFolders(dir, options);
   const home = homeFolder(process.env);
-  // Only the owner can read the server's files.
+  // Makes the files that the server creates readable only for their owner.
   process.umask(0o077);
   const lock = takeServeLock(home, resolve(dir));
+  let metrics: Metrics | undefined;
+  let workers: RunWorkers | undefined;
   try {
-    const database = new ServerDatabase(home);
-    const keys = openServerKeys(database, { now: () => performance.now(), wallNow: Date.now }, (error) =>
-      messages.warn((error as Error).message),
-    );
-    refuseOpenAddress(options, keys.directory.hasLiving());
-    limitServerHeap();
-    const server = new Server({
-      database,
-      keys,
-      ...options,
-      ...{ dir, home, limits: limitsOf(options) },
-      ...{ cacert: options.cacert, env: options.env, files: options.files },
-      allowHttp: options.allowHttp ?? false,
-      say: messages.say,
-    });
-    const hosts = new Hosts(options.allowHost, options.tlsCert !== undefined);
-    const log = createLog(options.log, (lines) => process.stderr.write(`${messages.redactor.text(lines)}\n`));
-    const state = { isStopping: false };
-    const app = createApp({ hosts, tls: tlsOf(options), behindProxy: options.behindProxy ?? false, ...log });
-    const answers = new AnswersUnderWay(app.server);
-    const links = new Links(home);
-    const sessions = {
-      sessions: new Sessions(() => performance.now()),
-      links,
-      isTls: options.tlsCert !== undefined,
-      port: () => portOf(app),
-    };
-    const tools = options.mcp ? new ServedTools(server) : undefined;
-    await addAllRoutes(app, server, {
-      mcp: tools && { tools, hosts },
-      isStopping: () => state.isStopping,
-      ...{ home, sessions, page: options.ui ? pageOptions(dir, home, options) : undefined },
-    });
-    await server.runs.open(options.resume);
-    await startListening(app, options);
-    hosts.port = portOf(app);
-    lock.serves(clientAddress(options, portOf(app)));
-    server.runs.start();
-    await greet({ app, server, keys, dir, options, messages, links });
-    const ticks = setInterval(() => applyChanges(server, keys, tools), tickMs);
-    return await untilSignal({ app, server, answers, options, messages, state }).finally(async () => {
-      clearInterval(ticks);
-      await tools?.close();
-      log.flush();
-      keys.close();
-      database.close();
-    });
+    metrics = options.metrics && (await openMetrics(options.metrics));
+    workers = await openRunWorkers(options, messages);
+    return await serveFlows(dir, options, messages, { home, lock, metrics, workers });
   } finally {
+    await workers?.close();
+    await metrics?.close();
     lock.release();
   }
+}
+
+async function openMetrics(address: MetricsAddress): Promise<Metrics> {
+  const { Metrics } = await import('../app/metrics/metrics.ts');
+  return Metrics.open(address);
+}
+
+/** Everything that is opened before the server listens: lock, metrics and workers. */
+interface Opened {
+  readonly home: string;
+  readonly lock: ServeLock;
+  readonly metrics: Metrics | undefined;
+  readonly workers: RunWorkers | undefined;
+}
+
+async function serveFlows(
+  dir: string,
+  options: ServeOptions,
+  messages: Messages,
+  { home, lock, metrics, workers }: Opened,
+): Promise<number> {
+  const database = new ServerDatabase(home);
+  const keys = openServerKeys(database, { now: () => performance.now(), wallNow: Date.now }, (error) =>
+    messages.warn((error as Error).message),
+  );
+  refuseOpenAddress(options, keys.directory.hasLiving());
+  limitServerHeap();
+  const server = new Server({
+    database,
+    keys,
+    ...options,
+    ...{ dir, home, limits: limitsOf(options) },
+    ...{ workers, cacert: options.cacert, env: options.env, files: options.files },
+    allowHttp: options.allowHttp ?? false,
+    metrics,
+    say: messages.say,
+  });
+  const hosts = new Hosts(options.allowHost, options.tlsCert !== undefined);
+  const log = createLog(options.log, (lines) => process.stderr.write(`${messages.redactor.text(lines)}\n`));
+  const state = { isStopping: false };
+  const app = createApp({ hosts, tls: tlsOf(options), behindProxy: options.behindProxy ?? false, ...log });
+  const answers = new AnswersUnderWay(app.server);
+  const links = new Links(home);
+  const sessions = {
+    sessions: new Sessions(() => performance.now()),
+    links,
+    isTls: options.tlsCert !== undefined,
+    port: () => portOf(app),
+  };
+  const tools = options.mcp ? new ServedTools(server) : undefined;
+  await addAllRoutes(app, server, {
+    mcp: tools && { tools, hosts },
+    isStopping: () => state.isStopping,
+    isQueueAway: () => workers?.isAway ?? false,
+    ...{ home, sessions, page: options.ui ? pageOptions(dir, home, options) : undefined },
+  });
+  await server.runs.open(options.resume);
+  await startListening(app, options);
+  hosts.port = portOf(app);
+  lock.serves(clientAddress(options, portOf(app)));
+  server.runs.start();
+  await greet({ app, server, keys, dir, options, messages, links });
+  if (metrics) messages.say(`metrics: ${metrics.url}`);
+  const ticks = setInterval(() => applyChanges(server, keys, tools), tickMs);
+  return await untilSignal({ app, server, answers, options, messages, state }).finally(async () => {
+    clearInterval(ticks);
+    await tools?.close();
+    log.flush();
+    keys.close();
+    database.close();
+  });
 }
 
 function refuseFolders(dir: string, { files }: ServeOptions): void {
@@ -124,10 +158,10 @@ async function startListening(app: FastifyInstance, { host, port }: ServeOptions
     if (code === 'EADDRINUSE')
       throw new AutomateError(
         'output-exists',
-        `port ${port} of ${host} is taken by another process\nname another with --port, or 0 for any free one`,
+        `port ${port} of ${host} is in use by another process\nchoose another with --port; 0 is any free port`,
       );
     if (code === 'EACCES' || code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-      throw new AutomateError('usage', `${host}:${port} cannot be listened at: ${systemReason(error as Error)}`);
+      throw new AutomateError('usage', `the server cannot listen on ${host}:${port}: ${systemReason(error as Error)}`);
     throw error;
   }
 }
@@ -146,7 +180,7 @@ interface Started {
   readonly links: Links;
 }
 
-/** Says what is served, and how to begin. */
+/** Prints what the server provides, and how the user can begin. */
 async function greet({ app, server, keys, dir, options, messages, links }: Started): Promise<void> {
   const { flows, unserved } = await server.flows.list();
   const [listening, forClients] = [listeningAddress(options, portOf(app)), clientAddress(options, portOf(app))];
@@ -156,7 +190,7 @@ async function greet({ app, server, keys, dir, options, messages, links }: Start
   );
   if (options.ui) {
     const link = `${forClients}/login#${links.create()}`;
-    messages.say(`page: ${link}\n  (once, for 10 minutes; automate serve login prints another)`);
+    messages.say(`page: ${link}\n  (valid once, for 10 minutes; automate serve login prints a new one)`);
     if (options.open) startBrowser(process.env, link);
   }
   for (const { file, reason } of unserved) messages.say(`not served: ${file}: ${reason}`);
@@ -176,7 +210,10 @@ async function greet({ app, server, keys, dir, options, messages, links }: Start
   messages.say(`  curl ${address} -H "Authorization: Bearer $KEY" --json ${shellWord(JSON.stringify(record))}`);
 }
 
-/** Reads changed keys. Ends the event streams of keys that are no longer valid, and stops the runs of keys that were revoked with --stop-runs. */
+/**
+ * Reads API keys that have changed. Ends the event streams of keys that are no longer valid, and stops the runs of keys that were revoked
+ * with --stop-runs.
+ */
 function applyChanges(server: Server, keys: ServerKeys, tools: ServedTools | undefined): void {
   keys.tick();
   tools?.tick().catch((error: unknown) => server.shared.say((error as Error).message));
@@ -194,12 +231,12 @@ interface Serving extends EndingServer {
   readonly state: { isStopping: boolean };
 }
 
-/** Serves until a signal, then ends what is under way. A second signal cuts it short. */
+/** Serves until a signal arrives, then lets work in progress finish. A second signal aborts that work. */
 async function untilSignal({ options, messages, state, ...serving }: Serving): Promise<number> {
   const signals = watchSignals();
   const first = await signals.first;
   state.isStopping = true;
-  messages.say(`automate: ${first}: ending what is under way, for at most ${options.grace / 1000} s; repeat to stop at once`);
+  messages.say(`automate: ${first}: stopping; open requests have at most ${options.grace / 1000} s; repeat to stop at once`);
   const outcome = await Promise.race([endServer(serving, options.grace).then(() => 'saved' as const), signals.second]);
   if (outcome === 'saved') return exitCodes.success;
   giveUp(serving.server);

@@ -2,6 +2,8 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { FlowFolder } from '../app/flow/flow-folder.ts';
 import type { SharedParts } from '../app/flow-runtime.ts';
+import type { Metrics } from '../app/metrics/metrics.ts';
+import type { RunWorkers } from '../app/workers/run-workers.ts';
 import { Gates } from '../engine/gates.ts';
 import { createClock } from '../io/clock/clock.ts';
 import { makeFolder } from '../io/files/folder.ts';
@@ -22,34 +24,38 @@ import { payerOf } from './runs/stored-run.ts';
 import type { Deliveries } from './webhooks/deliveries.ts';
 import { openDeliveries } from './webhooks/open-deliveries.ts';
 
-/** The limits of the server. */
+/** Limits on the runs of the server and on request bodies. */
 export interface ServerLimits extends RunLimits {
-  /** Bytes of one body. */
+  /** Maximum size of one request body in bytes. */
   readonly maxUpload: number;
 }
 
 /** The settings of the server. */
 export interface ServerOptions {
-  /** The folder of the flows. */
+  /** The workers that process the records of runs. If undefined, this process runs the nodes itself. */
+  readonly workers?: RunWorkers | undefined;
+  /** Path of the folder with the flows. */
   readonly dir: string;
-  /** The home folder. */
+  /** Path of automate's home folder, which contains credentials, keys and runs. */
   readonly home: string;
   readonly limits: ServerLimits;
   readonly allowHttp: boolean;
   readonly cacert: string | undefined;
   readonly env: string | undefined;
-  /** The folder for files; undefined for a server without one. */
+  /** The folder of the files that flows send and save; undefined if there is none. */
   readonly files: string | undefined;
   readonly database: ServerDatabase;
   readonly keys: ServerKeys;
-  /** Takes a line for the log. */
+  /** Counts the work of runs and calls. It is undefined if the server serves no metrics. */
+  readonly metrics?: Metrics | undefined;
+  /** Writes a line to the log. */
   say(text: string): void;
 }
 
-/** Listeners that one key may have. */
+/** Maximum number of clients that listen to runs with the same API key. */
 const maxListeners = 32;
 
-/** Everything that the routes work on: flows, calls, runs. */
+/** Everything that the routes of the server need, such as flows, calls, runs and API keys. */
 export class Server {
   readonly flows: FlowFolder;
   readonly calls: Calls;
@@ -57,10 +63,10 @@ export class Server {
   readonly shared: SharedParts;
   readonly limits: ServerLimits;
   readonly idempotency: Idempotency;
-  /** The places of plans, which take much CPU. */
+  /** Limits how many plans (forecasts of runs) are made at the same time, because each takes much CPU time. */
   readonly plans = new Places({
     ...{ max: 4, maxWaiting: 64, refusesLargest: false },
-    full: () => new Problem('queue-full', 'expected at most 4 plans at once, and 64 that wait', {}, { 'retry-after': '10' }),
+    full: () => new Problem('queue-full', 'expected at most 4 plans at once, and 64 waiting', {}, { 'retry-after': '10' }),
   });
   readonly keys: ServerKeys;
   readonly deliveries: Deliveries;
@@ -68,12 +74,13 @@ export class Server {
   #isEnding = false;
   readonly #listeners = new Map<string, Set<ServerResponse>>();
 
-  constructor({ dir, home, limits, database, keys, allowHttp, cacert, env, files, say }: ServerOptions) {
+  constructor({ workers, dir, home, limits, database, keys, allowHttp, cacert, env, files, metrics, say }: ServerOptions) {
     const clock = createClock();
+    const gates = workers?.gates ?? new Gates(clock);
     const routes = new Routes({ cacert, environment: process.env, warn: say });
     const quotaOf = (key: PayingKey) => (keys.directory.key(key.id) ?? key).quota;
     const withoutFiles = files === undefined;
-    this.shared = { gates: new Gates(clock), routes, allowHttp, cacert, env, files, withoutFiles, quotaOf, say };
+    this.shared = { gates, workers, routes, allowHttp, cacert, env, files, withoutFiles, quotaOf, metrics, say };
     this.limits = limits;
     this.idempotency = new Idempotency(database, clock.wallNow);
     this.flows = new FlowFolder(dir, { allowHttp, env, withoutFiles, caller: 'later' });
@@ -92,7 +99,7 @@ export class Server {
     });
   }
 
-  /** The work of a key in a month, such as 2026-11. */
+  /** Returns the usage counts of an API key for a month such as 2026-11. */
   usageOf(key: string, month: string): UsageCounts {
     const { usage, usageStore } = this.keys;
     const days = [...usageStore.read({ month, key }), ...usage.pending().filter((one) => one.key === key && one.day.startsWith(month))];
@@ -100,7 +107,10 @@ export class Server {
     return { requests: sum('requests'), refused: sum('refused'), records: sum('records'), credits: sum('credits') };
   }
 
-  /** Records an action in the audit. `outcome`: the name of a problem. A database that cannot be written is a warning: the action goes on. */
+  /**
+   * Records an action in the audit log. `outcome` is `ok`, or the name of a problem. If the database cannot be written, warns and
+   * continues.
+   */
   audit({ key }: Caller, { ip: address }: { readonly ip: string }, what: string, target: string, outcome = 'ok'): void {
     try {
       this.keys.audit.add({ who: key?.id ?? 'session', what, target, address, outcome });
@@ -109,7 +119,7 @@ export class Server {
     }
   }
 
-  /** Resolves once a run has ended, after `ms`, or when the server ends. */
+  /** Resolves when the run has ended, when `ms` have passed, or when the server is ending, whichever comes first. */
   async endOf(run: ServedRun, ms: number): Promise<void> {
     if (!run.isOpen || this.#isEnding) return;
     await new Promise<void>((resolve) => {
@@ -125,13 +135,16 @@ export class Server {
     });
   }
 
-  /** Ends the waits for ends of runs: their clients get the present state. */
+  /** Ends all waits for runs. Clients that wait get the current state of the run. */
   endWaits(): void {
     this.#isEnding = true;
     for (const end of [...this.#waits]) end();
   }
 
-  /** Counts a listener that stays until its connection ends. Throws a Problem (`stopping`), and `rate-limited` for one too many. */
+  /**
+   * Counts a client that listens to a run, until its connection ends. Throws a Problem: `stopping` if the server is ending, `rate-limited`
+   * if the API key has too many listeners.
+   */
   listen({ key }: Caller, response: ServerResponse): void {
     if (this.#isEnding) throw new Problem('stopping', 'the server is stopping', {}, { 'retry-after': '10' });
     const id = key?.id ?? '';
@@ -142,7 +155,10 @@ export class Server {
     response.once('close', () => listeners.delete(response));
   }
 
-  /** Ends the streams of listeners, by default of all. `which`: true for the ids of keys whose streams end; the id is empty for the page. */
+  /**
+   * Ends the event streams of listeners; by default all. `which` returns true for the ids of API keys whose streams end. The id is empty
+   * for the web page.
+   */
   endListeners(which: (key: string) => boolean = () => true): void {
     for (const [key, listeners] of this.#listeners) if (which(key)) for (const response of listeners) cutOff(response);
   }

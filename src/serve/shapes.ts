@@ -2,13 +2,13 @@ import * as z from 'zod';
 
 const range = z.object({ least: z.number(), most: z.number().nullable() });
 
-/** The least and the most of a figure; `most` is null if there is no bound. */
+/** A lower and an upper bound. `most` is null if there is no upper bound. */
 export type Range = z.output<typeof range>;
 
-/** A problem of a flow file. */
+/** Schema of a problem of a flow file. */
 const flowProblem = z.object({ line: z.int().nullable(), column: z.int().nullable(), message: z.string() });
 
-/** A flow, as every answer shows it. */
+/** Schema of a flow in a response. */
 export const flowShape = z.object({
   id: z.string(),
   name: z.string(),
@@ -25,7 +25,7 @@ export const flowShape = z.object({
   updated_at: z.iso.datetime(),
 });
 
-/** A flow in an answer. */
+/** A flow in a response. */
 export type FlowShape = z.output<typeof flowShape>;
 
 /** The states of a run. */
@@ -51,7 +51,7 @@ const counts = z.object({
   waiting: z.int(),
 });
 
-/** A run, as every answer shows it. */
+/** Schema of a run in a response. */
 export const runShape = z.object({
   id: z.string(),
   flow: z.string(),
@@ -66,7 +66,8 @@ export const runShape = z.object({
   format: z.enum(['csv', 'tsv', 'json', 'ndjson']),
   bytes: z.int(),
   counts,
-  share: z.number().optional().meta({ description: 'the finished share of a run under way, 0 to 1, once it is known' }),
+  share: z.number().optional().meta({ description: 'the finished part of an active run, from 0 to 1, once it is known' }),
+  workers: z.int().nullable().meta({ description: 'the number of workers that work on it now; null if it has none' }),
   failures: z.array(failureGroup),
   mapped: z.array(z.object({ node: z.string(), path: z.string(), found: z.int(), of: z.int() })),
   credits: z.number(),
@@ -75,16 +76,16 @@ export const runShape = z.object({
   links: z.object({ self: z.string(), events: z.string(), output: z.string(), errors: z.string() }),
 });
 
-/** A run in an answer. */
+/** A run in a response. */
 export type RunShape = z.output<typeof runShape>;
 
-/** A page of runs, newest first. */
+/** Schema of one page of the list of runs, which has the newest run first. */
 export const runListShape = z.object({ runs: z.array(runShape), next_cursor: z.string().nullable() });
 
-/** A page of runs in an answer. */
+/** One page of the list of runs, as a response contains it. */
 export type RunListShape = z.output<typeof runListShape>;
 
-/** The `progress` event of a run. */
+/** The data of a `progress` event, which tells listeners how far a run is. */
 export interface RunProgress {
   readonly read: number;
   readonly written: number;
@@ -92,16 +93,18 @@ export interface RunProgress {
   readonly retries: number;
   readonly credits: number;
   readonly records_per_second: number;
-  /** The finished share, 0 to 1; null while it is unknown. */
+  /** The share of the run that is finished, from 0 to 1; null while it is unknown. */
   readonly share: number | null;
   readonly eta_s: number | null;
   readonly paused: readonly { readonly gate: string; readonly until: string }[];
+  /** The number of workers that currently process the run; null if this server runs the nodes itself. */
+  readonly workers: number | null;
 }
 
-/** The answer of a call. */
+/** Schema of the response to a call. */
 export const callShape = z.object({ records: z.array(z.record(z.string(), z.unknown())), credits: z.number() });
 
-/** A plan: the figures of a run before it starts. */
+/** Schema of a plan, which forecasts the figures of a run. */
 export const planShape = z.object({
   records: z.int(),
   actions: range,
@@ -109,5 +112,5 @@ export const planShape = z.object({
   first_request: z.record(z.string(), z.unknown()).nullable(),
 });
 
-/** A plan in an answer. */
+/** A plan in a response. */
 export type PlanShape = z.output<typeof planShape>;

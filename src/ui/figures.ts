@@ -1,25 +1,25 @@
-/** A number with separators: 9,812. */
+/** Formats a number with thousands separators, such as 9,812. */
 export function countText(number: number): string {
   return number.toLocaleString('en-US');
 }
 
-/** A count with its noun: 1 record, 2 records. */
+/** Formats a count with its noun, such as 1 record or 2 records. */
 export function counted(number: number, noun: string): string {
   return `${countText(number)} ${noun}${number === 1 ? '' : 's'}`;
 }
 
-/** A number of credits with up to 4 decimals. */
+/** Formats a number of credits with at most 4 decimals. */
 export function creditFigure(number: number): string {
   return number.toLocaleString('en-US', { maximumFractionDigits: 4 });
 }
 
-/** A rate per second: two digits below 10, whole numbers above. */
+/** Formats a rate per second. It has two significant digits below 10, and is a whole number above. */
 export function rate(perSecond: number): string {
   if (perSecond >= 10) return countText(Math.round(perSecond));
   return String(Number(perSecond.toPrecision(2)));
 }
 
-/** A share as whole per cent. Only nothing is 0 %, and only all is 100 %. */
+/** Formats a share as a whole percentage. The result is 0 % only for nothing, and 100 % only for everything. */
 export function percent(part: number, of: number): string {
   if (of <= 0 || part <= 0) return '0 %';
   if (part >= of) return '100 %';
@@ -28,7 +28,7 @@ export function percent(part: number, of: number): string {
   return `${Math.min(99, Math.round(share))} %`;
 }
 
-/** A duration as a person reads it: `340 ms`, `4.2 s`, `3 min 12 s`, `2 h 5 min`. */
+/** Formats a duration in readable form, such as `340 ms`, `4.2 s`, `3 min 12 s` or `2 h 5 min`. */
 export function duration(ms: number): string {
   if (ms < 999.5) return `${Math.round(ms)} ms`;
   if (ms < 59_950) return `${Number((ms / 1000).toFixed(1))} s`;
@@ -41,12 +41,12 @@ function twoUnits(number: number, unit: string, rest: number, smallerUnit: strin
   return rest === 0 ? `${number} ${unit}` : `${number} ${unit} ${rest} ${smallerUnit}`;
 }
 
-/** A time as `2026-11-24 14:02`, in UTC. */
+/** Formats a time in UTC, such as `2026-11-24 14:02 UTC`. `time` must be in UTC, too. */
 export function utcTime(time: string): string {
   return `${time.slice(0, 10)} ${time.slice(11, 16)} UTC`;
 }
 
-/** A size: `812 B`, `41 MB`. */
+/** Formats a size in bytes, such as `812 B` or `41 MB`. */
 export function bytesText(size: number): string {
   const units = ['B', 'KB', 'MB', 'GB', 'TB'];
   const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, size)) / 3));

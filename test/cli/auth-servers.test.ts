@@ -14,7 +14,7 @@ describe('access tokens from oauth2-mock-server', () => {
   const pair = btoa(`me:${encodeURIComponent(secret)}`);
   const retry = 'retry: { max: 0 }';
 
-  /** A token server with one client, an API that accepts its tokens, and a flow. */
+  /** Starts a token server with one client and an API that accepts its tokens, and writes a flow that uses them. */
   async function scene(records: number, isAccepted: (id: string) => boolean = () => true) {
     const server = new OAuth2Server();
     const key = await server.issuer.keys.generate('RS256');
@@ -50,7 +50,7 @@ nodes: [{ type: http, connection: api, url: "/{{id}}", map: [scope, echo], ${ret
     return { place, api, issued, refused, start };
   }
 
-  test('are fetched once for many records, and neither they nor the secret are written anywhere', async () => {
+  test('are requested only once for many records, and never written anywhere', async () => {
     const { place, api, issued, start } = await scene(60);
     const { code, stdout, stderr } = await start();
     expect({ code, issued: issued.length }).toEqual({ code: 0, issued: 1 });
@@ -62,7 +62,7 @@ nodes: [{ type: http, connection: api, url: "/{{id}}", map: [scope, echo], ${ret
     for (const form of [secret, encodeURIComponent(secret), pair, btoa(secret), issued[0] as string]) expect(written).not.toContain(form);
   });
 
-  test('are replaced once the API refuses them, and no record fails', async () => {
+  test('are replaced once the API refuses them, so that no record fails', async () => {
     let calls = 0;
     const { api, issued, start } = await scene(30, (id) => id !== 'token 0' || ++calls <= 10);
     expect(await start()).toMatchObject({ code: 0 });
@@ -72,7 +72,7 @@ nodes: [{ type: http, connection: api, url: "/{{id}}", map: [scope, echo], ${ret
     expect(sent.filter((index) => index === 0).length).toBeLessThanOrEqual(10 + 4);
   });
 
-  test('are requested once if the client is refused, and its secret is not in the errors file', async () => {
+  test('are requested only once if the token server refuses the client', async () => {
     const { place, api, issued, refused, start } = await scene(20);
     const { code, stderr } = await start('wr0ng-s3cr3t');
     expect({ code, refused, issued, requests: api.requests }).toEqual({
@@ -89,7 +89,7 @@ nodes: [{ type: http, connection: api, url: "/{{id}}", map: [scope, echo], ${ret
   });
 });
 
-// Fails unless both are installed.
+// True if gunicorn and httpbin are both installed.
 const hasHttpbin = spawnSync('gunicorn', ['--check-config', 'httpbin:app'], { timeout: 20_000 }).status === 0;
 
 describe.skipIf(!hasHttpbin)(`requests to httpbin${hasHttpbin ? '' : ' (skipped: no gunicorn or no python3-httpbin here)'}`, () => {
@@ -116,7 +116,7 @@ describe.skipIf(!hasHttpbin)(`requests to httpbin${hasHttpbin ? '' : ' (skipped:
 
   const env = { AUTOMATE_CREDENTIAL_TOKEN: 'sesame-token', AUTOMATE_CREDENTIAL_PAIR: 'user:passwd' };
 
-  /** Runs a flow with these nodes over one record. */
+  /** Runs a flow with these connections and nodes over one record. */
   async function runOne(connections: string, nodes: string, more: Record<string, string> = {}) {
     const flow = `connections:\n${connections}nodes:\n${nodes}`.replaceAll('ORIGIN', origin);
     const place = await workplace({ 'flow.yaml': flow, 'rows.csv': idRows(1) });
@@ -129,7 +129,7 @@ describe.skipIf(!hasHttpbin)(`requests to httpbin${hasHttpbin ? '' : ' (skipped:
   const basic = '  p: { type: http, base_url: "ORIGIN", auth: { type: basic, credential: pair } }\n';
   const key = '  k: { type: http, base_url: "ORIGIN", auth: { type: api_key, header: X-Key, credential: token } }\n';
 
-  test('are signed as it expects, and the credentials that it echoes are masked', async () => {
+  test('are signed as httpbin expects, and echoed credentials are masked', async () => {
     const { code, record } = await runOne(
       bearer + basic + key,
       `  - { type: http, connection: b, url: /bearer, map: { bearer: authenticated, token: token } }
@@ -153,7 +153,7 @@ describe.skipIf(!hasHttpbin)(`requests to httpbin${hasHttpbin ? '' : ' (skipped:
     });
   });
 
-  test('fail with 401 for a wrong password', async () => {
+  test('fail with 401 if the password is wrong', async () => {
     const { code, errors } = await runOne(basic, '  - { type: http, connection: p, url: /basic-auth/user/passwd }\n', {
       AUTOMATE_CREDENTIAL_PAIR: 'user:wrong-one',
     });
@@ -162,23 +162,23 @@ describe.skipIf(!hasHttpbin)(`requests to httpbin${hasHttpbin ? '' : ' (skipped:
     expect(errors).not.toContain('wrong-one');
   });
 
-  describe('a redirect', () => {
+  describe('a redirected request with a credential', () => {
     const redirected = (host: string, more = '') =>
       `  - { type: http, connection: b, url: "/redirect-to?url=${host}/headers", map: { sent: headers }${more} }\n`;
     const elsewhere = () => origin.replace('127.0.0.1', 'localhost');
 
-    test('to the same origin carries the credential', async () => {
+    test('sends the credential to the same origin', async () => {
       const { record } = await runOne(bearer, redirected(''));
       expect(record?.sent).toMatchObject({ Authorization: 'Bearer ***', 'X-Custom': 'c1' });
     });
 
-    test('to another origin is refused', async () => {
+    test('fails if the redirect leads to a different origin', async () => {
       const { code, errors } = await runOne(bearer, redirected(elsewhere()));
       expect(code).toBe(4);
-      expect(errors).toContain(`the server redirects to ${elsewhere()}/headers, another origin`);
+      expect(errors).toContain(`the server redirects to ${elsewhere()}/headers, a different origin`);
     });
 
-    test('to another origin with follow: any carries no credential', async () => {
+    test('reaches a different origin without the credential if follow is "any"', async () => {
       const { code, record } = await runOne(bearer, redirected(elsewhere(), ', follow: any'));
       expect(code).toBe(0);
       expect(record.sent).toMatchObject({ Host: elsewhere().replace('http://', '') });

@@ -16,14 +16,14 @@ const placeFor = async (concurrency: string) => {
 };
 
 describe('concurrency: auto', () => {
-  test('is in the summary, the events, the JSON and the lines of --verbose', async () => {
+  test('is reported in the summary, the JSON summary, the events and the --verbose lines', async () => {
     const { place } = await placeFor('auto');
     const { code, stderr } = await place.automate([...run, '--verbose', '--events', 'events.ndjson', '--summary', 's.json']);
     expect(code).toBe(0);
     const [, end, least, most] = /^ {2}concurrency: (\d+) at the end \((\d+) to (\d+)\)$/m.exec(stderr) ?? [];
     expect(least).toBe('4');
     expect(stderr).toContain('concurrency of http-1: 4, at first\n');
-    expect(stderr).toContain('concurrency of http-1: 4 to 8, answers stay as fast\n');
+    expect(stderr).toContain('concurrency of http-1: 4 to 8, answers are still as fast\n');
     const { concurrency } = JSON.parse(await place.read('s.json'));
     expect(concurrency).toEqual([{ gate: 'http-1', end: Number(end), least: 4, most: Number(most) }]);
     const events = (await place.read('events.ndjson'))
@@ -33,7 +33,7 @@ describe('concurrency: auto', () => {
     expect(events.find(({ type }) => type === 'concurrency')).toMatchObject({ gate: 'http-1', to: 4, reason: 'start' });
   });
 
-  test('is replaced by a number on the command line, and says nothing then', async () => {
+  test('is overridden by --concurrency, and is then not reported', async () => {
     const { server, place } = await placeFor('auto');
     const { stderr } = await place.automate([...run, '--concurrency', '2', '--summary', 's.json']);
     expect(server.mostAtOnce()).toBe(2);
@@ -41,7 +41,7 @@ describe('concurrency: auto', () => {
     expect(JSON.parse(await place.read('s.json'))).not.toHaveProperty('concurrency');
   });
 
-  test('has a line for each worker that finds its number', async () => {
+  test('is reported with one line for each worker', async () => {
     const { place } = await placeFor('1');
     const { code, stderr } = await place.automate([...run, '--concurrency', 'auto', '--workers', '2']);
     expect(code).toBe(0);
@@ -49,17 +49,17 @@ describe('concurrency: auto', () => {
       expect(stderr).toMatch(new RegExp(`^  concurrency: \\d+ at the end \\(4 to \\d+\\), http-1 in worker ${worker}$`, 'm'));
   });
 
-  test('counts with 16 in a dry run', async () => {
+  test('is assumed to be 16 in a dry run', async () => {
     const { place } = await placeFor('auto');
     const { stdout, stderr } = await place.automate([...run, '--dry-run']);
-    expect(stdout + stderr).toContain('at 16 at once');
+    expect(stdout + stderr).toContain('with 16 at once');
   });
 
-  test('is the only word', async () => {
+  test('is the only word that --concurrency accepts', async () => {
     const { server, place } = await placeFor('auto');
     const { code, stderr } = await place.automate([...run, '--concurrency', 'often']);
     expect(code).toBe(2);
-    expect(stderr).toContain('expected a whole number from 1 on, or auto, found "often"');
+    expect(stderr).toContain('expected a whole number of at least 1, or auto, found "often"');
     expect(server.requests).toEqual([]);
   });
 });

@@ -6,7 +6,7 @@ import { httpServer } from '../helpers/http-server.ts';
 
 const good = 'nodes:\n  - type: http\n    url: http://127.0.0.1:9/{{id}}\n    retry: { max: 0 }\n';
 
-/** Expects a message, an exit code, no stack trace and no new file. */
+/** Runs the tool, and expects this message, this exit code, no stack trace and no new file. */
 async function refused(
   files: Record<string, string | Buffer>,
   args: readonly string[],
@@ -26,14 +26,14 @@ async function refused(
 
 const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
 
-describe('run refuses an input', () => {
-  test('that is missing', () => refused({ 'flow.yaml': good }, run, 6, /rows\.csv.*none of this name/));
-  test.each(['gone/rows.csv', 'flow.yaml/rows.csv'])('that is missing with its folder: %s', (input) =>
+describe('automate run refuses an input', () => {
+  test('that does not exist', () => refused({ 'flow.yaml': good }, run, 6, /rows\.csv.*none with this name/));
+  test.each(['gone/rows.csv', 'flow.yaml/rows.csv'])('whose folder does not exist: %s', (input) =>
     refused(
       { 'flow.yaml': good },
       ['run', 'flow.yaml', '--in', input],
       6,
-      `automate: ${input}: expected a file, found none of this name\n`,
+      `automate: ${input}: expected a file, found none with this name\n`,
     ),
   );
   test('that is a folder', async () => {
@@ -43,8 +43,8 @@ describe('run refuses an input', () => {
     expect(code).toBe(6);
     expect(stderr).toMatch(/rows\.csv.*(folder|directory)/);
   });
-  test('that is missing and has an unknown format', () =>
-    refused({ 'flow.yaml': good }, ['run', 'flow.yaml', '--in', 'rows.dbf'], 6, 'rows.dbf: expected a file, found none of this name'));
+  test('that does not exist and has an unknown format', () =>
+    refused({ 'flow.yaml': good }, ['run', 'flow.yaml', '--in', 'rows.dbf'], 6, 'rows.dbf: expected a file, found none with this name'));
   test('that is a folder without an extension', async () => {
     const place = await workplace({ 'flow.yaml': good });
     await mkdir(place.path('dir'));
@@ -54,8 +54,10 @@ describe('run refuses an input', () => {
   test('that has an unknown format', () =>
     refused({ 'flow.yaml': good, 'rows.dbf': 'x' }, ['run', 'flow.yaml', '--in', 'rows.dbf'], 2, /--in-format/));
   test('that is empty', () => refused({ 'flow.yaml': good, 'rows.csv': '' }, run, 6, /expected a header row/));
-  test('that has a column twice', () => refused({ 'flow.yaml': good, 'rows.csv': 'id,a,id\n1,2,3\n' }, run, 6, /rows\.csv:1: .*"id"/));
-  test('that has a nameless column', () => refused({ 'flow.yaml': good, 'rows.csv': 'id,,b\n1,2,3\n' }, run, 6, /rows\.csv:1: .*column 2/));
+  test('that has the same column name twice', () =>
+    refused({ 'flow.yaml': good, 'rows.csv': 'id,a,id\n1,2,3\n' }, run, 6, /rows\.csv:1: .*"id"/));
+  test('that has a column without a name', () =>
+    refused({ 'flow.yaml': good, 'rows.csv': 'id,,b\n1,2,3\n' }, run, 6, /rows\.csv:1: .*column 2/));
   test('that is not UTF-8', async () => {
     const place = await workplace({ 'flow.yaml': good, 'rows.csv': Buffer.from('id\nM\xfcller\n', 'latin1') });
     const { code, stderr } = await place.automate(run);
@@ -89,7 +91,7 @@ describe('run refuses an input', () => {
     ['1\n3', ['--errors', 'none'], 'of the 2 records before that, 1 went to stdout, and 1 failed;', '--skip 2\n'],
     ['1\n2', [], 'the 2 records before that went to stdout;', '--skip 2\n'],
     ['3\n1', ['--skip', '1'], 'the 1 record before that went to stdout;', '--skip 2\n'],
-  ])('at an error after records %j, and reports where they went, with %j', async (ids, args, where, rest) => {
+  ])('that is broken after the ids %j, with a message about the records before that (options %j)', async (ids, args, where, rest) => {
     const server = await answeringServer(({ path }) => ({ status: path === '/3' ? 404 : 200 }));
     const flow = `nodes: [{ type: http, url: "${server.origin}/{{id}}" }]`;
     const place = await workplace({ 'flow.yaml': flow, 'rows.csv': `id\n${ids}\n"4\n` });
@@ -97,7 +99,7 @@ describe('run refuses an input', () => {
     expect(code).toBe(6);
     expect(stderr).toContain(`\n  ${where} once the input is corrected, run the rest with ${rest}`);
   });
-  test('that is no JSON array', () =>
+  test('that is not a JSON array', () =>
     refused(
       { 'flow.yaml': good, 'rows.json': '{"id":1}' },
       ['run', 'flow.yaml', '--in', 'rows.json', '--out', 'o.json'],
@@ -113,8 +115,8 @@ describe('run refuses an input', () => {
     ));
 });
 
-describe('run refuses a flow', () => {
-  test('that is missing', () => refused({ 'rows.csv': 'id\n1\n' }, run, 3, /flow\.yaml: .*no such file/));
+describe('automate run refuses a flow', () => {
+  test('that does not exist', () => refused({ 'rows.csv': 'id\n1\n' }, run, 3, /flow\.yaml: .*no such file/));
   test('that is a folder', () => refused({}, ['validate', '.'], 3, /^\.: the flow file cannot be read: it is a folder\n/));
   test('that is malformed YAML', () =>
     refused({ 'flow.yaml': 'nodes: [\n', 'rows.csv': 'id\n1\n' }, run, 3, /flow\.yaml:\d+:\d+: not valid YAML/));
@@ -122,14 +124,14 @@ describe('run refuses a flow', () => {
     ['latin1', Buffer.from(`${good}    headers: { X: München }\n`, 'latin1'), '5:20: expected UTF-8, found the byte 0xFC'],
     ['cut within a character', Buffer.from('name: é').subarray(0, -1), '1:7: expected UTF-8, found the byte 0xC3'],
     ['UTF-16', Buffer.from(`\ufeff${good}`, 'utf16le'), '1:1: expected UTF-8, found UTF-16'],
-    ['UTF-16 without its mark', Buffer.from(good, 'utf16le'), '1:1: expected UTF-8, found UTF-16'],
-  ])('that is not UTF-8: %s', async (_name, flow, message) => {
+    ['UTF-16 without a byte order mark', Buffer.from(good, 'utf16le'), '1:1: expected UTF-8, found UTF-16'],
+  ])('that is not encoded as UTF-8: %s', async (_name, flow, message) => {
     const files = { 'flow.yaml': flow, 'rows.csv': 'id\n1\n' };
     const expected = `flow.yaml:${message}\n  save the flow file as UTF-8\n1 problem in flow.yaml\n`;
     await refused(files, run, 3, expected);
     await refused(files, ['validate', 'flow.yaml'], 3, expected);
   });
-  test('that has several problems, and lists all of them', async () => {
+  test('that has several problems, which are all listed', async () => {
     const place = await workplace({
       'flow.yaml': 'nodes:\n  - type: http\n    ulr: https://a.example\n    url: https://a.example\n  - type: htp\n',
       'rows.csv': 'id\n1\n',
@@ -149,7 +151,7 @@ describe('run refuses a flow', () => {
       ].join('\n'),
     );
   });
-  test('that refers to a field that no record has', () =>
+  test('that uses a field that no record has', () =>
     refused(
       { 'flow.yaml': 'nodes:\n  - type: http\n    url: https://a.example/{{user_id}}\n', 'rows.csv': 'userid,b\n1,2\n' },
       run,
@@ -163,28 +165,28 @@ describe('run refuses a flow', () => {
       3,
       /flow\.yaml:1:\d+: .*https.*\n[\s\S]*--allow-http/,
     ));
-  test('that has a body on GET', () =>
+  test('that sends a body with GET', () =>
     refused(
       { 'flow.yaml': 'nodes: [{ type: http, url: "https://a.example/", body: {} }]', 'rows.csv': 'id\n1\n' },
       run,
       3,
       /a GET request has no body/,
     ));
-  test('that has a body that can never be JSON', () =>
+  test('that has a body that can never be valid JSON', () =>
     refused(
       { 'flow.yaml': `nodes: [{ type: http, method: POST, url: "https://a.example/", body: '{"a": {{id}}' }]`, 'rows.csv': 'id\n1\n' },
       run,
       3,
       /the body is not JSON/,
     ));
-  test('that names an unknown credential', () =>
+  test('that uses an unknown credential', () =>
     refused(
       { 'flow.yaml': `${good}    auth: { type: bearer, credential: crm-token }\n`, 'rows.csv': 'id\n1\n' },
       run,
       7,
       /flow\.yaml:5:\d+: there is no credential "crm-token"[\s\S]*AUTOMATE_CREDENTIAL_CRM_TOKEN/,
     ));
-  test('that has a literal secret, which it does not print', async () => {
+  test('that contains a literal secret, without printing the secret', async () => {
     const place = await workplace({
       'flow.yaml': `${good}    headers: { Authorization: "Bearer sk_live_canary123" }\n    auth: { type: bearer, token: canary456 }\n`,
       'rows.csv': 'id\n1\n',
@@ -192,13 +194,13 @@ describe('run refuses a flow', () => {
     const { code, stderr } = await place.automate(run);
     expect(code).toBe(3);
     expect(stderr).toContain('store it: automate credentials set ');
-    expect(stderr).toMatch(/and write beside headers: auth: \{ type: bearer, credential: [\w-]+ \}/);
+    expect(stderr).toMatch(/and write next to headers: auth: \{ type: bearer, credential: [\w-]+ \}/);
     expect(stderr).not.toContain('canary');
   });
 });
 
 describe('a record', () => {
-  test('fails if its body is not JSON, and no other record does', async () => {
+  test('fails if its body is not valid JSON', async () => {
     const place = await workplace({
       'flow.yaml': `nodes: [{ type: http, method: POST, url: "http://127.0.0.1:9/", body: '{"n": {{n}}}' }]`,
       'rows.csv': 'n\nabc\n',
@@ -209,10 +211,10 @@ describe('a record', () => {
   });
 });
 
-describe('run refuses an output', () => {
+describe('automate run refuses an output', () => {
   test('that exists already', () =>
     refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n', 'out.csv': 'precious' }, run, 73, /out\.csv exists already\n.*--force/));
-  test('that is the input', () =>
+  test('that is also the input', () =>
     refused(
       { 'flow.yaml': good, 'rows.csv': 'id\n1\n' },
       ['run', 'flow.yaml', '--in', 'rows.csv', '--out', './rows.csv', '--force'],
@@ -221,7 +223,7 @@ describe('run refuses an output', () => {
     ));
   test('whose errors file exists already', () =>
     refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n', 'out.errors.csv': 'precious' }, run, 73, /out\.errors\.csv exists already/));
-  test('in a folder that does not exist', () =>
+  test('whose folder does not exist', () =>
     refused(
       { 'flow.yaml': good, 'rows.csv': 'id\n1\n' },
       ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'no/out.csv'],
@@ -229,10 +231,10 @@ describe('run refuses an output', () => {
       'no/out.csv cannot be written: the folder no does not exist',
     ));
   test.each([
-    ['below a file', '--out', 'rows.csv/out.csv', /rows\.csv\/out\.csv cannot be written: rows\.csv is not a folder\n$/],
-    ['that has too long a name', '--out', `${'x'.repeat(300)}.csv`, /x\.csv cannot be written: ENAMETOOLONG: name too long\n$/],
+    ['whose folder is a file', '--out', 'rows.csv/out.csv', /rows\.csv\/out\.csv cannot be written: rows\.csv is not a folder\n$/],
+    ['whose name is too long', '--out', `${'x'.repeat(300)}.csv`, /x\.csv cannot be written: ENAMETOOLONG: name too long\n$/],
     [
-      'whose errors file is below a file',
+      'whose errors file is in a folder that is a file',
       '--errors',
       'rows.csv/e.csv',
       /rows\.csv\/e\.csv cannot be written: rows\.csv is not a folder\n$/,
@@ -250,7 +252,7 @@ describe('run refuses an output', () => {
     ['no/s.json', 'the folder no does not exist'],
     ['flow.yaml/s.json', 'flow.yaml is not a folder'],
     ['.', 'it is a folder'],
-  ])('whose summary cannot be written to %s, before it sends anything', async (summary, reason) => {
+  ])('if the summary cannot be written to %s', async (summary, reason) => {
     const server = await answeringServer(() => ({}));
     const flow = `nodes: [{ type: http, url: "${server.origin}/{{id}}" }]`;
     await refused(
@@ -263,10 +265,10 @@ describe('run refuses an output', () => {
   });
 });
 
-describe('the summary', () => {
+describe('the summary file', () => {
   const broken = ['run', 'flow.yaml', '--in', 'broken.csv', '--out', 'other.csv', '--summary', 's.json'];
 
-  test('has the finished records and spent credits of a run with a broken input', async () => {
+  test('lists the finished records and the spent credits even if the input is broken', async () => {
     const server = await httpServer((_request, response) => response.writeHead(404).end());
     const flow = `nodes:\n  - { id: ask, type: http, url: "${server.origin}/{{id}}" }\n`;
     const place = await workplace({ 'flow.yaml': flow, 'broken.csv': 'id\n1\n2\n"3\n' });
@@ -286,44 +288,44 @@ describe('the summary', () => {
   });
 });
 
-describe('one file in two roles', () => {
+describe('a file that is used for two purposes', () => {
   test.each([
-    [['--out', 'flow.yaml', '--out-format', 'csv', '--force'], 'the output flow.yaml is the flow\n  name another with --out'],
-    [['--errors', './rows.csv', '--force'], 'the errors file ./rows.csv is the input\n  name another with --errors'],
-    [['--errors', 'out.csv'], 'the errors file out.csv is the output\n  name another with --errors'],
-    [['--events', 'rows.csv'], 'the events file rows.csv is the input\n  name another with --events'],
-    [['--summary', 'flow.yaml'], 'the summary flow.yaml is the flow\n  name another with --summary'],
-    [['--summary', 'out.csv'], 'the summary out.csv is the output\n  name another with --summary'],
-    [['--report', 'rows.csv'], 'the report rows.csv is the input\n  name another with --report'],
-    [['--summary', 'run.html', '--report', 'run.html'], 'the report run.html is the summary\n  name another with --report'],
+    [['--out', 'flow.yaml', '--out-format', 'csv', '--force'], 'the output flow.yaml is the flow\n  choose another file with --out'],
+    [['--errors', './rows.csv', '--force'], 'the errors file ./rows.csv is the input\n  choose another file with --errors'],
+    [['--errors', 'out.csv'], 'the errors file out.csv is the output\n  choose another file with --errors'],
+    [['--events', 'rows.csv'], 'the events file rows.csv is the input\n  choose another file with --events'],
+    [['--summary', 'flow.yaml'], 'the summary flow.yaml is the flow\n  choose another file with --summary'],
+    [['--summary', 'out.csv'], 'the summary out.csv is the output\n  choose another file with --summary'],
+    [['--report', 'rows.csv'], 'the report rows.csv is the input\n  choose another file with --report'],
+    [['--summary', 'run.html', '--report', 'run.html'], 'the report run.html is the summary\n  choose another file with --report'],
   ])('is refused: %s', (args, message) => refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' }, [...run, ...args], 2, message));
 
-  test('is refused even if a hard link gives it two names', async () => {
+  test('is refused even if its two names are hard links', async () => {
     const place = await workplace({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' });
     await link(place.path('rows.csv'), place.path('other.csv'));
     const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'other.csv', '--force']);
-    expect([code, stderr]).toEqual([2, 'automate: the output other.csv is the input\n  name another with --out\n']);
+    expect([code, stderr]).toEqual([2, 'automate: the output other.csv is the input\n  choose another file with --out\n']);
     expect(await place.read('rows.csv')).toBe('id\n1\n');
   });
 
-  test('the errors file of an output to a device is named after the flow', async () => {
+  test('is avoided with --out /dev/null, because the errors file is named after the flow', async () => {
     const place = await workplace({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' });
     expect((await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', '/dev/null'])).code).toBe(4);
     expect(await place.files()).toEqual(['flow.errors.csv', 'flow.yaml', 'rows.csv']);
   });
 
-  test('is allowed if it is a device', async () => {
+  test('is allowed if it is a device such as /dev/null', async () => {
     const place = await workplace({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' });
     const nowhere = ['--out', '/dev/null', '--errors', '/dev/null', '--events', '/dev/null', '--summary', '/dev/null'];
     expect((await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', ...nowhere])).code).toBe(4);
   });
 });
 
-test('messages about an input contain no control characters from it', async () => {
+test('messages about an input never contain control characters from that input', async () => {
   const place = await workplace({ 'flow.yaml': good, 'rows.csv': '\u001b[2Ja\u009b,\u001b[2Ja\u009b\n1,2\n' });
   const { code, stderr } = await place.automate(run);
   expect(code).toBe(6);
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the test looks for control characters
   expect(stderr).not.toMatch(/[\x00-\x09\x0b-\x1f\x7f-\x9f]/);
 });
 
@@ -331,7 +333,7 @@ test.each([
   [[], 6, '{"a":1}\n{"a":2}\n', 'rows.json:1:18: expected an object, found "g"\n  the 2 records before that went to stdout;'],
   [['--skip', '1'], 6, '{"a":2}\n', 'the 1 record before that went to stdout; once the input is corrected, run the rest with --skip 2\n'],
   [['--limit', '2'], 0, '{"a":1}\n{"a":2}\n', '2 read'],
-])('the records before a broken JSON element are written: %j', async (args, code, stdout, message) => {
+])('automate run writes the records before a broken element of a JSON array (options %j)', async (args, code, stdout, message) => {
   const place = await workplace({ 'flow.yaml': 'nodes: [{ type: set }]', 'rows.json': '[{"a":1},{"a":2},garbage' });
   const finished = await place.automate(['run', 'flow.yaml', '--in', 'rows.json', '--out-format', 'ndjson', ...args]);
   expect(finished).toEqual({ code, stdout, stderr: expect.stringContaining(message) });
@@ -340,24 +342,24 @@ test.each([
 describe('automate refuses a command line', () => {
   test('that has an unknown option', () => refused({}, ['run', 'flow.yaml', '--in', 'a.csv', '--forse'], 2, /--forse.*\n.*--force/));
   test('that has an unknown command', () => refused({}, ['rum'], 2, /unknown command 'rum'.*\n.*run/));
-  test('that has an unknown option and lacks --in', () =>
+  test('that has an unknown option and no --in', () =>
     refused({ 'flow.yaml': good }, ['run', 'flow.yaml', '--foo'], 2, /unknown option '--foo'/));
-  test('that lacks flow and --in', () => refused({}, ['run'], 2, "automate: missing required argument 'flow'\n"));
-  test('that lacks the flow', () => refused({}, ['run', '--in', 'a.csv'], 2, "automate: missing required argument 'flow'\n"));
+  test('that has neither a flow nor --in', () => refused({}, ['run'], 2, "automate: missing required argument 'flow'\n"));
+  test('that has no flow', () => refused({}, ['run', '--in', 'a.csv'], 2, "automate: missing required argument 'flow'\n"));
   test.each([
-    ['--concurrency', '0', /from 1 on, or auto, found "0"/],
+    ['--concurrency', '0', /of at least 1, or auto, found "0"/],
     ['--in', '-', /expected - \(stdin\) or files, found both/],
     ['--rate', 'fast', /10\/s/],
     ['--max-errors', 'x%', /percentage/],
     ['--in-format', 'xml', /csv, tsv, json/],
     ['--cacert', 'nope.pem', /--cacert: nope\.pem cannot be used/],
     ['--encoding', 'klingon', /encoding/],
-  ])('that has %s %s', (option, value, message) =>
+  ])('that sets %s to %s', (option, value, message) =>
     refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' }, [...run, option, value], 2, message),
   );
 });
 
-test('a CSV errors file has a field with a broken character as JSON, and its run does not send that record', async () => {
+test('a CSV errors file stores a field with an invalid character as JSON', async () => {
   const place = await workplace({
     'flow.yaml': 'nodes: [{ type: set, fields: { n: { cel: "int(a)" } } }]\n',
     'rows.ndjson': '{"a":"x\\ud800"}\n{"a":"2"}\n',
@@ -369,7 +371,7 @@ test('a CSV errors file has a field with a broken character as JSON, and its run
   expect([again.code, await place.read('again.csv')]).toEqual([4, 'a,n\n']);
 });
 
-test('a CSV errors file has fields without a column as JSON, and its run does not send those records', async () => {
+test('a CSV errors file stores fields that have no column as JSON', async () => {
   const place = await workplace({
     'flow.yaml': 'nodes: [{ type: set, fields: { n: { cel: "int(a)" } } }]\n',
     'rows.ndjson': '{"a":"1"}\n{"a":"x","b":[1.50],"\\ud800":2}\n{"a":"3"}\n{"a":"y"}\n',

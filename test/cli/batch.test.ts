@@ -6,11 +6,11 @@ import { remembered } from '../helpers/remembered.ts';
 import { leftBehind } from '../helpers/resuming.ts';
 import { shell } from '../helpers/shell.ts';
 
-/** A server that looks ids up, counts, and refuses a list with a poisoned one. */
+/** A server that looks up ids, records its requests, and refuses a list that contains a poisoned id. */
 interface LookupServer extends HttpServer {
-  /** The requested lists. */
+  /** The ids of each request. */
   lists(): string[][];
-  /** Calls `act` once, after that many requests. */
+  /** Calls `act` once, after `count` requests. */
   after(count: number, act: () => void): void;
 }
 
@@ -42,7 +42,7 @@ async function lookupServer(knows: Knowing = {}): Promise<LookupServer> {
   };
 }
 
-/** Requests that are under way at the same time arrive in any order. */
+/** Sorts lists by their first id, because requests that are in flight at the same time arrive in any order. */
 const byFirstId = (lists: string[][]): string[][] => lists.sort(([a], [b]) => Number(a) - Number(b));
 
 const idsIn = (body: string): string[] => JSON.parse(body || '{}').ids ?? [];
@@ -69,7 +69,7 @@ const but = (count: number, ids: readonly number[]) => idsTo(count).filter((id) 
 const failedIds = async (place: Workplace, name = 'out.errors.csv') => (await place.read(name)).match(/^\d+/gm)?.map(Number);
 
 describe('a batch lookup', () => {
-  test('takes 10 requests and 10 credits for 1,000 ids in batches of 100', async () => {
+  test('looks up 1,000 ids in batches of 100 with 10 requests, for 10 credits', async () => {
     const server = await lookupServer();
     const place = await placeFor(server, 1000);
     const { code, stderr } = await place.automate(run);
@@ -80,7 +80,7 @@ describe('a batch lookup', () => {
     expect(await readCredits(place)).toMatchObject({ spent: 10, held: 0 });
   });
 
-  test('writes records that the answer lacks to the errors file, which can be run again', async () => {
+  test('writes records that are missing from the response to the errors file', async () => {
     const unknown = [1, 77, 100, 101, 250];
     const knows: { unknown: readonly number[] } = { unknown };
     const server = await lookupServer(knows);
@@ -90,7 +90,7 @@ describe('a batch lookup', () => {
     expect(await place.read('out.csv')).toBe(linesOf(but(250, unknown)));
     expect(await failedIds(place)).toEqual(unknown);
     expect(await place.read('out.errors.csv')).toContain(
-      '77,"note, 77",ask,mapping,200,"the answer lacks this record: no ""results[].id"" is ""77""",1,77\n',
+      '77,"note, 77",ask,mapping,200,"the answer has nothing for this record: no ""results[].id"" is ""77""",1,77\n',
     );
     knows.unknown = [];
     const again = await shell(place, /automate retry .*$/m.exec(stderr)?.[0] ?? 'false');
@@ -99,7 +99,7 @@ describe('a batch lookup', () => {
     expect([server.requests.length, (await readCredits(place)).spent]).toEqual([4, 4]);
   });
 
-  test('writes records that the answer lacks to the output with missing: keep', async () => {
+  test('writes records that are missing from the response to the output if the missing option is "keep"', async () => {
     const server = await lookupServer({ unknown: [2] });
     const place = await placeFor(server, 3, ', missing: keep');
     const { code, stderr } = await place.automate(run);
@@ -107,7 +107,7 @@ describe('a batch lookup', () => {
     expect(stderr).toContain('results[].name: found in 2 of 3');
   });
 
-  test('finds bad ids by halving: only they fail, and each request costs a credit', async () => {
+  test('halves a batch to isolate bad ids, so only their records fail', async () => {
     const poisoned = [13, 14, 222];
     const server = await lookupServer({ poisoned });
     const place = await placeFor(server, 250);
@@ -119,25 +119,25 @@ describe('a batch lookup', () => {
     expect(stderr).toContain('250 read, 247 written, 3 failed in ');
     expect(await readCredits(place)).toMatchObject({ spent: server.requests.length });
     expect(await readCredits(place)).toMatchObject({ spent: server.requests.length, held: 0 });
-    // Each halving sends two requests: 6 or 7 halvings for each bad id.
+    // Each halving of a batch sends two requests, and finding a bad id takes 6 or 7 halvings.
     expect(server.requests.length).toBeLessThanOrEqual(3 + 2 * (2 * 7 + 6));
     for (const id of poisoned) expect(server.lists()).toContainEqual([String(id)]);
   });
 
-  test('keeps its bodies within max_bytes', async () => {
+  test('keeps every request body within max_bytes', async () => {
     const server = await lookupServer();
     const place = await placeFor(server, 1000, ', size: 1000, max_bytes: 1kB');
     expect((await place.automate(run)).code).toBe(0);
     const bodies = server.requests.map(({ body }) => body).sort((a, b) => Number(idsIn(a)[0]) - Number(idsIn(b)[0]));
     const lengths = bodies.map(({ length }) => length);
     expect(Math.max(...lengths)).toBeLessThanOrEqual(1000);
-    // Six bytes for an id of three digits: so near to it comes every one but the last.
+    // Every body but the last is full: not even an id of three digits, which takes up to six bytes, would still fit.
     expect(Math.min(...lengths.slice(0, -1))).toBeGreaterThan(1000 - 8);
     expect(byFirstId(server.lists()).flat()).toEqual(idsTo(1000).map(String));
     expect(await place.read('out.csv')).toBe(linesOf(idsTo(1000)));
   });
 
-  test('is written in input order with three batches in flight, or as answers come with --unordered', async () => {
+  test('writes records in input order, or with --unordered as soon as their response arrives', async () => {
     const server = await lookupServer({ ms: 5 });
     const place = await placeFor(server, 1000, ', size: 30', '    concurrency: 3\n');
     expect((await place.automate(run)).code).toBe(0);
@@ -149,7 +149,7 @@ describe('a batch lookup', () => {
     );
   });
 
-  test('sends full batches of a slow input at once, and the last one at its end', async () => {
+  test('sends each full batch of a slow input at once, and an incomplete batch when the input ends', async () => {
     const server = await lookupServer();
     const place = await placeFor(server, 0);
     const { child, finished } = place.start(['run', 'flow.yaml', '--in', '-', '--in-format', 'csv'], {
@@ -165,8 +165,8 @@ describe('a batch lookup', () => {
   });
 });
 
-describe('a run that ends in the middle of batches', () => {
-  /** An undisturbed run's output and errors. */
+describe('an interrupted batch run', () => {
+  /** Returns the output and the errors file of a run that is not interrupted. */
   const undisturbed = remembered(async (knows: Knowing, count: number, batch: string) => {
     const server = await lookupServer(knows);
     const place = await placeFor(server, count, batch);
@@ -181,7 +181,7 @@ describe('a run that ends in the middle of batches', () => {
     return finished;
   }
 
-  test('has written every paid batch after --max-credits, and --resume requests the rest', async () => {
+  test('writes all paid batches when --max-credits is reached, and requests the rest with --resume', async () => {
     const server = await lookupServer();
     const place = await placeFor(server, 1000);
     const { code, stderr } = await place.automate([...run, '--max-credits', '4']);
@@ -193,25 +193,28 @@ describe('a run that ends in the middle of batches', () => {
     expect([server.requests.length, (await readCredits(place)).spent]).toEqual([10, 10]);
   });
 
-  test.each([2, 5, 9, 14])('loses and doubles nothing after --max-credits %i between halves', async (max) => {
-    const knows = { poisoned: [7, 150] };
-    const whole = await undisturbed(knows, 200, '');
-    const server = await lookupServer(knows);
-    const place = await placeFor(server, 200);
-    expect((await place.automate([...run, '--max-credits', String(max)])).code).toBe(5);
-    expect([server.requests.length, (await readCredits(place)).spent]).toEqual([max, max]);
-    expect((await resumed(place)).code).toBe(whole.code);
-    expect(await place.read('out.csv')).toBe(whole.out);
-    expect(await place.read('out.errors.csv')).toBe(whole.errors);
-    expect((await readCredits(place)).spent).toBe(server.requests.length);
-  });
+  test.each([2, 5, 9, 14])(
+    'neither loses nor duplicates records if --max-credits %i ends it while a refused batch is halved',
+    async (max) => {
+      const knows = { poisoned: [7, 150] };
+      const whole = await undisturbed(knows, 200, '');
+      const server = await lookupServer(knows);
+      const place = await placeFor(server, 200);
+      expect((await place.automate([...run, '--max-credits', String(max)])).code).toBe(5);
+      expect([server.requests.length, (await readCredits(place)).spent]).toEqual([max, max]);
+      expect((await resumed(place)).code).toBe(whole.code);
+      expect(await place.read('out.csv')).toBe(whole.out);
+      expect(await place.read('out.errors.csv')).toBe(whole.errors);
+      expect((await readCredits(place)).spent).toBe(server.requests.length);
+    },
+  );
 
   test.each([
     ['SIGKILL at the first batch', 1, {}],
     ['SIGKILL in the middle', 25, {}],
     ['SIGKILL between halves', 60, { poisoned: [5, 333, 334, 999] }],
     ['SIGKILL with missing records', 20, { unknown: [1, 2, 3, 500, 2000] }],
-  ])('gives the bytes of an undisturbed run with --resume after %s', async (_, calls, knows) => {
+  ])('writes the same output as an uninterrupted run when it is resumed after %s', async (_, calls, knows) => {
     const whole = await undisturbed(knows, 2000, ', size: 20');
     const server = await lookupServer({ ...knows, ms: 3 });
     const place = await placeFor(server, 2000, ', size: 20');
@@ -222,11 +225,11 @@ describe('a run that ends in the middle of batches', () => {
     expect((await resumed(place)).code).toBe(whole.code);
     expect(await place.read('out.csv')).toBe(whole.out);
     if (whole.errors !== '') expect(await place.read('out.errors.csv')).toBe(whole.errors);
-    // What was settled when the run was killed, and what its hold is settled to: never less than was sent.
+    // The killed run's reserved credits count as spent even if a call was never sent, so there can be more credits than requests.
     expect((await readCredits(place)).spent).toBeGreaterThanOrEqual(server.requests.length);
   });
 
-  test('has written what it sent after SIGINT, and does not send it again', async () => {
+  test('writes the responses of all batches that were sent before SIGINT', async () => {
     const server = await lookupServer({ ms: 20 });
     const place = await placeFor(server, 2000, ', size: 20', '    concurrency: 4\n');
     const { child, finished } = place.start(run);
@@ -248,7 +251,7 @@ describe('a run that ends in the middle of batches', () => {
     expect([server.requests.length, await readCredits(place)]).toEqual([100, expect.objectContaining({ spent: 100, held: 0 })]);
   });
 
-  test('leaves a batch that is not full at SIGINT to the next run', async () => {
+  test('leaves an incomplete batch to the next run if it receives SIGINT', async () => {
     const server = await lookupServer();
     const place = await placeFor(server, 0);
     const args = ['run', 'flow.yaml', '--in', '-', '--in-format', 'csv', '--out', 'out.csv'];
@@ -263,7 +266,7 @@ describe('a run that ends in the middle of batches', () => {
   });
 });
 
-describe('--dry-run of a batch', () => {
+describe('a dry run of a flow with batches', () => {
   const dry = async (nodes: (origin: string) => string, count: number) => {
     const server = await lookupServer();
     const place = await workplace({ 'flow.yaml': `nodes:\n${nodes(server.origin)}`, 'rows.csv': csvOf(count) });
@@ -278,21 +281,21 @@ describe('--dry-run of a batch', () => {
   const pages = (origin: string) =>
     `  - { type: http, url: "${origin}/{{id}}", map: { next: next }, paginate: { type: cursor, path: next, param: c, max: 7 } }\n`;
 
-  test('counts one action at least, and 2n - 1 for n records at most', async () => {
+  test('plans at least one request for each batch, and at most 2n - 1 for n records', async () => {
     const { lines } = await dry(batch, 250);
     expect([lines.actions, lines.credits]).toEqual(['3 at least, 3 expected, 497 at most', '3 at least, 3 expected, 497 at most']);
     expect((await dry(batch, 1)).actions).toBe('1');
   });
 
-  test('shows its request', async () => {
+  test('shows the request of the batch', async () => {
     expect((await dry(batch, 2)).stdout).toMatch(/POST .*\/lookup\n[\s\S]*\{"ids":\["1"/);
   });
 
-  test('counts up to max actions for the pages of a record', async () => {
+  test('plans at most `max` requests for the pages of each record', async () => {
     expect((await dry(pages, 10)).actions).toBe('10 at least, 10 expected, 70 at most');
   });
 
-  test('counts it after pages, in a loop and in a poll', async () => {
+  test('plans batches that follow a paging node, and batches in a loop or a poll', async () => {
     const behind = await dry((origin) => pages(origin) + batch(origin), 200);
     expect(behind.actions).toBe(`200 at least, 202 expected, 4,186 at most`);
     expect((await dry(inside("loop\n    while: name != 'x'\n    max: 5", batch), 200)).actions).toBe(
@@ -304,8 +307,8 @@ describe('--dry-run of a batch', () => {
   });
 });
 
-describe('test-request of a batch', () => {
-  test('sends a batch of one record, shows its mapped fields, and costs a credit', async () => {
+describe('test-request of a node with batches', () => {
+  test('sends a batch of one record, shows its mapped fields, and costs one credit', async () => {
     const server = await lookupServer();
     const place = await placeFor(server, 5);
     const { code, stdout } = await place.automate(['test-request', 'flow.yaml', '--in', 'rows.csv', '--record', '3']);
@@ -315,15 +318,15 @@ describe('test-request of a batch', () => {
     expect((await readCredits(place)).spent).toBe(1);
   });
 
-  test('reports an answer that lacks the record', async () => {
+  test('reports that the response contains nothing for the record', async () => {
     const server = await lookupServer({ unknown: [1] });
     const place = await placeFor(server, 5);
     const { code, stdout, stderr } = await place.automate(['test-request', 'flow.yaml', '--in', 'rows.csv']);
-    expect(stdout + stderr).toContain('the answer lacks this record: no "results[].id" is "1"');
+    expect(stdout + stderr).toContain('the answer has nothing for this record: no "results[].id" is "1"');
     expect(code).toBe(4);
   });
 
-  test('sends nothing with --no-send', async () => {
+  test('sends no request with --no-send', async () => {
     const server = await lookupServer();
     const place = await placeFor(server, 5);
     const { code, stdout } = await place.automate(['test-request', 'flow.yaml', '--set', 'id=9', '--no-send']);

@@ -6,7 +6,7 @@ import { httpServer, json } from '../helpers/http-server.ts';
 
 const secret = 'CANARY "1" \\ & é';
 
-/** A server that repeats what it was sent, and a flow that sends it a secret in the body. */
+/** Starts a server that echoes requests, and writes a flow that sends it a secret in the body. */
 async function scene(more = '') {
   const server = await httpServer((request, response) => json(response, { echo: request.body }));
   const flow = `nodes:
@@ -22,8 +22,8 @@ async function scene(more = '') {
 
 const env = { AUTOMATE_CREDENTIAL_CRM_KEY: secret };
 
-describe('a secret in a body', () => {
-  test('reaches the server, and no file or stream', async () => {
+describe('a secret in a request body', () => {
+  test('is sent to the server, but never written to a file or stream of the run', async () => {
     const { server, place } = await scene();
     const args = ['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--events', 'events.ndjson', '--summary', 'sum.json'];
     const { code, stdout, stderr } = await place.automate(args, { env });
@@ -33,7 +33,7 @@ describe('a secret in a body', () => {
     expect(await place.read('out.csv')).toContain('***');
   });
 
-  test('of a form reaches the server encoded, and no file or stream', async () => {
+  test('is encoded correctly in a form, and never written to a file or stream', async () => {
     const { server, place } = await scene();
     const flow = await place.read('flow.yaml');
     await place.write('flow.yaml', flow.replace('body: {', 'form: { more: [{ credential: crm-key }],'));
@@ -47,7 +47,7 @@ describe('a secret in a body', () => {
     expect(await place.read('out.csv')).toContain('***');
   });
 
-  test('stays behind when a redirect leads to another origin', async () => {
+  test('is not sent to a different origin after a redirect', async () => {
     const { place, server } = await scene('\n    follow: any');
     const other = await httpServer();
     const leading = await httpServer((_request, response) => response.writeHead(307, { location: `${other.origin}/x` }).end());
@@ -57,7 +57,7 @@ describe('a secret in a body', () => {
     expect(other.requests.map(({ body }) => body)).toEqual(['']);
   });
 
-  test('that is not stored ends the run with 7, at its place', async () => {
+  test('ends the run with 7 if it is not stored, and is reported at its position in the flow', async () => {
     const { server, place } = await scene();
     const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv']);
     expect([code, server.requests]).toEqual([7, []]);
@@ -65,7 +65,7 @@ describe('a secret in a body', () => {
     expect(await place.files()).toEqual(['flow.yaml', 'in.csv']);
   });
 
-  test('is a variable in the curl command of test-request', async () => {
+  test('becomes a shell variable in the curl command that test-request prints', async () => {
     const { server, place } = await scene();
     const { stdout } = await place.automate(['test-request', 'flow.yaml', '--in', 'in.csv', '--curl', '--no-send'], { env });
     const [line = ''] = stdout.split('\n');

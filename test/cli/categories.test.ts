@@ -8,29 +8,29 @@ const flow = (category: string) => `nodes:
     category: ${category}
 `;
 
-/** The result of `automate validate` for a flow that names a category. */
+/** Returns the result of `automate validate` for a flow with this category. */
 async function validate(category: string) {
   const place = await workplace({ 'flow.yaml': flow(category) });
   return place.automate(['validate', 'flow.yaml']);
 }
 
-describe('a category that a flow names', () => {
+describe('a category in a flow', () => {
   test.each([
     ['pharmacy', 'category "pharmacy" is amenity/pharmacy\n'],
     ['Tankstelle', 'category "Tankstelle" is amenity/fuel\n'],
     ['amenity/fuel', ''],
-  ])('is taken for one: %s', async (words, note) => {
+  ])('can be written as "%s"', async (words, note) => {
     expect(await validate(words)).toEqual({ code: 0, stdout: `${note}flow.yaml is valid: 1 node\n`, stderr: '' });
   });
 
   test.each([
-    ['station', 'the category "station" may mean railway/station, aerialway/station', 'write the id of one of them'],
-    ['shop', 'the category "shop" may mean shop/yes, shop/supermarket', 'write the id of one of them'],
-    ['spa', 'the category "spa" may mean shop/beauty, leisure/hot_tub', 'write the id of one of them'],
+    ['station', 'the category "station" can mean railway/station, aerialway/station', 'write the id of one of them'],
+    ['shop', 'the category "shop" can mean shop/yes, shop/supermarket', 'write the id of one of them'],
+    ['spa', 'the category "spa" can mean shop/beauty, leisure/hot_tub', 'write the id of one of them'],
     ['xyzzy', 'no category is called "xyzzy"', 'find one: automate places categories WORDS'],
-    ['supermrket', 'no category is called "supermrket"; near it are shop/supermarket, shop/supermarket/organic', 'find one:'],
-    ['"{{kind}}"', 'expected one category for all records, found a text with {{field}}', ''],
-  ])('is refused at its position: %s', async (words, problem, wayOut) => {
+    ['supermrket', 'no category is called "supermrket"; similar ones are shop/supermarket, shop/supermarket/organic', 'find one:'],
+    ['"{{kind}}"', 'expected one category for all records, found text with {{field}}', ''],
+  ])('is refused, with its position in the flow, if it is unknown or ambiguous: %s', async (words, problem, wayOut) => {
     const { code, stderr } = await validate(words);
     expect(code).toBe(3);
     expect(stderr).toMatch(/^flow\.yaml:5:15: /);
@@ -38,14 +38,14 @@ describe('a category that a flow names', () => {
     expect(stderr).toContain(wayOut);
   });
 
-  test('decides between chains of one name', async () => {
+  test('decides between chains that have the same name', async () => {
     const place = await workplace({ 'flow.yaml': flow('gas station'), 'in.csv': 'company\nWalmart\n' });
     expect((await place.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv'])).code).toBe(0);
     expect(await place.read('out.csv')).toContain('Walmart,Walmart,Q62606411,amenity/fuel,1,\n');
   });
 });
 
-test('a run looks categories up', async () => {
+test("a flow can find the category of each record, and the run's summary counts the matches", async () => {
   const place = await workplace({
     'flow.yaml': 'nodes: [{ type: places, lookup: category, words: "{{kind}}", language: "{{lang}}" }]\n',
     'in.csv': 'kind,lang\nApotheke,de\nxyzzy,\n,\n',

@@ -6,7 +6,7 @@ import { readCredits, workplace } from '../helpers/cli.ts';
 const secret = 'CANARY0123456789abcdef';
 const variables = 'variables: { people: B01003_001E, income: B19013_001E }';
 
-/** A place with a flow over tracts, whose server wants the key by a connection. */
+/** Creates a workplace with a flow over tracts. Its connection leads to a server that requires the API key. */
 async function censusPlace(rows: string, more = '', options = `year: 2024, geoid: "{{tract}}", ${variables}`) {
   const server = await answeringServer((request) =>
     request.path.startsWith('/v2/') ? answerWorldBank(request) : answerSurvey(request, secret),
@@ -23,8 +23,8 @@ async function censusPlace(rows: string, more = '', options = `year: 2024, geoid
 const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
 const two = 'tract\n17031000100\n17031000300\n';
 
-describe('a run with census', () => {
-  test('sends the key in the query, and shows it nowhere', async () => {
+describe('a run with a census node', () => {
+  test('sends the API key in the query string, and never prints or saves it', async () => {
     const { server, place, automate } = await censusPlace(two);
     const { code, stderr } = await automate([...run, '--verbose', '--events', 'events.ndjson', '--summary', 'summary.json']);
     expect(code).toBe(0);
@@ -37,7 +37,7 @@ describe('a run with census', () => {
     expect(stderr).toContain('&key=***');
   });
 
-  test('names matches, values that there are not, and the source in its summary', async () => {
+  test('reports matches, missing values and the data source in its summary', async () => {
     const { place, automate } = await censusPlace(`${two}17031999999\n`);
     const { stderr } = await automate([...run, '--summary', 'summary.json']);
     expect(stderr).toContain('\n  census: matched 2 of 3, income: 1 without a value\n');
@@ -50,7 +50,7 @@ describe('a run with census', () => {
     });
   });
 
-  test('keeps an answer for the next run, whatever the key', async () => {
+  test('caches a response for the next run, even if that run uses a different key', async () => {
     const { server, place, automate } = await censusPlace(two);
     await automate(run);
     expect((await automate([...run, '--force'], 'another-key-0123456789')).code).toBe(0);
@@ -58,7 +58,7 @@ describe('a run with census', () => {
     expect(await readCredits(place)).toMatchObject({ spent: 1 });
   });
 
-  test('does not keep a failure that came with status 200', async () => {
+  test('does not cache a failure that the server sends with status 200', async () => {
     const options = 'provider: world-bank, country: DE, variables: { x: SP.NOT.THERE }';
     const { server, automate } = await censusPlace('a\n1\n', '', options);
     const { code, stderr } = await automate(run);
@@ -68,11 +68,11 @@ describe('a run with census', () => {
     expect(server.requests).toHaveLength(2);
   });
 
-  test('a refused key ends it with exit code 7, and it can be resumed', async () => {
+  test('ends with exit code 7 if the API key is refused, and can be resumed', async () => {
     const { server, place, automate } = await censusPlace(two);
     const refused = await automate(run, 'a-wrong-key-0123456789');
     expect(refused.code).toBe(7);
-    expect(refused.stderr).toContain('stopped: a credential is refused: ');
+    expect(refused.stderr).toContain('stopped: a credential is missing or refused: ');
     expect(refused.stderr).toContain(
       'the server refuses the key of the connection "own" (invalid key); a key is free: https://api.census.gov/data/key_signup.html',
     );
@@ -82,21 +82,21 @@ describe('a run with census', () => {
     expect(await place.read('out.csv')).toBe('tract,people,income\n17031000100,1100,45500\n17031000300,1300,\n');
   });
 
-  test('keeps an answer without units, too', async () => {
+  test('caches a response that contains no geographic units', async () => {
     const { server, place, automate } = await censusPlace('tract\n17999000100\n');
     expect((await automate(run)).stderr).toContain('census: matched 0 of 1\n');
     expect((await automate([...run, '--force'])).stderr).toContain('census: matched 0 of 1\n');
     expect([server.requests.length, await place.read('out.csv')]).toEqual([1, 'tract,people,income\n17999000100,,\n']);
   });
 
-  test('names the credential of the node as the one to store', async () => {
+  test('says how to store a missing credential', async () => {
     const yaml = `nodes: [{ type: census, credential: my-key, year: 2024, geoid: "{{tract}}", ${variables} }]\n`;
     const { code, stderr } = await (await workplace({ 'flow.yaml': yaml, 'rows.csv': two })).automate(run);
     expect(code).toBe(7);
     expect(stderr).toContain('automate credentials set my-key');
   });
 
-  test('without the key nothing is sent: exit code 7, with the place where it is had', async () => {
+  test('sends nothing without an API key, exits with 7, and says where to get a key', async () => {
     const place = await workplace({
       'flow.yaml': `nodes: [{ type: census, year: 2024, geoid: "{{tract}}", ${variables} }]\n`,
       'rows.csv': two,
@@ -111,8 +111,8 @@ describe('a run with census', () => {
   });
 });
 
-describe('the other commands with census', () => {
-  test('test-request shows the request, the paths of the answer and the fields', async () => {
+describe('other commands with a flow that has a census node', () => {
+  test('test-request shows the request, the paths in the response and the mapped fields', async () => {
     const { automate, place } = await censusPlace(two);
     const { code, stdout } = await automate(['test-request', 'flow.yaml', '--in', 'rows.csv']);
     expect(code).toBe(0);
@@ -123,14 +123,14 @@ describe('the other commands with census', () => {
     expect(await readCredits(place)).toMatchObject({ spent: 1 });
   });
 
-  test('test-request with a refused key ends with exit code 7', async () => {
+  test('test-request exits with 7 if the API key is refused', async () => {
     const { automate } = await censusPlace(two);
     const { code, stderr } = await automate(['test-request', 'flow.yaml', '--in', 'rows.csv'], 'a-wrong-key-0123456789');
     expect(code).toBe(7);
     expect(stderr).toMatch(/^automate: the server refuses the key /m);
   });
 
-  test('test-request --curl writes the command with a variable for the key', async () => {
+  test('test-request --curl prints a command with a shell variable for the API key', async () => {
     const { automate } = await censusPlace(two);
     const { code, stdout } = await automate(['test-request', 'flow.yaml', '--in', 'rows.csv', '--curl']);
     expect(code).toBe(0);
@@ -138,13 +138,13 @@ describe('the other commands with census', () => {
     expect(stdout).not.toContain('CANARY');
   });
 
-  test('--dry-run expects one credit for all tracts of a county', async () => {
+  test('a dry run expects one credit for all tracts of a county', async () => {
     const { automate } = await censusPlace(`tract\n${Array.from({ length: 50 }, (_, index) => `1703100${index + 1000}\n`).join('')}`);
     const { stdout } = await automate(['run', 'flow.yaml', '--in', 'rows.csv', '--dry-run']);
     expect(stdout).toContain('credits:   0 at least, 1 expected, 50 at most');
   });
 
-  test('--dry-run counts a credit for each variable of the World Bank', async () => {
+  test('a dry run expects one credit for each combination of record and World Bank variable', async () => {
     const options = 'provider: world-bank, country: "{{c}}", variables: { a: SP.POP.TOTL, b: NY.GDP.PCAP.CD }';
     const { automate, server } = await censusPlace('c\nDE\nFR\n', '', options);
     const { code, stderr, stdout } = await automate(['run', 'flow.yaml', '--in', 'rows.csv', '--dry-run']);
@@ -153,7 +153,7 @@ describe('the other commands with census', () => {
     expect(server.requests).toHaveLength(0);
   });
 
-  test('test-request asks for the first variable of the World Bank, and says so', async () => {
+  test('test-request requests only the first World Bank variable, and says so', async () => {
     const options = 'provider: world-bank, country: "{{c}}", variables: { a: SP.POP.TOTL, b: NY.GDP.PCAP.CD }';
     const { automate, server, place } = await censusPlace('c\nDE\n', '', options);
     const { code, stdout, stderr } = await automate(['test-request', 'flow.yaml', '--in', 'rows.csv']);
@@ -163,7 +163,7 @@ describe('the other commands with census', () => {
     expect(await readCredits(place)).toMatchObject({ spent: 1 });
   });
 
-  test('validate and nodes know it', async () => {
+  test('`automate validate` accepts the flow, and `automate nodes` explains the node type', async () => {
     const { automate } = await censusPlace(two);
     expect((await automate(['validate', 'flow.yaml'])).code).toBe(0);
     const { stdout } = await automate(['nodes', 'census']);

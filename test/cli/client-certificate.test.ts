@@ -11,13 +11,13 @@ import { proxyServer } from '../helpers/proxy-server.ts';
 const certificates = makeCertificates();
 const { authority, good, folder } = certificates;
 
-/** The key of the good certificate, encrypted. */
+/** Returns the private key of the valid certificate, encrypted with a passphrase. */
 function encryptedKey(): string {
   const input = ['-in', join(folder, 'good.key'), '-passout', 'pass:open sesame'];
   return execFileSync('openssl', ['pkcs8', '-topk8', '-v2', 'aes-256-cbc', ...input]).toString();
 }
 
-/** A server that refuses clients without a certificate of the authority. */
+/** Starts a server that refuses clients whose certificate is not signed by the test's authority. */
 function strictServer(handler?: Handler) {
   return httpServer(handler, { ...good, ca: readFileSync(authority, 'utf8'), requestCert: true, rejectUnauthorized: true });
 }
@@ -33,7 +33,7 @@ nodes:
   - { type: http, connection: bank, url: "/accounts/{{id}}", retry: { max: 0 }${more} }
 `;
 
-/** A folder with a flow in `flows`, beside its certificate. */
+/** Creates a workplace with the certificate, and with the flow in the subfolder `flows`. */
 async function placeWith(flow: string, files: Record<string, string> = {}): Promise<Workplace> {
   const pair = { 'flows/client.pem': good.cert, 'flows/client.key': good.key };
   const place = await workplace({ 'rows.csv': 'id\n1\n' });
@@ -46,22 +46,22 @@ async function placeWith(flow: string, files: Record<string, string> = {}): Prom
 const runs = ['run', 'flows/bank.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--cacert', authority];
 
 describe('a client certificate', () => {
-  test('is shown to the server of its connection', async () => {
+  test('is presented to the server of its connection', async () => {
     const server = await strictServer();
     const place = await placeWith(flowTo(server.origin, names));
     const { code, stderr } = await place.automate(runs);
     expect([code, server.requests.length]).toEqual([0, 1]);
-    expect(stderr).not.toContain('others can read');
+    expect(stderr).not.toContain('other users can read');
   });
 
-  test('is what such a server asks for', async () => {
+  test('is accepted by a server that requires client certificates', async () => {
     const server = await strictServer();
     const { code } = await (await placeWith(flowTo(server.origin, ''))).automate(runs);
     expect([code, server.requests.length]).not.toEqual([0, 1]);
     expect(server.requests).toEqual([]);
   });
 
-  test('has a key that a passphrase opens', async () => {
+  test('can have a private key with a passphrase', async () => {
     const server = await strictServer();
     const flow = flowTo(server.origin, '{ cert: client.pem, key: client.key, passphrase: { credential: bank-key } }');
     const place = await placeWith(flow, { 'flows/client.key': encryptedKey() });
@@ -84,36 +84,43 @@ describe('a client certificate', () => {
       {},
       /certificate cannot be read: .*flows\/other\.pem: ENOENT: no such file/,
     ],
-    ['another key', names, { 'flows/client.key': certificates.selfSigned.key }, /client\.key does not belong to .*client\.pem/],
     [
-      'an old certificate',
+      'the key of another certificate',
+      names,
+      { 'flows/client.key': certificates.selfSigned.key },
+      /client\.key does not belong to .*client\.pem/,
+    ],
+    [
+      'an expired certificate',
       names,
       { 'flows/client.pem': certificates.expired.cert, 'flows/client.key': certificates.expired.key },
       /client\.pem expired on \d/,
     ],
-    ['a file without a certificate', names, { 'flows/client.pem': 'x' }, /client\.pem holds no client certificate in PEM/],
-    ['a file without a key', names, { 'flows/client.key': 'x' }, /client\.key holds no private key in PEM/],
+    ['a file without a certificate', names, { 'flows/client.pem': 'x' }, /client\.pem contains no client certificate in PEM/],
+    ['a file without a key', names, { 'flows/client.key': 'x' }, /client\.key contains no private key in PEM/],
     [
       'an encrypted key without a passphrase',
       names,
       { 'flows/client.key': encryptedKey() },
-      /client\.key is encrypted, and its connection names no passphrase/,
+      /client\.key is encrypted, but its connection gives no passphrase/,
     ],
-  ])('is refused before anything is sent: %s', async (_what, written, files, message) => {
+  ])('with this problem is refused before anything is sent: %s', async (_what, written, files, message) => {
     const server = await strictServer();
     const { code, stderr } = await (await placeWith(flowTo(server.origin, written), files)).automate(runs);
     expect(stderr).toMatch(message);
     expect([code, server.requests.length]).toEqual([7, 0]);
   });
 
-  test('is warned of if others can read its key', async () => {
+  test('causes a warning if other users can read its private key', async () => {
     const server = await strictServer();
     const place = await placeWith(flowTo(server.origin, names));
     await chmod(place.path('flows/client.key'), 0o644);
-    expect((await place.automate(runs)).stderr).toMatch(/others can read .*client\.key, the key of a client certificate \(mode 0644\)/);
+    expect((await place.automate(runs)).stderr).toMatch(
+      /other users can read .*client\.key, the key of a client certificate \(mode 0644\)/,
+    );
   });
 
-  test('is not shown to another origin, by a redirect or in a URL', async () => {
+  test('is not presented to a different origin, either after a redirect or for an absolute URL', async () => {
     const seen: unknown[] = [];
     const asking = { ...good, ca: readFileSync(authority, 'utf8'), requestCert: true, rejectUnauthorized: false };
     const other = await httpServer((_request, response) => {
@@ -129,7 +136,7 @@ describe('a client certificate', () => {
     expect(seen).toEqual([undefined, undefined]);
   });
 
-  test('is shown through the tunnel of a proxy', async () => {
+  test('is presented to a server behind a proxy', async () => {
     const server = await strictServer();
     const proxy = await proxyServer(server.port);
     const place = await placeWith(flowTo('https://bank.example.com', names));
@@ -137,18 +144,18 @@ describe('a client certificate', () => {
     expect([code, server.requests.length, proxy.seen]).toEqual([0, 1, ['CONNECT bank.example.com:443']]);
   });
 
-  test('is in the curl command', async () => {
+  test('is part of the curl command that test-request prints', async () => {
     const written = '{ cert: client.pem, key: client.key, passphrase: { credential: bank-key } }';
     const place = await placeWith(flowTo('https://bank.example.com', written));
     const { stdout } = await place.automate(['test-request', 'flows/bank.yaml', '--set', 'id=1', '--curl']);
     expect(stdout).toMatch(/--cert \S*flows\/client\.pem --key \S*flows\/client\.key --pass "\$AUTOMATE_CREDENTIAL_BANK_KEY"/);
   });
 
-  test('needs https, and both files', async () => {
+  test('requires https, a certificate file and a key file', async () => {
     const place = await placeWith(flowTo('http://127.0.0.1:1', names));
     expect(await place.automate(['validate', 'flows/bank.yaml'])).toMatchObject({
       code: 3,
-      stderr: expect.stringContaining('a client certificate is for a base_url with https://'),
+      stderr: expect.stringContaining('a client certificate needs a base_url with https://'),
     });
     await place.write('flows/bank.yaml', flowTo('https://a.example.com', '{ cert: client.pem }'));
     expect((await place.automate(['validate', 'flows/bank.yaml'])).code).toBe(3);
@@ -156,7 +163,7 @@ describe('a client certificate', () => {
 });
 
 describe('a saved connection with a client certificate', () => {
-  test('has full paths, and works', async () => {
+  test('stores absolute paths, and works in a flow', async () => {
     const server = await strictServer();
     const place = await placeWith(`nodes:\n  - { type: http, connection: bank, url: "/accounts/{{id}}" }\n`);
     const added = ['connections', 'add', 'http', 'bank', '--base-url', server.origin, '--auth', 'none'];

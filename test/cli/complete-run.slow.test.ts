@@ -7,7 +7,7 @@ import { workplace } from '../helpers/cli.ts';
 const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
 const note = 'out.csv.automate-complete';
 
-/** Three records, of which those in `failing` fail, and a job that always starts with --resume. */
+/** Creates a job over three records, which always starts with --resume. The records whose paths are in `failing` fail. */
 async function job(...failing: string[]) {
   const refused = new Set(failing);
   const server = await answeringServer(({ path }) => (refused.has(path) ? { status: 404 } : { body: { name: `at ${path}` } }));
@@ -20,8 +20,8 @@ async function job(...failing: string[]) {
   return { ...place, start, sent, refused, hasNote, contents };
 }
 
-describe('a run with --resume that is started again after its end', () => {
-  test('says that it is complete, sends nothing, changes no file, and ends with the exit code of its end', async () => {
+describe('--resume of a run that is already complete', () => {
+  test('reports that the run is complete, sends nothing, and exits with the same code', async () => {
     const { start, sent, contents } = await job('/2');
     expect((await start()).code).toBe(4);
     const [before, calls] = [await contents(), sent()];
@@ -39,7 +39,7 @@ describe('a run with --resume that is started again after its end', () => {
     expect([await contents(), sent()]).toEqual([before, calls]);
   });
 
-  test('ends with 0 if no record failed, and says nothing with --quiet', async () => {
+  test('exits with 0 if no record failed, and says nothing with --quiet', async () => {
     const { start, sent } = await job();
     expect((await start()).code).toBe(0);
     expect(await start()).toMatchObject({ code: 0, stderr: expect.stringContaining('out.csv is complete already (3 written): nothing') });
@@ -47,7 +47,7 @@ describe('a run with --resume that is started again after its end', () => {
     expect(sent()).toBe(3);
   });
 
-  test('needs no credential, since nothing is sent', async () => {
+  test('needs no credential, because nothing is sent', async () => {
     const { automate, start, sent, write, read } = await job();
     await write('flow.yaml', (await read('flow.yaml')).replace('map:', 'auth: { type: bearer, credential: crm }, map:'));
     const first = await automate([...run, '--resume'], { env: { AUTOMATE_CREDENTIAL_CRM: 's3cret-token-1' } });
@@ -55,7 +55,7 @@ describe('a run with --resume that is started again after its end', () => {
     expect([(await start()).code, sent()]).toEqual([0, 3]);
   });
 
-  test('is complete also if it needed several parts', async () => {
+  test('reports a complete run even if it was resumed several times before', async () => {
     const { start, automate, sent, hasNote } = await job();
     expect((await automate([...run, '--max-credits', '1', '--concurrency', '1'])).code).toBe(5);
     expect(await hasNote()).toBe(false);
@@ -64,7 +64,7 @@ describe('a run with --resume that is started again after its end', () => {
     expect(sent()).toBe(3);
   });
 
-  test('of another version of automate is complete as well: nothing is left to write', async () => {
+  test('reports even a run that a different version of automate completed', async () => {
     const { start, read, write, sent } = await job();
     await start();
     const text = (await read(note))
@@ -76,7 +76,7 @@ describe('a run with --resume that is started again after its end', () => {
     expect([(await start()).code, sent()]).toEqual([0, 3]);
   });
 
-  test.each(['out.csv', 'out.csv.gz', 'out.json', 'out.ndjson'])('writes no byte into %s', async (out) => {
+  test.each(['out.csv', 'out.csv.gz', 'out.json', 'out.ndjson'])('leaves every byte of %s unchanged', async (out) => {
     const { automate, path, sent } = await job('/2');
     const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', out, '--resume'];
     await automate(args);
@@ -86,13 +86,13 @@ describe('a run with --resume that is started again after its end', () => {
   });
 });
 
-describe('a changed', () => {
+describe('--resume of a complete run', () => {
   test.each([
-    ['input', 'rows.csv', 'the size of the input was 9 bytes, is 11 bytes', 'run it anew with --replace beside --resume'],
-    ['flow', 'flow.yaml', 'the flow has changed', 'run it anew with --replace beside --resume'],
-    ['output', 'out.csv', 'it was changed since', 'restore its content, or start over with --force'],
-    ['errors file', 'out.errors.csv', 'out.errors.csv holds', 'restore its content, or start over with --force'],
-  ])('%s ends a complete run with 73', async (_, name, message, advice) => {
+    ['input', 'rows.csv', 'the size of the input was 9 bytes, is 11 bytes', 'run it again with --replace in addition to --resume'],
+    ['flow', 'flow.yaml', 'the flow has changed', 'run it again with --replace in addition to --resume'],
+    ['output', 'out.csv', 'it has been changed since', 'restore its content, or start over with --force'],
+    ['errors file', 'out.errors.csv', 'out.errors.csv has', 'restore its content, or start over with --force'],
+  ])('exits with 73 if the %s has changed since the run', async (_, name, message, advice) => {
     const { start, sent, path } = await job('/2');
     await start();
     await appendFile(path(name), name === 'rows.csv' ? '4\n' : '\n');
@@ -102,14 +102,14 @@ describe('a changed', () => {
     expect(sent()).toBe(3);
   });
 
-  test('option that matters ends it with 73 as well', async () => {
+  test('exits with 73 if an option that affects the output has changed', async () => {
     const { start, sent } = await job();
     await start();
     expect(await start('--limit', '2')).toMatchObject({ code: 73, stderr: expect.stringContaining('limit was not set, is 2') });
     expect(sent()).toBe(3);
   });
 
-  test('input begins anew with --replace, and the same one does not', async () => {
+  test('starts over with --replace only if the input has changed', async () => {
     const { start, sent, path, read } = await job();
     expect((await start('--replace')).code).toBe(0);
     expect(await start('--replace')).toMatchObject({ code: 0, stderr: expect.stringContaining('complete already') });
@@ -122,8 +122,8 @@ describe('a changed', () => {
   });
 });
 
-describe('the note about a complete run', () => {
-  test('is left by --resume alone, and not for stdin, whose records nothing can tell from others', async () => {
+describe('the completion note, a file that marks a run as complete', () => {
+  test('is written only with --resume, and never if the input is stdin', async () => {
     const { automate, hasNote } = await job();
     await automate(run);
     expect(await hasNote()).toBe(false);
@@ -136,14 +136,14 @@ describe('the note about a complete run', () => {
     });
   });
 
-  test('holds for a run without input', async () => {
+  test('is written for a run without input', async () => {
     const { automate, write, sent, read } = await job();
     await write('once.yaml', (await read('flow.yaml')).replace('{{id}}', 'once'));
     const once = ['run', 'once.yaml', '--no-input', '--out', 'out.ndjson', '--resume'];
     expect([(await automate(once)).code, (await automate(once)).code, sent()]).toEqual([0, 0, 1]);
   });
 
-  test.each(['--replace', '--force'])('is deleted by %s', async (option) => {
+  test.each(['--replace', '--force'])('is deleted when the run is repeated with %s', async (option) => {
     const { start, automate, sent, hasNote } = await job();
     await start();
     expect(await hasNote()).toBe(true);
@@ -151,14 +151,14 @@ describe('the note about a complete run', () => {
     expect([await hasNote(), sent()]).toEqual([false, 6]);
   });
 
-  test('does not outlive its output: a job whose output was moved away begins anew', async () => {
+  test('is ignored if the output has been moved away, so the next run starts over', async () => {
     const { start, sent, path } = await job();
     await start();
     await rm(path('out.csv'));
     expect([(await start()).code, sent()]).toEqual([0, 6]);
   });
 
-  test('that is damaged counts as none', async () => {
+  test('is ignored if its content is damaged', async () => {
     const { start, sent, write, read } = await job();
     await start();
     await write(note, (await read(note)).replace('written', 'Written'));
@@ -166,14 +166,17 @@ describe('the note about a complete run', () => {
     expect(sent()).toBe(3);
   });
 
-  test('can be neither the output nor the events file of its run', async () => {
+  test('cannot be used as the output or the events file of its own run', async () => {
     const { start } = await job();
-    expect(await start('--events', note)).toMatchObject({ code: 2, stderr: expect.stringContaining('the note about the complete run') });
+    expect(await start('--events', note)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('the file that marks the run as complete'),
+    });
   });
 });
 
-describe('retry of a complete run', () => {
-  test('keeps the note up to date: the job then ends with the exit code of what still fails', async () => {
+describe('automate retry after a complete run', () => {
+  test('updates the completion note, so the next --resume exits with the new code', async () => {
     const { start, automate, sent, refused, read } = await job('/2', '/3');
     expect((await start()).code).toBe(4);
     refused.delete('/2');
@@ -187,14 +190,14 @@ describe('retry of a complete run', () => {
     expect(await read('out.csv')).toBe('id,name\n1,at /1\n2,at /2\n3,at /3\n');
   });
 
-  test('makes none if there was none', async () => {
+  test('writes no completion note if the run did not write one', async () => {
     const { automate, hasNote } = await job('/2');
     await automate(run);
     await automate(['retry', 'out.csv']);
     expect(await hasNote()).toBe(false);
   });
 
-  test('that is not complete keeps the job from running, as it does without a note', async () => {
+  test('makes --resume fail while the retry is unfinished', async () => {
     const { start, automate } = await job('/2', '/3');
     await start();
     expect((await automate(['retry', 'out.csv', '--max-errors', '0', '--concurrency', '1'])).code).toBe(5);

@@ -6,12 +6,12 @@ import { shell } from '../helpers/shell.ts';
 
 const types = nodeTypes.map(({ name }) => name);
 
-/** The completion script of a shell. */
+/** Returns the completion script for a shell. */
 async function script(shell: string) {
   return (await workplace()).automate(['completion', shell]);
 }
 
-/** The completions of bash after these words. */
+/** Returns the completions that bash offers after these words. */
 function offered(text: string, words: readonly string[]): string[] {
   const line = ['automate', ...words].map((word) => `'${word}'`).join(' ');
   const ask = `${text}\nCOMP_WORDS=(${line}); COMP_CWORD=${words.length}; _automate; printf '%s\\n' "\${COMPREPLY[@]}"`;
@@ -22,7 +22,7 @@ describe('the completion script', () => {
   const installed = ['bash', 'zsh', 'fish'].filter((shell) => spawnSync(shell, ['--version']).status === 0);
   test.each(installed)('for %s has valid syntax', async (shell) => {
     const { stdout } = await script(shell);
-    // fish cannot read a script from a socket, which stdin would be.
+    // fish needs a file, because it cannot read a script from a socket, and the stdin of a child process is a socket.
     const { folder } = await workplace({ script: stdout });
     expect(spawnSync(shell, ['-n', 'script'], { cwd: folder, encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
   });
@@ -33,12 +33,12 @@ describe('the completion script', () => {
     for (const word of ['run', 'test-request', 'validate', 'nodes', 'schema', 'completion', 'demo', 'credentials', 'connections', 'help'])
       expect(stdout).toContain(word);
     for (const option of ['max-errors', 'no-send', 'cacert', 'in-format', 'serve', 'base-url', 'expires']) expect(stdout).toContain(option);
-    // Every quote is closed.
+    // An even number of quotes means that every quote is closed.
     expect(stdout.replace(/\\'/g, '').split("'").length % 2).toBe(1);
   });
 });
 
-test('bash completes commands, then the options of the command, then files', async () => {
+test("bash completes commands, then the command's options, then files", async () => {
   const { stdout } = await script('bash');
   expect(offered(stdout, ['r'])).toEqual(['run', 'retry']);
   expect(offered(stdout, ['run', '--con'])).toEqual(['--concurrency']);
@@ -75,7 +75,7 @@ test.each([
       /completion'\) .*'1:value:\(bash zsh fish\)'/,
       new RegExp(`nodes'\\) .*'1:value:\\(${types.join(' ')}\\)'`),
       /'--in-format\[[^\]]*\]:value:\(csv tsv/,
-      /credits\) inner=\(.*'--json:print JSON'\)/,
+      /credits\) inner=\(.*'--json:print JSON instead of text'\)/,
     ],
   ],
   [
@@ -87,16 +87,16 @@ test.each([
       /not __fish_seen_subcommand_from limit history export' -l json /,
     ],
   ],
-])('%s completes values and subcommands', async (shell, lines) => {
+])('%s completes option values and subcommands', async (shell, lines) => {
   const { stdout } = await script(shell);
   for (const line of lines) expect(stdout).toMatch(line);
 });
 
-test.each(['tcsh', 'constructor', ''])('completion refuses the shell "%s"', async (shell) => {
+test.each(['tcsh', 'constructor', ''])('automate completion refuses the unknown shell "%s"', async (shell) => {
   expect(await script(shell)).toEqual({ code: 2, stdout: '', stderr: `automate: expected bash, zsh, fish, found "${shell}"\n` });
 });
 
-test('bash completes the commands of keys, and the scopes of a new one', async () => {
+test('bash completes the subcommands of keys, and the scopes of a new key', async () => {
   const { stdout } = await script('bash');
   expect(offered(stdout, ['keys', ''])).toEqual(['create', 'list', 'show', 'usage', 'change', 'rotate', 'revoke', '--help']);
   expect(offered(stdout, ['keys', 'create', 'crm', '--scopes', ''])).toEqual(['run', 'test', 'read']);

@@ -11,7 +11,7 @@ type Place = Workplace & { readonly env: Record<string, string> };
 
 const flow = 'nodes: [{ type: http, connection: crm, url: "/{{id}}", map: [name, echo], retry: { max: 0 } }]\n';
 
-/** Starts `connections login` without a browser, follows the address that it prints, and returns its end. */
+/** Starts `connections login` without a browser, and follows the URL that it prints. Returns the result of the command. */
 async function logIn({ start, env }: Place, ...args: string[]) {
   const { child, finished } = start(['connections', 'login', 'crm', '--no-browser', ...args], { env });
   const [address] = await Promise.race([once(child.stdout as Readable, 'data'), finished.then(({ stderr }) => [stderr])]);
@@ -29,8 +29,8 @@ async function scene(rules: LoginRules = {}, ...more: string[]) {
   return { api, place, added, run };
 }
 
-describe('a login to an HTTP API', () => {
-  test('is asked for before anything is sent, and then serves runs by itself', async () => {
+describe('an interactive login to an HTTP API', () => {
+  test('is required before a run sends anything, and then lets later runs work unattended', async () => {
     const { api, place, added, run } = await scene({ audience: 'https://crm' }, '--params', 'audience=https://crm');
     expect(added).toMatchObject({ code: 0, stderr: expect.stringContaining('log in: automate connections login crm') });
     expect(api.requests).toEqual([]);
@@ -52,7 +52,7 @@ describe('a login to an HTTP API', () => {
     expect(api.requests).toEqual([]);
 
     const login = await logIn(place);
-    expect(login).toMatchObject({ code: 0, page: expect.stringContaining('has what it needs') });
+    expect(login).toMatchObject({ code: 0, page: expect.stringContaining('is logged in') });
     expect(login.stderr).toContain('"crm" is logged in');
     expect(await run()).toMatchObject({ code: 0 });
     expect(await place.read('out.csv')).toContain('6,n6,Bearer ***');
@@ -62,7 +62,7 @@ describe('a login to an HTTP API', () => {
     for (const secret of api.secrets()) expect(all).not.toContain(secret);
   });
 
-  test('is renewed once for all requests, and each new refresh token is stored', async () => {
+  test('is refreshed once for all requests, and stores each new refresh token', async () => {
     const { api, place, run } = await scene();
     await logIn(place);
     api.forget();
@@ -74,7 +74,7 @@ describe('a login to an HTTP API', () => {
     expect(api.refused).toEqual([]);
   });
 
-  test('that has ended stops the run with 7 and the command to log in again', async () => {
+  test('that has expired ends the run with 7, and the message shows the login command', async () => {
     const { api, place, run } = await scene();
     await logIn(place);
     api.forget();
@@ -89,7 +89,7 @@ describe('a login to an HTTP API', () => {
     expect(await run()).toMatchObject({ code: 0 });
   });
 
-  test('is renewed once by two runs at the same time', async () => {
+  test('is refreshed only once by two simultaneous runs', async () => {
     const { api, place } = await scene();
     await logIn(place);
     api.forget();
@@ -99,7 +99,7 @@ describe('a login to an HTTP API', () => {
     expect([api.tokenRequests.length, api.refused]).toEqual([2, []]);
   });
 
-  test.each(['basic', 'body'] as const)('proves the client with its secret (%s)', async (client) => {
+  test.each(['basic', 'body'] as const)('sends the client secret to the token server (%s)', async (client) => {
     const { api, place, run } = await scene({ client }, '--client-credential', 'crm-client', '--client-auth', client);
     await place.automate(['credentials', 'set', 'crm-client'], { env: place.env, stdin: clientSecret });
     expect(await logIn(place)).toMatchObject({ code: 0 });
@@ -108,7 +108,7 @@ describe('a login to an HTTP API', () => {
     expect(api.tokenRequests).toHaveLength(2);
   });
 
-  test('finds its server by openid-configuration, too, and removing the connection deletes the tokens', async () => {
+  test('finds the token server through openid-configuration', async () => {
     const { api, place, run } = await scene({ wellKnown: '/.well-known/openid-configuration' });
     expect(await logIn(place)).toMatchObject({ code: 0 });
     expect(api.requests.slice(0, 2).map(({ path }) => path)).toEqual([
@@ -122,7 +122,7 @@ describe('a login to an HTTP API', () => {
     expect((await readdir(place.path('.automate'))).filter((name) => name.includes('lock'))).toEqual([]);
   });
 
-  test('belongs to a connection of a flow as well, and goes to no other host', async () => {
+  test('works for a connection that the flow defines, and sends the token to no other host', async () => {
     const { api, place } = await scene();
     const urls = `authorize_url: "${api.origin}/authorize", token_url: "${api.origin}/token"`;
     const auth = `{ type: oauth2_authorization_code, credential: own, client_id: me, ${urls} }`;

@@ -13,7 +13,7 @@ const base = 'https://api.example.com/v2';
 
 const addHttp = (name: string, ...more: string[]) => ['connections', 'add', 'http', name, '--base-url', base, ...more];
 
-/** A workplace with these saved connections. */
+/** Creates a workplace with these saved connections. */
 async function placeWith(saved: object | string, files: Record<string, string> = {}): Promise<Workplace> {
   const place = await workplace(files);
   await mkdir(place.path(home), { mode: 0o700 });
@@ -23,7 +23,7 @@ async function placeWith(saved: object | string, files: Record<string, string> =
 
 const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
 
-describe('connections add', () => {
+describe('automate connections add', () => {
   const oauth = ['--token-url', 'https://auth.example.com/token', '--client-id', 'me'];
   const oauthSaved = { type: 'oauth2_client_credentials', token_url: 'https://auth.example.com/token', client_id: 'me', credential: 'c' };
   const added: [name: string, args: string[], saved: object][] = [
@@ -53,7 +53,7 @@ describe('connections add', () => {
     ['a.b', [], {}],
   ];
 
-  test('saves every kind of connection; the output of add and show is valid in a flow', async () => {
+  test('saves every kind of connection, and prints it in a form that is valid in a flow', async () => {
     const place = await workplace();
     const printed: string[] = [];
     for (const [name, args] of added) {
@@ -97,57 +97,69 @@ describe('connections add', () => {
       '--base-url is for connections of type http; an MCP server has a --url',
     ],
     [
-      'a name for a type',
+      'a name in place of a type',
       ['connections', 'add', 'crm'],
       'expected a connection of type http or mcp, found "crm"\nas in: automate connections add http crm',
     ],
     ['a name with a space', addHttp('a b'), 'expected a name of letters'],
     ['__proto__', addHttp('__proto__'), 'expected a name of letters'],
-    ['an unknown way to sign', addHttp('crm', '--auth', 'baerer'), '--auth: no type "baerer"; did you mean "bearer"?'],
+    ['an unknown auth type', addHttp('crm', '--auth', 'baerer'), '--auth: no type "baerer"; did you mean "bearer"?'],
     ['bearer without credential', addHttp('crm', '--auth', 'bearer'), 'expected --credential for --auth bearer'],
-    ['a key that has no place', addHttp('crm', '--auth', 'api_key', '--credential', 'c'), 'expected --header or --query'],
+    ['an API key without header or query', addHttp('crm', '--auth', 'api_key', '--credential', 'c'), 'expected --header or --query'],
     [
-      'a key in two places',
+      'an API key in both header and query',
       addHttp('crm', '--credential', 'c', '--header', 'X', '--query', 'x'),
       'expected --header or --query, found both',
     ],
-    ['a key in a header without name', addHttp('crm', '--credential', 'c', '--header', ''), 'expected a header name'],
-    ['a key in a parameter without name', addHttp('crm', '--credential', 'c', '--query', ''), 'expected the name of a query parameter'],
-    ['OAuth without token URL', addHttp('crm', '--auth', 'oauth2', '--credential', 'c'), 'expected --token-url'],
-    ['OAuth without client', addHttp('crm', '--credential', 'c', '--token-url', 'https://a.example.com'), 'expected --client-id'],
+    ['an API key in a header without a name', addHttp('crm', '--credential', 'c', '--header', ''), 'expected a header name'],
+    [
+      'an API key in a parameter without a name',
+      addHttp('crm', '--credential', 'c', '--query', ''),
+      'expected the name of a query parameter',
+    ],
+    ['OAuth but no token URL', addHttp('crm', '--auth', 'oauth2', '--credential', 'c'), 'expected --token-url'],
+    ['OAuth but no client id', addHttp('crm', '--credential', 'c', '--token-url', 'https://a.example.com'), 'expected --client-id'],
     [
       'a token URL without TLS',
       addHttp('crm', '--credential', 'c', '--client-id', 'me', '--token-url', 'http://a.example.com/t'),
       'expected an absolute https URL as the token_url',
     ],
-    ['a credential for nothing', addHttp('crm', '--auth', 'none', '--credential', 'c'), '--credential is for --auth bearer, api_key'],
     [
-      'a user for a token',
+      'a credential but no auth type that uses it',
+      addHttp('crm', '--auth', 'none', '--credential', 'c'),
+      '--credential is for --auth bearer, api_key',
+    ],
+    [
+      'a user name for a bearer token',
       addHttp('crm', '--auth', 'bearer', '--credential', 'c', '--username', 'u'),
       '--username is for --auth basic, not for bearer',
     ],
     [
-      'a header for basic',
+      'a header for basic auth',
       addHttp('crm', '--auth', 'basic', '--credential', 'c', '--header', 'X'),
       '--header is for --auth api_key, not for basic',
     ],
     [
-      'only scopes',
+      'scopes but no OAuth',
       addHttp('crm', '--scopes', 'read'),
       '--scopes is for --auth oauth2_client_credentials, oauth2_authorization_code, not for none',
     ],
-    ['a bad rate', addHttp('crm', '--rate', '10'), 'expected a rate such as 10/s'],
+    ['an invalid rate', addHttp('crm', '--rate', '10'), 'expected a rate such as 10/s'],
     ['an empty rate', addHttp('crm', '--rate', ''), 'expected a rate such as 10/s'],
-    ['a bad concurrency', addHttp('crm', '--concurrency', '0'), 'expected a whole number from 1 on'],
-    ['no URL', ['connections', 'add', 'http', 'crm', '--base-url', 'nonsense'], 'expected an absolute URL'],
-    ['plain HTTP', ['connections', 'add', 'http', 'crm', '--base-url', 'http://api.example.com'], 'pass --allow-http'],
-    ['a reference', ['connections', 'add', 'http', 'crm', '--base-url', `${base}/{{id}}`], 'a base_url cannot have references'],
-    ['a query', ['connections', 'add', 'http', 'crm', '--base-url', `${base}?a=1`], 'a base_url ends with its path'],
-    ['a header of the client', addHttp('crm', '--set-header', 'Content-Length: 5'), 'is set by the client'],
-    ['a header without value', addHttp('crm', '--set-header', 'Accept'), 'expected a header such as'],
-    ['a header twice', addHttp('crm', '--set-header', 'A: 1', '--set-header', 'A: 2'), 'the header "A" is given twice'],
-    ['a header twice in another case', addHttp('crm', '--set-header', 'A: 1', '--set-header', 'a: 2'), 'the header "a" is given twice'],
-  ])('refuses %s', async (_, args, message) => {
+    ['an invalid concurrency', addHttp('crm', '--concurrency', '0'), 'expected a whole number of at least 1'],
+    ['a base URL that is not a URL', ['connections', 'add', 'http', 'crm', '--base-url', 'nonsense'], 'expected an absolute URL'],
+    ['a plain HTTP base URL', ['connections', 'add', 'http', 'crm', '--base-url', 'http://api.example.com'], 'pass --allow-http'],
+    [
+      'a reference in the base URL',
+      ['connections', 'add', 'http', 'crm', '--base-url', `${base}/{{id}}`],
+      'a base_url cannot have references',
+    ],
+    ['a query in the base URL', ['connections', 'add', 'http', 'crm', '--base-url', `${base}?a=1`], 'a base_url ends with its path'],
+    ['a header that the HTTP client sets itself', addHttp('crm', '--set-header', 'Content-Length: 5'), 'is set by automate'],
+    ['a header without a value', addHttp('crm', '--set-header', 'Accept'), 'expected a header such as'],
+    ['a repeated header', addHttp('crm', '--set-header', 'A: 1', '--set-header', 'A: 2'), 'the header "A" is given twice'],
+    ['a repeated header in another case', addHttp('crm', '--set-header', 'A: 1', '--set-header', 'a: 2'), 'the header "a" is given twice'],
+  ])('refuses a command line with %s', async (_, args, message) => {
     const place = await workplace();
     const { code, stdout, stderr } = await place.automate(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -157,12 +169,12 @@ describe('connections add', () => {
 
   const token = `ghp_${'16C7e42F292c6912E7710c838347Ae178B4a'}`;
   test.each<[what: string, args: string[], message: string]>([
-    ['a secret in a header', addHttp('crm', '--set-header', `Authorization: Bearer ${token}`), 'holds a literal secret'],
-    ['a secret in any header', addHttp('crm', '--set-header', `X-Other: ${token}`), 'holds a literal secret'],
+    ['a secret in a header', addHttp('crm', '--set-header', `Authorization: Bearer ${token}`), 'contains a literal secret'],
+    ['a secret in any header', addHttp('crm', '--set-header', `X-Other: ${token}`), 'contains a literal secret'],
     ['a secret that was to be a header', addHttp('crm', '--set-header', `Authorization Bearer ${token}`), 'expected a header such as'],
     ['a secret as the credential', addHttp('crm', '--credential', token), 'expected the name of a credential'],
     ['a secret in the URL', ['connections', 'add', 'http', 'crm', '--base-url', `https://u:${token}@api.example.com`], 'literal secret'],
-  ])('refuses %s without showing it', async (_, args, message) => {
+  ])('refuses %s, without printing the secret', async (_, args, message) => {
     const place = await workplace();
     const { code, stdout, stderr } = await place.automate(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -171,7 +183,7 @@ describe('connections add', () => {
     expect(await place.files()).toEqual([]);
   });
 
-  test('names the environment in the hint to store the secret', async () => {
+  test('suggests a command for storing the secret that includes the environment', async () => {
     const place = await workplace();
     const { stderr } = await place.automate(addHttp('crm', '--credential', 'c'), { env: { AUTOMATE_ENV: 'staging' } });
     expect(stderr).toContain('store it: automate credentials set c --env staging\n');
@@ -185,7 +197,7 @@ describe('connections add', () => {
     expect(await savedConnections(place)).toEqual([{ name: 'crm', type: 'http', base_url: base }]);
   });
 
-  test('loses nothing in eight processes at once, and saves one of three with the same name', async () => {
+  test('saves all connections that several processes add at once, but only one for each name', async () => {
     const place = await workplace();
     const names = ['a', 'b', 'c', 'd', 'e', 'one', 'one', 'one'];
     const codes = (await Promise.all(names.map((name) => place.automate(addHttp(name))))).map(({ code }) => code);
@@ -202,7 +214,7 @@ describe('saved connections', () => {
     crm: { type: 'http', base_url: base, auth: { type: 'basic', credential: 'crm-pw' }, rate: '5/s' },
   };
 
-  test('are listed by name, with a note if there are none', async () => {
+  test('are listed in alphabetical order, or a message says that there are none', async () => {
     const { stdout } = await (await placeWith(saved)).automate(['connections', 'list']);
     expect(
       stdout
@@ -224,7 +236,7 @@ describe('saved connections', () => {
     expect(await empty.files()).toEqual([]);
   });
 
-  test('are removed one at a time', async () => {
+  test('are removed by `connections remove`, one at a time', async () => {
     const place = await placeWith(saved);
     expect(await place.automate(['connections', 'remove', 'crm'])).toMatchObject({ code: 0, stderr: '"crm" is removed\n' });
     expect(await savedConnections(place)).toEqual([{ name: 'shop', ...saved.shop }]);
@@ -233,9 +245,9 @@ describe('saved connections', () => {
 
   test.each([
     ['show', 'crn', '; did you mean "crm"?'],
-    ['remove', 'toString', '; there are shop, crm'],
-    ['test', '__proto__', '; there are shop, crm'],
-  ])('%s refuses the unknown name %s and suggests others', async (command, name, hint) => {
+    ['remove', 'toString', '; available: shop, crm'],
+    ['test', '__proto__', '; available: shop, crm'],
+  ])('are suggested by `connections %s` if it does not find the name %s', async (command, name, hint) => {
     const place = await placeWith(saved);
     expect(await place.automate(['connections', command, name])).toEqual({
       code: 7,
@@ -245,16 +257,16 @@ describe('saved connections', () => {
     expect(await savedConnections(place)).toHaveLength(2);
   });
 
-  test('show says that none is saved', async () => {
+  test('are not suggested if none is saved', async () => {
     const { code, stderr } = await (await workplace()).automate(['connections', 'show', 'crm']);
     expect([code, stderr]).toEqual([7, 'automate: no connection "crm"; none is saved\n']);
   });
 });
 
-describe('connections test', () => {
+describe('automate connections test', () => {
   const env = { AUTOMATE_CREDENTIAL_C: 'user:sesame 1' };
 
-  /** A server that answers `/s404` with 404 and echoes the request, and a connection to it. */
+  /** Starts a server that echoes requests and answers `/s404` with 404, and saves a connection to it. */
   async function connected(more: object = {}) {
     const server = await answeringServer(({ path, headers, body }) => {
       if (path.startsWith('/token')) return { body: { access_token: 'token-1' } };
@@ -265,7 +277,7 @@ describe('connections test', () => {
   }
   const bearer = { auth: { type: 'bearer', credential: 'c' } };
 
-  test.each([200, 429])('works if the server answers %i', async (status) => {
+  test.each([200, 429])('succeeds if the server responds with status %i', async (status) => {
     const { server, check } = await connected(bearer);
     const { code, stdout, stderr } = await check('--path', `/s${status}?a=1`);
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'crm: works\n' });
@@ -273,14 +285,14 @@ describe('connections test', () => {
     expect(server.requests).toMatchObject([{ method: 'GET', path: `/v2/s${status}?a=1` }]);
   });
 
-  test('suggests another path if the server answers 404', async () => {
+  test('suggests trying a different path if the server responds with status 404', async () => {
     const { check } = await connected(bearer);
     const { code, stdout, stderr } = await check('--path', '/s404');
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'crm: reached, and answers 404\n' });
-    expect(stderr).toContain('the server was reached, and has nothing at /v2/s404; --path tries another path\n');
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'crm: reached, but it answers 404\n' });
+    expect(stderr).toContain('the server was reached, but has nothing at /v2/s404; choose another path with --path\n');
   });
 
-  test.each([401, 403, 500])('says what to check if the server answers %i', async (status) => {
+  test.each([401, 403, 500])('says what to check if the server responds with status %i', async (status) => {
     const { server, check } = await connected(bearer);
     const { code, stdout, stderr } = await check('--path', `s${status}`);
     expect({ code, stdout }).toEqual({ code: 7, stdout: '' });
@@ -295,21 +307,21 @@ describe('connections test', () => {
   test.each([
     [200, '0.5 credits spent'],
     [404, '2 credits spent'],
-  ])('charges the cost or the price of the connection for an answer %i', async (status, spent) => {
+  ])("charges the cost in a successful response, or else the connection's price (status %i)", async (status, spent) => {
     const server = await httpServer((_request, response) => json(response, { billing: { used: 0.5 } }, status));
     const place = await placeWith({ crm: { type: 'http', base_url: server.origin, credits: 2, cost: 'billing.used' } });
     const { code, stderr } = await place.automate(['connections', 'test', 'crm']);
     expect([code, stderr]).toEqual([0, expect.stringContaining(spent)]);
   });
 
-  test('charges nothing if no server listens', async () => {
+  test('costs nothing if the server cannot be reached', async () => {
     const place = await placeWith({ crm: { type: 'http', base_url: `http://127.0.0.1:${await unusedPort()}` } });
     const { code, stdout, stderr } = await place.automate(['connections', 'test', 'crm']);
     expect({ code, stdout }).toEqual({ code: 7, stdout: '' });
     expect(stderr).toMatch(/network in \d+ ms\nautomate: connection "crm": .*refused.*\n {2}check the URL, outbound firewall rules\n$/);
   });
 
-  test('sends nothing without the credential', async () => {
+  test('sends no request if the credential is missing', async () => {
     const { server, place } = await connected(bearer);
     const { code, stderr } = await place.automate(['connections', 'test', 'crm']);
     expect(code).toBe(7);
@@ -320,9 +332,14 @@ describe('connections test', () => {
   test.each<[what: string, auth: object, path: string, headers: object]>([
     ['a key in a header', { type: 'api_key', header: 'X-Key' }, '/v2/', { 'x-key': 'user:sesame 1' }],
     ['a key in the query', { type: 'api_key', query: 'key' }, '/v2/?key=user%3Asesame%201', {}],
-    ['a pair', { type: 'basic' }, '/v2/', { authorization: `Basic ${btoa('user:sesame 1')}` }],
-    ['a user', { type: 'basic', username: 'u' }, '/v2/', { authorization: `Basic ${btoa('u:user:sesame 1')}` }],
-  ])('signs with %s', async (_, auth, path, headers) => {
+    ['a pair user:password as the secret', { type: 'basic' }, '/v2/', { authorization: `Basic ${btoa('user:sesame 1')}` }],
+    [
+      'a user name and a password as the secret',
+      { type: 'basic', username: 'u' },
+      '/v2/',
+      { authorization: `Basic ${btoa('u:user:sesame 1')}` },
+    ],
+  ])('authenticates with %s', async (_, auth, path, headers) => {
     const { server, check } = await connected({ auth: { ...auth, credential: 'c' } });
     const { code, stderr } = await check();
     expect(code).toBe(0);
@@ -330,7 +347,7 @@ describe('connections test', () => {
     expect(server.requests).toMatchObject([{ path, headers }]);
   });
 
-  test('signs with an access token', async () => {
+  test('authenticates with an access token', async () => {
     const tokens = await answeringServer(() => ({ body: { access_token: 'token-1' } }));
     const auth = { type: 'oauth2_client_credentials', token_url: `${tokens.origin}/token`, client_id: 'me', credential: 'c' };
     const { server, check } = await connected({ auth });
@@ -339,20 +356,20 @@ describe('connections test', () => {
     expect(server.requests).toMatchObject([{ headers: { authorization: 'Bearer token-1' } }]);
   });
 
-  test('leaves out headers that refer to a record', async () => {
+  test("leaves out headers that refer to a record's field", async () => {
     const { server, check } = await connected({ headers: { 'X-Fixed': 'f', 'X-Id': 'id {{id}}' } });
     expect(await check()).toMatchObject({ code: 0 });
     expect(server.requests[0]?.headers).toMatchObject({ 'x-fixed': 'f' });
     expect(server.requests[0]?.headers).not.toHaveProperty('x-id');
   });
 
-  test('keeps a path on the server of the connection', async () => {
+  test('refuses a path that leads to a different server', async () => {
     const { server, check } = await connected(bearer);
     for (const path of ['//127.0.0.1:1/x', 'http://127.0.0.1:1/x']) expect(await check('--path', path)).toMatchObject({ code: 0 });
     expect(server.requests).toHaveLength(2);
   });
 
-  test('names the problem of a connection that was edited by hand', async () => {
+  test('reports a problem in a connection that was edited by hand', async () => {
     const place = await placeWith({ crm: { type: 'http', base_url: base, rat: '5/s' } });
     const { code, stderr } = await place.automate(['connections', 'test', 'crm']);
     expect(code).toBe(7);
@@ -360,11 +377,11 @@ describe('connections test', () => {
   });
 });
 
-describe('a flow with a saved connection', () => {
+describe('a flow that uses a saved connection', () => {
   const flow = 'nodes:\n  - { type: http, connection: crm, url: "/users/{{id}}" }\n';
   const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
 
-  test('uses its base_url, auth and headers', async () => {
+  test('uses its base URL, authentication and headers', async () => {
     const server = await answeringServer(() => ({}));
     const auth = { type: 'bearer', credential: 'c' };
     const place = await placeWith(
@@ -383,7 +400,7 @@ describe('a flow with a saved connection', () => {
     });
   });
 
-  test('uses its concurrency', async () => {
+  test('uses its concurrency limit', async () => {
     const server = await answeringServer(async () => {
       await new Promise((resolve) => setTimeout(resolve, 20));
       return {};
@@ -394,7 +411,7 @@ describe('a flow with a saved connection', () => {
     expect(server.mostAtOnce()).toBe(2);
   });
 
-  test('uses its rate', async () => {
+  test('uses its rate limit', async () => {
     const times: number[] = [];
     const server = await answeringServer(() => {
       times.push(performance.now());
@@ -406,11 +423,11 @@ describe('a flow with a saved connection', () => {
     );
     expect(await place.automate(run)).toMatchObject({ code: 0 });
     expect(times).toHaveLength(4);
-    // Three pauses of 100 ms, minus the differences in latency.
+    // Four requests have three intervals of 100 ms, which differences in latency can shorten.
     expect((times[3] as number) - (times[0] as number)).toBeGreaterThan(150);
   });
 
-  test('prefers its own connection, even if the file of saved ones is damaged', async () => {
+  test('prefers a connection in the flow to a saved one of the same name', async () => {
     const server = await answeringServer(() => ({}));
     const own = `connections: { crm: { type: http, base_url: "${server.origin}/own" } }\n`;
     for (const saved of [{ crm: { type: 'http', base_url: `${server.origin}/saved` } }, '{']) {
@@ -422,9 +439,9 @@ describe('a flow with a saved connection', () => {
 
   test.each([
     ['a similar name is saved', { crn: { type: 'http', base_url: base } }, '; did you mean "crn"?'],
-    ['others are saved', { shop: { type: 'http', base_url: base } }, '; there are shop'],
+    ['others are saved', { shop: { type: 'http', base_url: base } }, '; available: shop'],
     ['none is saved', {}, '; the flow has none, and none is saved'],
-  ])('exits with 7 and its position if the connection does not exist: %s', async (_, saved, hint) => {
+  ])('exits with 7 and shows where the flow uses a connection that does not exist: %s', async (_, saved, hint) => {
     const place = await placeWith(saved, { 'flow.yaml': flow, 'rows.csv': idRows(1) });
     const { code, stderr } = await place.automate(run);
     expect(code).toBe(7);
@@ -432,21 +449,21 @@ describe('a flow with a saved connection', () => {
     expect(stderr).toContain('save it: automate connections add http crm --base-url URL');
   });
 
-  test.each(['constructor'])('finds a connection named %s only if it is saved', async (name) => {
+  test.each(['constructor'])('treats the JavaScript property name %s as an ordinary connection name', async (name) => {
     const files = { 'flow.yaml': flow.replace('crm', name), 'rows.csv': idRows(1) };
     expect(await (await placeWith({}, files)).automate(run)).toMatchObject({ code: 7 });
     const place = await placeWith({ [name]: { type: 'http', base_url: base } }, files);
     expect(await place.automate(['validate', 'flow.yaml'])).toMatchObject({ code: 0 });
   });
 
-  test('exits with 3 and lists a missing connection among other problems', async () => {
+  test("exits with 3 and lists a missing connection along with the flow's other problems", async () => {
     const place = await placeWith({}, { 'flow.yaml': `${flow}  - { type: htp }\n`, 'rows.csv': idRows(1) });
     const { code, stderr } = await place.automate(run);
     expect(code).toBe(3);
     expect(stderr).toMatch(/2:31: no connection "crm"[\s\S]*3:\d+: no node type "htp"[\s\S]*2 problems in flow\.yaml/);
   });
 
-  test('reports an invalid saved connection at the place that names it', async () => {
+  test('reports an invalid saved connection at the position in the flow where it is used', async () => {
     const place = await placeWith(
       { crm: { type: 'http', base_url: 'http://api.example.com' } },
       { 'flow.yaml': flow, 'rows.csv': idRows(1) },
@@ -456,8 +473,8 @@ describe('a flow with a saved connection', () => {
     expect(stderr).toContain('flow.yaml:2:31: the saved connection "crm" is not valid: expected an https URL');
   });
 
-  describe('--resume', () => {
-    /** A run that stopped at its first failure. From now on the server answers 200. */
+  describe('with --resume', () => {
+    /** Creates a run that stopped at its first failure. From now on, the server answers 200. */
     async function stopped() {
       let status = 404;
       const server = await answeringServer(() => ({ status }));
@@ -475,7 +492,7 @@ describe('a flow with a saved connection', () => {
       return { crm, save, resume };
     }
 
-    test('is refused when the saved connection has changed', async () => {
+    test('is refused if the saved connection has changed', async () => {
       const { crm, save, resume } = await stopped();
       for (const change of [
         { base_url: 'http://127.0.0.1:1' },
@@ -492,7 +509,7 @@ describe('a flow with a saved connection', () => {
       expect({ code, isSent: requests > 0 }).toEqual({ code: 4, isSent: true });
     });
 
-    test('is refused with the credentials of another environment', async () => {
+    test('is refused if the credentials come from a different environment', async () => {
       const { resume } = await stopped();
       const refused = await resume('--env', 'staging');
       expect(refused).toMatchObject({ code: 73, requests: 0 });
@@ -504,13 +521,13 @@ describe('a flow with a saved connection', () => {
 
 describe('the file of saved connections', () => {
   test.each([
-    ['cut off', '{"crm": {"type": "ht'],
+    ['truncated', '{"crm": {"type": "ht'],
     ['empty', ''],
     ['a list', '[]'],
     ['null', 'null'],
-    ['of other things', '{"crm": "https://api.example.com"}'],
-    ['of lists', '{"crm": []}'],
-  ])('is refused and stays unchanged if its content is wrong: %s', async (_, text) => {
+    ['an object of other things', '{"crm": "https://api.example.com"}'],
+    ['an object of lists', '{"crm": []}'],
+  ])('is refused and left unchanged if its content is invalid: %s', async (_, text) => {
     const flow = 'nodes: [{ type: http, connection: crm, url: /x }]\n';
     const place = await placeWith(text, { 'flow.yaml': flow, 'rows.csv': 'id\n1\n' });
     const others = [addHttp('shop'), ['connections', 'list'], ['connections', 'remove', 'crm'], ['validate', 'flow.yaml']];
@@ -525,7 +542,7 @@ describe('the file of saved connections', () => {
     expect(await readdir(place.path(home))).toEqual(['connections.json']);
   });
 
-  test.each(['0', '0777'])('is readable only by its owner under umask %s', async (umask) => {
+  test.each(['0', '0777'])('is readable only by its owner, even with umask %s', async (umask) => {
     const place = await workplace();
     const modes = async () => [await modeOf(place.path(home)), await modeOf(place.path(file))];
     for (const name of ['crm', 'shop']) {
@@ -551,7 +568,7 @@ describe('the file of saved connections', () => {
       for (const args of [['connections', 'list'], addHttp('shop')]) {
         const { code, stderr } = await place.automate(args, { env: { AUTOMATE_HOME: place.path(folder) } });
         expect({ folder, args, code }).toEqual({ folder, args, code: 7 });
-        expect(stderr).toContain(`${place.path(link)} is a symbolic link, which is refused\n`);
+        expect(stderr).toContain(`${place.path(link)} is a symbolic link, which is not allowed here\n`);
       }
     }
     expect(await readFile(place.path(file), 'utf8')).toBe(saved);

@@ -6,14 +6,14 @@ import { type HttpServer, httpServer, json, type SeenRequest } from '../helpers/
 import { readProc } from '../helpers/processes.ts';
 import { hasTerminal, shell, unlessTerminal } from '../helpers/shell.ts';
 
-/** No script has it as it is, so that it is in no file of a test but one that holds the secret. */
+/** The secret. No script contains it in one piece, so any file that does was written by the tool. */
 const canary = 'canary-7f3a-9x';
 const printCanary = "printf 'can%s\\n' ary-7f3a-9x";
 
 const auth = ', auth: { type: bearer, credential: crm }, retry: { max: 0 }';
 const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
 
-/** A folder with a flow, its records, and the script `give.sh`, which counts its runs. */
+/** Creates a workplace with a flow, its records, and the script `give.sh`, which counts how often it is run. */
 async function scene(origin: string, give = printCanary, more = auth): Promise<Workplace & { runs(): Promise<number> }> {
   const place = await workplace({ 'flow.yaml': askingFlow(origin, more), 'rows.csv': csvOf(3) });
   await script(place, give);
@@ -26,7 +26,7 @@ async function script(place: Workplace, give: string, name = 'give.sh'): Promise
   await chmod(place.path(name), 0o755);
 }
 
-/** Each command is a process of its own, as for users: a process runs a command once. */
+/** Runs each command in its own process, because a single process would run a credential's command only once. */
 const automate = (place: Workplace, args: readonly string[], env: Record<string, string> = {}): Promise<Finished> =>
   place.start(args, { env }).finished;
 
@@ -42,8 +42,8 @@ const answering = (more?: (request: SeenRequest) => number): Promise<HttpServer>
 
 const sentTokens = ({ requests }: HttpServer) => requests.map(({ headers }) => headers.authorization);
 
-describe('a run', () => {
-  test('runs the command once, sends its secret, and leaves it nowhere', async () => {
+describe('a run with a credential that comes from a command', () => {
+  test('runs the command once, sends the secret, and never writes the secret to a file or stream', async () => {
     const seen: string[] = [];
     const server = await answering(() => {
       seen.push(readProc(started.child.pid ?? 0, 'cmdline'));
@@ -59,7 +59,7 @@ describe('a run', () => {
     expect(JSON.parse((await automate(place, ['credentials', 'list', '--json'])).stdout)[0].last_used_at).not.toBeNull();
   });
 
-  test('masks the secret in what a server repeats', async () => {
+  test('masks the secret if a server echoes it', async () => {
     const server = await httpServer(({ headers }, response) => json(response, { name: headers.authorization }));
     const place = await scene(server.origin);
     await setTo(place, './give.sh');
@@ -76,7 +76,7 @@ describe('a run', () => {
       `ada:${canary}`,
     ],
     ['a header', ', auth: { type: api_key, header: X-Key, credential: crm }', ({ headers }: SeenRequest) => headers['x-key'], canary],
-  ])('sends it in %s', async (_, more, sent, expected) => {
+  ])('sends the secret in %s', async (_, more, sent, expected) => {
     const server = await answering();
     const place = await scene(server.origin, printCanary, more);
     await setTo(place, './give.sh');
@@ -85,7 +85,7 @@ describe('a run', () => {
     expect(await place.runs()).toBe(1);
   });
 
-  test('gives it to the token server as the secret of the client', async () => {
+  test('sends a client secret to the token server', async () => {
     const server = await httpServer(({ path, body }, response) =>
       json(
         response,
@@ -100,7 +100,7 @@ describe('a run', () => {
     expect(await place.runs()).toBe(1);
   });
 
-  test('without a request that needs it runs no command', async () => {
+  test('does not run the command if no request needs the secret', async () => {
     const server = await answering();
     const place = await scene(server.origin, printCanary, `${auth}, when: 'id == "none"'`);
     await setTo(place, './give.sh');
@@ -108,7 +108,7 @@ describe('a run', () => {
     expect([server.requests.length, await place.runs()]).toEqual([0, 0]);
   });
 
-  test('takes the variable first', async () => {
+  test('uses the environment variable instead of the command if both exist', async () => {
     const server = await answering();
     const place = await scene(server.origin);
     await setTo(place, './give.sh');
@@ -116,16 +116,16 @@ describe('a run', () => {
     expect([sentTokens(server)[0], await place.runs()]).toEqual(['Bearer of-variable', 0]);
   });
 
-  test('sends it to its hosts only, and runs no command for another', async () => {
+  test('sends the secret only to allowed hosts, and does not run the command for other hosts', async () => {
     const server = await answering();
     const place = await scene(server.origin);
     await setTo(place, './give.sh', '--hosts', 'api.example.com');
     const { code, stderr } = await automate(place, run);
     expect([code, server.requests.length, await place.runs()]).toEqual([7, 0, 0]);
-    expect(stderr).toContain('the credential "crm" may be sent to api.example.com only');
+    expect(stderr).toContain('the credential "crm" can be sent only to api.example.com');
   });
 
-  test('with workers runs the command once in each of them', async () => {
+  test('runs the command once in each worker process', async () => {
     const server = await answering();
     const place = await scene(server.origin);
     await place.write('rows.csv', csvOf(200));
@@ -137,27 +137,30 @@ describe('a run', () => {
   });
 });
 
-describe('a command that gives no secret', () => {
+describe("a credential's command that fails", () => {
   const failing = `${printCanary}; ${printCanary} >&2; exit 3`;
 
-  test.each([[[]], [['--workers', '2']], [['--replace']]])('ends the run with 7, before anything is sent or written: %j', async (more) => {
-    const server = await answering();
-    const place = await scene(server.origin, failing);
-    await setTo(place, './give.sh');
-    const { code, stderr } = await automate(place, [...run, ...more, '--summary', 'summary']);
-    expect([code, server.requests.length]).toEqual([7, 0]);
-    expect(stderr).toBe(
-      'automate: the command of the credential "crm" ended with exit code 3: ***\n  try it: automate credentials check crm\n',
-    );
-    expect(await place.files()).toEqual(['flow.yaml', 'give.sh', 'rows.csv', 'runs', 'summary']);
-    expect(await readAllFiles(place)).not.toContain(canary);
-    // The same command line works as soon as the command does.
-    await script(place, printCanary);
-    expect((await automate(place, [...run, ...more])).code).toBe(0);
-    expect(server.requests).toHaveLength(3);
-  });
+  test.each([[[]], [['--workers', '2']], [['--replace']]])(
+    'ends the run with exit code 7 before anything is sent or written, with the options %j',
+    async (more) => {
+      const server = await answering();
+      const place = await scene(server.origin, failing);
+      await setTo(place, './give.sh');
+      const { code, stderr } = await automate(place, [...run, ...more, '--summary', 'summary']);
+      expect([code, server.requests.length]).toEqual([7, 0]);
+      expect(stderr.replace(/^at most 16 requests at once in each worker\n/, '')).toBe(
+        'automate: the command of the credential "crm" ended with exit code 3: ***\n  try it: automate credentials check crm\n',
+      );
+      expect(await place.files()).toEqual(['flow.yaml', 'give.sh', 'rows.csv', 'runs', 'summary']);
+      expect(await readAllFiles(place)).not.toContain(canary);
+      // Once the credential's own command works, the same `automate` command succeeds.
+      await script(place, printCanary);
+      expect((await automate(place, [...run, ...more])).code).toBe(0);
+      expect(server.requests).toHaveLength(3);
+    },
+  );
 
-  test('runs once for all records that wait for it', async () => {
+  test('runs only once, even if many records wait for the secret', async () => {
     const place = await scene('http://127.0.0.1:1', 'exit 1');
     await place.write('rows.csv', csvOf(100));
     await setTo(place, './give.sh');
@@ -165,7 +168,7 @@ describe('a command that gives no secret', () => {
     expect(await place.runs()).toBe(1);
   });
 
-  test('any more stops the run, which can be resumed', async () => {
+  test('in the middle of a run stops the run, which can then be resumed', async () => {
     const server = await answering();
     const place = await scene(server.origin, `[ $(wc -l < runs) = 1 ] || exit 4; ${printCanary}`);
     await setTo(place, './give.sh', '--for', '1ms');
@@ -178,16 +181,16 @@ describe('a command that gives no secret', () => {
     expect(server.requests.map(({ path }) => path)).toEqual(['/1', '/2', '/3']);
   });
 
-  test('in the form that basic auth needs says so, and sends nothing', async () => {
+  test('is reported if it does not print username:password for basic authentication', async () => {
     const server = await answering();
     const place = await scene(server.origin, printCanary, ', auth: { type: basic, credential: crm }');
     await setTo(place, './give.sh');
     const { code, stderr } = await automate(place, run);
     expect([code, server.requests.length]).toEqual([7, 0]);
-    expect(stderr).toContain('the command of the credential "crm" gives something else: expected username:password, found no ":"');
+    expect(stderr).toContain('the command of the credential "crm" did not print a usable secret: expected username:password, found no ":"');
   });
 
-  test('in time is given up with the run at a second signal, and killed', async () => {
+  test('is killed when the run receives a second signal', async () => {
     const server = await answering();
     const place = await scene(server.origin, 'sleep 300 & echo $! > new; mv new pid; wait');
     await setTo(place, './give.sh');
@@ -201,7 +204,7 @@ describe('a command that gives no secret', () => {
     await expect.poll(() => readProc(pid, 'cmdline')).toBe('');
   });
 
-  test('and a credential that has expired is not run', async () => {
+  test('does not run if the credential has expired', async () => {
     const place = await scene('http://127.0.0.1:1');
     await setTo(place, './give.sh', '--expires', '1d');
     const list = JSON.parse(await place.read('.automate/credentials.json'));
@@ -213,8 +216,8 @@ describe('a command that gives no secret', () => {
   });
 });
 
-describe('commands that check', () => {
-  test('validate and --dry-run run no command', async () => {
+describe('a credential that comes from a command', () => {
+  test('is not needed by validate and --dry-run, which do not run the command', async () => {
     const server = await answering();
     const place = await scene(server.origin);
     await setTo(place, './give.sh');
@@ -227,21 +230,21 @@ describe('commands that check', () => {
     expect([server.requests.length, await place.runs()]).toEqual([0, 0]);
   });
 
-  test('credentials check runs it, and says how long it took', async () => {
+  test('is read by `credentials check`, which reports how long the command took', async () => {
     const place = await scene('http://127.0.0.1:1', `${printCanary}; ${printCanary} >&2`);
     await setTo(place, './give.sh', '--hosts', 'api.example.com');
     for (const name of [['crm'], []]) {
       const { code, stdout, stderr } = await automate(place, ['credentials', 'check', ...name]);
       expect([code, stdout, stderr]).toEqual([
         0,
-        expect.stringMatching(/^crm: its command gave a secret in [\d.]+ m?s, for api\.example\.com only\n$/),
+        expect.stringMatching(/^crm: its command printed a secret in [\d.]+ m?s, for api\.example\.com only\n$/),
         '',
       ]);
     }
     expect(await place.runs()).toBe(2);
   });
 
-  test('credentials check exits with 7 if it fails, and shows none of it', async () => {
+  test('makes `credentials check` exit with 7 if the command fails', async () => {
     const place = await scene('http://127.0.0.1:1', `${printCanary}; echo "not signed in: ${canary.slice(0, 3)}" >&2; exit 1`);
     await setTo(place, './give.sh');
     expect(await automate(place, ['credentials', 'check', 'crm'])).toEqual({
@@ -251,21 +254,21 @@ describe('commands that check', () => {
     });
   });
 
-  test('doctor runs the commands of a flow, and sends nothing', async () => {
+  test('is checked by doctor, which runs the command but sends no request', async () => {
     const server = await answering();
     const place = await scene(server.origin);
     await setTo(place, './give.sh');
     await mkdir(place.path('.automate'), { recursive: true });
     const { code, stdout } = await automate(place, ['doctor', 'flow.yaml'], { AUTOMATE_VAULT_PASSPHRASE: 'pass phrase' });
     expect([code, server.requests.length, await place.runs()]).toEqual([0, 0, 1]);
-    expect(stdout).toMatch(/ok {7}credentials of the flow: found: crm\nok {7}command of crm: it gave a secret in [\d.]+ m?s\n/);
+    expect(stdout).toMatch(/ok {7}credentials of the flow: found: crm\nok {7}command of crm: it printed a secret in [\d.]+ m?s\n/);
     await script(place, 'echo no >&2; exit 5');
     const failed = await automate(place, ['doctor', 'flow.yaml']);
     expect(failed.code).toBe(7);
     expect(failed.stdout).toContain('problem  command of crm: the command of the credential "crm" ended with exit code 5: no\n');
   });
 
-  test('test-request sends with it', async () => {
+  test('is sent by test-request', async () => {
     const server = await answering();
     const place = await scene(server.origin);
     await setTo(place, './give.sh');
@@ -277,7 +280,7 @@ describe('commands that check', () => {
     expect([failed.code, failed.stderr]).toEqual([7, expect.stringContaining('ended with exit code 6')]);
   });
 
-  test('connections test sends with it', async () => {
+  test('is sent by `connections test`', async () => {
     const server = await answering();
     const place = await scene(server.origin);
     await automate(place, ['connections', 'add', 'http', 'api', '--base-url', server.origin, '--auth', 'bearer', '--credential', 'crm']);
@@ -290,8 +293,8 @@ describe('commands that check', () => {
   });
 });
 
-describe('a login', () => {
-  test('is not the credential of a command', async () => {
+describe('an interactive login', () => {
+  test('cannot use a credential that comes from a command', async () => {
     const server = await answering();
     const place = await scene(server.origin);
     const auth = ['--auth', 'oauth2_authorization_code', '--credential', 'crm', '--client-id', 'me'];
@@ -300,13 +303,17 @@ describe('a login', () => {
     await setTo(place, './give.sh');
     const [login, used] = [await automate(place, ['connections', 'login', 'api', '--no-browser']), await automate(place, run)];
     expect([login.code, used.code, server.requests.length, await place.runs()]).toEqual([7, 7, 0, 0]);
-    expect(login.stderr).toContain('the credential "crm" is a command: name another one in the connection "api"');
-    expect(used.stderr).toContain('the credential "crm" is a command: a login, which renews itself, needs one of its own');
+    expect(login.stderr).toContain(
+      'the credential "crm" gets its secret from a command, which a login cannot replace: use a different credential in the connection "api"',
+    );
+    expect(used.stderr).toContain(
+      'the credential "crm" gets its secret from a command, but automate has to renew the login: use a different credential',
+    );
   });
 });
 
-describe('at a terminal', () => {
-  test.skipIf(!hasTerminal)(`a command may ask, while progress pauses${unlessTerminal}`, async () => {
+describe("a credential's command at a terminal", () => {
+  test.skipIf(!hasTerminal)(`can prompt for input while the progress display pauses${unlessTerminal}`, async () => {
     const server = await answering();
     const place = await scene(server.origin, 'printf "PIN: " >&2; read pin < /dev/tty; test -t 0 && echo "pin-$pin"');
     await setTo(place, './give.sh');

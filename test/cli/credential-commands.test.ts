@@ -3,8 +3,8 @@ import { workplace } from '../helpers/cli.ts';
 
 const set = ['credentials', 'set', 'crm', '--command'];
 
-describe('credentials set --command', () => {
-  test('stores the command in the list alone, and runs nothing', async () => {
+describe('automate credentials set --command', () => {
+  test('stores the command, does not run it, and stores no secret', async () => {
     const place = await workplace();
     expect(
       await place.automate([
@@ -23,7 +23,7 @@ describe('credentials set --command', () => {
       code: 0,
       stdout: '',
       stderr:
-        '"crm" is a command, which runs when a request needs it, and again after 50 min, for --env staging, until 2099-12-31, for api.example.com only\n' +
+        '"crm" gets its secret from a command, which runs when a request needs it, and again after 50 min, for --env staging, until 2099-12-31, for api.example.com only\n' +
         'try it: automate credentials check crm --env staging\n',
     });
     const { stdout: list } = await place.automate(['credentials', 'list']);
@@ -41,7 +41,7 @@ describe('credentials set --command', () => {
     expect(await place.files()).toEqual([]);
   });
 
-  test('keeps the list readable for versions that know no commands', async () => {
+  test('writes a credential list that older versions of automate can still read', async () => {
     const place = await workplace();
     await place.automate([...set, 'touch never']);
     const { version, credentials } = JSON.parse(await place.read('.automate/credentials.json'));
@@ -56,7 +56,7 @@ describe('credentials set --command', () => {
     [['--command', 'op', '--for', 'soon'], 'expected a duration such as 50m'],
     [['--for', '50m'], '--for needs a command'],
     [['--command', 'op', '--backend', 'vault'], '--command stores no secret: leave --backend out'],
-  ])('refuses %j with 2, and stores nothing', async (args, message) => {
+  ])('refuses the arguments %j with exit code 2, and stores nothing', async (args, message) => {
     const place = await workplace();
     const { code, stderr } = await place.automate(['credentials', 'set', 'crm', ...args]);
     expect(code).toBe(2);
@@ -65,17 +65,17 @@ describe('credentials set --command', () => {
   });
 
   test.each([
-    ['curl -d token=sk_live_4eC39HqLyjWDarjtT1zdp7dc x', 'holds what looks like a secret'],
-    ['vault read --password=Tr0ub4dor x', 'holds what looks like a secret'],
-    ["sh -c 'echo ghp_0123456789abcdefghijklmnopqrstuvwxyzAB'", 'holds what looks like a secret'],
-    ["curl -H 'Authorization: Bearer s3cr3tabc' x", 'holds what looks like a secret'],
-    ['curl -u ada:s3cr3t x', 'holds what looks like a secret'],
-    ['vault read --password s3cr3t x', 'holds what looks like a secret'],
-    ['curl https://ada:s3cr3t@vault.example.com/x', 'holds what looks like a secret'],
-    ['pass show crm | head -1', 'no shell runs the command, so that | is passed on as it is written'],
-    ['cat ~/.token', 'no shell runs the command, so that ~/.token is passed on'],
-    ['echo $TOKEN', 'no shell runs the command, so that $TOKEN is passed on'],
-  ])('warns of %s, and does not repeat a secret', async (line, warning) => {
+    ['curl -d token=sk_live_4eC39HqLyjWDarjtT1zdp7dc x', 'contains what looks like a secret'],
+    ['vault read --password=Tr0ub4dor x', 'contains what looks like a secret'],
+    ["sh -c 'echo ghp_0123456789abcdefghijklmnopqrstuvwxyzAB'", 'contains what looks like a secret'],
+    ["curl -H 'Authorization: Bearer s3cr3tabc' x", 'contains what looks like a secret'],
+    ['curl -u ada:s3cr3t x', 'contains what looks like a secret'],
+    ['vault read --password s3cr3t x', 'contains what looks like a secret'],
+    ['curl https://ada:s3cr3t@vault.example.com/x', 'contains what looks like a secret'],
+    ['pass show crm | head -1', 'the command is not run by a shell, so | is passed on as written'],
+    ['cat ~/.token', 'the command is not run by a shell, so ~/.token is passed on'],
+    ['echo $TOKEN', 'the command is not run by a shell, so $TOKEN is passed on'],
+  ])('warns about the command "%s", without repeating a secret in it', async (line, warning) => {
     const place = await workplace();
     const { code, stderr } = await place.automate(['credentials', 'set', 'crm', '--command', line]);
     expect([code, stderr]).toEqual([0, expect.stringContaining(`warning: `)]);
@@ -91,7 +91,7 @@ describe('credentials set --command', () => {
     'gcloud auth print-access-token',
     'pass show crm',
     "sh -c 'pass show crm | head -1'",
-  ])('does not warn of %s', async (line) => {
+  ])('does not warn about the command "%s"', async (line) => {
     const { stderr } = await (await workplace()).automate(['credentials', 'set', 'crm', '--command', line]);
     expect(stderr).not.toContain('warning');
   });

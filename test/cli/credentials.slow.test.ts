@@ -19,38 +19,41 @@ const setTo = ({ automate, env }: Place, stdin: string | Buffer, ...args: string
 const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--force'];
 const auth = ', auth: { type: bearer, credential: crm }, retry: { max: 0 }';
 
-/** A workplace with a flow that sends the secret of `crm` to a server. */
+/** Creates a workplace with a flow that sends the secret of the credential `crm` to a server. */
 const flowPlace = (origin: string, flow = askingFlow(origin, auth)) => vaultPlace({ 'flow.yaml': flow, 'rows.csv': csvOf(2) });
 
-/** The properties of `crm`. */
+/** Returns the properties of the credential `crm`, as `credentials show` prints them. */
 async function shown(place: Place): Promise<Record<string, unknown>> {
   return JSON.parse((await credentials(place, 'show', 'crm', '--json')).stdout);
 }
 
-/** Sets the expiry to a time that --expires does not accept. */
+/** Sets the expiry of `crm` directly, because --expires refuses a time in the past. */
 async function endAt(place: Place, ms: number): Promise<void> {
   const list = JSON.parse(await place.read('.automate/credentials.json'));
   list.credentials[0].expiresAt = new Date(ms).toISOString();
   await place.write('.automate/credentials.json', JSON.stringify(list));
 }
 
-describe('credentials set', () => {
-  test.each([secret, `${secret}\n`, `${secret}\r\n`, `\ufeff${secret}\n`])('stores the secret on stdin: %j', async (stdin) => {
-    const server = await httpServer();
-    const place = await flowPlace(server.origin);
-    expect(await setTo(place, stdin, 'crm')).toEqual({ code: 0, stdout: '', stderr: '"crm" is stored in the vault\n' });
-    await place.automate(run, { env: place.env });
-    expect(server.requests[0]?.headers.authorization).toBe(`Bearer ${secret}`);
-  });
+describe('automate credentials set', () => {
+  test.each([secret, `${secret}\n`, `${secret}\r\n`, `\ufeff${secret}\n`])(
+    'stores the secret that it reads from stdin: %j',
+    async (stdin) => {
+      const server = await httpServer();
+      const place = await flowPlace(server.origin);
+      expect(await setTo(place, stdin, 'crm')).toEqual({ code: 0, stdout: '', stderr: '"crm" is stored in the vault\n' });
+      await place.automate(run, { env: place.env });
+      expect(server.requests[0]?.headers.authorization).toBe(`Bearer ${secret}`);
+    },
+  );
 
   test.each([
     ['on several lines', `${secret}\nmore`, 'expected a secret on one line, found a line break in stdin'],
     ['empty', '', 'expected a secret on one line, found nothing in stdin'],
-    ['a line break', '\n', 'expected a secret on one line, found nothing in stdin'],
+    ['only a line break', '\n', 'expected a secret on one line, found nothing in stdin'],
     ['not UTF-8', Buffer.from([...Buffer.from(secret), 0xff]), 'expected a secret in UTF-8 on stdin'],
     ['longer than a header may be', '§'.repeat(16_385), 'expected a secret of at most 16384 characters, found 16385 in stdin'],
     ['more than 64 KiB', secret.repeat(5000), 'expected a secret on stdin, found more than 65536 bytes'],
-  ])('refuses a secret that is %s without showing or storing it', async (_, stdin, message) => {
+  ])('refuses a secret that is %s, and neither prints nor stores it', async (_, stdin, message) => {
     const place = await vaultPlace();
     expect(await setTo(place, stdin, 'crm')).toEqual({ code: 7, stdout: '', stderr: `automate: ${message}\n` });
     expect((await credentials(place, 'list', '--json')).stdout).toBe('[]\n');
@@ -64,7 +67,7 @@ describe('credentials set', () => {
     [['aB3dE5gH7jK9mN1pQ3sT5vW7'], /found what looks like the secret itself/],
     [['a b'], /expected a name of letters/],
     [[], /missing required argument 'name'/],
-    [['crm', '--env', 'a b'], /--env: expected a name such as staging/],
+    [['crm', '--env', 'a b'], /--env: expected an environment name such as staging/],
     [['crm', '--backend', 'plain'], /--backend: expected keychain or vault, found "plain"/],
     [['crm', '--expires', '2020-01-01'], /--expires: expected a duration such as 90d, or a future day/],
     [['crm', '--expires', '2030-02-31x'], /--expires: /],
@@ -77,14 +80,14 @@ describe('credentials set', () => {
     [['crm', '--hosts', ''], /--hosts: /],
     [['crm', '--hosts', '*.'], /--hosts: /],
     [['crm', '--hosts', `${'a'.repeat(100)}!`], /--hosts: /],
-  ])('refuses the arguments %j without showing them and exits with 2', async (args, message) => {
+  ])('refuses the arguments %j with exit code 2, without printing them', async (args, message) => {
     const place = await vaultPlace();
     const { code, stdout, stderr } = await setTo(place, secret, ...args);
     expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
     for (const hidden of [secret, 'ghp_', 'aB3dE5']) expect(stdout + stderr).not.toContain(hidden);
   });
 
-  test('stores the expiry, the hosts and the environment, and confirms them', async () => {
+  test('stores and confirms the expiry date, the allowed hosts and the environment', async () => {
     const place = await vaultPlace();
     const args = ['crm', '--expires', '90d', '--hosts', 'API.example.com,*.example.org', '--hosts', 'b.example:8443', '--env', 'staging'];
     const until = new Date(Date.now() + 90 * day).toISOString().slice(0, 10);
@@ -99,7 +102,7 @@ describe('credentials set', () => {
     expect(second).toMatchObject({ env: 'staging', hosts: ['api.example.com', '*.example.org', 'b.example:8443'] });
   });
 
-  test('warns of a variable that takes precedence, and of a secret too short to be masked', async () => {
+  test('warns about an environment variable that takes precedence, and about a secret too short to be masked', async () => {
     const place = await vaultPlace();
     const { code, stderr } = await place.automate(['credentials', 'set', 'crm'], {
       env: { ...place.env, AUTOMATE_CREDENTIAL_CRM: 'another' },
@@ -112,7 +115,7 @@ describe('credentials set', () => {
   });
 
   test.each([` ${secret}`, `${secret}  `, `\u00a0${secret}`])(
-    'warns of blanks around a secret, and masks it without them: %j',
+    'warns about spaces around a secret, and masks the secret without the spaces: %j',
     async (blank) => {
       const server = await httpServer(({ headers }, response) => json(response, { name: `got ${headers.authorization?.trim()}` }));
       const place = await flowPlace(server.origin);
@@ -123,7 +126,7 @@ describe('credentials set', () => {
     },
   );
 
-  test('stores nothing without a keychain and a passphrase, and names two ways out', async () => {
+  test('stores nothing without a keychain or a passphrase, and suggests two alternatives', async () => {
     const place = await vaultPlace();
     const { code, stderr } = await place.automate(['credentials', 'set', 'crm'], { stdin: secret });
     expect(code).toBe(7);
@@ -133,7 +136,7 @@ describe('credentials set', () => {
 });
 
 describe('automate credentials', () => {
-  test('lists and shows credentials and variables, never a secret', async () => {
+  test('list and show print credentials and variables, but never a secret', async () => {
     const place = await vaultPlace();
     await setTo(place, secret, 'crm', '--expires', '2099-12-31', '--hosts', 'api.example.com');
     await setTo(place, 'another', 'other', '--env', 'staging');
@@ -166,12 +169,12 @@ describe('automate credentials', () => {
     expect((await credentials(place, 'show', 'crm')).stdout).toMatch(/name: {6}crm\n[\s\S]*hosts: {5}api\.example\.com\n$/);
   });
 
-  test('list explains how to store a first credential', async () => {
+  test('list explains how to store the first credential', async () => {
     const { code, stdout, stderr } = await credentials(await vaultPlace(), 'list');
     expect([code, stdout, stderr]).toEqual([0, '', 'there are no credentials here\n  store one: automate credentials set NAME\n']);
   });
 
-  test('names a credential that does not exist, and how to store it', async () => {
+  test('says that a credential does not exist, and how to store it', async () => {
     const place = await vaultPlace();
     await setTo(place, secret, 'crm', '--env', 'staging');
     for (const [args, code, message] of [
@@ -189,13 +192,13 @@ describe('automate credentials', () => {
       [['list', '--env', 'test'], 0, /^there are no credentials for --env test\n {2}there are others/],
       [['frob'], 2, /unknown command 'frob'/],
       [['show'], 2, /missing required argument 'name'/],
-      [['list', '--env', '../x'], 2, /--env: expected a name such as staging, found "..\/x"/],
+      [['list', '--env', '../x'], 2, /--env: expected an environment name such as staging, found "..\/x"/],
     ] as const) {
       expect(await credentials(place, ...args)).toMatchObject({ code, stderr: expect.stringMatching(message) });
     }
   });
 
-  test('check finds a credential as a run does', async () => {
+  test('check shows whether a run would find a credential, and where', async () => {
     const place = await vaultPlace();
     await setTo(place, secret, 'crm', '--hosts', 'api.example.com');
     await setTo(place, 'another', 'other', '--expires', '13d');
@@ -208,7 +211,7 @@ describe('automate credentials', () => {
     expect([code, stderr]).toEqual([7, expect.stringMatching(/^problem: the credential "crm" is in the vault: .*the passphrase is wrong/)]);
   });
 
-  test('remove deletes a credential, and needs --force without the passphrase', async () => {
+  test("remove deletes a credential, but requires --force without the vault's passphrase", async () => {
     const place = await vaultPlace();
     await setTo(place, secret, 'crm');
     const denied = await place.automate(['credentials', 'remove', 'crm']);
@@ -217,11 +220,14 @@ describe('automate credentials', () => {
     expect((await credentials(place, 'check', 'crm')).code).toBe(7);
     await setTo(place, secret, 'crm');
     const forced = await place.automate(['credentials', 'remove', 'crm', '--force']);
-    expect(forced).toMatchObject({ code: 0, stderr: expect.stringMatching(/"crm" is forgotten; its secret is still in its backend/) });
+    expect(forced).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/"crm" is removed from the list, but its secret is still in its backend/),
+    });
     expect((await credentials(place, 'list', '--json')).stdout).toBe('[]\n');
   });
 
-  test('backend shows each backend, and why it cannot be used', async () => {
+  test('backend lists the credential backends, and says why a backend cannot be used', async () => {
     const place = await vaultPlace();
     const states = async (env: Record<string, string>) => {
       const { code, stdout } = await place.automate(['credentials', 'backend', '--json'], { env });
@@ -251,7 +257,7 @@ describe('automate credentials', () => {
 });
 
 describe('a run with credentials', () => {
-  test('uses the secret of its environment: --env, else AUTOMATE_ENV, else default', async () => {
+  test('takes the environment from --env, or else from AUTOMATE_ENV', async () => {
     const server = await httpServer();
     const place = await flowPlace(server.origin);
     for (const name of ['default', 'staging', 'test']) await setTo(place, `secret of ${name}`, 'crm', '--env', name);
@@ -284,7 +290,7 @@ describe('a run with credentials', () => {
       async (place: Place) => void (await setTo(place, secret, 'crm')),
       /set AUTOMATE_VAULT_PASSPHRASE, or/,
     ],
-  ])('under cron %s exits with 7 and names the variable to set', (_, prepare, message) => {
+  ])('a run under cron %s exits with 7 and tells the user which variable to set', (_, prepare, message) => {
     test.each(['an open pipe', '/dev/null', 'closed'])('if stdin is %s', async (stdin) => {
       const server = await askedServer();
       const place = await flowPlace(server.origin);
@@ -301,24 +307,24 @@ describe('a run with credentials', () => {
     });
   });
 
-  test('sends nothing and exits with 7 if the host is not one of the credential', async () => {
+  test('sends nothing and exits with 7 if the credential is not allowed for the host', async () => {
     const server = await askedServer();
     const place = await flowPlace(server.origin);
     await setTo(place, secret, 'crm', '--hosts', 'api.example.com');
     for (const args of [run, ['validate', 'flow.yaml'], ['test-request', 'flow.yaml', '--in', 'rows.csv']]) {
       const { code, stderr } = await place.automate(args, { env: place.env });
       expect(code).toBe(7);
-      expect(stderr).toContain(`the credential "crm" may be sent to api.example.com only, not to 127.0.0.1:${server.port}`);
+      expect(stderr).toContain(`the credential "crm" can be sent only to api.example.com, not to 127.0.0.1:${server.port}`);
     }
     expect(server.calls.size).toBe(0);
     await setTo(place, secret, 'crm', '--hosts', '127.0.0.1');
     expect((await place.automate(run, { env: place.env })).code).toBe(0);
   });
 
-  test('fails a record whose host is not one of the credential, and sends nothing for it', async () => {
+  test('fails a record without sending its request if the credential is not allowed for its host', async () => {
     const home = await httpServer((_, response) => json(response, { name: 'x' }));
     const away = await httpServer((_, response) => json(response, { name: 'x' }));
-    // The flow must name both literally: a secret goes to no other host.
+    // The flow must contain both hosts literally, because it sends a secret only to hosts that it names.
     const named = [home, away].map(({ origin }) => `{ type: http, when: id == 0, url: "${origin}/", map: { x: name } }`);
     const flow = `nodes: [${named}, { id: ask, type: http, url: "{{url}}", map: { name: name }${auth} }]\nallow_hosts: [127.0.0.1]\n`;
     const place = await flowPlace('', flow);
@@ -328,10 +334,10 @@ describe('a run with credentials', () => {
     expect([code, stderr]).toEqual([4, expect.stringContaining('3 read, 2 written, 1 failed')]);
     expect(home.requests.map(({ headers }) => headers.authorization)).toEqual(Array(2).fill(`Bearer ${secret}`));
     expect(away.requests).toEqual([]);
-    expect(await place.read('out.errors.csv')).toContain(`the credential ""crm"" may be sent to 127.0.0.1:${home.port} only`);
+    expect(await place.read('out.errors.csv')).toContain(`the credential ""crm"" can be sent only to 127.0.0.1:${home.port}`);
   });
 
-  test('sends nothing with an expired credential, and warns from 14 days before', async () => {
+  test('refuses an expired credential before anything is sent, and warns for 14 days before the expiry', async () => {
     const server = await askedServer();
     const place = await flowPlace(server.origin);
     await setTo(place, secret, 'crm', '--expires', '1d');
@@ -350,14 +356,16 @@ describe('a run with credentials', () => {
     }
   });
 
-  test('names the commands for its environment', async () => {
+  test("suggests `automate credentials` commands with the run's --env option", async () => {
     const server = await httpServer((_, response) => json(response, {}, 401));
     const place = await flowPlace(server.origin);
     const there = ['--env', 'staging'];
     const told = async () => (await place.automate([...run, ...there], { env: place.env })).stderr;
     expect(await told()).toContain('store it: automate credentials set crm --env staging\n');
     await setTo(place, 'first', 'crm', ...there, '--hosts', 'api.example.com');
-    expect(await told()).toContain('with other --hosts if that is meant: automate credentials set crm --env staging\n');
+    expect(await told()).toContain(
+      'to allow that host, set the credential again with different --hosts: automate credentials set crm --env staging\n',
+    );
     const { stderr } = await setTo(place, 'second', 'crm', ...there, '--hosts', '*');
     expect(stderr).toContain('automate credentials restore crm --env staging\n');
     expect(await told()).toContain('automate credentials restore crm --env staging\n');
@@ -368,7 +376,7 @@ describe('a run with credentials', () => {
     expect(denied).toContain('automate credentials remove crm --env staging --force\n');
   });
 
-  test('records the use of a credential also in a test request that ends early', async () => {
+  test('stores when a credential was last used, even if a test request drops its record early', async () => {
     const server = await httpServer((_request, response) => json(response, { list: [] }));
     const dropping = askingFlow(server.origin, `, when_empty: drop${auth}`).replace('map: { name: name }', 'map: { name: "list[].name" }');
     const place = await flowPlace(server.origin, dropping.replace(' }]', ` }, { id: behind, type: http, url: "${server.origin}/" }]`));
@@ -382,7 +390,7 @@ describe('a run with credentials', () => {
     expect((await readdir(place.path('.automate'))).filter((name) => !/^credits\.db|^runs$/.test(name))).toEqual(before);
   });
 
-  test('leaves the previous secret restorable until the new one has succeeded', async () => {
+  test('can restore the previous secret until a server has accepted the new secret', async () => {
     let accepted = 'Bearer old secret';
     const server = await httpServer(({ headers }, response) =>
       json(response, { name: 'x' }, headers.authorization === accepted ? 200 : 401),
@@ -394,7 +402,7 @@ describe('a run with credentials', () => {
     expect(await codeOfRun()).toBe(0);
     expect(Date.now() - Date.parse((await shown(place)).last_used_at as string)).toBeLessThan(60_000);
 
-    expect((await setTo(place, 'new secret', 'crm')).stderr).toContain('to bring it back: automate credentials restore crm\n');
+    expect((await setTo(place, 'new secret', 'crm')).stderr).toContain('to restore it: automate credentials restore crm\n');
     expect((await place.automate(run, { env: place.env })).stderr).toContain('automate credentials restore crm');
     expect((await shown(place)).previous_set_at).not.toBeNull();
     expect((await credentials(place, 'restore', 'crm')).code).toBe(0);
@@ -408,13 +416,13 @@ describe('a run with credentials', () => {
   });
 });
 
-describe('a secret and the passphrase', () => {
-  test('appear in no argument of a process, no variable of a child process, and no file', async () => {
+describe("secrets and the vault's passphrase", () => {
+  test("never appear in a process argument, in a child process's environment or in a file", async () => {
     const server = await askedServer(100);
     const place = await flowPlace(server.origin);
     const seen = new Set<string>();
     const commands: [string[], string][] = [
-      // The keychain process ends so quickly that it may be missed the first time.
+      // The keychain process ends so quickly that several commands are needed to observe it once.
       ...['crm', 'b', 'c', 'd', 'e'].map((name): [string[], string] => [['credentials', 'set', name], secret]),
       [['credentials', 'check'], ''],
       [run, ''],
@@ -424,7 +432,7 @@ describe('a secret and the passphrase', () => {
       expect(code).toBe(0);
     }
     const texts = [...seen].join('\n');
-    // Both the program and the keychain process were seen.
+    // Makes sure that both the program and the keychain process were observed.
     for (const process of ['credentials set crm', 'run flow.yaml', 'keychain-process.js']) expect(texts).toContain(process);
     const files = await readAllFiles(place);
     for (const hidden of [secret, passphrase]) {
@@ -437,7 +445,7 @@ describe('a secret and the passphrase', () => {
   });
 });
 
-/** Reads the arguments of a command's processes while it runs, and the variables of its child processes. */
+/** Observes the arguments of a command's processes and the environment variables of its child processes while it runs. */
 async function watched({ child, finished }: Started, see: (text: string) => void) {
   let isDone = false;
   void finished.then(() => {
@@ -447,7 +455,7 @@ async function watched({ child, finished }: Started, see: (text: string) => void
     for (const pid of familyOf(child.pid as number)) {
       const command = readProc(pid, 'cmdline');
       see(command);
-      // Before it calls exec, a child has the variables of the program itself.
+      // A child process that has not yet called exec is skipped, because it still has the program's own environment variables.
       if (pid !== child.pid && !command.includes('automate.js')) see(readProc(pid, 'environ'));
     }
     await new Promise((resolve) => setTimeout(resolve, 2));
@@ -455,7 +463,7 @@ async function watched({ child, finished }: Started, see: (text: string) => void
   return finished;
 }
 
-/** A process and all its descendants. */
+/** Returns the ids of a process and all its descendants. */
 function familyOf(pid: number): number[] {
   return [pid, ...childrenOf(pid).flatMap(familyOf)];
 }

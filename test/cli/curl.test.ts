@@ -3,7 +3,7 @@ import { curlRequest } from '../../src/cli/flow/curl.ts';
 import { ExactNumber } from '../../src/core/value/value.ts';
 import { starterFlow } from '../../src/flow/starter/starter.ts';
 
-describe('a curl command line', () => {
+describe('parsing a curl command line', () => {
   test.each([
     ['wget https://a.example', 'expected a command line that begins with curl'],
     ['curl', 'expected one URL in the curl command, found none'],
@@ -12,39 +12,39 @@ describe('a curl command line', () => {
     ['curl https://a.example |jq .', 'found "|" after it'],
     ['curl https://a.example -o x 2>/dev/null', 'found "2>" after it'],
     ['curl https://a.example # as above', 'found "#" after it'],
-    ['curl ^"https://a.example^" ^\n  -H ^"accept: */*^"', 'copy it as cURL (bash)'],
+    ['curl ^"https://a.example^" ^\n  -H ^"accept: */*^"', 'choose "Copy as cURL (bash)"'],
     [' ', 'begins with curl, found nothing'],
     [`curl https://a.example --json '{"a":1}' -d '{"b":2}'`, 'expected a JSON body'],
-    ["curl 'https://a.example", 'a quote in the command has no end'],
-    ['curl https://a.example -F file=x', "curl's -F is not read here"],
-    ['curl https://a.example --aws-sigv4 x', "no counterpart of curl's --aws-sigv4"],
-    ['curl https://a.example -H', "curl's -H lacks its value"],
+    ["curl 'https://a.example", 'a quote in the command is not closed'],
+    ['curl https://a.example -F file=x', "curl's -F is not supported"],
+    ['curl https://a.example --aws-sigv4 x', 'a flow cannot do what this option of curl does: --aws-sigv4'],
+    ['curl https://a.example -H', "curl's -H needs a value"],
     [`curl https://a.example -d ${'['.repeat(2000)}${']'.repeat(2000)}`, 'expected a JSON body'],
     [`curl https://a.example -d '{"a":'`, 'expected a JSON body'],
     ["curl https://a.example -d a=b -H 'Content-Type: application/json'", 'expected a JSON body'],
     [
       'curl https://a.example --form a=b',
-      'is not read here: -d or --data-urlencode sends a form without files; for one with files write form: { name: { file: PATH } }',
+      'is not supported: -d or --data-urlencode sends a form without files; for one with files write form: { name: { file: PATH } }',
     ],
-    ['curl https://a.example -X DELETE -d a=b', 'a DELETE has no body in a flow'],
+    ['curl https://a.example -X DELETE -d a=b', 'a DELETE cannot have a body in a flow'],
     ['curl https://a.example -d @body.json', 'a body from a file'],
-    ['curl https://a.example -X DELETE -d {}', 'a DELETE has no body in a flow'],
-    ['curl https://a.example -I', "no counterpart of curl's -I"],
+    ['curl https://a.example -X DELETE -d {}', 'a DELETE cannot have a body in a flow'],
+    ['curl https://a.example -I', 'a flow cannot do what this option of curl does: -I'],
     ['curl https://a.example -X OPTIONS', 'found OPTIONS'],
     [
       'curl https://hooks.slack.com/services/T0000000/B0000000/aBcDeFgHiJkLmNoPqRsTuVwX -d {}',
-      'holds a secret, which must not stand in a flow',
+      'contains a secret, which must not be written into a flow',
     ],
-  ])('is refused: %s', (curl, message) => {
+  ])('fails for "%s"', (curl, message) => {
     expect(() => starterFlow(curlRequest(curl).request)).toThrow(message);
   });
 
-  test('yields a note for each option that a flow does not have', () => {
+  test('produces a note for each curl option that a flow cannot express', () => {
     const { notes } = curlRequest('curl -k -x proxy.example:3128 --cacert ca.pem https://a.example -m 2.5 --retry 2');
     expect(notes.map((note) => note.split(' was')[0])).toEqual(['-k', '-x', '--cacert']);
   });
 
-  test('sets the timeout and the retries', () => {
+  test('keeps the timeout and the number of retries of the command line', () => {
     const { text } = starterFlow(curlRequest('curl https://a.example -m 2.5 --retry 2').request);
     expect(text).toContain('timeout: 2500ms\n    retry:\n      max: 2\n');
   });
@@ -57,7 +57,7 @@ describe('a curl command line', () => {
     ['127.0.0.1:8080', 'http://127.0.0.1:8080'],
     ['api.example.com/a', 'https://api.example.com/a'],
     ['http://api.example.com/a#part', 'http://api.example.com/a'],
-  ])('may have a URL without a scheme: %s', (written, url) => {
+  ])('accepts a URL without a scheme: %s', (written, url) => {
     expect(curlRequest(`curl ${written}`).request.url).toBe(url);
   });
 
@@ -66,14 +66,14 @@ describe('a curl command line', () => {
     ['-b a=1 -b b=2', 'header: Cookie'],
     ["-H 'X-A: 1' -H 'x-a: 2' -H 'X-B: 3' -H 'X-B: 3'", 'X-A: 1, 2\n      X-B: "3"\n'],
     ["-A '' -e '' -b ''", 'url: https://a.example\n    # auth'],
-  ])('becomes a flow that sends what curl sends: %s', (options, written) => {
+  ])('produces a flow that sends what curl sends: %s', (options, written) => {
     expect(starterFlow(curlRequest(`curl https://a.example ${options}`).request).text).toContain(written);
   });
 });
 
 const token = 'tok_5f8Kq20vZ1x9LmB7';
 
-describe('a secret of a curl command line', () => {
+describe('a secret in a curl command line', () => {
   test.each([
     [
       'becomes a field reference in the body',
@@ -85,9 +85,9 @@ describe('a secret of a curl command line', () => {
       `-d '{"username":"admin","password":"admin"}'`,
       'username: admin\n      password:\n        credential: a-password\n',
     ],
-    ['may be the word password itself', `-d '{"password":"password"}'`, 'password:\n        credential: a-password\n'],
+    ['can be the word password itself', `-d '{"password":"password"}'`, 'password:\n        credential: a-password\n'],
     [
-      'is replaced in both places of a body',
+      'is replaced in both positions in a body',
       `-d '{"a":"${token}","password":"${token}"}'`,
       'a:\n        credential: a-password\n      password:\n        credential: a-password\n',
     ],
@@ -102,7 +102,7 @@ describe('a secret of a curl command line', () => {
     expect(text).not.toContain(token);
   });
 
-  test('may be the user name of the URL', () => {
+  test('can be the user name in the URL', () => {
     const { text, credentials } = starterFlow(curlRequest(`curl https://${token}@a.example/x`).request);
     expect([text, credentials.length]).toEqual([expect.stringContaining('url: https://a.example/x\n    auth:\n      type: basic'), 1]);
   });
@@ -116,18 +116,18 @@ describe('a secret of a curl command line', () => {
     [`-b 'sid=${token}' -H 'x-api-key: k1${token}'`, '- type: api_key\n        header: x-api-key', ['x-api-key', 'Cookie']],
     [`-b 'sid=${token}' --url-query api_key=k1${token}`, 'query: api_key', ['api_key', 'Cookie']],
     [`-b 'sid=${token}'`, 'type: api_key\n      header: Cookie', ['Cookie']],
-  ])('becomes a credential, the strongest of several first: %s', (options, auth, signs) => {
+  ])("becomes a credential, and the node's auth prefers the Authorization header: %s", (options, auth, signs) => {
     const { text, credentials } = starterFlow(curlRequest(`curl https://a.example ${options}`).request);
     expect(text).toContain(auth);
     expect(credentials.map(({ note }) => note.replace(/.*?"(.*?)".*/, '$1'))).toEqual(signs);
   });
 
-  test('is refused if another place contains it, too', () => {
+  test('is refused if it also occurs in a place where it cannot be replaced', () => {
     const { request } = curlRequest(`curl https://a.example -H 'X-API-Key: ${token}' -d '{"n":1.50,"x":"by ${token}"}'`);
-    expect(() => starterFlow(request)).toThrow('the header "X-API-Key" holds a secret that another part of the request contains, too');
+    expect(() => starterFlow(request)).toThrow('the header "X-API-Key" contains a secret that is also in another part of the request');
   });
 
-  test('yields one note for several values in a body that is a text', () => {
+  test('causes only one note, even if the body contains several secrets', () => {
     const { notes } = starterFlow(curlRequest(`curl https://a.example -d '{"n":1.50,"password":["${token}","${token}x1"]}'`).request);
     expect(notes).toHaveLength(1);
   });
@@ -139,26 +139,26 @@ describe('a secret of a curl command line', () => {
     ["a part of the URL's path", '--url https://a.example/x/a8F3kL9xQ2mZ7pW4/y'],
     ['"odd" in the body', `-d '{"a":[{"odd":"a8F3kL9xQ2mZ7pW4"}]}'`],
     ['a value of the body', `-d '{"n":1.50,"odd":"a8F3kL9xQ2mZ7pW4"}'`],
-  ])('may be what looks random in %s', (place, options) => {
+  ])('is suspected, and a note says so, if %s looks random', (place, options) => {
     const url = options.includes('--url ') ? '' : 'https://a.example/v1/customer-profiles/2024-01-01T00:00:00Z';
     const { notes } = starterFlow(curlRequest(`curl ${url} ${options}`).request);
-    expect(notes).toEqual([`${place} looks random: if it is a secret, store it as a credential, and name that in the flow`]);
+    expect(notes).toEqual([`${place} looks random: if it is a secret, store it as a credential, and refer to the credential in the flow`]);
   });
 
-  test('that nothing can carry is left out, with a note', () => {
+  test('is left out, and a note says so, if a flow has no option for it', () => {
     const headers = [1, 2, 3, 4, 5].map((n) => `-H 'X-Key-${n}-Token: ${token}${n}'`);
     const { text, notes } = starterFlow(
       curlRequest(`curl https://ann:${token}@a.example ${headers.join(' ')} -H 'Authorization: x'`).request,
     );
     expect(text).not.toContain(token);
-    expect(notes.map((note) => note.replace(/.* holds/, 'holds'))).toEqual(
-      expect.arrayContaining(['holds a secret and was left out: a request carries at most 4 credentials']),
+    expect(notes.map((note) => note.replace(/.* contains/, 'contains'))).toEqual(
+      expect.arrayContaining(['contains a secret and was left out: a request carries at most 4 credentials']),
     );
   });
 });
 
 describe('a flow from a curl command line', () => {
-  test('refers to the fields of the first record whose values the command contains', () => {
+  test('refers to fields of the first record if the command line contains their values', () => {
     const values = { 'a-b': 'Ada', 'a b': new ExactNumber('12345678901234567890'), yes: true, none: null, 'x\ny': 'Zoë' };
     const example = { name: 'rows.json', columns: ['', ...Object.keys(values)], fields: new Map(Object.entries(values)) };
     const { request } = curlRequest(
@@ -168,6 +168,6 @@ describe('a flow from a curl command line', () => {
     expect(text).toContain('rename:\n      a-b: a_b\n      a b: a_b_2\n      "x\\ny": x_y\n');
     expect(text).toContain('https://a.example/{{a_b_2}}/true');
     expect(text).toContain(`body: '{"name":"{{a_b}}","t":true,"z":null,"n":1.50,"u":"{{x_y}}"}'`);
-    expect(notes).toContain(`{{x_y}} is in place of the first record's "x\\ny"`);
+    expect(notes).toContain(`{{x_y}} replaces the first record's "x\\ny"`);
   });
 });

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { workplace } from '../helpers/cli.ts';
 import { shell } from '../helpers/shell.ts';
 
-/** Runs the demo. `files` are those in its temporary folder. */
+/** Runs `automate demo`, and also returns the files in its temporary folder as `files`. */
 async function demo(env: Record<string, string> = {}) {
   const place = await workplace();
   return { ...(await place.automate(['demo'], { env: { TMPDIR: place.folder, ...env } })), files: await place.files() };
@@ -12,7 +12,7 @@ async function demo(env: Record<string, string> = {}) {
 
 const expected = await readFile(new URL('../../examples/enrichment/expected.csv', import.meta.url), 'utf8');
 
-test('demo runs the example flow against its own API, and shows the flow, the command and the first records', async () => {
+test('automate demo starts its own API and runs the example flow against it', async () => {
   const { code, stdout, stderr, files } = await demo();
   expect(code).toBe(0);
   expect(stdout).toBe(
@@ -28,7 +28,7 @@ test('demo runs the example flow against its own API, and shows the flow, the co
   expect(files).toEqual([expect.stringMatching(/^automate-demo-/)]);
 });
 
-test('the lines that demo prints can be pasted: its API and its run', async () => {
+test('automate demo prints commands that start the API and run the flow once more', async () => {
   const place = await workplace();
   const { stderr } = await shell(place, 'node "$AUTOMATE" demo', { TMPDIR: place.folder });
   const [run] = /^ {4}node .* run .*$/m.exec(stderr) ?? [''];
@@ -39,21 +39,21 @@ test('the lines that demo prints can be pasted: its API and its run', async () =
   expect(pasted.code).toBe(0);
 });
 
-test('demo uses no proxy', async () => {
+test('automate demo uses no proxy', async () => {
   const { code, stdout } = await demo({ HTTP_PROXY: 'http://127.0.0.1:9', HTTPS_PROXY: 'http://127.0.0.1:9', NO_PROXY: 'example.com' });
   expect(code).toBe(0);
   expect(stdout.split('\n')).toHaveLength(7);
 });
 
-test('demo names the temporary folder if it cannot create one there', async () => {
+test('automate demo names the temporary folder if it cannot create its files there', async () => {
   expect(await demo({ TMPDIR: '/nodir' })).toMatchObject({
     code: 74,
     stdout: '',
-    stderr: 'automate: no folder can be created in /nodir: ENOENT: no such file or directory\n  choose another place with TMPDIR\n',
+    stderr: 'automate: no folder can be created in /nodir: ENOENT: no such file or directory\n  set TMPDIR to a different folder\n',
   });
 });
 
-test('demo refuses a port above 65535', async () => {
+test('automate demo refuses a port above 65535', async () => {
   expect(await (await workplace()).automate(['demo', '--port', '99999'])).toEqual({
     code: 2,
     stdout: '',
@@ -61,7 +61,7 @@ test('demo refuses a port above 65535', async () => {
   });
 });
 
-test('demo --serve serves the API until a signal, and refuses a port that is taken', async () => {
+test('automate demo --serve serves the API until it receives a signal, and refuses a used port', async () => {
   const place = await workplace();
   const { child, finished } = place.start(['demo', '--serve', '--port', '0']);
   const [said] = await once(child.stdout ?? child, 'data');

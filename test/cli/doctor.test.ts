@@ -20,7 +20,7 @@ async function doctor(place: Workplace, args: readonly string[] = [], env: Recor
   return { code, stdout, stderr, findings, of: (check: string) => findings.find((finding) => finding.check.startsWith(check)) as Found };
 }
 
-/** A port of loopback on which nothing listens. */
+/** Returns a loopback port on which no server is listening. */
 async function closedPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -35,7 +35,7 @@ const flowFor = (url: string, more = '') => `nodes:\n  - type: http\n    url: ${
 const certificates = makeCertificates();
 
 describe('automate doctor', () => {
-  test('finds a healthy machine and a healthy flow, and sends nothing', async () => {
+  test('reports a healthy machine and a healthy flow, and sends nothing', async () => {
     const api = await httpServer();
     const place = await workplace({ 'flow.yaml': flowFor(api.origin, '    auth: { type: bearer, credential: crm }\n') });
     await mkdir(place.path('.automate'), { mode: 0o700 });
@@ -62,7 +62,7 @@ describe('automate doctor', () => {
     expect(await readAllFiles(place)).not.toContain('CANARY');
   });
 
-  test('works without any variable', async () => {
+  test('works without any environment variable', async () => {
     const place = await workplace();
     const { code, stdout } = await place.start(['doctor'], { env: { PATH: '', HOME: '' } }).finished;
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^ok {7}node: Node\.js \d+\.\d+\.\d+\n/)]);
@@ -71,8 +71,8 @@ describe('automate doctor', () => {
 
   test.each([
     [0o777, 'problem', 1, 'other users can change files in'],
-    [0o755, 'warning', 0, 'other users can look into'],
-  ])('finds a home folder with the rights %o', async (mode, state, exit, message) => {
+    [0o755, 'warning', 0, 'other users can list the files in'],
+  ])('reports a home folder with the permissions %o', async (mode, state, exit, message) => {
     const place = await workplace();
     await mkdir(place.path('.automate'));
     await chmod(place.path('.automate'), mode);
@@ -81,7 +81,7 @@ describe('automate doctor', () => {
     expect(of('home').message).toContain(message);
   });
 
-  test('finds a home that is a file, and a file in it that others can read', async () => {
+  test('reports a home folder that is a file, or that contains a file that other users can read', async () => {
     const place = await workplace({ home: '' });
     const { code, of } = await doctor(place, [], { AUTOMATE_HOME: place.path('home') });
     expect([code, of('home')]).toMatchObject([1, { state: 'problem', message: expect.stringContaining('home is not a folder') }]);
@@ -91,7 +91,7 @@ describe('automate doctor', () => {
     expect((await doctor(place)).of('home')).toMatchObject({ state: 'warning', message: expect.stringContaining(': old.json') });
   });
 
-  test('finds a host that refuses connections, and a credential that is missing', async () => {
+  test('reports a host that refuses connections, and a missing credential', async () => {
     const port = await closedPort();
     const place = await workplace({ 'flow.yaml': flowFor(`http://127.0.0.1:${port}`, '    auth: { type: bearer, credential: crm }\n') });
     const { code, of } = await doctor(place, ['flow.yaml']);
@@ -106,12 +106,12 @@ describe('automate doctor', () => {
     });
   });
 
-  test('finds a name that DNS does not know', async () => {
+  test('reports a host name that cannot be resolved by DNS', async () => {
     const place = await workplace({ 'flow.yaml': flowFor('https://nothing.invalid') });
     expect((await doctor(place, ['flow.yaml'])).of('host')).toMatchObject({ state: 'problem', message: expect.stringContaining('(DNS)') });
   });
 
-  test('finds a certificate that is not trusted, and trusts the one of --cacert', async () => {
+  test('reports a certificate that is not trusted, and accepts it with --cacert', async () => {
     const untrusted = await httpServer(() => {}, certificates.selfSigned);
     const signed = await httpServer(() => {}, certificates.good);
     const place = await workplace({ 'flow.yaml': flowFor(untrusted.origin), 'good.yaml': flowFor(signed.origin) });
@@ -122,12 +122,12 @@ describe('automate doctor', () => {
     ]);
     const good = await doctor(place, ['good.yaml', '--cacert', certificates.authority]);
     expect(good.of('host')).toMatchObject({
-      message: expect.stringMatching(/accepts connections at 127\.0\.0\.1 with TLSv1\.3; its certificate ends on \d{4}-/),
+      message: expect.stringMatching(/accepts connections at 127\.0\.0\.1 with TLSv1\.3; its certificate expires on \d{4}-/),
     });
     expect([...untrusted.requests, ...signed.requests]).toEqual([]);
   });
 
-  test('finds a broken flow, with its first problem', async () => {
+  test('reports the first problem of a broken flow', async () => {
     const place = await workplace({ 'flow.yaml': 'nodes:\n  - type: htp\n' });
     const { code, of } = await doctor(place, ['flow.yaml']);
     expect([code, of('flow')]).toMatchObject([
@@ -141,7 +141,7 @@ describe('automate doctor', () => {
     expect((await doctor(place, ['none.yaml'])).of('flow').message).toContain('there is no such file');
   });
 
-  test('checks the proxy, and never shows its password', async () => {
+  test('checks the proxy, without printing its password', async () => {
     const proxy = await httpServer();
     const place = await workplace({ 'flow.yaml': flowFor('https://api.example.com') });
     const env = { HTTPS_PROXY: `http://user:CANARY@127.0.0.1:${proxy.port}` };
@@ -158,7 +158,7 @@ describe('automate doctor', () => {
     expect(closed.stdout + wrong.stdout + wrong.stderr).not.toContain('CANARY');
   });
 
-  test('finds certificate authorities that cannot be read', async () => {
+  test('reports a file of certificate authorities that is not readable', async () => {
     const place = await workplace();
     const { code, of } = await doctor(place, [], { NODE_EXTRA_CA_CERTS: place.path('none.pem') });
     expect([code, of('certificates')]).toMatchObject([1, { state: 'problem', message: expect.stringContaining('NODE_EXTRA_CA_CERTS: ') }]);
@@ -167,7 +167,7 @@ describe('automate doctor', () => {
     expect(cacert.of('certificates').message).toContain('--cacert: ');
   });
 
-  test('finds a list of credentials that is broken, and a vault that cannot be opened', async () => {
+  test('reports a damaged list of credentials, and a vault that does not open', async () => {
     const place = await workplace();
     await mkdir(place.path('.automate'), { mode: 0o700 });
     await place.write('.automate/credentials.json', 'CANARY');
@@ -182,13 +182,13 @@ describe('automate doctor', () => {
   });
 });
 
-describe('the findings', () => {
+describe('an `automate doctor` check', () => {
   test.each([
     ['20.18.0', 'ok'],
     ['24.1.0', 'ok'],
     ['20.17.9', 'problem'],
     ['18.20.0', 'problem'],
-  ])('on Node.js %s: %s', (version, state) => {
+  ])('rates Node.js %s as "%s"', (version, state) => {
     expect(nodeFinding(version).state).toBe(state);
   });
 
@@ -197,7 +197,7 @@ describe('the findings', () => {
     ['2150-01-01', undefined, 'problem'],
     ['2026-06-01', '2026-06-02', 'warning'],
     ['2026-06-02', '2026-06-01', 'ok'],
-  ])('on a clock that says %s: %s, %s', (now, newest, state) => {
+  ])('rates the clock at %s, with a newest file from %s, as "%s"', (now, newest, state) => {
     expect(clockFinding(Date.parse(now), newest === undefined ? 0 : Date.parse(newest)).state).toBe(state);
   });
 
@@ -206,7 +206,7 @@ describe('the findings', () => {
     [5e12, 'ok'],
     [100e6, 'warning'],
     [1e6, 'problem'],
-  ])('on %s free bytes: %s', (free, state) => {
+  ])('rates %s bytes of free disk space as "%s"', (free, state) => {
     expect(diskFinding('disk', free).state).toBe(state);
   });
 });

@@ -13,11 +13,11 @@ interface Given {
   readonly input?: string;
   readonly before?: (place: Workplace) => unknown;
   readonly run?: RunOptions;
-  /** Files that the run may write. */
+  /** Files that the dry run itself may write. */
   readonly makes?: readonly string[];
 }
 
-/** Makes a dry run. Fails if it sends a request, or creates, deletes or changes a file that is not in `makes`. */
+/** Starts a dry run. Fails if it sends a request, or if it creates, deletes or changes a file that is not in `makes`. */
 async function dryRun(nodes: (origin: string) => string, rows: string | Buffer, given: Given = {}) {
   const { args = [], input = 'rows.csv', before = () => undefined, makes = [] } = given;
   const server = await answeringServer(() => ({}));
@@ -38,7 +38,7 @@ async function dryRun(nodes: (origin: string) => string, rows: string | Buffer, 
 
 async function contents({ folder }: Workplace): Promise<Record<string, unknown>> {
   const found = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
-  // Opening the ledger, even to read it, leaves these files beside it.
+  // SQLite creates these files next to the ledger even if the ledger is only read.
   const paths = found.map(({ parentPath, name }) => join(parentPath, name)).filter((path) => !/-(?:shm|wal)$/.test(path));
   return Object.fromEntries(await Promise.all(paths.map(async (path) => [path.slice(folder.length + 1), await contentOf(path)])));
 }
@@ -63,14 +63,14 @@ const node = (more = '') => {
 const both = (...nodes: ((origin: string) => string)[]) => {
   return (origin: string) => nodes.map((written) => written(origin)).join('');
 };
-describe('a dry run sends nothing, writes nothing, and', () => {
-  test('shows records, actions, credits, time and the first three requests', async () => {
+describe('a dry run, which sends and writes nothing', () => {
+  test('shows the number of records, actions and credits, the duration and the first three requests', async () => {
     const { code, stdout, stderr, origin } = await dryRun(one, 'id,b\n1,x\n2,y\n3,z\n4,z\n');
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toBe(`records:   4
 actions:   4
 credits:   4
-time:      about 200 ms at 4 at once and 200 ms a request
+time:      about 200 ms with 4 at once and 200 ms per request
 requests:  the first 3
   GET ${origin}/users/1
   Authorization: Bearer ***
@@ -83,21 +83,21 @@ requests:  the first 3
 `);
   });
 
-  test('shows headers and bodies', async () => {
+  test('shows headers and bodies of requests', async () => {
     const post = (origin: string) =>
       `  - { type: set, fields: { who: "{{id}}!" } }\n  - { type: http, method: POST, url: "${origin}/", headers: { X-Id: "{{id}}" }, body: { who: "{{who}}" } }\n`;
     const { stdout } = await dryRun(post, 'id\n"a""b"\n');
     expect(stdout).toContain('\n  Content-Type: application/json\n  X-Id: a"b\n  \n  {"who":"a\\"b!"}\n');
   });
 
-  test('shows no secret', async () => {
+  test('never shows a secret', async () => {
     const env = { AUTOMATE_CREDENTIAL_SOME: 'canary-4711' };
     const { stdout } = await dryRun(one, idRows(1), { run: { env } });
     expect(stdout).toContain('Bearer ***');
     expect(stdout).not.toContain('canary');
   });
 
-  test('ends with 7 where a credential is missing, as the run would, with the plan all the same', async () => {
+  test('exits with 7 if a credential does not exist, but still shows the plan', async () => {
     for (const env of [{ AUTOMATE_CREDENTIAL_SOME_FILE: '/nowhere' }, { AUTOMATE_CREDENTIAL_SOME: '' }]) {
       const needs = node(', auth: { type: bearer, credential: some }');
       const { code, lines, stderr } = await dryRun(needs, idRows(2), { run: { env } });
@@ -109,7 +109,7 @@ requests:  the first 3
   test.each([
     ['the output', ['out.csv'], 'out.csv exists already'],
     ['the errors file', ['out.errors.csv'], 'out.errors.csv exists already'],
-  ])('ends with 73 where %s exists, as the run would, with the plan all the same', async (_, names, message) => {
+  ])('exits with 73 if %s exists already, but still shows the plan', async (_, names, message) => {
     const before = async (place: Workplace) => {
       for (const name of names) await place.write(name, 'a\n');
     };
@@ -124,14 +124,14 @@ requests:  the first 3
     ['the output, a folder,', ['--out', 'folder', '--out-format', 'csv', '--force'], 74, 'folder cannot be written: it is a folder'],
     ['the events file', ['--events', 'nowhere/e.ndjson'], 74, 'nowhere/e.ndjson cannot be written: the folder nowhere does not exist'],
     ['the file of --cacert', ['--cacert', 'none.pem'], 2, '--cacert: none.pem cannot be used'],
-  ])('ends as the run would where %s cannot be used, with the plan all the same', async (_, args, exitCode, message) => {
+  ])('exits like the run itself if %s cannot be used, but still shows the plan', async (_, args, exitCode, message) => {
     const before = async (place: Workplace) => void (await mkdir(place.path('folder')));
     const { code, lines, stderr } = await dryRun(node(), idRows(2), { before, args });
     expect([code, lines.records]).toEqual([exitCode, '2']);
     expect(stderr).toContain(message);
   });
 
-  test('counts only the records between --skip and --limit', async () => {
+  test('counts only the records that --skip and --limit select', async () => {
     const { lines, stdout, origin } = await dryRun(one, idRows(4), { args: ['--skip', '1', '--limit', '2'] });
     expect(lines).toMatchObject({ records: '2', actions: '2' });
     expect(stdout).toContain(`GET ${origin}/users/2\n`);
@@ -141,20 +141,20 @@ requests:  the first 3
     });
   });
 
-  test('says how to read a list of records in NDJSON', async () => {
+  test('suggests --in-format json if an NDJSON file contains a JSON list of records', async () => {
     const place = await workplace({ 'flow.yaml': askingFlow('https://api.example.com'), 'rows.ndjson': '[{"id":1}]\n' });
     const { stdout } = await place.automate(['run', 'flow.yaml', '--in', 'rows.ndjson', '--dry-run']);
-    expect(stdout).toContain('for a list of records pass --in-format json');
+    expect(stdout).toContain('if it is a list of records, pass --in-format json');
   });
 
-  test('counts the records that would fail before anything is sent', async () => {
+  test('counts the records that would fail before their request is sent', async () => {
     const { code, lines } = await dryRun(one, 'id\n1\n..\n2,3\n');
     expect(code).toBe(0);
     expect(lines).toMatchObject({ actions: '1', credits: '1' });
     expect(lines.records).toMatch(/^3 \(2 would fail before anything is sent; the first: record 2: .*"\.\."/);
   });
 
-  test('shows no time if all records would fail', async () => {
+  test('shows no duration if all records would fail', async () => {
     const { lines } = await dryRun(one, 'id\n..\n.\n');
     expect(lines).toMatchObject({ actions: '0', credits: '0', requests: 'none would be sent' });
     expect(lines.records).toMatch(/^2 \(2 would fail/);
@@ -167,7 +167,7 @@ requests:  the first 3
     expect(stdout).toBe('records:   0\nactions:   0\ncredits:   0\nrequests:  none would be sent\n');
   });
 
-  test('says that a flow without calls sends no request', async () => {
+  test('says that a flow without HTTP calls sends nothing', async () => {
     const { stdout } = await dryRun(() => '  - { type: set, fields: { a: b } }\n', idRows(1), { args: ['--max-credits', '0'] });
     expect(stdout).toBe('records:   1\nactions:   0\ncredits:   0\nrequests:  none would be sent\n');
   });
@@ -178,40 +178,40 @@ requests:  the first 3
     expect(stderr).toContain('no record has a field "idd" here; did you mean "id"?');
   });
 
-  test('prints no control characters', async () => {
+  test('prints no control characters from the data', async () => {
     const post = (origin: string) => `  - { type: http, method: POST, url: "${origin}/", body: { id: "{{id}}" } }\n`;
     const { stdout } = await dryRun(post, 'id\n\u009b31m\u202e\n');
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the test looks for control characters
     expect(stdout).not.toMatch(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]/);
   });
 });
 
-describe('the number of actions', () => {
+describe('the planned number of actions', () => {
   const two = (origin: string) => `  - { type: http, url: "${origin}/two", when: "id != '2'" }\n`;
 
-  test('is a range with its assumptions if it depends on the answers', async () => {
+  test('is a range, shown with its assumptions, if it depends on responses', async () => {
     const { lines } = await dryRun(both(node(), two), idRows(2));
     expect(lines.actions).toBe('2 at least, 4 expected, 4 at most');
     expect(lines.credits).toBe(lines.actions);
-    expect(lines.expected).toMatch(/^every answer a success/);
+    expect(lines.expected).toMatch(/^if every answer is a success/);
   });
 
-  test('has no maximum after a node that expands', async () => {
+  test('has no maximum after a node that can expand one record into many', async () => {
     const expanding = (origin: string) => `  - { type: http, url: "${origin}/{{id}}", map: ["a[].b"] }\n`;
     expect((await dryRun(both(expanding, two), idRows(2))).lines.actions).toBe('2 at least, 4 expected, any number at most');
     expect((await dryRun(expanding, idRows(2))).lines.actions).toBe('2');
   });
 
-  test('is exact for a condition before the first request', async () => {
+  test('is exact if the only condition comes before the first request', async () => {
     expect((await dryRun(two, idRows(3))).lines).toMatchObject({ records: '3', actions: '2', credits: '2' });
     expect((await dryRun(both(two, node()), idRows(3))).lines.actions).toBe('3 at least, 5 expected, 5 at most');
   });
 
-  test('is at least 0 if answers may come from the cache', async () => {
+  test('has a minimum of 0 if all responses might come from the cache', async () => {
     expect((await dryRun(node(', cache: 1h'), idRows(3))).lines.actions).toBe('0 at least, 3 expected, 3 at most');
   });
 
-  test('includes a record that passes through after the rows of its pages or passes', async () => {
+  test('allows for records that fail on any page or loop pass, and then pass through', async () => {
     const pages = (origin: string) =>
       `  - { type: http, on_error: keep, url: "${origin}/{{id}}", paginate: { type: cursor, path: next, param: c, max: 3 }, map: { t: t } }\n`;
     expect((await dryRun(both(pages, node()), idRows(2))).lines.actions).toBe('2 at least, 4 expected, 14 at most');
@@ -220,18 +220,18 @@ describe('the number of actions', () => {
     expect((await dryRun(both(passes, node()), idRows(2))).lines.actions).toBe('2 at least, 4 expected, 14 at most');
   });
 
-  test('expects one pass of each loop and poll', async () => {
+  test('assumes one pass for each loop and poll', async () => {
     const inside = (kind: string) => (origin: string) =>
       `  - { type: ${kind}, nodes: [{ type: http, url: "${origin}/{{id}}", map: { state: state } }] }\n`;
     const looped = await dryRun(both(node(), inside('loop, while: state != null, max: 5')), idRows(2));
     expect(looped.lines.actions).toBe('2 at least, 4 expected, 12 at most');
-    expect(looped.lines.expected).toContain('one pass of each loop');
+    expect(looped.lines.expected).toContain('each loop and poll has one pass');
     const polled = await dryRun(both(inside('poll, until: state != null, every: 1s, timeout: 3s'), node()), idRows(2));
     expect(polled.lines.actions).toBe('2 at least, 4 expected, 10 at most');
     expect(polled.stdout).toContain(`GET ${polled.origin}/1\n`);
   });
 
-  test('includes records that pass through, and the record that would stop the run is named', async () => {
+  test('includes failed records that on_error: keep passes on, and names a record that would stop the run', async () => {
     const making = (more: string) => () => `  - { type: set, fields: { n: { cel: "int(id)" } }${more} }\n`;
     const rows = 'id\n1\nx\n3\n';
     const kept = await dryRun(both(making(', on_error: keep'), node()), rows);
@@ -243,7 +243,7 @@ describe('the number of actions', () => {
   });
 });
 
-test('the minimum of actions is lower if failures can end the run', async () => {
+test('the planned minimum number of actions is lower if failures can end the run early', async () => {
   expect((await dryRun(node(', on_error: stop, credits: 3'), idRows(5))).lines).toMatchObject({
     actions: '1 at least, 5 expected, 5 at most',
     credits: '3 at least, 15 expected, 15 at most',
@@ -255,7 +255,7 @@ test('the minimum of actions is lower if failures can end the run', async () => 
   );
 });
 
-test('the minimum of actions is lower still if records share answers or send nothing', async () => {
+test('the planned minimum number of actions is lower still if records share requests or send nothing', async () => {
   const actions = async (more: string, maxErrors: string) => {
     const toAll = (origin: string) => node(more)(origin).replace('/{{id}}', '/');
     return (await dryRun(toAll, idRows(150), { args: ['--max-errors', maxErrors] })).lines.actions;
@@ -266,40 +266,40 @@ test('the minimum of actions is lower still if records share answers or send not
   expect(await actions(', when: "int(id) > 50"', '70%')).toBe('71 at least, 100 expected, 100 at most');
 });
 
-describe('credits', () => {
-  test('are multiplied by the price of each node', async () => {
+describe('the planned number of credits', () => {
+  test('includes the price of each node', async () => {
     const { lines } = await dryRun(both(node(', credits: 2.5'), node(', credits: 0'), node()), idRows(4));
     expect(lines.actions).toBe('4 at least, 12 expected, 12 at most');
     expect(lines.credits).toBe('10 at least, 14 expected, 14 at most');
   });
 
-  test('are exact if nodes with an unknown number of actions are free', async () => {
+  test('is exact if the number of calls is unknown only for free nodes', async () => {
     const { lines } = await dryRun(both(node(', map: ["a[].b"], credits: 3'), node(', credits: 0')), idRows(1));
     expect(lines.actions).toBe('1 at least, 2 expected, any number at most');
     expect(lines.credits).toBe('3');
   });
 
-  test('use the price, with a note, if answers state their real cost', async () => {
+  test('is an estimate from the price, with a note, if responses state the real cost', async () => {
     const { lines } = await dryRun(node(', id: dear, cost: "$headers.x-cost"'), idRows(2));
     expect(lines.credits).toBe('2 (by price; the answers of dear state the real cost)');
   });
 
-  test('are compared with --max-credits', async () => {
+  test('is compared with --max-credits', async () => {
     const budgetOf = async (max: string, nodes = node(', credits: 2')) =>
       (await dryRun(nodes, idRows(10), { args: ['--max-credits', max] })).lines.budget;
     expect(await budgetOf('20')).toBe('--max-credits 20 is enough');
     expect(await budgetOf('9')).toBe('--max-credits 9: not enough: the run stops after about 4 records');
     expect(await budgetOf('10', both(node(', map: ["a[].b"], credits: 0'), node()))).toBe(
-      '--max-credits 10 is enough, if no more than expected is needed',
+      '--max-credits 10 is enough, unless more than expected is needed',
     );
   });
 });
 
-describe('the allowance', () => {
+describe('the monthly allowance in a dry run', () => {
   const month = new Date().toISOString().slice(0, 7);
   const account = { flow: 'f', node: 'n', connection: '', env: 'default' };
 
-  /** A ledger with an allowance, credits that were spent, and credits that a run under way holds. */
+  /** Prepares a ledger with an allowance, spent credits, and credits that are reserved by a run in progress. */
   const ledger =
     (limit: number | undefined, spent: number, held = 0, owner = ownerText()) =>
     (place: Workplace) => {
@@ -312,13 +312,13 @@ describe('the allowance', () => {
       book.close();
     };
 
-  test('is shown with the rest before and after the run', async () => {
+  test('is shown with the credits left before and after the run', async () => {
     const { lines, stderr } = await dryRun(node(', credits: 50'), idRows(10), { before: ledger(10_000, 600) });
     expect(stderr).toBe('');
     expect(lines.allowance).toBe(`9,400 of 10,000 credits are left in ${month}; 8,900 afterwards`);
   });
 
-  test('is shown with the number of records that it suffices for', async () => {
+  test('is shown with the number of records after which it will be used up', async () => {
     const { code, lines } = await dryRun(node(), idRows(10), { before: ledger(1000, 993) });
     expect(code).toBe(0);
     expect(lines.allowance).toBe(`7 of 1,000 credits are left in ${month}: not enough: the run stops after about 7 records`);
@@ -326,23 +326,23 @@ describe('the allowance', () => {
     expect(none.lines.allowance).toMatch(/^0 of 1,000 .* after about 0 records$/);
   });
 
-  test('excludes the credits that other runs hold', async () => {
+  test('excludes credits that other runs have reserved', async () => {
     const { lines } = await dryRun(node(), idRows(10), { before: ledger(1000, 100, 50) });
-    expect(lines.allowance).toBe(`850 of 1,000 credits are left in ${month} (runs under way may spend 50 more); 840 afterwards`);
+    expect(lines.allowance).toBe(`850 of 1,000 credits are left in ${month} (active runs can spend 50 more); 840 afterwards`);
   });
 
-  test('counts what a dead run may have spent', async () => {
+  test('is reduced by credits that a crashed run might have spent', async () => {
     const dead = JSON.stringify({ ...JSON.parse(ownerText()), born: '1' });
     const { lines } = await dryRun(node(), idRows(10), { before: ledger(1000, 100, 50, dead) });
     expect(lines.allowance).toBe(`850 of 1,000 credits are left in ${month}; 840 afterwards`);
   });
 
-  test('is shown with a note if more than expected would exceed it', async () => {
+  test('is shown with a note if the run might need more credits than expected', async () => {
     const { lines } = await dryRun(both(node(', map: ["a[].b"]'), node()), idRows(10), { before: ledger(1000, 0) });
-    expect(lines.allowance).toBe(`1,000 of 1,000 credits are left in ${month}; 980 afterwards, if no more than expected is needed`);
+    expect(lines.allowance).toBe(`1,000 of 1,000 credits are left in ${month}; 980 afterwards, unless more than expected is needed`);
   });
 
-  test('is not shown if none is set, or if nothing costs credits', async () => {
+  test('is not shown if no allowance is set, or if nothing in the flow costs credits', async () => {
     expect((await dryRun(node(), idRows(1), { before: ledger(undefined, 5) })).lines.allowance).toBeUndefined();
     const set = () => '  - { type: set, fields: { a: b } }\n';
     expect((await dryRun(set, idRows(1), { before: ledger(10, 5) })).lines.allowance).toBeUndefined();
@@ -351,7 +351,7 @@ describe('the allowance', () => {
   test.each([
     ['no database', 'this is no database, and longer than a header of one would be ........................................'],
     ['empty', ''],
-  ])('is not shown if the ledger is %s', async (kind, content) => {
+  ])('is not shown if the credit ledger is %s', async (kind, content) => {
     const before = async (place: Workplace) => {
       await mkdir(place.path('.automate'));
       await writeFile(place.path('.automate/credits.db'), content);
@@ -364,34 +364,34 @@ describe('the allowance', () => {
   });
 });
 
-describe('the time', () => {
+describe('the planned duration', () => {
   const timeOf = async (nodes: (origin: string) => string, args: readonly string[] = [], count = 600) =>
     (await dryRun(nodes, idRows(count), { args })).lines.time?.replace(/http:\S+/, 'API');
 
   test.each([
     ['the rate of a node', node(', rate: 2/s'), [], 'about 5 min at 2/s to API'],
     ['the rate of the command line', node(', rate: 2/s'), ['--rate', '1/min'], 'about 9 h 59 min at 1/min to API'],
-    ['the default concurrency', node(), [], 'about 7.6 s at 16 at once and 200 ms a request'],
-    ['the concurrency of a node', node(', concurrency: 1'), [], 'about 2 min at 1 at once and 200 ms a request'],
-    ['the concurrency of the command line', node(), ['--concurrency', '600'], 'about 200 ms at 600 at once and 200 ms a request'],
-    ['the slower of rate and concurrency', node(', rate: 1000/s, concurrency: 2'), [], 'about 1 min at 2 at once and 200 ms a request'],
+    ['the default concurrency', node(), [], 'about 7.6 s with 16 at once and 200 ms per request'],
+    ['the concurrency of a node', node(', concurrency: 1'), [], 'about 2 min with 1 at once and 200 ms per request'],
+    ['the concurrency of the command line', node(), ['--concurrency', '600'], 'about 200 ms with 600 at once and 200 ms per request'],
+    ['the slower of rate and concurrency', node(', rate: 1000/s, concurrency: 2'), [], 'about 1 min with 2 at once and 200 ms per request'],
     ['the rate that nodes share', both(node(', rate: 10/s'), node()), [], 'about 2 min at 10/s to API'],
-    ['one credential if others are used, too', both(node(', rate: 10/s'), one), [], 'about 1 min at 10/s to API'],
+    ['the one credential that most records use', both(node(', rate: 10/s'), one), [], 'about 1 min at 10/s to API'],
     ['a rate of less than one a minute', node(', rate: 30/h'), [], 'about 19 h 58 min at 30/h to API'],
-  ])('is that of %s', async (_what, nodes, args, expected) => {
+  ])('is determined by %s, if that is the bottleneck', async (_what, nodes, args, expected) => {
     expect(await timeOf(nodes, args)).toBe(expected);
   });
 
-  test('is that of the concurrency that the nodes of a connection share', async () => {
+  test("is determined by a connection's concurrency, which its nodes share", async () => {
     const server = await answeringServer(() => ({}));
     const flow = `connections: { api: { type: http, base_url: "${server.origin}", concurrency: 4 } }
 nodes: [{ type: http, connection: api, url: "/{{id}}" }, { type: http, connection: api, url: "/{{id}}" }]`;
     const place = await workplace({ 'flow.yaml': flow, 'rows.csv': idRows(600) });
     const { stdout } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--dry-run']);
-    expect(linesOf(stdout).time).toBe('about 1 min at 4 at once and 200 ms a request');
+    expect(linesOf(stdout).time).toBe('about 1 min with 4 at once and 200 ms per request');
   });
 
-  test('is that of the host that most records name', async () => {
+  test('is determined by the host that receives most records', async () => {
     const rows = `id\n${Array.from({ length: 30 }, (_, index) => `${index % 3 === 0 ? 'b' : 'a'}.example.com\n`).join('')}`;
     const { lines } = await dryRun(() => '  - { type: http, url: "https://{{id}}/", rate: 1/s }\n', rows);
     expect(lines.time).toBe('about 19.2 s at 1/s to https://a.example.com');
@@ -400,7 +400,7 @@ nodes: [{ type: http, connection: api, url: "/{{id}}" }, { type: http, connectio
 
 describe('the input of a dry run', () => {
   const records = JSON.stringify([{ id: 1 }, { id: null, x: 1 }, { name: 'no id' }, { id: 4 }]);
-  // As CSV some of these would fail for their fields.
+  // The output is NDJSON because some of these records would fail in a CSV file: their fields do not fit its columns.
   const ndjson = ['--out-format', 'ndjson'];
   const lines = '{"id":1}\n\n{"id":null}\n{"name":"no id"}\n{"id":4}\n';
   const expected = {
@@ -412,16 +412,16 @@ describe('the input of a dry run', () => {
     ['rows.json', records],
     ['rows.ndjson', lines],
     ['rows.json.gz', gzipSync(records)],
-  ])('may be %s', async (input, content) => {
+  ])('can be a file: %s', async (input, content) => {
     expect((await dryRun(node(), content, { input, args: ndjson })).lines).toMatchObject(expected);
   });
 
-  test('may come from stdin', async () => {
+  test('can come from stdin', async () => {
     const found = await dryRun(node(), '', { input: '-', args: ['--in-format', 'ndjson', ...ndjson], run: { stdin: lines } });
     expect(found.lines).toMatchObject(expected);
   });
 
-  test('may be JSON without records', async () => {
+  test('can be a JSON list without records', async () => {
     expect((await dryRun(node(), '[]', { input: 'rows.json' })).lines.records).toBe('0');
     expect((await dryRun(node(), '', { input: 'rows.ndjson' })).lines.records).toBe('0');
   });
@@ -436,7 +436,7 @@ describe('the input of a dry run', () => {
     ['rows.csv', csv.replace('\n100,', '\n"1"00,') + faulty.slice(csv.length)],
     ['rows.csv.gz', gzipSync(faulty)],
     ['rows.ndjson', `${large.map((record) => JSON.stringify(record)).join('\n')}\n{"id":".."}\n[]`],
-  ])('is read to its end: a large %s', async (input, content) => {
+  ])('is read to its end even if it is large: %s', async (input, content) => {
     const found = await dryRun(node(), content, { input });
     expect(found.lines.records).toMatch(failing);
     expect(found.lines.actions).toBe('120,000');
@@ -445,7 +445,7 @@ describe('the input of a dry run', () => {
     expect((await dryRun(node(), content, { input, args: ['--limit', '110000'] })).lines.records).toBe('110,000');
   });
 
-  test('ends the run if it cannot be read to its end', async () => {
+  test('ends the dry run with exit code 6 if it cannot be read to its end', async () => {
     const found = await dryRun(node(), Buffer.concat([Buffer.from(csv), Buffer.from([0xff, 10])]));
     expect([found.code, found.stdout]).toEqual([6, '']);
     expect(found.stderr).toContain(`found the byte 0xFF at byte offset ${csv.length}`);
@@ -455,7 +455,7 @@ describe('the input of a dry run', () => {
   });
 });
 
-test('--summary writes the plan as JSON', async () => {
+test('a dry run with --summary writes its plan as JSON', async () => {
   const nodes = both(node(', map: ["a[].b"]'), node(', credits: 2, auth: { type: bearer, credential: key }'));
   const args = ['--max-credits', '5'];
   const { made, stdout } = await dryRun(nodes, 'id\n1\n..\n', { args: [...args, '--summary', 'plan.json'], makes: ['plan.json'] });

@@ -8,7 +8,7 @@ import { textBook } from '../helpers/workbook.ts';
 const rows = () =>
   textBook([['id', 'note'], ...idsTo(count).flatMap((id) => [[String(id), `note ${id}`], ...(id % 50 === 0 ? [[]] : [])])]);
 
-test('a run over a workbook that is killed again and again resumes where it was', async () => {
+test('a run over a workbook resumes after its last finished record, even if it is killed several times', async () => {
   const server = await askedServer(1);
   const place = await placeFor(server);
   await place.write('rows.xlsx', await rows());
@@ -21,7 +21,7 @@ test('a run over a workbook that is killed again and again resumes where it was'
   expect(await leftBehind(place)).toEqual([]);
 });
 
-test('a run that resumes with another sheet is refused', async () => {
+test('a run that reads one sheet cannot be resumed with a different sheet', async () => {
   const server = await askedServer(1);
   const place = await placeFor(server);
   await place.write('rows.xlsx', await rows());
@@ -31,7 +31,7 @@ test('a run that resumes with another sheet is refused', async () => {
   expect([code, stderr]).toEqual([73, expect.stringContaining('the way the input is read: sheet was not set, is "rows"')]);
 });
 
-test('a run into a workbook that is killed leaves no half workbook, and the old one as it was', async () => {
+test('a run that is killed while it writes a workbook leaves only the old workbook', async () => {
   const server = await askedServer(1);
   const place = await placeFor(server);
   await place.write('out.xlsx', 'old output');
@@ -47,7 +47,7 @@ test('a run into a workbook that is killed leaves no half workbook, and the old 
   expect(await place.files()).not.toContain('new.xlsx');
 });
 
-test('a signal ends a run into a workbook with what it has done', async () => {
+test('a run that writes a workbook saves the finished records when it receives a signal', async () => {
   const server = await askedServer(1);
   const place = await placeFor(server);
   const { child, finished } = place.start(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.xlsx']);

@@ -9,7 +9,7 @@ import { textBook, workbook } from '../helpers/workbook.ts';
 
 const setFlow = 'nodes: [{ type: set, fields: { full: "{{name}} ({{id}})" } }]\n';
 
-/** The rows of the first sheet of a workbook, as another program reads them. */
+/** Reads the rows of a workbook's sheet, with a different library than the program. */
 async function rowsIn(place: Workplace, name: string, sheet = 0): Promise<unknown[][]> {
   return (await readXlsx(await readFile(place.path(name)))).sheets[sheet]?.rows ?? [];
 }
@@ -20,7 +20,7 @@ async function people(more: Record<string, string | Buffer> = {}): Promise<Workp
 }
 
 describe('a workbook as input', () => {
-  test('goes to CSV, on stdout as well, and to a workbook', async () => {
+  test('can be converted to CSV, to a different workbook, or to CSV on stdout', async () => {
     const place = await people();
     const csv = 'id,name,full\n007,Ada,Ada (007)\n8,Eve & <Co>,Eve & <Co> (8)\n9,=1+1,=1+1 (9)\n';
     expect((await place.automate(['run', 'flow.yaml', '--in', 'rows.xlsx'])).stdout).toBe(csv);
@@ -37,14 +37,14 @@ describe('a workbook as input', () => {
     expect(again.stdout).toContain('007,x,x (007)\n');
   });
 
-  test('comes from stdin, and says so', async () => {
+  test('can come from stdin, and the summary calls it a workbook', async () => {
     const place = await people();
     const stdin = await readFile(place.path('rows.xlsx'));
     const { stdout, stderr } = await place.start(['run', 'flow.yaml', '--limit', '1'], { stdin }).finished;
     expect([stdout, stderr]).toEqual(['id,name,full\n007,Ada,Ada (007)\n', expect.stringContaining('reading stdin as xlsx')]);
   });
 
-  test('is checked, previewed and planned like a table', async () => {
+  test('can be read by validate, test-request and --dry-run', async () => {
     const place = await people({ 'wrong.yaml': 'nodes: [{ type: set, fields: { a: "{{nmae}}" } }]\n' });
     const wrong = await place.automate(['validate', 'wrong.yaml', '--in', 'rows.xlsx']);
     expect([wrong.code, wrong.stderr]).toEqual([3, expect.stringContaining('did you mean "name"?')]);
@@ -54,7 +54,7 @@ describe('a workbook as input', () => {
     expect(await place.files()).toEqual(['flow.yaml', 'rows.xlsx', 'wrong.yaml']);
   });
 
-  test('leaves failed records in a CSV, which a retry inserts in their places', async () => {
+  test('has a CSV errors file, and retry inserts the failed records at their original positions', async () => {
     const failing = new Set(['/7', '/14']);
     const server = await answeringServer(({ path }) => (failing.has(path) ? { status: 404 } : { body: { name: `name ${path.slice(1)}` } }));
     const place = await workplace({
@@ -73,15 +73,15 @@ describe('a workbook as input', () => {
     );
   });
 
-  test('refuses an errors file that is a workbook', async () => {
+  test('does not allow a workbook as the errors file', async () => {
     const place = await people();
     const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.xlsx', '--out', 'o.csv', '--errors', 'e.xlsx']);
-    expect([code, stderr]).toEqual([2, 'automate: --errors: expected a file that can grow, such as .csv, found e.xlsx\n']);
+    expect([code, stderr]).toEqual([2, 'automate: --errors: expected a file to which rows can be added, such as .csv, found e.xlsx\n']);
   });
 });
 
 describe('a workbook as output', () => {
-  test('holds values with their types, and every text', async () => {
+  test('keeps the types of values, and can contain any text', async () => {
     const texts = [
       'plain',
       ' spaces  ',
@@ -110,7 +110,7 @@ describe('a workbook as output', () => {
     expect(read).toEqual([...texts, '1', '0.1', '-2.5', 'true', 'false', '', '{"a":[1]}', '42', '1234567890123456']);
   });
 
-  test('of a table has numbers where the text is just a number, and texts where a number would lose something', async () => {
+  test('stores a CSV cell as a number if no digit changes, and otherwise as text', async () => {
     const cells = ['1', '-2.5', '0', '007', '+49', '1.50', '1e5', '123456789012', '1.', '.5', '-0', '2026-11-25', 'true', '0.30'];
     const place = await workplace({ 'flow.yaml': 'nodes: [{ type: set, fields: { b: "x" } }]\n', 'in.csv': `a\n${cells.join('\n')}\n` });
     await place.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.xlsx']);
@@ -118,7 +118,7 @@ describe('a workbook as output', () => {
     expect(rows.map(([value]) => value)).toEqual([1, -2.5, 0, ...cells.slice(3)]);
   });
 
-  test('without a record is a workbook with the columns, and goes to stdout', async () => {
+  test('contains only the header if there are no records', async () => {
     const place = await people();
     expect((await place.automate(['run', 'flow.yaml', '--in', 'rows.xlsx', '--limit', '0', '--out', 'out.xlsx'])).code).toBe(0);
     expect(await rowsIn(place, 'out.xlsx')).toEqual([['id', 'name', 'full']]);
@@ -126,31 +126,31 @@ describe('a workbook as output', () => {
     expect(await rowsIn(place, 'piped.xlsx')).toHaveLength(4);
   });
 
-  test('fails a record with a text that no cell holds', async () => {
+  test('fails a record whose text is too long for a cell', async () => {
     const place = await workplace({ 'flow.yaml': setFlow, 'in.csv': `id,name\n1,${'x'.repeat(32_700)}\n2,${'x'.repeat(40_000)}\n` });
     const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.xlsx']);
-    expect([code, stderr]).toEqual([4, expect.stringContaining('has 40,000 characters, and a cell of Excel holds 32,767')]);
+    expect([code, stderr]).toEqual([4, expect.stringContaining('has 40,000 characters, but an Excel cell can contain at most 32,767')]);
     expect(await rowsIn(place, 'out.xlsx')).toHaveLength(2);
     expect(await place.read('out.errors.csv')).toContain('2,xxx');
   });
 
-  test('cannot be resumed or retried, and says what to do', async () => {
+  test('cannot be resumed or retried, and the message says what to do instead', async () => {
     const place = await people();
     const resume = await place.automate(['run', 'flow.yaml', '--in', 'rows.xlsx', '--out', 'out.xlsx', '--resume']);
     expect([resume.code, resume.stderr]).toEqual([
       2,
-      'automate: --resume needs an output that can grow: the workbook out.xlsx is written whole, at the end of a run\n  for a long run write CSV: --out FILE.csv\n',
+      'automate: --resume needs an output to which rows can be added: the workbook out.xlsx is written all at once, at the end of a run\n  for a long run write CSV: --out FILE.csv\n',
     ]);
     await place.write('out.errors.csv', 'id\n');
     const retry = await place.automate(['retry', 'out.xlsx']);
     expect([retry.code, retry.stderr]).toEqual([
       2,
-      'automate: no rows can be put into the workbook out.xlsx\n  run the failed records into another file: automate run flow.yaml --in out.errors.csv --out other.csv\n',
+      'automate: rows cannot be inserted into the workbook out.xlsx\n  run the failed records into another file: automate run flow.yaml --in out.errors.csv --out other.csv\n',
     ]);
   });
 });
 
-/** Records of which every seventh fails, and an output of the day before. */
+/** Creates a flow in which every seventh record fails, and an output that was written the day before. */
 async function asked(more = '') {
   const server = await askedServer(0);
   const rows = [['id'], ...idsTo(15).map((id) => [String(id)])];
@@ -168,7 +168,7 @@ async function asked(more = '') {
 }
 
 describe('an existing workbook', () => {
-  test('is kept without an option, and overwritten with --force', async () => {
+  test('is overwritten only with --force', async () => {
     const { place, run } = await asked();
     const { code, stderr } = await run();
     expect([code, stderr]).toEqual([73, expect.stringContaining('out.xlsx exists already')]);
@@ -179,7 +179,7 @@ describe('an existing workbook', () => {
     expect(await place.files()).toEqual(['flow.yaml', 'out.errors.csv', 'out.xlsx', 'rows.xlsx']);
   });
 
-  test('is replaced at the end of a complete run, with its errors file', async () => {
+  test('is replaced together with its errors file by --replace once the run is complete', async () => {
     const { place, run } = await asked();
     expect((await run('--replace')).code).toBe(4);
     expect(await rowsIn(place, 'out.xlsx')).toHaveLength(14);
@@ -189,26 +189,26 @@ describe('an existing workbook', () => {
     expect(await place.files()).toEqual(['flow.yaml', 'out.xlsx', 'rows.xlsx']);
   });
 
-  test('stays after a run that was not complete, whose rows are kept beside it', async () => {
+  test('is kept after an incomplete run, whose rows go to a separate file', async () => {
     const { place, run } = await asked();
     const { code, stderr } = await run('--replace', '--max-credits', '10');
     expect(code).toBe(5);
-    expect(stderr).toContain('output: out.xlsx is unchanged: the run is not complete; what it has done is in out.unfinished.xlsx\n');
+    expect(stderr).toContain('output: out.xlsx is unchanged: the run is not complete; its results so far are in out.unfinished.xlsx\n');
     expect([await place.read('out.xlsx'), await place.read('out.errors.csv')]).toEqual(['old output', 'old errors\n']);
     expect(await rowsIn(place, 'out.unfinished.xlsx')).toHaveLength(10);
     expect(await place.read('out.errors.unfinished.csv')).toMatch(/\n7,ask,http,404/);
     expect((await place.files()).filter((name) => name.includes('automate'))).toEqual([]);
   });
 
-  test('stays if every record fails', async () => {
+  test('is kept if every record fails', async () => {
     const { place, run } = await asked();
     const { code, stderr } = await run('--replace', '--skip', '6', '--limit', '1');
-    expect([code, stderr]).toEqual([4, expect.stringContaining('out.xlsx is unchanged: not one record was written')]);
+    expect([code, stderr]).toEqual([4, expect.stringContaining('out.xlsx is unchanged: no record was written')]);
     expect(await place.files()).toEqual(['flow.yaml', 'out.errors.csv', 'out.xlsx', 'rows.xlsx']);
   });
 });
 
-test('a run that ends early writes what it has done, with the command for the rest', async () => {
+test('a run that stops early while it writes a workbook saves the finished records', async () => {
   const { place, run } = await asked();
   const { code, stderr } = await run('--force', '--max-credits', '10');
   expect(code).toBe(5);
@@ -219,10 +219,10 @@ test('a run that ends early writes what it has done, with the command for the re
   expect(await rowsIn(place, 'out.xlsx')).toHaveLength(10);
 });
 
-test('a run that pays says before what would be lost', async () => {
+test('a run that spends credits warns that its workbook is lost if the process is killed', async () => {
   const { place, run } = await asked(', credits: 2');
   const warning =
-    'warning: out.xlsx is written whole, when the run ends: if the process is killed, its rows are lost; for a long run write CSV\n';
+    'warning: out.xlsx is written all at once, when the run ends: if the process is killed, its rows are lost; for a long run write CSV\n';
   for (const args of [['--force'], ['--force', '--dry-run']]) expect((await run(...args)).stderr).toContain(warning);
   expect((await run('--force', '--quiet')).stderr).not.toContain(warning);
   const free = await asked();
@@ -230,7 +230,7 @@ test('a run that pays says before what would be lost', async () => {
   expect(await place.files()).toContain('out.xlsx');
 });
 
-test('an input that is damaged keeps what was done before', async () => {
+test('a run writes the records that come before the damage in a damaged workbook', async () => {
   const { place, run } = await asked();
   const rows = '<row r="1"><c t="str"><v>id</v></c></row><row r="2"><c><v>1</v></c></row><row r="3"><c></row>';
   await place.write('rows.xlsx', await workbook({ sheets: { Rows: rows } }));

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { workplace } from '../helpers/cli.ts';
 
-test('expressions have the time of this machine, and the engine of patterns', async () => {
+test('an expression can use the current time and RE2 regular expressions', async () => {
   const here = await workplace({
     'flow.yaml': `nodes:
   - type: set

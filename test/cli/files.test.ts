@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 import { flowProblems } from '../helpers/flow-problems.ts';
 
-/** A part of a form as the server has it. */
+/** A part of a multipart form as the server received it. */
 type Part = readonly [name: string, value: string | { readonly name: string; readonly type: string; readonly text: string }];
 
 interface FileServer {
@@ -14,11 +14,11 @@ interface FileServer {
   readonly requests: IncomingMessage[];
 }
 
-/** Starts a server on loopback. It does not read bodies. */
+/** Starts a server on loopback that leaves request bodies to its handler. */
 async function fileServer(answer: (request: IncomingMessage, response: ServerResponse, index: number) => unknown): Promise<FileServer> {
   const requests: IncomingMessage[] = [];
   const server = createServer(async (request, response) => {
-    // A client may give up.
+    // Errors are ignored, because a client is allowed to abort its request.
     await Promise.resolve(answer(request, response, requests.push(request) - 1)).catch(() => undefined);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -29,7 +29,7 @@ async function fileServer(answer: (request: IncomingMessage, response: ServerRes
   return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests };
 }
 
-/** Reads a form with the parser of the standard. */
+/** Parses a multipart form with the standard parser (Response.formData). */
 async function partsOf(request: IncomingMessage): Promise<Part[]> {
   const headers = Object.entries(request.headers).map(([name, value]) => [name, String(value)] as [string, string]);
   const form = await new Request('http://form/', {
@@ -46,12 +46,12 @@ async function partsOf(request: IncomingMessage): Promise<Part[]> {
 
 const errorsOf = async (place: Workplace, name = 'out.errors.csv') => (await place.read(name)).split('\n').slice(1, -1);
 
-describe('a form with files', () => {
+describe('a form that uploads files', () => {
   const flow = (origin: string, form: string, more = '') =>
     `nodes:\n  - { type: http, method: POST, url: "${origin}/up", retry: { max: 2, backoff: 1ms }, form: ${form}, map: { ok: ok } ${more} }\n`;
   const answered = (response: ServerResponse) => response.writeHead(200, { 'content-type': 'application/json' }).end('{"ok":1}');
 
-  test('is sent as multipart/form-data, with the length of the body', async () => {
+  test('is sent as multipart/form-data with a Content-Length', async () => {
     const forms: Part[][] = [];
     const server = await fileServer(async (request, response) => {
       forms.push(await partsOf(request));
@@ -78,7 +78,7 @@ describe('a form with files', () => {
     expect(headers['transfer-encoding']).toBeUndefined();
   });
 
-  test('is sent again byte for byte by a retry, and after a redirect', async () => {
+  test('is sent with the same bytes in a retry and after a redirect', async () => {
     const bodies: string[] = [];
     const server = await fileServer(async (request, response, index) => {
       const chunks: Buffer[] = [];
@@ -95,7 +95,7 @@ describe('a form with files', () => {
     expect(bodies[0]).toContain('\r\n\r\nhello\r\n--');
   });
 
-  test('fails the record before anything is sent if the file is missing, no file, or outside the folder', async () => {
+  test('fails the record before anything is sent if a file is missing or not allowed', async () => {
     const server = await fileServer((_, response) => answered(response));
     const paths = ['gone.txt', '.', '', '../secret.txt', '/etc/passwd', 'link/secret.txt', 'sub/../a.txt', 'leak.txt'];
     const place = await workplace({ 'secret.txt': 'secret', 'flow.yaml': flow(server.origin, '{ doc: { file: "{{path}}" } }') });
@@ -115,7 +115,7 @@ describe('a form with files', () => {
     for (const index of [3, 6]) expect(errors[index]).toContain('expected a path without');
   });
 
-  test('fails the attempt if the file changes while it is sent', async () => {
+  test('fails the attempt if a file changes during the upload', async () => {
     const text = 'x'.repeat(3_000_000);
     const place = await workplace({ 'in.csv': 'id\n1\n', 'a.txt': text });
     let lengths: number[] = [];
@@ -136,7 +136,7 @@ describe('a form with files', () => {
     expect(server.requests.length).toBeGreaterThan(1);
   });
 
-  test('sends secrets beside the files, and shows neither', async () => {
+  test('sends secrets along with the files, without printing the secrets', async () => {
     const forms: Part[][] = [];
     const server = await fileServer(async (request, response) => {
       forms.push(await partsOf(request));
@@ -153,18 +153,18 @@ describe('a form with files', () => {
     expect(curl.stdout).toContain(`--form-string key="$AUTOMATE_CREDENTIAL_K" -F doc=@a.txt ${server.origin}/up`);
   });
 
-  test('excludes a content type, a batch and the cache', () => {
+  test('cannot be combined with a content type, a batch or the cache', () => {
     const messages = (more: string) =>
       flowProblems(flow('https://a.com', '{ doc: { file: "{{p}}" } }', more)).map(({ message }) => message);
     expect(messages('')).toEqual([]);
-    expect(messages(', headers: { content-type: x/y }').join()).toContain('a form that sends files has a content type of its own');
-    expect(messages(', cache: 1h').join()).toContain('the cache does not hold files');
+    expect(messages(', headers: { content-type: x/y }').join()).toContain('a form that sends files always has the content type');
+    expect(messages(', cache: 1h').join()).toContain('the cache cannot store files');
     expect(messages(', batch: { items: "{{p}}" }').join()).toContain('leave the files or batch out');
     expect(flowProblems(flow('https://a.com', '{ doc: { file: a, nam: b } }')).length).toBeGreaterThan(0);
   });
 });
 
-describe('save', () => {
+describe('the save option', () => {
   const flow = (origin: string, save: string, more = '') =>
     `nodes:\n  - { type: http, url: "${origin}/{{id}}", retry: { max: 2, backoff: 1ms }, save: ${save} ${more} }\n`;
   const pdf = (request: IncomingMessage, response: ServerResponse) =>
@@ -172,19 +172,22 @@ describe('save', () => {
   const run = (place: Workplace, ...more: string[]) =>
     place.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--keep-going', ...more]);
 
-  test.each(['in.csv', 'out.csv', 'out.errors.csv', 'out.csv.automate-run'])('never onto %s, a file of the run itself', async (to) => {
-    const server = await fileServer((_, response) => response.end('other'));
-    const place = await workplace({ 'flow.yaml': flow(server.origin, `{ to: "${to}", replace: true }`), 'in.csv': 'id\n1\n' });
-    expect((await place.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--keep-going'])).code).toBe(4);
-    expect([server.requests, await place.read('in.csv'), await place.read('out.csv')]).toEqual([
-      [],
-      'id\n1\n',
-      'id,saved.path,saved.bytes\n',
-    ]);
-    expect((await errorsOf(place))[0]).toContain('belongs to the run itself');
-  });
+  test.each(['in.csv', 'out.csv', 'out.errors.csv', 'out.csv.automate-run'])(
+    "refuses to overwrite %s, which is one of the run's own files",
+    async (to) => {
+      const server = await fileServer((_, response) => response.end('other'));
+      const place = await workplace({ 'flow.yaml': flow(server.origin, `{ to: "${to}", replace: true }`), 'in.csv': 'id\n1\n' });
+      expect((await place.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--keep-going'])).code).toBe(4);
+      expect([server.requests, await place.read('in.csv'), await place.read('out.csv')]).toEqual([
+        [],
+        'id\n1\n',
+        'id,saved.path,saved.bytes\n',
+      ]);
+      expect((await errorsOf(place))[0]).toContain("it is one of the run's own files");
+    },
+  );
 
-  test('writes the body of a success to a file, and adds its path and size', async () => {
+  test("saves the body of a successful response, and adds the file's path and size to the record", async () => {
     const server = await fileServer((request, response) => {
       if (request.url === '/2') response.writeHead(404).end('no such invoice');
       else pdf(request, response);
@@ -199,7 +202,7 @@ describe('save', () => {
     expect(await place.files()).not.toContain('out.csv.automate-saved');
   });
 
-  test('keeps a file that exists, before anything is sent, unless it may be replaced', async () => {
+  test('refuses to overwrite an existing file before anything is sent, unless replace is set', async () => {
     const server = await fileServer(pdf);
     const place = await workplace({ 'flow.yaml': flow(server.origin, '{ to: "{{id}}.pdf" }'), 'in.csv': 'id\n1\n', '1.pdf': 'old' });
     expect((await run(place)).code).toBe(4);
@@ -211,7 +214,7 @@ describe('save', () => {
     expect(await place.read('1.pdf')).toBe('PDF of /1');
   });
 
-  test.each(['false', 'true'])('fails the second of two records with one name (replace: %s)', async (replace) => {
+  test.each(['false', 'true'])('fails the second of two records that save to the same file (replace: %s)', async (replace) => {
     const server = await fileServer(pdf);
     const place = await workplace({
       'flow.yaml': flow(server.origin, `{ to: "{{name}}.pdf", replace: ${replace} }`),
@@ -225,7 +228,7 @@ describe('save', () => {
     expect(server.requests.length).toBeGreaterThan(1);
   });
 
-  test('refuses paths that lead out of the folder, and what is no file', async () => {
+  test('refuses paths that lead out of the folder, and targets that are not regular files', async () => {
     const server = await fileServer(pdf);
     const paths = ['../x.pdf', '/tmp/automate-x.pdf', 'out/x.pdf', 'a/../../x.pdf', 'sub', 'sub/', '', 'link.pdf', '..'];
     const place = await workplace({ 'flow.yaml': flow(server.origin, '{ to: "{{to}}", replace: true }') });
@@ -244,7 +247,7 @@ describe('save', () => {
     expect(await place.files()).not.toContain('x.pdf');
   });
 
-  test('refuses NUL, and works below the folder of --files', async () => {
+  test('refuses NUL characters in a name, and writes only below the folder in --files', async () => {
     const server = await fileServer(pdf);
     const place = await workplace({
       'flow.yaml': flow(server.origin, '{ to: "{{to}}" }'),
@@ -259,16 +262,16 @@ describe('save', () => {
     expect(missing).toMatchObject({ code: 2, stderr: expect.stringContaining('--files: expected a folder, found nowhere') });
   });
 
-  test('needs --files without an input file', async () => {
+  test('requires --files if there is no input file', async () => {
     const server = await fileServer(pdf);
     const place = await workplace({ 'flow.yaml': flow(server.origin, '{ to: "{{id}}.pdf" }') });
     const without = await place.automate(['run', 'flow.yaml', '--in-format', 'csv'], { stdin: 'id\n1\n' });
-    expect(without).toMatchObject({ code: 2, stderr: expect.stringContaining('name the folder for files: --files DIR') });
+    expect(without).toMatchObject({ code: 2, stderr: expect.stringContaining('give the folder for files: --files DIR') });
     expect((await place.automate(['run', 'flow.yaml', '--in-format', 'csv', '--files', '.'], { stdin: 'id\n1\n' })).code).toBe(0);
     expect(await place.read('1.pdf')).toBe('PDF of /1');
   });
 
-  test('leaves nothing of a body that was cut off, and saves the next attempt', async () => {
+  test('removes the partial file if a response is truncated, and saves the next attempt', async () => {
     const server = await fileServer((_, response, index) => {
       response.writeHead(200, { 'content-length': '9' });
       if (index === 0) response.write('half', () => response.destroy());
@@ -284,7 +287,7 @@ describe('save', () => {
     expect(await readdir(place.path('g'))).toEqual([]);
   });
 
-  test('overwrites what a crash has left beside the file', async () => {
+  test('overwrites a temporary file that a crash has left behind', async () => {
     const server = await fileServer(pdf);
     const place = await workplace({
       'flow.yaml': flow(server.origin, '{ to: "{{id}}.pdf" }'),
@@ -296,7 +299,7 @@ describe('save', () => {
     expect(await place.files()).not.toContain('.1.pdf.automate-part');
   });
 
-  test('decompresses the body, and has no limit of its size', async () => {
+  test('decompresses the response body, without limiting its size', async () => {
     const text = 'x'.repeat(11_000_000);
     const server = await fileServer((request, response) => {
       const body = request.url === '/1' ? gzipSync(text) : Buffer.from(text);
@@ -308,7 +311,7 @@ describe('save', () => {
     expect((await stat(place.path('2'))).size).toBe(text.length);
   });
 
-  test('leaves no file for an answer that fail_when or retry_when calls an error', async () => {
+  test('leaves no file if fail_when or retry_when matches the response', async () => {
     const server = await fileServer((_, response, index) =>
       response.writeHead(200, { 'x-state': index === 0 ? 'wait' : 'failed' }).end(`answer ${index}`),
     );
@@ -320,7 +323,7 @@ describe('save', () => {
     expect(await readdir(place.path('f'))).toEqual([]);
   });
 
-  test('writes nothing for test-request and --dry-run, which show the file', async () => {
+  test('shows only the file name in test-request and --dry-run, and writes nothing', async () => {
     const server = await fileServer(pdf);
     const place = await workplace({ 'flow.yaml': flow(server.origin, '{ to: "f/{{id}}.pdf" }'), 'in.csv': 'id\n1\n' });
     const tested = await place.automate(['test-request', 'flow.yaml', '--in', 'in.csv']);
@@ -339,7 +342,7 @@ describe('save', () => {
     expect(server.requests.length).toBeGreaterThan(1);
   });
 
-  test('may replace its own file when its record is run again by --resume, and no other', async () => {
+  test('can overwrite a file that the same record saved before --resume', async () => {
     const server = await fileServer(pdf);
     const later = `  - { type: http, url: "${server.origin}/later/{{id}}", map: { s: $status } }\n`;
     const place = await workplace({
@@ -347,7 +350,7 @@ describe('save', () => {
       'in.csv': 'id\n1\n2\n',
       'other.pdf': '',
     });
-    // The second record stops at the later node, after its file was saved.
+    // The credits run out at the second record's later node, when the record's file is already saved.
     expect((await run(place, '--max-credits', '3', '--concurrency', '1')).code).toBe(5);
     const saved = await readdir(place.path('f'));
     expect(saved.length).toBe(2);
@@ -358,7 +361,7 @@ describe('save', () => {
     expect(await place.files()).not.toContain('out.csv.automate-saved');
   });
 
-  test('goes on below the folder of the input when failed records are retried', async () => {
+  test('writes to the same folder in a retry of failed records', async () => {
     let isUp = false;
     const server = await fileServer((request, response) => (isUp ? pdf(request, response) : response.writeHead(404).end()));
     const place = await workplace({ 'flow.yaml': flow(server.origin, '{ to: "{{id}}.pdf" }') });
@@ -370,17 +373,17 @@ describe('save', () => {
     expect(await readFile(place.path('data/1.pdf'), 'utf8')).toBe('PDF of /1');
   });
 
-  test('excludes what reads the body', () => {
+  test('cannot be combined with options that read the response body', () => {
     const messages = (more: string) =>
       flowProblems(flow('https://a.com', '{ to: "{{id}}" }', more))
         .map(({ message }) => message)
         .join();
     expect(messages(', map: { s: $status }')).toBe('');
-    expect(messages(', map: { s: a.b }')).toContain('the body goes to a file, and is not read; expected paths such as $status');
-    expect(messages(', fail_when: body.a')).toContain('expected a condition over status and headers');
-    expect(messages(', answer: xml')).toContain('leave answer or save out');
-    expect(messages(', cache: 1h')).toContain('the cache does not hold files');
-    expect(messages(', paginate: { type: link_header }')).toContain('leave paginate or save out');
+    expect(messages(', map: { s: a.b }')).toContain('the body is saved to a file, and is not read; expected paths such as $status');
+    expect(messages(', fail_when: body.a')).toContain('expected a condition on status and headers');
+    expect(messages(', answer: xml')).toContain('leave out answer or save');
+    expect(messages(', cache: 1h')).toContain('the cache cannot store files');
+    expect(messages(', paginate: { type: link_header }')).toContain('leave out paginate or save');
     expect(flowProblems(flow('https://a.com', '{ to: "{{nope}}" }'), { header: ['id'] }).length).toBe(1);
   });
 });

@@ -6,8 +6,8 @@ import { httpServer } from '../helpers/http-server.ts';
 const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
 const flow = 'nodes: [{ type: filter, where: int(n) > 1 }]\n';
 
-describe('a filter', () => {
-  test('drops records, which are counted as filtered in summary, JSON and events, and are no failures', async () => {
+describe('a filter node', () => {
+  test('drops records, which are then counted as filtered, not as failed', async () => {
     const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'n\n1\n2\n0\n3\n' });
     const { code, stderr } = await place.automate([...run, '--summary', 'sum.json', '--events', 'events.ndjson']);
     expect([code, await place.read('out.csv')]).toEqual([0, 'n\n2\n3\n']);
@@ -24,7 +24,7 @@ describe('a filter', () => {
     expect(await place.files()).not.toContain('out.errors.csv');
   });
 
-  test('fails a record for which it cannot be decided', async () => {
+  test('fails a record if its condition cannot be evaluated', async () => {
     const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'n\nx\n2\n0\n' });
     const { code, stderr } = await place.automate(run);
     expect([code, await place.read('out.csv')]).toEqual([4, 'n\n2\n']);
@@ -32,7 +32,7 @@ describe('a filter', () => {
     expect(await place.read('out.errors.csv')).toContain('x,filter-1,template,,"where: expected a whole number');
   });
 
-  test('sends nothing for the records that it drops', async () => {
+  test('prevents requests for the records that it drops', async () => {
     const server = await httpServer();
     const node = `{ type: http, url: "${server.origin}/{{n}}" }`;
     const place = await workplace({ 'flow.yaml': `nodes: [{ type: filter, where: n == "2" }, ${node}]`, 'rows.csv': 'n\n1\n2\n3\n' });
@@ -40,7 +40,7 @@ describe('a filter', () => {
     expect(server.requests.map(({ path }) => path)).toEqual(['/2']);
   });
 
-  test('is counted for the whole run after --resume', async () => {
+  test('is summarized for the whole run after --resume, including earlier parts', async () => {
     const server = await httpServer();
     const rows = ['n', 0, 1, 2, 3, 4, 5, ''].join('\n');
     const flow = `nodes: [{ type: filter, where: int(n) % 2 == 1 }, { type: http, url: "${server.origin}/{{n}}" }]`;
@@ -60,13 +60,13 @@ describe('a filter', () => {
     expect([last.code, await place.read('out.csv')]).toEqual([0, 'n\n1\n3\n5\n']);
   });
 
-  test('that drops all records still replaces the output of yesterday', async () => {
+  test('can drop all records, and then an empty output replaces the earlier output', async () => {
     const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'n\n1\n', 'out.csv': 'n\n9\n' });
     expect((await place.automate([...run, '--replace'])).code).toBe(0);
     expect(await place.read('out.csv')).toBe('n\n');
   });
 
-  test('needs a condition over fields that are there', async () => {
+  test('requires a condition that uses existing fields', async () => {
     const place = await workplace({
       'flow.yaml': 'nodes: [{ type: filter, where: lost > 1 }, { type: filter }, { type: filter, where: "1 + 1" }]',
       'rows.csv': 'n\n1\n',

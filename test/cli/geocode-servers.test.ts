@@ -12,15 +12,15 @@ const answers = { 'census-us': answerGeocoder, nominatim: answerNominatim, photo
 
 type Provider = keyof typeof answers;
 
-/** Gives answers instead of those of the provider. */
+/** Provides a response in place of the provider's usual one. */
 type Other = (request: Request, index: number) => ServerAnswer | undefined;
 
-/** A server on loopback that answers as a provider does. */
+/** Starts a server on loopback that responds like the provider. */
 function geocodeServer(provider: Provider, other?: Other) {
   return answeringServer((request, index) => other?.(request, index) ?? answers[provider](request));
 }
 
-/** A place with a flow whose provider is a server on loopback. */
+/** Creates a workplace with a flow that geocodes with a server on loopback. */
 async function placeOf(provider: Provider, options: string, other?: Other) {
   const server = await geocodeServer(provider, other);
   const place = await workplace({
@@ -32,8 +32,8 @@ async function placeOf(provider: Provider, options: string, other?: Other) {
 
 const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
 
-describe('a run with geocode over a connection', () => {
-  test('census-us: one request for a batch, matches and the source in the summary', async () => {
+describe('a run that geocodes with the server of a connection', () => {
+  test('sends one request for a batch, and shows matches and the data source (census-us)', async () => {
     const { server, automate, read } = await placeOf('census-us', `${parts}, batch: 1000, geographies: true`);
     const { code, stderr } = await automate([...run, '--summary', 'summary.json']);
     expect({ code, requests: server.requests.length }).toEqual({ code: 0, requests: 1 });
@@ -52,7 +52,7 @@ describe('a run with geocode over a connection', () => {
     });
   });
 
-  test('census-us: a short answer, a cut-off one and a failure cost the run nothing but time', async () => {
+  test('recovers from a failure, an incomplete response and a truncated response (census-us)', async () => {
     const short = (asked: Request, index: number): ServerAnswer | undefined => {
       const lines = (addressesOf(asked) ?? []).map((row) => answerLine(row, 'locations'));
       return [{ status: 504, body: 'gateway timeout' }, { body: lines[0] ?? '' }, { body: lines.join('').slice(0, -9) }][index];
@@ -69,7 +69,7 @@ describe('a run with geocode over a connection', () => {
     expect(code).toBe(0);
   });
 
-  test('nominatim: names OpenStreetMap, and keeps its answers for the next run with cache', async () => {
+  test('names OpenStreetMap as the source, and caches responses for the next run (nominatim)', async () => {
     const { server, automate, read } = await placeOf(
       'nominatim',
       'address: "{{street}}, {{city}}", cache: 1d, map: { level: level, town: city }',
@@ -82,7 +82,7 @@ describe('a run with geocode over a connection', () => {
     expect(server.requests).toHaveLength(3);
   });
 
-  test('photon: HTML with 200 is not kept in the cache', async () => {
+  test('does not cache an HTML page that the server sends with status 200 (photon)', async () => {
     const { server, automate, read } = await placeOf('photon', 'address: "{{street}}", cache: 1d', (_, index) =>
       index < 3 ? { body: '<html>down</html>', headers: { 'content-type': 'text/html' } } : undefined,
     );
@@ -93,8 +93,8 @@ describe('a run with geocode over a connection', () => {
   });
 });
 
-describe('the other commands with a geocode over a connection', () => {
-  test('test-request shows the request, and the answer of a batch of one', async () => {
+describe('a flow that geocodes with a server', () => {
+  test('can be tried with test-request, which sends a batch of one record', async () => {
     const { automate, server } = await placeOf('census-us', `${parts}, batch: 1000`);
     const { code, stdout } = await automate(['test-request', 'flow.yaml', '--in', 'rows.csv']);
     expect(code).toBe(0);
@@ -104,7 +104,7 @@ describe('the other commands with a geocode over a connection', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  test('--dry-run counts a credit for a batch, and sends nothing', async () => {
+  test('is planned with one credit for each batch in a dry run', async () => {
     const { automate, server } = await placeOf('census-us', `${parts}, batch: 2`);
     const { code, stdout, stderr } = await automate(['run', 'flow.yaml', '--in', 'rows.csv', '--dry-run']);
     expect(code).toBe(0);
@@ -112,14 +112,14 @@ describe('the other commands with a geocode over a connection', () => {
     expect(server.requests).toHaveLength(0);
   });
 
-  test('validate and nodes know the options', async () => {
+  test('is valid, and `automate nodes` explains its options', async () => {
     const { automate } = await placeOf('photon', 'point: { lat: 1, lon: 2 }');
     expect((await automate(['validate', 'flow.yaml'])).code).toBe(0);
     const { stdout } = await automate(['nodes', 'geocode']);
     for (const option of ['geographies', 'batch', 'benchmark', 'vintage']) expect(stdout).toContain(option);
   });
 
-  test('coordinates out of range fail the records at no cost: nothing is sent', async () => {
+  test('fails a record with coordinates that are out of range, and sends no request for it', async () => {
     const here = await placeOf('nominatim', 'point: { lat: "{{zip}}", lon: "{{street}}" }');
     const { code } = await here.automate(run);
     expect({ code, requests: here.server.requests }).toEqual({ code: 4, requests: [] });
@@ -127,15 +127,15 @@ describe('the other commands with a geocode over a connection', () => {
   });
 });
 
-describe('automate geocode with a provider', () => {
-  /** A place with a saved connection to a server. */
+describe('automate geocode --provider', () => {
+  /** Creates a workplace with a saved connection to a server. */
   async function connected(origin: string) {
     const place = await workplace();
     await place.automate(['connections', 'add', 'http', 'own', '--base-url', origin, '--auth', 'none']);
     return place;
   }
 
-  test('asks the server of the connection, for one credit', async () => {
+  test("sends one request to the connection's server, and costs one credit", async () => {
     const here = await connected((await geocodeServer('census-us')).origin);
     const { code, stdout } = await here.automate(['geocode', '100 Main St, Chicago', '--provider', 'census-us', '--connection', 'own']);
     expect(code).toBe(0);
@@ -153,13 +153,13 @@ data: This product uses the Census Bureau Data API but is not endorsed or certif
   test.each([
     ['nominatim', ['--point', '41.9,-87.6']],
     ['photon', ['100 Main St, Chicago', '--country', 'us']],
-  ] as const)('prints the document of %s with --json', async (provider, words) => {
+  ] as const)('prints the result of %s as JSON with --json', async (provider, words) => {
     const here = await connected((await geocodeServer(provider)).origin);
     const { stdout } = await here.automate(['geocode', ...words, '--provider', provider, '--connection', 'own', '--json']);
     expect(JSON.parse(stdout)).toMatchObject({ match: true, level: 'house', housenumber: '100', region: 'Illinois', country_code: 'US' });
   });
 
-  test('nothing found, and a server that refuses: exit 4, with one line', async () => {
+  test('exits with 4 if nothing is found or the server refuses the request', async () => {
     const here = await connected(
       (await geocodeServer('photon', (_, index) => (index === 0 ? undefined : { status: 400, body: 'no' }))).origin,
     );
@@ -170,10 +170,10 @@ data: This product uses the Census Bureau Data API but is not endorsed or certif
 
   test.each([
     [['--provider', 'google'], 2, 'expected embedded, census-us, nominatim or photon, found "google"'],
-    [['--connection', 'own'], 2, 'provider: embedded is answered by data on this machine: no server is asked'],
-    [['--provider', 'photon', '--connection', 'other'], 7, 'no connection "other"; there are own'],
-    [['--provider', 'census-us', '--country', 'DE'], 2, 'census-us knows only addresses in the USA'],
-  ])('%j is refused at no cost: exit %i', async (words, exitCode, message) => {
+    [['--connection', 'own'], 2, 'provider: embedded uses data on this machine, not a server'],
+    [['--provider', 'photon', '--connection', 'other'], 7, 'no connection "other"; available: own'],
+    [['--provider', 'census-us', '--country', 'DE'], 2, 'census-us only has addresses in the USA'],
+  ])('refuses the arguments %j with exit code %i, without spending credits', async (words, exitCode, message) => {
     const server = await geocodeServer('photon');
     const here = await connected(server.origin);
     const { code, stderr } = await here.automate(['geocode', 'Paris', ...words]);

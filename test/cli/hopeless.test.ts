@@ -7,7 +7,7 @@ const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--erro
 const token = { AUTOMATE_CREDENTIAL_CRM_TOKEN: 'Secr3t-of-crm' };
 const bearer = ', auth: { type: bearer, credential: crm-token }';
 
-/** Runs 50 records. `answer`: to the request with that index, from 0. */
+/** Runs a flow over 50 records. `answer` returns the response to a request; the index of the first request is 0. */
 async function against(
   answer: (index: number) => ServerAnswer,
   { more = '', args = [] }: { more?: string; args?: readonly string[] } = {},
@@ -19,10 +19,11 @@ async function against(
 
 const lines = (text: string) => text.trim().split('\n').length;
 
-describe('a run whose first 20 records all fail alike', () => {
-  const resume = 'once that is solved, resume with (--keep-going lifts this stop):\n    automate run flow.yaml --in rows.csv --out out.csv';
+describe('a run whose first 20 records all fail with the same error', () => {
+  const resume =
+    'once that is solved, resume with (--keep-going turns this stop off):\n    automate run flow.yaml --in rows.csv --out out.csv';
 
-  test.each([401, 403])('stops and says to check the credential: %i', async (status) => {
+  test.each([401, 403])('stops and suggests checking the credential if the status is %i', async (status) => {
     const { code, stderr, place, sent } = await against(() => ({ status }), { more: bearer });
     expect([code, sent()]).toEqual([5, 20]);
     expect(stderr).toContain(`reason: the first 20 records all failed at ask with http ${status}\n`);
@@ -36,14 +37,14 @@ describe('a run whose first 20 records all fail alike', () => {
     ['405', { status: 405 }, 'check method and url of ask'],
     ['415', { status: 415 }, 'check body and Content-Type of ask'],
     ['text that is not JSON', { body: '<html>', headers: { 'content-type': 'text/html' } }, 'check url and response of ask'],
-  ])('stops and offers a preview: %s', async (_, answer, advice) => {
+  ])('stops and suggests test-request if the failure is "%s"', async (_, answer, advice) => {
     const { code, stderr, sent } = await against(() => answer);
     expect([code, sent()]).toEqual([5, 20]);
     expect(stderr).toContain(`${advice}; try one request with:\n    automate test-request flow.yaml --in rows.csv --node ask\n`);
     expect(stderr).toContain(resume);
   });
 
-  test('is started over once the flow is mended, with the printed line', async () => {
+  test('prints a command that starts over once the flow is corrected', async () => {
     const { stderr, place } = await against((index) => (index < 20 ? { status: 405 } : { body: { name: 'n' } }));
     expect(stderr).toContain('if you change the flow, start over with:\n');
     const [, line = ''] = /start over with:\n {4}automate (.*)/.exec(stderr) ?? [];
@@ -52,30 +53,30 @@ describe('a run whose first 20 records all fail alike', () => {
     expect(lines(await place.read('out.csv'))).toBe(51);
   });
 
-  test('names the environment of the credential', async () => {
+  test("suggests a command with the credential's environment", async () => {
     const { stderr } = await against(() => ({ status: 401 }), { more: bearer, args: ['--env', 'staging'] });
     expect(stderr).toContain('automate credentials check crm-token --env staging\n');
   });
 
-  test('is resumable: the other records are processed once the cause is gone', async () => {
+  test('can be resumed, and then processes the remaining records', async () => {
     const { place } = await against((index) => (index < 20 ? { status: 401 } : { body: { name: 'n' } }), { more: bearer });
     expect(await place.automate([...run, '--resume'], { env: token })).toMatchObject({ code: 4 });
     expect([lines(await place.read('out.csv')), lines(await place.read('failed.csv'))]).toEqual([31, 21]);
   });
 
-  test('goes to its end with --keep-going', async () => {
+  test('continues to the end of the input with --keep-going', async () => {
     const { code, sent, place } = await against(() => ({ status: 401 }), { more: bearer, args: ['--keep-going'] });
     expect([code, sent(), lines(await place.read('failed.csv'))]).toEqual([4, 50, 51]);
   });
 
   test.each<[string, (index: number) => ServerAnswer]>([
-    ['another status', () => ({ status: 404 })],
-    ['19 records', (index) => (index === 19 ? { body: { name: 'n' } } : { status: 401 })],
-  ])('goes to its end after %s', async (_, answer) => {
+    ['status 404', () => ({ status: 404 })],
+    ['only 19 equal failures', (index) => (index === 19 ? { body: { name: 'n' } } : { status: 401 })],
+  ])('is not stopped early in this case: %s', async (_, answer) => {
     expect(await against(answer)).toMatchObject({ code: 4 });
   });
 
-  test('reports the ending in --summary', async () => {
+  test('reports why it ended in --summary', async () => {
     const { place } = await against(() => ({ status: 401 }), { args: ['--summary', 's.json'] });
     expect(JSON.parse(await place.read('s.json'))).toMatchObject({
       ...{ ending: 'same-failure', exit_code: 5, failed: 20 },
@@ -84,10 +85,10 @@ describe('a run whose first 20 records all fail alike', () => {
   });
 });
 
-describe('a run that nobody answers', () => {
+describe('a run whose server never responds', () => {
   const flow = (more = '') => askingFlow('http://127.0.0.1:1', more);
 
-  test('stops after ten attempts, fails no record that could be retried, and is resumable', async () => {
+  test('stops after ten attempts, without failing any record', async () => {
     const place = await workplace({ 'flow.yaml': flow(), 'rows.csv': idRows(50) });
     const { code, stderr } = await place.automate([...run, '--concurrency', '16']);
     expect(code).toBe(5);
@@ -102,14 +103,14 @@ describe('a run that nobody answers', () => {
     expect(await place.automate([...run, '--force'])).toMatchObject({ code: 0 });
   });
 
-  test('goes to its end with --keep-going', async () => {
+  test('continues to the end of the input with --keep-going', async () => {
     const place = await workplace({ 'flow.yaml': flow(', retry: { max: 0 }'), 'rows.csv': idRows(50) });
     expect(await place.automate([...run, '--keep-going'])).toMatchObject({ code: 4 });
     expect(lines(await place.read('failed.csv'))).toBe(51);
   });
 });
 
-test('--keep-going takes no value', async () => {
+test('the --keep-going option does not accept a value', async () => {
   const place = await workplace({ 'flow.yaml': askingFlow('http://127.0.0.1:1'), 'rows.csv': idRows(1) });
   const { code, stderr } = await place.automate([...run, '--keep-going=yes']);
   expect([code, stderr]).toEqual([2, expect.stringContaining('--keep-going')]);

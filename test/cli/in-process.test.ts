@@ -3,7 +3,7 @@ import { type Finished, workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 import { canRunInProcess } from '../helpers/in-process.ts';
 
-// Most tests run the tool in their own process. These show that it does the same there.
+// Most tests run the tool inside the test process. These tests show that it behaves there as in its own process.
 
 const server = () =>
   httpServer(({ path }, response) => {
@@ -35,7 +35,7 @@ test.each<[code: number, args: string[], stdin?: string]>([
   [0, ['credits', '--json']],
   [0, ['run', '--help']],
   [2, ['run', '--no-such-option']],
-])('a run in process shows and returns the same as in its own: %i from automate %j', async (code, args, stdin = '') => {
+])('the program prints the same in the test process as in its own: exit code %i, arguments %j', async (code, args, stdin = '') => {
   const { automate, start } = await place();
   expect(canRunInProcess()).toBe(true);
   const inProcess = await automate(args, { stdin });
@@ -44,7 +44,7 @@ test.each<[code: number, args: string[], stdin?: string]>([
   expect(byItself.code).toBe(code);
 });
 
-test('a second run at the same time gets its own process', async () => {
+test('a run gets its own process while a different run uses the test process', async () => {
   const { automate } = await place();
   const first = automate(['--version']);
   expect(canRunInProcess()).toBe(false);

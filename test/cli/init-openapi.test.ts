@@ -6,7 +6,7 @@ import { httpServer, json } from '../helpers/http-server.ts';
 const pet = { $ref: '#/components/schemas/Pet' };
 const petAnswer = { $ref: '#/components/responses/Pet' };
 
-/** A file with references, `allOf`, a schema within itself, and most kinds of security. */
+/** An OpenAPI description with references, `allOf`, a recursive schema, and most kinds of security schemes. */
 function pets(origin: string) {
   const operation = (more: object) => ({ responses: { 200: petAnswer }, ...more });
   return {
@@ -132,7 +132,7 @@ async function nodeFor(operation: string, rows?: string) {
 const map = { id: 'id', name: 'name', age: 'age', weight: 'weight', born: 'born', category_name: 'category.name' };
 
 describe('automate init --from-openapi', () => {
-  test('makes fields of parameters, a credential of the security scheme, and a map of the answer', async () => {
+  test('turns parameters into fields, a security scheme into a credential, and the response schema into a map', async () => {
     const { node, text, stderr } = await nodeFor('getPet');
     expect(node).toEqual({
       type: 'http',
@@ -146,14 +146,14 @@ describe('automate init --from-openapi', () => {
     expect(stderr).toContain('\n  automate credentials set pets-key\n');
   });
 
-  test('takes the summary of the operation for the description of the flow', async () => {
+  test("uses the operation's summary as the description of the flow", async () => {
     expect(parse((await nodeFor('getPet')).text).description).toBe('Find a pet: by its id');
     const { text } = await nodeFor('updatePet');
     expect(parse(text)).not.toHaveProperty('description');
     expect(text).toContain('# description: what this flow does, for people and for AI agents\n');
   });
 
-  test('takes fields from the columns of the records, with their types', async () => {
+  test('names fields after the columns of the input, and uses their types', async () => {
     const { nodes, node, stderr } = await nodeFor('updatePet', 'Pet-ID,age,weight,name,category name\n7,4,2.5,Tom,cat\n');
     expect(nodes[0]).toEqual({ type: 'set', rename: { 'Pet-ID': 'Pet_ID', 'category name': 'category_name' } });
     expect(node.url).toBe(`${server}/v2/pets/{{Pet_ID}}`);
@@ -170,7 +170,7 @@ describe('automate init --from-openapi', () => {
     expect(stderr).not.toContain('CANARY');
   });
 
-  test('expands an answer that is a list, or holds one', async () => {
+  test('expands a response that is a list or contains a list', async () => {
     const { node } = await nodeFor('GET /pets');
     expect([node.auth, node.map.id, node.map.category_name]).toEqual([undefined, 'data[].id', 'data[].category.name']);
     expect((await nodeFor('orders')).node).toMatchObject({
@@ -185,7 +185,7 @@ describe('automate init --from-openapi', () => {
     });
   });
 
-  test('makes a form, a text, and a list of two credentials', async () => {
+  test('supports a form, a text body, and a choice of two security schemes', async () => {
     const two = [
       { type: 'api_key', header: 'X-Key', credential: 'pets-key' },
       { type: 'api_key', query: 'k', credential: 'pets-second-key' },
@@ -198,7 +198,7 @@ describe('automate init --from-openapi', () => {
     expect((await nodeFor('order')).node.auth).toEqual({ type: 'bearer', credential: 'pets-login' });
   });
 
-  test('marks each example that would be sent, in the flow and in what it prints', async () => {
+  test('marks every example value that a request would send, and lists these values on stderr', async () => {
     const { text, stderr } = await nodeFor('updatePet', 'Pet-ID,age,category name\n7,4,cat\n');
     const marked = text.split('\n').filter((line) => line.endsWith('  # an example: put {{field}} here') || line.includes(' # an example'));
     expect(marked.map((line) => line.trim())).toEqual([
@@ -208,10 +208,10 @@ describe('automate init --from-openapi', () => {
       '- string # an example: put {{field}} here',
     ]);
     const named = 'body.name, body.weight, body.born, body.tags[0]';
-    expect(stderr).toContain(`  examples, which every request would send: ${named}; put {{field}} in place of each\n`);
+    expect(stderr).toContain(`  examples, which every request would send: ${named}; replace each with {{field}}\n`);
   });
 
-  test('marks the values of a form and a text, and none that has no choice', async () => {
+  test('does not mark an example value that is the only valid value', async () => {
     expect((await nodeFor('addPet', 'n\n1\n')).text).toMatch(/\n {6}name: string # an example: put \{\{field\}\} here\n {6}n:\n/);
     expect((await nodeFor('note')).text).toContain('text: hi # an example: put {{field}} here\n');
     const { text, stderr } = await nodeFor('getPet');
@@ -224,7 +224,7 @@ describe('automate init --from-openapi', () => {
     expect(await place.read('flow.yaml')).toContain(`    body:\n${body.map((line) => `      ${line}\n`).join('')}`);
   });
 
-  test('names the credential of each security scheme after it, the same in every operation', async () => {
+  test('names a credential after its security scheme, with the same name in every operation', async () => {
     const securitySchemes = Object.fromEntries(
       ['api_key', 'petstore_auth', 'apiKey', '鍵'].map((name, index) => [name, { type: 'apiKey', in: 'header', name: `X-${index}` }]),
     );
@@ -240,12 +240,12 @@ describe('automate init --from-openapi', () => {
     expect(names).toEqual(['swagger-api-key', 'swagger-petstore-auth', 'swagger-api-key-2', 'swagger-secret']);
   });
 
-  test('says which columns are missing', async () => {
+  test('reports a column that the input does not have', async () => {
     const { stderr } = await nodeFor('getPet', 'number\n1\n');
-    expect(stderr).toContain('rows.csv has no column "pet_id": rename one to it, or put another field in place of {{pet_id}}\n');
+    expect(stderr).toContain('rows.csv has no column "pet_id": rename a column to it, or replace {{pet_id}} with another field\n');
   });
 
-  test('maps no value to a field that the request takes from the record', async () => {
+  test('does not map a response value to a field that the request uses', async () => {
     const content = { 'application/json': { schema: { properties: { id: { type: 'integer' }, name: { type: 'string' } } } } };
     const parameters = [{ name: 'id', in: 'path', required: true }];
     const paths = { '/pets/{id}': { get: { parameters, responses: { 200: { content } } } } };
@@ -255,7 +255,7 @@ describe('automate init --from-openapi', () => {
     expect(node).toMatchObject({ url: 'https://a.example/pets/{{id}}', map: { pets_id: 'id', name: 'name' } });
   });
 
-  test('reads OpenAPI 3.1 as JSON, and types that may be null', async () => {
+  test('reads OpenAPI 3.1 in JSON, and types that can be null', async () => {
     const schema = {
       type: ['null', 'object'],
       properties: { 'odd key': { type: ['string', 'null'] }, n: { oneOf: [{ type: 'null' }, { type: 'integer' }] } },
@@ -264,7 +264,7 @@ describe('automate init --from-openapi', () => {
     const paths = { '/x': { post: { requestBody: { content }, responses: { '2XX': { content } } } } };
     const place = await workplace({ 'api.json': JSON.stringify({ openapi: '3.1.1', paths }) });
     const { stderr } = await place.automate(['init', '--from-openapi', 'api.json', '--operation', 'post /x']);
-    expect(stderr).toContain("api.json names no host: put the API's in place of api.example.com");
+    expect(stderr).toContain("api.json contains no host: replace api.example.com with the API's");
     expect(parse(await place.read('flow.yaml')).nodes).toEqual([
       {
         type: 'http',
@@ -277,7 +277,7 @@ describe('automate init --from-openapi', () => {
     ]);
   });
 
-  test('makes a flow that runs against a server that keeps to the file', async () => {
+  test('writes a flow that works with a server of that API', async () => {
     const api = await httpServer((request, response) =>
       json(response, { ...JSON.parse(request.body), id: Number(request.path.split('/').at(-1)), category: { name: 'cat' } }),
     );
@@ -297,7 +297,7 @@ describe('automate init --from-openapi', () => {
     ]);
   });
 
-  test('lists the operations without --operation, and suggests one for a misspelt name', async () => {
+  test('lists all operations if --operation is missing, and suggests one if it is misspelt', async () => {
     const place = await withPets();
     const { code, stderr } = await place.automate(['init', '--from-openapi', 'pets.yaml']);
     expect([code, stderr]).toEqual([2, expect.stringContaining('--operation: expected the id of an operation in pets.yaml\n')]);
@@ -308,10 +308,10 @@ describe('automate init --from-openapi', () => {
   });
 
   test.each([
-    ['remote', 6, 'the reference "https://127.0.0.1:1/other.yaml#/x" leads out of the file'],
-    ['outside', 6, 'the reference "../secrets.yaml" leads out of the file'],
-    ['nowhere', 6, 'the reference "#/components/none" leads nowhere'],
-    ['photo', 2, 'takes a body of multipart/form-data, for which no flow can be made'],
+    ['remote', 6, 'the reference "https://127.0.0.1:1/other.yaml#/x" points outside the file'],
+    ['outside', 6, 'the reference "../secrets.yaml" points outside the file'],
+    ['nowhere', 6, 'the reference "#/components/none" points to nothing'],
+    ['photo', 2, 'takes a body of multipart/form-data, which a flow cannot send'],
   ])('refuses the operation %s', async (operation, exit, message) => {
     const place = await withPets();
     const { code, stderr } = await place.automate(['init', '--from-openapi', 'pets.yaml', '--operation', operation]);
@@ -335,15 +335,15 @@ describe('automate init --from-openapi', () => {
 
   test.each([
     [['--from-openapi', 'none.yaml'], 6, 'none.yaml cannot be read: there is no such file'],
-    [['--from-openapi', 'pets.yaml', '--from-curl', 'curl x'], 2, 'expected one of --from-curl and --from-openapi, found both'],
-    [['--operation', 'getPet'], 2, '--operation names an operation of an OpenAPI file: --from-openapi FILE'],
-  ])('refuses %j', async (options, exit, message) => {
+    [['--from-openapi', 'pets.yaml', '--from-curl', 'curl x'], 2, 'expected --from-curl or --from-openapi, found both'],
+    [['--operation', 'getPet'], 2, '--operation works only with --from-openapi FILE'],
+  ])('refuses the arguments %j', async (options, exit, message) => {
     const place = await withPets();
     const { code, stderr } = await place.automate(['init', ...options]);
     expect([code, stderr]).toEqual([exit, expect.stringContaining(message)]);
   });
 
-  test('writes no byte of a secret that the file holds', async () => {
+  test('never writes a secret that the OpenAPI file contains', async () => {
     const place = await workplace({ 'api.yaml': '' });
     const body = { example: { password: 'CANARY1', nested: { api_key: 'CANARY2' }, token: 'CANARY3' } };
     const paths = { '/x': { post: { operationId: 'x', requestBody: { content: { 'application/json': body } } } } };
@@ -352,5 +352,66 @@ describe('automate init --from-openapi', () => {
     expect([code, stdout + stderr + (await place.read('new/flow.yaml'))]).toEqual([0, expect.not.stringContaining('CANARY')]);
     await place.write('api.yaml', '');
     expect(await readAllFiles(place)).not.toContain('CANARY');
+  });
+});
+
+describe('the first test that init --from-openapi writes', () => {
+  const properties = { id: { type: 'integer', example: 10, readOnly: true }, name: { type: 'string', example: 'doggie' } };
+  const schema = { type: 'object', properties };
+  const parameters = [{ name: 'petId', in: 'path', required: true, example: 7, schema: { type: 'integer' } }];
+
+  /** Runs init for an API whose only response has this media type. */
+  async function init(media: object, ...options: string[]) {
+    const responses = { 200: { content: { 'application/json': media } } };
+    const api = {
+      openapi: '3.0.3',
+      servers: [{ url: 'https://pets.example.com' }],
+      paths: { '/pets/{petId}': { get: { parameters, responses } } },
+    };
+    const place = await workplace({ 'api.json': JSON.stringify(api), 'rows.csv': 'pet_id,x\n3,y\n' });
+    const { code, stderr } = await place.automate(['init', '--from-openapi', 'api.json', '--operation', 'get /pets/{petId}', ...options]);
+    expect(code).toBe(0);
+    return { place, stderr };
+  }
+
+  test.each([
+    ['that is derived from its schema', { schema }, { id: 10, name: 'doggie' }],
+    ['that the response contains', { schema, example: { id: 1, name: 'Rex' } }, { id: 1, name: 'Rex' }],
+    ['that the response contains under a name', { schema, examples: { rex: { value: { id: 1, name: 'Rex' } } } }, { id: 1, name: 'Rex' }],
+  ])('contains the example response %s, and passes', async (_, media, body) => {
+    const { place, stderr } = await init(media);
+    expect(stderr).toContain('wrote flow.test.yaml, a first test: automate test flow.test.yaml\n');
+    expect(parse(await place.read('flow.test.yaml'))).toEqual({
+      flow: 'flow.yaml',
+      tests: [
+        {
+          name: 'the example of the API',
+          record: { petId: '7' },
+          answers: [{ request: 'GET https://pets.example.com/pets/7', body }],
+          rows: [body],
+        },
+      ],
+    });
+    expect((await place.automate(['test'])).code).toBe(0);
+  });
+
+  test('uses the first record of the input', async () => {
+    const { place } = await init({ schema }, '--in', 'rows.csv');
+    expect(parse(await place.read('flow.test.yaml')).tests[0].record).toEqual({ pet_id: '3', x: 'y' });
+    expect((await place.automate(['test'])).code).toBe(0);
+  });
+
+  test('is not written without an example response, and never overwrites an existing file', async () => {
+    const { place, stderr } = await init({ schema: { type: 'object', properties: { id: { type: 'integer' } } } });
+    expect([await place.files(), stderr]).toEqual([['api.json', 'flow.yaml', 'rows.csv'], expect.not.stringContaining('test.yaml')]);
+    const { place: other } = await init({ schema });
+    await other.write('flow.test.yaml', '# mine');
+    const args = ['init', '--from-openapi', 'api.json', '--operation', 'get /pets/{petId}', 'sub'];
+    await other.automate(args);
+    expect(await other.read('flow.test.yaml')).toBe('# mine');
+    expect(await other.read('sub/flow.test.yaml')).toContain('the example of the API');
+    await other.write('sub/flow.test.yaml', '# mine');
+    expect((await other.automate([...args, '--force'])).stderr).toContain('sub/flow.test.yaml already exists, so it is not changed\n');
+    expect(await other.read('sub/flow.test.yaml')).toBe('# mine');
   });
 });

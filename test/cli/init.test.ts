@@ -24,7 +24,7 @@ describe('automate init', () => {
     expect(await nodesOf(place)).toEqual([{ type: 'http', url: 'https://api.example.com/items/{{id}}' }]);
   });
 
-  test('creates the folder of the flow', async () => {
+  test("creates the flow's folder", async () => {
     const place = await workplace();
     const { code, stderr } = await place.automate(['init', 'new/my flow']);
     expect(code).toBe(0);
@@ -44,19 +44,19 @@ describe('automate init', () => {
   test.each([
     ['rows.csv', 'rows.csv/flow.yaml cannot be written: rows.csv is not a folder'],
     ['odd', 'odd/flow.yaml cannot be written: it is a folder'],
-  ])('exits with 74 if it cannot write into %s', async (folder, message) => {
+  ])('exits with 74 if it cannot write to %s', async (folder, message) => {
     const place = await workplace({ 'rows.csv': rows });
     await mkdir(place.path('odd/flow.yaml'), { recursive: true });
     expect(await place.automate(['init', folder])).toMatchObject({ code: 74, stderr: expect.stringContaining(message) });
   });
 
-  test('writes into the current folder for an empty name, and prints a path that can be copied', async () => {
+  test('writes into the current folder if the name is empty', async () => {
     const place = await workplace();
     expect(await place.automate(['init', ''])).toMatchObject({ code: 0, stderr: expect.stringContaining('wrote flow.yaml') });
     expect((await place.automate(['init', '-'])).stderr).toContain('\n  automate validate ./-/flow.yaml --in rows.csv\n');
   });
 
-  test('suggests files in the format of the records', async () => {
+  test('suggests file names in the format of the input', async () => {
     const place = await workplace();
     const { stderr } = await place.automate(['init', '--in', '-', '--in-format', 'ndjson'], { stdin: '{"id":1}\n' });
     expect(stderr).toContain('next, with your records in rows.ndjson:\n');
@@ -72,7 +72,7 @@ describe('automate init', () => {
     ['rows.ndjson', '{"a":1,"id":2}\n', '{{id}}', 'a, id'],
     ['rows.json', '[{"x\\n":1,"_id":2}]', '{{_id}}', '"x\\n", _id'],
     ['rows.csv', `${Array.from({ length: 33 }, (_, index) => `c${index}`).join(',')}\n`, '{{c0}}', 'c29, and 3 more'],
-  ])('lists the fields of %s: %j', async (name, text, reference, listed) => {
+  ])('lists the fields of %s with the content %j', async (name, text, reference, listed) => {
     const place = await workplace({ [name]: text });
     expect((await place.automate(['init', '--in', name])).code).toBe(0);
     expect((await nodesOf(place)).at(-1)).toMatchObject({ url: `https://api.example.com/items/${reference}` });
@@ -80,7 +80,7 @@ describe('automate init', () => {
     expect(await place.automate(['validate', 'flow.yaml', '--in', name])).toMatchObject({ code: 0, stderr: '' });
   });
 
-  test('renames a field so that it can be referred to', async () => {
+  test('renames a field whose name cannot be used in a reference', async () => {
     const place = await workplace({ 'rows.csv': rows });
     await place.automate(['init', '--in', 'rows.csv']);
     expect(await nodesOf(place)).toEqual([
@@ -92,7 +92,7 @@ describe('automate init', () => {
   test.each([
     ['id;name\n1;Ada\n', `"id;name"\n  if ";" separates the cells: --delimiter ';'\n`, ';'],
     ['id\tname\n1\tAda\n', 'if tabs separate the cells: --delimiter tab\n', 'tab'],
-  ])('refuses a header that is several names in one: %j', async (text, message, delimiter) => {
+  ])('refuses a CSV header that seems to use a different delimiter: %j', async (text, message, delimiter) => {
     const place = await workplace({ 'rows.csv': text });
     const refused = await place.automate(['init', '--in', 'rows.csv']);
     expect([refused.code, refused.stderr, await place.files()]).toEqual([2, expect.stringContaining(message), ['rows.csv']]);
@@ -101,7 +101,7 @@ describe('automate init', () => {
     expect(await nodesOf(place)).toEqual([{ type: 'http', url: 'https://api.example.com/items/{{id}}' }]);
   });
 
-  test('takes a name with a semicolon if the delimiter is named', async () => {
+  test('accepts a column name with a semicolon if --delimiter is set', async () => {
     const place = await workplace({ 'rows.csv': 'id;name\n1\n' });
     expect((await place.automate(['init', '--in', 'rows.csv', '--delimiter', ','])).code).toBe(0);
     expect((await nodesOf(place))[0]).toEqual({ type: 'set', rename: { 'id;name': 'id_name' } });
@@ -115,7 +115,7 @@ describe('automate init', () => {
 });
 
 describe('automate init --from-curl', () => {
-  test('refers to fields for values, and to credentials for secrets', async () => {
+  test('replaces values from the input with fields, and secrets with credentials', async () => {
     const place = await workplace({ 'rows.csv': rows });
     const curl = `curl -X PUT 'https://api.acme.co.uk/v2/users/42?city=London' -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' --data '{"name":"Ada","n":42}'`;
     const { code, stderr } = await place.automate(['init', '--in', 'rows.csv', '--from-curl', curl]);
@@ -143,7 +143,7 @@ describe('automate init --from-curl', () => {
     [`curl https://a.example/ --oauth2-bearer ${token}`, { type: 'bearer' }],
     [`curl https://a.example/ -b 'session=${token}'`, { type: 'api_key', header: 'Cookie' }],
     [`curl https://a.example/ -H 'Authorization: Bearer ${token}' -H 'X-API-Key: ${token}x'`, { type: 'bearer' }],
-  ])('writes no secret: %s', async (curl, auth) => {
+  ])('never writes a secret to the flow: %s', async (curl, auth) => {
     const place = await workplace();
     const { code, stderr } = await place.automate(['init', '--from-curl', '-'], { stdin: curl });
     const text = await place.read('flow.yaml');
@@ -154,7 +154,7 @@ describe('automate init --from-curl', () => {
     expect((await place.automate(['validate', 'flow.yaml'])).stderr).toContain('there is no credential');
   });
 
-  test('names a credential for a secret in a body', async () => {
+  test('creates a credential for a secret in a body', async () => {
     const place = await workplace({ 'rows.csv': 'id,password\n1,x\n' });
     const curl = `curl https://a.example/login -d '{"user":"ada","password":"${token}"}'`;
     const { code, stderr } = await place.automate(['init', '--in', 'rows.csv', '--from-curl', curl]);
@@ -163,7 +163,7 @@ describe('automate init --from-curl', () => {
     expect(stderr).not.toContain(token);
   });
 
-  test('names fields and credentials in a form', async () => {
+  test('creates fields and credentials for the values of a form', async () => {
     const place = await workplace({ 'rows.ndjson': '{"id":42}\n' });
     const curl = `curl https://api.acme.com/token -d 'user=42&client_secret=${token}&grant_type=client_credentials'`;
     const { code, stderr } = await place.automate(['init', '--in', 'rows.ndjson', '--from-curl', curl]);
@@ -173,7 +173,7 @@ describe('automate init --from-curl', () => {
     expect(stderr + (await place.read('flow.yaml'))).not.toContain(token);
   });
 
-  test('writes and prints no byte of any secret', async () => {
+  test('never writes or prints any part of a secret', async () => {
     const place = await workplace();
     const secret = (n: number) => `CANARY${n}`;
     const body = { password: secret(1), api_key: secret(2), csrfmiddlewaretoken: secret(3), deep: [{ token: secret(4), key: secret(5) }] };
@@ -197,33 +197,33 @@ describe('automate init --from-curl', () => {
   test.each([
     [['made'], 'made'],
     [['.'], 'api.acme.com'],
-  ])('has a name, of its folder or its host: %s', async (folder, name) => {
+  ])("names the flow after its folder or the URL's host: %s", async (folder, name) => {
     const place = await workplace();
     await place.automate(['init', ...folder, '--from-curl', 'curl https://api.acme.com/x']);
     expect(parse(await place.read(`${folder[0]}/flow.yaml`)).name).toBe(name);
   });
 
-  test('keeps numbers of a body: a cell with the same digits becomes one', async () => {
+  test('keeps numbers in the body numeric, even if their values come from CSV cells', async () => {
     const place = await workplace({ 'rows.csv': 'id,price\n17,2.5\n' });
     const body = '{"id":17,"text":"17","price":2.5,"other":3}';
     const { code, stderr } = await place.automate(['init', '--in', 'rows.csv', '--from-curl', `curl https://a.example -d '${body}'`]);
     const made = { id: { cel: 'int(id)' }, text: '{{id}}', price: { cel: 'double(price)' }, other: 3 };
     expect([code, (await nodesOf(place))[0]?.body]).toEqual([0, made]);
-    expect(stderr).toContain("{{id}} is in place of the first record's id");
+    expect(stderr).toContain("{{id}} replaces the first record's id");
     expect(await place.automate(['validate', 'flow.yaml', '--in', 'rows.csv'])).toMatchObject({ code: 0 });
   });
 
-  test('writes nothing if a flow cannot send the request', async () => {
+  test('writes nothing if the request cannot be expressed as a flow', async () => {
     const place = await workplace();
     const { code, stderr } = await place.automate(['init', '--from-curl', `curl https://a.example -F file=x -H 'X-Key: ${token}'`]);
-    expect([code, stderr, await place.files()]).toEqual([2, expect.stringContaining("curl's -F is not read here"), []]);
+    expect([code, stderr, await place.files()]).toEqual([2, expect.stringContaining("curl's -F is not supported"), []]);
     expect(stderr).not.toContain(token);
   });
 });
 
 const hasCurl = spawnSync('curl', ['--version']).status === 0;
 
-describe('a flow from a curl command', () => {
+describe('a flow that init creates from a curl command', () => {
   test.skipIf(!hasCurl).each([
     ['/plain?a=1&b=two%20words', ''],
     ['/form', `-X PATCH -H 'X-Trace: a b' --data-raw '{"a": [1, {"b": null}], "c": "d\\u00e9"}' -H 'content-type: application/json'`],
@@ -235,13 +235,13 @@ describe('a flow from a curl command', () => {
     ['/delete/7', `-XDELETE -H'Accept: text/plain'`],
     ['/login', `-u 'ada:pass word1'`],
     ['/empty', `-H 'X-Empty;'`],
-  ])('sends what curl sends: %s %s', async (path, options) => {
+  ])('sends exactly what curl sends to %s %s', async (path, options) => {
     const server = await httpServer();
     const command = `curl ${options} '${server.origin}${path}'`;
     await promisify(execFile)('bash', ['--norc', '-c', command], { env: { PATH: process.env.PATH ?? '', LC_ALL: 'C.UTF-8' } });
     const place = await workplace({ 'rows.csv': 'field\nvalue of a field\n' });
     const made = await place.automate(['init', '--in', 'rows.csv', '--from-curl', command]);
-    expect([made.code, made.stderr]).toEqual([0, expect.stringContaining('it uses no field yet')]);
+    expect([made.code, made.stderr]).toEqual([0, expect.stringContaining('it does not use a field yet')]);
     const env = { ...noCompileCache, AUTOMATE_CREDENTIAL_MY_LOGIN: 'ada:pass word1', AUTOMATE_CREDENTIAL_MY_TOKEN: 'lang=en' };
     expect((await place.automate(['run', 'flow.yaml', '--in', 'rows.csv'], { env })).code).toBe(0);
     const [byCurl, byFlow] = server.requests.map(({ method, path, headers, body }) => {
@@ -270,7 +270,7 @@ describe('a flow from a curl command', () => {
     ["-d 'only text'", { text: 'only text', headers: { 'Content-Type': 'application/x-www-form-urlencoded' } }],
     [`${xml} --data-raw '<a b="1">&amp;</a>'`, { text: '<a b="1">&amp;</a>', headers: { 'Content-Type': 'text/xml' } }],
     [`-H 'Content-Type: text/plain' -d '{{'`, { text: '{{' }],
-  ])('sends the form or the text that curl sends: %s', async (options, written) => {
+  ])('sends the same form or text body as curl: %s', async (options, written) => {
     const server = await httpServer();
     const command = `curl ${options} '${server.origin}/x'`;
     await promisify(execFile)('bash', ['--norc', '-c', command], { env: { PATH: process.env.PATH ?? '' } });
@@ -291,11 +291,11 @@ describe('a flow from a curl command', () => {
   }
 });
 
-test('--from-curl refuses a bot token in the path', async () => {
+test('init --from-curl refuses a URL with a bot token in its path', async () => {
   const place = await workplace();
   const curl = `curl https://api.telegram.org/bot123456:${'CANARY1234567890'.repeat(2)}/getMe`;
   const { code, stderr } = await place.automate(['init', 'new', '--from-curl', curl]);
-  expect([code, stderr]).toEqual([2, expect.stringContaining('holds a secret, which must not stand in a flow')]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('contains a secret, which must not be written into a flow')]);
   expect(stderr).not.toContain('CANARY');
   expect(await place.files()).toEqual([]);
 });

@@ -13,19 +13,19 @@ const dayMs = 86_400_000;
 
 const keys = (place: Workplace, ...args: string[]) => place.automate(['keys', ...args]);
 
-/** Makes a key and returns its value. */
+/** Creates an API key and returns its value. */
 async function make(place: Workplace, ...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await keys(place, 'create', ...args);
   expect([code, stdout]).toEqual([0, expect.stringMatching(/^amk_\w{49}\n$/)]);
-  expect(stderr).toContain('shown only now');
+  expect(stderr).toContain('shown only once');
   return stdout.trim();
 }
 
-/** The keys as `list --all --json` prints them. */
-// biome-ignore lint/suspicious/noExplicitAny: tests look into it
+/** Returns the keys as `keys list --all --json` prints them. */
+// biome-ignore lint/suspicious/noExplicitAny: tests read any of its fields
 const listed = async (place: Workplace): Promise<any[]> => JSON.parse((await keys(place, 'list', '--all', '--json')).stdout);
 
-/** Opens the database of the server, as a running one does. */
+/** Opens the server's database in the same way as a running server. */
 function withDatabase<Result>(place: Workplace, act: (database: ServerDatabase) => Result): Result {
   const database = new ServerDatabase(place.path('.automate'));
   try {
@@ -35,17 +35,17 @@ function withDatabase<Result>(place: Workplace, act: (database: ServerDatabase) 
   }
 }
 
-describe('keys create', () => {
-  test('prints the value alone on stdout, and everything else on stderr', async () => {
+describe('automate keys create', () => {
+  test("prints the key's value to stdout, and everything else to stderr", async () => {
     const place = await workplace();
     const { code, stdout, stderr } = await keys(place, 'create', 'crm');
     expect([code, isKeyValue(stdout.trimEnd())]).toEqual([0, true]);
     expect(stderr).toBe(
-      'the key "crm" has the scope run for all flows, at 600/min; it does not expire\nits value is shown only now and stored nowhere: put it where the program reads it\n',
+      'the key "crm" has the scope run for all flows, at 600/min; it does not expire\nits value is shown only once and is not stored: put it where your program can read it\n',
     );
   });
 
-  test('stores the value in no file, and no command shows it again', async () => {
+  test("never stores the key's value in a file, and later commands do not print it", async () => {
     const place = await workplace();
     const values = [await make(place, 'crm')];
     values.push((await keys(place, 'rotate', 'crm')).stdout.trim());
@@ -63,14 +63,14 @@ describe('keys create', () => {
     for (const value of values) expect([all.includes(value), all.includes(value.slice(8, 20))]).toEqual([false, false]);
   });
 
-  test('prints JSON with the value once', async () => {
+  test("prints JSON that contains the key's value only once", async () => {
     const place = await workplace();
     const args = ['--flows', 'a,b', '--scopes', 'read,run', '--rate', '5/s', '--credits', '1000', '--expires', '90d', '--json'];
     const before = Date.now();
     const { code, stdout, stderr } = await keys(place, 'create', 'crm', ...args);
     const made = JSON.parse(stdout);
     expect(code).toBe(0);
-    expect(stderr).toContain('shown only now');
+    expect(stderr).toContain('shown only once');
     expect(made).toEqual({
       id: expect.stringMatching(/^key_\w{17}$/),
       name: 'crm',
@@ -93,7 +93,7 @@ describe('keys create', () => {
     ['2099-12-31', '2099-12-31T23:59:59.000Z'],
     ['2099-12-31T12:00:00Z', '2099-12-31T12:00:00.000Z'],
     ['2099-12-31t12:00:00.5+02:00', '2099-12-31T10:00:00.500Z'],
-  ])('takes the expiry %s', async (written, expected) => {
+  ])('accepts %s as the expiry', async (written, expected) => {
     const place = await workplace();
     await make(place, 'crm', '--expires', written);
     expect((await listed(place))[0].expires_at).toBe(expected);
@@ -101,31 +101,31 @@ describe('keys create', () => {
 
   test.each([
     ['an empty name', [''], 'expected a name of 1 to 64 characters'],
-    ['a name of blanks', ['  '], 'expected a name of 1 to 64 characters'],
-    ['a long name', ['x'.repeat(65)], 'expected a name of 1 to 64 characters'],
-    ['a line end in the name', ['a\nb'], String.raw`without control characters, found "a\nb"`],
-    ['text in the other direction', ['a\u202eb'], 'without control characters'],
-    ['a key as the name', [`amk_${'aB3dE5gH7'.repeat(6).slice(0, 49)}`], 'found the value of a key'],
-    ['a past day', ['x', '--expires', '2020-01-01'], '--expires: expected a duration such as 90d'],
-    ['no day of any month', ['x', '--expires', '2099-02-31T00:00:00Z'], '--expires: expected'],
-    ['no time at all', ['x', '--expires', 'soon'], '--expires: expected'],
-    ['a past moment', ['x', '--expires', '2020-01-01T00:00:00Z'], '--expires: expected'],
-    ['a duration of nothing', ['x', '--expires', '0s'], '--expires: expected'],
-    ['another scope', ['x', '--scopes', 'run,admin'], '--scopes: expected run, test, read, found "admin"'],
-    ['no scope', ['x', '--scopes', ''], '--scopes: expected run, test, read, found ""'],
-    ['no flow', ['x', '--flows', ''], '--flows: expected names of flow files without .yaml'],
+    ['a name that consists of blanks', ['  '], 'expected a name of 1 to 64 characters'],
+    ['a name that is too long', ['x'.repeat(65)], 'expected a name of 1 to 64 characters'],
+    ['a line break in the name', ['a\nb'], String.raw`without control characters, found "a\nb"`],
+    ['a right-to-left override in the name', ['a\u202eb'], 'without control characters'],
+    ['the value of a key as the name', [`amk_${'aB3dE5gH7'.repeat(6).slice(0, 49)}`], 'found the value of a key'],
+    ['a past day as the expiry', ['x', '--expires', '2020-01-01'], '--expires: expected a duration such as 90d'],
+    ['a day that does not exist as the expiry', ['x', '--expires', '2099-02-31T00:00:00Z'], '--expires: expected'],
+    ['text that is not a date as the expiry', ['x', '--expires', 'soon'], '--expires: expected'],
+    ['a past time as the expiry', ['x', '--expires', '2020-01-01T00:00:00Z'], '--expires: expected'],
+    ['a duration of zero as the expiry', ['x', '--expires', '0s'], '--expires: expected'],
+    ['an unknown scope', ['x', '--scopes', 'run,admin'], '--scopes: expected run, test, read, found "admin"'],
+    ['an empty list of scopes', ['x', '--scopes', ''], '--scopes: expected run, test, read, found ""'],
+    ['an empty list of flows', ['x', '--flows', ''], '--flows: expected names of flow files without .yaml'],
     [
-      'the file of a flow',
+      'the file name of a flow',
       ['x', '--flows', 'a.yaml'],
       '--flows: expected names of flow files without .yaml, such as enrich,geocode, found "a.yaml"',
     ],
-    ['a path of a flow', ['x', '--flows', '../a'], '--flows: expected'],
-    ['no rate', ['x', '--rate', '600'], '--rate: expected a whole number of requests per s, min, h or d'],
+    ['the path of a flow', ['x', '--flows', '../a'], '--flows: expected'],
+    ['a number without a unit as the rate', ['x', '--rate', '600'], '--rate: expected a whole number of requests per s, min, h or d'],
     ['a rate of zero', ['x', '--rate', '0/min'], '--rate: expected'],
-    ['credits below zero', ['x', '--credits', '-1'], 'expected a whole number from 0 on'],
-    ['no number of credits', ['x', '--credits', 'many'], 'expected a whole number from 0 on'],
+    ['negative credits', ['x', '--credits', '-1'], 'expected a whole number of at least 0'],
+    ['credits that are not a number', ['x', '--credits', 'many'], 'expected a whole number of at least 0'],
     ['a second name', ['x', 'y'], 'too many arguments'],
-  ])('refuses %s, and makes nothing', async (_, args, message) => {
+  ])('refuses %s, and creates no key', async (_, args, message) => {
     const place = await workplace();
     const { code, stdout, stderr } = await keys(place, 'create', ...args);
     expect([code, stdout]).toEqual([2, '']);
@@ -133,7 +133,7 @@ describe('keys create', () => {
     expect(await listed(place)).toEqual([]);
   });
 
-  test('takes any name of 64 characters, in any script, and what would be an option', async () => {
+  test('accepts names of 64 characters in any script, and names that look like options', async () => {
     const place = await workplace();
     await make(place, '鍵'.repeat(64));
     await make(place, 'Ada’s key 🔑');
@@ -141,7 +141,7 @@ describe('keys create', () => {
     expect((await listed(place)).map(({ name }) => name)).toEqual(['鍵'.repeat(64), 'Ada’s key 🔑', '--all']);
   });
 
-  test('refuses the name of a living key, and takes that of an ended one', async () => {
+  test('refuses the name of an active key, and accepts the name of a revoked or expired key', async () => {
     const place = await workplace();
     await make(place, 'crm');
     expect(await keys(place, 'create', 'crm')).toMatchObject({
@@ -154,7 +154,7 @@ describe('keys create', () => {
     expect((await listed(place)).map(({ state }) => state)).toEqual(['revoked', 'living']);
   });
 
-  test('warns of a flow that is not in this folder', async () => {
+  test('warns about a flow that is not in the current folder', async () => {
     const place = await workplace({ 'a.yaml': '', 'b.yml': '' });
     const { code, stderr } = await keys(place, 'create', 'crm', '--flows', 'a,b,typo');
     expect([code, stderr.match(/there is no flow "(\w+)" in this folder.*\n.*/g)]).toEqual([
@@ -163,7 +163,7 @@ describe('keys create', () => {
     ]);
   });
 
-  test('warns of a flow that is not in the folder of the server', async () => {
+  test("warns about a flow that is not in the server's folder", async () => {
     const place = await workplace({ 'typo.yaml': '' });
     const folder = place.path('flows');
     await mkdir(folder);
@@ -177,15 +177,15 @@ describe('keys create', () => {
     expect(stderr).not.toContain('"a"');
   });
 
-  test.skipIf(process.platform !== 'linux')('revokes a key whose value could not be printed', async () => {
+  test.skipIf(process.platform !== 'linux')('revokes the new key immediately if the value cannot be printed', async () => {
     const place = await workplace();
     const { code } = await shell(place, 'node "$AUTOMATE" keys create crm > /dev/full');
     expect([code, (await listed(place)).map(({ state }) => state)]).toEqual([74, ['revoked']]);
   });
 });
 
-describe('keys list', () => {
-  test('says how to make the first one, and creates no file', async () => {
+describe('automate keys list', () => {
+  test('explains how to create the first key, without creating a file', async () => {
     const place = await workplace();
     expect(await keys(place, 'list')).toEqual({
       code: 0,
@@ -198,7 +198,7 @@ describe('keys list', () => {
     expect(await readAllFiles(place)).toBe('');
   });
 
-  test('shows living keys, with --all revoked and expired ones too', async () => {
+  test('shows active keys, and with --all revoked and expired keys as well', async () => {
     const place = await workplace();
     const [crm] = [await make(place, 'crm', '--credits', '1000', '--flows', 'a,b', '--expires', '2099-12-31')];
     await make(place, 'old', '--expires', '1ms');
@@ -218,12 +218,12 @@ describe('keys list', () => {
       ['gone', 'revoked'],
     ]);
     await keys(place, 'revoke', 'crm');
-    expect((await keys(place, 'list')).stderr).toContain('there are no keys; 3 keys ended: automate keys list --all');
+    expect((await keys(place, 'list')).stderr).toContain('there are no keys; 3 expired or revoked keys: automate keys list --all');
   });
 });
 
-describe('keys show', () => {
-  test('shows a key by name or id, one fact per line', async () => {
+describe('automate keys show', () => {
+  test('finds a key by its name or id, and prints one fact per line', async () => {
     const place = await workplace();
     const old = await make(place, 'crm', '--scopes', 'run,test');
     await keys(place, 'rotate', 'crm');
@@ -238,7 +238,7 @@ describe('keys show', () => {
       'scopes:    run, test',
       'flows:     all',
       'rate:      600/min',
-      'credits:   no limit of its own',
+      'credits:   no limit for this key',
       'created:   TIME',
       'expires:   never',
       'last used: never',
@@ -249,7 +249,7 @@ describe('keys show', () => {
     expect(JSON.parse((await keys(place, 'show', 'crm', '--json')).stdout)).toMatchObject({ id, old_values: [{ start: old.slice(0, 8) }] });
   });
 
-  test.each(['show', 'rotate', 'revoke', 'usage'])('%s of an unknown key is exit 2', async (command) => {
+  test.each(['show', 'rotate', 'revoke', 'usage'])('exits with 2 if the key does not exist (keys %s)', async (command) => {
     const place = await workplace();
     for (const name of ['before', 'after']) {
       expect(await keys(place, command, 'typo')).toEqual({
@@ -262,14 +262,14 @@ describe('keys show', () => {
   });
 });
 
-describe('keys rotate', () => {
-  test('prints a new value; the old one stays valid for a day, or as long as the overlap says', async () => {
+describe('automate keys rotate', () => {
+  test('prints a new value, while the old value stays valid for one day or for --overlap', async () => {
     const place = await workplace();
     const first = await make(place, 'crm');
     const { code, stdout, stderr } = await keys(place, 'rotate', 'crm');
     expect([code, isKeyValue(stdout.trimEnd()), stdout.trimEnd() === first]).toEqual([0, true, false]);
     expect(stderr).toMatch(
-      /^the key "crm" has a new value; the old one \(amk_....…\) stays valid until \d{4}-\d\d-\d\d \d\d:\d\d UTC\n.*shown only now/,
+      /^the key "crm" has a new value; the old one \(amk_....…\) stays valid until \d{4}-\d\d-\d\d \d\d:\d\d UTC\n.*shown only once/,
     );
     const [{ id, old_values }] = await listed(place);
     expect(Date.parse(old_values[0].valid_until) - Date.now()).toBeGreaterThan(dayMs - 60_000);
@@ -287,7 +287,7 @@ describe('keys rotate', () => {
     expect(stderr).toContain(`--overlap: expected a duration from 0 to 7d, such as 24h, found "${overlap}"`);
   });
 
-  test('refuses a key that has ended', async () => {
+  test('refuses a key that is revoked or expired', async () => {
     const place = await workplace();
     await make(place, 'crm');
     await keys(place, 'revoke', 'crm');
@@ -299,8 +299,8 @@ describe('keys rotate', () => {
   });
 });
 
-describe('keys change', () => {
-  test('changes the limits that are named, keeps the others and the value, and lifts limits', async () => {
+describe('automate keys change', () => {
+  test('changes or removes only the limits that its options name', async () => {
     const place = await workplace();
     await make(place, 'crm', '--credits', '10', '--flows', 'a', '--expires', '90d');
     const [before] = await listed(place);
@@ -327,12 +327,12 @@ describe('keys change', () => {
   });
 
   test.each([
-    [[], 'expected a limit to change, found none\n  name one: --credits, --rate, --expires or --flows'],
-    [['--credits', 'many'], 'expected a whole number from 0 on, found "many"'],
+    [[], 'expected a limit to change, found none\n  give at least one of --credits, --rate, --expires and --flows'],
+    [['--credits', 'many'], 'expected a whole number of at least 0, found "many"'],
     [['--rate', 'often'], '--rate: expected a whole number of requests'],
     [['--expires', 'soon'], '--expires: expected a duration'],
     [['--flows', 'a.yaml'], '--flows: expected names of flow files'],
-  ])('refuses %j, and changes nothing', async (args, message) => {
+  ])('refuses the arguments %j, and changes nothing', async (args, message) => {
     const place = await workplace();
     await make(place, 'crm');
     const before = await listed(place);
@@ -340,7 +340,7 @@ describe('keys change', () => {
     expect(await listed(place)).toEqual(before);
   });
 
-  test('refuses a key that has ended; a new expiry revives an expired one, unless its name is taken', async () => {
+  test('refuses a revoked key, but reactivates an expired key with a new expiry', async () => {
     const { store, clock } = keyStore();
     const { key } = store.create(settings({ expiresAtMs: clock.wallMs + 1000 }));
     clock.pass(2000);
@@ -355,17 +355,19 @@ describe('keys change', () => {
   });
 });
 
-test('keys revoke ends a key for good, with --stop-runs its runs too, also later', async () => {
+test("keys revoke ends a key permanently, and with --stop-runs also stops the key's runs", async () => {
   const place = await workplace();
   await make(place, 'crm');
   const first = await keys(place, 'revoke', 'crm');
   expect(first).toMatchObject({ code: 0, stdout: '' });
-  expect(first.stderr).toMatch(/^the key "crm" \(amk_....…\) is revoked; runs that it has started go on \(--stop-runs stops them\)\n$/);
+  expect(first.stderr).toMatch(
+    /^the key "crm" \(amk_....…\) is revoked; runs that the key has started continue \(--stop-runs stops them\)\n$/,
+  );
   const again = await keys(place, 'revoke', 'crm', '--stop-runs');
-  expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('was revoked before; a server stops the runs')]);
+  expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('was revoked before; the server stops the runs')]);
 });
 
-test('every change is in the audit', async () => {
+test('every change of an API key is recorded in the audit log', async () => {
   const place = await workplace();
   await make(place, 'crm');
   await keys(place, 'rotate', 'crm');
@@ -378,7 +380,7 @@ test('every change is in the audit', async () => {
   );
 });
 
-test('commands that change the allowance or connections are in the audit of a home with keys', async () => {
+test('allowance and connection changes are recorded in the audit log once there are API keys', async () => {
   const place = await workplace();
   const change = async (limit: string) => {
     await place.automate(['credits', 'limit', limit]);
@@ -401,7 +403,7 @@ test('commands that change the allowance or connections are in the audit of a ho
   ]);
 });
 
-test('an audit that cannot be written is a warning for a command that is about something else', async () => {
+test('commands that are not about keys only warn about an audit log that cannot be written', async () => {
   const place = await workplace();
   await mkdir(place.path('.automate'));
   await writeFile(place.path('.automate/serve.db'), 'x'.repeat(5000));
@@ -412,8 +414,8 @@ test('an audit that cannot be written is a warning for a command that is about s
   ]);
 });
 
-describe('keys usage', () => {
-  /** A key with two days of work, and credits in the ledger. */
+describe('automate keys usage', () => {
+  /** Creates an API key with usage on two days, and credits in the ledger. */
   async function used() {
     const place = await workplace();
     await make(place, 'crm', '--credits', '1000');
@@ -438,7 +440,7 @@ describe('keys usage', () => {
     return { place, id, month };
   }
 
-  test('shows all keys of a month, with the credits of the ledger', async () => {
+  test("shows each key's requests and credits in a month", async () => {
     const { place, id, month } = await used();
     const { stdout } = await keys(place, 'usage', '--month', month);
     expect(stdout.split('\n')).toEqual([
@@ -462,17 +464,17 @@ describe('keys usage', () => {
     });
   });
 
-  test('shows no zeros for a key whose credits are counted before its requests', async () => {
+  test("shows a key's credits even while the key's requests are not saved yet", async () => {
     const { place, month } = await used();
     withDatabase(place, (database) => database.write((tables) => tables.exec('delete from usage')));
     const { stdout, stderr } = await keys(place, 'usage', '--month', month);
     expect(stdout.split('\n')[1]).toBe('crm          -        -        -     40.5  1,000  959.5  -');
-    const later = 'the server writes requests and records once a minute: those of crm are not written yet\n';
+    const later = 'the server saves requests and records once a minute; those of crm are not saved yet\n';
     expect(stderr).toBe(later);
     expect((await keys(place, 'usage', 'crm', '--month', month)).stderr).toBe(later);
   });
 
-  test('shows one key by day', async () => {
+  test('shows the usage of a single key day by day', async () => {
     const { place, month } = await used();
     const { stdout } = await keys(place, 'usage', 'crm', '--month', month);
     expect(stdout.split('\n')).toEqual([
@@ -490,14 +492,14 @@ describe('keys usage', () => {
     expect((await keys(place, 'usage', 'shop', '--month', month)).stderr).toBe('the key "shop" was not used in 2026-11\n');
   });
 
-  test.each(['2026-13', '2026', 'now', ''])('refuses the month "%s"', async (month) => {
+  test.each(['2026-13', '2026', 'now', ''])('refuses "%s" as the month', async (month) => {
     const { code, stderr } = await keys(await workplace(), 'usage', `--month=${month}`);
     expect([code, stderr]).toEqual([2, `automate: --month: expected a month such as 2026-11, found "${month}"\n`]);
   });
 });
 
 test.each(['list', 'show x', 'usage', 'rotate x', 'revoke x', 'create x'])(
-  'keys %s with a damaged database is exit 74, which says what to do',
+  'automate keys %s exits with 74 and says what to do if the database is damaged',
   async (args) => {
     const place = await workplace();
     await mkdir(place.path('.automate'));
@@ -508,13 +510,13 @@ test.each(['list', 'show x', 'usage', 'rotate x', 'revoke x', 'create x'])(
   },
 );
 
-test('a key in a flow is a literal secret', async () => {
+test('automate validate reports a key from `automate keys` in a flow as a literal secret', async () => {
   const place = await workplace();
   const value = await make(place, 'crm');
   for (const line of [`url: "http://127.0.0.1:4020/v1/flows?x=${value}"`, `url: http://127.0.0.1:4020/v1, body: { note: "${value}" }`]) {
     await place.write('flow.yaml', `nodes:\n  - { type: http, ${line} }\n`);
     const { code, stdout, stderr } = await place.automate(['validate', 'flow.yaml']);
-    expect([code, stderr + stdout]).toEqual([3, expect.stringContaining('holds a literal secret')]);
+    expect([code, stderr + stdout]).toEqual([3, expect.stringContaining('contains a literal secret')]);
     expect(stderr + stdout).not.toContain(value.slice(4));
   }
 });

@@ -6,7 +6,7 @@ import { httpServer, json } from '../helpers/http-server.ts';
 
 const rows = 'name\nAnn\nBob\n';
 
-/** A server that speaks all protocols, and says what kind a name is. */
+/** Starts a server that speaks all protocols and classifies the name in the prompt. */
 async function models() {
   const mock = new LLMock({ port: 0 });
   mock.onMessage(/Ann/, { content: '{"kind":"a"}', usage: { prompt_tokens: 20, completion_tokens: 5 } });
@@ -26,14 +26,14 @@ const flow = (options: string) => `nodes:
     ${options}
 `;
 
-describe('the five protocols', () => {
+describe('an llm node', () => {
   test.each([
     ['openai', '/v1', '/v1/chat/completions'],
     ['openai-responses', '/v1', '/v1/responses'],
     ['anthropic', '/v1', '/v1/messages'],
     ['gemini', '/v1beta', '/v1beta/models/m:generateContent'],
     ['ollama', '', '/api/chat'],
-  ])('%s answers every record', async (provider, base, path) => {
+  ])('gets an answer for every record with the protocol %s', async (provider, base, path) => {
     const mock = await models();
     const place = await workplace({ 'rows.csv': rows, 'flow.yaml': flow(`provider: ${provider}\n    base_url: ${mock.url}${base}`) });
     const run = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv']);
@@ -43,13 +43,13 @@ describe('the five protocols', () => {
   });
 });
 
-describe('what reaches the server', () => {
+describe('a request to a language model', () => {
   test.each([
     ['openai', 'authorization', 'Bearer CANARY-key'],
     ['openai-responses', 'authorization', 'Bearer CANARY-key'],
     ['anthropic', 'x-api-key', 'CANARY-key'],
     ['gemini', 'x-goog-api-key', 'CANARY-key'],
-  ])('%s gets its credential in %s, which is shown nowhere', async (provider, header, value) => {
+  ])('to %s sends its credential in %s, and the credential is never printed', async (provider, header, value) => {
     const server = await httpServer((_request, response) => json(response, { error: { message: 'wrong key CANARY-key' } }, 400));
     const options = `provider: ${provider}\n    base_url: ${server.origin}\n    retry: { max: 0 }`;
     const place = await workplace({ 'rows.csv': rows, 'flow.yaml': flow(options).replace('    credential: none\n', '') });
@@ -63,14 +63,14 @@ describe('what reaches the server', () => {
     expect(run.stderr).toContain('wrong key ***');
   });
 
-  test('without its credential nothing is sent, and the exit code is 7', async () => {
+  test('is not sent if its credential does not exist, and the run exits with 7', async () => {
     const place = await workplace({ 'rows.csv': rows, 'flow.yaml': flow('provider: openai').replace('    credential: none\n', '') });
     const run = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv']);
     expect(run.code).toBe(7);
     expect(run.stderr).toContain('openai-api-key');
   });
 
-  test('a key in the place of the name of its credential is the only problem', async () => {
+  test("is refused if the flow contains an API key in place of a credential's name", async () => {
     const key = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc';
     const place = await workplace({ 'flow.yaml': flow('provider: openai').replace('none', key) });
     const { code, stderr } = await place.automate(['validate', 'flow.yaml']);
@@ -78,7 +78,7 @@ describe('what reaches the server', () => {
     expect(stderr).not.toContain(key);
   });
 
-  test('a connection gives server, credential and headers', async () => {
+  test('uses the server, the credential and the headers of its connection', async () => {
     const server = await httpServer((_request, response) => json(response, { message: { content: '{"kind":"a"}' } }));
     const connection = `connections: { box: { type: http, base_url: ${server.origin}/sub, auth: { type: bearer, credential: box }, headers: { X-Team: sales } } }`;
     const place = await workplace({
@@ -91,8 +91,8 @@ describe('what reaches the server', () => {
   });
 });
 
-describe('a run whose money is used up', () => {
-  /** Answers twice, then says that the money is used up, until it is paid. */
+describe('a run with a language model', () => {
+  /** Starts a server that answers twice, and then reports that the account has no money left, until `pay` is called. */
   async function stingyServer() {
     let left = 2;
     const server = await httpServer((_request, response) => {
@@ -106,7 +106,7 @@ describe('a run whose money is used up', () => {
     return { server, pay: () => (left = 99) };
   }
 
-  test('stops with exit code 5, and --resume asks for what was not answered', async () => {
+  test('exits with 5 once the account has no money left, and sends only unanswered prompts with --resume', async () => {
     const { server, pay } = await stingyServer();
     const yaml = `nodes: [{ type: llm, provider: openai, model: m, credential: none, concurrency: 1, prompt: "{{name}}", base_url: "${server.origin}/v1", price: { input: 100000, output: 0 } }]`;
     const place = await workplace({ 'rows.csv': 'name\n1\n2\n3\n4\n', 'flow.yaml': yaml });
@@ -137,9 +137,9 @@ describe('a run whose money is used up', () => {
 
   test.each([
     ['anthropic', 5, 'stopped: a limit is reached: '],
-    ['gemini', 7, 'stopped: a credential is refused: '],
+    ['gemini', 7, 'stopped: a credential is missing or refused: '],
   ] as const)(
-    'of %s, or whose key is refused with 400, stops at once with exit code %d, and can be resumed',
+    'stops after one request, and can be resumed, if %s responds with status 400 (exit code %d)',
     async (provider, code, says) => {
       const server = await httpServer((_request, response) => json(response, refusals[provider], 400));
       const records = Array.from({ length: 30 }, (_, index) => `name ${index}\n`).join('');
@@ -157,7 +157,7 @@ describe('a run whose money is used up', () => {
     },
   );
 
-  test('keeps what was spent in the journal: max_cost holds for the whole run', async () => {
+  test('compares max_cost with the cost of the whole run, including the parts before --resume', async () => {
     const { server, pay } = await stingyServer();
     pay();
     const yaml = `nodes: [{ type: llm, provider: openai, model: m, credential: none, prompt: "{{name}}", base_url: "${server.origin}/v1", price: { input: 100000, output: 0 }, max_cost: 2 }]`;
@@ -168,12 +168,12 @@ describe('a run whose money is used up', () => {
     expect([first.code, again.code, server.requests.length]).toEqual([5, 5, 2]);
     for (const { stderr } of [first, again]) {
       expect(stderr).toContain('stopped: a limit is reached: ');
-      expect(stderr).toContain('reason: max_cost 2 of llm-1: 2 spent, and the next call may cost ');
+      expect(stderr).toContain('reason: max_cost 2 of llm-1: 2 spent, and the next call could cost ');
       expect(stderr).toContain('raise max_cost of llm-1, then resume with:\n');
     }
   });
 
-  test('goes on with a higher max_cost, but not with another prompt', async () => {
+  test('can be resumed with a higher max_cost, but not with a changed prompt', async () => {
     const { server, pay } = await stingyServer();
     pay();
     const yaml = `nodes: [{ type: llm, provider: openai, model: m, credential: none, prompt: "{{name}}", base_url: "${server.origin}/v1", price: { input: 100000, output: 0 }, max_cost: 2 }]`;
@@ -190,7 +190,7 @@ describe('a run whose money is used up', () => {
   });
 });
 
-test('test-request previews the question and the answer', async () => {
+test("test-request shows the prompt and the language model's answer", async () => {
   const mock = await models();
   const place = await workplace({ 'rows.csv': rows, 'flow.yaml': flow(`provider: openai\n    base_url: ${mock.url}/v1`) });
   const { code, stdout } = await place.automate(['test-request', 'flow.yaml', '--in', 'rows.csv']);
@@ -199,7 +199,7 @@ test('test-request previews the question and the answer', async () => {
   expect(stdout).toMatch(/output\.kind\s+string\s+"?a/);
 });
 
-test('--dry-run says tokens and cost, about, and asks nothing', async () => {
+test('--dry-run estimates tokens and cost, and sends nothing', async () => {
   const mock = await models();
   const options = `provider: openai\n    base_url: ${mock.url}/v1\n    price: { input: 1000, output: 1000 }`;
   const place = await workplace({ 'rows.csv': rows, 'flow.yaml': flow(options) });
@@ -228,7 +228,7 @@ test.each([
   ['max_tokens: 10', 0.012, 'cost up to 0.015; max_cost 0.012 of llm-1 will end the run after about 1 record if answers are that long'],
   ['max_tokens: 10', 0.016, 'cost up to 0.015'],
   ['max_tokens: 10', 0.001, 'cost up to 0.015; max_cost 0.001 of llm-1 will end the run before its first question'],
-])('--dry-run with %s and max_cost %d says %s', async (tokens, max, says) => {
+])('--dry-run with %s and max_cost %d prints "%s"', async (tokens, max, says) => {
   const mock = await models();
   const options = `provider: openai\n    base_url: ${mock.url}/v1\n    price: { input: 100, output: 370 }\n    ${tokens}\n    max_cost: ${max}`;
   const place = await workplace({ 'rows.csv': rows, 'flow.yaml': flow(options) });
@@ -237,10 +237,10 @@ test.each([
   expect(stdout.split('\n').find((line) => line.startsWith('tokens:'))).toMatch(new RegExp(`${says.replaceAll('.', '\\.')}$`));
 });
 
-describe('the example support-tickets', () => {
+describe('the example flow support-tickets', () => {
   const example = (name: string) => readFile(new URL(`../../examples/support-tickets/${name}`, import.meta.url), 'utf8');
 
-  test('sorts its tickets with a model that speaks the protocol', async () => {
+  test('sorts its tickets with any model that supports the protocol', async () => {
     const mock = new LLMock({ port: 0 });
     const wanted = (await example('expected.csv')).trim().split('\n').slice(1);
     const topics = wanted.map((line) => line.split(',').slice(-2));

@@ -7,8 +7,8 @@ const place = (csv = 'company\nREWE\n"  "\nzzqxy\n') => workplace({ 'flow.yaml':
 
 const source = 'name-suggestion-index, BSD 3-Clause, Copyright 2026, name-suggestion-index contributors';
 
-describe('a run with a lookup', () => {
-  test('counts matches and names its source at the end of the summary', async () => {
+describe('a run with an embedded lookup', () => {
+  test('shows the number of matches and the data source at the end of the summary', async () => {
     const here = await place();
     const { code, stderr } = await here.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--summary', 'summary.json']);
     expect(code).toBe(0);
@@ -34,7 +34,7 @@ describe('a run with a lookup', () => {
     expect((await readCredits(here)).spent).toBe(2);
   });
 
-  test('counts doubtful answers and unknown countries, with an example, as the column has them', async () => {
+  test('counts ambiguous names and unknown countries, and quotes an example of each', async () => {
     const here = await workplace({
       'flow.yaml': flow.replace(' }]', ', country: "{{land}}" }]'),
       'in.csv': 'company,land\nTarget,\nstarbuks,USA\nRosmann,Narnia\nWallmart,n/a\nREWE,Germany\n',
@@ -60,14 +60,14 @@ describe('a run with a lookup', () => {
     });
   });
 
-  test('costs nothing with credits: 0', async () => {
+  test('costs nothing if the node has credits: 0', async () => {
     const here = await place();
     await here.write('flow.yaml', flow.replace('name:', 'credits: 0, name:'));
     expect((await here.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv'])).code).toBe(0);
     expect((await readCredits(here)).spent).toBe(0);
   });
 
-  test('stops at --max-credits and goes on with --resume', async () => {
+  test('stops at --max-credits and can be resumed', async () => {
     const here = await place('company\nREWE\nzzqxy\nALDI\n');
     const run = ['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv'];
     expect((await here.automate([...run, '--max-credits', '2'])).code).toBe(5);
@@ -76,20 +76,20 @@ describe('a run with a lookup', () => {
     expect((await readCredits(here)).spent).toBe(3);
   });
 
-  test('names no source if none was asked', async () => {
+  test('shows no data source if nothing was looked up', async () => {
     const here = await place('company\n" "\n');
     const { stderr } = await here.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--summary', 'summary.json']);
     expect(stderr).not.toContain('data:');
     expect(JSON.parse(await here.read('summary.json'))).not.toHaveProperty('attributions');
   });
 
-  test('is planned by --dry-run: a blank name is no action', async () => {
+  test('plans no call for a blank name in a dry run', async () => {
     const { stdout } = await (await place()).automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--dry-run']);
     expect(stdout).toMatch(/^actions: +2\ncredits: +2\nrequests: +the first 2\n {2}embedded data\n {2}lookup: chain\n {2}name: REWE\n/m);
     expect(stdout).not.toContain('time:');
   });
 
-  test('reads its data only for a lookup, and each file once', async () => {
+  test('reads a data file only if a lookup needs it, and only once', async () => {
     const here = await place();
     await here.write(
       'note-reads.cjs',
@@ -108,7 +108,7 @@ describe('a run with a lookup', () => {
     expect(await here.read('reads.txt')).toBe('chains.br\nnotices.br\n');
   });
 
-  test('ends with exit 6 if the data cannot be read, and says what to do', async () => {
+  test('exits with 6 and says what to do if the data file cannot be read', async () => {
     const here = await place();
     await here.write(
       'no-data.cjs',
@@ -126,8 +126,8 @@ describe('a run with a lookup', () => {
   });
 });
 
-describe('test-request of a lookup', () => {
-  test('shows the answer with embedded data in the place of the request', async () => {
+describe('test-request of a node with an embedded lookup', () => {
+  test('shows the result from the embedded data instead of a request', async () => {
     const { code, stdout, stderr } = await (await place()).automate(['test-request', 'flow.yaml', '--in', 'in.csv']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/^embedded data\nlookup: chain\nname: REWE\nmin_score: 0\.85\n\nanswered in [\d.]+ m?s\n/);
@@ -135,7 +135,7 @@ describe('test-request of a lookup', () => {
     expect(stdout).toMatch(/^ {4}chain_id +Q16968817$/m);
   });
 
-  test('says so where nothing is looked up', async () => {
+  test('says so if nothing would be looked up', async () => {
     const { code, stderr } = await (await place()).automate(['test-request', 'flow.yaml', '--in', 'in.csv', '--record', '2']);
     expect({ code, stderr }).toEqual({
       code: 0,
@@ -143,7 +143,7 @@ describe('test-request of a lookup', () => {
     });
   });
 
-  test('prints it as JSON', async () => {
+  test('prints the result as JSON', async () => {
     const { stdout } = await (await place()).automate(['test-request', 'flow.yaml', '--in', 'in.csv', '--json']);
     expect(JSON.parse(stdout)).toMatchObject({
       request: { source: 'embedded data', lookup: 'chain', query: { name: 'REWE', min_score: 0.85 } },
@@ -159,7 +159,7 @@ describe('test-request of a lookup', () => {
   });
 });
 
-test('automate notices prints every source with its date and licence', async () => {
+test('automate notices prints every data source with its date and licence', async () => {
   const { code, stdout } = await (await place()).automate(['notices']);
   expect(code).toBe(0);
   expect(stdout).toContain('name-suggestion-index 8.0.20260918, data of 2026-09-18\n');
@@ -170,6 +170,6 @@ test('automate notices prints every source with its date and licence', async () 
   expect(stdout).toContain('This product uses the Census Bureau Data API but is not endorsed or certified by the Census Bureau.');
 });
 
-test.each([['places', 'lookup: chain | category | points, required']])('automate nodes %s explains the type', async (type, text) => {
+test.each([['places', 'lookup: chain | category | points, required']])('automate nodes %s explains the node type', async (type, text) => {
   expect((await (await place()).automate(['nodes', type])).stdout).toContain(text);
 });

@@ -14,8 +14,8 @@ async function run(secret: string, out: string, more: readonly string[] = [], sh
   return { place, ...(await place.automate(args, { env: { AUTOMATE_CREDENTIAL_TOK: secret } })) };
 }
 
-describe('a field with a secret in its name', () => {
-  test('keeps its value under a masked header in CSV', async () => {
+describe('a field whose name contains a secret', () => {
+  test('is written to CSV under a masked header, with its value unchanged', async () => {
     const { place } = await run('na/me', 'out.csv');
     expect(await place.read('out.csv')).toBe('id,***,nick***,***_2,echo\n1,one,uno,eins,***\n');
     expect((await place.read('out.errors.csv')).split('\n').slice(0, 2)).toEqual([
@@ -24,7 +24,7 @@ describe('a field with a secret in its name', () => {
     ]);
   });
 
-  test('keeps its value under a masked name in JSON', async () => {
+  test('is written to JSON under a masked name, with its value unchanged', async () => {
     const { place } = await run('na/me', 'out.ndjson', ['--errors', 'errors.ndjson']);
     const fields = (text: string) => JSON.parse(text) as Record<string, unknown>;
     expect(fields(await place.read('out.ndjson'))).toEqual({ id: '1', '***': 'one', 'nick***': 'uno', '***_2': 'eins', echo: '***' });
@@ -32,7 +32,7 @@ describe('a field with a secret in its name', () => {
   });
 });
 
-test.each(['csv', 'ndjson', 'json'])('a secret in JSON within JSON is masked in %s', async (format) => {
+test.each(['csv', 'ndjson', 'json'])('a secret in a JSON string that itself contains JSON is masked in %s', async (format) => {
   const secret = 'back\\slash"quote';
   const shown = [1, 2, 3].reduce((text) => JSON.stringify(text), secret);
   const files = [`out.${format}`, `errors.${format}`, 'events.ndjson'] as const;
@@ -41,7 +41,7 @@ test.each(['csv', 'ndjson', 'json'])('a secret in JSON within JSON is masked in 
 });
 
 describe.each(['true', 'null', '1234', '"type', '0000'])('a run with the secret %j', (secret) => {
-  test('writes every event as valid JSON', async () => {
+  test('still writes every event as valid JSON', async () => {
     const { place, code } = await run(secret, 'out.csv', ['--events', 'events.ndjson']);
     const lines = (await place.read('events.ndjson')).trimEnd().split('\n');
     expect(lines.length).toBeGreaterThan(2);
@@ -49,7 +49,7 @@ describe.each(['true', 'null', '1234', '"type', '0000'])('a run with the secret 
     expect(code).toBe(4);
   });
 
-  test.each(['summary.json', '-'])('writes the summary as valid JSON to %s', async (path) => {
+  test.each(['summary.json', '-'])('still writes the summary to %s as valid JSON', async (path) => {
     for (const more of [[], ['--dry-run']]) {
       const { place, stdout } = await run(secret, 'out.csv', ['--summary', path, ...more]);
       expect(JSON.parse(path === '-' ? stdout : await place.read(path))).toMatchObject({ input: 'n.csv' });
@@ -61,7 +61,7 @@ test.each<[string, (secret: string) => readonly [number, Record<string, string>]
   ['content encoding', (secret) => [200, { 'content-encoding': secret }]],
   ['charset', (secret) => [200, { 'content-type': `text/plain; charset=${secret}` }]],
   ['redirect', (secret) => [302, { location: `${secret}://x` }]],
-])('a secret that a server sends as its %s is masked, not changed or cut', async (_, answer) => {
+])('a secret that a server sends as its %s is completely masked', async (_, answer) => {
   const secret = 'CANARY9-Zk+/q=&"v\\w<x%41';
   const server = await httpServer((__, response) => response.writeHead(...answer(secret)).end('{"a":1}'));
   const flow = `nodes: [{ type: http, url: "${server.origin}/{{id}}", auth: { type: bearer, credential: tok }, map: [a] }]\n`;

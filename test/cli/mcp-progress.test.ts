@@ -15,7 +15,7 @@ function watched() {
 
 const done = { type: 'call-done', record: 1, node: 'ask', attempts: 1, ms: 5 } as const;
 
-test('a call in which nothing happens says so every 5 s, until it ends', () => {
+test('an MCP call reports its progress at least every 5 s until it ends', () => {
   const { told, progress, report } = watched();
   vi.advanceTimersByTime(5000);
   expect(told).toEqual(['waiting for 5 s']);
@@ -30,7 +30,7 @@ test('a call in which nothing happens says so every 5 s, until it ends', () => {
   expect(told).toHaveLength(3);
 });
 
-test('many answers are told at most four times a second', () => {
+test('an MCP call reports arriving responses at most four times a second', () => {
   const { told, progress, report } = watched();
   for (let count = 0; count < 100; count++) {
     report(done);
@@ -40,11 +40,11 @@ test('many answers are told at most four times a second', () => {
   progress.end();
 });
 
-test('waits are told with their reason, and secrets are masked', () => {
+test('an MCP call reports each wait with its reason, and masks secrets', () => {
   const { told, progress, report } = watched();
   const failure = { node: 'ask', class: 'http', status: 503, message: 'the server said s3cret-value', attempts: 1 } as const;
   report({ type: 'call-retried', record: 1, waitMs: 2000, ...failure });
   report({ type: 'gate-paused', gate: 'https://api.example.com', status: 429, waitMs: 60_000 });
-  expect(told).toEqual(['ask: the server said ***; asks again after 2 s', 'waits 1 min, as the server wants']);
+  expect(told).toEqual(['ask: the server said ***; retries after 2 s', 'waits 1 min, because the server asked it to']);
   progress.end();
 });

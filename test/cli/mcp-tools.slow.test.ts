@@ -9,7 +9,10 @@ import { httpServer, json } from '../helpers/http-server.ts';
 
 const bin = fileURLToPath(new URL('../../bin/automate.js', import.meta.url));
 
-/** The SDK's own client over `automate mcp flows` in a process of its own. `mode`: legacy begins with initialize, auto speaks the newest revision. */
+/**
+ * Connects the SDK's own client to `automate mcp flows` in a separate process. `mode`: "legacy" begins with initialize, "auto" uses the
+ * newest revision.
+ */
 async function connected(place: Workplace, mode: 'legacy' | 'auto') {
   const client = new Client(
     { name: 'test', version: '1' },
@@ -26,7 +29,7 @@ async function connected(place: Workplace, mode: 'legacy' | 'auto') {
   return { client, listChanged };
 }
 
-test('stderr says why a flow is no tool any more', async () => {
+test('automate mcp says on stderr why a flow is no longer offered as a tool', async () => {
   const place = await workplace();
   await mkdir(place.path('flows'));
   await place.write('flows/ask.yaml', askingFlow('http://127.0.0.1:1'));
@@ -36,15 +39,15 @@ test('stderr says why a flow is no tool any more', async () => {
   child.stderr?.on('data', (chunk) => {
     said += chunk;
   });
-  await expect.poll(() => said, { timeout: 10_000 }).toContain('1 flow of flows as MCP tools');
+  await expect.poll(() => said).toContain('1 flow of flows as MCP tools');
   await place.write('flows/ask.yaml', 'nodes: 7');
-  await expect.poll(() => said, { timeout: 10_000 }).toMatch(/not valid: \S*ask\.yaml:1:8: expected a list of nodes/);
+  await expect.poll(() => said).toMatch(/not valid: \S*ask\.yaml:1:8: expected a list of nodes/);
   child.stdin?.end();
   expect((await finished).code).toBe(0);
 });
 
-describe.each(['legacy', 'auto'] as const)('the client of the SDK over stdio, %s', (mode) => {
-  test('lists the flows, calls one, and is told when the folder changes', async () => {
+describe.each(['legacy', 'auto'] as const)('the SDK\'s MCP client over stdio in the mode "%s"', (mode) => {
+  test('can list the flows and call a flow, and is notified when the folder changes', async () => {
     const { origin } = await httpServer(({ path }, response) => json(response, { name: `n${path}` }));
     const place = await workplace();
     await mkdir(place.path('flows'));
@@ -63,7 +66,7 @@ describe.each(['legacy', 'auto'] as const)('the client of the SDK over stdio, %s
   });
 });
 
-test.each(['SIGINT', 'SIGTERM'] as const)('%s ends the server and the requests of its calls; its exit code is 0', async (signal) => {
+test.each(['SIGINT', 'SIGTERM'] as const)('the MCP server aborts its requests and exits with 0 when it receives %s', async (signal) => {
   const seen: string[] = [];
   const { origin } = await httpServer(({ path }) => {
     seen.push(path);
@@ -80,7 +83,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)('%s ends the server and the requests o
     { id: 2, method: 'tools/call', params: { name: 'ask', arguments: { id: 1 } } },
   ])
     child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
-  await expect.poll(() => seen, { timeout: 10_000 }).toHaveLength(1);
+  await expect.poll(() => seen).toHaveLength(1);
   child.kill(signal);
   expect((await finished).code).toBe(0);
 });

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 
-/** A message of the server. */
+/** A message from the MCP server. */
 interface Said {
   readonly id?: number;
   readonly method?: string;
@@ -13,7 +13,7 @@ interface Said {
   readonly result?: any;
 }
 
-/** A workplace with files, some of them in the folder of the flows. */
+/** Creates a workplace with files, some of them in the folder `flows`. */
 async function placeWith(files: Record<string, string>): Promise<Workplace> {
   const place = await workplace();
   await mkdir(place.path('flows'));
@@ -26,7 +26,7 @@ const opening = [
   { method: 'notifications/initialized' },
 ];
 
-/** Sends messages to `automate mcp flows` and ends its stdin. A text is a message as it is written. */
+/** Sends messages to `automate mcp flows` and closes its stdin. A string is sent as it is. */
 async function talk(place: Workplace, messages: readonly (object | string)[], options: readonly string[] = []) {
   const lines = [...opening, ...messages].map((one) => (typeof one === 'string' ? one : JSON.stringify({ jsonrpc: '2.0', ...one })));
   const finished = await place.automate(['mcp', 'flows', ...options], { stdin: `${lines.join('\n')}\n` });
@@ -48,8 +48,8 @@ const upstream = () =>
 
 const asking = (origin: string, more = '') => `${more}nodes: [{ type: http, id: ask, url: "${origin}/{{id}}", map: [name] }]\n`;
 
-describe('a flow as a tool', () => {
-  test('has its name, its description, the fields that it reads and the fields that it adds', async () => {
+describe('a flow that is offered as an MCP tool', () => {
+  test("has the flow's name and description, and its input and output fields", async () => {
     const place = await placeWith({
       'flows/one.yaml': asking('http://127.0.0.1:1', 'name: Look up / users\ndescription: Looks a user up.\n'),
       'flows/two.yaml': 'nodes: [{ type: set, fields: { b: { cel: "has(note) ? note : id" } }, when: "size != null" }]',
@@ -70,15 +70,15 @@ describe('a flow as a tool', () => {
     expect(two.inputSchema.required).toEqual(['id']);
   });
 
-  test('is named after its file if another flow has its name; stderr says so', async () => {
+  test('is named after its file if a different flow has the same name', async () => {
     const flow = 'name: same\nnodes: [{ type: set, fields: { a: "1" } }]';
     const place = await placeWith({ 'flows/a.yaml': flow, 'flows/b.yaml': flow });
     const { answer, stderr } = await talk(place, [{ id: 2, method: 'tools/list' }]);
     expect(answer(2)?.result.tools.map(({ name }: { name: string }) => name)).toEqual(['same', 'b']);
-    expect(stderr).toContain('the flow b is the tool "b": the flow a is the tool "same" already');
+    expect(stderr).toContain('the flow b becomes the tool "b", because the flow a is already the tool "same"');
   });
 
-  test('is no flow that is not valid, and no file of tests; stderr names the problem', async () => {
+  test('is left out, with a line on stderr, if it is invalid or a test file', async () => {
     const place = await placeWith({ 'flows/a.yaml': 'nodes: 7', 'flows/a.test.yaml': 'flow: a.yaml' });
     const { answer, stderr } = await talk(place, [{ id: 2, method: 'tools/list' }]);
     expect(answer(2)?.result.tools).toEqual([]);
@@ -87,8 +87,8 @@ describe('a flow as a tool', () => {
   });
 });
 
-describe('a call', () => {
-  test('answers the rows, as data and as text, and prints nothing but messages', async () => {
+describe('an MCP call to a flow', () => {
+  test('returns the rows both as data and as text, and prints nothing else to stdout', async () => {
     const { origin } = await upstream();
     const place = await placeWith({ 'flows/ask.yaml': asking(origin) });
     const { answer, answers, stdout } = await talk(place, [calling(2, 'ask', { id: '17', extra: [1, null] }), { id: 3, method: 'ping' }]);
@@ -102,7 +102,7 @@ describe('a call', () => {
     expect(stdout.trimEnd().split('\n')).toHaveLength(answers.length);
   });
 
-  test('keeps the digits of numbers: a number that a double would change is a text', async () => {
+  test('keeps all digits of a number, as a string if a double cannot hold it', async () => {
     const { origin, requests } = await upstream();
     const place = await placeWith({ 'flows/ask.yaml': asking(origin) });
     const params = '{"name":"ask","arguments":{"id":12345678901234567890,"price":1.50}}';
@@ -111,7 +111,7 @@ describe('a call', () => {
     expect(answer(2)?.result.structuredContent.rows).toEqual([{ id: '12345678901234567890', price: 1.5, name: 'n/12345678901234567890' }]);
   });
 
-  test('that fails is an error with the message of the errors file', async () => {
+  test('returns the same error message as the errors file if the flow fails', async () => {
     const { origin } = await upstream();
     const place = await placeWith({ 'flows/ask.yaml': asking(origin), 'in.json': '[{"id": 99}]' });
     const { answer } = await talk(place, [calling(2, 'ask', { id: 99 })]);
@@ -120,7 +120,7 @@ describe('a call', () => {
     expect(answer(2)?.result).toEqual({ content: [{ type: 'text', text: row._error.message }], isError: true });
   });
 
-  test('without an argument that the flow needs is an invalid call; one that the flow tests for null is null', async () => {
+  test('requires an argument for every field, except for fields that the flow compares with null', async () => {
     const place = await placeWith({
       'flows/f.yaml': 'nodes: [{ type: set, fields: { b: { cel: "note == null ? id : note" } } }]',
     });
@@ -130,14 +130,14 @@ describe('a call', () => {
     expect(answer(4)?.error).toEqual({ code: -32602, message: 'there is no tool "g"' });
   });
 
-  test('without the credential of its flow is an error that says what to do', async () => {
+  test("returns an error that says how to proceed if the flow's credential does not exist", async () => {
     const flow = 'nodes: [{ type: http, url: "https://api.example.com/{{id}}", auth: { type: bearer, credential: crm }, map: [name] }]';
     const { answer } = await talk(await placeWith({ 'flows/f.yaml': flow }), [calling(2, 'f', { id: 1 })]);
     expect(answer(2)?.result).toMatchObject({ isError: true });
     expect(answer(2)?.result.content[0].text).toContain('automate credentials set crm');
   });
 
-  test('costs credits as a command does, and is an error once the allowance is used up', async () => {
+  test('costs credits like a run, and returns an error once the allowance is used up', async () => {
     const { origin } = await upstream();
     const place = await placeWith({ 'flows/ask.yaml': asking(origin) });
     await place.automate(['credits', 'limit', '1']);
@@ -145,10 +145,12 @@ describe('a call', () => {
     expect((await place.automate(['credits'])).stdout).toMatch(/1 of 1\b/);
     const { answer } = await talk(place, [calling(2, 'ask', { id: 2 })]);
     expect(answer(2)?.result.isError).toBe(true);
-    expect(answer(2)?.result.content[0].text).toMatch(/the allowance of 1 credits? .* is used up \(automate credits limit changes it\)/);
+    expect(answer(2)?.result.content[0].text).toMatch(
+      /the allowance of 1 credits? .* is used up \(to change it: automate credits limit N\)/,
+    );
   });
 
-  test('tells what it waits for, if the client asks for progress', async () => {
+  test('reports how long it waits if the client asks for progress', async () => {
     let asked = 0;
     const { origin } = await httpServer((_, response) => (asked++ === 0 ? json(response, {}, 503) : json(response, { name: 'Ada' })));
     const place = await placeWith({
@@ -156,11 +158,11 @@ describe('a call', () => {
     });
     const { answers } = await talk(place, [calling(2, 'f', { id: 1 }, { _meta: { progressToken: 'p' } })]);
     const told = answers.filter(({ method }) => method === 'notifications/progress').map(({ params }) => params);
-    expect(told[0]).toMatchObject({ progressToken: 'p', progress: 1, message: expect.stringMatching(/^ask: .*503.*; asks again after/) });
+    expect(told[0]).toMatchObject({ progressToken: 'p', progress: 1, message: expect.stringMatching(/^ask: .*503.*; retries after/) });
     expect((await talk(place, [calling(2, 'f', { id: 1 })])).answers.filter(({ method }) => method !== undefined)).toEqual([]);
   });
 
-  test('that is cancelled ends its request, and gets no answer', async () => {
+  test('aborts its HTTP request when it is cancelled, and returns no result', async () => {
     let ended = () => {};
     const closed = new Promise<void>((resolve) => {
       ended = resolve;
@@ -175,7 +177,7 @@ describe('a call', () => {
     onTestFinished(() => void child.kill('SIGKILL'));
     const send = (message: object) => child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
     for (const message of [...opening, calling(2, 'f', { id: 1 })]) send(message);
-    await expect.poll(() => seen, { timeout: 10_000 }).toHaveLength(1);
+    await expect.poll(() => seen).toHaveLength(1);
     send({ method: 'notifications/cancelled', params: { requestId: 2 } });
     await closed;
     child.stdin?.end();
@@ -190,17 +192,17 @@ describe('a call', () => {
   });
 });
 
-describe('--var', () => {
+describe('automate mcp --var', () => {
   const withRegion = 'vars: { region: null }\nnodes: [{ type: set, fields: { r: "{{vars.region}}" } }]';
 
-  test('gives a variable to the flows that have it', async () => {
+  test('sets a variable in the flows that declare it', async () => {
     const place = await placeWith({ 'flows/a.yaml': withRegion, 'flows/b.yaml': 'nodes: [{ type: set, fields: { c: "1" } }]' });
     const { answer } = await talk(place, [calling(2, 'a', {}), calling(3, 'b', {})], ['--var', 'region=eu']);
     expect(answer(2)?.result.structuredContent.rows).toEqual([{ r: 'eu' }]);
     expect(answer(3)?.result.structuredContent.rows).toEqual([{ c: '1' }]);
   });
 
-  test('is refused if no flow has the variable; a flow without a value for its variable is not valid', async () => {
+  test('is refused if no flow declares the variable, or if the value looks like a secret', async () => {
     const place = await placeWith({ 'flows/a.yaml': withRegion });
     expect(await place.automate(['mcp', 'flows', '--var', 'regoin=eu'])).toMatchObject({
       code: 2,
@@ -210,12 +212,12 @@ describe('--var', () => {
     const config = await place.automate(['mcp', 'flows', '--print-config', '--var', secret]);
     expect([config.code, config.stdout]).toEqual([2, '']);
     expect(config.stderr).toContain('the value of "region" looks like a secret');
-    expect((await talk(place, [])).stderr).toContain('the variable "region" has no value\n  give it one: --var region=VALUE');
+    expect((await talk(place, [])).stderr).toContain('the variable "region" has no value\n  give it a value: --var region=VALUE');
   });
 });
 
-describe('--print-config', () => {
-  test('prints how a desktop client starts the server, with absolute paths and the same options', async () => {
+describe('automate mcp --print-config', () => {
+  test("prints a desktop client's configuration, with absolute paths and with the same options", async () => {
     const flow = 'vars: { a: null }\nnodes: [{ type: set, fields: { b: "{{vars.a}}" } }]';
     const place = await placeWith({ 'flows/a.yaml': flow, 'flows/b.yaml': 'nodes: 7' });
     const { code, stdout } = await place.automate(['mcp', 'flows', '--print-config', '--var', 'a=b', '--env', 'staging']);
@@ -228,7 +230,7 @@ describe('--print-config', () => {
     expect(env).toEqual({ AUTOMATE_HOME: place.path('.automate') });
   });
 
-  test('refuses a folder that is not there', async () => {
+  test('refuses a folder that does not exist', async () => {
     expect(await (await workplace()).automate(['mcp', 'nothing', '--print-config'])).toMatchObject({
       code: 2,
       stdout: '',

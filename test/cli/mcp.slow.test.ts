@@ -14,8 +14,8 @@ const vault = { AUTOMATE_VAULT_PASSPHRASE: 'correct horse' };
 
 const certificates = makeCertificates();
 
-describe('connections add mcp', () => {
-  test('adds a server with a command, which can be listed, shown, tested and removed', async () => {
+describe('automate connections add mcp', () => {
+  test('adds a server that is started with a command', async () => {
     const place = await workplace();
     const added = await place.automate([
       'connections',
@@ -44,7 +44,7 @@ describe('connections add mcp', () => {
     expect(await place.automate(['connections', 'remove', 'every'])).toMatchObject({ code: 0 });
   });
 
-  test.each(['streamableHttp', 'sse'] as const)('adds a server with a URL that speaks %s', async (transport) => {
+  test.each(['streamableHttp', 'sse'] as const)('adds a server at a URL that uses the %s transport', async (transport) => {
     const { url } = await listeningServer(transport);
     const place = await workplace();
     const { code, stderr } = await place.automate(['connections', 'add', 'mcp', 'every', '--url', url]);
@@ -64,23 +64,23 @@ describe('connections add mcp', () => {
       'protocol',
       'check that this starts an MCP server over stdio',
     ],
-  ])('names the cause of a problem and saves nothing: %s', async (_, args, trouble, check) => {
+  ])('explains why the connection fails, and saves nothing: %s', async (_, args, trouble, check) => {
     const place = await workplace();
     const { code, stderr } = await place.automate(['connections', 'add', 'mcp', 'bad', ...args]);
     expect(code).toBe(7);
-    expect(stderr).toContain(`the trouble is with the ${trouble}`);
+    expect(stderr).toContain(`the problem is in the ${trouble}`);
     expect(stderr).toContain(check);
     expect(stderr).toContain('nothing is saved; --no-test saves it untested');
     expect((await place.automate(['connections', 'list', '--json'])).stdout).toBe('[]\n');
   });
 
   test.each([
-    ['{"hello":1}', 'what answers as "bad" is no MCP server: the answer is no message of the protocol\n'],
+    ['{"hello":1}', '"bad" is not an MCP server: the answer is not a valid MCP message\n'],
     [
       '{"jsonrpc":"2.0","id":ID,"result":{"capabilities":{}}}',
       'the answer does not follow the protocol: Invalid result for initialize: protocolVersion: expected string, received undefined',
     ],
-  ])('reports an invalid answer in one line: %s', async (answer, message) => {
+  ])('reports an invalid response on one line: %s', async (answer, message) => {
     const server = await httpServer(({ body }, response) =>
       response
         .writeHead(200, { 'content-type': 'application/json' })
@@ -103,16 +103,16 @@ describe('connections add mcp', () => {
     [401, {}, 'credential', "check the credential's validity and expiry"],
     [403, {}, 'credential', 'its rights or scopes'],
     [404, {}, 'address', 'the path in the URL: /mcp'],
-    [429, { 'retry-after': '7' }, 'server', 'the server asks to wait for 7 s'],
+    [429, { 'retry-after': '7' }, 'server', 'the server asks you to wait for 7 s'],
     [500, {}, 'server', 'the server itself'],
-    [200, { 'content-type': 'text/html' }, 'protocol', 'what answers does not speak the protocol'],
-  ])('names the cause of an answer %i %j: the %s', async (status, headers, trouble, check) => {
+    [200, { 'content-type': 'text/html' }, 'protocol', 'the server there does not speak the protocol'],
+  ])('reports a response with status %i and the headers %j as a problem with the %s', async (status, headers, trouble, check) => {
     const server = await httpServer((_, response) => response.writeHead(status, headers as never).end('<html>'));
     const place = await workplace();
     const env = { AUTOMATE_CREDENTIAL_SEARCH_TOKEN: 'canary-7f3a' };
     const args = ['connections', 'add', 'mcp', 'bad', '--url', `${server.origin}/mcp`, '--auth', 'bearer', '--credential', 'search-token'];
     const { code, stdout, stderr } = await place.automate(args, { env });
-    expect([code, stderr]).toEqual([7, expect.stringContaining(`the trouble is with the ${trouble}`)]);
+    expect([code, stderr]).toEqual([7, expect.stringContaining(`the problem is in the ${trouble}`)]);
     expect(stderr).toContain(check);
     expect(server.requests.length).toBeGreaterThan(0);
     expect(server.requests.every((request) => request.headers.authorization === 'Bearer canary-7f3a')).toBe(true);
@@ -125,25 +125,25 @@ describe('connections add mcp', () => {
     [400, 'credential', "check the credential's validity and expiry"],
     [401, 'credential', "check the credential's validity and expiry"],
     [503, 'server', 'the server itself'],
-  ])('names the cause if the token server answers %s: the %s', async (status, trouble, check) => {
+  ])("reports the token server's response %s as a problem with the %s", async (status, trouble, check) => {
     const tokens = await httpServer((_, response) => response.writeHead(status ?? 200).end('{"error":"invalid_client"}'));
     const place = await workplace();
     const env = { AUTOMATE_CREDENTIAL_SEARCH_SECRET: 'canary-7f3a' };
     const tokenUrl = status === undefined ? 'http://127.0.0.1:9/token' : `${tokens.origin}/token`;
     const auth = ['--auth', 'oauth2_client_credentials', '--token-url', tokenUrl, '--client-id', 'me', '--credential', 'search-secret'];
     const { code, stderr } = await place.automate(['connections', 'add', 'mcp', 'bad', '--url', `${tokens.origin}/mcp`, ...auth], { env });
-    expect([code, stderr]).toEqual([7, expect.stringContaining(`the trouble is with the ${trouble}\n`)]);
+    expect([code, stderr]).toEqual([7, expect.stringContaining(`the problem is in the ${trouble}\n`)]);
     expect(stderr).toContain(check);
   });
 
-  test('reports an unknown certificate as a TLS problem', async () => {
+  test('reports a certificate that is not trusted as a TLS problem', async () => {
     const { selfSigned } = certificates;
     const server = await httpServer((_, response) => json(response, {}), selfSigned);
     const { code, stderr } = await (await workplace()).automate(['connections', 'add', 'mcp', 'bad', '--url', `${server.origin}/mcp`]);
-    expect([code, stderr]).toEqual([7, expect.stringContaining('the trouble is with the TLS')]);
+    expect([code, stderr]).toEqual([7, expect.stringContaining('the problem is in the TLS')]);
   });
 
-  test('saves nothing without the credential, unless --no-test is given', async () => {
+  test('saves nothing if the credential does not exist, except with --no-test', async () => {
     const place = await workplace();
     const args = [
       'connections',
@@ -164,7 +164,7 @@ describe('connections add mcp', () => {
     expect(saved).toMatchObject({ code: 0, stderr: expect.stringContaining('not tested; try it: automate connections test search') });
   });
 
-  test('names an expired credential', async () => {
+  test('reports that a credential has expired', async () => {
     const place = await workplace();
     await place.automate(['credentials', 'set', 'old', '--expires', '2020-01-01'], { stdin: 'canary-7f3a\n', env: vault });
     const { code, stderr } = await place.automate(
@@ -190,7 +190,7 @@ describe('connections add mcp', () => {
     expect(stdout + stderr).not.toContain('canary');
   });
 
-  test('passes a secret to a local server as a variable, and masks it in its logs', async () => {
+  test('passes a secret to a local server in an environment variable, and masks it in the log', async () => {
     const place = await workplace({ 'rows.csv': 'id\n1\n' });
     const env = { AUTOMATE_CREDENTIAL_SEARCH_KEY: 'canary-7f3a' };
     const words = oddServer('tells').join(' ');
@@ -211,7 +211,7 @@ describe('connections add mcp', () => {
   });
 });
 
-test('a secret that an MCP server echoes is masked in every file and list', async () => {
+test('a secret that an MCP server echoes is masked in every file and printed list', async () => {
   const place = await workplace();
   const env = { AUTOMATE_CREDENTIAL_SEARCH_KEY: 'canary-7f3a' };
   const words = oddServer('repeats').join(' ');
@@ -227,7 +227,7 @@ test('a secret that an MCP server echoes is masked in every file and list', asyn
   expect(results[4]?.stdout).toContain('Uses ***.');
 });
 
-test('a node to paste contains no control characters, and quotes names that YAML would read as values', () => {
+test('the printed example of an MCP node contains no control characters, and quotes ambiguous names', () => {
   const evil = 'a\u009b2J\u202eb';
   const inputSchema = { properties: { [evil]: { type: 'string', default: evil }, n: { type: 'number' } }, required: [evil, 'n'] };
   const text = nodeText('123', { name: evil, inputSchema });
@@ -236,7 +236,7 @@ test('a node to paste contains no control characters, and quotes names that YAML
   expect(nodeText('null', { name: 'x', inputSchema: {} })).toContain('connection: "null"');
 });
 
-test('a tool with an untidy schema is shown and checked', async () => {
+test('an MCP tool with an unusual schema can be shown and used in a flow', async () => {
   const words = oddServer('untidy');
   const flow = `connections: { odd: ${commandConnection(words)} }\nnodes: [{ type: mcp, connection: odd, tool: work, arguments: { id: x, b: y } }]\n`;
   const place = await workplace({ 'flow.yaml': flow });
@@ -253,22 +253,22 @@ test.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
   ['SIGHUP', 129],
-] as const)('%s while a server is tried ends it, too', async (signal, exitCode) => {
+] as const)('`connections add` ends the MCP server that it is testing when it receives %s', async (signal, exitCode) => {
   const place = await workplace();
   const words = oddServer('never-ready', place.path('note'));
   const { child, finished } = place.start(['connections', 'add', 'mcp', 'odd', '--command', words.join(' ')]);
-  await expect.poll(() => place.read('note').catch(() => ''), { timeout: 10_000 }).toContain('started');
+  await expect.poll(() => place.read('note').catch(() => '')).toContain('started');
   const pid = Number(/started (\d+)/.exec(await place.read('note'))?.[1]);
   onTestFinished(() => {
     if (isAlive(pid)) process.kill(pid, 'SIGKILL');
   });
   child.kill(signal);
   expect((await finished).code).toBe(exitCode);
-  await expect.poll(() => isAlive(pid), { timeout: 5000 }).toBe(false);
+  await expect.poll(() => isAlive(pid)).toBe(false);
 });
 
 describe('the tools of an MCP server', () => {
-  test('are listed, and shown with their arguments and a node that runs unchanged', async () => {
+  test('are listed, or shown individually with a node that can be run unchanged', async () => {
     const place = await workplace({ 'rows.csv': 'a,b\n1,2\n3,4\n' });
     await place.automate(['connections', 'add', 'mcp', 'every', '--command', everything]);
     const list = await place.automate(['connections', 'tools', 'every']);
@@ -294,10 +294,10 @@ describe('the tools of an MCP server', () => {
   });
 
   test.each([
-    ['cut off', '{"version": 1, "serv'],
+    ['truncated', '{"version": 1, "serv'],
     ['of another version', '{"version": 2, "servers": {}}'],
-    ['of other things', '{"version": 1, "servers": {"odd": {"at": "2026-11-01", "written": "", "server": {}}}}'],
-  ])('are requested again if their file is damaged: %s', async (_, text) => {
+    ['with other content', '{"version": 1, "servers": {"odd": {"at": "2026-11-01", "written": "", "server": {}}}}'],
+  ])('are requested from the server if their cache file is damaged: %s', async (_, text) => {
     const place = await workplace();
     await place.automate(['connections', 'add', 'mcp', 'odd', '--command', oddServer('').join(' '), '--no-test']);
     await place.write('.automate/mcp-tools.json', text);
@@ -306,7 +306,7 @@ describe('the tools of an MCP server', () => {
     expect((await place.automate(['nodes'])).stdout).toContain('\nmcp connection odd: 2 tools, fetched less than a minute ago\n');
   });
 
-  test('are used, with a warning, if they cannot be cached', async () => {
+  test('are used, with a warning, even if they cannot be cached', async () => {
     const place = await workplace();
     await mkdir(place.path('.automate'));
     await symlink(place.path('nowhere.json'), place.path('.automate/mcp-tools.json'));
@@ -316,7 +316,7 @@ describe('the tools of an MCP server', () => {
       stderr: expect.stringContaining('"odd" is saved; its tools: automate connections tools odd\n'),
     });
     expect(added.stderr).toContain(
-      `warning: the tools of "odd" were not cached for automate nodes: ${place.path('.automate/mcp-tools.json')} is a symbolic link, which is refused\n`,
+      `warning: the list of tools of "odd" could not be cached: ${place.path('.automate/mcp-tools.json')} is a symbolic link, which is not allowed here\n`,
     );
     for (const args of [
       ['tools', 'odd', 'work'],
@@ -324,12 +324,12 @@ describe('the tools of an MCP server', () => {
     ]) {
       expect(await place.automate(['connections', ...args])).toMatchObject({
         code: 0,
-        stderr: expect.stringContaining('warning: the tools of "odd" were not cached'),
+        stderr: expect.stringContaining('warning: the list of tools of "odd" could not be cached'),
       });
     }
   });
 
-  test('are listed by nodes with their age, and requested again with --refresh', async () => {
+  test('are listed by automate nodes with their age, and updated with --refresh', async () => {
     const place = await workplace();
     await place.automate(['connections', 'add', 'mcp', 'every', '--command', everything, '--no-test']);
     expect((await place.automate(['nodes'])).stdout).toContain(
@@ -340,7 +340,7 @@ describe('the tools of an MCP server', () => {
       /\nmcp connection every: \d+ tools, fetched less than a minute ago\n {2}echo +Echoes back the input string\n/,
     );
     expect((await place.automate(['nodes'])).stdout).toBe(refreshed.stdout);
-    // Another command means another server.
+    // A connection with a different command counts as a different server, so the cached tools are not used for it.
     await place.automate(['connections', 'add', 'mcp', 'every', '--command', 'other', '--no-test', '--force']);
     expect((await place.automate(['nodes'])).stdout).toContain('its tools are not cached yet');
     expect(await place.automate(['nodes', '--refresh'])).toMatchObject({
@@ -357,7 +357,7 @@ nodes:
   - { id: sum, type: mcp, connection: every, tool: get-sum, arguments: '{ "a": {{a}}, "b": {{b}} }', map: { said: text } }
 `;
 
-  test('is validated against the tools of the server, unless --offline is given', async () => {
+  test("is validated against the server's tools, unless --offline is given", async () => {
     const place = await workplace({ 'flow.yaml': flow.replace('get-sum', 'get-sun').replace('"b":', '"c":') });
     const { code, stderr } = await place.automate(['validate', 'flow.yaml']);
     expect([code, stderr]).toEqual([
@@ -367,7 +367,7 @@ nodes:
     expect(await place.automate(['validate', 'flow.yaml', '--offline'])).toMatchObject({ code: 0 });
   });
 
-  test('is valid with a warning if the server cannot be reached', async () => {
+  test('is reported as valid, with a warning, if the server cannot be reached', async () => {
     const place = await workplace({ 'flow.yaml': flow.replace(/command: \[.*?\]/, 'url: "http://127.0.0.1:9/mcp"') });
     expect(await place.automate(['validate', 'flow.yaml'])).toMatchObject({
       code: 0,
@@ -375,7 +375,7 @@ nodes:
     });
   });
 
-  test('is previewed by test-request', async () => {
+  test('can be tried with test-request', async () => {
     const place = await workplace({ 'flow.yaml': flow });
     const args = ['test-request', 'flow.yaml', '--set', 'a=1', '--set', 'b=2'];
     const shown = await place.automate(args);
@@ -391,11 +391,11 @@ nodes:
     expect(await place.automate([...args, '--no-send'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/\{"a":1,"b":2\}\n$/) });
     expect(await place.automate([...args, '--curl'])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('in a session that curl does not have'),
+      stderr: expect.stringContaining('calls an MCP tool, which curl cannot do'),
     });
   });
 
-  test('shows its first call in a dry run, which starts no server', async () => {
+  test('shows its first call in a dry run, which does not start the server', async () => {
     const place = await workplace({
       'flow.yaml': flow.replace(/command: \[.*?\]/, 'command: no-such-program'),
       'rows.csv': 'a,b\n1,2\n3,4\n',
@@ -406,7 +406,7 @@ nodes:
     expect(stdout).toContain('get-sum of every (no-such-program)\n  \n  {"a":1,"b":2}');
   });
 
-  test('charges its credits to its connection', async () => {
+  test('spends credits, which the ledger counts for the connection of the node', async () => {
     const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'a,b\n1,2\nx,4\n3,4\n' });
     const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
     expect([code, stderr]).toEqual([4, expect.stringContaining('3 read, 2 written, 1 failed, 4 credits')]);
@@ -414,7 +414,7 @@ nodes:
     expect(stdout).toMatch(/"every"/);
   });
 
-  test('writes a record with wrong arguments to the errors file and charges nothing', async () => {
+  test('fails a record with wrong arguments without spending credits', async () => {
     const place = await workplace({ 'flow.yaml': flow.replace(/'\{.*\}'/, '{ a: "{{a}}", b: "{{b}}" }'), 'rows.csv': 'a,b\n1,2\n' });
     const { stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
     expect(stderr).toContain('1 read, 0 written, 1 failed, 0 credits');
@@ -424,7 +424,7 @@ nodes:
   });
 });
 
-test('MCP modules are loaded only by commands that need them', async () => {
+test('the modules for MCP are loaded only by commands that need them', async () => {
   const place = await workplace({ 'flow.yaml': 'nodes: [{ type: set, fields: { b: "{{a}}" } }]\n', 'rows.csv': 'a\n1\n' });
   await place.automate(['connections', 'add', 'mcp', 'x', '--command', 'y', '--no-test']);
   const ofMcp = /^src\/io\/mcp\/|@modelcontextprotocol/;
@@ -441,7 +441,7 @@ test('MCP modules are loaded only by commands that need them', async () => {
   expect(modules.filter((name) => ofMcp.test(name)).length).toBeGreaterThan(5);
 });
 
-/** The modules of the bundle that a command evaluates: each is a function with the name of its file. */
+/** Returns the names of the bundle's modules that a command evaluates. In the bundle, each module is a function named after its file. */
 async function modulesRun(place: Workplace, args: readonly string[]): Promise<string[]> {
   const folder = place.path(`coverage-${args[0]}-${args[1]}`);
   const { code } = await place.automate(args, { env: { NODE_V8_COVERAGE: folder } });
@@ -456,7 +456,7 @@ async function modulesRun(place: Workplace, args: readonly string[]): Promise<st
   return names;
 }
 
-/** A file that NODE_V8_COVERAGE writes. */
+/** The content of a file that NODE_V8_COVERAGE writes. */
 interface Coverage {
   readonly result: readonly {
     readonly url: string;
@@ -477,8 +477,8 @@ const addingWithLogin = ({ origin }: { origin: string }) => [
   'docs-login',
 ];
 
-describe('a login with a browser', () => {
-  test('stores tokens for the server only, which runs use and renew', async () => {
+describe('a login to an MCP server with a browser', () => {
+  test('stores tokens that runs send only to this server, and refresh without another login', async () => {
     const server = await loginServer();
     const browser = '#!/bin/sh\nenv > "$HOME/browser.env"\ncurl -sSL "$1" >/dev/null\n';
     const place = await workplace({ browser, 'rows.csv': 'id\n1\n' });
@@ -494,13 +494,13 @@ describe('a login with a browser', () => {
     expect(run).toMatchObject({ code: 0, stdout: 'id,text\n1,ok ***\n' });
     for (const text of [added.stdout, added.stderr, run.stderr, await place.read('events.ndjson')])
       expect(text).not.toMatch(/access-\d|refresh-\d/);
-    // The access token expires and is renewed without a login.
+    // The access token expires, and is renewed without another login.
     server.expire();
     expect(await place.automate(['run', 'flow.yaml', '--in', 'rows.csv'], { env: vault })).toMatchObject({ code: 0 });
     expect(server.logins()).toBe(1);
   });
 
-  test('exits with 7 and names the command to log in if there is no terminal', async () => {
+  test('exits with 7 and prints the login command if there is no terminal', async () => {
     const server = await loginServer();
     const place = await workplace();
     const { code, stderr } = await place.automate(addingWithLogin(server), { env: vault });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 
-// The columns of a CSV output are fixed by the first record: a later record with another field does not fit.
+// The first record determines the columns of a CSV output. A later record with a different field does not fit these columns.
 
 const records = '{"id":1}\n{"id":2,"extra":"x"}\n{"id":3}\n';
 
@@ -14,7 +14,7 @@ async function placeWith(more = '') {
   return { server, place, run };
 }
 
-test('a record that does not fit the output is not sent, costs nothing, and goes to the errors file', async () => {
+test('a record whose fields do not fit the output goes to the errors file unsent', async () => {
   const { server, place, run } = await placeWith();
   const { code, stderr } = await run('--out', 'out.csv');
   expect([code, stderr]).toEqual([4, expect.stringContaining('3 read, 2 written, 1 failed in ')]);
@@ -25,13 +25,13 @@ test('a record that does not fit the output is not sent, costs nothing, and goes
     extra: 'x',
     _error: {
       class: 'output',
-      message: expect.stringContaining('the record has a field "extra" that the output\'s columns lack'),
+      message: expect.stringContaining('the record has a field "extra" for which the output has no column'),
       attempts: 0,
     },
   });
 });
 
-test('a dry run counts the records that do not fit the output', async () => {
+test('a dry run counts the records whose fields do not fit the output', async () => {
   const { run } = await placeWith();
   expect((await run('--out', 'out.csv', '--dry-run')).stdout).toContain('1 would fail before anything is sent; the first: record 2:');
 });
@@ -40,24 +40,24 @@ test.each([
   ['removes', '  - type: set\n    remove: [extra]\n', 'id,name\n1,Ada\n2,Ada\n3,Ada\n'],
   ['renames', '  - type: set\n    rename:\n      extra: name\n', 'id,name\n1,Ada\n2,x\n3,Ada\n'],
   ['may remove', '  - type: set\n    when: id == 2\n    remove: [extra]\n', 'id,name\n1,Ada\n2,Ada\n3,Ada\n'],
-])('a record fits the output if a node %s the field without a column', async (_what, more, expected) => {
+])('a record fits the output if a node %s the field that has no column', async (_what, more, expected) => {
   const { server, place, run } = await placeWith(more);
   expect((await run('--out', 'out.csv')).code).toBe(0);
   expect(server.requests).toHaveLength(3);
   expect(await place.read('out.csv')).toBe(expected);
 });
 
-test('a record with any fields fits NDJSON', async () => {
+test('a record with any set of fields fits an NDJSON output', async () => {
   const { server, place, run } = await placeWith();
   expect((await run('--out', 'out.ndjson')).code).toBe(0);
   expect(server.requests).toHaveLength(3);
   expect(await place.read('out.ndjson')).toContain('{"id":2,"extra":"x","name":"Ada"}');
 });
 
-describe.each(['""', '"\\ud800"'])('a first record with a field called %s, which no header can hold,', (name) => {
+describe.each(['""', '"\\ud800"'])('a first record with the field name %s, which cannot be a CSV column', (name) => {
   const rows = `{"id":1,${name}:"x"}\n{"id":2}\n`;
 
-  test('is not sent, and its errors file can be read', async () => {
+  test('is not sent, and its errors file can be read as an input', async () => {
     const { server, place, run } = await placeWith();
     await place.write('rows.ndjson', rows);
     expect((await run('--out', 'out.csv', '--errors', 'errors.csv')).code).toBe(4);
@@ -67,7 +67,7 @@ describe.each(['""', '"\\ud800"'])('a first record with a field called %s, which
     expect(again.code).toBe(4);
   });
 
-  test('is sent if a node renames the field', async () => {
+  test('is sent if a node of the flow renames the field', async () => {
     const { place, run } = await placeWith(`  - type: set\n    rename: { ${name}: other }\n`);
     await place.write('rows.ndjson', rows);
     expect((await run('--out', 'out.csv')).code).toBe(0);

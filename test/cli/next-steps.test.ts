@@ -3,7 +3,7 @@ import { answeringServer } from '../helpers/answering-server.ts';
 import { workplace } from '../helpers/cli.ts';
 import { shell } from '../helpers/shell.ts';
 
-/** The command lines that a summary offers to copy. */
+/** Returns the commands that a summary suggests. */
 function offered(stderr: string): string[] {
   return stderr
     .split('\n')
@@ -11,7 +11,7 @@ function offered(stderr: string): string[] {
     .map((line) => line.trim());
 }
 
-/** Eight records, of which the third and the seventh fail until the server is well. */
+/** Creates a flow over eight records, of which the third and the seventh fail until `state.isWell` is true. */
 async function people(input: string) {
   const state = { isWell: false };
   const server = await answeringServer(({ path }) =>
@@ -27,7 +27,7 @@ async function people(input: string) {
 
 const start = ['run', 'my flow.yaml', '--concurrency', '1', '--delimiter', ';'];
 
-test('the summary offers a command that retries failed records', async () => {
+test('the summary prints a command that retries the failed records', async () => {
   const { automate, place, state, read } = await people('rows.csv');
   const { code, stderr } = await automate([...start, '--in', 'rows.csv', '--out', 'out.csv', '--limit=7', '--summary', 's.json']);
   expect(code).toBe(4);
@@ -38,7 +38,7 @@ test('the summary offers a command that retries failed records', async () => {
   expect(await read('out.csv')).toMatch(/^id,note,name\n(?:(\d),it's \1,n\1\n){7}$/);
 });
 
-test('the retry command names the format of an errors file without an extension', async () => {
+test('the suggested retry command includes the format if the errors file has no extension', async () => {
   const { automate, place, state } = await people('rows.txt');
   const { stderr } = await automate([...start, '--in', 'rows.txt', '--in-format', 'csv', '--errors', 'failed', '--rate', '100/s']);
   expect(offered(stderr)).toEqual([
@@ -48,7 +48,7 @@ test('the retry command names the format of an errors file without an extension'
   expect((await shell(place, offered(stderr)[0] as string)).stdout).toBe("id,note,name\n3,it's 3,n3\n7,it's 7,n7\n");
 });
 
-test('the summary of a run that stopped early offers a command that resumes its file', async () => {
+test('the summary of a run that stopped early prints a command that resumes it', async () => {
   const { automate, place, state, read } = await people('rows.csv');
   const { code, stderr } = await automate([...start, '--in', 'rows.csv', '--out', 'out.csv', '--max-credits', '5', '--force']);
   expect(code).toBe(5);
@@ -59,7 +59,7 @@ test('the summary of a run that stopped early offers a command that resumes its 
   expect((await read('out.csv')).match(/^\d/gm)).toEqual(['1', '2', '4', '5', '6', '7', '8']);
 });
 
-test('the summary of a run into stdout offers a command that skips the finished records', async () => {
+test('a run to stdout suggests a command that skips the finished records', async () => {
   const { automate, place, state } = await people('rows.csv');
   const { code, stdout, stderr } = await automate([...start, '--in', 'rows.csv', '--skip', '1', '--limit', '6', '--max-credits', '4']);
   expect(code).toBe(5);
@@ -72,7 +72,7 @@ test('the summary of a run into stdout offers a command that skips the finished 
   expect((await shell(place, goOn)).stdout.match(/^\d/gm)).toEqual(['6', '7']);
 });
 
-test('a run into stdout that stopped at the last record of its limit offers no rest', async () => {
+test('a run to stdout that stops at the end of its --limit suggests no further command', async () => {
   const { automate } = await people('rows.csv');
   const { code, stderr } = await automate([...start, '--in', 'rows.csv', '--limit', '3', '--max-errors', '0']);
   expect([code, offered(stderr)]).toEqual([
@@ -81,7 +81,7 @@ test('a run into stdout that stopped at the last record of its limit offers no r
   ]);
 });
 
-test('a run into a named pipe offers a command that skips the finished records', async () => {
+test('a run to a named pipe suggests a command that skips the finished records', async () => {
   const { place, state, read } = await people('rows.csv');
   const into = (file: string, command: string) => shell(place, `[ -p pipe ] || mkfifo pipe; cat pipe > ${file} & ${command}; wait`);
   const { stderr } = await into(
@@ -103,30 +103,32 @@ test('a run into a named pipe offers a command that skips the finished records',
 test.each([
   ['/dev/null', '/dev/null'],
   ['-', 'stdout'],
-])('--errors %s holds no failed records to retry', async (errors, name) => {
+])('a run with --errors %s suggests no retry, because no file contains the failed records', async (errors, name) => {
   const { automate } = await people('rows.csv');
   const { stderr } = await automate([...start, '--in', 'rows.csv', '--out', '/dev/null', '--errors', errors]);
   expect(stderr).toContain(`\n  errors: ${name} (2 records)\n`);
   expect(offered(stderr)).toEqual([]);
 });
 
-test('an unordered run into stdout offers no rest', async () => {
+test('a run to stdout with --unordered suggests no command for the remaining records', async () => {
   const { automate } = await people('rows.csv');
   const { stderr } = await automate([...start, '--in', 'rows.csv', '--unordered', '--max-credits', '2']);
   expect(offered(stderr)).toEqual([]);
 });
 
-test('credits that completed no record are not offered again', async () => {
+test('a run with too few credits for even one record suggests a command with more credits', async () => {
   const { automate, write } = await people('rows.csv');
   const server = await answeringServer(() => ({ body: { name: 'n' } }));
   const node = (id: string) => `{ id: ${id}, type: http, url: "${server.origin}/{{id}}", map: { ${id}: name } }`;
   await write('my flow.yaml', `nodes: [${node('a')}, ${node('b')}]`);
   const args = [...start, '--in', 'rows.csv'];
   const none = await automate([...args, '--out', 'none.csv', '--max-credits', '0']);
-  expect(none.stderr).toContain('0 credits did not complete a single record');
+  expect(none.stderr).toContain('not even one record could be completed with 0 credits');
   const { code, stderr } = await automate([...args, '--out', 'out.csv', '--max-credits', '1']);
   expect(code).toBe(5);
-  expect(stderr).toContain('\n  1 credit did not complete a single record: one record or batch may need more; resume with a higher N:\n');
+  expect(stderr).toContain(
+    '\n  not even one record could be completed with 1 credit: one record or batch might need more; resume with a higher N:\n',
+  );
   expect(offered(stderr)).toEqual([
     "automate run 'my flow.yaml' --concurrency 1 --delimiter ';' --in rows.csv --out out.csv --resume --max-credits N",
   ]);
@@ -136,7 +138,7 @@ test('credits that completed no record are not offered again', async () => {
   ]);
   await automate(['credits', 'limit', '3']);
   const allowed = await automate([...args, '--out', 'allowed.csv']);
-  expect(allowed.stderr).toContain('the rest of the allowance did not complete a single record; once there is more, resume with:');
+  expect(allowed.stderr).toContain('the rest of the allowance was not enough for a single record; once there is more, resume with:');
 });
 
 test.each([
@@ -146,7 +148,7 @@ test.each([
     '{"id":1}\nno\nno\n',
     '2 records could not be read; correct them in out.errors.ndjson and clear their _error.class, then run:',
   ],
-])('records that could not be read must be corrected before a retry: %s', async (format, input, advice) => {
+])('the summary says that unreadable records must be corrected before a retry: %s', async (format, input, advice) => {
   const { automate, write, read, place } = await people('old.csv');
   await write(`rows.${format}`, input);
   const args = ['run', 'my flow.yaml', '--in', `rows.${format}`, '--out', `out.${format}`];
@@ -160,14 +162,14 @@ test.each([
   expect(await read('out.csv')).toBe('id,note,name\n1,a,n1\n2,mended,n2\n');
 });
 
-test('records that could not be read are named apart from other failed records', async () => {
+test('the summary lists unreadable records separately from other failed records', async () => {
   const { automate, write } = await people('old.csv');
   await write('rows.csv', 'id;note\n3;a\n2\n');
   const { stderr } = await automate([...start, '--in', 'rows.csv', '--out', 'out.csv']);
   expect(stderr).toContain('\n  retry failed records; first correct those of class input in out.errors.csv and clear their _error_class');
 });
 
-test('a quiet run with failures prints the counts, the first failure of each group, and the way on', async () => {
+test('a run with --quiet prints only counts, the first failure of each kind, and a command to continue', async () => {
   const { automate, read, state } = await people('rows.csv');
   const run = [...start, '--in', 'rows.csv', '--out', 'out.csv', '--quiet'];
   const stopped = await automate([...run, '--max-credits', '3']);
@@ -189,17 +191,17 @@ test('a quiet run with failures prints the counts, the first failure of each gro
   expect(await automate([...run, '--force'])).toMatchObject({ code: 0, stdout: '', stderr: '' });
 });
 
-test('the summary says how many failures are 4xx, and which a retry does not cure', async () => {
+test('the summary says how many failures are 4xx, which a retry alone will not fix', async () => {
   const { automate } = await people('rows.csv');
   const { stderr } = await automate([...start, '--in', 'rows.csv', '--out', 'out.csv']);
-  expect(stderr).toContain('\n  2 of 2 are 4xx: they will fail again unless the flow or the data change\n');
+  expect(stderr).toContain('\n  2 of 2 are 4xx: they will fail again unless the flow or the data changes\n');
 });
 
 test.each([
   ['5%', 'more than 5 % of the records have failed (--max-errors 5%)'],
   ['0.7%', 'more than 0.7 % of the records have failed (--max-errors 0.7%)'],
   ['1', 'more than 1 record has failed (--max-errors 1)'],
-])('--max-errors %s: the reason names the limit', async (limit, reason) => {
+])('the summary says that the run stopped because of --max-errors %s', async (limit, reason) => {
   const { automate, write } = await people('old.csv');
   await write('rows.csv', `id\n${'3\n'.repeat(300)}`);
   const { code, stderr } = await automate(['run', 'my flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--max-errors', limit]);
@@ -207,7 +209,7 @@ test.each([
   expect(stderr).toContain(`\n  reason: ${reason}\n`);
 });
 
-test('events round times to thousandths of a ms', async () => {
+test('durations in events are rounded to thousandths of a millisecond', async () => {
   const { automate, read } = await people('rows.csv');
   await automate([...start, '--in', 'rows.csv', '--out', 'out.csv', '--events', 'events.ndjson']);
   const times = (await read('events.ndjson')).match(/"ms":[\d.]+/g) ?? [];
@@ -215,7 +217,7 @@ test('events round times to thousandths of a ms', async () => {
   for (const time of times) expect(time).toMatch(/^"ms":\d+(?:\.\d{1,3})?$/);
 });
 
-test('a path found in no answer offers test-request', async () => {
+test('the summary suggests test-request if no response had a value at a mapped path', async () => {
   const server = await answeringServer(() => ({ body: { data: { name: 'Ada' } } }));
   const place = await workplace({
     'flow.yaml': `nodes: [{ id: ask, type: http, url: "${server.origin}/{{id}}", map: { name: data.name, age: user.age } }]`,
@@ -230,11 +232,11 @@ test('a path found in no answer offers test-request', async () => {
     0,
     ["automate test-request flow.yaml --in rows.txt --in-format csv --delimiter ';' --node ask"],
   ]);
-  expect(stderr).toContain('  no answer has user.age; list the paths of one with:\n');
+  expect(stderr).toContain('  no answer has user.age; list the paths of an answer with:\n');
   expect((await shell(place, offered(stderr)[0] as string)).stdout).toContain('data.name');
 });
 
-test('the offered test-request takes the first record that got an answer', async () => {
+test('the suggested test-request uses the first record that got a response', async () => {
   const server = await answeringServer(({ path }) => (path === '/2' ? { status: 404 } : { body: { data: { name: 'Ada' } } }));
   const flow = (when: string) => `nodes: [{ type: http, when: ${when}, url: "${server.origin}/{{id}}", map: { age: user.age } }]`;
   const place = await workplace({ 'flow.yaml': flow('id != "3"'), 'rows.csv': 'id,note\n1\n2,b\n3,c\n4,d\n5,e\n' });

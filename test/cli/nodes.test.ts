@@ -2,12 +2,12 @@ import { expect, test } from 'vitest';
 import { nodeTypes } from '../../src/nodes/index.ts';
 import { workplace } from '../helpers/cli.ts';
 
-/** Prints the node types, or one. */
+/** Runs `automate nodes` for all node types, or for one. */
 async function nodes(...type: string[]) {
   return (await workplace()).automate(['nodes', ...type]);
 }
 
-test('nodes lists every node type with its summary', async () => {
+test('automate nodes lists every node type with a one-line summary', async () => {
   const { code, stdout, stderr } = await nodes();
   expect([code, stderr]).toEqual([0, '']);
   expect(
@@ -18,7 +18,7 @@ test('nodes lists every node type with its summary', async () => {
   ).toEqual(nodeTypes.map(({ name, summary }) => [name, summary]));
 });
 
-test.each(nodeTypes.map(({ name }) => name))('nodes %s explains every option and shows a valid example', async (name) => {
+test.each(nodeTypes.map(({ name }) => name))('automate nodes %s explains every option and shows a valid example', async (name) => {
   const { code, stdout } = await nodes(name);
   const type = nodeTypes.find((candidate) => candidate.name === name);
   expect(code).toBe(0);
@@ -30,20 +30,21 @@ test.each(nodeTypes.map(({ name }) => name))('nodes %s explains every option and
   expect(await place.automate(['validate', 'flow.yaml', '--offline'], { env })).toMatchObject({ code: 0 });
 });
 
-test('nodes explains an option by its values, its default and its purpose', async () => {
+test("automate nodes lists each option's values, default and purpose", async () => {
   const { stdout } = await nodes('http');
   expect(stdout).toContain('\n  method: GET | POST | PUT | PATCH | DELETE, default GET\n');
-  expect(stdout).toContain('\n  timeout: text | whole number, default 30s\n      one limit for the whole request\n');
-  expect(stdout).toContain('\n  retry.max: whole number, default 3\n      retries after the first attempt\n');
-  expect(stdout).toContain('\n  retry.max_wait: text | whole number, default 5m\n');
-  expect(stdout).toContain('\n  max_body: text | whole number, default 10MB\n');
-  expect(stdout).toContain('\n  url: text, required\n');
-  expect(stdout).toContain('\n  auth.type: none | bearer | api_key | basic | oauth2_client_credentials\n');
+  expect(stdout).toContain('\n  timeout: duration, default 30s\n      maximum time for one attempt, until the whole answer has arrived\n');
+  expect(stdout).toContain('\n  retry.max: whole number, default 3\n      maximum number of retries after the first attempt\n');
+  expect(stdout).toContain('\n  retry.max_wait: duration, default 5m\n');
+  expect(stdout).toContain('\n  max_body: size, default 10MB\n');
+  expect(stdout).toContain('\n  retry.backoff.max: duration, default 60s, or initial if that is longer\n      the longest wait\n');
+  expect(stdout).toContain('\n  url: string, required\n');
+  expect(stdout).toContain('\n  auth.type: none | bearer | api_key | basic | oauth2_client_credentials, required\n');
 });
 
 test.each([
   ['htp', 'no node type "htp"; did you mean "http"?'],
   ['constructor', `no node type "constructor"; expected ${nodeTypes.map(({ name }) => name).join(', ')}`],
-])('nodes refuses the unknown type %s', async (name, message) => {
+])('automate nodes refuses the unknown type %s', async (name, message) => {
   expect(await nodes(name)).toEqual({ code: 2, stdout: '', stderr: `automate: ${message}\n` });
 });

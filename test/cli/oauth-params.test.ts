@@ -15,7 +15,7 @@ nodes: [{ type: http, connection: crm, url: "/{{id}}", map: [name], retry: { max
 const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--force'];
 const env = { AUTOMATE_CREDENTIAL_C: clientSecret };
 
-test('a token server that wants an audience, and the secret in the body, gets both', async () => {
+test('a flow can send `params`, and the client secret in the body, to the token server', async () => {
   const api = await loginApi({ audience: 'https://crm', client: 'body' });
   const place = await workplace({ 'rows.csv': idRows(3), 'flow.yaml': flow(api.origin, ', client_auth: body') });
   const without = await place.automate(args, { env });
@@ -28,7 +28,7 @@ test('a token server that wants an audience, and the secret in the body, gets bo
   });
 });
 
-test('a saved connection has params and client_auth', async () => {
+test('a saved connection can contain params and client_auth', async () => {
   const api = await loginApi({ audience: 'https://crm', client: 'body' });
   const place = await workplace();
   const oauth = ['--token-url', `${api.origin}/token`, '--client-id', 'me', '--credential', 'c'];
@@ -47,16 +47,16 @@ test('a saved connection has params and client_auth', async () => {
 const canary = 'CaNaRy0123456789abcdef4567';
 
 test.each([
-  ['params: { client_secret: x }', 'the secret is the credential that auth names'],
+  ['params: { client_secret: x }', 'the secret comes from the credential in auth'],
   ['params: { grant_type: password }', '"grant_type" cannot be one of params: auth itself sets it'],
   ['params: [a]', 'expected'],
-  ['params: { audience: [a] }', 'expected a text, a number, true or false'],
+  ['params: { audience: [a] }', 'expected a string, a number, true or false'],
   ['client_auth: header', 'expected'],
   [`params: { api_key: ${canary} }`, 'the parameter "api_key"'],
   [`params: { audience: sk_live_${canary} }`, 'the parameter "audience"'],
   [`params: { password: ${canary} }`, 'the parameter "password"'],
   ['audience: https://crm', 'unknown key "audience"; expected one of type, credential, token_url, client_id, scopes, params, client_auth'],
-])('%s is a problem of the flow', async (option, message) => {
+])('the invalid OAuth setting %s is reported as a problem of the flow', async (option, message) => {
   const place = await workplace({ 'flow.yaml': flow('https://a.example.com', `, ${option}`) });
   const { code, stdout, stderr } = await place.automate(['validate', 'flow.yaml'], { env });
   expect([code, stdout, stderr]).toEqual([3, '', expect.stringContaining(message)]);
@@ -68,14 +68,14 @@ const login = (more: string) => `    auth: { type: oauth2_authorization_code, cr
 const inConnection = (auth: string) => `connections:\n  crm:\n    type: http\n    base_url: https://a.example.com\n${auth}\n`;
 
 test.each([
-  [inConnection(login(', token_url: "https://a.example.com/t"')), 'expected authorize_url beside token_url'],
+  [inConnection(login(', token_url: "https://a.example.com/t"')), 'expected authorize_url together with token_url'],
   [inConnection(login(', authorize_url: "http://a.example.com/t", token_url: "https://a.example.com/t"')), 'as the authorize_url'],
   [inConnection('    auth: { type: oauth2_authorization_code, credential: c }'), 'the key "client_id" is missing'],
   [
     'connections: { crm: { type: mcp, url: "https://a.example.com", auth: { type: oauth2_authorization_code, credential: c, params: { a: b } } } }\n',
     'unknown key "params"',
   ],
-])('%j is a problem of the flow', (connections, message) => {
+])('the invalid OAuth setting %j is reported as a problem of the flow', (connections, message) => {
   const problems = flowProblems(`${connections}nodes: [{ type: set, fields: { a: b } }]\n`);
   expect(problems.map(({ message: said }) => said).join('\n')).toContain(message);
 });

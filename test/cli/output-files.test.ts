@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { answeringServer } from '../helpers/answering-server.ts';
 import { workplace } from '../helpers/cli.ts';
 
-/** Two flows over one input: record 2 fails in `a.yaml`, record 3 in `b.yaml`. */
+/** Creates two flows for the same input: record 2 fails in `a.yaml`, and record 3 fails in `b.yaml`. */
 async function twoFlows() {
   const server = await answeringServer(({ path }) => ({ status: ['/a2', '/b3'].includes(path) ? 404 : 200 }));
   const place = await workplace({
@@ -17,7 +17,7 @@ async function twoFlows() {
 }
 
 describe('the errors file', () => {
-  test('of two flows over one input are two files, at the same time and with --force', async () => {
+  test('is a separate file for each flow, even if two flows read the same input at once', async () => {
     const { run, read } = await twoFlows();
     const both = () => Promise.all(['a', 'b'].map(async (name) => (await run(name, '--out', `${name}.csv`, '--force')).code));
     expect(await both()).toEqual([4, 4]);
@@ -36,7 +36,7 @@ describe('the errors file', () => {
     ['rows.csv', 'results/out.csv', 'results/out.errors.csv'],
     ['rows.csv', '-', 'flow.errors.csv'],
     ['rows.jsonl', '-', 'flow.errors.jsonl'],
-  ])('of %s and %s is %s', async (input, out, errors) => {
+  ])('for the input %s and the output %s is named %s', async (input, out, errors) => {
     const rows = { 'rows.csv': 'id\nx\n', 'rows.jsonl': '{"id":"x"}\n', 'rows.csv.gz': gzipSync('id\nx\n') };
     const flow = 'nodes: [{ type: set, fields: { n: { cel: "int(id)" } } }]';
     const place = await workplace({ ...rows, 'flow.yaml': flow });
@@ -45,7 +45,7 @@ describe('the errors file', () => {
     expect([code, await place.read(errors)]).toEqual([4, expect.stringContaining('set-1')]);
   });
 
-  test('is made by the first failure, and none is with --errors none', async () => {
+  test('is created only when the first record fails, and never if --errors is "none"', async () => {
     const { run, files } = await twoFlows();
     expect((await run('a', '--out', 'first.csv', '--limit', '1')).code).toBe(0);
     const { code, stderr } = await run('a', '--out', 'out.csv', '--errors', 'none', '--summary', 's.json');
@@ -54,13 +54,16 @@ describe('the errors file', () => {
     expect(await files()).toEqual(['a.yaml', 'b.yaml', 'first.csv', 'out.csv', 'rows.csv', 's.json']);
   });
 
-  test('that an unfinished run of another output names is refused, also with --force', async () => {
+  test('of an unfinished run cannot be used for a different output, even with --force', async () => {
     const { run, read, files, server } = await twoFlows();
     expect((await run('a', '--out', 'a.csv', '--max-errors', '0', '--concurrency', '1')).code).toBe(5);
     const [before, sent] = [await files(), server.requests.length];
     for (const force of [[], ['--force']]) {
       const { code, stderr } = await run('b', '--out', 'b.csv', '--errors', './a.errors.csv', ...force);
-      expect([code, stderr]).toEqual([73, 'automate: ./a.errors.csv is the errors file of a.csv\n  name another with --errors\n']);
+      expect([code, stderr]).toEqual([
+        73,
+        'automate: ./a.errors.csv is already the errors file of a.csv\n  choose another file with --errors\n',
+      ]);
     }
     expect([await files(), server.requests.length]).toEqual([before, sent]);
     expect((await run('a', '--out', 'a.csv', '--max-errors', '0', '--concurrency', '1', '--resume')).code).toBe(4);
@@ -68,43 +71,43 @@ describe('the errors file', () => {
   });
 });
 
-describe('an errors file in another folder', () => {
+describe('an errors file that is not next to its output', () => {
   const errors = ['--errors', 'errs/e.csv'];
 
-  test('that the list of another output names is refused, also with --force and --replace', async () => {
+  test('cannot be used for a different output, even with --force or --replace', async () => {
     const { run, path, read } = await twoFlows();
     await mkdir(path('errs'));
     expect((await run('a', '--out', 'a.csv', ...errors)).code).toBe(4);
     const before = await read('errs/e.csv');
     for (const more of [[], ['--force'], ['--replace']]) {
       const { code, stderr } = await run('b', '--out', 'b.csv', ...errors, ...more);
-      expect([code, stderr]).toEqual([73, 'automate: errs/e.csv is the errors file of a.csv\n  name another with --errors\n']);
+      expect([code, stderr]).toEqual([
+        73,
+        'automate: errs/e.csv is already the errors file of a.csv\n  choose another file with --errors\n',
+      ]);
     }
     expect(await read('errs/e.csv')).toBe(before);
   });
 
-  test.each(['--force', '--replace'])(
-    'is deleted with its list when the output is written anew with %s and another one',
-    async (option) => {
-      const { run, path, files } = await twoFlows();
-      await mkdir(path('errs'));
-      expect((await run('a', '--out', 'a.csv', ...errors)).code).toBe(4);
-      const before = await files();
-      expect((await run('a', '--out', 'a.csv', '--limit', '1', option)).code).toBe(0);
-      expect(await readdir(path('errs'))).toEqual([]);
-      expect(await files()).toEqual(before.filter((name) => name !== 'a.csv.automate-failed'));
-    },
-  );
+  test.each(['--force', '--replace'])('is deleted when the run is repeated with %s and a different errors file', async (option) => {
+    const { run, path, files } = await twoFlows();
+    await mkdir(path('errs'));
+    expect((await run('a', '--out', 'a.csv', ...errors)).code).toBe(4);
+    const before = await files();
+    expect((await run('a', '--out', 'a.csv', '--limit', '1', option)).code).toBe(0);
+    expect(await readdir(path('errs'))).toEqual([]);
+    expect(await files()).toEqual(before.filter((name) => name !== 'a.csv.automate-failed'));
+  });
 });
 
 describe('an output', () => {
-  test.each(['out.parquet', 'out.xls', 'out', 'out.gz', 'out.csv.zip'])('called %s is refused without --out-format', async (out) => {
+  test.each(['out.parquet', 'out.xls', 'out', 'out.gz', 'out.csv.zip'])('named %s is refused without --out-format', async (out) => {
     const { run, files, path, server } = await twoFlows();
     const before = await files();
     const { code, stderr } = await run('a', '--out', out);
     expect([code, stderr]).toEqual([
       2,
-      `automate: ${out}: expected a file name that ends in .csv, .tsv, .json, .ndjson, .jsonl, one of these and .gz, or .xlsx\n  or say what to write: --out-format csv, tsv, json, ndjson, jsonl, xlsx\n`,
+      `automate: ${out}: expected a file name that ends in .csv, .tsv, .json, .ndjson, .jsonl, one of these with .gz, or .xlsx\n  or give the format to write: --out-format csv, tsv, json, ndjson, jsonl, xlsx\n`,
     ]);
     expect([await files(), server.requests]).toEqual([before, []]);
     expect((await run('a', '--out', out, '--out-format', 'ndjson')).code).toBe(4);

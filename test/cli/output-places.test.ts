@@ -7,23 +7,26 @@ const flow = 'nodes:\n  - type: set\n    fields: { ok: "1" }\n';
 const run = ['run', 'flow.yaml', '--in', 'rows.csv'];
 const placeForRun = () => workplace({ 'flow.yaml': flow, 'rows.csv': 'id\n1\n' });
 
-describe('an output in the home folder', () => {
-  test.each(['--out', '--errors', '--events', '--summary', '--report'])('%s is refused, and the file stays as it is', async (option) => {
-    const place = await placeForRun();
-    await mkdir(place.path('.automate'));
-    await place.write('.automate/vault.json', 'precious');
-    const others = option === '--out' ? ['--force'] : ['--out', 'out.csv', '--force'];
-    const { code, stderr } = await place.automate([...run, option, '.automate/vault.json', '--out-format', 'csv', ...others]);
-    expect([code, stderr]).toEqual([
-      2,
-      expect.stringContaining(`.automate/vault.json is in the home folder of automate\n  name another with ${option}`),
-    ]);
-    expect(await place.read('.automate/vault.json')).toBe('precious');
-    expect(await place.files()).toEqual(['flow.yaml', 'rows.csv']);
-  });
+describe("an output file in automate's home folder", () => {
+  test.each(['--out', '--errors', '--events', '--summary', '--report'])(
+    'is refused for the option %s, and the existing file remains unchanged',
+    async (option) => {
+      const place = await placeForRun();
+      await mkdir(place.path('.automate'));
+      await place.write('.automate/vault.json', 'precious');
+      const others = option === '--out' ? ['--force'] : ['--out', 'out.csv', '--force'];
+      const { code, stderr } = await place.automate([...run, option, '.automate/vault.json', '--out-format', 'csv', ...others]);
+      expect([code, stderr]).toEqual([
+        2,
+        expect.stringContaining(`.automate/vault.json must not be in automate's home folder\n  choose another file with ${option}`),
+      ]);
+      expect(await place.read('.automate/vault.json')).toBe('precious');
+      expect(await place.files()).toEqual(['flow.yaml', 'rows.csv']);
+    },
+  );
 
   test.each(['link.json', 'hard.json', 'folder/vault.json', 'folder/new.json', '.automate/../.automate/runs/new.json'])(
-    '--summary %s is refused: links and other names lead there, too',
+    'is refused for --summary %s, even if the path is a link or is spelt differently',
     async (path) => {
       const place = await placeForRun();
       await mkdir(place.path('.automate/runs'), { recursive: true });
@@ -32,13 +35,13 @@ describe('an output in the home folder', () => {
       await link(place.path('.automate/vault.json'), place.path('hard.json'));
       await symlink(place.path('.automate'), place.path('folder'));
       const { code, stderr } = await place.automate([...run, '--out', 'out.csv', '--summary', path]);
-      expect([code, stderr]).toEqual([2, expect.stringContaining('is in the home folder of automate')]);
+      expect([code, stderr]).toEqual([2, expect.stringContaining("must not be in automate's home folder")]);
       expect(await readFile(place.path('.automate/vault.json'), 'utf8')).toBe('precious');
     },
   );
 });
 
-describe('an output at the place of another file of the run', () => {
+describe('a path that the run already uses for one of its own files', () => {
   test.each([
     ['--errors', 'out.csv.automate-run', 'the journal of the output'],
     ['--events', 'out.csv.automate-run', 'the journal of the output'],
@@ -48,7 +51,7 @@ describe('an output at the place of another file of the run', () => {
     ['--summary', 'out.errors.csv.automate-lock', 'the lock of the errors file'],
     ['--events', 'out.errors.csv', 'the errors file'],
     ['--report', 'out.csv.automate-run', 'the journal of the output'],
-  ])('%s %s is refused: it is %s', async (option, path, what) => {
+  ])('is refused for %s %s, because it is %s', async (option, path, what) => {
     const place = await placeForRun();
     const { code, stderr } = await place.automate([...run, '--out', 'out.csv', option, path]);
     expect([code, stderr]).toEqual([2, expect.stringContaining(what)]);
@@ -57,8 +60,8 @@ describe('an output at the place of another file of the run', () => {
   });
 });
 
-describe('a link that leads nowhere', () => {
-  test.each(['--out', '--errors', '--events', '--summary', '--report'])('%s refuses it before anything is sent', async (option) => {
+describe('a path that is a dangling symbolic link', () => {
+  test.each(['--out', '--errors', '--events', '--summary', '--report'])('is refused for %s before anything is sent', async (option) => {
     const server = await httpServer((_, response) => json(response, {}));
     const place = await workplace({
       'flow.yaml': `nodes:\n  - type: http\n    url: ${server.origin}/{{id}}\n`,
@@ -68,15 +71,15 @@ describe('a link that leads nowhere', () => {
     const { code, stderr } = await place.automate([...run, '--out', 'out.csv', '--force', option, 'link.csv']);
     expect([code, stderr]).toEqual([
       73,
-      `automate: link.csv is a symbolic link that leads nowhere\n  remove it, or name another with ${option}\n`,
+      `automate: link.csv is a symbolic link to a file that does not exist\n  remove it, or choose another file with ${option}\n`,
     ]);
     expect(server.requests).toEqual([]);
     expect(await place.files()).toEqual(['flow.yaml', 'link.csv', 'rows.csv']);
   });
 });
 
-describe('the credits of runs', () => {
-  test('are not written through a symbolic link', async () => {
+describe('a run', () => {
+  test("is refused before anything is sent if automate's folder `runs` is a symbolic link", async () => {
     const server = await httpServer((_, response) => json(response, {}));
     const place = await workplace({
       'flow.yaml': `nodes:\n  - type: http\n    url: ${server.origin}/{{id}}\n`,

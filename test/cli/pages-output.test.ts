@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 import { loopFlow, pagesFlow, pagesServer, wholeFlow } from '../helpers/pages-server.ts';
 
-/** Long enough for a file: 12 pages of 200 rows of about 150 bytes. */
+/** 12 pages of 200 rows of about 150 bytes: so much text that the run moves it from memory to a file. */
 const many = {
   pages: 12,
   rows: 200,
@@ -17,7 +17,7 @@ async function outputOf(place: Workplace, flow: string, out: string, more: reado
   return place.read(out);
 }
 
-describe('the output of pages equals that of one answer, and of a loop', () => {
+describe('a node with paginate writes the same output as a loop, or as a node that gets everything in one response', () => {
   const [last, around, nowhere] = [['id == "c"', 1] as const, ['id != "b"', 2] as const, ['false', 0] as const];
   const cases = [
     ['csv', 2400, many, [around]],
@@ -25,7 +25,7 @@ describe('the output of pages equals that of one answer, and of a loop', () => {
     ['tsv', 6, few, [around]],
     ['json', 6, few, [last, around, nowhere]],
   ] as const;
-  test.each(cases)('holds in %s with %i rows', async (format, rows, size, whens) => {
+  test.each(cases)('in %s with %i rows', async (format, rows, size, whens) => {
     const server = await pagesServer(size);
     const place = await workplace({ 'rows.csv': 'id\na\nb\nc\n' });
     for (const [when, times] of whens) {
@@ -41,7 +41,7 @@ describe('the output of pages equals that of one answer, and of a loop', () => {
     expect(await place.files()).toEqual([...expected, 'rows.csv'].sort());
   });
 
-  test.each(['json', 'ndjson'])('holds on stdout as %s', async (format) => {
+  test.each(['json', 'ndjson'])('to stdout as %s', async (format) => {
     const server = await pagesServer(many);
     const place = await workplace({
       'rows.csv': 'id\na\nb\n',
@@ -55,7 +55,7 @@ describe('the output of pages equals that of one answer, and of a loop', () => {
     expect(await place.files()).toEqual(['pages.yaml', 'rows.csv', 'whole.yaml']);
   });
 
-  test('holds for many records in flight, the first of them slowest', async () => {
+  test('with many records in flight, even if the first record is the slowest', async () => {
     const server = await pagesServer({ ...many, pages: 6 });
     const ids = Array.from({ length: 24 }, (_, index) => `r${index}`);
     const place = await workplace({
@@ -74,7 +74,7 @@ describe('a record that fails on a later page', () => {
   test.each([
     ['csv', many],
     ['json', few],
-  ])('has no row in the output: %s', async (format, size) => {
+  ])('leaves no row in the output: %s', async (format, size) => {
     const status = (id: string, page: number) => (id === 'bad' && page === size.pages - 1 ? 404 : 200);
     const server = await pagesServer({ ...size, status });
     const place = await workplace({ 'rows.csv': 'id\nbad\na\n', 'one.csv': 'id\na\n', 'flow.yaml': pagesFlow(server.origin) });
@@ -90,14 +90,14 @@ describe('a record that fails on a later page', () => {
     );
   });
 
-  test('leaves an empty JSON array if it was the only one', async () => {
+  test('leaves an empty JSON array as the output if there are no other records', async () => {
     const server = await pagesServer({ ...few, status: (_, page) => (page === 2 ? 404 : 200) });
     const place = await workplace({ 'rows.csv': 'id\na\n', 'flow.yaml': pagesFlow(server.origin) });
     expect((await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.json'])).code).toBe(4);
     expect(JSON.parse(await place.read('out.json'))).toEqual([]);
   });
 
-  test('has no row in the output if one of its rows does not fit', async () => {
+  test('leaves no row in the output if one of its rows does not fit the columns', async () => {
     const server = await pagesServer(few);
     const place = await workplace({ 'rows.ndjson': '{"id":"a"}\n{"id":"b","more":1}\n', 'flow.yaml': pagesFlow(server.origin) });
     const { code } = await place.automate(['run', 'flow.yaml', '--in', 'rows.ndjson', '--out', 'out.csv']);
@@ -107,7 +107,7 @@ describe('a record that fails on a later page', () => {
   });
 });
 
-describe('a secret in pages', () => {
+describe('a secret in a response with several pages', () => {
   const canary = 'canary/"7f3a+Zq9= 8x';
 
   test.each(['csv', 'ndjson.gz'])('is masked on every page: %s', async (format) => {
@@ -122,7 +122,7 @@ describe('a secret in pages', () => {
     expect(text).not.toContain('7f3a');
   });
 
-  test('is masked in the message of a failed page', async () => {
+  test('is masked in the error message of a page that failed', async () => {
     const server = await pagesServer({ ...few, status: (_, page) => (page === 2 ? 403 : 200), text: () => canary });
     const flow = pagesFlow(server.origin, ', auth: { type: api_key, query: key, credential: key }');
     const place = await workplace({ 'rows.csv': 'id\na\n', 'flow.yaml': flow });

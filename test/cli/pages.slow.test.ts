@@ -8,7 +8,7 @@ const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
 const peakMemory = `import { writeFileSync } from 'node:fs';
 process.on('exit', () => writeFileSync('peak', String(process.resourceUsage().maxRSS)));`;
 
-test('memory use does not grow with the number of pages', async () => {
+test('memory use does not grow with the number of pages in a response', async () => {
   const peakOf = async (pages: number) => {
     const server = await pagesServer({ pages, rows: 100, text: (id, n) => `the text of ${id} ${n} is neither long nor short` });
     const place = await workplace({ 'flow.yaml': pagesFlow(server.origin), 'rows.csv': 'id\na\n', 'peak.mjs': peakMemory });
@@ -21,7 +21,7 @@ test('memory use does not grow with the number of pages', async () => {
   expect(many / few).toBeLessThan(1.5);
 });
 
-describe('a run that ends in the middle of pages', () => {
+describe('a run that ends between two pages of a record', () => {
   const pages = 10;
   const size = { pages, rows: 20, text: (id: string, n: number) => `${id} ${n} ${'text '.repeat(20)}` };
   const ids = Array.from({ length: 12 }, (_, index) => `r${index}`);
@@ -34,7 +34,7 @@ describe('a run that ends in the middle of pages', () => {
     return place.read(out);
   });
 
-  test.each(['', ', concurrency: 2'])('resumes with whole records after its credits are spent%s', async (more) => {
+  test.each(['', ', concurrency: 2'])('leaves no incomplete record when its credits are used up, and can be resumed%s', async (more) => {
     const expected = await undisturbed(more, 'out.csv');
     const server = await pagesServer({ ...size, ms: 2 });
     const place = await workplace({ 'flow.yaml': pagesFlow(server.origin, more), 'rows.csv': input });
@@ -52,7 +52,7 @@ describe('a run that ends in the middle of pages', () => {
     expect(server.requests.length).toBe(105 + (ids.length - written) * pages);
   });
 
-  test.each(['csv', 'json', 'ndjson'])('leaves only what --resume needs after kill -9: %s', async (format) => {
+  test.each(['csv', 'json', 'ndjson'])('leaves only the files that --resume needs if it is killed with SIGKILL: %s', async (format) => {
     const out = `out.${format}`;
     const expected = await undisturbed('', out);
     const server = await pagesServer({ ...size, ms: 3 });

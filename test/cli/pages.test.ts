@@ -6,14 +6,14 @@ import { pagesServer } from '../helpers/pages-server.ts';
 
 const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
 
-/** A flow that asks for pages of `{ items: [{ n }] }`. `more`: other options of the node, each `, name: value`. */
+/** Returns a flow that requests pages of the form `{ items: [{ n }] }`. `more`: other options of the node, each as `, name: value`. */
 const flowOf = (origin: string, paginate: string, more = '') =>
   `nodes: [{ id: pages, type: http, url: "${origin}/x?size=2", paginate: { ${paginate} }, map: { n: "items[].n" }${more} }]\n`;
 
-/** The items of a page, from 1. */
+/** Returns the items of a page; the number of the first page is 1. */
 const itemsOf = (page: number) => [{ n: page * 2 - 1 }, { n: page * 2 }];
 
-/** Runs a flow over one record against a server that answers for each page, from 1. */
+/** Runs a flow over one record. `answer` responds to the request for a page; the number of the first page is 1. */
 async function ending(paginate: string, answer: (page: number, path: string, response: ServerResponse) => unknown, more = '') {
   const server = await httpServer(({ path }, response) => answer(server.requests.length, path, response));
   const place = await workplace({ 'flow.yaml': flowOf(server.origin, paginate, more), 'rows.csv': 'id\na\n' });
@@ -26,7 +26,7 @@ async function ending(paginate: string, answer: (page: number, path: string, res
 const sixRows = [1, 2, 3, 4, 5, 6].map((n) => `a,${n}`);
 
 describe('paging', () => {
-  test('ends with the last link', async () => {
+  test('ends when a response has no next link', async () => {
     const { code, rows, paths, stderr } = await ending('type: next_url, path: next', (page, _, response) =>
       json(response, { items: itemsOf(page), next: page < 3 ? `/y?p=${page + 1}` : null }),
     );
@@ -35,14 +35,14 @@ describe('paging', () => {
     expect(stderr).toContain('mapped by pages from 3 pages:');
   });
 
-  test('ends with the last cursor', async () => {
+  test('ends when a response has no next cursor', async () => {
     const { code, rows, paths } = await ending('type: cursor, path: next, param: after', (page, _, response) =>
       json(response, { items: itemsOf(page), ...(page < 3 && { next: `c&${page}` }) }),
     );
     expect([code, rows, paths]).toEqual([0, sixRows, ['/x?size=2', '/x?size=2&after=c%261', '/x?size=2&after=c%262']]);
   });
 
-  test('ends with the last Link header, however many headers an answer has', async () => {
+  test('ends when no Link header has rel=next, however many Link headers a response has', async () => {
     const { code, rows, paths } = await ending('type: link_header', (page, _, response) => {
       response.setHeader('Link', ['<https://example.com/>; rel="license"', `<?p=${page - 1}>; rel="prev"`]);
       if (page < 3) response.appendHeader('link', `<?p=${page + 1}>; title="on, and on"; rel="next last"`);
@@ -51,7 +51,7 @@ describe('paging', () => {
     expect([code, rows, paths]).toEqual([0, sixRows, ['/x?size=2', '/x?p=2', '/x?p=3']]);
   });
 
-  test('warns of pages shorter than the size of an offset', async () => {
+  test('warns if a page is shorter than the step by which the offset grows', async () => {
     const answer = (page: number, _: string, response: ServerResponse) => json(response, { items: page < 4 ? itemsOf(page) : [] });
     const { code, rows, stderr } = await ending('type: offset, size: 50, items: items', answer);
     expect([code, rows]).toEqual([0, sixRows]);
@@ -64,21 +64,21 @@ describe('paging', () => {
   test.each([
     ['type: page, items: items', ['page=1', 'page=2', 'page=3', 'page=4']],
     ['type: offset, size: 2, items: items', ['offset=0', 'offset=2', 'offset=4', 'offset=6']],
-  ])('ends with an empty page: %s', async (paginate, asked) => {
+  ])('ends at an empty page with the settings "%s"', async (paginate, asked) => {
     const answer = (page: number, _: string, response: ServerResponse) => json(response, { items: page < 4 ? itemsOf(page) : [] });
     const { code, rows, paths } = await ending(paginate, answer);
     expect([code, rows, paths]).toEqual([0, sixRows, asked.map((query) => `/x?size=2&${query}`)]);
   });
 
-  test('fails the record at max pages', async () => {
+  test('fails a record that has more pages than `max`', async () => {
     const { code, rows, errors, paths } = await ending('type: next_url, path: next, max: 4', (page, _, response) =>
       json(response, { items: itemsOf(page), next: `?p=${page + 1}` }),
     );
     expect([code, rows, paths.length]).toEqual([4, [], 4]);
-    expect(errors).toContain('a,pages,mapping,,there are more than 4 pages (max),1,1');
+    expect(errors).toContain('a,pages,mapping,,there are more than 4 pages (paginate.max),1,1');
   });
 
-  test('fails the record if a page comes again', async () => {
+  test('fails the record if the server sends the same page twice', async () => {
     const same = await ending('type: page, items: items', (_page, _path, response) => json(response, { items: itemsOf(1) }));
     expect([same.code, same.rows, same.paths.length]).toEqual([4, [], 2]);
     expect(same.errors).toContain('page 2 is the same as page 1: does the server know the parameter ""page""?');
@@ -89,7 +89,7 @@ describe('paging', () => {
     expect(round.errors).toContain('page 2 leads to page 1 again: /x?size=2');
   });
 
-  test('fails the record if the server refuses a page', async () => {
+  test('fails the record if the server refuses one of its pages', async () => {
     const { code, rows, errors, paths } = await ending('type: next_url, path: next', (page, _, response) =>
       page === 3 ? response.writeHead(410).end() : json(response, { items: itemsOf(page), next: `?p=${page + 1}` }),
     );
@@ -97,21 +97,21 @@ describe('paging', () => {
     expect(errors).toContain('a,pages,http,410,page 3: the server answered 410 (2 pages had been read),1,1');
   });
 
-  test('fails the record at a link to another origin, and sends nothing there', async () => {
+  test('fails the record, and sends nothing more, if the next link leads to a different origin', async () => {
     const other = await httpServer((_, response) => json(response, { items: itemsOf(2) }));
     const answer = (page: number, _: string, response: ServerResponse) =>
       json(response, { items: itemsOf(page), next: `${other.origin}/y` });
     const more = ', auth: { type: bearer, credential: key }, headers: { X-A: b }';
     const refused = await ending('type: next_url, path: next', answer, more);
     expect([refused.code, refused.rows, refused.paths.length, other.requests.length]).toEqual([4, [], 1, 0]);
-    expect(refused.errors).toContain(`the next page is ${other.origin}/y, another origin`);
+    expect(refused.errors).toContain(`the next page is ${other.origin}/y, a different origin`);
     const followed = await ending('type: next_url, path: next', answer, `${more}, follow: any`);
     expect([followed.code, followed.rows, followed.paths.length]).toEqual([0, ['a,1', 'a,2', 'a,3', 'a,4'], 1]);
     expect(other.requests).toMatchObject([{ method: 'GET', path: '/y', body: '' }]);
     expect(JSON.stringify(other.requests)).not.toMatch(/s3cret|x-a/);
   });
 
-  test('sends a key in the query once, even if the link repeats it', async () => {
+  test('sends an API key in the query only once, even if the next link repeats it', async () => {
     const { code, paths } = await ending(
       'type: next_url, path: next',
       (page, path, response) =>
@@ -122,7 +122,7 @@ describe('paging', () => {
     expect(paths.map((path) => path.match(/key=s3cret-key/g)?.length)).toEqual([1, 1, 1]);
   });
 
-  test('retries a page that was cut off', async () => {
+  test('retries a page whose response was truncated', async () => {
     const { code, rows, paths } = await ending(
       'type: cursor, path: next, param: c',
       (count, path, response) => {
@@ -136,7 +136,7 @@ describe('paging', () => {
   });
 });
 
-test('--dry-run sends nothing, and counts from one page to max', async () => {
+test('a dry run plans between one and `max` pages for each record', async () => {
   const { origin, requests } = await pagesServer({ pages: 2, rows: 2 });
   const flow = flowOf(origin, 'type: cursor, path: next, param: c, max: 7');
   const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'id\na\nb\n' });

@@ -5,7 +5,7 @@ import { httpServer } from '../helpers/http-server.ts';
 const ids = ['slow', ...Array.from({ length: 20 }, (_, index) => `r${index}`)];
 const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.ndjson', '--allow-http'];
 
-/** A flow that polls jobs. Each is done at its first request, the first one at its fifth. */
+/** Creates a flow that polls jobs. The first record's job is done at its fifth request, the others at their first. */
 async function pollJobs(more?: string) {
   const asked = new Map<string, number>();
   const server = await httpServer((request, response) => {
@@ -28,24 +28,26 @@ async function pollJobs(more?: string) {
   return { place, asked, env, automate: (...args: string[]) => place.automate([...run, ...args], { env }) };
 }
 
-test('a parked record is written by --resume without another request', async () => {
+test('a parked record, which finished before an earlier record, is written by --resume without another request', async () => {
   const undisturbed = await pollJobs();
   expect((await undisturbed.automate()).code).toBe(0);
   const { place, asked, automate } = await pollJobs();
   const stopped = await automate('--max-credits', '22', '--summary', 'summary.json');
   expect([stopped.code, await place.read('out.ndjson')]).toEqual([5, '']);
-  expect(stopped.stderr).toContain('waiting: 20 finished before an earlier record; --resume writes them in turn');
+  expect(stopped.stderr).toContain('waiting: 20 finished, but waiting for an earlier record; --resume writes them in order');
   expect(JSON.parse(await place.read('summary.json'))).toMatchObject({ read: 0, waiting: 20 });
   expect(await place.read('out.ndjson.automate-run')).not.toContain('canary');
-  expect((await automate()).stderr).toContain('out.ndjson: no record is done, and 20 more finished after one that is not (journal:');
-  // A second run that does not reach the slow record leaves the others parked.
+  expect((await automate()).stderr).toContain(
+    'out.ndjson: no record is done, and 20 more are finished, but are waiting for an earlier record (journal:',
+  );
+  // This part of the run cannot finish the slow record either, so the other records stay parked.
   expect((await automate('--max-credits', '1', '--resume')).code).toBe(5);
   expect((await automate('--resume')).code).toBe(0);
   expect(await place.read('out.ndjson')).toBe(await undisturbed.place.read('out.ndjson'));
   expect(ids.map((id) => asked.get(id))).toEqual([5, ...Array(20).fill(1)]);
 });
 
-test('parked records survive a kill -9 of the run that resumes', async () => {
+test('parked records survive if the resumed run is killed with SIGKILL', async () => {
   const undisturbed = await pollJobs();
   expect((await undisturbed.automate()).code).toBe(0);
   const { place, asked, env, automate } = await pollJobs();
@@ -60,14 +62,14 @@ test('parked records survive a kill -9 of the run that resumes', async () => {
   expect(ids.slice(1).map((id) => asked.get(id))).toEqual(Array(20).fill(1));
 });
 
-test('a run that writes to a stream parks nothing', async () => {
+test('a run whose output is a stream parks no record', async () => {
   const { automate } = await pollJobs();
   const { code, stdout, stderr } = await automate('--max-credits', '22', '--out', '-', '--out-format', 'ndjson');
   expect([code, stdout]).toEqual([5, '']);
   expect(stderr).not.toContain('waiting');
 });
 
-test('a damaged parked record is requested again, and no other one', async () => {
+test('a damaged parked record is requested once more, but undamaged ones are not', async () => {
   const undisturbed = await pollJobs();
   expect((await undisturbed.automate()).code).toBe(0);
   const { place, asked, automate } = await pollJobs();
@@ -79,7 +81,7 @@ test('a damaged parked record is requested again, and no other one', async () =>
   expect(ids.slice(1).map((id) => asked.get(id))).toEqual([...Array(19).fill(1), 2]);
 });
 
-test('a record nested as deep as an answer may be is parked', async () => {
+test('a record can be parked even if it has the maximum nesting depth of a response', async () => {
   const more = `${'['.repeat(999)}1.50${']'.repeat(999)}`;
   const { place, asked, automate } = await pollJobs(more);
   expect((await automate('--max-credits', '22')).code).toBe(5);
@@ -88,7 +90,7 @@ test('a record nested as deep as an answer may be is parked', async () => {
   expect(ids.slice(1).map((id) => asked.get(id))).toEqual(Array(20).fill(1));
 });
 
-test('a parked field with a secret in its name is masked in the journal', async () => {
+test('a parked field whose name contains a secret is masked in the journal', async () => {
   const { place, asked, automate } = await pollJobs();
   await place.write('rows.csv', `id,canary-7f3a\n${ids.map((id) => `${id},1\n`).join('')}`);
   expect((await automate('--max-credits', '22')).code).toBe(5);
@@ -98,7 +100,7 @@ test('a parked field with a secret in its name is masked in the journal', async 
   expect(ids.slice(1).map((id) => asked.get(id))).toEqual(Array(20).fill(1));
 });
 
-test.each(['out.csv', 'out.json', 'out.ndjson.gz'])('the pages of a record are parked: %s', async (out) => {
+test.each(['out.csv', 'out.json', 'out.ndjson.gz'])('a record with several pages can be parked if the output is %s', async (out) => {
   const pagesRun = async () => {
     const asked = new Map<string, number>();
     const server = await httpServer(async ({ path }, response) => {
@@ -121,7 +123,7 @@ test.each(['out.csv', 'out.json', 'out.ndjson.gz'])('the pages of a record are p
   expect((await undisturbed.automate()).code).toBe(0);
   const { asked, place, automate } = await pagesRun();
   const stopped = await automate('--max-credits', '30');
-  expect([stopped.code, stopped.stderr]).toEqual([5, expect.stringMatching(/waiting: \d+ finished before an earlier record/)]);
+  expect([stopped.code, stopped.stderr]).toEqual([5, expect.stringMatching(/waiting: \d+ finished, but waiting for an earlier record/)]);
   const waiting = Number(/waiting: (\d+)/.exec(stopped.stderr)?.[1]);
   expect(waiting).toBeGreaterThan(2);
   const before = new Map(asked);
@@ -134,10 +136,10 @@ test.each(['out.csv', 'out.json', 'out.ndjson.gz'])('the pages of a record are p
   expect(done.map((id) => asked.get(id))).toEqual(done.map((id) => undisturbed.asked.get(id)));
 });
 
-test('credits that complete no record are not offered again, even if records are parked', async () => {
+test('a run that completes no record suggests more credits, even if records are parked', async () => {
   const { automate } = await pollJobs();
   expect((await automate('--max-credits', '3', '--concurrency', '1')).stderr).toContain('  resume with:');
   const vain = await automate('--max-credits', '1', '--resume');
-  expect(vain.stderr).toContain('waiting: 2 finished before an earlier record');
-  expect(vain.stderr).toContain('1 credit did not complete a single record');
+  expect(vain.stderr).toContain('waiting: 2 finished, but waiting for an earlier record');
+  expect(vain.stderr).toContain('not even one record could be completed with 1 credit');
 });

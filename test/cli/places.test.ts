@@ -4,7 +4,7 @@ import { readCredits, workplace } from '../helpers/cli.ts';
 const places = async (...args: string[]) => (await workplace()).automate(['places', ...args]);
 
 describe('automate places chains', () => {
-  test('prints a table of the chains that a name may mean, for free', async () => {
+  test('prints a table of chains that a name might refer to, without spending credits', async () => {
     const place = await workplace();
     expect(await place.automate(['places', 'chains', 'target', '--limit', '2'])).toEqual({
       code: 0,
@@ -17,11 +17,11 @@ Target  Q7685854  shop/department_store  AU         1.00
     expect((await readCredits(place)).spent).toBe(0);
   });
 
-  test('says if a run would match none of them', async () => {
+  test('says so if a run would match none of the listed chains', async () => {
     expect((await places('chains', 'Petco Animal Supplies')).stderr).toBe('no match: start, 0.70 is below min_score 0.85\n');
   });
 
-  test('takes several words, a country and a category', async () => {
+  test('accepts several words, a country and a category', async () => {
     expect((await places('chains', '7', 'eleven', '--country', 'jp')).stdout).toMatch(
       /^7-Eleven +Q259340 +shop\/convenience +worldwide +0\.98$/m,
     );
@@ -29,7 +29,7 @@ Target  Q7685854  shop/department_store  AU         1.00
     expect((await places('chains', 'walmart', '--category', 'gas station')).stdout.split('\n')[1]).toContain('Q62606411');
   });
 
-  test('shortens a long list of countries, and aligns wide letters', async () => {
+  test('shortens a long list of countries, and aligns columns with double-width characters', async () => {
     const { stdout } = await places('chains', 'ファミリーマート');
     expect(stdout.split('\n')[1]).toBe('FamilyMart  Q11247682  shop/convenience  CN ID JP MY PH TH +1  1.00');
     expect((await places('categories', 'コンビニ', '--language', 'ja')).stdout.split('\n').slice(0, 2)).toEqual([
@@ -45,7 +45,7 @@ Target  Q7685854  shop/department_store  AU         1.00
     ]);
   });
 
-  test('ends with exit 4 and one line if nothing is found', async () => {
+  test('exits with 4 and prints one line if nothing is found', async () => {
     expect(await places('chains', 'zzqxy')).toEqual({ code: 4, stdout: '', stderr: 'no chain fits "zzqxy"\n' });
     expect(await places('chains', 'zzqxy', '--json')).toEqual({ code: 4, stdout: '[]\n', stderr: 'no chain fits "zzqxy"\n' });
   });
@@ -68,14 +68,14 @@ Target  Q7685854  shop/department_store  AU         1.00
 });
 
 describe('automate places categories', () => {
-  test('prints a table of the categories that words may mean', async () => {
+  test('prints a table of categories that the words might refer to', async () => {
     expect((await places('categories', 'Apotheke', '--language', 'de')).stdout.split('\n').slice(0, 2)).toEqual([
       'id                           name          other words',
       'amenity/pharmacy             Apotheke',
     ]);
   });
 
-  test('lists all of them without words', async () => {
+  test('lists all categories if there are no words', async () => {
     const { stdout } = await places('categories', '--json');
     const all = JSON.parse(stdout) as { id: string }[];
     expect(all.length).toBeGreaterThan(900);
@@ -87,7 +87,7 @@ describe('automate places categories', () => {
     });
   });
 
-  test('ends with exit 4 and one line if nothing is found', async () => {
+  test('exits with 4 and prints one line if nothing is found', async () => {
     expect(await places('categories', 'xyzzy')).toEqual({ code: 4, stdout: '', stderr: 'no category fits "xyzzy"\n' });
   });
 });

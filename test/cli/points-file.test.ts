@@ -20,8 +20,8 @@ async function placeWith(options: string, file: string | undefined = berlin) {
   return workplace({ 'flow.yaml': flow(options), 'rows.csv': rows, ...(file !== undefined && { 'berlin.geojsonseq': file }) });
 }
 
-describe('places with source: file', () => {
-  test('finds points without a server', async () => {
+describe('a places node with source: file', () => {
+  test('finds points without sending a request', async () => {
     const place = await placeWith(`file: berlin.geojsonseq, category: cafe, ${near}`);
     const { code, stderr } = await place.automate(run);
     expect([code, stderr]).toEqual([0, expect.stringContaining('data: © OpenStreetMap contributors')]);
@@ -30,7 +30,7 @@ describe('places with source: file', () => {
     );
   });
 
-  test('knows the nearest point, also beyond the limit', async () => {
+  test('finds the nearest point even if there are more points than it lists', async () => {
     const place = await placeWith(`file: berlin.geojsonseq, category: cafe, limit: 1, ${near}`);
     await place.write('rows.csv', 'lat,lon\n52.52,13.4059\n');
     const { stderr } = await place.automate(run);
@@ -46,16 +46,16 @@ describe('places with source: file', () => {
     ['a category and a chain', 'category: cafe, chain: Starbucks', '1'],
     ['a name that no chain has', 'chain: Qwertz Uiopasd', ''],
     ['several categories', 'category: [pharmacy, cafe]', '3'],
-  ])('finds %s in a box', async (_, options, count) => {
+  ])('finds, within a box, %s', async (_, options, count) => {
     const place = await placeWith(`file: berlin.geojsonseq, ${options}, area: { bbox: [52, 13, 53, 14] }`);
     expect((await place.automate([...run, '--limit', '1'])).code).toBe(0);
     expect(await place.read('out.csv')).toBe(`lat,lon,points_count\n52.52,13.405,${count}\n`);
   });
 
   test.each([
-    ['missing', undefined, 'berlin.geojsonseq: expected a file, found none of this name'],
+    ['missing', undefined, 'berlin.geojsonseq: expected a file, found none with this name'],
     ['broken', `${feature('n1', 1, 'a')}\n{"type":"Feat`, 'berlin.geojsonseq:2:14: expected a closing quote, found the end of the file'],
-  ])('ends with 6 before anything is done if the file is %s', async (_, file, message) => {
+  ])('exits with 6 before the run starts if the file is %s', async (_, file, message) => {
     const place = await workplace({
       'flow.yaml': flow(`file: berlin.geojsonseq, category: cafe, ${near}`),
       'rows.csv': rows,
@@ -70,10 +70,10 @@ describe('places with source: file', () => {
   });
 
   test.each([
-    ['a projected point', '[1490000, 6890000]', '[1490000,6890000]'],
-    ['degrees that do not exist', '[500, 100]', '[500,100]'],
-    ['a text', '["a", 1]', '["a",1]'],
-  ])('ends with 6 before anything is done if a place is %s', async (_, coordinates, found) => {
+    ['in projected coordinates', '[1490000, 6890000]', '[1490000,6890000]'],
+    ['at degrees that do not exist', '[500, 100]', '[500,100]'],
+    ['with text instead of coordinates', '["a", 1]', '["a",1]'],
+  ])('exits with 6 before the run starts if the file has a point %s', async (_, coordinates, found) => {
     const place = await placeWith(
       `file: berlin.geojsonseq, category: cafe, ${near}`,
       `${berlin}${feature('n4', 13, 'x').replace('[13,52.52]', coordinates)}\n`,
@@ -84,7 +84,7 @@ describe('places with source: file', () => {
     expect(await place.files()).not.toContain('out.csv');
   });
 
-  test('has centres without the noise of doubles', async () => {
+  test('computes the centres of areas without rounding noise', async () => {
     const corners = '{"type":"LineString","coordinates":[[13.4,52.5199999],[13.41,52.5200001]]}';
     const line = feature('w4', 13.5, 'Vier').replace(/\{"type":"Point".*?\}/, corners);
     const place = await placeWith(`file: berlin.geojsonseq, category: cafe, ${near}`, `${line}\n`);
@@ -92,7 +92,7 @@ describe('places with source: file', () => {
     expect(await place.read('out.csv')).toContain(',Vier,way/4,52.52,13.405,0\n');
   });
 
-  test('is not resumed with another file', async () => {
+  test('cannot be resumed if the file has changed', async () => {
     const place = await placeWith(`file: berlin.geojsonseq, category: cafe, ${near}`);
     expect((await place.automate([...run, '--max-credits', '1'])).code).toBe(5);
     await utimes(place.path('berlin.geojsonseq'), 1, 1);
@@ -102,15 +102,15 @@ describe('places with source: file', () => {
 
   test.each([
     ['category: cafe, near: { lat: 1, lon: 1, radius: 1km }', 'source: file needs the option "file"'],
-    ['file: a.geojson, category: cafe, area: { country: DE }', 'source: file takes an area as bbox only'],
-    ['file: a.geojson, category: cafe, near: { lat: 1, lon: 1, radius: 1km }, connection: x', 'no server is asked'],
-  ])('refuses %s', async (options, message) => {
+    ['file: a.geojson, category: cafe, area: { country: DE }', 'with source: file, the area must be a bbox'],
+    ['file: a.geojson, category: cafe, near: { lat: 1, lon: 1, radius: 1km }, connection: x', 'not a server'],
+  ])('refuses the options %s', async (options, message) => {
     const place = await placeWith(options);
     const { code, stdout, stderr } = await place.automate(['validate', 'flow.yaml']);
     expect([code, stdout + stderr]).toEqual([3, expect.stringContaining(message)]);
   });
 
-  test('asks nothing for a chain that nobody knows, and costs nothing', async () => {
+  test('looks up nothing, and spends no credits, if the chain is unknown', async () => {
     const place = await placeWith(`file: berlin.geojsonseq, chain: "{{chain}}", ${near}`);
     await place.write('rows.csv', 'lat,lon,chain\n52.52,13.405,qqqzzz\n52.52,13.405,Star bucks\n');
     const dry = await place.automate([...run, '--dry-run']);
@@ -126,7 +126,7 @@ describe('places with source: file', () => {
     expect((await readCredits(place)).spent).toBe(1);
   });
 
-  test('is named by test-request, and --curl', async () => {
+  test('makes test-request show the name of the file, even with --curl', async () => {
     const place = await placeWith(`file: berlin.geojsonseq, category: cafe, ${near}`);
     const args = ['test-request', 'flow.yaml', '--in', 'rows.csv'];
     expect((await place.automate(args)).stdout).toMatch(/^a file\nlookup: points\nfile: berlin\.geojsonseq\n/);
@@ -134,13 +134,13 @@ describe('places with source: file', () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining('is answered by the file berlin.geojsonseq, and sends nothing')]);
   });
 
-  test('that is missing is a warning of validate', async () => {
+  test('causes only a warning in validate if the file is missing', async () => {
     const place = await workplace({ 'flow.yaml': flow(`file: berlin.geojsonseq, category: cafe, ${near}`) });
     const { code, stderr } = await place.automate(['validate', 'flow.yaml']);
-    expect([code, stderr]).toEqual([0, 'warning: berlin.geojsonseq: expected a file, found none of this name\n']);
+    expect([code, stderr]).toEqual([0, 'warning: berlin.geojsonseq: expected a file, found none with this name\n']);
   });
 
-  test('is what --file of automate places points asks', async () => {
+  test('can be tried with automate places points --file', async () => {
     const place = await workplace({ 'b.geojsonseq': berlin });
     const args = ['places', 'points', '--near', '52.52,13.405', '--category', 'cafe', '--file', 'b.geojsonseq'];
     const { code, stdout } = await place.automate([...args, '--json']);
@@ -148,19 +148,19 @@ describe('places with source: file', () => {
   });
 });
 
-test('file without source: file is refused', async () => {
+test('the `file` option is refused unless `source` is "file"', async () => {
   const place = await workplace({
     'flow.yaml': 'nodes: [{ type: places, lookup: points, file: a.json, category: cafe, near: { lat: 1, lon: 1, radius: 1km } }]',
   });
   const { code, stderr } = await place.automate(['validate', 'flow.yaml']);
-  expect([code, stderr]).toEqual([3, expect.stringContaining('expected source: file beside file')]);
+  expect([code, stderr]).toEqual([3, expect.stringContaining('file needs source: file')]);
 });
 
 describe.skipIf(!hasTerminal)(`a table of places${unlessTerminal}`, () => {
   const points = 'places points --near 52.52,13.405 --category cafe --file b.geojsonseq';
   const long = feature('n123456789012', 13.405, 'A name of fifty-five letters that no terminal has a line for', { 'addr:city': 'Berlin' });
 
-  test('fits into a terminal of 60 columns, with whole ids', async () => {
+  test('fits into a terminal of 60 columns without shortening ids', async () => {
     const columns = 60;
     const place = await workplace({ 'b.geojsonseq': `${long}\n` });
     for (const command of [points, 'places categories coffee shop', 'places chains target']) {
@@ -175,7 +175,7 @@ describe.skipIf(!hasTerminal)(`a table of places${unlessTerminal}`, () => {
     }
   });
 
-  test('is whole in a pipe', async () => {
+  test('is not shortened if the output is a pipe', async () => {
     const place = await workplace({ 'b.geojsonseq': `${long}\n` });
     expect((await place.automate(points.split(' '))).stdout).toContain('that no terminal has a line for  0 m');
   });

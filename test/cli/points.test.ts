@@ -16,12 +16,12 @@ async function place() {
 describe('automate places points', () => {
   const points = ['places', 'points', '--connection', 'osm', '--near', '52.52,13.405'];
 
-  test('prints a table, JSON or GeoJSON, and costs a credit', async () => {
+  test('prints a table, JSON or GeoJSON, and costs one credit', async () => {
     const { automate } = await place();
     const table = await automate([...points, '--category', 'cafe', '--limit', '3']);
     expect(table.code, table.stderr).toBe(0);
     expect(table.stdout).toMatch(/^name +distance +category +address +id\n/);
-    expect(table.stdout).toContain('there are more than 3 points, and nearer ones may be missing; --limit shows more');
+    expect(table.stdout).toContain('there are more than 3 points, and nearer points might be missing; --limit shows more');
     expect(table.stdout).toContain('data: © OpenStreetMap contributors');
     const json = JSON.parse((await automate([...points, '--chain', 'starbucks', '--json'])).stdout);
     expect(json.points[0]).toMatchObject({ chain_id: 'Q37158', brand: 'Starbucks' });
@@ -44,7 +44,7 @@ describe('automate places points', () => {
     [['--category', 'cafe', '--near', '91,5'], 2, 'expected a latitude'],
     [['--category', 'cafe', '--radius', '80km'], 2, 'at most 50km|1m to 50km'],
     [[], 2, 'needs category, chain or both'],
-  ])('with %s ends with a clear message', async (args, code, message) => {
+  ])('exits with a clear message if the arguments are %s', async (args, code, message) => {
     const { automate } = await place();
     const result = await automate([...points, ...args]);
     expect([result.code, result.stdout]).toEqual([code, '']);
@@ -52,7 +52,7 @@ describe('automate places points', () => {
   });
 });
 
-test('the summary counts points that were cut off, and names the source', async () => {
+test('a run that looks up points counts truncated results in its summary', async () => {
   const { origin } = await overpass();
   const { write, read, automate } = await workplace();
   await write(
@@ -65,14 +65,14 @@ nodes: [{ type: places, lookup: points, connection: osm, category: cafe, limit: 
   expect(code).toBe(0);
   expect(stderr).toContain('points: matched 1 of 2');
   expect(stderr).toContain(
-    '  points cut off at 2: 1 record\n    the nearest point is not known there; raise limit, or search a smaller radius\n',
+    '  points cut off at 2: 1 record\n    for some of them, the nearest point is not known; raise limit, or search a smaller radius\n',
   );
   expect(JSON.parse(await read('sum.json')).lookups).toMatchObject([{ cut_off: 1, cut_off_at: 2, nearest_unknown: 1 }]);
   expect(await read('out.csv')).toContain('\n52.52,13.405,2,,,,,\n');
   expect(stderr).toContain('data: © OpenStreetMap contributors, ODbL 1.0');
 });
 
-test('a run warns once when more than 1,000 records may go to the public server, and not over a connection', async () => {
+test('a run over more than 1,000 records warns if it looks up points on the public server', async () => {
   const { origin } = await overpass();
   const { write, automate } = await workplace();
   const flow = (more: string) =>
@@ -80,14 +80,14 @@ test('a run warns once when more than 1,000 records may go to the public server,
 nodes: [{ type: places, lookup: points, ${more} category: cafe, near: { lat: "{{lat}}", lon: "{{lon}}", radius: 500m } }]`;
   await write('public.yaml', flow(''));
   await write('own.yaml', flow('connection: osm,'));
-  // Nothing is sent: no record names a place.
+  // Nothing is sent, because no record contains coordinates.
   await write('rows.csv', `lat,lon\n${',\n'.repeat(1001)}`);
   const saidBy = async (name: string) => (await automate(['run', name, '--in', 'rows.csv', '--out', `${name}.csv`])).stderr;
-  expect((await saidBy('public.yaml')).match(/more than 1,000 records may go to the public Overpass server/g)).toHaveLength(1);
+  expect((await saidBy('public.yaml')).match(/more than 1,000 records might be sent to the public Overpass server/g)).toHaveLength(1);
   expect(await saidBy('own.yaml')).not.toContain('public');
 });
 
-describe('points of a chain by its name', () => {
+describe("the request for a chain's points", () => {
   const flow = (origin: string) => `connections: { osm: { type: http, base_url: "${origin}" } }
 nodes: [{ type: places, lookup: points, connection: osm, chain: "{{chain}}", near: { lat: 52.52, lon: 13.405, radius: 500m } }]`;
   const sent = '["brand:wikidata"="Q38076"]';
@@ -105,14 +105,14 @@ nodes: [{ type: places, lookup: points, connection: osm, chain: "{{chain}}", nea
     [['test-request', '--curl'], 0],
     [['test-request', '--no-send'], 0],
     [['run', '--out', 'out.csv', '--dry-run'], 0],
-  ])('are shown by %j as they are sent', async (args, requests) => {
+  ])('is shown by %j exactly as a run sends it', async (args, requests) => {
     const result = await asked(...args);
     expect([result.code, result.requests, result.spent]).toEqual([0, requests, requests]);
     expect(decodeURIComponent(result.stdout)).toContain(sent);
     expect(result.stdout).not.toContain('Donalds');
   });
 
-  test('are no request if nobody knows the chain', async () => {
+  test("is not sent if no chain has the record's name", async () => {
     const preview = await asked('test-request', '--record', '2');
     expect(preview).toMatchObject({ code: 0, stdout: '', requests: 0, spent: 0 });
     expect(preview.stderr).toContain('a run sends no request for this record: no chain is called "qqqzzz"\n');
@@ -120,7 +120,7 @@ nodes: [{ type: places, lookup: points, connection: osm, chain: "{{chain}}", nea
   });
 });
 
-test('a test-request that the limit of a day refuses costs nothing', async () => {
+test('a test request for points costs nothing if the daily limit refuses it', async () => {
   const here = await workplace({
     'flow.yaml': 'nodes: [{ type: places, lookup: points, category: cafe, near: { lat: 52.52, lon: 13.405, radius: 500m } }]',
   });
@@ -128,6 +128,6 @@ test('a test-request that the limit of a day refuses costs nothing', async () =>
   const day = new Date().toISOString().slice(0, 10);
   await here.write('.automate/public-servers.json', JSON.stringify({ day, counts: { Overpass: 10_000 } }));
   const { code, stderr } = await here.automate(['test-request', 'flow.yaml']);
-  expect([code, stderr]).toEqual([5, expect.stringContaining('the public Overpass server takes 10,000 requests a day')]);
+  expect([code, stderr]).toEqual([5, expect.stringContaining('the public Overpass server accepts 10,000 requests a day')]);
   expect((await readCredits(here)).spent).toBe(0);
 });

@@ -17,7 +17,11 @@ describe('the finished share', () => {
       0.5,
     ],
     ['of a file with fewer records than --limit counts the file', { doneRecords: 400, limit: 10_000 }, 0.8],
-    ['of a resumed file counts the rest', { readBytes: 900, reading: { ...reading, bytesBefore: 800 }, doneRecords: 250 }, 0.25],
+    [
+      'of a resumed file counts the rest of the file',
+      { readBytes: 900, reading: { ...reading, bytesBefore: 800 }, doneRecords: 250 },
+      0.25,
+    ],
     ['of a stream with --limit counts the limited records', { totalBytes: undefined, limit: 40 }, 0.25],
     ['of a stream without --limit is not known', { totalBytes: undefined }, undefined],
     ['of a stream that has ended counts its records', { totalBytes: undefined, reading: { ...reading, isComplete: true } }, 0.02],
@@ -29,16 +33,20 @@ describe('the finished share', () => {
   });
 
   test.each([
-    ['equals that of the part in a run from the beginning', { doneRecords: 250 }, 0.5],
-    ['counts records once all are read', { doneRecords: 250, recordsBefore: 1500, reading: { ...reading, isComplete: true } }, 0.875],
-    ['counts bytes before', { doneRecords: 250, recordsBefore: 500, readBytes: 900, reading: { ...reading, bytesBefore: 800 } }, 0.85],
-    ['of a stream is that of the part', { totalBytes: undefined, recordsBefore: 500, limit: 40 }, 0.25],
-  ])('of the whole %s', (_name, facts, expected) => {
+    ['equals the share of the current part if the run was not resumed', { doneRecords: 250 }, 0.5],
+    ['counts records once all have been read', { doneRecords: 250, recordsBefore: 1500, reading: { ...reading, isComplete: true } }, 0.875],
+    [
+      'includes the bytes before the current part',
+      { doneRecords: 250, recordsBefore: 500, readBytes: 900, reading: { ...reading, bytesBefore: 800 } },
+      0.85,
+    ],
+    ['equals the share of the current part if the input is a stream', { totalBytes: undefined, recordsBefore: 500, limit: 40 }, 0.25],
+  ])('of the whole run %s', (_name, facts, expected) => {
     expect(shareDone({ ...whole, ...facts })?.ofWhole).toBeCloseTo(expected);
   });
 });
 
-describe('the records of an input', () => {
+describe('counting the records of an input', () => {
   const item = (number: number, offset: number): Item => ({ number, fields: new Map(), end: { offset, line: number } });
   const unread = () => ({ records: 0, bytesBefore: 0, isComplete: false });
 
@@ -47,24 +55,24 @@ describe('the records of an input', () => {
   }
 
   test.each([
-    ['few at the beginning', [item(1, 10), item(2, 20), item(100, 1000)], 1000, 10],
-    ['those that were skipped, or done before', [item(801, 8010), item(900, 9000)], 9000, 8010],
-    ['the same share of a packed input', [item(801, 80_100), item(900, 90_000)], 9000, 8010],
-  ])('come after bytes: %s', async (_name, items, readBytes, expected) => {
+    ['few at the beginning of a file', [item(1, 10), item(2, 20), item(100, 1000)], 1000, 10],
+    ['all that belong to records that were skipped or finished earlier', [item(801, 8010), item(900, 9000)], 9000, 8010],
+    ['the same share of a compressed file', [item(801, 80_100), item(900, 90_000)], 9000, 8010],
+  ])('finds out how many bytes precede the first record: %s', async (_name, items, readBytes, expected) => {
     const reading = unread();
     const batches = inBatches(items, [item(1000, 100_000)]);
     for await (const _ of countItems(batches, { readBytes: () => readBytes }, reading));
     expect(reading).toEqual({ records: items.length + 1, bytesBefore: expected, isComplete: true });
   });
 
-  test('of a later file come after the bytes of the files before it', async () => {
+  test('includes the bytes of earlier input files', async () => {
     const reading = unread();
     const source = { readBytes: () => 5100, earlierBytes: () => 5000 };
     for await (const _ of countItems(inBatches([item(801, 50), item(900, 100)]), source, reading));
     expect(reading.bytesBefore).toBe(5050);
   });
 
-  test('are known to be all while those of the last chunk have yet to begin', async () => {
+  test('is complete before the last batch of records is passed on', async () => {
     const reading = unread();
     const items = countItems(inBatches([item(1, 10)], [item(2, 20)], [item(3, 30)]), { readBytes: () => 30 }, reading);
     await items.next();
@@ -75,7 +83,7 @@ describe('the records of an input', () => {
     expect(reading).toMatchObject({ records: 3, isComplete: true });
   });
 
-  test('are handed on while the next batch has not come', async () => {
+  test('passes a batch of records on before the next batch has arrived', async () => {
     const never = (async function* () {
       yield [item(1, 10)];
       await new Promise(() => {});
@@ -85,7 +93,7 @@ describe('the records of an input', () => {
     expect(await items.return(undefined)).toMatchObject({ done: true });
   });
 
-  test('come before the fault of a later batch', async () => {
+  test('passes a batch of records on before it throws the error of a later batch', async () => {
     const faulty = (async function* () {
       yield [item(1, 10)];
       throw new Error('the quote has no end');
@@ -96,7 +104,7 @@ describe('the records of an input', () => {
   });
 });
 
-/** A line over counts and a clock that the test moves. */
+/** Creates a progress line with these counts and a clock that the test controls. */
 function lineOver(facts: Partial<ProgressFacts> = {}) {
   const state = { ms: 0 };
   const now = () => state.ms;
@@ -110,7 +118,7 @@ function lineOver(facts: Partial<ProgressFacts> = {}) {
   return { state, tally, pauses, line };
 }
 
-/** A run with 200 of 500 records after 16 s, at 12 records a second in the last 10 s. */
+/** Creates the progress of a run with 200 of 500 records after 16 s, with 12 records per second in the last 10 s. */
 function halfway(facts: Partial<ProgressFacts> = {}) {
   const run = lineOver({ total: () => 500, share: () => ({ ofPart: run.tally.read / 500, ofWhole: run.tally.read / 500 }), ...facts });
   const { state, tally, line } = run;
@@ -123,11 +131,11 @@ function halfway(facts: Partial<ProgressFacts> = {}) {
 }
 
 describe('the progress line', () => {
-  test('shows records, total, share, rate, time left and failures', () => {
+  test('shows the finished records, total, share, rate, time left and failures', () => {
     expect(halfway().line.text()).toBe('200/500 (40 %) · 12/s · 24 s left · 8 failed');
   });
 
-  test('shows neither rate nor time left at the beginning', () => {
+  test('shows neither a rate nor the remaining time at first', () => {
     const { line, state, tally } = lineOver({ total: () => 500, share: () => ({ ofPart: 0.02, ofWhole: 0.02 }) });
     state.ms = 900;
     tally.read = 10;
@@ -136,21 +144,21 @@ describe('the progress line', () => {
     expect(line.text()).toBe('10/500 (2 %) · 5/s · 0 failed');
   });
 
-  test('shows the share of the bytes while the total is not known', () => {
+  test('shows the share of the bytes while the total number of records is unknown', () => {
     const share = () => ({ ofPart: 0.4, ofWhole: 0.4 });
     expect(halfway({ total: () => undefined, share }).line.text()).toBe('200 records (40 %) · 12/s · 24 s left · 8 failed');
   });
 
-  test('shows only the count of an endless stream', () => {
+  test('shows only the number of records of an endless stream', () => {
     expect(halfway({ total: () => undefined, share: () => undefined }).line.text()).toBe('200 records · 12/s · 8 failed');
   });
 
-  test('counts the records before the run was resumed', () => {
+  test('includes the records that were finished before the run was resumed', () => {
     const { line } = halfway({ before: { read: 500, failed: 2 }, total: () => 1000 });
     expect(line.text()).toBe('700/1,000 (70 %) · 12/s · 24 s left · 10 failed');
   });
 
-  test('shows the pause of a gate from one second on, while it lasts', () => {
+  test("shows a pause of at least one second, with the server's status", () => {
     const { line, state, pauses } = halfway();
     pauses.add({ gate: 'https://a.com', status: 429, waitMs: 900 });
     expect(line.text()).toBe('200/500 (40 %) · 12/s · 24 s left · 8 failed');
@@ -163,7 +171,7 @@ describe('the progress line', () => {
     expect(line.text()).toContain(' · 8 failed · paused 4 s (429)');
   });
 
-  test('shows the rate of the last 10 s: 0 in a long pause', () => {
+  test('shows the rate of the last 10 s, which is 0 during a long pause', () => {
     const { line, state } = halfway();
     for (let second = 0; second < 12; second++) {
       state.ms += 1000;
@@ -176,19 +184,19 @@ describe('the progress line', () => {
     [200, '12/s'],
     [104, '2.4/s'],
     [84, '24/min'],
-  ])('shows a rate by size: %i records, 80 of them 10 s ago, as %s', (read, rate) => {
+  ])('chooses a suitable unit for the rate: %i records, of which 80 were finished 10 s ago, are %s', (read, rate) => {
     const { line, tally } = halfway();
     tally.read = read;
     expect(line.text()).toContain(` · ${rate} · `);
   });
 
-  test('shows retries, and credits if they matter', () => {
+  test('shows retries, and credits if they are limited or priced', () => {
     const { line, tally } = halfway({ credits: () => 1234 });
     tally.retries = 42;
     expect(line.text()).toBe('200/500 (40 %) · 12/s · 24 s left · 8 failed · 42 retried · 1,234 credits');
   });
 
-  test('leaves out the least important parts until it fits', () => {
+  test('leaves out the least important parts until it fits into the terminal', () => {
     const { line, tally, pauses } = halfway({ credits: () => 1234 });
     tally.retries = 42;
     pauses.add({ gate: 'https://a.com', status: 429, waitMs: 4000 });
@@ -207,7 +215,7 @@ describe('the progress line', () => {
 });
 
 describe('the pauses of a run', () => {
-  test('last in total as long as at least one gate stood still, until now', () => {
+  test('are added up without counting an overlap twice', () => {
     const state = { ms: 0 };
     const pauses = new Pauses(() => state.ms);
     pauses.add({ gate: 'https://a.com', status: 429, waitMs: 4000 });
@@ -223,7 +231,7 @@ describe('the pauses of a run', () => {
     expect(pauses.reasons()).toEqual(['429s', 'rate limits']);
   });
 
-  test('are named with their cause and their gate', () => {
+  test('are shown with their cause, and with the gate (rate limit) that paused', () => {
     expect(pauseText({ gate: 'https://a.com', status: 429, waitMs: 4000 })).toBe('429: every request to https://a.com waits 4 s');
     expect(pauseText({ gate: 'https://a.com', status: undefined, waitMs: 1500 })).toBe(
       'rate limit: every request to https://a.com waits 1.5 s',

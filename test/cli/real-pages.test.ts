@@ -9,7 +9,7 @@ import { type HttpServer, httpServer, json } from '../helpers/http-server.ts';
 const ids = Array.from({ length: 7 }, (_, index) => `i${index + 1}`);
 const allRows = ['n', ...ids, ''].join('\n');
 
-/** Runs a flow of one node without input. */
+/** Runs a flow with one node and without an input. */
 async function runNode(node: string) {
   const place = await workplace({ 'flow.yaml': `nodes:\n  - type: http\n    ${node.trim().split('\n').join('\n    ')}\n` });
   const { code, stderr } = await place.automate(['run', 'flow.yaml', '--no-input', '--out', 'out.csv']);
@@ -19,8 +19,8 @@ async function runNode(node: string) {
 
 const parametersOf = (path: string) => new URL(path, 'http://127.0.0.1').searchParams;
 
-describe('the changes of a CouchDB, which gives a cursor on every page', () => {
-  /** Answers `/db/_changes` as CouchDB does: `last_seq` of an empty page is the one that was asked for. */
+describe("paging through CouchDB's changes, with a cursor on every page", () => {
+  /** Starts a server that answers `/db/_changes` like CouchDB: the `last_seq` of an empty page equals the requested one. */
   const couch = () =>
     httpServer(({ path }, response) => {
       const since = Number(parametersOf(path).get('since') ?? 0);
@@ -35,24 +35,24 @@ paginate: { type: cursor, path: last_seq, param: since${more} }`;
     ['', 4],
     [', items: results', 4],
     [', until: body.pending == 0', 3],
-  ])('end with the last ones: paginate: { ...%s }', async (more, requests) => {
+  ])('ends with the last change if paginate is { ...%s }', async (more, requests) => {
     const server = await couch();
     expect(await runNode(paged(server, more))).toMatchObject({ code: 0, out: allRows });
     expect(server.requests.length).toBe(requests);
   });
 
-  test('fail the record if the path of the cursor is of another number, and say which page had it', async () => {
+  test('fails the record if a page has the same cursor as the page before', async () => {
     const server = await httpServer((_, response) => json(response, { results: [{ id: 'a' }], last_seq: 7 }));
     const { code, errors } = await runNode(paged(server));
     expect(code).toBe(4);
-    expect(errors).toContain('page 2 has the cursor of page 1: was that the end? paginate.items says where the list is');
+    expect(errors).toContain('page 2 has the cursor of page 1; if that was the last page, set paginate.items to the path of the list');
   });
 });
 
-describe('the bare lists of a json-server', () => {
+describe('paging through the lists of json-server', () => {
   const pageOf = (path: string) => Number(parametersOf(path).get('_page') ?? 1);
 
-  test('end with an empty list, which is the whole answer', async () => {
+  test('ends with an empty list, because the whole response is the list', async () => {
     const server = await httpServer(({ path }, response) =>
       json(
         response,
@@ -65,7 +65,7 @@ describe('the bare lists of a json-server', () => {
     expect([code, out, server.requests.length]).toEqual([0, allRows, 4]);
   });
 
-  test('end by their header with until, before the server gives its last page again', async () => {
+  test('ends when the `until` condition is true, before the server repeats its last page', async () => {
     const server = await httpServer(({ path }, response) => {
       const page = Math.min(pageOf(path), 3);
       response.setHeader('X-Total-Count', 7);
@@ -82,7 +82,7 @@ describe('the bare lists of a json-server', () => {
     expect(errors).toContain('page 4 is the same as page 3: does the server know the parameter "_page"? (4 pages had been read)');
   });
 
-  test('need items, and the problem says what to write', async () => {
+  test('requires `items`, and the message shows the values to use', async () => {
     const { code, stderr } = await runNode('url: https://api.example.com/items\nmap: [$body]\npaginate: { type: page, param: _page }');
     expect(code).toBe(3);
     expect(stderr).toContain('the key "items" is missing\n');
@@ -90,8 +90,8 @@ describe('the bare lists of a json-server', () => {
   });
 });
 
-describe('a GraphQL connection', () => {
-  /** A GraphQL API of edges with cursors. Answers its origin and the bodies of its requests. */
+describe('paging through a GraphQL connection', () => {
+  /** Starts a GraphQL API whose list has edges with cursors. Returns its origin and the bodies of its requests. */
   async function graphql(): Promise<{ origin: string; bodies: unknown[] }> {
     const bodies: unknown[] = [];
     const typeDefs = `
@@ -123,7 +123,7 @@ paginate: { type: cursor, in: body, param: variables.after, path: data.items.pag
     [', until: body.data.items.pageInfo.hasNextPage == false', 3],
     ['', 4],
     [', items: data.items.nodes', 4],
-  ])('is paged by a cursor in the body: paginate: { ...%s }', async (more, requests) => {
+  ])('uses a cursor in the request body if paginate is { ...%s }', async (more, requests) => {
     const { origin, bodies } = await graphql();
     expect(await runNode(node(origin, more))).toMatchObject({ code: 0, out: allRows });
     expect(bodies.map((body) => (body as { variables: unknown }).variables)).toEqual(
@@ -131,7 +131,7 @@ paginate: { type: cursor, in: body, param: variables.after, path: data.items.pag
     );
   });
 
-  test('is not paged without a JSON body: that is a problem of the flow', async () => {
+  test('is refused as a problem of the flow if the body is not JSON', async () => {
     const { code, stderr } = await runNode(
       'url: https://a.example.com\nmap: [a]\npaginate: { type: cursor, in: body, param: variables.after, path: a }',
     );
@@ -140,7 +140,7 @@ paginate: { type: cursor, in: body, param: variables.after, path: data.items.pag
   });
 });
 
-describe('a list with has_more and starting_after', () => {
+describe('paging through a list with has_more and starting_after', () => {
   const stripe = () =>
     httpServer(({ path }, response) => {
       const after = parametersOf(path).get('starting_after');
@@ -151,27 +151,27 @@ describe('a list with has_more and starting_after', () => {
 map: { n: "data[].id" }
 paginate: { type: cursor, from: last_item, path: id, param: starting_after, items: data${more} }`;
 
-  test('continues after the last item, and ends with has_more: false', async () => {
+  test('continues after the last item, and ends when has_more is false', async () => {
     const server = await stripe();
     expect(await runNode(node(server, ', until: body.has_more == false'))).toMatchObject({ code: 0, out: allRows });
     const paths = server.requests.map(({ path }) => path);
     expect(paths).toEqual(['', '&starting_after=i3', '&starting_after=i6'].map((query) => `/v1/customers?limit=3${query}`));
   });
 
-  test('ends with an empty list without until', async () => {
+  test('ends at an empty list if `until` is not set', async () => {
     const server = await stripe();
     expect(await runNode(node(server))).toMatchObject({ code: 0, out: allRows });
     expect(server.requests.length).toBe(4);
   });
 
-  test('fails the record if its server does not know the parameter', async () => {
+  test('fails the record if the server ignores the paging parameter', async () => {
     const server = await stripe();
     const { code, errors } = await runNode(node(server).replace('starting_after', 'after'));
     expect([code, server.requests.length]).toEqual([4, 2]);
     expect(errors).toContain('page 2 has items and the cursor of page 1: does the server know the parameter "after"?');
   });
 
-  test('says how many pages had been read when one fails', async () => {
+  test('says how many pages were read before a page failed', async () => {
     const server = await httpServer(({ path }, response) =>
       path.includes('starting_after=i2')
         ? json(response, {}, 404)

@@ -5,7 +5,7 @@ import { ResponseTimes } from '../../src/app/progress/response-times.ts';
 import { Statuses } from '../../src/app/progress/statuses.ts';
 import { Failure } from '../../src/core/failure.ts';
 
-/** Rates with a clock that is set by hand. */
+/** Creates record rates with a clock that the test controls. */
 function ratesAt() {
   const clock = { ms: 5000 };
   const rates = new RecordRates(() => clock.ms);
@@ -16,8 +16,8 @@ function ratesAt() {
   return { rates, at };
 }
 
-describe('records over time', () => {
-  test('are counted in the slice in which they end', () => {
+describe('a chart of record rates', () => {
+  test('counts each record in the time slice in which it ends', () => {
     const { at } = ratesAt();
     at(10).add('written');
     at(90).add('failed');
@@ -28,7 +28,7 @@ describe('records over time', () => {
     ]);
   });
 
-  test('are in at most 60 slices without gaps, however long the run', () => {
+  test('has at most 60 slices without gaps, however long the run', () => {
     const { at } = ratesAt();
     const hours = 50;
     for (let second = 0; second < hours * 3600; second += 7) at(second * 1000).add('written');
@@ -39,7 +39,7 @@ describe('records over time', () => {
     expect(buckets.every(({ written }) => Math.abs(written - 514) <= 1)).toBe(true);
   });
 
-  test('of a year are counted, too', () => {
+  test('works even if the run lasts a year', () => {
     const { at } = ratesAt();
     at(0).add('written');
     at(365 * 86_400_000).add('written');
@@ -50,14 +50,14 @@ describe('records over time', () => {
     ).toBe(2);
   });
 
-  test('of a short last slice belong to the one before', () => {
+  test('merges a last slice that is too short into the slice before it', () => {
     const { at } = ratesAt();
     at(99).add('written');
     at(101).add('written');
     expect(at(120).buckets()).toEqual([{ startMs: 0, ms: 120, written: 2, failed: 0, pausedMs: 0 }]);
   });
 
-  test('know for how long of each slice a gate stood still', () => {
+  test('includes how long gates paused in each slice', () => {
     const { at } = ratesAt();
     at(50).pause(200);
     at(100).pause(20);
@@ -76,8 +76,8 @@ describe('records over time', () => {
   });
 });
 
-describe('pauses of a gate', () => {
-  test('are counted once for all answers that come while it stands still', () => {
+describe('pauses of rate limits (gates)', () => {
+  test('are counted only once even if several responses arrive during a pause', () => {
     const clock = { ms: 0 };
     const pauses = new Pauses(() => clock.ms);
     const add = (ms: number, gate: string, waitMs: number) => {
@@ -95,7 +95,7 @@ describe('pauses of a gate', () => {
     ]);
   });
 
-  test('of more than 20 gates are counted together', () => {
+  test('are reported as one total for all gates after the first 20', () => {
     const pauses = new Pauses(() => 0);
     for (let gate = 0; gate < 1000; gate++) pauses.add({ gate: `https://${gate}.example.com`, status: 429, waitMs: 1000 });
     expect(pauses.gates()).toHaveLength(21);
@@ -103,7 +103,7 @@ describe('pauses of a gate', () => {
   });
 });
 
-test('a histogram of response times has bars with round limits, without gaps', () => {
+test('a histogram of response times has bars with round limits and no gaps', () => {
   const times = new ResponseTimes();
   for (const ms of [1.5, 2, 2.9, 7, 7.1]) times.add(ms);
   expect(times.bars()).toEqual([
@@ -121,7 +121,7 @@ test('a histogram of response times has bars with round limits, without gaps', (
   ]);
 });
 
-test('answers are counted by status, or by the reason why there is none', () => {
+test('requests are counted by status, or by the reason if there was no response', () => {
   const statuses = new Statuses();
   for (const result of [200, new Failure('timeout', 'no response'), 200, new Failure('http', 'refused', { status: 404 }), 'ok'] as const)
     statuses.add({ result });

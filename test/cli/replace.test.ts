@@ -9,7 +9,7 @@ import { shell } from '../helpers/shell.ts';
 
 const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--replace'];
 
-/** Three records, of which those in `failing` fail. The output has been written before, with a failed record. */
+/** Creates a flow over three records and the previous day's output, in which one record had failed. Records in `failing` fail. */
 async function secondDay() {
   const failing = new Set<string>(['/2']);
   const server = await answeringServer(({ path }) => (failing.has(path) ? { status: 404 } : { body: { name: `new ${path}` } }));
@@ -29,8 +29,8 @@ async function secondDay() {
 
 const old = ['old output\n', 'old errors\n'];
 
-describe('--replace', () => {
-  test('puts output and errors file in place of the old ones, keeping their rights', async () => {
+describe('automate run --replace', () => {
+  test('replaces the output and the errors file, and keeps their permissions', async () => {
     const { automate, pair, path, files } = await secondDay();
     await chmod(path('out.csv'), 0o640);
     const { code, stderr } = await automate(run);
@@ -40,7 +40,7 @@ describe('--replace', () => {
     expect(await files()).toEqual(['flow.yaml', 'out.csv', 'out.csv.automate-failed', 'out.errors.csv', 'rows.csv']);
   });
 
-  test('deletes the old errors file if no record failed, and needs no old files', async () => {
+  test('deletes the old errors file if no record failed', async () => {
     const { automate, pair, failing } = await secondDay();
     failing.clear();
     expect((await automate(run)).code).toBe(0);
@@ -49,7 +49,7 @@ describe('--replace', () => {
     expect((await automate(first)).code).toBe(0);
   });
 
-  test('with --resume begins anew if a kill came before there was a journal', async () => {
+  test('starts over with --resume if the earlier run was killed before it wrote a journal', async () => {
     const { automate, pair, failing } = await secondDay();
     failing.clear();
     const { code, stderr } = await automate([...run, '--resume']);
@@ -57,7 +57,7 @@ describe('--replace', () => {
     expect(await pair()).toEqual(['id,name\n1,new /1\n2,new /2\n3,new /3\n', false]);
   });
 
-  test('with stdout replaces the errors file of the day before, and deletes it if no record failed', async () => {
+  test('replaces or deletes an earlier errors file even if the output is stdout', async () => {
     const { place, failing } = await secondDay();
     const pipe = ['run', 'flow.yaml', '--in', 'rows.csv', '--quiet'];
     await place.write('flow.errors.csv', 'old errors\n');
@@ -74,11 +74,11 @@ describe('--replace', () => {
     expect(await place.files()).not.toContain('flow.errors.csv');
   });
 
-  test('with stdout leaves the errors file of another output alone, and one whose run cannot begin', async () => {
+  test('keeps the errors file of a different output, and all old files if the run cannot start', async () => {
     const { place } = await secondDay();
     expect((await place.automate(run)).code).toBe(4);
     const other = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--errors', 'out.errors.csv', '--replace']);
-    expect([other.code, other.stderr]).toEqual([73, expect.stringContaining('out.errors.csv is the errors file of out.csv')]);
+    expect([other.code, other.stderr]).toEqual([73, expect.stringContaining('out.errors.csv is already the errors file of out.csv')]);
     await place.write(
       'secret.yaml',
       'nodes: [{ type: http, url: "https://a.example.com", auth: { type: bearer, credential: none-here } }]',
@@ -88,17 +88,17 @@ describe('--replace', () => {
     expect(await place.read('secret.errors.csv')).toBe('old errors\n');
   });
 
-  test.each([[[]], [['--quiet']]])('replaces nothing if not one record was written, and says so: %j', async (more) => {
+  test.each([[[]], [['--quiet']]])('replaces nothing, and says so, if no record was written, with the options %j', async (more) => {
     const { automate, pair, failing, files } = await secondDay();
     for (const id of ['/1', '/3']) failing.add(id);
     const { code, stderr } = await automate([...run, ...more]);
-    expect([code, stderr]).toEqual([4, expect.stringContaining('out.csv is unchanged: not one record was written')]);
+    expect([code, stderr]).toEqual([4, expect.stringContaining('out.csv is unchanged: no record was written')]);
     expect(stderr).not.toContain('retry failed records');
     expect(await pair()).toEqual(old);
     expect(await files()).toEqual(['flow.yaml', 'out.csv', 'out.errors.csv', 'rows.csv']);
   });
 
-  test('replaces nothing until a run that ended early is resumed, which needs --replace again', async () => {
+  test('replaces nothing if the run ends early and is not resumed', async () => {
     const { automate, pair } = await secondDay();
     const stopped = await automate([...run, '--max-credits', '1']);
     expect([stopped.code, stopped.stderr]).toEqual([5, expect.stringContaining('out.csv is unchanged: the run is not complete')]);
@@ -111,7 +111,7 @@ describe('--replace', () => {
     expect(await pair()).toEqual(['id,name\n1,new /1\n3,new /3\n', expect.stringMatching(/\n2,/)]);
   });
 
-  test('begins anew after a run of the same line that ended early', async () => {
+  test('starts over if an earlier run of the same command ended early', async () => {
     const { automate, pair, files } = await secondDay();
     expect((await automate([...run, '--max-credits', '1'])).code).toBe(5);
     expect((await automate(run)).code).toBe(4);
@@ -119,7 +119,7 @@ describe('--replace', () => {
     expect(await files()).toEqual(['flow.yaml', 'out.csv', 'out.csv.automate-failed', 'out.errors.csv', 'rows.csv']);
   });
 
-  test('is refused for an unfinished output without it, and with --force', async () => {
+  test('refuses --force, and refuses an output of an unfinished run without --replace', async () => {
     const { automate, pair, server } = await secondDay();
     const both = await automate([...run, '--force']);
     expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('--replace ')]);
@@ -130,7 +130,7 @@ describe('--replace', () => {
     expect([code, stderr]).toEqual([73, expect.stringContaining('an earlier run did not finish new.csv')]);
   });
 
-  test('leaves the old files as they are when the input breaks', async () => {
+  test('leaves the old files unchanged if the input is broken', async () => {
     const { automate, pair, write } = await secondDay();
     await write('rows.csv', 'id\n1\n"3\n');
     expect((await automate(run)).code).toBe(6);
@@ -143,7 +143,7 @@ describe('--replace', () => {
       [...run, '--limit', '2', '--resume'],
       [4, expect.stringContaining('output: out.csv (1 record)')],
     ],
-  ])('is made up for if it was cut off between the two files: %j', async (args, expected) => {
+  ])('that was interrupted after replacing one of the two files is completed by the next start: %j', async (args, expected) => {
     const { automate, pair, path, files } = await secondDay();
     expect((await automate([...run, '--limit', '2', '--max-errors', '0'])).code).toBe(5);
     const line = '{"complete":true}';
@@ -155,7 +155,7 @@ describe('--replace', () => {
     expect(await files()).toEqual(['flow.yaml', 'out.csv', 'out.errors.csv', 'rows.csv']);
   });
 
-  test('replaces the target of a link', async () => {
+  test('replaces the file that a symbolic link points to', async () => {
     const { automate, path, read, place } = await secondDay();
     await mkdir(path('real'));
     await rename(path('out.csv'), path('real/out.csv'));
@@ -165,7 +165,7 @@ describe('--replace', () => {
   });
 });
 
-test('a run with --replace leaves the old pair after kill -9, and the new one after --resume', async () => {
+test('a killed run with --replace keeps the old output and errors file until it is resumed', async () => {
   const server = await askedServer();
   const [whole, place] = [await placeFor(server), await placeFor(server)];
   expect((await whole.automate(run)).code).toBe(4);

@@ -5,7 +5,7 @@ import { type Handler, httpServer, json } from '../helpers/http-server.ts';
 
 const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--report', 'run.html'];
 
-/** Answers every id: 3 is not found, the others have a name, all but 2 a plan. */
+/** The API: id 3 is not found, the other ids have a name, and all except id 2 have a plan. */
 const people: Handler = ({ path }, response) => {
   const id = Number(path.split('/')[1]);
   if (id === 3) return json(response, { error: 'no such user' }, 404);
@@ -19,7 +19,7 @@ interface Given {
   readonly name?: string;
 }
 
-/** A place with a flow over four records, and its server. */
+/** Creates a workplace with a flow over four records, and starts its server. */
 async function placeWith({ handler = people, rows = 'id\n1\n2\n3\n4\n', node = '', name = 'people' }: Given = {}) {
   const server = await httpServer(handler);
   const map = 'map: { name: name, plan: plan }, concurrency: 1, retry: { max: 0 }';
@@ -27,7 +27,7 @@ async function placeWith({ handler = people, rows = 'id\n1\n2\n3\n4\n', node = '
   return { server, place: await workplace({ 'flow.yaml': flow, 'rows.csv': rows }) };
 }
 
-/** The text of a report without its markup and styles. */
+/** Returns the text of a report without markup and styles. */
 async function textOf(place: Workplace): Promise<string> {
   const html = (await place.read('run.html')).replace(/<style>.*?<\/style>/s, '');
   return html
@@ -37,8 +37,8 @@ async function textOf(place: Workplace): Promise<string> {
     .replaceAll('&lt;', '<');
 }
 
-describe('run --report', () => {
-  test('writes the run as one page', async () => {
+describe('automate run --report', () => {
+  test('writes a report of the run as one HTML page', async () => {
     const { place } = await placeWith();
     const { code, stderr } = await place.automate(run);
     expect(code).toBe(4);
@@ -54,7 +54,7 @@ describe('run --report', () => {
     expect(await place.files()).toEqual(['flow.yaml', 'out.csv', 'out.csv.automate-failed', 'out.errors.csv', 'rows.csv', 'run.html']);
   });
 
-  test('shows markup of records, servers and flows as text', async () => {
+  test('escapes HTML markup from records, servers and flows', async () => {
     const markup = '<script>alert(1)</script>';
     const { place } = await placeWith({
       name: markup,
@@ -80,7 +80,7 @@ describe('run --report', () => {
     expect(html).toContain('note=***');
   });
 
-  test('says why a run stopped early, and covers the whole run once it is resumed', async () => {
+  test('says why a run stopped early, and after --resume covers the whole run', async () => {
     let isMissing = true;
     const { place } = await placeWith({
       handler: (request, response) => (isMissing ? json(response, {}, 404) : people(request, response)),
@@ -92,11 +92,17 @@ describe('run --report', () => {
     isMissing = false;
     expect((await place.automate([...run, '--max-errors', '9', '--resume'])).code).toBe(4);
     const text = await textOf(place);
-    for (const part of ['4 records', '1 written', '3 failed', '2 of earlier parts of the run', '1 record in 1 group, this part of the run'])
+    for (const part of [
+      '4 records',
+      '1 written',
+      '3 failed',
+      '2 from earlier parts of the run',
+      '1 record in 1 group, this part of the run',
+    ])
       expect(text).toContain(part);
   });
 
-  test('is written for a run that an error ends', async () => {
+  test('writes the report even if an error ends the run', async () => {
     const { place } = await placeWith({ rows: 'id\n1\n2\n"3\n' });
     expect((await place.automate(run)).code).toBe(6);
     const text = await textOf(place);
@@ -105,7 +111,7 @@ describe('run --report', () => {
     expect(text).toContain('2 records');
   });
 
-  test('covers the output of a retry', async () => {
+  test('covers the whole output after a retry', async () => {
     let isMissing = true;
     const { place } = await placeWith({
       handler: (request, response) =>
@@ -115,11 +121,11 @@ describe('run --report', () => {
     isMissing = false;
     expect((await place.automate(['retry', 'out.csv', '--report', 'run.html'])).code).toBe(0);
     const text = await textOf(place);
-    for (const part of ['people finished', '4 written', '0 failed', '3 of earlier parts of the run', 'automate retry out.csv'])
+    for (const part of ['people finished', '4 written', '0 failed', '3 from earlier parts of the run', 'automate retry out.csv'])
       expect(text).toContain(part);
   });
 
-  test('puts the page in its place once it is whole', async () => {
+  test('leaves the old page in place until the new page is complete', async () => {
     let during = '';
     const place = await workplace({ 'rows.csv': 'id\n1\n', 'run.html': 'yesterday' });
     const server = await httpServer(async () => {
@@ -133,7 +139,7 @@ describe('run --report', () => {
     expect((await stat(place.path('run.html'))).ino).not.toBe(ino);
   });
 
-  test('has at most 300 KB, whatever fails and is mapped', async () => {
+  test('writes at most 300 KB, however many failures and fields the run has', async () => {
     const answer: Handler = ({ path }, response) => {
       const id = Number(path.split('/')[1]);
       json(response, { error: `${id}${'"'.repeat(500)}` }, id % 100 === 0 ? 200 : 400 + (id % 100));
@@ -147,7 +153,7 @@ describe('run --report', () => {
     expect((await stat(place.path('run.html'))).size).toBeLessThan(300_000);
   });
 
-  test('shows the pauses of a server', async () => {
+  test('shows pauses that a server asked for', async () => {
     let asked = 0;
     const limited: Handler = (request, response) =>
       asked++ === 0 ? response.writeHead(429, { 'Retry-After': '1' }).end() : people(request, response);
@@ -161,13 +167,13 @@ describe('run --report', () => {
   });
 });
 
-describe('a report that cannot be written', () => {
+describe('a report file that cannot be written', () => {
   test.each([
     ['no/run.html', 'the folder no does not exist'],
     ['flow.yaml/run.html', 'flow.yaml is not a folder'],
     ['folder', 'it is a folder'],
     ['/dev/null', 'expected a file, found a pipe or a device'],
-  ])('to %s is refused before anything is sent', async (path, reason) => {
+  ])('is refused before anything is sent: %s', async (path, reason) => {
     const { place, server } = await placeWith();
     await mkdir(place.path('folder'));
     const { code, stderr } = await place.automate([...run.slice(0, -1), path, '--summary', 'summary.json']);
@@ -179,8 +185,8 @@ describe('a report that cannot be written', () => {
   test.each([
     [['--report', '-'], "option '--report <file>' argument '-' is invalid. expected the name of a file, found -"],
     [['--report', 'run.html', '--dry-run'], '--dry-run has no report: leave --report out'],
-    [['--report', 'out.csv'], 'the report out.csv is the output\n  name another with --report'],
-  ])('with %s is refused', async (args, message) => {
+    [['--report', 'out.csv'], 'the report out.csv is the output\n  choose another file with --report'],
+  ])('is refused with the options %s', async (args, message) => {
     const { place, server } = await placeWith();
     const { code, stderr } = await place.automate([...run.slice(0, -2), ...args]);
     expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { answeringServer } from '../helpers/answering-server.ts';
 import { workplace } from '../helpers/cli.ts';
 
-test('Retry-After: 1 waits at least a second of real time', async () => {
+test('the "Retry-After: 1" header delays a retry by at least a second', async () => {
   const atMs: number[] = [];
   const server = await answeringServer((_, index) => {
     atMs.push(performance.now());

@@ -19,7 +19,7 @@ const inputs: Record<string, string> = {
 const expanding = 'map: { name: name, v: "rows[].v" }';
 const single = 'map: [name]';
 
-/** A run with failing records, and the same run without failures elsewhere. */
+/** Runs a flow with failing records, and once more in a different folder without failures, to compare the outputs. */
 async function failedRun({
   failing = ['1', '2', '5', '9'],
   map = single,
@@ -48,7 +48,7 @@ describe('automate retry', () => {
         [single, expanding].map((map) => [input, `out.${ending}`, map] as const),
       ),
     ),
-  )('from %s puts the rows into their places of %s: %s', async (input, out, map) => {
+  )('inserts the failed rows of a %s input at their positions in %s: %s', async (input, out, map) => {
     const { server, whole, place, retry } = await failedRun({ input, out, map });
     server.failing.delete('1');
     server.failing.delete('5');
@@ -61,7 +61,7 @@ describe('automate retry', () => {
     expect(await place.files()).toEqual(await whole.files());
   });
 
-  test('is the next step of a run, and of a retry in which records fail again', async () => {
+  test('is suggested by a run with failed records, and by a retry in which some fail again', async () => {
     const { run, server, retry } = await failedRun();
     expect(run.stderr).toContain('\n  retry failed records:\n    automate retry out.csv\n');
     server.failing.delete('5');
@@ -72,7 +72,7 @@ describe('automate retry', () => {
     expect(stderr).toContain('records 1, 2, 9');
   });
 
-  test('leaves what fails again in the errors file, with the same numbers', async () => {
+  test('leaves records that fail again in the errors file, with their record numbers', async () => {
     const { place, retry, server } = await failedRun();
     server.failing.delete('2');
     expect((await retry('--quiet')).code).toBe(4);
@@ -81,7 +81,7 @@ describe('automate retry', () => {
     expect(await place.read('out.csv')).toMatch(/^id,note,name\n2,"note, 2",name 2\n3,/);
   });
 
-  test('leaves everything as it was if all records fail again', async () => {
+  test('leaves all files unchanged if every record fails again', async () => {
     const { place, retry } = await failedRun();
     const before = await place.read('out.csv');
     for (const _ of [1, 2]) expect((await retry()).code).toBe(4);
@@ -89,7 +89,7 @@ describe('automate retry', () => {
     expect((await place.read('out.errors.csv')).match(/,\d+$/gm)).toEqual([',1', ',2', ',5', ',9']);
   });
 
-  test('sends records as they stand in the errors file, and gives up those that were taken out', async () => {
+  test('sends records as edited, and gives up records that were removed from the errors file', async () => {
     const { place, retry, server } = await failedRun();
     const errors = await place.read('out.errors.csv');
     const mended = errors.replace('5,"note, 5"', '55,mended').replace(/^9,.*\n/m, '');
@@ -111,7 +111,7 @@ describe('automate retry', () => {
     expect((await place.files()).filter((name) => name.startsWith('out.'))).toEqual(['out.csv']);
   });
 
-  test('without a row left writes the output as it was, and removes the errors file', async () => {
+  test('deletes an errors file without records, and leaves the output unchanged', async () => {
     const { place, retry, server } = await failedRun();
     const before = await place.read('out.csv');
     await place.write('out.errors.csv', `${(await place.read('out.errors.csv')).split('\n')[0]}\n`);
@@ -120,7 +120,7 @@ describe('automate retry', () => {
     expect((await place.files()).filter((name) => name.startsWith('out.'))).toEqual(['out.csv']);
   });
 
-  test('corrects records that could not be read', async () => {
+  test('processes unreadable records once they are corrected', async () => {
     const { server, whole, place } = await failedRun();
     for (const [at, rows] of [
       [whole, csv],
@@ -135,7 +135,7 @@ describe('automate retry', () => {
     expect(await place.read('read.csv')).toBe(await whole.read('read.csv'));
   });
 
-  test('appends the rows after a run with --unordered', async () => {
+  test('appends its rows to the output of a run with --unordered', async () => {
     const { server, place, retry } = await failedRun({ more: ['--unordered'] });
     const before = await place.read('out.csv');
     server.failing.delete('2');
@@ -148,7 +148,7 @@ describe('automate retry', () => {
     );
   });
 
-  test('applies --set, --csv-safe and --rate of the run', async () => {
+  test("uses the original run's --set, --csv-safe and --rate", async () => {
     const { server, whole, place, retry } = await failedRun({
       more: ['--set', 'note==1+1', '--set', 'extra=x', '--csv-safe', '--rate', '100/s'],
     });
@@ -158,7 +158,7 @@ describe('automate retry', () => {
     expect(await place.read('out.csv')).toContain(`1,'=1+1,x,name 1\n`);
   });
 
-  test.each([['--set'], ['--no-input']])('runs a single record of %s again', async (option) => {
+  test.each([['--set'], ['--no-input']])('repeats the only record of a run that has no input (%s)', async (option) => {
     const { server, place } = await failedRun();
     const more = option === '--set' ? ['--in', 'rows.csv', '--set', 'id=77', '--limit', '1'] : ['--no-input', '--set', 'id=77'];
     server.failing.add('77');
@@ -168,7 +168,7 @@ describe('automate retry', () => {
     expect(await place.read('one.ndjson')).toContain('"name":"name 77"');
   });
 
-  test('runs batches', async () => {
+  test('sends the failed records of a batch node in batches', async () => {
     const failing = new Set<string>();
     const server = await answeringServer(({ body }) => {
       const { ids } = JSON.parse(body) as { ids: string[] };
@@ -187,7 +187,7 @@ describe('automate retry', () => {
     expect(await place.read('out.json')).toBe(await whole.read('out.json'));
   });
 
-  test('of one output leaves another one over the same input alone', async () => {
+  test('leaves a different output of the same input unchanged', async () => {
     const { server, place, retry } = await failedRun();
     expect((await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'other.csv'])).code).toBe(4);
     const other = await Promise.all(['other.csv', 'other.errors.csv', 'other.csv.automate-failed'].map(place.read));
@@ -198,7 +198,7 @@ describe('automate retry', () => {
 });
 
 describe('automate retry with a changed flow', () => {
-  test('says so and uses it, if the columns stay the same', async () => {
+  test('reports the change and uses the new flow if the output columns are the same', async () => {
     const { place, retry, flow, server } = await failedRun();
     await place.write('flow.yaml', flow.replace('{{id}}', 'v2-{{id}}'));
     const { code, stderr } = await retry();
@@ -212,7 +212,7 @@ describe('automate retry with a changed flow', () => {
   test.each([
     ['map: { title: name }', 'found them without "name" and with the new "title"'],
     ['map: { id: name }', 'found them without "name"'],
-  ])('refuses other columns: %s', async (map, found) => {
+  ])('refuses a flow whose output has different columns: %s', async (map, found) => {
     const { place, retry, flow, server } = await failedRun();
     const before = await place.read('out.csv');
     await place.write('flow.yaml', flow.replace(single, map));
@@ -224,18 +224,18 @@ describe('automate retry with a changed flow', () => {
   });
 });
 
-/** The errors file with its rows in the opposite order. */
+/** Reverses the order of the rows in an errors file. */
 function reversed(text: string): string {
   const [header, ...rows] = text.trimEnd().split('\n');
   return `${[header, ...rows.toReversed()].join('\n')}\n`;
 }
 
-describe('automate retry takes an errors file that a spreadsheet has saved', () => {
+describe('automate retry with an errors file that was saved in a spreadsheet program', () => {
   test.each([
-    ['sorted by another column', reversed],
+    ['sorted by a different column', reversed],
     ['with semicolons', (text: string) => text.replaceAll(',', ';').replaceAll('note; ', 'note, ')],
     ['with tabs', (text: string) => text.replaceAll(',', '\t').replaceAll('note\t ', 'note, ')],
-  ])('%s', async (_, change) => {
+  ])('accepts the file if it is %s', async (_, change) => {
     const { server, whole, place, retry } = await failedRun();
     await place.write('out.errors.csv', change(await place.read('out.errors.csv')));
     server.failing.delete('1');
@@ -247,7 +247,7 @@ describe('automate retry takes an errors file that a spreadsheet has saved', () 
     expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
   });
 
-  test('sorted by another column, and resumes', async () => {
+  test('accepts rows in a different order, and can be resumed', async () => {
     const { server, whole, place, retry } = await failedRun();
     await place.write('out.errors.csv', reversed(await place.read('out.errors.csv')));
     server.failing.delete('1');
@@ -262,7 +262,7 @@ describe('automate retry takes an errors file that a spreadsheet has saved', () 
   });
 });
 
-test('records that were removed from the errors file are counted as given up, in later retries, too', async () => {
+test('a retry counts records that were removed from the errors file as given up', async () => {
   const { server, place, retry } = await failedRun();
   const errors = await place.read('out.errors.csv');
   await place.write('out.errors.csv', errors.replace(/^2,.*\n/m, ''));
@@ -274,55 +274,55 @@ test('records that were removed from the errors file are counted as given up, in
   expect((await retry()).stderr).toContain('done: 9 read, 8 written, 0 failed (this part: 2 read, 2 written, 0 failed), 1 given up in ');
 });
 
-test('a retry keeps the count of filtered records', async () => {
+test("a retry keeps the original run's count of filtered records", async () => {
   const { server, retry } = await failedRun({ nodes: '{ type: filter, where: "id != \'3\'" }, ' });
   server.failing.clear();
   expect((await retry()).stderr).toMatch(/done: 9 read, 8 written, 0 failed \(this part: .*\), 1 filtered in /);
 });
 
-describe('automate retry refuses, and sends nothing', () => {
+describe('automate retry, before it sends anything', () => {
   test.each([
     ['a changed row', (text: string) => text.replace('name 3', 'name X')],
-    ['a row more', (text: string) => `${text}10,x,y\n`],
-    ['a row less', (text: string) => text.slice(0, -5)],
-  ])('%s in the output', async (_, change) => {
+    ['an additional row', (text: string) => `${text}10,x,y\n`],
+    ['a missing row', (text: string) => text.slice(0, -5)],
+  ])('refuses an output with %s', async (_, change) => {
     const { place, retry, server } = await failedRun();
     const changed = change(await place.read('out.csv'));
     await place.write('out.csv', changed);
     const { code, stderr } = await retry();
     expect([code, stderr]).toEqual([
       73,
-      expect.stringMatching(/out\.csv .*it was changed since\n {2}restore its content, or run the failed/),
+      expect.stringMatching(/out\.csv .*it has been changed since\n {2}restore its content, or run the failed/),
     ]);
     expect([server.calls, await place.read('out.csv')]).toEqual([[], changed]);
   });
 
   test.each([
     [
-      'an unknown number',
+      'an unknown record number',
       (text: string) => text.replace(/,5$/m, ',6'),
       ':4: expected the number of a failed record of out.csv in _error_record, found 6\n',
     ],
     [
-      'no number',
+      'no record number',
       (text: string) => text.replace(/,5$/m, ','),
       ':4: expected the number of a failed record of out.csv in _error_record, found none\n',
     ],
-    ['a number twice', (text: string) => text.replace(/,5$/m, ',2'), ':4: record 2 stands here for the second time\n'],
-    ['a number twice, apart', (text: string) => text.replace(/,5$/m, ',1'), ':4: record 1 stands here for the second time\n'],
+    ['a repeated record number', (text: string) => text.replace(/,5$/m, ',2'), ':4: record 2 appears a second time\n'],
+    ['a repeated record number in a different row', (text: string) => text.replace(/,5$/m, ',1'), ':4: record 1 appears a second time\n'],
     ['a broken row', (text: string) => text.replace('5,"note, 5"', '5'), ':4: line 4: expected 8 cells, found 7'],
     [
-      'a column less',
+      'a missing column',
       (text: string) => text.replace('note,_error', 'nite,_error'),
-      ':1: expected the columns of the input, found none named "note"',
+      ':1: expected the columns of the input, but "note" is missing',
     ],
     [
-      'a column more',
+      'an additional column',
       (text: string) => text.replace(/$/gm, ',1').replace(/,1$/, ''),
-      ':1: expected the columns of the input, found "1" as well',
+      ':1: expected only the columns of the input, found "1" in addition',
     ],
-    ['no file', undefined, ': expected a file, found none of this name'],
-  ])('%s in the errors file', async (_, change, message) => {
+    ['a name that no file has', undefined, ': expected a file, found none with this name'],
+  ])('refuses an errors file with %s', async (_, change, message) => {
     const { place, retry, server } = await failedRun();
     const before = await place.read('out.csv');
     if (change) await place.write('out.errors.csv', change(await place.read('out.errors.csv')));
@@ -333,7 +333,7 @@ describe('automate retry refuses, and sends nothing', () => {
     expect((await place.files()).filter((name) => /part|run$|lock/.test(name))).toEqual([]);
   });
 
-  test('a summary in place of the input of the run', async () => {
+  test("refuses to write --summary to the run's input", async () => {
     const { retry, server, place } = await failedRun();
     const { code, stderr } = await retry('--summary', 'rows.csv');
     expect([code, stderr]).toEqual([2, expect.stringContaining('the input')]);
@@ -343,19 +343,19 @@ describe('automate retry refuses, and sends nothing', () => {
   test.each([
     ['a pipe', 'mkfifo', 'not a file'],
     ['a symbolic link', 'ln -s rows.csv', 'a symbolic link'],
-  ])('%s in place of the list', async (_, make, found) => {
+  ])('refuses %s in place of the list of failed records', async (_, make, found) => {
     const { retry, server, place } = await failedRun();
     await rm(place.path('out.csv.automate-failed'));
     await shell(place, `${make} out.csv.automate-failed`);
     const { code, stderr } = await retry();
     expect([code, stderr]).toEqual([
       73,
-      expect.stringContaining(`out.csv.automate-failed is ${found}, which is refused for the list of failed records`),
+      expect.stringContaining(`out.csv.automate-failed is ${found}, which is not allowed for the list of failed records`),
     ]);
     expect(server.calls).toEqual([]);
   });
 
-  test('an output without a list, stdout, and a run without errors file', async () => {
+  test('requires a list of failed records, an output file and an errors file', async () => {
     const { place, retry, server, whole } = await failedRun();
     expect((await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'none.csv', '--errors', 'none'])).code).toBe(4);
     server.calls.length = 0;
@@ -373,35 +373,35 @@ describe('automate retry refuses, and sends nothing', () => {
     expect(server.calls).toEqual([]);
   });
 
-  test('a damaged list', async () => {
+  test('refuses a damaged list of failed records', async () => {
     const { place, retry } = await failedRun();
     await place.write('out.csv.automate-failed', (await place.read('out.csv.automate-failed')).slice(0, -4));
     expect(await retry()).toMatchObject({ code: 73, stderr: expect.stringContaining('out.csv.automate-failed is damaged') });
   });
 
   test.each([
-    [['--resume', '--force'], 2, '--resume continues a retry, --force starts it over: expected one of them'],
+    [['--resume', '--force'], 2, '--resume continues a retry, --force starts it over: use only one of them'],
     [['--errors', 'none'], 2, '--errors: expected the file of the failed records, found none'],
-    [['--concurrency', '0'], 2, 'expected a whole number from 1 on'],
-  ])('%j', async (options, code, message) => {
+    [['--concurrency', '0'], 2, 'expected a whole number of at least 1'],
+  ])('refuses the options %j', async (options, code, message) => {
     const { retry, server } = await failedRun();
     expect(await retry(...options)).toMatchObject({ code, stderr: expect.stringContaining(message) });
     expect(server.calls).toEqual([]);
   });
 
-  test('the errors file that the list of another output names, also with --force', async () => {
+  test('reserves the errors file for its output, even if a run for a different output uses --force', async () => {
     const { place, args } = await failedRun();
     const other = [...args.slice(0, -1), 'other.csv', '--errors', 'out.errors.csv', '--force'];
     expect(await place.automate(other)).toMatchObject({
       code: 73,
-      stderr: expect.stringContaining('out.errors.csv is the errors file of out.csv'),
+      stderr: expect.stringContaining('out.errors.csv is already the errors file of out.csv'),
     });
     await rm(place.path('out.csv'));
     expect((await place.automate(other)).code).toBe(4);
   });
 });
 
-test('a retry that was killed before it had a journal begins anew with --resume', async () => {
+test('a retry that was killed before it wrote a journal starts over with --resume', async () => {
   const { place, retry, server } = await failedRun();
   server.failing.clear();
   const { code, stderr } = await retry('--resume');
@@ -410,8 +410,8 @@ test('a retry that was killed before it had a journal begins anew with --resume'
   expect((await retry('--resume')).code).toBe(2);
 });
 
-describe('an unfinished retry', () => {
-  /** A retry that has spent its credits. */
+describe('an interrupted retry', () => {
+  /** Creates a retry that is interrupted because it has spent its credits. */
   async function unfinished() {
     const made = await failedRun();
     made.server.failing.clear();
@@ -421,7 +421,7 @@ describe('an unfinished retry', () => {
     return made;
   }
 
-  test('is continued with --resume, without sending anything twice', async () => {
+  test('can be resumed, and sends nothing twice', async () => {
     const { whole, place, retry, server } = await unfinished();
     const { code, stderr } = await retry('--resume');
     expect([code, stderr]).toEqual([
@@ -433,7 +433,7 @@ describe('an unfinished retry', () => {
     expect(await place.files()).toEqual(await whole.files());
   });
 
-  test('refuses another retry, a run and its --resume, and names the way on', async () => {
+  test('makes a run or a second retry fail, with a message that shows how to continue', async () => {
     const { place, retry, args, server } = await unfinished();
     for (const finished of [
       await retry(),
@@ -450,27 +450,27 @@ describe('an unfinished retry', () => {
     expect(server.calls).toHaveLength(2);
   });
 
-  test('starts over with --force', async () => {
+  test('can be started over with --force', async () => {
     const { whole, place, retry, server } = await unfinished();
     expect((await retry('--force')).code).toBe(0);
     expect(server.calls).toHaveLength(6);
     expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
   });
 
-  test('is not resumed after a change of the errors file or the output', async () => {
+  test('cannot be resumed once the errors file or the output has changed', async () => {
     const { place, retry } = await unfinished();
     await appendFile(place.path('out.errors.csv'), '\n');
     expect(await retry('--resume')).toMatchObject({ code: 73, stderr: expect.stringContaining('the size of the input') });
   });
 
-  test('leaves with run --force', async () => {
+  test('is discarded by `automate run --force`', async () => {
     const { whole, place, args } = await unfinished();
     expect((await place.automate([...args, '--force'])).code).toBe(0);
     expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
     expect(await place.files()).toEqual(await whole.files());
   });
 
-  test('of a run names the run', async () => {
+  test('is not confused with an unfinished run in messages', async () => {
     const { place, args, retry } = await failedRun();
     await place.automate([...args, '--force', '--max-credits', '1']);
     expect(await retry()).toMatchObject({ code: 73, stderr: expect.stringContaining('an earlier run did not finish out.csv') });
@@ -478,7 +478,7 @@ describe('an unfinished retry', () => {
 });
 
 describe('the list of failed records', () => {
-  test('goes with --force, and with --replace if no record failed', async () => {
+  test('is deleted by --force, and by --replace if no record failed', async () => {
     for (const option of ['--force', '--replace']) {
       const { place, args, server } = await failedRun();
       server.failing.clear();
@@ -487,7 +487,7 @@ describe('the list of failed records', () => {
     }
   });
 
-  test('is that of the new output after --replace', async () => {
+  test('belongs to the new output after --replace', async () => {
     const { whole, place, args, server, retry } = await failedRun();
     for (const id of ['1', '2', '5', '9']) server.failing.delete(id);
     server.failing.add('4');
@@ -497,7 +497,7 @@ describe('the list of failed records', () => {
     expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
   });
 
-  test('can be read by its owner only, and names no secret of --set', async () => {
+  test('is not written if it would contain a secret from --set', async () => {
     const { place } = await failedRun();
     const env = { AUTOMATE_CREDENTIAL_KEY: 'canary-7f3a-long' };
     await place.write('flow.yaml', (await place.read('flow.yaml')).replace('retry:', 'auth: { type: bearer, credential: key }, retry:'));
@@ -509,7 +509,7 @@ describe('the list of failed records', () => {
   });
 });
 
-test('a retry reads an errors file that --errors names, and leaves its failures there', async () => {
+test('a retry with --errors reads the specified file, and leaves failed records in it', async () => {
   const { place, retry, server } = await failedRun();
   await writeFile(place.path('mine.csv'), (await place.read('out.errors.csv')).replace(/^1,.*\n/m, ''));
   server.failing.delete('2');

@@ -17,10 +17,10 @@ const answerOf = (url: string) => {
   return { body: { data: { user: { name: `Name ${id}` } }, results: [{ value: `v${id}` }] } };
 };
 
-describe('run', () => {
+describe('automate run', () => {
   test('writes an enriched CSV in input order', async () => {
     const server = await answeringServer(async ({ path: url }) => {
-      // Later records are answered sooner.
+      // The later the record, the sooner its response arrives.
       await new Promise((resolve) => setTimeout(resolve, 20 - Number(url.split('/').at(-1))));
       return answerOf(url);
     });
@@ -38,7 +38,7 @@ describe('run', () => {
     expect(await place.files()).toEqual(['flow.yaml', 'out.csv', 'rows.csv']);
   });
 
-  test('keeps types, digits and odd names of NDJSON through a pipe', async () => {
+  test('keeps the types, digits and unusual field names of NDJSON in a pipe', async () => {
     const server = await answeringServer(({ path: url }) => answerOf(url));
     const place = await workplace({ 'flow.yaml': people(server.origin) });
     const stdin = '{"id":12345678901234567890,"price":1.50,"__proto__":{"a":1},"constructor":"x"}\n{"id":2,"nested":{"b":[1,null]}}\n';
@@ -50,7 +50,7 @@ describe('run', () => {
     );
   });
 
-  test('turns a gzipped JSON array into a gzipped TSV', async () => {
+  test('converts a gzipped JSON array into a gzipped TSV file', async () => {
     const server = await answeringServer(({ path: url }) => answerOf(url));
     const place = await workplace({
       'flow.yaml': people(server.origin),
@@ -61,7 +61,7 @@ describe('run', () => {
     expect(await place.read('out.tsv.gz')).toBe('id\ttags\tname\tfirst\n"a\tb"\t"[""x""]"\t"Name a\tb"\t"va\tb"\nc\t\tName c\tvc\n');
   });
 
-  test('writes a readable gzip file if there are no records', async () => {
+  test('writes a valid gzip file if there are no records', async () => {
     const place = await workplace({
       'flow.yaml': 'nodes: [{ type: set, fields: { half: { cel: "1 / int(id)" } } }]',
       'rows.csv': 'id\n0\n',
@@ -74,7 +74,7 @@ describe('run', () => {
     expect([streamed.code, streamed.stdout.length > 0]).toEqual([0, true]);
   });
 
-  test('writes an errors file that ends in only .gz gzipped, in the format of the input, and prints a command that reads it', async () => {
+  test('compresses an errors file named *.gz, and prints a retry command that can read it', async () => {
     const place = await workplace({
       'flow.yaml': 'nodes: [{ type: set, fields: { half: { cel: "2 / int(id)" } } }]',
       'rows.csv': 'id\n0\n1\n',
@@ -90,7 +90,7 @@ describe('run', () => {
     expect((await place.automate(['run', 'flow.yaml', ...again.split(' ')])).stderr).toContain('1 read, 0 written, 1 failed');
   });
 
-  test('keeps 3,000 records in order with at most 64 requests in flight', async () => {
+  test('keeps 3,000 records in order with up to 64 requests in flight', async () => {
     const server = await answeringServer(async ({ path: url }) => {
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 5));
       return answerOf(url);
@@ -122,7 +122,7 @@ describe('run', () => {
     expect(server.mostAtOnce()).toBe(16);
   });
 
-  test('processes only the records between --skip and --limit, which keep their numbers', async () => {
+  test('processes only the records that --skip and --limit select, without renumbering them', async () => {
     const server = await answeringServer(({ path: url }) => (url.endsWith('/4') ? { status: 404 } : answerOf(url)));
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': 'id\n1\n2\n3\n4\n5\n' });
     const { code, stdout } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--skip', '2', '--limit', '2']);
@@ -132,7 +132,7 @@ describe('run', () => {
     expect((await place.read('flow.errors.csv')).trim().endsWith(',1,4')).toBe(true);
   });
 
-  test('writes every record once with --unordered, before slower ones ahead of it', async () => {
+  test('writes every record once, in the order of completion, with --unordered', async () => {
     let others: (() => void) | undefined;
     const othersAsked = new Promise<void>((resolve) => {
       others = resolve;
@@ -150,12 +150,12 @@ describe('run', () => {
       .split('\n')
       .slice(1)
       .map((line) => Number(line.split(',')[0]));
-    // Only records that were in flight with it at the end may come after it.
+    // Only records in flight at the same time as record 0 can be written after it.
     expect(written.indexOf(0)).toBeGreaterThan(30);
     expect([...written].sort((a, b) => a - b)).toEqual(ids);
   });
 
-  test('adds nothing to records from a webhook', async () => {
+  test('adds no fields to records if the node has no map', async () => {
     const server = await answeringServer(() => ({ status: 202, body: 'thanks {' }));
     const place = await workplace({
       'flow.yaml': `nodes:
@@ -178,7 +178,7 @@ describe('run', () => {
     expect(server.requests[0]?.headers['idempotency-key']).toMatch(/^[\da-f]{8}-[\da-f]{4}-8[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
   });
 
-  test('repeats the other fields in each row of an expanded record', async () => {
+  test("repeats a record's other fields in each of its rows", async () => {
     const server = await answeringServer(({ path: url }) => ({
       body: {
         orders: url.endsWith('/1')
@@ -199,7 +199,7 @@ describe('run', () => {
 });
 
 describe('the errors file', () => {
-  test('is a valid input: its run sends only the failed records', async () => {
+  test('can be the input of a run that processes only the failed records', async () => {
     let isUp = false;
     const server = await answeringServer(({ path: url }) =>
       !isUp && /[24]$/.test(url) ? { status: 400, body: { error: 'down' } } : answerOf(url),
@@ -222,7 +222,7 @@ describe('the errors file', () => {
     expect(server.requests.map(({ path: url }) => url.at(-1))).toEqual(['1', '2', '3', '4', '2', '4']);
   });
 
-  test('holds one _error object in JSON formats', async () => {
+  test('contains one _error object per record in JSON formats', async () => {
     const server = await answeringServer(() => ({ status: 404 }));
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.ndjson': '{"id":1}\nnot json\n' });
     const { code } = await place.automate(['run', 'flow.yaml', '--in', 'rows.ndjson', '--out', 'out.ndjson']);
@@ -239,7 +239,7 @@ describe('the errors file', () => {
     expect(second._error.message).toMatch(/line 2: .*not json/);
   });
 
-  test('of a stream is named after the flow, in the current folder', async () => {
+  test('is named after the flow, in the current folder, if the input and output are streams', async () => {
     const server = await answeringServer(() => ({ status: 404 }));
     const place = await workplace({ 'flow.yaml': people(server.origin) });
     const { code } = await place.automate(['run', 'flow.yaml', '--in', '-', '--in-format', 'csv'], { stdin: 'id\n1\n' });
@@ -247,7 +247,7 @@ describe('the errors file', () => {
     expect(await place.files()).toEqual(['flow.errors.csv', 'flow.yaml']);
   });
 
-  test('lies beside the output and is named after it', async () => {
+  test('is named after the output, in the same folder', async () => {
     const server = await answeringServer(() => ({ status: 404 }));
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': 'id\n1\n' });
     await mkdir(place.path('results'));
@@ -255,7 +255,7 @@ describe('the errors file', () => {
     expect(await place.read('results/out.errors.csv')).toContain('404');
   });
 
-  test('has rows with too few or too many cells, with their line', async () => {
+  test('contains rows with too few or too many cells, and their line number', async () => {
     const server = await answeringServer(({ path: url }) => answerOf(url));
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': 'id,b\n1,x\n2\n3,y,z\n4,w\n' });
     const { code, stdout } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv']);
@@ -267,7 +267,7 @@ describe('the errors file', () => {
     expect(server.requests).toHaveLength(2);
   });
 
-  test('has a JSON record with a field for which the CSV output has no column', async () => {
+  test('contains a record with a field for which the CSV output has no column', async () => {
     const server = await answeringServer(({ path: url }) => answerOf(url));
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.ndjson': '{"id":1}\n{"id":2,"extra":true}\n' });
     const { code, stdout } = await place.automate(['run', 'flow.yaml', '--in', 'rows.ndjson', '--out-format', 'csv']);
@@ -277,17 +277,17 @@ describe('the errors file', () => {
   });
 });
 
-test('a record that skips a set node keeps the fields that the node renames and removes', async () => {
+test("a skipped set node does not rename or remove a record's fields", async () => {
   const flow = `nodes: [{ type: set, when: 'first == "Ann"', rename: { last: surname }, remove: [n] }]`;
   const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'first,last,n\nAnn,Lee,1\nBob,Ray,2\n' });
   const { code, stdout } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv']);
   expect([code, stdout]).toEqual([0, 'first,last,n,surname\nAnn,,,Lee\nBob,Ray,2,\n']);
 });
 
-describe('on_error', () => {
+describe('a run with a record that fails', () => {
   const flow = (url: string, onError: string) => people(url, `    on_error: ${onError}\n`);
 
-  test('keep passes the record on with _error', async () => {
+  test('passes the record on with an _error field if on_error is "keep"', async () => {
     const server = await answeringServer(({ path: url }) => (url.endsWith('/2') ? { status: 404 } : answerOf(url)));
     const place = await workplace({ 'flow.yaml': flow(server.origin, 'keep'), 'rows.csv': 'id\n1\n2\n' });
     const { code, stdout } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv']);
@@ -297,7 +297,7 @@ describe('on_error', () => {
     );
   });
 
-  test('stop ends the run at the first failed record', async () => {
+  test('ends if on_error is "stop"', async () => {
     const server = await answeringServer(({ path: url }) => (url.endsWith('/2') ? { status: 404 } : answerOf(url)));
     const place = await workplace({ 'flow.yaml': flow(server.origin, 'stop'), 'rows.csv': 'id\n1\n2\n3\n4\n5\n' });
     const { code, stdout, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--concurrency', '1']);
@@ -305,13 +305,13 @@ describe('on_error', () => {
     expect(stdout).toMatch(/^id,name,first\n1,Name 1,v1\n/);
     expect(await place.read('flow.errors.csv')).toContain('2,profile,http,404');
     expect(stderr).toContain('stopped at a failed record (on_error: stop)');
-    // One request may have been on its way when the record failed.
+    // One more request may have been sent by the time the record fails.
     expect(server.requests.length).toBeLessThanOrEqual(3);
   });
 });
 
-describe('a run ends early', () => {
-  test('once more records failed than --max-errors allows', async () => {
+describe('a run stops early', () => {
+  test('once more records have failed than --max-errors allows', async () => {
     const server = await answeringServer(() => ({ status: 400 }));
     const place = await workplace({
       'flow.yaml': people(server.origin),
@@ -334,7 +334,7 @@ describe('a run ends early', () => {
     expect(server.requests.length).toBeLessThan(20);
   });
 
-  test('once a larger share failed than --max-errors allows', async () => {
+  test('once a larger share has failed than --max-errors allows', async () => {
     const server = await answeringServer(({ path: url }) => (Number(url.split('/').at(-1)) % 2 === 0 ? { status: 400 } : answerOf(url)));
     const place = await workplace({
       'flow.yaml': people(server.origin),
@@ -357,7 +357,7 @@ describe('a run ends early', () => {
     expect(server.requests.length).toBeLessThan(300);
   });
 
-  test('once the credits of --max-credits are spent', async () => {
+  test('once the credits in --max-credits are spent', async () => {
     const server = await answeringServer(({ path: url }) => answerOf(url));
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': 'id\n1\n2\n3\n4\n5\n' });
     const { code, stdout, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--max-credits', '3']);
@@ -370,7 +370,7 @@ describe('a run ends early', () => {
   test.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ] as const)('at %s: it finishes and writes the begun records, and begins no more', async (signal, expected) => {
+  ] as const)('when it receives %s, but first finishes the records that have begun', async (signal, expected) => {
     let interrupted: (() => void) | undefined;
     const third = new Promise<void>((resolve) => {
       interrupted = resolve;
@@ -406,8 +406,8 @@ describe('a run ends early', () => {
   });
 });
 
-describe('streams', () => {
-  test('stdout has only records, and --quiet silences stderr', async () => {
+describe('the standard streams of a run', () => {
+  test('are separate: stdout contains only records, and --quiet silences stderr', async () => {
     const server = await answeringServer(({ path: url }) => answerOf(url));
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': 'id\n1\n' });
     const { stdout, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--quiet']);
@@ -415,7 +415,7 @@ describe('streams', () => {
     expect(stderr).toBe('');
   });
 
-  test('a closed stdout ends the run with 141 and no stack trace', async () => {
+  test('can be closed: a closed stdout ends the run with 141, without a stack trace', async () => {
     const server = await answeringServer(({ path: url }) => answerOf(url));
     const place = await workplace({
       'flow.yaml': people(server.origin),
@@ -429,7 +429,7 @@ describe('streams', () => {
     expect(server.requests.length).toBeLessThan(5000);
   });
 
-  test('stderr has colours only if FORCE_COLOR is set and NO_COLOR is not', async () => {
+  test('are coloured on stderr only if FORCE_COLOR is set and NO_COLOR is not', async () => {
     const server = await answeringServer(({ path: url }) => answerOf(url));
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': 'id\n1\n' });
     const run = (env: Record<string, string>) => place.automate(['run', 'flow.yaml', '--in', 'rows.csv'], { env });
@@ -438,7 +438,7 @@ describe('streams', () => {
     expect((await run({ FORCE_COLOR: '1', NO_COLOR: '1' })).stderr).not.toContain('\u001b');
   });
 
-  test('--events writes every event, --summary the figures at the end', async () => {
+  test('can be used for --events and for --summary', async () => {
     const server = await answeringServer(({ path: url }, index) =>
       index === 0 ? { status: 503, headers: { 'retry-after': '0' } } : answerOf(url),
     );
@@ -486,8 +486,8 @@ describe('streams', () => {
   });
 });
 
-describe('secrets', () => {
-  test('a credential that the server sends back in any form is masked in all files and streams', async () => {
+describe('secrets in the output of a run', () => {
+  test('are masked in all files and streams, however a server encodes them', async () => {
     const secret = 'canary/"7f3a+Zq9=';
     const forms = [secret, encodeURIComponent(secret), Buffer.from(secret).toString('base64'), JSON.stringify(secret).slice(1, -1)];
     const server = await answeringServer(({ path: url }) =>
@@ -513,8 +513,8 @@ describe('secrets', () => {
   });
 });
 
-describe('an errors file with rows that could not be read', () => {
-  test('fails these rows until they are corrected, and sends none of them', async () => {
+describe('unreadable input rows in an errors file', () => {
+  test('fail unsent in a later run until they are corrected', async () => {
     const server = await answeringServer(({ path: url }) => answerOf(url));
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': 'id,b\n1\n', 'rows.ndjson': '{"id":1\n' });
     for (const kind of ['csv', 'ndjson']) {
@@ -527,14 +527,14 @@ describe('an errors file with rows that could not be read', () => {
   });
 });
 
-test('a request inside the network is refused if the record decides its port', async () => {
+test("a request into the internal network is refused if the URL's port comes from the record", async () => {
   const place = await workplace({
     'flow.yaml': 'nodes: [{ type: http, url: "http://127.0.0.1:{{p}}/echo" }]\n',
     'p.ndjson': '{"p":9}\n',
   });
   await place.automate(['run', 'flow.yaml', '--in', 'p.ndjson', '--out', 'out.ndjson']);
   const { _error } = JSON.parse(await place.read('out.errors.ndjson'));
-  const where = 'the flow does not name the whole origin (scheme, host and port) of this request to "127.0.0.1"';
-  expect(_error.message).toMatch(`${where}, which leads to 127.0.0.1, inside the network\n`);
+  const where = 'the origin (scheme, host and port) of this request is not written literally in the flow, and "127.0.0.1"';
+  expect(_error.message).toMatch(`${where} leads to 127.0.0.1, inside the network\n`);
   expect(_error).toMatchObject({ class: 'request' });
 });

@@ -4,7 +4,7 @@ import { nodeTypes } from '../../src/nodes/index.ts';
 import { workplace } from '../helpers/cli.ts';
 import { breaches, type Schema } from '../helpers/json-schema.ts';
 
-test('schema prints only the JSON Schema of the flow file', async () => {
+test('automate schema prints only the JSON Schema of flow files', async () => {
   const { code, stdout, stderr } = await (await workplace()).automate(['schema']);
   const schema = JSON.parse(stdout) as Schema;
   expect([code, stderr]).toEqual([0, '']);
@@ -14,7 +14,7 @@ test('schema prints only the JSON Schema of the flow file', async () => {
   expect(breaches(schema, { nodes: [{ type: 'http', ulr: 'https://a.example' }] })).not.toEqual([]);
 });
 
-test('schema --out writes it to a file, and replaces only a JSON Schema', async () => {
+test('automate schema --out writes the JSON Schema to a file, and overwrites only a JSON Schema', async () => {
   const place = await workplace({ 'rows.json': '[{"a":1}]', 'flow.yaml': 'nodes: []\n' });
   const printed = await place.automate(['schema']);
   for (let round = 0; round < 2; round++) {
@@ -28,7 +28,7 @@ test('schema --out writes it to a file, and replaces only a JSON Schema', async 
   for (const other of ['rows.json', 'flow.yaml']) {
     const before = await place.read(other);
     const { code, stderr } = await place.automate(['schema', '--out', other]);
-    expect([code, stderr]).toEqual([73, expect.stringContaining(`${other} exists already, and is no JSON Schema\n`)]);
+    expect([code, stderr]).toEqual([73, expect.stringContaining(`${other} already exists, and is not a JSON Schema\n`)]);
     expect(await place.read(other)).toBe(before);
   }
   expect((await place.automate(['schema', '--out', 'none/flow.schema.json'])).code).toBe(74);
@@ -40,7 +40,7 @@ test.each([
   ['flow.schema.json', 'crm', '../flow.schema.json'],
   ['schemas/flow.json', 'flows/crm', '../../schemas/flow.json'],
   ['https://example.com/flow.schema.json', '.', 'https://example.com/flow.schema.json'],
-])('init --schema %s writes the path from the folder %s into the first line', async (schema, folder, path) => {
+])("init --schema %s for the folder %s begins the flow with the schema's relative path", async (schema, folder, path) => {
   const place = await workplace();
   const { code } = await place.automate(['init', folder, '--schema', schema]);
   const text = await place.read(`${folder}/flow.yaml`);
@@ -48,7 +48,7 @@ test.each([
   expect((await place.automate(['validate', `${folder}/flow.yaml`])).code).toBe(0);
 });
 
-test('init --schema names a path with blanks as a URL, and says how to write a schema that is not there', async () => {
+test('init --schema writes a path with spaces as a URL', async () => {
   const place = await workplace();
   const { stderr } = await place.automate(['init', '--schema', 'my schema.json', '--from-curl', 'curl https://api.example.com/1']);
   expect(stderr).toContain("  there is no my schema.json yet; write it: automate schema --out 'my schema.json'\n");

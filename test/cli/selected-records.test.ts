@@ -7,7 +7,7 @@ import type { Source } from '../../src/io/records/readers/source.ts';
 
 const csv = { kind: 'csv', gzip: false } as const;
 
-/** Records with these numbers, in chunks. */
+/** Creates a source of `count` numbered records, in chunks. */
 function sourceOf(count: number): Source {
   const itemsFrom = (first: number) =>
     Array.from(
@@ -20,7 +20,7 @@ function sourceOf(count: number): Source {
   return { format: csv, columns: [], read } as unknown as Source;
 }
 
-test('selected records leave out those that are done, in any number of ranges', async () => {
+test('the selected records of a resumed run exclude any number of ranges of finished records', async () => {
   const beyond = Array.from({ length: 8000 }, (_, index) => [index * 5 + 12, index * 5 + 14] as const);
   const skipped: number[] = [];
   const left: number[] = [];
@@ -31,6 +31,6 @@ test('selected records leave out those that are done, in any number of ranges', 
   expect(skipped).toEqual(beyond.flatMap(([first]) => [first, first + 1, first + 2]));
   expect(left.length + skipped.length).toBe(299_990);
   expect(left.slice(0, 4)).toEqual([11, 15, 16, 20]);
-  // Searching all ranges for each record takes about 20 s.
+  // Searching all ranges for each record would take about 20 s.
   expect(performance.now() - startedMs).toBeLessThan(5000);
 });

@@ -7,7 +7,7 @@ import { workplace } from '../helpers/cli.ts';
 
 const flow = 'nodes: [{ type: set, fields: { b: "{{a}}" } }]\n';
 const one = 'a,n\n1,x\n2,y\n';
-/** The same columns in another order, and a row that cannot be read. */
+/** A second file with the same columns in a different order, and with a row that cannot be read. */
 const two = 'n,a\nz,3\nbad\nw,4\n';
 const files = { 'flow.yaml': flow, '1.csv': one, '2.csv': two };
 const run = ['run', 'flow.yaml', '--in', '1.csv', '--in', '2.csv'];
@@ -21,8 +21,8 @@ async function itemsOf(source: Source): Promise<Item[]> {
   return items;
 }
 
-describe('several inputs', () => {
-  test('are one: numbers go on, and messages name the file and its line', async () => {
+describe('several input files', () => {
+  test('are read as one input, whose record numbers continue in the next file', async () => {
     const place = await workplace(files);
     const { code, stderr } = await place.automate([...run, '--out', 'out.csv']);
     expect(code).toBe(4);
@@ -32,15 +32,20 @@ describe('several inputs', () => {
   });
 
   test.each([
-    ['gzip beside text', ['1.csv', '2.csv.gz'], [], '1,x,1\n2,y,2\n3,z,3\n'],
-    ['--skip and --limit count all records', ['1.csv', '2.csv.gz', '3.csv'], ['--skip', '1', '--limit', '3'], '2,y,2\n3,z,3\n5,v,5\n'],
+    ['can be a mixture of gzipped and plain files', ['1.csv', '2.csv.gz'], [], '1,x,1\n2,y,2\n3,z,3\n'],
+    [
+      'are counted together for --skip and --limit',
+      ['1.csv', '2.csv.gz', '3.csv'],
+      ['--skip', '1', '--limit', '3'],
+      '2,y,2\n3,z,3\n5,v,5\n',
+    ],
   ])('%s', async (_, inputs, more, rows) => {
     const place = await workplace({ ...files, '2.csv.gz': gzipSync('a,n\n3,z\n'), '3.csv': 'a,n\n5,v\n6,u\n' });
     const { code, stdout } = await place.automate(['run', 'flow.yaml', ...inputs.flatMap((name) => ['-i', name]), ...more]);
     expect([code, stdout]).toEqual([0, `a,n,b\n${rows}`]);
   });
 
-  test('may be JSON, with --records, or NDJSON with other fields', async () => {
+  test('can be JSON files with --records, or NDJSON files with different fields', async () => {
     const place = await workplace({
       'flow.yaml': flow,
       '1.json': '{"data":[{"a":1}],"n":1}',
@@ -57,12 +62,12 @@ describe('several inputs', () => {
   });
 
   test.each([
-    ['a column is missing', ['3.csv'], 6, '3.csv:1: expected the columns of 1.csv, found none named "n"\n'],
-    ['a column has another name', ['4.csv'], 6, '4.csv:1: expected the columns of 1.csv, found none named "n", and "m" as well\n'],
-    ['a file has another format', ['5.ndjson'], 2, 'expected inputs of one format: 1.csv is csv, and 5.ndjson is ndjson\n'],
-    ['a file is missing', ['no.csv'], 6, 'no.csv: expected a file, found none of this name\n'],
-    ['a file is named twice', ['1.csv'], 2, 'the input 1.csv is named twice\n'],
-    ['stdin comes second', ['-'], 2, 'expected - (stdin) or files, found both\n'],
+    ['a column is missing', ['3.csv'], 6, '3.csv:1: expected the columns of 1.csv, found no column "n"\n'],
+    ['a column has a different name', ['4.csv'], 6, '4.csv:1: expected the columns of 1.csv, found no column "n", and "m" in addition\n'],
+    ['a file has a different format', ['5.ndjson'], 2, 'expected inputs of one format: 1.csv is csv, and 5.ndjson is ndjson\n'],
+    ['a file is missing', ['no.csv'], 6, 'no.csv: expected a file, found none with this name\n'],
+    ['a file is given twice', ['1.csv'], 2, 'the input 1.csv is given twice\n'],
+    ['stdin is not the only input', ['-'], 2, 'expected - (stdin) or files, found both\n'],
   ])('are refused before anything is written if %s', async (_, more, code, message) => {
     const place = await workplace({ ...files, '3.csv': 'a\n1\n', '4.csv': 'm,a\n1,2\n', '5.ndjson': '{"a":1}\n' });
     const args = ['run', 'flow.yaml', '--in', '1.csv', ...more.flatMap((name) => ['--in', name]), '--out', 'out.csv'];
@@ -71,7 +76,7 @@ describe('several inputs', () => {
     expect((await place.files()).filter((name) => name.startsWith('out'))).toEqual([]);
   });
 
-  test('after stdin are refused, too, and so is an output that is one of them', async () => {
+  test('cannot be combined with stdin, and cannot include the output', async () => {
     const place = await workplace(files);
     expect(await place.automate(['run', 'flow.yaml', '--in', '-', '--in', '1.csv'])).toMatchObject({ code: 2 });
     const { code, stderr } = await place.automate([...run, '--out', '2.csv', '--force']);
@@ -79,17 +84,17 @@ describe('several inputs', () => {
     expect(await place.read('2.csv')).toBe(two);
   });
 
-  test('given without --in are refused with the way to give them', async () => {
+  test('require --in before each file, and the message says so', async () => {
     const place = await workplace(files);
     const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', '1.csv', '2.csv']);
-    expect([code, stderr]).toEqual([2, expect.stringContaining('name each input with an --in of its own')]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('write --in before each input file')]);
   });
 
-  test('are all in the plan of --dry-run, in validate and in test-request', async () => {
+  test('are all read by a dry run, validate and test-request', async () => {
     const place = await workplace({ ...files, 'ask.yaml': 'nodes: [{ type: http, url: "https://example.com/{{a}}" }]\n' });
     expect((await place.automate([...run, '--dry-run'])).stdout).toContain('records:   5 (1 would fail before anything is sent');
     const valid = await place.automate(['validate', 'flow.yaml', '--in', '1.csv', '--in', '2.csv']);
-    expect([valid.code, valid.stdout]).toEqual([0, expect.stringContaining('every reference is in 1.csv, 2.csv')]);
+    expect([valid.code, valid.stdout]).toEqual([0, expect.stringContaining('every referenced field is in 1.csv, 2.csv')]);
     const other = await place.automate(['validate', 'flow.yaml', '--in', '1.csv', '--in', '3.csv']);
     expect(other.code).toBe(6);
     const test = (record: string) =>
@@ -99,14 +104,14 @@ describe('several inputs', () => {
     expect(await test('6')).toMatchObject({ code: 6, stderr: expect.stringContaining('1.csv, 2.csv has no record 6') });
   });
 
-  test('are in the summary and in the command line to resume', async () => {
+  test('are listed in the summary and in the command that resumes the run', async () => {
     const place = await workplace({ ...files, 'flow.yaml': flow.replace('"{{a}}"', '{ cel: "int(n)" }') });
     const { code, stderr } = await place.automate([...run, '--out', 'out.csv', '--summary', 's.json', '--max-errors', '0']);
     expect([code, stderr]).toEqual([5, expect.stringContaining('automate run flow.yaml --in 1.csv --in 2.csv --out out.csv')]);
     expect(JSON.parse(await place.read('s.json'))).toMatchObject({ input: '1.csv, 2.csv' });
   });
 
-  test('are retried: a corrected row goes into its place', async () => {
+  test('can be retried, and a corrected row is inserted at its position', async () => {
     const place = await workplace(files);
     await place.automate([...run, '--out', 'out.csv']);
     const errors = await place.read('out.errors.csv');
@@ -117,7 +122,7 @@ describe('several inputs', () => {
     expect(await place.read('2.csv')).toBe(two);
   });
 
-  test('stop --resume if one of them has changed, and it is named', async () => {
+  test('cannot be resumed if one of the files has changed', async () => {
     const place = await workplace({ ...files, 'flow.yaml': flow.replace('"{{a}}"', '{ cel: "int(n)" }') });
     const args = [...run, '--out', 'out.csv'];
     expect((await place.automate([...args, '--max-errors', '0'])).code).toBe(5);
@@ -138,7 +143,7 @@ test.each([
   ['csv.gz', {}, gzipSync(one), gzipSync('a,n\n'), gzipSync('a,n\n3,z\n4,w\n')],
   ['json', { records: 'l' }, '{"l":[{"a":1},{"a":2}]}', '{"l":[]}', '{"l":[{"a":3},{"a":4}],"n":0}'],
   ['ndjson', {}, '{"a":1}\n{"a":2}\n', '', '{"a":3}\n{"a":4}'],
-])('reading several %s resumes after any record', async (ending, more, ...contents) => {
+])('several input files of type %s can be read from any record onwards', async (ending, more, ...contents) => {
   const names = contents.map((_, index) => `${index}.${ending}`);
   const place = await workplace(Object.fromEntries(names.map((name, index) => [name, contents[index] as string])));
   const [first = '', ...others] = names.map((name) => place.path(name));
@@ -153,7 +158,7 @@ test.each([
   }
 });
 
-test('progress over several inputs counts the bytes of all', async () => {
+test('progress is measured in the bytes of all input files together', async () => {
   const place = await workplace({ '1.csv': one, '2.csv': 'a,n\n3,z\n' });
   const options = { in: place.path('1.csv'), moreIn: [place.path('2.csv')] };
   const source = await openInput(options);

@@ -9,7 +9,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 const bin = fileURLToPath(new URL('../../bin/automate.js', import.meta.url));
 const parts = fileURLToPath(new URL('../../.config/undici-parts.mjs', import.meta.url));
 
-/** A folder with a flow, and the program run there in a new process. */
+/** Creates a workplace with a flow, and returns a function that runs the program there in a new process. */
 async function startPlace() {
   const folder = await mkdtemp(join(tmpdir(), 'automate-start-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -27,22 +27,22 @@ async function startPlace() {
 const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', '-', '--quiet'];
 const works = { status: 0, stdout: 'a,b\n1,1!\n', stderr: '' };
 
-describe('the program', () => {
+describe('the automate program', () => {
   test.each([
-    ['other flags of V8', ['--no-opt']],
-    ['little memory', ['--max-old-space-size=64']],
-  ])('runs with %s', async (_, flags) => {
+    ['additional V8 flags', ['--no-opt']],
+    ['a small heap', ['--max-old-space-size=64']],
+  ])('starts with %s', async (_, flags) => {
     expect((await startPlace()).start(run, flags)).toEqual(works);
   });
 
-  test('prints nothing that a library writes to console.warn or console.debug', async () => {
+  test('prints nothing from libraries that call console.warn or console.debug', async () => {
     const { folder, start } = await startPlace();
     const library = `process.once('exit', () => { console.warn('a name of a tool'); console.debug('another'); });`;
     await writeFile(join(folder, 'library.cjs'), library);
     expect(start(run, ['--require', './library.cjs'])).toEqual(works);
   });
 
-  test('loads commander and chalk alone for --version', async () => {
+  test('loads only commander and chalk for --version', async () => {
     const { folder, start } = await startPlace();
     expect(start(['--version'], [], { NODE_V8_COVERAGE: 'coverage' }).status).toBe(0);
     const packages = new Set(
@@ -52,18 +52,19 @@ describe('the program', () => {
   });
 });
 
-describe('the files of the program', () => {
-  test('hold no lookups where a flow has none', async () => {
+describe('the startup modules of the program', () => {
+  test('do not include the lookups unless the flow uses a lookup', async () => {
     const { folder, start } = await startPlace();
     expect(start(run, [], { NODE_V8_COVERAGE: 'coverage' })).toEqual(works);
     const files = await filesIn(join(folder, 'coverage'));
-    expect(files).toContain('main.cjs');
-    expect(files.filter((name) => ['lookups.cjs', 'serve.cjs', 'workers.cjs', 'report.cjs', 'queue.cjs'].includes(name))).toEqual([]);
+    expect(files).toEqual(expect.arrayContaining(['main.cjs', 'run.cjs']));
+    const unused = ['commands', 'conf', 'lookups', 'queue', 'report', 'serve', 'workers'].map((name) => `${name}.cjs`);
+    expect(files.filter((name) => unused.includes(name))).toEqual([]);
   });
 });
 
-describe('compiled code', () => {
-  test("is stored in the user's cache folder, closed to others, from Node 22 on", async () => {
+describe('the compile cache of Node.js', () => {
+  test('is stored in a cache folder that only the user can read, from Node 22 on', async () => {
     const { folder, start } = await startPlace();
     expect([start(run), start(run)]).toEqual([works, works]);
     if (!('enableCompileCache' in module)) return expect(await readdir(folder)).not.toContain('caches');
@@ -73,19 +74,19 @@ describe('compiled code', () => {
     return undefined;
   });
 
-  test('is not stored with NODE_DISABLE_COMPILE_CACHE', async () => {
+  test('is not used if NODE_DISABLE_COMPILE_CACHE is set', async () => {
     const { folder, start } = await startPlace();
     expect(start(run, [], { NODE_DISABLE_COMPILE_CACHE: '1' })).toEqual(works);
     expect(await readdir(folder)).not.toContain('caches');
   });
 
-  test('is not needed: the program runs without a cache folder', async () => {
+  test('is optional: the program also runs without a cache folder', async () => {
     expect((await startPlace()).start(run, [], { XDG_CACHE_HOME: bin })).toEqual(works);
   });
 });
 
-describe('the parts of undici in the bundle', () => {
-  test('are all there', async () => {
+describe('the undici modules that the bundle refers to', () => {
+  test('all exist', async () => {
     const source = await readFile(parts, 'utf8');
     const paths = [...source.matchAll(/'(undici\/[^']+)'/g)].map(([, path]) => path as string);
     expect(paths).toHaveLength(6);
@@ -101,7 +102,7 @@ describe('the parts of undici in the bundle', () => {
   });
 });
 
-/** The files of dist that ran. */
+/** Returns the files of dist that were run. */
 async function scriptsIn(coverage: string): Promise<Coverage['result'][number][]> {
   const reports = await Promise.all((await readdir(coverage)).map((file) => readFile(join(coverage, file), 'utf8')));
   return reports.flatMap((text) => (JSON.parse(text) as Coverage).result).filter(({ url }) => url.includes('/dist/'));
@@ -111,7 +112,7 @@ async function filesIn(coverage: string): Promise<string[]> {
   return (await scriptsIn(coverage)).map(({ url }) => url.slice(url.lastIndexOf('/') + 1));
 }
 
-/** The modules of the bundle that ran: each is a function with the name of its file. */
+/** Returns the names of the bundle's modules that were run. In the bundle, each module is a function named after its file. */
 async function modulesIn(coverage: string): Promise<string[]> {
   return (await scriptsIn(coverage))
     .flatMap(({ functions }) => functions)
@@ -119,7 +120,7 @@ async function modulesIn(coverage: string): Promise<string[]> {
     .map(({ functionName }) => functionName);
 }
 
-/** The format of NODE_V8_COVERAGE. */
+/** The content of a file that NODE_V8_COVERAGE writes. */
 interface Coverage {
   readonly result: readonly {
     readonly url: string;

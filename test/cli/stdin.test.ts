@@ -8,13 +8,13 @@ const csv = 'a\n1\n';
 const json = '[{"a":1}]';
 const ndjson = '{"a":1}\n';
 
-/** Pipes a text into `automate run flow.yaml`. */
+/** Pipes text into `automate run flow.yaml`. */
 async function piped(stdin: string | Buffer, args: readonly string[] = [], text = flow) {
   const place = await workplace({ 'flow.yaml': text });
   return { place, ...(await place.automate(['run', 'flow.yaml', ...args], { stdin })) };
 }
 
-describe('stdin tells its format', () => {
+describe('the format of stdin', () => {
   test.each([
     ['csv', csv, 'a,b\n1,1\n'],
     ['json', ` \n${json}`, '[\n{"a":1,"b":1}\n]\n'],
@@ -23,19 +23,19 @@ describe('stdin tells its format', () => {
     ['csv.gz', gzipSync(csv), 'a,b\n1,1\n'],
     ['json.gz', gzipSync(json), '[\n{"a":1,"b":1}\n]\n'],
     ['ndjson.gz', gzipSync(ndjson), '{"a":1,"b":1}\n'],
-  ])('as %s, and a line on stderr says so: %j', async (format, stdin, expected) => {
+  ])('is detected as %s, and reported on stderr, if the content is %j', async (format, stdin, expected) => {
     for (const args of [[], ['--in', '-']]) {
       const { code, stdout, stderr } = await piped(stdin, args);
       expect([code, stdout]).toEqual([0, expected]);
-      expect(stderr).toContain(`reading stdin as ${format} (--in-format reads it as another format)\n`);
+      expect(stderr).toContain(`reading stdin as ${format} (to read it as a different format, use --in-format)\n`);
     }
   });
 
-  test('not to somebody who asks for quiet', async () => {
+  test('is not reported with --quiet', async () => {
     expect(await piped(csv, ['--quiet'])).toMatchObject({ code: 0, stdout: 'a,b\n1,1\n', stderr: '' });
   });
 
-  test('as json, whatever it begins with, if --records names its list', async () => {
+  test('is always JSON if --records specifies the path of a list', async () => {
     const wrapped = `{"n":1,"data":{"items":${json}}}`;
     for (const stdin of [wrapped, gzipSync(wrapped)]) {
       const { code, stdout, stderr } = await piped(stdin, ['--records', 'data.items']);
@@ -49,19 +49,19 @@ describe('stdin tells its format', () => {
     });
   });
 
-  test('in another encoding', async () => {
+  test('is detected even if stdin has a different encoding', async () => {
     const utf16 = Buffer.from(`\ufeff${json}`, 'utf16le');
     expect(await piped(utf16, ['--encoding', 'utf-16le', '--quiet'])).toMatchObject({ code: 0, stdout: '[\n{"a":1,"b":1}\n]\n' });
   });
 
-  test('unless --in-format names it, which gzip does not need to', async () => {
+  test('is taken from --in-format, even if the content is gzipped', async () => {
     const said = await piped('a\tc\n1\t2\n', ['--in-format', 'tsv']);
     expect([said.code, said.stdout]).toEqual([0, 'a\tc\tb\n1\t2\t1\n']);
     expect(said.stderr).not.toContain('reading stdin');
     expect((await piped(gzipSync('a\tc\n1\t2\n'), ['--in-format', 'tsv'])).stdout).toBe('a\tc\tb\n1\t2\t1\n');
   });
 
-  test('byte by byte, with the flow checked before', async () => {
+  test('is detected even if stdin arrives byte by byte', async () => {
     const place = await workplace({ 'flow.yaml': flow, 'wrong.yaml': 'nodes: 1\n' });
     const { child, finished } = place.start(['run', 'flow.yaml'], { keepStdin: true });
     for (const byte of gzipSync(ndjson)) {
@@ -74,20 +74,20 @@ describe('stdin tells its format', () => {
     expect((await waiting.finished).code).toBe(3);
   });
 
-  test('so that a reference which no record of a CSV can satisfy is a problem of the flow', async () => {
+  test('determines whether a reference to an unknown field is a problem of the flow', async () => {
     const { code, stderr } = await piped('c\n1\n');
     expect(code).toBe(3);
     expect(stderr).toContain('flow.yaml:3:19: no record has a field "a" here');
   });
 
-  test('an empty stdin lacks a header', async () => {
+  test('is not detected if stdin is empty, and the run exits with 6', async () => {
     expect(await piped('')).toMatchObject({ code: 6, stdout: '' });
   });
 
-  test('in validate, test-request and init, too', async () => {
+  test('is also detected in validate, test-request and init', async () => {
     const place = await workplace({ 'flow.yaml': flow });
     const { code, stdout, stderr } = await place.automate(['validate', 'flow.yaml', '--in', '-'], { stdin: csv });
-    expect([code, stdout]).toEqual([0, 'flow.yaml is valid: 1 node, every reference is in -\n']);
+    expect([code, stdout]).toEqual([0, 'flow.yaml is valid: 1 node, every referenced field is in -\n']);
     expect(stderr).toContain('reading stdin as csv');
     const init = await place.automate(['init', 'new', '--in', '-'], { stdin: ndjson });
     expect(init.code).toBe(0);
@@ -95,15 +95,15 @@ describe('stdin tells its format', () => {
   });
 });
 
-describe('--no-input', () => {
+describe('automate run --no-input', () => {
   const noFields = 'nodes:\n  - type: set\n    fields: { b: 1 }\n';
 
-  test('runs the flow once, over one record without fields, and writes NDJSON', async () => {
+  test('runs the flow once, for a single record without fields', async () => {
     expect(await piped('a\n1\n2\n', ['--no-input', '--quiet'], noFields)).toMatchObject({ code: 0, stdout: '{"b":1}\n', stderr: '' });
     expect((await piped('', ['--no-input', '--out-format', 'csv'], noFields)).stdout).toBe('b\n1\n');
   });
 
-  test('refuses options of an input', async () => {
+  test('refuses options that describe an input', async () => {
     for (const args of [
       ['--in', 'a.csv'],
       ['--in-format', 'csv'],
@@ -115,25 +115,25 @@ describe('--no-input', () => {
     }
   });
 
-  test('refuses a reference to a field that no --set gives', async () => {
+  test('refuses a reference to a field that --set does not set', async () => {
     const { code, stderr } = await piped('', ['--no-input']);
     expect(code).toBe(3);
     expect(stderr).toContain('flow.yaml:3:19: no record has a field "a" here');
     expect((await piped('', ['--no-input', '--set', 'a=x', '--quiet'])).stdout).toBe('{"a":"x","b":"x"}\n');
   });
 
-  test('plans one record', async () => {
+  test('plans a single record in a dry run', async () => {
     expect((await piped('', ['--no-input', '--dry-run'], noFields)).stdout).toMatch(/^records: +1\n/);
   });
 });
 
-describe('--set', () => {
-  test('gives every record a field, and overwrites one that the input has in its place', async () => {
+describe('automate run --set', () => {
+  test('adds a field to every record, or overrides a field of the input', async () => {
     const { code, stdout } = await piped('a,c\n1,2\n3,4\n', ['--set', 'a=x=y', '--set', 'month=', '--quiet']);
     expect([code, stdout]).toEqual([0, 'a,c,month,b\nx=y,2,,x=y\nx=y,4,,x=y\n']);
   });
 
-  test('leaves the fields of the input in the errors file, and stands in the line that retries after a stream', async () => {
+  test('adds nothing to the errors file, and is part of the suggested retry command', async () => {
     const failing = 'nodes:\n  - type: set\n    fields: { b: { cel: "int(a)" } }\n';
     const { place, code, stderr } = await piped('c,a\n1,2\n', ['--set', 'a=x', '--set', 'd=e f'], failing);
     expect(code).toBe(4);
@@ -141,12 +141,12 @@ describe('--set', () => {
     expect(stderr).toContain("--set a=x --set 'd=e f'");
   });
 
-  test('is a field that references may name', async () => {
+  test('adds a field that the flow can refer to', async () => {
     expect((await piped('c\n1\n', ['--set', 'a=2', '--quiet'])).stdout).toBe('c,a,b\n1,2,2\n');
     expect((await piped('c\n1\n', ['--set', 'aa=2'])).stderr).toContain('did you mean "aa"?');
   });
 
-  test('makes a run another one, which --resume refuses', async () => {
+  test('makes --resume refuse a different value', async () => {
     const place = await workplace({
       'flow.yaml': 'nodes: [{ type: http, url: "http://127.0.0.1:9/{{a}}", retry: { max: 0 } }]',
       'in.csv': csv,
@@ -157,7 +157,7 @@ describe('--set', () => {
     expect([code, stderr]).toEqual([73, expect.stringContaining('the list of set fields has changed')]);
   });
 
-  test('refuses a text without a name', async () => {
+  test('refuses a value that is not NAME=VALUE', async () => {
     for (const value of ['a', '=1', '']) {
       const { code, stderr } = await piped(csv, ['--set', value]);
       expect([code, stderr]).toEqual([2, expect.stringContaining(`expected field=value, found "${value}"`)]);
@@ -165,7 +165,7 @@ describe('--set', () => {
   });
 });
 
-test('without --in and at a terminal, run says what it expects', async () => {
+test('automate run without --in in a terminal explains which input it expects', async () => {
   const { place } = await piped(csv);
   const { shell } = await import('../helpers/shell.ts');
   const { stdout } = await shell(place, `script -qec 'node "$AUTOMATE" run flow.yaml; echo "code $?"' /dev/null`);

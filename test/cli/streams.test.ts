@@ -8,7 +8,7 @@ const run = ['run', 'flow.yaml', '--in', '-', '--in-format', 'ndjson'];
 const two = '{"id":1}\n{"id":2}\n';
 const done = '{"id":1,"name":"n/1"}\n{"id":2,"name":"n/2"}\n';
 
-/** Starts a run over a stdin that stays open after its first lines. */
+/** Starts a run whose stdin remains open after its first lines. */
 async function startWaiting(stdin: string, ...args: string[]) {
   let seen: (() => void) | undefined;
   const answered = new Promise<void>((resolve) => {
@@ -22,7 +22,7 @@ async function startWaiting(stdin: string, ...args: string[]) {
   return { ...place.start([...run, ...args], { stdin, keepStdin: true }), answered, place };
 }
 
-test.each(['SIGINT', 'SIGTERM'] as const)('%s ends a run that waits for input', async (signal) => {
+test.each(['SIGINT', 'SIGTERM'] as const)('%s ends a run that is waiting for input', async (signal) => {
   const { child, finished, answered, place } = await startWaiting(two, '--out', 'out.ndjson');
   await answered;
   child.kill(signal);
@@ -30,7 +30,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)('%s ends a run that waits for input', 
   expect(await place.read('out.ndjson')).toBe(done);
 });
 
-test('records are written while the run waits for input', async () => {
+test('a run writes finished records while it waits for more input', async () => {
   const { child, finished } = await startWaiting(two);
   let written = '';
   await new Promise<void>((resolve) => {
@@ -44,7 +44,7 @@ test('records are written while the run waits for input', async () => {
   expect(written).toBe(`${done}{"id":3,"name":"n/3"}\n`);
 });
 
-test('a closed stdout ends a run that waits for input', async () => {
+test('a closed stdout ends a run that is waiting for input', async () => {
   const { child, finished } = await startWaiting(two);
   child.stdout?.once('data', () => {
     child.stdout?.destroy();
@@ -54,7 +54,7 @@ test('a closed stdout ends a run that waits for input', async () => {
   expect([code, stderr]).toEqual([141, '']);
 });
 
-test('SIGHUP from a closed terminal ends a run that waits for input, and its records are written', async () => {
+test('SIGHUP from a closed terminal ends a waiting run after its finished records are written', async () => {
   const { child, finished, answered, place } = await startWaiting(two, '--out', 'out.ndjson', '--summary', 's.json');
   await answered;
   child.stderr?.destroy();
@@ -65,7 +65,7 @@ test('SIGHUP from a closed terminal ends a run that waits for input, and its rec
   expect(await place.files()).not.toContain('out.ndjson.automate-lock');
 });
 
-test('spent --max-credits end a run that waits for input', async () => {
+test('a run that is waiting for input ends when the credits in --max-credits are spent', async () => {
   const { finished, answered } = await startWaiting(`${two}{"id":3}\n`, '--max-credits', '2');
   await answered;
   expect(await finished).toMatchObject({ code: 5, stdout: done });
@@ -77,7 +77,7 @@ test.each([
   ['--in /proc/self/fd/0 < <(cat rows.csv)', 'flow.errors.csv'],
   ['--in /dev/stdin < rows.csv', 'flow.errors.csv'],
   ['--in pipe.csv < <(cat rows.csv > pipe.csv)', 'flow.errors.csv'],
-])('the errors file does not depend on the name of the input: run %s', async (input, errors) => {
+])('`automate run` %s names its errors file after the output or the flow', async (input, errors) => {
   const flow = 'nodes: [{ type: set, fields: { n: { cel: "int(id)" } } }]';
   const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'id\n1\nx\n' });
   const { code, stderr } = await shell(place, `mkdir out; mkfifo pipe.csv; automate run flow.yaml --in-format csv ${input}`);
@@ -85,7 +85,7 @@ test.each([
   expect(await place.read(errors)).toMatch(/\nx,set-1,/);
 });
 
-test.each([[], ['--force']])('--errors - leaves a file called "-" unchanged: %j', async (...force) => {
+test.each([[], ['--force']])('--errors - writes to stdout, not to a file named "-", with the options %j', async (...force) => {
   const place = await workplace({
     'flow.yaml': 'nodes: [{ type: set, fields: { n: { cel: "int(id)" } } }]',
     'in.csv': 'id\nx\n',

@@ -27,13 +27,13 @@ function tallyOf(...events: readonly Event[]): Tally {
   return tally;
 }
 
-/** The lines of the summary about failures. */
+/** Returns the lines of the summary that are about failures. */
 function failuresOf(tally: Tally): string[] {
   const lines = summaryText(tally, facts, new Chalk({ level: 0 })).split('\n');
   return lines.filter((line) => line.startsWith('    ')).map((line) => line.trim());
 }
 
-test('credits and tokens of a resumed run are those of the whole, then those of this part', () => {
+test("a resumed run's summary shows the credits and tokens of the whole run and of its last part", () => {
   const tokens = (node: string): Event => ({ type: 'tokens', record: 1, node, input: 3, output: 1, cost: 0.1 });
   const spentBefore = {
     credits: 5.1,
@@ -78,13 +78,13 @@ const failed = (
   message,
 });
 
-describe('failures of one node, class and status', () => {
-  test('show one message on their own line', () => {
+describe('the summary of failures that have the same node, class and status', () => {
+  test('shows a single message on a separate line', () => {
     const tally = tallyOf(failed(1, 'no zip'), failed(2, 'no zip'));
     expect(failuresOf(tally)).toEqual(['ask  http 422  2 x  records 1, 2  no zip']);
   });
 
-  test('show the most frequent of several messages, and count the others', () => {
+  test('shows the most frequent messages, and the number of other messages', () => {
     const messages = ['a', 'b', 'c', 'd', 'c', 'b', 'c'];
     const tally = tallyOf(...messages.map((message, index) => failed(index + 1, message)));
     expect(failuresOf(tally)).toEqual(['ask  http 422  7 x  records 1, 2, 3, ...', '3 x  c', '2 x  b', '1 x  a', '1 x  other messages']);
@@ -95,32 +95,32 @@ describe('failures of one node, class and status', () => {
     ]);
   });
 
-  test('use bounded memory if every record has its own message', () => {
+  test('uses a limited amount of memory even if every record has a different message', () => {
     const tally = tallyOf(...Array.from({ length: 10_000 }, (_, index) => failed(index + 1, `no user ${index}`)));
     expect([...tally.failures.values()][0]?.messages.size).toBeLessThan(100);
     expect(failuresOf(tally).at(-1)).toBe('9,997 x  other messages');
   });
 
-  test('show the advice on a line of its own', () => {
+  test('shows the advice in a message on a separate line', () => {
     const tally = tallyOf(failed(1, 'the record has a field "x"\nwrite NDJSON'));
     expect(failuresOf(tally)).toEqual(['ask  http 422  1 x  record 1  the record has a field "x"', 'write NDJSON']);
   });
 
-  test('show the advice even if the message is cut', () => {
+  test('shows the advice even if the message is truncated', () => {
     const tally = tallyOf(failed(1, `${'x'.repeat(160)} and so on\nlist it under allow_hosts`));
     const [message, advice] = failuresOf(tally);
     expect([message, advice]).toEqual([expect.stringMatching(/x{160}\.\.\.$/), 'list it under allow_hosts']);
   });
 });
 
-describe('records passed through by on_error: keep', () => {
-  test('count as failed if a later node fails', () => {
+describe('failed records that on_error: keep passes on', () => {
+  test('are counted as failed if a later node fails', () => {
     const tally = tallyOf(failed(1, 'first', 'record-passed-through'), failed(1, 'second', 'record-failed', 'later'));
     expect(tally).toMatchObject({ failed: 1, passedThrough: 0, written: 0 });
     expect(failuresOf(tally)).toEqual(['later  http 422  1 x  record 1  second']);
   });
 
-  test('count once, even with several failed rows', () => {
+  test('are counted once, even if several of their rows failed', () => {
     const done: Event = { type: 'record-done', record: 1, rows: 3 };
     const tally = tallyOf(
       failed(1, 'm', 'record-passed-through'),
@@ -133,7 +133,7 @@ describe('records passed through by on_error: keep', () => {
     expect(failuresOf(tally)).toHaveLength(2);
   });
 
-  test('are listed in ascending order', () => {
+  test('are listed in the order of their record numbers', () => {
     const ends = [5, 2, 9, 1].map((record): Event => ({ type: 'record-done', record, rows: 1 }));
     const tally = tallyOf(...[9, 5, 1, 2].map((record) => failed(record, 'm', 'record-passed-through')), ...ends);
     expect(failuresOf(tally)).toEqual(['ask  http 422  4 x  records 1, 2, 5, ...  m']);

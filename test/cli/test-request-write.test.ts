@@ -11,7 +11,7 @@ import { workplace } from '../helpers/cli.ts';
 const answer = { data: { user: { name: 'Ada', 'odd, key': 1 } }, tags: ['a'], orders: [{ number: 'A-1' }], none: null };
 const head = ['# My flow', 'nodes:', '  - id: profile # the first', '    type: http'];
 
-/** A flow with comments and blanks of its own, and a server. `lines`: further lines of its node. */
+/** Creates a flow with comments and unusual spacing, and starts its server. `lines`: further lines of the flow's node. */
 async function flowWith(lines: readonly string[] = [], status = 200) {
   const server = await answeringServer(() => ({ status, body: answer }));
   const before = [...head, `    url: "${server.origin}/{{id}}"`];
@@ -19,13 +19,13 @@ async function flowWith(lines: readonly string[] = [], status = 200) {
   const text = [...before, ...lines, ...after].join('\n');
   const place = await workplace({ 'flow.yaml': text, 'rows.csv': 'id\n1\n' });
   const write = (...words: string[]) => place.automate(['test-request', 'flow.yaml', '--in', 'rows.csv', ...words]);
-  /** The flow with these lines where they belong. */
+  /** Returns the flow with these lines as its map. */
   const flow = (map: readonly string[]) => [...before, ...lines, ...after.slice(0, -1), ...map, ''].join('\n');
   return { ...place, server, text, write, flow };
 }
 
-describe('test-request --write', () => {
-  test('puts chosen paths into the map, and leaves every other byte', async () => {
+describe('automate test-request --write', () => {
+  test('adds the chosen paths to the map, and changes no other byte of the flow', async () => {
     const { write, read, flow, path, automate } = await flowWith();
     await chmod(path('flow.yaml'), 0o640);
     const { code, stderr } = await write('--write', 'data.user.name, data.user["odd, key"],$status');
@@ -40,7 +40,7 @@ describe('test-request --write', () => {
     expect((await automate(['run', 'flow.yaml', '--in', 'rows.csv'])).stdout).toBe('id,name,"odd, key",status\n1,Ada,1,200\n');
   });
 
-  test('adds to a map, keeps its comments, and writes no path twice', async () => {
+  test('extends an existing map, keeps its comments, and does not repeat a path', async () => {
     const map = ['    map: # ours', '      name: none # other', '      user: data.user.name'];
     const { write, read, text } = await flowWith(map);
     expect((await write('--write', 'data.user.name,tags')).code).toBe(0);
@@ -51,7 +51,7 @@ describe('test-request --write', () => {
     expect(await read('flow.yaml')).toBe(written);
   });
 
-  test('all writes every value, with the fields of one array of objects as rows', async () => {
+  test('adds every value if its argument is "all"', async () => {
     const { write, read, flow, path } = await flowWith();
     await symlink('flow.yaml', path('link.yaml'));
     expect((await write('--write', 'all')).code).toBe(0);
@@ -68,34 +68,37 @@ describe('test-request --write', () => {
   test.each([
     [['--write'], 'without a terminal, say what to write: --write all for every value, or --write PATH,PATH'],
     [['--write', 'a..b'], '--write: '],
-    [['--write', ','], '--write: expected all, or paths such as data.name,data.email'],
+    [['--write', ','], '--write: expected "all", or paths such as data.name,data.email'],
     [['--write', 'all', '--curl'], '--write takes its paths from an answer: leave --curl out'],
     [['--write', 'all', '--no-send'], 'leave --no-send out'],
-  ])('%j is refused before anything is sent', async (words, message) => {
+  ])('refuses the arguments %j before anything is sent', async (words, message) => {
     const { write, read, text, server } = await flowWith();
     const { code, stderr } = await write(...words);
     expect([code, stderr, await read('flow.yaml'), server.requests.length]).toEqual([2, expect.stringContaining(message), text, 0]);
   });
 
   test.each([
-    ['a path that the answer has not', ['data.user.nam'], 2, 'the answer has no "data.user.nam"; did you mean "data.user.name"?'],
-    ['arrays that cannot be one map', ['orders[].number,tags[]'], 3, 'expand different arrays'],
-  ])('%s changes nothing', async (_, paths, exit, message) => {
+    ['the response does not have the path', ['data.user.nam'], 2, 'the answer has no "data.user.nam"; did you mean "data.user.name"?'],
+    ['the chosen arrays do not fit into one map', ['orders[].number,tags[]'], 3, 'expand different arrays'],
+  ])('changes nothing if %s', async (_, paths, exit, message) => {
     const { write, read, text } = await flowWith();
     const { code, stderr } = await write('--write', ...paths);
     expect([code, stderr, await read('flow.yaml')]).toEqual([exit, expect.stringContaining(message), text]);
   });
 
-  test('a failed request, a map that says more, and a node inside another change nothing', async () => {
+  test('changes nothing after a failed request, or if the flow must be edited by hand', async () => {
     const failed = await flowWith([], 404);
     expect([(await failed.write('--write', 'all')).code, await failed.read('flow.yaml')]).toEqual([4, failed.text]);
     const more = await flowWith(['    map: { name: { path: none, default: x } }']);
     const refused = await more.write('--write', 'all');
-    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('says more than fields and paths: write it by hand')]);
+    expect([refused.code, refused.stderr]).toEqual([
+      2,
+      expect.stringContaining('has more than fields and paths, which --write cannot change: edit the flow'),
+    ]);
     const inner = '{ id: in, type: http, url: "http://127.0.0.1:1/{{id}}", map: { n: none } }';
     const place = await workplace({ 'loop.yaml': `nodes: [{ type: loop, while: "n == 1", max: 2, nodes: [${inner}] }]\n` });
     const nested = await place.automate(['test-request', 'loop.yaml', '--set', 'id=1', '--node', 'in', '--write', 'all']);
-    expect([nested.code, nested.stderr]).toEqual([2, expect.stringContaining('"in" is inside another: write it by hand')]);
+    expect([nested.code, nested.stderr]).toEqual([2, expect.stringContaining('"in", which is inside another node: edit the flow')]);
   });
 });
 
@@ -107,7 +110,7 @@ const answers: readonly Value[] = [
   { a: [], b: {}, m: [[1]], rows: [{ x: 1, more: [{ y: 1 }] }], other: [{ z: 1 }] } as unknown as Value,
 ];
 
-test('all paths of an answer fit into one map', () => {
+test('test-request can put all paths of a response into one map', () => {
   expect(answers.map((body) => allPaths(structureOf(body)))).toEqual([
     ['data.user.name', 'data.user["odd, key"]', 'tags', 'orders[].number', 'none'],
     ['[].id', '[].lines[].sku', '[].lines[].sizes'],
@@ -118,7 +121,7 @@ test('all paths of an answer fit into one map', () => {
   for (const body of answers) expect(() => compileMapping(withPaths({}, allPaths(structureOf(body))), 'keep')).not.toThrow();
 });
 
-test('the fields of paths are those that the page proposes', () => {
+test('test-request --write chooses the same field names as the dashboard', () => {
   const paths = [
     'a.b',
     'c.b',

@@ -25,7 +25,7 @@ const personJson = JSON.stringify(person, (_, value) => (typeof value === 'bigin
   '$1',
 );
 
-/** A server, and a workplace with a flow that sends requests to it. */
+/** Starts a server, and creates a workplace with a flow that sends requests to it. */
 async function preview(
   flow: (origin: string) => string,
   answer: (request: SeenRequest, index: number) => ServerAnswer = () => ({ body: person }),
@@ -45,22 +45,22 @@ const people =
   (origin: string) =>
     `nodes: [{ id: profile, type: http, url: "${origin}/users/{{id}}"${more} }]`;
 
-/** The paths in a printed structure. */
+/** Returns the paths in a printed structure. */
 function printedPaths(stdout: string): string[] {
   const table = /^path +type[\s\S]*?(?=\n\n|\n$)/m.exec(stdout)?.[0] ?? '';
   const [header = '', ...rows] = table.split('\n');
   return rows.map((row) => row.slice(0, header.indexOf('type')).trimEnd());
 }
 
-/** True if a map finds a value at a path. */
+/** True if a map finds a value at the path. */
 function isFound(path: string, body: Value | undefined): boolean {
   const found: boolean[] = [];
   compileMapping([path], 'keep').apply(new Map(), { status: 200, header: () => undefined, body }, found);
   return found[0] === true;
 }
 
-describe('test-request', () => {
-  test('shows the request, the answer, its structure, and the fields of the map', async () => {
+describe('automate test-request', () => {
+  test('shows the request, the response, its structure and the mapped fields', async () => {
     const { automate } = await preview(people(', map: { name: data.user.name, gone: data.nothing }'));
     const { code, stdout, stderr } = await automate(['test-request', 'flow.yaml', '--in', 'rows.csv']);
     expect(code).toBe(0);
@@ -77,7 +77,7 @@ describe('test-request', () => {
     expect((await automate(['credits', '--json'])).stdout).toContain('"spent": 1,');
   });
 
-  test('shows the beginning of a long value on one line, and all of it with --json', async () => {
+  test('shows the beginning of a long value, and the whole value with --json', async () => {
     const { automate } = await preview(people(', map: { csv: $body, id: $status }'), () => ({ body: 'a,b\n'.repeat(1000) }));
     const { stdout } = await automate(['test-request', 'flow.yaml', '--set', 'id=1']);
     expect(stdout).toMatch(/\nmap yields\n +csv {2}a,b a,b [a,b ]{1,200}\.\.\.\n +id +200\n$/);
@@ -85,7 +85,7 @@ describe('test-request', () => {
     expect(map[0].csv).toHaveLength(4000);
   });
 
-  test('prints paths that a map can use as they are', async () => {
+  test('prints paths that can be copied into a map', async () => {
     const { automate } = await preview(people());
     const paths = printedPaths((await automate(['test-request', 'flow.yaml', '--set', 'id=1'])).stdout);
     expect(paths).toContain('data.user["odd key"]');
@@ -95,7 +95,7 @@ describe('test-request', () => {
     for (const path of paths) expect([path, isFound(path, parseJson(personJson))]).toEqual([path, true]);
   });
 
-  test('prints such paths for the oddest names, without control characters', async () => {
+  test('prints usable paths for unusual names, without control characters', async () => {
     const odd = Object.fromEntries(naughtyTexts.map((text, index) => [text, index]));
     const { automate, write, server } = await preview(people(), () => ({ body: odd }));
     const { structure } = JSON.parse((await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--json'])).stdout);
@@ -105,7 +105,7 @@ describe('test-request', () => {
     const { stdout } = await automate(['test-request', 'flow.yaml']);
     expect(stdout).toContain('map yields');
     expect(stdout).not.toContain('found nothing here');
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: these must not reach a terminal
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the test looks for control characters
     expect(stdout).not.toMatch(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u202e]/);
   });
 
@@ -117,12 +117,12 @@ describe('test-request', () => {
     [[], ['$body']],
     [null, ['$body']],
     [undefined, []],
-  ])('finds in the body %j the paths %j', (body, paths) => {
+  ])('for the response body %j lists the paths %j', (body, paths) => {
     expect(structureOf(body).map(({ path }) => path)).toEqual(paths);
     for (const path of paths) expect([path, isFound(path, body)]).toEqual([path, true]);
   });
 
-  test('shows the answer and the reason of a failure, and exits with 4', async () => {
+  test('shows the response and the reason if the request fails, and exits with 4', async () => {
     const { automate } = await preview(people(), () => ({ status: 403, body: { error: { reason: 'no' } } }));
     const { code, stdout, stderr } = await automate(['test-request', 'flow.yaml', '--set', 'id=1']);
     expect(code).toBe(4);
@@ -131,7 +131,7 @@ describe('test-request', () => {
     expect(stderr).toBe('failed: profile: http: the server answered 403: {"error":{"reason":"no"}}\n');
   });
 
-  test('shows a redirect that counts as success', async () => {
+  test('shows a redirect that counts as a success', async () => {
     const { automate, server } = await preview(people(', success: [3xx], map: { to: $headers.location }'), () => ({
       status: 302,
       headers: { location: 'https://files.example.com/1' },
@@ -142,7 +142,7 @@ describe('test-request', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  test('names the reason if no server listens', async () => {
+  test('says that the connection was refused if no server is listening', async () => {
     const place = await workplace({ 'flow.yaml': people()('http://127.0.0.1:9') });
     const { code, stdout, stderr } = await place.automate(['test-request', 'flow.yaml', '--set', 'id=1']);
     expect(code).toBe(4);
@@ -150,18 +150,18 @@ describe('test-request', () => {
     expect(stderr).toMatch(/failed: profile: network: .*ECONNREFUSED/);
   });
 
-  test('does not retry', async () => {
+  test('does not retry a failed request', async () => {
     const { automate, server } = await preview(people(), () => ({ status: 503 }));
     expect((await automate(['test-request', 'flow.yaml', '--set', 'id=1'])).code).toBe(4);
     expect(server.requests).toHaveLength(1);
   });
 });
 
-describe('test-request of a body that cannot be read', () => {
+describe('automate test-request for a response body that cannot be read', () => {
   const deep = '['.repeat(1001) + ']'.repeat(1001);
   const secret = 'canary-7f3a';
 
-  /** The preview of an answer with this body, as text and as JSON. */
+  /** Runs test-request for a response with this body, and returns its output as text and as JSON. */
   async function previews(body: string | Buffer, more = '', status = 200) {
     const server = await httpServer((_request, response) => response.writeHead(status, { 'content-type': 'application/json' }).end(body));
     const node = `type: http, id: a, url: "${server.origin}", auth: { type: bearer, credential: c }${more}`;
@@ -176,29 +176,29 @@ describe('test-request of a body that cannot be read', () => {
     ['not JSON', `{"a": "${secret}`, 'the body is not valid JSON', '{"a": "***'],
     ['not UTF-8', Buffer.from('{"a":"é"}', 'latin1'), 'the body is not valid utf-8 (9 bytes of application/json)', '{"a":"\ufffd"}'],
     ['nested too deeply', deep, 'the body is nested more than 1000 deep', deep],
-  ])('shows it as text: %s', async (_name, body, reason, text) => {
+  ])('shows the body as text if it is %s', async (_name, body, reason, text) => {
     const { shown, printed } = await previews(body, ', map: { b: b }');
     const start = text.length > 200 ? `${text.slice(0, 200)}...` : text;
-    expect(shown.stdout.endsWith(`\n\n${reason}; as a text:\n  ${start}\n`)).toBe(true);
+    expect(shown.stdout.endsWith(`\n\n${reason}; as text:\n  ${start}\n`)).toBe(true);
     expect(printed).toMatchObject({ response: { body: text, unread: reason }, structure: [], map: null, failure: { class: 'parse' } });
     expect(shown.code).toBe(4);
   });
 
-  test('succeeds if nothing reads the body', async () => {
+  test('succeeds if the flow does not use the body', async () => {
     const { shown, printed } = await previews('{"a":');
-    expect(shown.stdout).toMatch(/\nthe body is not valid JSON; as a text:\n {2}\{"a":\n\nwithout map no field is added\n$/);
+    expect(shown.stdout).toMatch(/\nthe body is not valid JSON; as text:\n {2}\{"a":\n\nwithout map, no field is added\n$/);
     expect([shown.code, printed.failure]).toEqual([0, null]);
   });
 
-  test('fails with the status of an error', async () => {
+  test('reports the error status rather than the unreadable body', async () => {
     const { shown, printed } = await previews('{"a":', ', map: { b: b }', 404);
     expect(shown.stderr).toContain('failed: a: http: the server answered 404: {"a":\n');
     expect(printed).toMatchObject({ response: { body: '{"a":' }, failure: { class: 'http', status: 404 } });
   });
 });
 
-describe('the record of test-request', () => {
-  test('is the first of --in or that of --record, with the fields of --set', async () => {
+describe('the record that test-request uses', () => {
+  test('is the first record, or the one in --record, with the fields in --set', async () => {
     const { automate, server } = await preview((origin) => `nodes: [{ type: http, url: "${origin}/{{id}}/{{city}}" }]`);
     await automate(['test-request', 'flow.yaml', '--in', 'rows.csv']);
     await automate(['test-request', 'flow.yaml', '--in', 'rows.csv', '--record', '2']);
@@ -208,13 +208,13 @@ describe('the record of test-request', () => {
     expect(server.requests.map(({ path }) => path)).toEqual(['/1/Oslo', '/2/Rome', '/2/a%3Db%20c', '/7/', '/8/x']);
   });
 
-  test('may not be beyond the end of the input', async () => {
+  test('is refused if --record is greater than the number of records', async () => {
     const { automate } = await preview(people());
     const none = await automate(['test-request', 'flow.yaml', '--in', 'rows.csv', '--record', '3']);
     expect(none).toMatchObject({ code: 6, stdout: '', stderr: 'automate: rows.csv has no record 3\n' });
   });
 
-  test('may lack a field of the flow, which is reported with its position', async () => {
+  test('is refused without a field that the flow uses, unless --set adds the field', async () => {
     const { automate, server } = await preview((origin) => `nodes: [{ type: http, url: "${origin}/{{ctiy}}" }]`);
     const { code, stdout, stderr } = await automate(['test-request', 'flow.yaml', '--in', 'rows.csv']);
     expect([code, stdout]).toEqual([3, '']);
@@ -227,7 +227,7 @@ describe('the record of test-request', () => {
   test.each([
     ['rows.csv', ['--in', 'rows.csv']],
     ['<stdin>', ['--in', '-', '--in-format', 'csv']],
-  ])('is reported with its file if it cannot be read: %s', async (name, input) => {
+  ])('is reported with the name of its file if it cannot be read: %s', async (name, input) => {
     const { automate, write } = await preview(people());
     const ragged = 'id,city\n1,Oslo,x\n';
     await write('rows.csv', ragged);
@@ -238,7 +238,7 @@ describe('the record of test-request', () => {
     });
   });
 
-  test('can get a missing field from --set, as the message says', async () => {
+  test('can get a missing field from --set, as the message suggests', async () => {
     const { automate, server } = await preview(people());
     const { code, stderr } = await automate(['test-request', 'flow.yaml']);
     expect(code).toBe(3);
@@ -248,18 +248,18 @@ describe('the record of test-request', () => {
   });
 });
 
-/** More than a function can take as arguments. */
+/** More elements than a function can accept as arguments. */
 const many = 150_000;
 
-test('test-request shows an answer with 150,000 paths', async () => {
+test('test-request can show a response with 150,000 paths', async () => {
   const users = Object.fromEntries(Array.from({ length: many }, (_, id) => [`u${id}`, id]));
   const { automate } = await preview(people(), () => ({ body: { users } }));
   const { code, stdout } = await automate(['test-request', 'flow.yaml', '--set', 'id=1']);
   expect([code, stdout.match(/^users\.u\d+ /gm)?.length]).toEqual([0, many]);
 });
 
-describe('the node of test-request', () => {
-  test('gets the first of 150,000 records on a page', async () => {
+describe('the node that test-request runs', () => {
+  test('gets the first of 150,000 records from an earlier node', async () => {
     const { automate, server } = await preview(
       (origin) => `nodes:
   - { type: http, url: "${origin}/list", paginate: { type: next_url, path: next }, map: { id: "items[]" } }
@@ -277,7 +277,7 @@ describe('the node of test-request', () => {
   - { type: set, fields: { place: "{{city}}!" } }
   - { id: second, type: http, url: "${origin}/second/{{place}}" }`;
 
-  test('is the first that sends a request, or that of --node, with the fields of earlier nodes', async () => {
+  test('is the first node that sends a request, or the one in --node', async () => {
     const { automate, server } = await preview(two);
     await automate(['test-request', 'flow.yaml', '--set', 'id=1']);
     await automate(['credits', 'limit', '100']);
@@ -286,7 +286,7 @@ describe('the node of test-request', () => {
     expect(stderr).toBe('running node "first" first\n2 credits spent\n');
   });
 
-  test('costs the requests of earlier nodes, even if its own cannot be made', async () => {
+  test('runs after earlier nodes, which spend credits even if its own request cannot be built', async () => {
     const { automate } = await preview((origin) => `${two(origin)}\n  - { id: third, type: http, url: "${origin}/third/{{nobody}}" }`);
     await automate(['credits', 'limit', '100']);
     const { code, stderr } = await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--node', 'third']);
@@ -294,7 +294,7 @@ describe('the node of test-request', () => {
     expect(stderr).toContain(' first\n2 credits spent\nautomate: the record has no field "nobody"');
   });
 
-  test('gets only the first of the records that earlier nodes make', async () => {
+  test('gets only the first of the records from earlier nodes', async () => {
     const many = (origin: string) => `nodes:
   - { id: list, type: http, url: "${origin}/list", map: { n: "items[].n" } }
   - { id: pages, type: http, url: "${origin}/pages/{{n}}", paginate: { type: page, items: items, max: 1 }, on_error: keep, map: { m: "items[].n" } }
@@ -307,30 +307,30 @@ describe('the node of test-request', () => {
     expect(stderr).toContain('4 credits spent\n');
   });
 
-  test('is not reached if an earlier one fails', async () => {
+  test('is not reached if an earlier node fails', async () => {
     const { automate } = await preview(two, () => ({ status: 404 }));
     const { code, stdout, stderr } = await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--node', 'second']);
     expect([code, stdout]).toEqual([4, '']);
     expect(stderr).toContain('failed: first: http: the server answered 404\n');
   });
 
-  test('is previewed with a note if a run would skip it', async () => {
+  test('is tried even if a run would skip it, with a note that says so', async () => {
     const { automate } = await preview(people(`, when: "id == '2'"`));
     const { stderr } = await automate(['test-request', 'flow.yaml', '--set', 'id=1']);
-    expect(stderr).toContain('a run skips profile for this record: its `when` is false');
+    expect(stderr).toContain('a run skips profile for this record, because its `when` is false');
   });
 
-  test('keeps that note if its request cannot be made', async () => {
+  test('is reported as skipped by a run, even if its request cannot be built', async () => {
     const { automate } = await preview(people(', when: has(id)'));
     const { code, stderr } = await automate(['test-request', 'flow.yaml']);
     expect(code).toBe(3);
-    expect(stderr).toMatch(/^a run skips profile for this record: its `when` is false\nautomate: the record has no field "id"\n/);
+    expect(stderr).toMatch(/^a run skips profile for this record, because its `when` is false\nautomate: the record has no field "id"\n/);
   });
 
   test.each([
     ['sceond', 'no node "sceond" sends a request; did you mean "second"?'],
     ['set-2', 'no node "set-2" sends a request; expected first, second'],
-  ])('cannot be %s', async (node, message) => {
+  ])('cannot be specified with --node %s', async (node, message) => {
     const { automate } = await preview(two);
     expect(await automate(['test-request', 'flow.yaml', '--node', node])).toMatchObject({
       code: 2,
@@ -339,14 +339,14 @@ describe('the node of test-request', () => {
     });
   });
 
-  test('is missing in a flow that sends no request', async () => {
+  test('must exist: a flow that sends no request is refused with exit code 2', async () => {
     const { automate } = await preview(() => 'nodes: [{ type: set, fields: { a: b } }]');
     expect((await automate(['test-request', 'flow.yaml'])).code).toBe(2);
   });
 });
 
-describe('test-request --json', () => {
-  test('prints one JSON value and nothing else on stdout', async () => {
+describe('automate test-request --json', () => {
+  test('prints one JSON value to stdout, and nothing else', async () => {
     const { automate } = await preview(people(', map: ["results[].value"]'));
     const { stdout } = await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--json']);
     expect(stdout).toContain('12345678901234567890');
@@ -359,7 +359,7 @@ describe('test-request --json', () => {
     expect(JSON.parse(stdout).structure).toContainEqual({ path: 'ok', type: 'boolean', sample: 'true' });
   });
 
-  test('prints JSON also for a failure, and with --no-send', async () => {
+  test('prints JSON even if the request fails or is not sent', async () => {
     const { automate } = await preview(people(), () => ({ status: 500, body: 'oops' }));
     const failed = await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--json']);
     expect(failed.code).toBe(4);
@@ -378,10 +378,10 @@ describe('test-request --json', () => {
   });
 });
 
-describe('test-request --curl', () => {
+describe('automate test-request --curl', () => {
   const secret = `canary:$HOME "7f3a" 'é' \\ %41+&=`;
 
-  /** Sends the request with automate and with the curl command that it prints. Returns both as the server saw them. */
+  /** Sends a request with automate and with the curl command that it prints. Returns both requests as the server received them. */
   async function both(node: string, record: object = {}, connection = '') {
     const { automate, write, place, server } = await preview(
       (origin) => `${connection.replace('ORIGIN', origin)}nodes: [{ type: http, ${node.replace('ORIGIN', origin)} }]`,
@@ -395,7 +395,7 @@ describe('test-request --curl', () => {
     await shell(place, stdout, env);
     return server.requests.map(({ headers, ...request }) => {
       const { 'user-agent': _agent, 'accept-encoding': _encoding, connection: _connection, 'content-length': _length, ...others } = headers;
-      // Both ways of percent-encoding mean the same.
+      // A space can be encoded as `+` or as `%20`, so the decoded paths are compared.
       return { ...request, path: decodeURIComponent(request.path.replaceAll('+', ' ')), headers: others };
     });
   }
@@ -411,43 +411,43 @@ describe('test-request --curl', () => {
     ['a key in the query of a POST', 'method: POST, url: "ORIGIN/", body: { a: 1 }, auth: { type: api_key, query: key, credential: c }'],
     ['a password', 'url: "ORIGIN/", auth: { type: basic, username: "$USER `id`", credential: c }'],
     ['a user and a password', 'url: "ORIGIN/", auth: { type: basic, credential: c }'],
-  ])('prints a command that sends the same request: %s', async (_name, node) => {
+  ])('prints a curl command that sends the same request: %s', async (_name, node) => {
     const [ours, curls] = await both(node, { id: "o'neil $HOME/..", q: '`"\\!', empty: '', odd: naughtyTexts.slice(0, -1) });
     if (curls?.method === 'POST' && curls.body === '') delete curls.headers['content-type'];
     expect(curls).toEqual(ours);
   });
 });
 
-describe('test-request --curl, which sends nothing,', () => {
+describe('automate test-request --curl for a later node', () => {
   const two = (origin: string) => `nodes:
   - { type: http, url: "${origin}/a", map: { token: token } }
   - { id: second, type: http, url: "${origin}/b/{{token}}" }
 `;
 
-  test('needs the fields that earlier nodes would give', async () => {
+  test('requires the fields that earlier nodes would add', async () => {
     const { automate, server } = await preview(two);
     const { code, stdout, stderr } = await automate(['test-request', 'flow.yaml', '--node', 'second', '--set', 'id=1', '--curl']);
     expect([code, stdout, server.requests]).toEqual([2, '', []]);
     expect(stderr).toBe(
-      'automate: the record has no field "token"\n  nothing is sent, so "http-1" before it gives no fields; set them with --set field=value\n',
+      'automate: the record has no field "token"\n  nothing is sent, so the earlier node "http-1" adds no fields; set them with --set field=value\n',
     );
     const set = await automate(['test-request', 'flow.yaml', '--node', 'second', '--set', 'token=7', '--curl']);
     expect(set).toEqual({ code: 0, stdout: `curl ${server.origin}/b/7\n`, stderr: '' });
   });
 });
 
-test('test-request --curl says on stderr that it needs an access token', async () => {
+test('test-request --curl says on stderr that the printed command needs an access token', async () => {
   const { automate, server } = await preview(
     people(`, auth: { type: oauth2_client_credentials, token_url: "http://127.0.0.1:1/t", client_id: me, credential: c }`),
   );
   const { code, stdout, stderr } = await automate(['test-request', 'flow.yaml', '--set', 'id=1', '--curl']);
   expect([code, server.requests]).toEqual([0, []]);
   expect(stdout).toBe(`curl -H "Authorization: Bearer $ACCESS_TOKEN" ${server.origin}/users/1\n`);
-  expect(stderr).toBe('curl asks no token server: set ACCESS_TOKEN to an access token\n');
+  expect(stderr).toBe('curl does not request an access token: set ACCESS_TOKEN to one\n');
 });
 
-describe('test-request --no-send', () => {
-  test('sends nothing and needs no secret', async () => {
+describe('automate test-request --no-send', () => {
+  test('sends nothing and needs no credential', async () => {
     const { automate, server } = await preview(
       people(', auth: { type: api_key, query: key, credential: missing }, headers: { A: "{{id}}" }'),
     );
@@ -458,7 +458,7 @@ describe('test-request --no-send', () => {
   });
 });
 
-test('test-request masks a secret in the answer', async () => {
+test('test-request masks a secret that the response contains', async () => {
   const { automate } = await preview(people(', auth: { type: bearer, credential: c }, map: [token]'), ({ headers }) => ({
     body: { token: headers.authorization ?? '' },
   }));
@@ -471,7 +471,7 @@ test('test-request masks a secret in the answer', async () => {
   }
 });
 
-test.each(['48151623', 'null', 'dy":', '"status'])('test-request --json prints valid JSON with the secret %s', async (secret) => {
+test.each(['48151623', 'null', 'dy":', '"status'])('test-request --json prints valid JSON even if the secret is %s', async (secret) => {
   const { automate } = await preview(people(', auth: { type: bearer, credential: c }, map: { n: n }'), () => ({
     body: `{"n":48151623,"text":"a ${JSON.stringify(secret).slice(1, -1)}","exact":1.50}`,
     headers: { 'content-type': 'application/json' },
@@ -493,7 +493,7 @@ test('test-request reports a missing credential before it sends anything', async
   expect(server.requests).toEqual([]);
 });
 
-test('test-request sends nothing and exits with 5 without credits for an earlier node', async () => {
+test('test-request exits with 5, and sends nothing, if the credits do not suffice for earlier nodes', async () => {
   const { automate, server } = await preview(
     (origin) => `nodes:
   - { id: make, type: http, url: "${origin}/make/{{id}}", map: { job: data.user.name } }

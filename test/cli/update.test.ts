@@ -5,7 +5,7 @@ import { workplace } from '../helpers/cli.ts';
 
 const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--update'];
 
-/** Four records, of which those in `failing` fail. `asked`: the paths of the requests since it was called last. */
+/** Creates a flow over four records. Those in `failing` fail. `asked` returns the paths requested since its last call. */
 async function firstDay(more = '', node = '') {
   const failing = new Set<string>();
   const paths: string[] = [];
@@ -21,8 +21,8 @@ async function firstDay(more = '', node = '') {
 const unchanged = (count: number) =>
   expect.stringMatching(new RegExp(`\\n  ${count} unchanged: taken over from out.\\S+ of \\d+ \\w+, without a request\\n`));
 
-describe('--update', () => {
-  test('runs what is new or has changed, in the order of the input, with new values of fields that no node reads', async () => {
+describe('automate run --update', () => {
+  test('runs new and changed records, and copies values that no node reads', async () => {
     const { automate, asked, write, read, files } = await firstDay();
     expect((await automate(run)).code).toBe(0);
     expect(asked()).toEqual(['/1', '/2', '/2', '/3']);
@@ -39,7 +39,7 @@ describe('--update', () => {
     expect((await files()).filter((name) => name.includes('automate'))).toEqual(['out.csv.automate-rows']);
   });
 
-  test.each(['csv', 'tsv', 'json', 'ndjson', 'csv.gz', 'json.gz', 'ndjson.gz'])('makes the same %s as a full run', async (format) => {
+  test.each(['csv', 'tsv', 'json', 'ndjson', 'csv.gz', 'json.gz', 'ndjson.gz'])('writes the same %s file as a full run', async (format) => {
     const { automate, asked, write, place } = await firstDay(', x: "items[].x"');
     const to = (out: string, ...more: string[]) => ['run', 'flow.yaml', '--in', 'rows.json', '--out', `${out}.${format}`, ...more];
     await write('rows.json', '[{"id":1,"note":"a"},{"id":"1","note":"b"},{"id":3,"note":"c"}]');
@@ -57,7 +57,18 @@ describe('--update', () => {
     if (!format.endsWith('gz')) expect(await place.read(`out.${format}`)).toBe(await place.read(`full.${format}`));
   });
 
-  test('runs records again that failed, and takes over those that a retry has mended', async () => {
+  test('writes the fields of a row in the same order as a full run', async () => {
+    const { automate, write, read, flow } = await firstDay();
+    await write('flow.yaml', flow.replace('nodes: [', 'nodes: [{ type: set, rename: { note: memo } }, '));
+    const to = (out: string, ...more: string[]) => ['run', 'flow.yaml', '--in', 'rows.csv', '--out', out, ...more];
+    await automate(to('out.ndjson', '--update'));
+    await write('rows.csv', 'id,note,extra\n1,a,x\n3,c,y\n5,e,z\n');
+    expect((await automate(to('out.ndjson', '--update'))).stderr).toEqual(unchanged(2));
+    await automate(to('full.ndjson'));
+    expect(await read('out.ndjson')).toBe(await read('full.ndjson'));
+    expect(await read('out.ndjson')).toMatch(/^\{"id":"1","memo":"a","extra":"x","name":"new \/1"\}\n/);
+  });
+  test('runs failed records once more, and keeps rows that a retry has corrected', async () => {
     const { automate, asked, failing, read } = await firstDay();
     failing.add('/1').add('/3');
     expect((await automate(run)).code).toBe(4);
@@ -72,7 +83,7 @@ describe('--update', () => {
     expect(await read('out.csv')).toBe('id,note,name\n1,a,new /1\n2,b,new /2\n3,c,new /3\n2,d,new /2\n');
   });
 
-  test.each(['json', 'ndjson.gz'])('knows the places of all rows of a %s file after a retry', async (format) => {
+  test.each(['json', 'ndjson.gz'])('finds all rows in a %s file after a retry', async (format) => {
     const { automate, asked, failing, write } = await firstDay(', x: "items[].x"');
     const to = (name: string) => ['run', 'flow.yaml', '--in', 'rows.csv', '--out', `${name}.${format}`];
     failing.add('/1').add('/3');
@@ -91,7 +102,7 @@ describe('--update', () => {
     expect((await rows('out')).trim().split('\n')).toHaveLength(8);
   });
 
-  test('runs records again whose failure was passed through', async () => {
+  test('runs a record once more if it failed and on_error: keep passed it on', async () => {
     const { automate, asked, failing } = await firstDay('', ', on_error: keep');
     failing.add('/3');
     await automate(run);
@@ -100,7 +111,7 @@ describe('--update', () => {
     expect(asked()).toEqual(['/3']);
   });
 
-  test('runs records again whose rows are too old, counted from their requests', async () => {
+  test('runs a record once more if its rows are older than --max-age', async () => {
     const { automate, asked } = await firstDay();
     await automate(run);
     await automate(run);
@@ -110,7 +121,7 @@ describe('--update', () => {
     expect(asked()).toHaveLength(4);
   });
 
-  test('goes over the records with --replace, and is deleted by a run without it', async () => {
+  test('runs all records with --replace', async () => {
     const { automate, asked, files } = await firstDay();
     await automate(run);
     asked();
@@ -126,7 +137,7 @@ describe('--update', () => {
     }
   });
 
-  test('shows with --dry-run what it would cost', async () => {
+  test('counts only new and changed records in --dry-run', async () => {
     const { automate, asked, write } = await firstDay();
     await automate(run);
     asked();
@@ -136,7 +147,7 @@ describe('--update', () => {
     expect(asked()).toEqual([]);
   });
 
-  test('takes rows over in the process that writes, with --workers', async () => {
+  test('can be combined with --workers, because the main process copies unchanged rows', async () => {
     const { automate, asked, write } = await firstDay();
     await automate([...run, '--workers', '2']);
     asked();
@@ -145,7 +156,7 @@ describe('--update', () => {
     expect(asked()).toEqual(['/9']);
   });
 
-  test('swaps in the output of an input without records', async () => {
+  test('writes an empty output if the input has no records', async () => {
     const { automate, write, read } = await firstDay();
     await automate(run);
     await write('rows.csv', 'id,note\n');
@@ -156,7 +167,7 @@ describe('--update', () => {
   test.each([
     ['another path in a map', (flow: string) => flow.replace('name: name', 'name: other'), 'the node http-1 has changed'],
     ['a further node', (flow: string) => flow.replace('}]', '}, { type: set, fields: { a: "1" } }]'), 'the node set-2 is new'],
-  ])('is refused after %s', async (_, change, message) => {
+  ])('is refused if the flow has changed: %s', async (_, change, message) => {
     const { automate, asked, write, flow, read } = await firstDay();
     await automate(run);
     asked();
@@ -168,14 +179,14 @@ describe('--update', () => {
     expect(await read('out.csv')).toBe(before);
   });
 
-  test('goes on after changes in how requests are sent', async () => {
+  test('is accepted if a change to the flow affects only how requests are sent', async () => {
     const { automate, write, flow } = await firstDay();
     await automate(run);
     await write('flow.yaml', flow.replace('{ type: http', '{ concurrency: 2, retry: { max: 1 }, timeout: 9s, credits: 2, type: http'));
     expect((await automate(run)).stderr).toEqual(unchanged(4));
   });
 
-  test('is refused after --set, an edited output, or with a damaged memory', async () => {
+  test('is refused after a change to --set or the output, or if the state file is damaged', async () => {
     const { automate, path, write, read } = await firstDay();
     await automate(run);
     const set = await automate([...run, '--set', 'a=b']);
@@ -196,13 +207,13 @@ describe('--update', () => {
     [['--force'], '--force'],
     [['--out', '-'], 'an output file'],
     [['--out', 'out.xlsx'], 'workbook'],
-  ])('is refused with %j', async (more, message) => {
+  ])('cannot be combined with %j', async (more, message) => {
     const { automate, asked } = await firstDay();
     const { code, stderr } = await automate([...run, ...more]);
     expect([code, stderr, asked()]).toEqual([2, expect.stringContaining(message), []]);
   });
 
-  test('--max-age needs it', async () => {
+  test('is required by --max-age', async () => {
     const { automate } = await firstDay();
     expect((await automate([...run.slice(0, -1), '--max-age', '3d'])).code).toBe(2);
   });

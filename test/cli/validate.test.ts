@@ -9,14 +9,14 @@ nodes:
     map: { name: data.user.name }
 ${more}`;
 
-/** Validates a flow with these files and options. */
+/** Runs `automate validate` with these files and options. */
 async function validate(files: Record<string, string>, args: readonly string[] = [], env: Record<string, string> = {}) {
   const place = await workplace(files);
   return place.automate(['validate', 'flow.yaml', ...args], { env });
 }
 
-describe('a flow in validate', () => {
-  test('is confirmed with its number of nodes', async () => {
+describe('a flow checked with automate validate', () => {
+  test('is reported as valid with its number of nodes', async () => {
     expect(await validate({ 'flow.yaml': flow() })).toEqual({ code: 0, stdout: 'flow.yaml is valid: 1 node\n', stderr: '' });
   });
 
@@ -25,19 +25,19 @@ describe('a flow in validate', () => {
     ['rows.tsv', 'city\tid\n'],
   ])('is checked against the header of %s', async (name, content) => {
     const { code, stdout } = await validate({ 'flow.yaml': flow(), [name]: content }, ['--in', name]);
-    expect([code, stdout]).toEqual([0, `flow.yaml is valid: 1 node, every reference is in ${name}\n`]);
+    expect([code, stdout]).toEqual([0, `flow.yaml is valid: 1 node, every referenced field is in ${name}\n`]);
   });
 
   test.each([
     ['rows.ndjson', '{"city":"Oslo"}\n{"id":1}\n'],
     ['rows.json', '[{"city":"Oslo"},{"id":1}]'],
-  ])('may use the fields of any of the first records of %s', async (name, content) => {
+  ])('can refer to a field of any of the first records of %s', async (name, content) => {
     const { code, stdout, stderr } = await validate({ 'flow.yaml': flow(), [name]: content }, ['--in', name]);
-    const checked = `; references are checked against the first records of ${name}: others may have other fields`;
+    const checked = `; references are checked against the first records of ${name}: later records may have different fields`;
     expect([code, stdout, stderr]).toEqual([0, `flow.yaml is valid: 1 node${checked}\n`, '']);
   });
 
-  test('gives a warning for a field that none of the first records of JSON has, since a later one may have it', async () => {
+  test('causes only a warning if a field is missing from the first JSON records', async () => {
     const { code, stdout, stderr } = await validate({ 'flow.yaml': flow(), 'rows.json': '[{"idd":1},{"city":"x"}]' }, [
       '--in',
       'rows.json',
@@ -48,17 +48,17 @@ describe('a flow in validate', () => {
     );
   });
 
-  test('says that an input without a record checks nothing', async () => {
+  test('is reported as not checked against the input if there are no records', async () => {
     const { code, stdout } = await validate({ 'flow.yaml': flow(), 'rows.ndjson': '' }, ['--in', 'rows.ndjson']);
     expect([code, stdout]).toEqual([0, 'flow.yaml is valid: 1 node; rows.ndjson has no record to check references against\n']);
   });
 
-  test('may use the fields that earlier nodes add', async () => {
+  test('can refer to fields that earlier nodes add', async () => {
     const more = '  - { type: http, url: "https://api.example.com/{{name}}", when: "name != null" }\n';
     expect(await validate({ 'flow.yaml': flow(more), 'rows.csv': 'id\n1\n' }, ['--in', 'rows.csv'])).toMatchObject({ code: 0 });
   });
 
-  test('needs its credentials; with --offline one that is in no variable is a warning', async () => {
+  test('requires its credentials, but only warns about them with --offline', async () => {
     const signed = flow('    auth: { type: bearer, credential: crm-token }\n');
     const missing = await validate({ 'flow.yaml': signed });
     expect(missing.code).toBe(7);
@@ -67,29 +67,29 @@ describe('a flow in validate', () => {
     const offline = await validate({ 'flow.yaml': signed }, ['--offline']);
     expect([offline.code, offline.stdout]).toEqual([0, 'flow.yaml is valid: 1 node\n']);
     expect(offline.stderr).toMatch(
-      /^flow\.yaml:7:\d+: warning: the credential "crm-token" is in no variable; keychain and vault were not opened\n(?:.*\n)*.*a run needs it: set AUTOMATE_CREDENTIAL_CRM_TOKEN/,
+      /^flow\.yaml:7:\d+: warning: the credential "crm-token" is not in an environment variable; the keychain and the vault were not opened\n(?:.*\n)*.*a run needs it: set AUTOMATE_CREDENTIAL_CRM_TOKEN/,
     );
     const there = await validate({ 'flow.yaml': signed }, ['--offline'], { AUTOMATE_CREDENTIAL_CRM_TOKEN: 'canary-7f3a' });
     expect(there).toEqual({ code: 0, stdout: 'flow.yaml is valid: 1 node\n', stderr: '' });
   });
 
-  test('opens no vault with --offline: nothing is asked for, and a broken one does not matter', async () => {
+  test('is checked with --offline even if the vault is damaged', async () => {
     const signed = flow('    auth: { type: bearer, credential: crm-token }\n');
     const place = await workplace({ 'flow.yaml': signed, 'vault.json': '{' });
     const env = { AUTOMATE_HOME: place.folder };
     expect(await place.automate(['validate', 'flow.yaml', '--offline'], { env })).toMatchObject({ code: 0 });
   });
 
-  test('is refused if a credential is set but empty', async () => {
+  test('is refused if the environment variable of a credential is empty', async () => {
     const signed = flow('    auth: { type: bearer, credential: crm-token }\n');
     for (const variable of ['AUTOMATE_CREDENTIAL_CRM_TOKEN', 'AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE']) {
       const { code, stderr } = await validate({ 'flow.yaml': signed }, [], { [variable]: '' });
       expect(code).toBe(7);
-      expect(stderr).toMatch(new RegExp(`^flow\\.yaml:7:\\d+: the credential "crm-token" is empty: ${variable} is set to nothing\n`));
+      expect(stderr).toMatch(new RegExp(`^flow\\.yaml:7:\\d+: the credential "crm-token" is empty: ${variable} is set, but empty\n`));
     }
   });
 
-  test('is refused if a basic secret has no user name', async () => {
+  test('is refused if a secret for basic auth contains no user name', async () => {
     const basic = (more = '') => ({ 'flow.yaml': flow(`    auth: { type: basic, ${more}credential: crm }\n`) });
     const { code, stdout, stderr } = await validate(basic(), [], { AUTOMATE_CREDENTIAL_CRM: 'canary-7f3a' });
     expect([code, stdout]).toEqual([7, '']);
@@ -99,7 +99,7 @@ describe('a flow in validate', () => {
     expect((await validate(basic('username: ann, '), [], { AUTOMATE_CREDENTIAL_CRM: 'canary-7f3a' })).code).toBe(0);
   });
 
-  test('gets warnings about text that looks like a reference', async () => {
+  test('causes a warning for text that looks like a misspelt reference', async () => {
     const { code, stdout, stderr } = await validate({ 'flow.yaml': flow('    headers: { X-Name: "{{first-name}} {{ id }}" }\n') });
     expect([code, stdout]).toEqual([0, 'flow.yaml is valid: 1 node\n']);
     expect(stderr).toMatch(/^flow\.yaml:7:\d+: warning: \{\{first-name\}\} is not a reference and stays text/m);
@@ -107,8 +107,8 @@ describe('a flow in validate', () => {
   });
 });
 
-describe('validate', () => {
-  test('reports every problem of a file with its position, the line and a caret', async () => {
+describe('automate validate', () => {
+  test('reports every problem of a flow with its position, the line and a caret', async () => {
     const { code, stdout, stderr } = await validate({
       'flow.yaml':
         'nodes:\n  - type: http\n    ulr: x\n    url: https://a.example\n    when: "id = 3"\n    retry: { maxx: 3 }\n  - type: htp\n',
@@ -124,7 +124,7 @@ describe('validate', () => {
     expect(stderr).toMatch(/\n4 problems in flow\.yaml\n$/);
   });
 
-  test('shows a missing credential where its connection names it, once for all nodes', async () => {
+  test('reports a missing credential at its connection, once for all nodes', async () => {
     const connected = `connections:
   crm:
     type: http
@@ -151,27 +151,27 @@ nodes:
     expect(stderr).toMatch(/\n3 problems in flow\.yaml\n$/);
   });
 
-  test('prints no control characters', async () => {
+  test('prints no control characters from the flow', async () => {
     const { stderr } = await validate({ 'flow.yaml': 'nodes: [{ type: "ht\u009b31mp" }] # \u202e\n' });
     expect(stderr).toContain('no node type');
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the test looks for control characters
     expect(stderr).not.toMatch(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]/);
   });
 });
 
-describe('the input of validate', () => {
-  test('must be readable', async () => {
+describe('the input of automate validate', () => {
+  test('must exist and be readable', async () => {
     expect(await validate({ 'flow.yaml': flow() }, ['--in', 'rows.csv'])).toMatchObject({ code: 6, stdout: '' });
   });
 
-  test('may come from stdin', async () => {
+  test('can come from stdin', async () => {
     const place = await workplace({ 'flow.yaml': flow() });
     const { code } = await place.automate(['validate', 'flow.yaml', '--in', '-', '--in-format', 'csv'], { stdin: 'id\n' });
     expect(code).toBe(0);
   });
 });
 
-test('validate refuses http:// unless --allow-http is given', async () => {
+test('automate validate refuses http:// without --allow-http', async () => {
   const plain = { 'flow.yaml': flow().replace('https:', 'http:') };
   expect((await validate(plain)).code).toBe(3);
   expect((await validate(plain, ['--allow-http'])).code).toBe(0);
@@ -182,7 +182,7 @@ test.each([
   ['run', []],
   ['run', ['--dry-run']],
   ['test-request', ['--set', 'city=Oslo']],
-])('all problems of a flow are reported at once by %s %j', async (command, options) => {
+])('automate %s reports all problems of a flow at once with the options %j', async (command, options) => {
   const flow = [
     'nodes:',
     '  - type: http',

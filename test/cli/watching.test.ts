@@ -9,7 +9,7 @@ import { shell } from '../helpers/shell.ts';
 
 const rowsOf = (count: number) => `id\n${Array.from({ length: count }, (_, index) => index + 1).join('\n')}\n`;
 
-/** Runs one node over some rows. */
+/** Runs a flow with one node over a few rows. */
 async function run(node: string, handler: Handler, { records = 2, args = [] as readonly string[] } = {}) {
   const server = await httpServer(handler);
   const flow = `nodes: [{ type: http, id: ask, url: "${server.origin}/{{id}}", ${node} }]\n`;
@@ -19,8 +19,8 @@ async function run(node: string, handler: Handler, { records = 2, args = [] as r
   return { ...finished, place, server };
 }
 
-describe('run --verbose', () => {
-  test('shows a line for each attempt, with secrets masked', async () => {
+describe('automate run --verbose', () => {
+  test('prints a line for each attempt, and masks secrets', async () => {
     let asked = 0;
     const answer: Handler = (_request, response) => json(response, {}, asked++ === 0 ? 503 : 200);
     const node = 'concurrency: 1, retry: { backoff: 1ms }, auth: { type: api_key, query: key, credential: key }';
@@ -33,7 +33,7 @@ describe('run --verbose', () => {
     expect(stderr).not.toContain('canary');
   });
 
-  test('says why there is no answer, which came from the cache, and what pauses', async () => {
+  test('shows why there was no response, and whether a response was cached or delayed', async () => {
     const dead = await run('retry: { max: 0 }, timeout: 50ms', () => new Promise(() => {}), { records: 1, args: ['-v', '--keep-going'] });
     expect(dead.stderr).toMatch(/^record 1 {2}ask {2}GET .* {2}timeout: no response within 50 ms {2}\d+ ms$/m);
     const cached = await run('cache: 1h', (_request, response) => json(response, {}), {
@@ -49,14 +49,14 @@ describe('run --verbose', () => {
     expect(paused.stderr).toContain(`429: every request to ${paused.server.origin} waits 1 s`);
   });
 
-  test('and --quiet contradict each other', async () => {
+  test('cannot be combined with --quiet', async () => {
     const { code, stderr, server } = await run('when: "true"', () => {}, { args: ['-q', '-v'] });
     expect([code, stderr, server.requests]).toEqual([2, 'automate: expected --quiet or --verbose, found both\n', []]);
   });
 });
 
-describe('response times', () => {
-  test('stand in the summary and in its file', async () => {
+describe('the response times of a run', () => {
+  test('are shown in the summary and in the summary file', async () => {
     const { stderr, place } = await run('method: GET', () => {}, { args: ['--summary', 'summary.json'] });
     expect(stderr).toMatch(/^ {2}response times: p50 \d+ ms, p95 \d+ ms, max \d+ ms$/m);
     const { response_ms: ms } = JSON.parse(await place.read('summary.json'));
@@ -64,7 +64,7 @@ describe('response times', () => {
     expect(ms.p50 <= ms.p95 && ms.p95 <= ms.max).toBe(true);
   });
 
-  test('have percentiles that are at most a tenth too high, whatever the number of responses', () => {
+  test('have percentiles that are at most 10 % too high', () => {
     const times = new ResponseTimes();
     for (let ms = 1; ms <= 100_000; ms++) times.add(ms);
     for (const share of [0.5, 0.95]) {
@@ -76,24 +76,24 @@ describe('response times', () => {
   });
 });
 
-describe('warnings while a run goes on', () => {
-  test('say that each of the first 100 records failed with one status', async () => {
+describe('the warnings during a run', () => {
+  test('report that the first 100 records all failed with the same status', async () => {
     const { stderr } = await run('retry: { max: 0 }', (_request, response) => json(response, {}, 404), { records: 150 });
     const [before = ''] = stderr.split('\ndone: ');
     expect(before).toContain('warning: each of the first 100 records failed at ask with status 404: the server answered 404: {}');
   });
 
-  test('say that none of the first 100 answers has a path of the map', async () => {
+  test('report that none of the first 100 responses has a value at a mapped path', async () => {
     const node = 'map: { a: data.name, b: data.nmae }';
     const { stderr, code } = await run(node, (_request, response) => json(response, { data: { name: 'x' } }), { records: 150 });
     const [before = ''] = stderr.split('\ndone: ');
     expect(before).toMatch(
-      /warning: none of the first \d+ answers of ask has "data\.nmae"; automate test-request shows the paths that there are/,
+      /warning: none of the first \d+ answers of ask has "data\.nmae"; automate test-request shows the paths of an answer/,
     );
     expect([code, before.includes('"data.name"')]).toEqual([0, false]);
   });
 
-  test('are not given for fewer records, for different failures, and with --quiet', async () => {
+  test('are not printed for fewer records, for different failures, or with --quiet', async () => {
     const none: Handler = (_request, response) => json(response, {}, 404);
     expect((await run('retry: { max: 0 }', none, { records: 99 })).stderr).not.toContain('each of the first');
     expect((await run('retry: { max: 0 }', none, { records: 101, args: ['-q'] })).stderr).not.toContain('each of the first');
@@ -101,39 +101,39 @@ describe('warnings while a run goes on', () => {
   });
 });
 
-describe('errors beside data', () => {
+describe('errors in a response that also contains data', () => {
   const answer: Handler = ({ path }, response) => json(response, { data: {}, errors: path === '/1' ? [{ message: 'no' }] : [] });
 
-  test('are named once in the summary, with the line to add', async () => {
+  test('are reported once in the summary, with the option that makes the records fail', async () => {
     const { code, stderr } = await run('map: [data.name]', answer);
     expect(code).toBe(0);
     expect(stderr).toContain(
-      '  warning: 1 answer of ask holds errors beside data, and counted as a success; to fail such records, add to ask:\n    fail_when: has(body.errors)\n',
+      '  warning: 1 answer of ask has errors next to data, but counts as a success; to fail such records, add to ask:\n    fail_when: has(body.errors)\n',
     );
   });
 
-  test('are not named if the flow judges its answers', async () => {
-    expect((await run('map: [data.name], fail_when: "false"', answer)).stderr).not.toContain('errors beside data');
+  test('are not reported if the node checks responses with fail_when', async () => {
+    expect((await run('map: [data.name], fail_when: "false"', answer)).stderr).not.toContain('errors next to data');
   });
 });
 
-test('the output line counts rows if a record has several', async () => {
+test('the summary shows the number of rows if a record has several', async () => {
   const list: Handler = (_request, response) => json(response, { list: [1, 2, 3] });
   expect((await run('map: { n: "list[]" }', list)).stderr).toContain('  output: out.csv (6 rows of 2 records)');
 });
 
-describe('counts of credits', () => {
+describe('the summary of a run shows the spent credits', () => {
   const answer: Handler = (_request, response) => json(response, {});
 
   test.each([
     ['credits: 1', false],
     ['credits: 2', true],
-  ])('%s at a node: shown is %s, since one credit a call is the default', async (price, isShown) => {
+  ])("only if a node's price is not 1 credit (%s, shown: %s)", async (price, isShown) => {
     expect(/\d credits? in /.test((await run(price, answer)).stderr)).toBe(isShown);
   });
 });
 
-test('a rename of a field that records do not have is named in the summary', async () => {
+test('the summary counts the records without a field that a node renames', async () => {
   const place = await workplace({
     'rows.json': '[{"id":1},{"id":2,"a b":3}]',
     'flow.yaml': 'nodes: [{ type: set, id: names, rename: { "a b": a } }]\n',
@@ -142,7 +142,7 @@ test('a rename of a field that records do not have is named in the summary', asy
   expect([code, stderr]).toEqual([0, expect.stringContaining('\n  warning: 1 record had no field "a b" that names could rename\n')]);
 });
 
-test('a pipe for events whose reader has left is named, and is no closed stdout', async () => {
+test('a closed pipe in --events ends the run with 74, unlike a closed stdout', async () => {
   const place = await workplace({ 'rows.csv': rowsOf(2), 'flow.yaml': 'nodes: [{ type: set, fields: { a: 1 } }]\n' });
   const { code, stderr } = await shell(
     place,

@@ -7,18 +7,18 @@ import { httpServer } from '../helpers/http-server.ts';
 const env = { AUTOMATE_VAULT_PASSPHRASE: 'a long passphrase' };
 const webhooks = (place: Workplace, ...args: string[]) => place.automate(['webhooks', ...args], { env });
 
-test('webhooks add prints the secret once, on stdout alone', async () => {
+test("webhooks add prints the webhook's secret only once, to stdout", async () => {
   const place = await workplace();
   const { code, stdout, stderr } = await webhooks(place, 'add', 'ops', '--url', 'http://127.0.0.1:9/in', '--flows', 'ask');
   expect([code, stdout]).toEqual([0, expect.stringMatching(/^whsec_\S{44}\n$/)]);
   expect(stderr).toContain('the webhook "ops" gets a message when a run of ask ends');
-  expect(stderr).toContain('its secret is shown only now');
+  expect(stderr).toContain('its secret is shown only once');
   const shown = [await webhooks(place, 'list'), await webhooks(place, 'list', '--json'), await webhooks(place, 'test', 'ops')];
   for (const one of shown) expect(one.stdout + one.stderr).not.toContain(stdout.trim());
   expect(shown[0]?.stdout).toMatch(/^ops +http:\/\/127.0.0.1:9\/in +ask +on +none$/m);
 });
 
-test('webhooks list shows an address without what stands in its query', async () => {
+test('webhooks list shows a URL without the values in its query', async () => {
   const place = await workplace();
   await webhooks(place, 'add', 'ops', '--url', 'http://127.0.0.1:9/in?token=t0psecret&s3cret&to=crm');
   for (const args of [['list'], ['list', '--json']]) {
@@ -32,18 +32,18 @@ test.each([
   [['a b', '--url', 'https://a.example'], 'expected a name of letters, digits, _ and -'],
   [['ops', '--url', 'ftp://a.example/'], 'expected an absolute https URL'],
   [['ops', '--url', 'http://93.184.216.34/'], 'expected an https URL, found http://93.184.216.34'],
-  [['ops', '--url', 'https://u:p@a.example/'], 'must not hold a user name or password'],
-  [['ops', '--url', 'https://10.0.0.7/in'], 'the address 10.0.0.7 is inside the network\n  if that is what you want: --allow-private'],
+  [['ops', '--url', 'https://u:p@a.example/'], 'must not contain a user name or password'],
+  [['ops', '--url', 'https://10.0.0.7/in'], 'the address 10.0.0.7 is inside the network\n  to allow it, pass --allow-private'],
   [['ops', '--url', 'https://169.254.169.254/latest'], 'the address 169.254.169.254 is inside the network'],
   [['ops', '--url', 'https://[fd00::1]/in'], 'the address fd00::1 is inside the network'],
-])('webhooks add %j is refused with 2, and stores nothing', async (args, message) => {
+])('webhooks add refuses the arguments %j with exit code 2, and stores nothing', async (args, message) => {
   const place = await workplace();
   const { code, stdout, stderr } = await webhooks(place, 'add', ...args);
   expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(message)]);
   expect((await webhooks(place, 'list')).stderr).toContain('there are no webhooks');
 });
 
-test('webhooks add takes an address inside the network with --allow-private, and a name once', async () => {
+test('webhooks add accepts an internal address with --allow-private, but not a name that exists already', async () => {
   const place = await workplace();
   const add = () => webhooks(place, 'add', 'ops', '--url', 'https://10.0.0.7/in', '--allow-private');
   expect((await add()).code).toBe(0);
@@ -51,13 +51,13 @@ test('webhooks add takes an address inside the network with --allow-private, and
   expect([again.code, again.stderr]).toEqual([2, expect.stringContaining('there is a webhook "ops" already')]);
 });
 
-describe('webhooks test', () => {
+describe('automate webhooks test', () => {
   test.each([
     [200, 0, 'delivered: 200 in '],
     [204, 0, 'delivered: 204 in '],
-    [302, 4, 'expected an answer of 200 to 299, found 302'],
-    [500, 4, 'expected an answer of 200 to 299, found 500'],
-  ])('ends for the answer %i with %i', async (status, exit, message) => {
+    [302, 4, 'expected an answer with status 200 to 299, found 302'],
+    [500, 4, 'expected an answer with status 200 to 299, found 500'],
+  ])('with a response status of %i exits with %i', async (status, exit, message) => {
     const receiver = await httpServer((_, response) => response.writeHead(status, { location: '/x' }).end());
     const place = await workplace();
     await webhooks(place, 'add', 'ops', '--url', `${receiver.origin}/in`);
@@ -66,13 +66,13 @@ describe('webhooks test', () => {
     expect(receiver.requests.map(({ body }) => JSON.parse(body).type)).toEqual(['webhook.test']);
   });
 
-  test('ends with 2 for a name that there is not', async () => {
+  test('exits with 2 for an unknown name', async () => {
     const { code, stderr } = await webhooks(await workplace(), 'test', 'none');
     expect([code, stderr]).toEqual([2, expect.stringContaining('there is no webhook "none"')]);
   });
 });
 
-test('webhooks remove removes the secret, too, and the audit has it all', async () => {
+test("webhooks remove also deletes the webhook's secret, and is recorded in the audit log", async () => {
   const place = await workplace();
   await webhooks(place, 'add', 'ops', '--url', 'http://127.0.0.1:9/in');
   await webhooks(place, 'test', 'ops');

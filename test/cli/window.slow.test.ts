@@ -3,7 +3,7 @@ import { askedServer, askingFlow, csvOf } from '../helpers/asking.ts';
 import { type Finished, workplace } from '../helpers/cli.ts';
 import { hasWindow, inWindow } from '../helpers/window.ts';
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: a colour begins with one
+// biome-ignore lint/suspicious/noControlCharactersInRegex: a color code begins with a control character
 const colored = /\x1b\[3\dm/;
 
 async function shown(env: Record<string, string>, columns?: number): Promise<Finished> {
@@ -12,8 +12,8 @@ async function shown(env: Record<string, string>, columns?: number): Promise<Fin
   return inWindow(place, ['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv'], env, columns);
 }
 
-describe.skipIf(!hasWindow)('the spinner in a terminal', () => {
-  test('is drawn for 80 columns if the size is unknown, and ends with the run', async () => {
+describe.skipIf(!hasWindow)('the progress spinner in a terminal', () => {
+  test('assumes 80 columns if the width is unknown, and disappears when the run ends', async () => {
     const { code, stdout } = await shown({});
     expect(code).toBe(0);
     expect(stdout).toContain('0 records');
@@ -21,7 +21,7 @@ describe.skipIf(!hasWindow)('the spinner in a terminal', () => {
     expect(stdout.length).toBeLessThan(10_000);
   });
 
-  test('does not hide the cursor, which would stay hidden after a suspended or killed run', async () => {
+  test('does not hide the cursor, because a killed run would not show it again', async () => {
     expect((await shown({}, 80)).stdout).not.toContain('\x1b[?25l');
   });
 

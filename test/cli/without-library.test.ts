@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 
-/** Hides the native modules of libsql, as an install for another platform does. */
+/** A script that hides the native modules of libsql, as if they had been installed for another platform. */
 const hide = `const { Module } = require('node:module');
 const find = Module._resolveFilename;
 Module._resolveFilename = (name, ...more) => {
@@ -10,7 +10,7 @@ Module._resolveFilename = (name, ...more) => {
   return find(name, ...more);
 };`;
 
-test('without the native module of libsql a run goes on uncounted, with a warning', async () => {
+test("a run without libsql's native module warns that credits are not counted, and continues", async () => {
   const server = await httpServer((_, response) => json(response, { name: 'a' }));
   const place = await workplace({
     'hide.cjs': hide,
@@ -24,13 +24,16 @@ test('without the native module of libsql a run goes on uncounted, with a warnin
   expect(await place.read('out.csv')).toBe('id,name\n1,a\n');
 });
 
-test.each([[[]], [['--json']], [['history']], [['export']]])('without it, credits %j says so, and shows no credits', async (args) => {
-  const place = await workplace({ 'hide.cjs': hide });
-  const { code, stdout, stderr } = await place.automate(['credits', ...args], { node: ['--require', place.path('hide.cjs')] });
-  expect([code, stdout, stderr]).toEqual([74, '', expect.stringContaining('its library libsql cannot be loaded here')]);
-});
+test.each([[[]], [['--json']], [['history']], [['export']]])(
+  "automate credits %j shows an error instead of credits without libsql's native module",
+  async (args) => {
+    const place = await workplace({ 'hide.cjs': hide });
+    const { code, stdout, stderr } = await place.automate(['credits', ...args], { node: ['--require', place.path('hide.cjs')] });
+    expect([code, stdout, stderr]).toEqual([74, '', expect.stringContaining('its library libsql cannot be loaded here')]);
+  },
+);
 
-test('without it, a run goes on where earlier runs were counted and no allowance is set', async () => {
+test("a run without libsql's native module continues even if credits were counted earlier", async () => {
   const server = await httpServer((_, response) => json(response, { name: 'a' }));
   const place = await workplace({
     'hide.cjs': hide,
@@ -46,7 +49,7 @@ test('without it, a run goes on where earlier runs were counted and no allowance
   expect(await place.read('out.csv')).toBe('id,name\n1,a\n');
 });
 
-test('an allowance that cannot be held ends a run before anything is sent', async () => {
+test("a run without libsql's native module sends nothing if there is an allowance", async () => {
   const server = await httpServer((_, response) => json(response, { name: 'a' }));
   const place = await workplace({
     'hide.cjs': hide,

@@ -1,4 +1,4 @@
-// Runs the tool's MCP client for the official conformance suite, which passes its URL as the last argument.
+// Runs the tool's MCP client in the official conformance suite, which passes the server's URL as the last argument.
 
 import type { Auth, Login } from '../../src/core/auth/auth.ts';
 import type { McpConnection, Tool, ToolSchema } from '../../src/core/tools/tools.ts';
@@ -30,7 +30,7 @@ const tools = createTools({
   secret: () => {},
   storeLogin: async () => {},
   person: browser,
-  // The suite expects forms to be accepted with their defaults. The tool itself announces to servers that it cannot show forms.
+  // The suite expects forms to be accepted with their defaults. The tool itself tells servers that it does not support forms.
   elicit: /elicitation|sep-2322/.test(scenario)
     ? () => ({ action: 'accept', content: scenario.startsWith('sep') ? { confirmed: true } : {} })
     : undefined,
@@ -68,12 +68,12 @@ async function called(tool: string, values: JsonObject): Promise<void> {
   }
 }
 
-/** Prints what the suite shows when a scenario fails. */
+/** Prints words that the suite shows if a scenario fails. */
 function said(...words: string[]): void {
   process.stdout.write(`${words.join(' ')}\n`);
 }
 
-/** The auth of a scenario. For client credentials the token URL is looked up, which a connection names in a flow. */
+/** Returns the authentication for a scenario. For client credentials it looks up the token URL, which a flow would contain. */
 async function authFor(name: string): Promise<Auth> {
   if (name !== 'auth/client-credentials-basic') return loginFor(name);
   const { origin, pathname } = new URL(url);
@@ -94,16 +94,16 @@ function loginFor(name: string): Login {
   };
 }
 
-/** Acts as the browser and the person: the suite's authorization server asks no questions. */
+/** Acts as the browser and the user: the suite's authorization server asks for no confirmation. */
 async function visited(address: string): Promise<void> {
   const response = await fetch(address, { redirect: 'manual' });
   const location = response.headers.get('location');
   if (location) await fetch(new URL(location, address)).catch(() => undefined);
 }
 
-/** A value for each argument that a tool needs. */
+/** Returns a value for each argument that a tool requires. */
 function argumentsFor({ name, inputSchema: { properties = {}, required = [] } }: Tool, all: readonly Tool[]): JsonObject {
-  // The suite compares the schema of the other tool.
+  // In this scenario, the suite compares the schema of the other tool.
   const other = all.find((tool) => tool.name !== name)?.inputSchema;
   if (name === 'json_schema_echo') return { schema: JSON.parse(JSON.stringify(other)) };
   return Object.fromEntries(required.map((name) => [name, sample(properties[name] ?? {})]));

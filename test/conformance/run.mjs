@@ -1,4 +1,5 @@
-// Runs the official conformance suite against the tool's MCP client. The suite needs Node 22 or later; the client runs on the present Node.
+// Runs the official conformance suite against the tool's MCP client. The suite needs Node 22 or later; the client runs with the current
+// Node.
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';

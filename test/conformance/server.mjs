@@ -1,5 +1,5 @@
-// Runs the official conformance suite against the tool's MCP server, for what it implements. The suite needs Node 22 or later; the server
-// runs on the present Node. Build first. A proxy adds the API key, which the suite cannot send.
+// Runs the official conformance suite against the tool's MCP server, for the features that it implements. Build first. The suite needs Node
+// 22 or later; the server runs with the current Node. A proxy adds the API key, which the suite cannot send.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 const suite = '@modelcontextprotocol/conformance@0.2.0-alpha.12';
 const bin = fileURLToPath(new URL('../../bin/automate.js', import.meta.url));
 
-/** The scenarios of what is implemented, by the revision of the protocol. Those about prompts, resources, forms and logging are left out. */
+/** The scenarios for implemented features, by protocol revision. Those about prompts, resources, forms and logging are omitted. */
 const scenarios = {
   '2025-11-25': [
     'server-initialize',
@@ -96,7 +96,7 @@ async function addressOf({ stderr }) {
   throw new Error(said);
 }
 
-/** Passes a request on with the key. The proxy's own name becomes that of the server; any other name stays as it is. */
+/** Forwards a request with the API key. Replaces the proxy's port in Host and Origin with the server's; any other host is left as it is. */
 function passOn(incoming, answer, target) {
   const own = incoming.socket.localPort;
   const asServer = (text) => text?.replace(`:${own}`, `:${target.port}`);

@@ -12,12 +12,12 @@ test.each([
   ['30000', 30_000],
   [30_000, 30_000],
   [0, 0],
-])('the duration %j is %d ms', (written, ms) => {
+])('the duration %j is parsed as %d ms', (written, ms) => {
   expect(durationMs(written)).toBe(ms);
 });
 
 test.each(['', 's', '1 s', '1w', '-1s', '1s30ms', '1S', '1e3', '1,5s', 'Infinity', -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])(
-  '%j is no duration',
+  '%j is refused as a duration',
   (written) => {
     expect(durationMs(written)).toBeUndefined();
   },
@@ -32,11 +32,11 @@ test.each([
   ['0.5/s', 2000],
   ['10 / s', 100],
   ['10/sec', 100],
-])('the rate %s leaves %d ms between two calls', (written, ms) => {
+])('the rate %s means %d ms from one call to the next', (written, ms) => {
   expect(rateIntervalMs(written)).toBe(ms);
 });
 
-test.each(['', '10', '/s', '0/s', '-1/s', '10/ms', '10/week', '10 per s'])('%j is no rate', (written) => {
+test.each(['', '10', '/s', '0/s', '-1/s', '10/ms', '10/week', '10 per s'])('%j is refused as a rate', (written) => {
   expect(rateIntervalMs(written)).toBeUndefined();
 });
 
@@ -49,6 +49,6 @@ test.each([
   [192_000, '3 min 12 s'],
   [3_599_700, '1 h'],
   [7_500_000, '2 h 5 min'],
-])('%d ms read %s', (ms, text) => {
+])('%d ms is formatted as %s', (ms, text) => {
   expect(durationText(ms)).toBe(text);
 });

@@ -17,10 +17,10 @@ const wanted = { points: Number(values.points), kills: Number(values.kills) };
 const bin = fileURLToPath(new URL('../../bin/automate.js', import.meta.url));
 const watchedCalls = ['write', 'pwrite64', 'fsync', 'fdatasync', 'ftruncate', 'openat', 'rename', 'unlink'];
 const records = 1200;
-/** The width of engine/window: the maximum of calls that a crash repeats. */
+/** The width of engine/window, which is the maximum number of calls that a crash can repeat. */
 const windowSize = 1024;
 
-/** Calls per record. */
+/** The number of calls for each record. */
 const asked = new Map();
 /** Called at each call. */
 let onCall = () => {};
@@ -66,7 +66,7 @@ try {
 }
 process.exit(failures > 0 ? 1 : 0);
 
-/** Kills runs and resumed runs at system calls spread evenly over them. */
+/** Kills runs and resumed runs at system calls that are spread evenly over the run. */
 async function enumeratePoints() {
   if (spawnSync('strace', ['-o', '/dev/null', 'true']).status !== 0) {
     console.log('crash points: skipped, as there is no strace here that may trace');
@@ -78,7 +78,7 @@ async function enumeratePoints() {
   await pointsOf('points, CSV resumed', kinds[0], share, (kind) => killedAfter(kind, records / 3));
 }
 
-/** `prepare`: creates the files that the killed run starts with. */
+/** Kills runs at up to `most` of their system calls. `prepare`: creates the files with which the killed run starts. */
 async function pointsOf(label, kind, most, prepare) {
   await prepare(kind);
   const all = await callsOf(kind);
@@ -88,7 +88,7 @@ async function pointsOf(label, kind, most, prepare) {
     await prepare(kind);
     asked.clear();
     const { signal } = await finished(traced(kind, ['-e', `inject=${call}:signal=KILL:when=${when}`]));
-    // A run that makes fewer calls this time ends by itself.
+    // If the run makes fewer system calls this time, it ends by itself.
     await resumeAndCompare(kind, row, signal === 'SIGKILL' ? 1 : 0, `${call} ${when}`);
   }
 }
@@ -111,7 +111,7 @@ async function killAtRandom() {
   }
 }
 
-/** Kills a run at its n-th call; for 0 at a random moment of its start. */
+/** Kills a run at its n-th call, or at a random moment of its start if n is 0. */
 async function killedAfter(kind, count) {
   const run = start(kind);
   let left = count;
@@ -161,7 +161,7 @@ function traced(kind, options) {
   return spawn('strace', [...strace, process.execPath, bin, ...argsOf(kind)], { stdio: ['ignore', 'ignore', 'pipe'], env: environment() });
 }
 
-/** strace counts calls per thread, so all file operations run in one. */
+/** Returns an environment in which all file operations run in one thread, because strace counts system calls per thread. */
 function environment() {
   return { ...process.env, AUTOMATE_HOME: at('home'), UV_THREADPOOL_SIZE: '1' };
 }
@@ -170,7 +170,7 @@ function argsOf(kind) {
   return ['run', at('flow.yaml'), '--in', at(kind.input), '--out', at(kind.out), '--quiet', '--resume', ...kind.more];
 }
 
-/** The system calls of an undisturbed run, numbered per name. */
+/** Returns the system calls of a run that is not killed, numbered separately for each name. */
 async function callsOf(kind) {
   await finished(traced(kind, []));
   const seen = {};
@@ -196,7 +196,7 @@ function contents(kind) {
   });
 }
 
-/** Sorts the lines of an unordered output. */
+/** Sorts the lines of an unordered output so that outputs can be compared. */
 function asCompared(kind, text) {
   return kind.more.length > 0 ? text.split('\n').sort().join('\n') : text;
 }

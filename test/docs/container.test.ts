@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { root } from './pages.ts';
 
-test('the container runs automate as a user without rights, and asks a server for its health', async () => {
+test('the container image runs automate as an unprivileged user, and checks the health of the server', async () => {
   const lines = (await readFile(`${root}Dockerfile`, 'utf8')).split('\n').filter((line) => /^[A-Z]/.test(line));
   const words = lines.map((line) => line.split(' ')[0]);
   expect(words.filter((word) => word === 'FROM')).toHaveLength(2);
@@ -13,7 +13,7 @@ test('the container runs automate as a user without rights, and asks a server fo
   expect(JSON.parse(command)).toEqual(['node', '-e', expect.stringContaining('http://127.0.0.1:4020/healthz')]);
 });
 
-test('a job in a container is not asked for the health of a server', async () => {
+test("the commands for one-off containers in the documentation turn the server's health check off", async () => {
   const page = await readFile(`${root}docs/running-unattended.md`, 'utf8');
   const commands = page.split('\n').filter((line) => line.startsWith('$ docker run'));
   expect(commands.map((line) => [/ automate (run|keys|serve) /.exec(line)?.[1], line.includes('--no-healthcheck')])).toEqual([
@@ -23,7 +23,7 @@ test('a job in a container is not asked for the health of a server', async () =>
   ]);
 });
 
-test('the step for GitHub Actions has inputs with descriptions, and takes them through the environment', async () => {
+test('the GitHub Actions step describes its inputs, and uses them only as environment variables', async () => {
   const action = parse(await readFile(`${root}action.yml`, 'utf8'));
   expect(Object.keys(action)).toEqual(['name', 'description', 'inputs', 'runs']);
   for (const input of Object.values<{ description: string }>(action.inputs)) expect(input.description).toMatch(/\.$/);
@@ -31,7 +31,7 @@ test('the step for GitHub Actions has inputs with descriptions, and takes them t
   expect(action.runs.using).toBe('composite');
   for (const { shell, run } of action.runs.steps) {
     expect(shell).toBe('bash');
-    // An input in the text of a command could hold other commands.
+    // An input in the text of a command could inject other commands.
     expect(run).not.toContain('${{');
   }
 });

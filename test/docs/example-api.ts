@@ -12,9 +12,10 @@ const users: Readonly<Record<string, User>> = {
   '18': { name: 'Bob', plan: 'free', orders: [] },
   '20': { name: 'Dan', plan: 'free', orders: [] },
   '21': { name: 'Cleo', plan: 'pro', orders: ['C-1'] },
+  '22': { name: 'Fay', plan: 'free', orders: [] },
 };
 
-/** Answers that are not JSON. */
+/** The responses that are not JSON. */
 const documents: Readonly<Record<string, ServerAnswer>> = {
   '/orders.xml': {
     headers: { 'content-type': 'application/xml' },
@@ -27,12 +28,12 @@ const documents: Readonly<Record<string, ServerAnswer>> = {
   '/invoices/17': { headers: { 'content-type': 'application/pdf' }, body: 'Invoice 17\n\n' },
 };
 
-/** What the password manager of the pages holds. */
+/** The secret in the password manager that the pages use. */
 export const secret = 's3cret-token';
 
 /**
- * Answers as the API that the pages call https://api.example.com. `/v2` wants a token. User 20 is in trouble for three requests, and
- * `/accounts` answers errors with status 200.
+ * Creates a handler that responds like the API that the pages call https://api.example.com. `/v2` requires a token. The first three
+ * requests for user 20 fail, and `/accounts` reports errors with status 200.
  */
 export function exampleApi(): (request: SeenRequest) => ServerAnswer {
   let troubles = 0;

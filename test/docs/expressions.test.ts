@@ -10,7 +10,7 @@ import { toFields } from '../helpers/run-flow.ts';
 
 const page = readFileSync(new URL('../../docs/expressions.md', import.meta.url), 'utf8');
 
-/** The rows of the page's tables: an expression, and the JSON of its value. */
+/** The rows of the page's tables: an expression, and its value as JSON. */
 const examples = page.split('\n').flatMap((line) => {
   const cells = line.split(/(?<!\\)\|/).map((cell) => /^`(.*)`$/.exec(cell.trim())?.[1]?.replaceAll('\\|', '|'));
   return cells[1] !== undefined && cells[2] !== undefined ? [{ source: cells[1], gives: cells[2] }] : [];
@@ -23,18 +23,18 @@ beforeAll(async () => {
   await loadPatternEngine();
 });
 
-describe('the page of expressions', () => {
-  test.each(examples)('$source gives $gives', ({ source, gives }) => {
+describe('the documentation of expressions', () => {
+  test.each(examples)('gives the correct value for $source: $gives', ({ source, gives }) => {
     setEvaluationClock(() => Date.UTC(2026, 10, 25, 10, 30));
     expect(jsonOf(compileExpression(source).evaluate(toFields(record ?? {})))).toBe(gives);
   });
 
-  test('has an example of each function', () => {
+  test('contains an example of every function', () => {
     const called = new Set(examples.flatMap(({ source }) => [...source.matchAll(/(\w+)\(/g)].map(([, name]) => name)));
     expect(knownFunctions().filter(({ name }) => !called.has(name))).toEqual([]);
   });
 
-  test.each('== != < <= > >= && || ! ? in + - * / % [ {'.split(' '))('has an example of %s', (operator) => {
+  test.each('== != < <= > >= && || ! ? in + - * / % [ {'.split(' '))('contains an example with the operator %s', (operator) => {
     expect(examples.some(({ source }) => source.includes(operator))).toBe(true);
   });
 });

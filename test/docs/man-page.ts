@@ -1,6 +1,6 @@
 import type { CommandSpec, Declarations, Declared } from '../../src/cli/options.ts';
 
-/** The manual page automate(1) in roff, from the declarations of the commands. */
+/** Returns the manual page automate(1) in roff, from the declarations of the commands. */
 export function manPage(commands: readonly CommandSpec[]): string {
   return `${[
     '.TH AUTOMATE 1 "" "" "User Commands"',
@@ -11,9 +11,11 @@ export function manPage(commands: readonly CommandSpec[]): string {
     '.I command',
     '.RI [ options ]',
     '.SH DESCRIPTION',
-    text('A flow is a YAML file that says what to do with each record: requests, calls of tools, questions to models.'),
+    text(
+      'A flow is a YAML file that lists what to do with each record, such as sending a request, calling a tool or asking a language model.',
+    ),
     text('automate runs a flow over the records of a file, and writes the records with the answers in them.'),
-    text('Failed records go to a file of their own.'),
+    text('Failed records are written to a separate file, so that you can correct and retry them.'),
     '.SH COMMANDS',
     ...commands.flatMap((command) => commandLines(command, 'automate')),
     '.SH EXIT STATUS',
@@ -21,7 +23,7 @@ export function manPage(commands: readonly CommandSpec[]): string {
     '.SH ENVIRONMENT',
     ...variables.flatMap(([name, meaning]) => ['.TP', `.B ${name}`, text(meaning)]),
     '.SH SEE ALSO',
-    text('The folder docs of the package: getting started, all options of a flow, recipes.'),
+    text('The docs folder of the package has an introduction, recipes, and a reference of all options of a flow.'),
   ].join('\n')}\n`;
 }
 
@@ -30,23 +32,26 @@ const exitCodes = [
   ['1', 'a bug, or an unexpected failure'],
   ['2', 'the command line is wrong'],
   ['3', 'the flow is not valid'],
-  ['4', 'finished, and some records failed'],
+  ['4', 'finished, but some records failed'],
   ['5', 'stopped early by a limit; --resume continues'],
   ['6', 'the input cannot be read'],
   ['7', 'a credential or connection is missing or refused'],
-  ['73', 'the output exists, or is locked'],
+  ['73', 'the output exists, or another run is writing it'],
   ['74', 'the output cannot be written'],
   ['129, 130, 143', 'interrupted by a signal; --resume continues'],
   ['141', 'stdout was closed'],
 ] as const;
 
 const variables = [
-  ['AUTOMATE_HOME', "the folder of the tool's own files"],
-  ['AUTOMATE_CREDENTIAL_NAME', 'the secret of the credential NAME, in upper case; with _FILE the name of a file that holds it'],
-  ['AUTOMATE_ENV', 'the environment of the credentials and variables'],
-  ['AUTOMATE_VAULT_PASSPHRASE', 'the passphrase of the vault; with _FILE the name of a file that holds it'],
-  ['HTTP_PROXY, HTTPS_PROXY, NO_PROXY', 'proxies'],
-  ['NO_COLOR, FORCE_COLOR', 'whether the output is coloured'],
+  ['AUTOMATE_HOME', 'the folder for the files that automate keeps, such as credits and saved connections'],
+  [
+    'AUTOMATE_CREDENTIAL_NAME',
+    'the secret of a credential, whose NAME is written in upper case; with _FILE at the end, the name of a file that holds the secret',
+  ],
+  ['AUTOMATE_ENV', 'the environment for credentials and variables, such as staging'],
+  ['AUTOMATE_VAULT_PASSPHRASE', 'the passphrase of the vault; with _FILE at the end, the name of a file that holds it'],
+  ['HTTP_PROXY, HTTPS_PROXY, NO_PROXY', 'the proxies for requests, and the hosts that are requested without a proxy'],
+  ['NO_COLOR, FORCE_COLOR', 'switch colours off or on'],
 ] as const;
 
 function commandLines({ name, help, args = {}, options = {}, examples = [], commands = [] }: CommandSpec, before: string): string[] {
@@ -62,10 +67,10 @@ function commandLines({ name, help, args = {}, options = {}, examples = [], comm
 }
 
 function optionLines(options: Declarations): string[] {
-  return Object.values<Declared<unknown>>(options).flatMap(({ flags, short, help }) => [
+  return Object.values<Declared<unknown>>(options).flatMap(({ flags, short, help, default: value, defaultText }) => [
     '.TP',
     `.B ${escaped(short === undefined ? flags : `-${short}, ${flags}`)}`,
-    text(help),
+    text(value === undefined ? help : `${help} (default: ${defaultText ?? value})`),
   ]);
 }
 
@@ -77,7 +82,7 @@ function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** A line of text: one that begins with a dot or a quote would be a macro. */
+/** Escapes a line of text. Otherwise, a dot or quote at its start would make the line a macro. */
 function text(line: string): string {
   return escaped(line).replace(/^(?=[.'])/, '\\&');
 }

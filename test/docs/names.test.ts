@@ -1,20 +1,21 @@
 import { access, readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { readTestFile } from '../../src/flow/test-file/test-file.ts';
 import { workplace } from '../helpers/cli.ts';
 import { blocksOf, type Page, proseOf, readPages, root } from './pages.ts';
 
 const pages = await readPages();
 
-test('README has at most 150 lines, and names the two commands that a clean clone needs', () => {
+test('README has at most 150 lines, and contains the two commands that a new clone needs', () => {
   const readme = pages.find(({ path }) => path === 'README.md') as Page;
   expect(readme.text.trimEnd().split('\n').length).toBeLessThanOrEqual(150);
   expect(readme.text).toMatch(/^\$ npm ci\b/m);
   expect(readme.text).toMatch(/^\$ npm test\b/m);
 });
 
-describe('links', () => {
-  /** The anchors that GitHub gives the headings of a page. */
+describe('the links in the documentation', () => {
+  /** Returns the anchors that GitHub generates for a page's headings. */
   const anchorsOf = (page: Page) =>
     [...proseOf(page).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
       heading
@@ -24,7 +25,7 @@ describe('links', () => {
     );
   const targetsOf = (page: Page) => [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
 
-  test.each(pages)('of $path lead to files and headings that exist', async (page) => {
+  test.each(pages)('in $path lead to existing files and headings', async (page) => {
     for (const target of targetsOf(page)) {
       if (/^https?:/.test(target)) continue;
       const [, file = '', anchor] = /^([^#]*)(?:#(.*))?$/.exec(target) ?? [];
@@ -35,7 +36,7 @@ describe('links', () => {
     }
   });
 
-  test('of README lead to every page', () => {
+  test('in README lead to every page', () => {
     const [readme, ...others] = [...pages].sort((a, b) => Number(b.path === 'README.md') - Number(a.path === 'README.md'));
     expect(targetsOf(readme as Page).map((target) => target.replace(/#.*/, ''))).toEqual(
       expect.arrayContaining(others.map(({ path }) => path)),
@@ -43,8 +44,8 @@ describe('links', () => {
   });
 });
 
-describe('commands and options', () => {
-  /** The inline code and the command lines of a page. */
+describe('the commands and options in the documentation', () => {
+  /** Returns the inline code and the command lines of a page. */
   const codeOf = (page: Page) => [
     ...[...proseOf(page).matchAll(/`([^`\n]+)`/g)].map(([, code = '']) => code),
     ...blocksOf(page).flatMap(({ language, lines }) =>
@@ -52,7 +53,7 @@ describe('commands and options', () => {
     ),
   ];
 
-  /** The help of each command, of which `credits` and the like have others below them. */
+  /** Returns the help of each command, including subcommands. */
   async function readHelp(): Promise<Map<string, string>> {
     const place = await workplace();
     const help = new Map<string, string>();
@@ -66,7 +67,7 @@ describe('commands and options', () => {
     return help;
   }
 
-  test('of all pages exist', async () => {
+  test('exist in the program', async () => {
     const help = await readHelp();
     const unknown: string[] = [];
     let checked = 0;
@@ -85,14 +86,14 @@ describe('commands and options', () => {
     expect(checked).toBeGreaterThan(60);
   });
 
-  /** The longest beginning of some words that is a command. */
+  /** Returns the longest command at the beginning of the words. */
   function longestOf(words: readonly string[], help: ReadonlyMap<string, string>): string {
     const [name = ''] = words.map((_, index) => words.slice(0, words.length - index).join(' ')).filter((command) => help.has(command));
     return name;
   }
 });
 
-test('every variable of the pages is one that the tool knows', async () => {
+test('every environment variable in the documentation is one that automate reads', async () => {
   const sources = (await readdir(`${root}src`, { recursive: true })).filter((name) => name.endsWith('.ts'));
   const source = (await Promise.all(sources.map((name) => readFile(`${root}src/${name}`, 'utf8')))).join('\n');
   for (const page of pages) {
@@ -102,11 +103,11 @@ test('every variable of the pages is one that the tool knows', async () => {
   }
 });
 
-describe('flows', () => {
-  /** The YAML blocks without a file: whole flows, connections, or nodes alone. */
+describe('a flow in the documentation', () => {
+  /** The YAML blocks that are not shown as files, such as complete flows, connections or single nodes. */
   const flows = pages.flatMap((page) =>
     blocksOf(page)
-      .filter(({ language, file, notRun }) => language === 'yaml' && !file && !notRun)
+      .filter(({ language, file, notRun, lines }) => language === 'yaml' && !file && !notRun && lines[0] !== 'answers:')
       .map(({ line, lines }) => ({ place: `${page.path}:${line}`, flow: wholeFlow(lines.join('\n')) })),
   );
 
@@ -118,7 +119,7 @@ describe('flows', () => {
     return /^nodes:/m.test(text) ? `${text}\n` : `${text}\nnodes: [{ type: set, fields: { a: b } }]\n`;
   }
 
-  test.each(flows)('of $place is valid', async ({ flow }) => {
+  test.each(flows)('is valid: $place', async ({ flow }) => {
     const place = await workplace({ 'flow.yaml': flow });
     expect(await place.automate(['validate', 'flow.yaml', '--offline'])).toMatchObject({ code: 0 });
   });
@@ -130,4 +131,18 @@ test('CONTRIBUTING gives a reason for each dependency', async () => {
   const [, section = ''] = page.text.split('\n## Dependencies\n');
   const rows = [...section.matchAll(/^\| ([^|]*[^| ]) +\| [^|]*[a-z]{4}[^|]* \|$/gm)].flatMap(([, names = '']) => names.split(', '));
   expect(rows.sort()).toEqual(Object.keys({ ...dependencies, ...devDependencies }).sort());
+});
+
+describe('a list of `answers` in the documentation', () => {
+  /** The YAML blocks that contain only the `answers` option of a flow test. */
+  const answers = pages.flatMap((page) =>
+    blocksOf(page)
+      .filter(({ lines }) => lines[0] === 'answers:')
+      .map(({ line, lines }) => ({ place: `${page.path}:${line}`, text: lines.join('\n    ') })),
+  );
+
+  test.each(answers)('is valid in a flow test: $place', ({ text }) => {
+    const file = `flow: a.yaml\ntests:\n  - name: a\n    record: {}\n    ${text}\n`;
+    expect(readTestFile(file, 'a.test.yaml').tests[0]?.answers).toHaveLength(1);
+  });
 });

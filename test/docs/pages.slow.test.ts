@@ -12,7 +12,7 @@ import { runPage } from './run-page.ts';
 const pages = await readPages();
 const certificates = makeCertificates();
 
-/** Servers for the hosts that the pages name, reached through a proxy: the pages are run as they stand. */
+/** Starts servers for the hosts on the pages, and a proxy that leads to these servers. The pages can then be run unchanged. */
 async function hosts(): Promise<Record<string, string>> {
   const demo = await createDemoApi();
   onTestFinished(demo.close);
@@ -25,8 +25,11 @@ async function hosts(): Promise<Record<string, string>> {
 
 const vault = { AUTOMATE_VAULT_PASSPHRASE: 'correct horse battery staple' };
 
-// A difference is shown as that of a snapshot. With -u vitest writes the real outputs into the page: read them before you commit them.
-test.for(pages)('the commands in $path print what it shows (npm run test:slow -- test/docs -u writes it anew)', async (page) => {
-  const real = await runPage(page, await workplace(), { ...(await hosts()), ...vault });
-  await expect(real).toMatchFileSnapshot(root + page.path);
-});
+// A difference is shown as in a snapshot test. With -u, vitest writes the real outputs into the page; review these before you commit.
+test.for(pages)(
+  'the commands in $path print the output that the page shows (npm run test:slow -- test/docs -u rewrites it)',
+  async (page) => {
+    const real = await runPage(page, await workplace(), { ...(await hosts()), ...vault });
+    await expect(real).toMatchFileSnapshot(root + page.path);
+  },
+);

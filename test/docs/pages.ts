@@ -1,27 +1,27 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
-/** The folder of the repository. */
+/** The root folder of the repository. */
 export const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** A fenced block of a page. */
+/** A fenced code block of a page. */
 export interface Block {
   /** Line of the opening fence, from 1. */
   readonly line: number;
   readonly language: string;
-  /** The file that the block shows: the second word after the fence. */
+  /** The file whose content the block shows, which is the second word after the opening fence. */
   readonly file: string | undefined;
-  /** The reason in a comment `<!-- not run: reason -->` above the block. */
+  /** The reason in a comment `<!-- not run: reason -->` directly above the block. */
   readonly notRun: string | undefined;
   readonly lines: readonly string[];
 }
 
 /** A page of the documentation. */
 export interface Page {
-  /** Path in the repository. */
+  /** The path in the repository. */
   readonly path: string;
   readonly text: string;
-  /** Text and blocks, in their order. */
+  /** The text and the code blocks, in their order on the page. */
   readonly parts: readonly (readonly string[] | Block)[];
 }
 
@@ -40,7 +40,7 @@ export function blocksOf({ parts }: Page): Block[] {
   return parts.filter(isBlock);
 }
 
-/** The text of a page without its blocks, or the text before one of them. */
+/** Returns the text of a page without its code blocks, or only the text before one of them. */
 export function proseOf({ parts }: Page, before?: Block): string {
   const end = before === undefined ? parts.length : parts.indexOf(before);
   return parts
@@ -64,7 +64,7 @@ function parsePage(path: string, text: string): Page {
   return { path, text, parts };
 }
 
-/** The reason in the last line before a fence, the last of these lines. */
+/** Returns the reason that the last line before a fence contains. */
 function reasonOf(prose: readonly string[]): string | undefined {
   return /^<!-- not run: (.+) -->$/.exec(prose.at(-2) ?? '')?.[1];
 }

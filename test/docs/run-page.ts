@@ -9,11 +9,11 @@ import { secret } from './example-api.ts';
 import { type Block, isBlock, type Page, root } from './pages.ts';
 
 /**
- * Does everything that a page shows, in its order: writes its files and runs its commands in a shell.
- * Returns the page with the real outputs; an output that differs only in times, dates, ports and the like stays as it is.
+ * Does everything that a page shows, in the same order: writes its files and runs its commands in a shell. Returns the page with the real
+ * outputs. An output stays unchanged if it differs only in times, dates, ports and similar values.
  */
 export async function runPage(page: Page, place: Workplace, env: Readonly<Record<string, string>>): Promise<string> {
-  const isServed = page.path === 'docs/http-api.md';
+  const isServed = ['docs/http-api.md', 'docs/serving.md'].includes(page.path);
   const shell = await startShell(place, { ...env, ...(isServed && { AUTOMATE_HOME: place.path('.automate') }) });
   if (isServed) await startServer(place, shell, env);
   const lines: string[] = [];
@@ -26,14 +26,14 @@ export async function runPage(page: Page, place: Workplace, env: Readonly<Record
   return lines.join('\n');
 }
 
-/** Starts `automate serve flows` on a free port. The shell's curl finds it at the address of the page. */
+/** Starts `automate serve flows` on a free port. In the shell, curl reaches this server at the address that the page shows. */
 async function startServer(place: Workplace, { folder }: Shell, env: Readonly<Record<string, string>>): Promise<void> {
   const { address } = await serving({}, { place, folder: relative(place.folder, join(folder, 'flows')), env });
   const script = `#!/bin/bash\nexec /usr/bin/curl "\${@//http:\\/\\/127.0.0.1:4020/${address}}"\n`;
   await writeFile(join(place.path('bin'), 'curl'), script, { mode: 0o755 });
 }
 
-/** Writes the file that a block shows. A file of examples/ exists already: returns its real lines. */
+/** Writes the file that a block shows, and returns its lines. A file in examples/ exists already, so only its real lines are returned. */
 async function showFile({ file, lines }: Block, folder: string): Promise<readonly string[]> {
   if (file === undefined) return lines;
   if (file.startsWith('examples/')) return (await readFile(root + file, 'utf8')).trimEnd().split('\n');
@@ -42,7 +42,7 @@ async function showFile({ file, lines }: Block, folder: string): Promise<readonl
   return lines;
 }
 
-/** Each block begins in the same folder. */
+/** Runs a code block. Every block begins in the same folder. */
 async function runBlock({ lines }: Block, shell: Shell): Promise<string[]> {
   await shell.run(`cd '${shell.folder}'`);
   const made: string[] = [];
@@ -55,7 +55,10 @@ async function runBlock({ lines }: Block, shell: Shell): Promise<string[]> {
   return made;
 }
 
-/** The commands of a console block, which begin with `$ ` and go on after a backslash, each with the output shown. */
+/**
+ * Returns the commands of a console block, each with the output that the page shows. A command begins with `$ `, and can continue after a
+ * backslash.
+ */
 function commandsOf(lines: readonly string[]): { command: string[]; output: string[] }[] {
   const commands: { command: string[]; output: string[] }[] = [];
   for (const line of lines) {
@@ -67,18 +70,18 @@ function commandsOf(lines: readonly string[]): { command: string[]; output: stri
   return commands;
 }
 
-/** True if an output is as shown, where a line `...` stands for any lines. */
+/** True if an output is the output that the page shows. A line `...` on the page stands for any lines. */
 export function isAlike(shown: string, real: string): boolean {
   const escaped = blurred(shown).replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
   const pattern = escaped.replace(/^\\\.\\\.\\\.(\n|$)/gm, '(?:.*(?:\\n|$))*?');
   return new RegExp(`^${pattern}$`).test(blurred(real));
 }
 
-/** Replaces whatever is different at every run, on every machine and every day. */
+/** Replaces everything that differs between two runs, machines or days. */
 function blurred(text: string): string {
   return (
     text
-      // First: a part of an id can look like a date or a time.
+      // Ids are replaced first, because a part of an id can look like a date or a time.
       .replace(/\bkey_\w{16,17}\b/g, 'ID')
       .replace(/\brun_[\w-]{36}/g, 'RUN')
       .replace(/\/requests\/[\w-]{16}/g, '/requests/ID')
@@ -96,10 +99,10 @@ function blurred(text: string): string {
   );
 }
 
-/** A bash that runs one command after another in the folder `customers` of a workplace, which has a copy of examples/. */
+/** A bash process that runs commands one after another, in the folder `customers` of a workplace with a copy of examples/. */
 interface Shell {
   readonly folder: string;
-  /** Returns everything that a command prints. */
+  /** Runs a command and returns everything that it prints. */
   run(command: string): Promise<string>;
 }
 
@@ -131,7 +134,7 @@ async function startShell(place: Workplace, env: Readonly<Record<string, string>
   };
 }
 
-/** A folder with the tool as `automate`, an `npx` that starts the installed MCP server (the real one would download it), and a `pass`. */
+/** Creates a folder with three programs: `automate`, a `pass`, and an `npx` that starts the installed MCP server instead of a download. */
 async function programs(place: Workplace): Promise<string> {
   const bin = place.path('bin');
   await mkdir(bin);

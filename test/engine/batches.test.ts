@@ -11,7 +11,7 @@ interface Entry extends BatchEntry<string> {
   readonly name: string;
 }
 
-/** The entries' names are the call's `attempt`; the answer's body is the list of them. */
+/** Creates a batch of entries. Its call returns the entries' names as the response. */
 function batchOf(size: number, more: Partial<Batch<string>> = {}): Batch<string> {
   return {
     key: '',
@@ -25,7 +25,7 @@ function batchOf(size: number, more: Partial<Batch<string>> = {}): Batch<string>
 
 const steps = ['a', 'b'].map((id) => ({ id, node: { action: { batchSize: 2 } } }) as unknown as Step);
 
-/** Open batches, and the lists that they have sent. `refuses`: lists that the server refuses with 400. */
+/** Creates open batches, and keeps the lists of names that they send. `refuses` returns true for a list that gets a 400. */
 function open({ input = 'ended' as InputState, refuses = (_names: readonly string[]): boolean => false } = {}) {
   const sent: (readonly string[])[] = [];
   const begun: [record: number, isShare: boolean][] = [];
@@ -70,7 +70,7 @@ describe('a batch', () => {
     expect(sent).toEqual([['x', 'y']]);
   });
 
-  test('waits while the input has more records', async () => {
+  test('that is not full waits for more records while the input still has some', async () => {
     const { batches, join, sent, state } = open({ input: 'more' });
     const result = join('x', batchOf(2));
     await createFakeClock().nextTurn();
@@ -80,7 +80,7 @@ describe('a batch', () => {
     expect(await result).toBe('result of x');
   });
 
-  test('waits while work is under way at an earlier node', async () => {
+  test('that is not full waits while an earlier node is still processing records', async () => {
     const { batches, join, sent } = open();
     let finish = (): void => undefined;
     const work = batches.busyWhile(0, new Promise<void>((resolve) => (finish = resolve)));
@@ -99,14 +99,14 @@ describe('a batch', () => {
     expect(sent).toEqual([['first', 'second', 'third']]);
   });
 
-  test('is sent before a record that would make it larger than its maximum', async () => {
+  test('is sent early if the next record would make it exceed its maximum size', async () => {
     const { join, sent } = open();
     const batch = batchOf(10, { maxBytes: 10 });
     await Promise.all([join('x', batch, { bytes: 6 }), join('y', batch, { bytes: 5 }), join('z', batch, { bytes: 5 })]);
     expect(sent).toEqual([['x'], ['y', 'z']]);
   });
 
-  test('is sent before a record that clashes with one in it', async () => {
+  test('is sent early if the next record conflicts with one of its records', async () => {
     const { join, sent } = open();
     const batch = batchOf(10);
     const asks = (key: string, text: string) => ({ question: { key, text } });
@@ -114,13 +114,13 @@ describe('a batch', () => {
     expect(sent).toEqual([['w', 'x'], ['y']]);
   });
 
-  test('holds only records with its key', async () => {
+  test('contains only records that have the same batch key', async () => {
     const { join, sent } = open();
     await Promise.all([join('x', batchOf(2, { key: 'one' })), join('y', batchOf(2, { key: 'two' }))]);
     expect(sent).toEqual([['x'], ['y']]);
   });
 
-  test('counts as one call, in which the other records have a share', async () => {
+  test('counts as one call, whose cost is divided among its records', async () => {
     const { join, begun } = open();
     const batch = batchOf(3);
     await Promise.all([join('x', batch), join('y', batch), join('z', batch)]);
@@ -131,7 +131,7 @@ describe('a batch', () => {
     ]);
   });
 
-  test('leaves out abandoned records', async () => {
+  test('leaves out rows that were abandoned because another row of the same record failed', async () => {
     const { join, sent } = open();
     const batch = batchOf(2);
     const [first, second] = await Promise.allSettled([join('x', batch, { isAbandoned: true }), join('y', batch)]);
@@ -141,8 +141,8 @@ describe('a batch', () => {
   });
 });
 
-describe('a refused batch', () => {
-  test('is halved down to the record that the server refuses', async () => {
+describe('a batch that the server refuses', () => {
+  test('is halved until only the refused record fails', async () => {
     const { join, sent } = open({ refuses: (names) => names.includes('bad') });
     const batch = batchOf(4);
     const results = await Promise.allSettled(['a', 'bad', 'c', 'd'].map((name) => join(name, batch)));
@@ -150,7 +150,7 @@ describe('a refused batch', () => {
     expect(sent.map((names) => names.join(''))).toEqual(['abadcd', 'abad', 'cd', 'a', 'bad']);
   });
 
-  test.each([401, 407, 408, 429, 500])('is not halved for %i: no record causes that', async (status) => {
+  test.each([401, 407, 408, 429, 500])('is not halved if the status is %i, which no single record causes', async (status) => {
     const { join, sent } = open();
     const failure = new Failure('http', 'no', { status });
     const batch = batchOf(2, {

@@ -6,52 +6,52 @@ import { type FlowOptions, runFlow } from '../helpers/run-flow.ts';
 
 const flow = (more = '') => `nodes: [{ type: http, url: "https://api.example.com/{{id}}"${more} }]`;
 
-describe('an action', () => {
+describe('a call', () => {
   test.each<[string, number, FlowOptions['http']]>([
-    ['a success', 1, () => ({})],
-    ['a failure that the server answered', 1, () => ({ status: 404 })],
-    ['an action with several attempts', 1, (_, index) => ({ status: index < 3 ? 503 : 200 })],
-    ['an action that never succeeds', 1, () => ({ status: 503 })],
+    ['succeeds', 1, () => ({})],
+    ['fails with a response', 1, () => ({ status: 404 })],
+    ['is retried several times', 1, (_, index) => ({ status: index < 3 ? 503 : 200 })],
+    ['never succeeds', 1, () => ({ status: 503 })],
     [
-      'a request that may have reached the server',
+      'might have reached the server',
       1,
       () => {
         throw new Failure('timeout', 'no response within 30 s', { retryable: true });
       },
     ],
     [
-      'a request that was refused before it was sent',
+      'fails before its request is sent',
       0,
       () => {
         throw new Failure('request', 'a metadata address', { sent: false });
       },
     ],
     [
-      'a request that reached the server only at its second attempt',
+      'reaches the server only at its second attempt',
       1,
       (_, index) => {
         if (index === 0) throw new Failure('network', 'refused', { sent: false, retryable: true });
         return { status: 500 };
       },
     ],
-  ])('%s costs %i', async (_name, credits, http) => {
+  ])('that %s costs this number of credits: %i', async (_name, credits, http) => {
     expect((await runFlow(flow(), numberedRecords(1), { http: http ?? (() => ({})) })).credits).toBe(credits);
   });
 
-  test('costs nothing for a record that cannot be rendered, or skips the node', async () => {
+  test('costs nothing if its request cannot be rendered or the record skips the node', async () => {
     const { credits, failures } = await runFlow(flow(', when: "id > 1"'), [{ id: 1 }, { id: 2 }, { id: '..' }], {});
     expect(failures).toHaveLength(1);
     expect(credits).toBe(1);
   });
 
-  test('costs one credit at every node', async () => {
+  test('costs one credit at each node', async () => {
     const two = 'nodes: [{ type: http, url: "https://api.example.com/{{id}}" }, { type: http, url: "https://api.example.com/{{id}}" }]';
     expect((await runFlow(two, numberedRecords(5))).credits).toBe(10);
   });
 });
 
-describe('when the credits are used up', () => {
-  test('no further action starts, those in flight finish, and their records are written', async () => {
+describe('a run whose credits are used up', () => {
+  test('starts no further calls, lets calls in flight finish, and writes their records', async () => {
     const { ending, credits, requests, rows, events } = await runFlow(flow(), numberedRecords(100), {
       credits: 10,
       http: () => ({ afterMs: 50 }),
@@ -61,14 +61,14 @@ describe('when the credits are used up', () => {
     expect(events).toContainEqual({ type: 'stopping', ending: 'max-credits', reason: 'the credits are used up' });
   });
 
-  test('an action in flight is still retried', async () => {
+  test('still retries a call that has begun', async () => {
     const http: FlowOptions['http'] = (_, index) => ({ status: index === 0 ? 503 : 200, afterMs: 10 });
     const { requests, rows, credits } = await runFlow(flow(), numberedRecords(9), { credits: 3, http });
     expect(rows).toEqual(numberedRecords(3));
     expect([requests.length, credits]).toEqual([4, 3]);
   });
 
-  test('a run with exactly enough credits is complete', async () => {
+  test('is complete if the credits are exactly enough', async () => {
     expect(await runFlow(flow(), numberedRecords(10), { credits: 10 })).toMatchObject({ ending: 'complete', credits: 10 });
   });
 
@@ -76,7 +76,7 @@ describe('when the credits are used up', () => {
     [20, 10],
     [21, 10],
     [7, 3],
-  ])('%i of them bring %i records through two nodes, and are not all spent at the first one', async (most, written) => {
+  ])('with %i credits takes %i records through both nodes instead of spending all credits at the first node', async (most, written) => {
     const two = 'nodes: [{ type: http, url: "https://api.example.com/{{id}}" }, { type: http, url: "https://api.example.com/{{id}}" }]';
     const { ending, credits, rows } = await runFlow(two, numberedRecords(60), { credits: most, http: () => ({ afterMs: 20 }) });
     expect({ ending, credits, rows }).toEqual({ ending: 'max-credits', credits: most, rows: numberedRecords(written) });
@@ -85,7 +85,7 @@ describe('when the credits are used up', () => {
   test.each([
     [61, 1],
     [63, 3],
-  ])('%i of them are enough for 60 records with one call each, and %i for all', async (most, batches) => {
+  ])('with %i credits finishes 60 records that need one call each and %i batches', async (most, batches) => {
     const flow = `nodes:
   - { type: http, url: "https://api.example.com/{{id}}" }
   - { type: http, method: POST, url: "https://api.example.com/", batch: { size: ${60 / batches}, items: "{{id}}" }, body: ["{{items}}"] }`;
@@ -100,7 +100,7 @@ describe('when the credits are used up', () => {
       `{ type: loop, while: page < 9, carry: [page], emit: last, nodes: [{ type: http, url: "https://api.example.com/{{id}}/{{page}}", map: [page] }] }`,
     ],
     ['pages', '{ type: http, url: "https://api.example.com/{{id}}", paginate: { type: page, items: items }, map: { page: "items[]" } }'],
-  ])('as many records are finished as there can be: %s', async (_, node) => {
+  ])('finishes as many records as possible if they go through %s', async (_, node) => {
     const http: FlowOptions['http'] = ({ url }) => {
       const { pathname, searchParams } = new URL(url);
       const page = Number(searchParams.get('page') ?? Number(pathname.split('/')[2]) + 1);
@@ -113,10 +113,10 @@ describe('when the credits are used up', () => {
   });
 
   test.each([
-    ['no records can share one', '?g={{id}}', 100, 50],
-    ['two records can share one', '?g={{pair}}', 100, 66],
-    ['all records can share one', '', 102, 100],
-  ])('batches are as full as they can be: %s', async (_, query, most, written) => {
+    ['no records can share a batch', '?g={{id}}', 100, 50],
+    ['two records can share a batch', '?g={{pair}}', 100, 66],
+    ['all records can share a batch', '', 102, 100],
+  ])('fills its batches as much as possible if %s', async (_, query, most, written) => {
     const flow = `nodes:
   - { type: http, url: "https://api.example.com/{{id}}" }
   - { type: http, method: POST, url: "https://api.example.com/${query}", batch: { size: 50, items: "{{id}}" }, body: ["{{items}}"] }`;
@@ -126,7 +126,7 @@ describe('when the credits are used up', () => {
     expect([ending, credits <= most, rows.length >= written - 4]).toEqual(['max-credits', true, true]);
   });
 
-  test('a node that records skip holds back fewer and fewer records', async () => {
+  test('reserves fewer and fewer credits for a node that records skip', async () => {
     const flow = `nodes:
   - { type: http, url: "https://api.example.com/{{id}}" }
   - { type: http, when: "false", url: "https://api.example.com/p", paginate: { type: page, items: items }, map: { x: "items[]" } }`;
@@ -136,7 +136,7 @@ describe('when the credits are used up', () => {
     expect(waitedMs).toBeLessThan(400);
   });
 
-  test.each([3, 4, 40])('%i records of a poll do not wait any longer', async (count) => {
+  test.each([3, 4, 40])('ends at once although some of its %i records are waiting in a poll', async (count) => {
     const flow = `nodes:
   - type: poll
     every: 1h
@@ -149,11 +149,11 @@ describe('when the credits are used up', () => {
     expect(waitedMs).toBeLessThan(1000);
   });
 
-  test('a run without any sends nothing', async () => {
+  test('sends nothing if there were no credits from the start', async () => {
     expect(await runFlow(flow(), numberedRecords(10), { credits: 0 })).toMatchObject({ ending: 'max-credits', requests: [], rows: [] });
   });
 
-  test('a credit that is given back can be spent by another record', async () => {
+  test('lets another record spend the credit of a call that was never sent', async () => {
     const http: FlowOptions['http'] = ({ path }) => {
       if (path === '/0') throw new Failure('request', 'refused', { sent: false });
       return {};
@@ -163,7 +163,7 @@ describe('when the credits are used up', () => {
     expect(credits).toBe(3);
   });
 
-  test('no more are spent, and the output is the beginning of the input, whatever the concurrency, retries and rows', async () => {
+  test('never spends more than its credits, and leaves no gaps in its output', async () => {
     const expanding = `nodes:
   - { type: http, url: "https://api.example.com/{{id}}", map: { part: "parts[]" } }
   - { type: http, url: "https://api.example.com/{{id}}/{{part}}" }`;

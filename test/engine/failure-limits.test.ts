@@ -4,38 +4,48 @@ import { Failure, type FailureClass } from '../../src/core/failure.ts';
 import { minCallsBefore, SameFailureWatch, tooManyErrors, UnreachableWatch } from '../../src/engine/failure-limits.ts';
 import { RunPhase } from '../../src/engine/phase.ts';
 
-describe('the maximum of failures', () => {
+describe('the maximum number of failed records', () => {
   test.each([
-    ['a count allows that many failures', { count: 3 }, { finished: 9, failed: 3 }, undefined],
-    ['a count is exceeded by one more', { count: 3 }, { finished: 9, failed: 4 }, 'more than 3 records have failed (--max-errors 3)'],
-    ['a count of one is in the singular', { count: 1 }, { finished: 9, failed: 2 }, 'more than 1 record has failed (--max-errors 1)'],
-    ['a share says nothing before the hundredth record', { share: 0.1 }, { finished: 99, failed: 99 }, undefined],
-    ['a share allows exactly that many', { share: 0.1 }, { finished: 100, failed: 10 }, undefined],
+    ['allows exactly that many failures if it is a count', { count: 3 }, { finished: 9, failed: 3 }, undefined],
     [
-      'a share is exceeded by one more',
+      'is exceeded by one more failure if it is a count',
+      { count: 3 },
+      { finished: 9, failed: 4 },
+      'more than 3 records have failed (--max-errors 3)',
+    ],
+    [
+      'is described in the singular if it is one',
+      { count: 1 },
+      { finished: 9, failed: 2 },
+      'more than 1 record has failed (--max-errors 1)',
+    ],
+    ['does not apply before the hundredth record if it is a share', { share: 0.1 }, { finished: 99, failed: 99 }, undefined],
+    ['allows exactly that share of failures', { share: 0.1 }, { finished: 100, failed: 10 }, undefined],
+    [
+      'is exceeded by one more failure if it is a share',
       { share: 0.1 },
       { finished: 100, failed: 11 },
       'more than 10 % of the records have failed (--max-errors 10%)',
     ],
-    ['no limit allows all', undefined, { finished: 9, failed: 9 }, undefined],
+    ['allows all records to fail if it is not set', undefined, { finished: 9, failed: 9 }, undefined],
   ] as const)('%s', (_, limit, counts, message) => {
     const reached = tooManyErrors(limit, counts);
     expect(reached && messageWithAdvice(reached)).toBe(message);
   });
 
   test.each([
-    ['a count of 3: four failures, less those without a call', { count: 3 }, 1, 50, 3],
-    ['a share of 10 %: a hundred records, less those without a call', { share: 0.1 }, 5, 20, 75],
-    ['a share of 10 %: eleven failures at least', { share: 0.1 }, 0, 100, 11],
-  ] as const)('a run makes calls before %s ends it', (_, limit, failing, uncalled, calls) => {
+    ['a count of 3 needs 4 failures, of which 1 needs no call', { count: 3 }, 1, 50, 3],
+    ['a share needs 100 finished records, of which 25 need no call', { share: 0.1 }, 5, 20, 75],
+    ['a share of 10 % needs 11 failures', { share: 0.1 }, 0, 100, 11],
+  ] as const)('cannot be exceeded before a minimum number of calls: %s', (_, limit, failing, uncalled, calls) => {
     expect(minCallsBefore(limit, failing, uncalled)).toBe(calls);
   });
 });
 
-describe('a run without any answer', () => {
+describe('a run whose first attempts get no response', () => {
   const inVain = (kind: 'network' | 'timeout' | 'http' = 'network') => new Failure(kind, 'refused');
 
-  test.each(['network', 'timeout'] as const)('ends with the tenth attempt that fails with %s', (kind) => {
+  test.each(['network', 'timeout'] as const)('ends at the tenth attempt that fails because of "%s"', (kind) => {
     const phase = new RunPhase();
     const watch = new UnreachableWatch((reason) => phase.advance('finishing', reason));
     for (let attempt = 0; attempt < 9; attempt++) watch.failed(inVain(kind), 'https://a.example.com');
@@ -45,7 +55,7 @@ describe('a run without any answer', () => {
     expect(phase.allowsWait(1, true)).toBe(false);
   });
 
-  test('continues once there was an answer', () => {
+  test('continues if any server has responded once', () => {
     const phase = new RunPhase();
     const watch = new UnreachableWatch((reason) => phase.advance('finishing', reason));
     watch.answered();
@@ -53,7 +63,13 @@ describe('a run without any answer', () => {
     expect(phase.current).toBe('open');
   });
 
-  test('makes ten attempts at each origin on average', () => {
+  test('reports the reason for its end only once, even if attempts in flight fail later', () => {
+    const messages: string[] = [];
+    const watch = new UnreachableWatch(({ message }) => messages.push(message));
+    for (let attempt = 0; attempt < 32; attempt++) watch.failed(inVain(), 'https://a.example.com');
+    expect(messages).toEqual(['none of the first 10 attempts was answered: refused']);
+  });
+  test('ends after an average of ten attempts per origin', () => {
     const phase = new RunPhase();
     const watch = new UnreachableWatch((reason) => phase.advance('finishing', reason));
     for (let attempt = 0; attempt < 29; attempt++) watch.failed(inVain(), `https://${attempt % 3}.example.com`);
@@ -63,17 +79,17 @@ describe('a run without any answer', () => {
   });
 });
 
-describe('a run whose first records all fail alike', () => {
+describe('a run whose first records all fail in the same way', () => {
   function failureAt(node: string, kind: FailureClass, status?: number): Failure {
     const failure = new Failure(kind, 'refused', { status });
     failure.node = node;
     return failure;
   }
 
-  /** The reason for the end after these records; absent if the run continues. */
+  /** Returns the reason why the run ends after these outcomes; undefined if it continues. */
   function reasonAfter(...outcomes: readonly (Failure | undefined)[]): string | undefined {
     const phase = new RunPhase();
-    const watch = new SameFailureWatch(phase);
+    const watch = new SameFailureWatch((reason) => phase.advance('finishing', reason));
     for (const outcome of outcomes) watch.finished(outcome);
     return phase.reason?.message;
   }
@@ -86,24 +102,24 @@ describe('a run whose first records all fail alike', () => {
     ['http', 405],
     ['http', 415],
     ['parse', 200],
-  ] as const)('ends with the twentieth %s %i', (kind, status) => {
+  ] as const)('ends at the twentieth failure of class "%s" with status %i', (kind, status) => {
     const failure = failureAt('ask', kind, status);
     expect(reasonAfter(...times(19, failure))).toBeUndefined();
     expect(reasonAfter(...times(20, failure))).toBe(`the first 20 records all failed at ask with ${kind} ${status}`);
   });
 
   test.each([
-    ['a status that a record may cause', times(99, failureAt('ask', 'http', 404))],
-    ['a status that may pass', times(99, failureAt('ask', 'http', 500))],
-    ['another class with such a status', times(99, failureAt('ask', 'mapping', 401))],
+    ['a status that the record itself can cause', times(99, failureAt('ask', 'http', 404))],
+    ['a status that can be temporary', times(99, failureAt('ask', 'http', 500))],
+    ['a 401 whose failure class is not http', times(99, failureAt('ask', 'mapping', 401))],
     ['different statuses', Array.from({ length: 99 }, (_, index) => failureAt('ask', 'http', index % 2 === 0 ? 401 : 403))],
     ['different nodes', Array.from({ length: 99 }, (_, index) => failureAt(index === 7 ? 'two' : 'one', 'http', 401))],
-    ['a first record that succeeded', [undefined, ...times(99, failureAt('ask', 'http', 401))]],
+    ['a first record that succeeds', [undefined, ...times(99, failureAt('ask', 'http', 401))]],
     [
-      'one of the first 20 that succeeded',
+      'one success among the first 20 records',
       [...times(19, failureAt('ask', 'http', 401)), undefined, ...times(99, failureAt('ask', 'http', 401))],
     ],
-  ])('goes on: %s', (_, outcomes) => {
+  ])('continues if there is %s', (_, outcomes) => {
     expect(reasonAfter(...outcomes)).toBeUndefined();
   });
 });

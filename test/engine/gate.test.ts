@@ -10,30 +10,30 @@ const node = (url: string, more = '') => `  - { type: http, url: "${url}{{id}}"$
 const times = (requests: readonly SentRequest[], start = api) =>
   requests.filter(({ url }) => url.startsWith(start)).map(({ atMs }) => atMs);
 
-/** The maximum number of these times within one second. */
+/** Returns the number of calls in the second with the most calls. */
 function mostInASecond(atMs: readonly number[]): number {
   return Math.max(...atMs.map((from) => atMs.filter((at) => at >= from && at < from + 1000).length));
 }
 
-describe('a pause', () => {
+describe('a pause of a gate (all calls to one origin with one credential)', () => {
   const refusedOnce: FlowOptions['http'] = (_, index) =>
     index === 0 ? { status: 429, headers: { 'retry-after': '5' } } : { afterMs: 100 };
 
-  test('after a 429 holds for every call at the gate', async () => {
+  test('applies to every call at the same gate after a 429', async () => {
     const flow = `nodes:\n${node(`${api}a/`, ', concurrency: 1')}${node(`${api}b/`)}`;
     const { requests, rows } = await runFlow(flow, numberedRecords(4), { http: refusedOnce });
     expect(times(requests).slice(0, 2)).toEqual([0, 5000]);
     expect(rows).toHaveLength(4);
   });
 
-  test('after a 429 without Retry-After lasts as long as the backoff', async () => {
+  test('lasts as long as the backoff if the 429 has no Retry-After', async () => {
     const { requests } = await runFlow(`nodes:\n${node(api, ', concurrency: 1')}`, numberedRecords(3), {
       http: (_, index) => (index === 0 ? { status: 429 } : {}),
     });
     expect(times(requests)).toEqual([0, 1000, 1000, 1000]);
   });
 
-  test('follows only the first 429 of a record without Retry-After: later ones hold back that record alone', async () => {
+  test("is caused by a record's first 429 without Retry-After; later 429s delay only that record", async () => {
     const { requests, failures, events } = await runFlow(`nodes:\n${node(api, ', concurrency: 1')}`, numberedRecords(6), {
       http: ({ path }) => ({ status: path === '/0' ? 429 : 200, afterMs: 500 }),
     });
@@ -51,49 +51,49 @@ describe('a pause', () => {
     ]);
   });
 
-  test('does not follow the last 429 of a record without Retry-After', async () => {
+  test("is not caused by a 429 without Retry-After at the record's last attempt", async () => {
     const { requests } = await runFlow(`nodes:\n${node(api, ', concurrency: 1, retry: { max: 1 }')}`, numberedRecords(3), {
       http: ({ path }) => ({ status: path === '/0' ? 429 : 200 }),
     });
     expect(times(requests)).toEqual([0, 1000, 1000, 1000]);
   });
 
-  test('follows every 429 with Retry-After', async () => {
+  test('is caused by every 429 with Retry-After', async () => {
     const { requests } = await runFlow(`nodes:\n${node(api, ', concurrency: 1, retry: { max: 1 }')}`, numberedRecords(3), {
       http: ({ path }) => (path === '/0' ? { status: 429, headers: { 'retry-after': '5' }, afterMs: 500 } : { afterMs: 500 }),
     });
     expect(times(requests)).toEqual([0, 5500, 6000, 11_500]);
   });
 
-  test('after any answer with Retry-After holds for every call at the gate', async () => {
+  test('applies to every call at the same gate if a response of any status has a Retry-After', async () => {
     const { requests } = await runFlow(`nodes:\n${node(api, ', concurrency: 1')}`, numberedRecords(3), {
       http: (_, index) => (index === 0 ? { status: 503, headers: { 'retry-after': '5' } } : {}),
     });
     expect(times(requests)).toEqual([0, 5000, 5000, 5000]);
   });
 
-  test('does not follow a 503 without Retry-After', async () => {
+  test('is not caused by a 503 without Retry-After', async () => {
     const { requests } = await runFlow(`nodes:\n${node(api, ', concurrency: 1')}`, numberedRecords(3), {
       http: (_, index) => (index === 0 ? { status: 503 } : {}),
     });
     expect(times(requests)).toEqual([0, 0, 0, 1000]);
   });
 
-  test('does not follow a wait longer than max_wait: only that record fails', async () => {
+  test('is not caused by a Retry-After longer than max_wait, which only fails the record', async () => {
     const flow = `nodes:\n${node(api, ', concurrency: 1, retry: { max_wait: 2s }')}`;
     const { requests, failures } = await runFlow(flow, numberedRecords(3), { http: refusedOnce });
     expect(times(requests)).toEqual([0, 0, 100]);
     expect(failures).toMatchObject([{ record: 1 }]);
   });
 
-  test('is the longest of several', async () => {
+  test('lasts as long as the longest of several pauses', async () => {
     const { requests } = await runFlow(`nodes:\n${node(api, ', concurrency: 2')}`, numberedRecords(3), {
       http: (_, index) => (index < 2 ? { status: 429, headers: { 'retry-after': index === 0 ? '60' : '2' } } : {}),
     });
     expect(times(requests)).toEqual([0, 0, 60_000, 60_000, 60_000]);
   });
 
-  test('holds for the other records even if the record itself is not retried', async () => {
+  test('applies to the other records even if the record that caused it is not retried', async () => {
     const { requests, failures } = await runFlow(`nodes:\n${node(api, ', concurrency: 1, retry: { max: 0 }')}`, numberedRecords(2), {
       http: refusedOnce,
     });
@@ -101,14 +101,14 @@ describe('a pause', () => {
     expect(failures).toMatchObject([{ record: 1, status: 429 }]);
   });
 
-  test('does not hold for another origin', async () => {
+  test('does not affect calls to a different origin', async () => {
     const flow = `nodes:\n${node(api, ', concurrency: 1, on_error: keep, retry: { max: 0 }')}${node('https://other.example.com/')}`;
     const { requests } = await runFlow(flow, numberedRecords(2), { http: refusedOnce });
     expect(times(requests)).toEqual([0, 5000]);
     expect(times(requests, 'https://other.example.com/')).toEqual([0, 5100]);
   });
 
-  test('does not hold for another credential', async () => {
+  test('does not affect calls with a different credential', async () => {
     const signed = (credential: string) =>
       `, concurrency: 1, on_error: keep, retry: { max: 0 }, auth: { type: bearer, credential: ${credential} }`;
     const { requests } = await runFlow(`nodes:\n${node(`${api}a/`, signed('one'))}${node(`${api}b/`, signed('two'))}`, numberedRecords(2), {
@@ -119,24 +119,24 @@ describe('a pause', () => {
   });
 });
 
-describe('a rate', () => {
+describe('a rate limit', () => {
   const limited = (more = '') => `nodes:\n${node(api, `, rate: 10/s${more}`)}`;
 
-  test('of 10/s starts a call every 100 ms', async () => {
+  test('of 10/s allows one call every 100 ms', async () => {
     const { requests } = await runFlow(limited(), numberedRecords(50));
     expect(times(requests).at(-1)).toBeGreaterThanOrEqual(4890);
     expect(times(requests).at(-1)).toBeLessThanOrEqual(4900);
     expect(mostInASecond(times(requests))).toBeLessThan(12);
   });
 
-  test('holds for all nodes and retries of a gate together', async () => {
+  test('applies to the calls and retries of all nodes at the same gate together', async () => {
     const flow = `nodes:\n${node(`${api}a/`, ', rate: 10/s')}${node(`${api}b/`, ', rate: 10/s')}`;
     const { requests } = await runFlow(flow, numberedRecords(20), { http: (_, index) => ({ status: index % 5 === 0 ? 503 : 200 }) });
     expect(requests.length).toBeGreaterThan(45);
     expect(mostInASecond(times(requests))).toBeLessThan(12);
   });
 
-  test('is the lowest of the nodes at a gate', async () => {
+  test('is the lowest of the rates of all nodes at the gate', async () => {
     const { requests } = await runFlow(
       `nodes:\n${node(`${api}a/`, ', rate: 100/s')}${node(`${api}b/`, ', rate: 1/s')}`,
       numberedRecords(5),
@@ -144,14 +144,14 @@ describe('a rate', () => {
     expect(mostInASecond(times(requests).slice(2))).toBeLessThanOrEqual(2);
   });
 
-  test('is not saved up while there are no calls', async () => {
+  test('does not allow a burst of calls after a time without calls', async () => {
     const http: FlowOptions['http'] = (_, index) => (index === 0 ? { afterMs: 10_000 } : {});
     const { requests } = await runFlow(limited(', concurrency: 1'), numberedRecords(30), { http });
     expect(times(requests)[1]).toBe(10_000);
     expect(mostInASecond(times(requests))).toBeLessThan(12);
   });
 
-  test('holds however late the timers are: never 12 calls in a second, and not far below 10', async () => {
+  test('of 10/s allows close to 10 calls in a second, and never 12, even if timers are late', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 300 }), { minLength: 1, maxLength: 20 }), async (lateness) => {
         const { requests } = await runFlow(limited(), numberedRecords(60), { clock: lateClock(lateness) });
@@ -163,26 +163,26 @@ describe('a rate', () => {
     expect(times(requests).at(-1)).toBeLessThanOrEqual(5910);
   });
 
-  test('from the command line replaces that of the flow', async () => {
+  test('from the command line replaces the rate in the flow', async () => {
     const { requests } = await runFlow(limited(), numberedRecords(5), { intervalMs: 1000 });
     expect(times(requests).at(-1)).toBeGreaterThan(3900);
   });
 
-  test('does not hold for another origin', async () => {
+  test('does not affect calls to a different origin', async () => {
     const { requests } = await runFlow(`nodes:\n${node(api, ', rate: 1/s')}${node('https://other.example.com/')}`, numberedRecords(3));
     expect(times(requests, 'https://other.example.com/')).toEqual(times(requests));
   });
 });
 
-/** A clock whose sleeps end late by these delays in ms, in turn. */
+/** Creates a clock whose sleeps end late by these delays in ms, used in turn. */
 function lateClock(lateness: readonly number[]): Clock {
   const clock = createFakeClock();
   let next = 0;
   return { ...clock, sleepUntil: (untilMs, signal) => clock.sleepUntil(untilMs + (lateness[next++ % lateness.length] as number), signal) };
 }
 
-describe('concurrency', () => {
-  /** Answers after 100 ms, and counts how many requests were under way at once. */
+describe('the concurrency of calls', () => {
+  /** Responds after 100 ms, and records the maximum number of requests in flight. */
   function counting() {
     const maxInFlight: Record<string, number> = {};
     const running: Record<string, number> = {};
@@ -205,13 +205,13 @@ describe('concurrency', () => {
     expect(maxInFlight).toEqual({ all: 32, a: 16, b: 16 });
   });
 
-  test('is that of each node', async () => {
+  test('is counted separately for each node', async () => {
     const { maxInFlight, ...options } = counting();
     await runFlow(`nodes:\n${node(`${api}a/`, ', concurrency: 5')}${node(`${api}b/`, ', concurrency: 3')}`, numberedRecords(100), options);
     expect(maxInFlight).toMatchObject({ a: 5, b: 3 });
   });
 
-  test('of a connection is shared by its nodes', async () => {
+  test('is shared by all nodes of a connection if the connection sets it', async () => {
     const { maxInFlight, ...options } = counting();
     const connections = `connections: { api: { type: http, base_url: "${api}", concurrency: 4 } }\n`;
     await runFlow(
@@ -222,27 +222,27 @@ describe('concurrency', () => {
     expect(maxInFlight.all).toBe(4);
   });
 
-  test('of a node holds for all origins together that its records lead to', async () => {
+  test("applies to all origins of a node's records together", async () => {
     const { maxInFlight, ...options } = counting();
     const links = numberedRecords(40).map(({ id }) => ({ link: `https://host-${id % 10}.example.com/a/` }));
     await runFlow('nodes: [{ type: http, url: "{{link}}", concurrency: 4 }]', links, options);
     expect(maxInFlight.all).toBe(4);
   });
 
-  test('is used up', async () => {
+  test('is used fully', async () => {
     const { maxInFlight, ...options } = counting();
     const { waitedMs } = await runFlow(`nodes:\n${node(`${api}a/`, ', concurrency: 5')}`, numberedRecords(50), options);
     expect(maxInFlight.all).toBe(5);
     expect(waitedMs).toBeLessThan(1000 + 200);
   });
 
-  test('from the command line replaces that of the flow', async () => {
+  test('from the command line replaces the concurrency in the flow', async () => {
     const { maxInFlight, ...options } = counting();
     await runFlow(`nodes:\n${node(`${api}a/`, ', concurrency: 3')}`, numberedRecords(50), { ...options, concurrency: 7 });
     expect(maxInFlight.all).toBe(7);
   });
 
-  test('from the command line is still shared by the nodes of a connection', async () => {
+  test('from the command line is still shared by all nodes of a connection', async () => {
     const { maxInFlight, ...options } = counting();
     const connections = `connections: { api: { type: http, base_url: "${api}", concurrency: 4 } }\n`;
     const flow = `${connections}nodes:\n${node('a/', ', connection: api')}${node('b/', ', connection: api')}${node('c/', ', connection: api, concurrency: 2')}`;
@@ -251,10 +251,10 @@ describe('concurrency', () => {
   });
 });
 
-describe('3000 origins', () => {
+describe('a node that sends requests to 3000 origins', () => {
   const links = Array.from({ length: 3000 }, (_, id) => ({ link: `https://host-${id}.example.com/` }));
 
-  test.each([0, 10])('all get their calls, if each takes %i ms', async (afterMs) => {
+  test.each([0, 10])('sends all its calls if each call takes %i ms', async (afterMs) => {
     const { rows, requests } = await runFlow('nodes: [{ type: http, url: "{{link}}" }]', links, { http: () => ({ afterMs }) });
     expect(rows).toHaveLength(3000);
     expect(new Set(requests.map(({ origin }) => origin)).size).toBe(3000);
@@ -263,7 +263,7 @@ describe('3000 origins', () => {
   test.each([
     ['paused', ''],
     ['slow', ', rate: 1/min'],
-  ])('do not make a gate forgotten that is %s', async (_, more) => {
+  ])('does not forget, among so many gates, that one gate is %s', async (_, more) => {
     const first = { link: `${api}x` };
     const { requests } = await runFlow(`nodes: [{ type: http, url: "{{link}}", retry: { max: 0 }${more} }]`, [first, ...links, first], {
       http: ({ url }) => (url === first.link && more === '' ? { status: 429, headers: { 'retry-after': '60' } } : {}),

@@ -10,14 +10,14 @@ interface CallOptions {
   readonly origin?: string;
   readonly node?: string;
   readonly max?: number;
-  readonly intervalMs?: number;
+  readonly intervalMs?: number | undefined;
 }
 
 const callOf = ({ origin = 'https://api.example.com', node = 'a', max = 1, intervalMs }: CallOptions = {}) =>
   ({ gate: { origin, credential: undefined }, limit: { key: node, max }, intervalMs }) as Call<unknown>;
 const stopReason = { ending: 'interrupted', message: 'received SIGINT' } as const;
 
-/** The gates of one run, or of several, that note the records whose calls have started, and when. `free`: frees the slot of a record's call. */
+/** Creates gates for one or several runs. `started` lists the record and the start time of each call. */
 function gatesOf(runs = 1) {
   const clock = createFakeClock();
   const gates = new Gates(clock);
@@ -43,8 +43,8 @@ function gatesOf(runs = 1) {
   return { clock, started, enter, free, all, shared: gates, phase: phase as RunPhase, gates: own as RunGates };
 }
 
-describe('a gate', () => {
-  test('starts the waiting call of the lowest record first: a retry does not start over at the end', async () => {
+describe('a gate (which delays calls to one origin)', () => {
+  test('starts the waiting call of the earliest record first, so a retry does not wait behind all others', async () => {
     const { enter, free, started } = gatesOf();
     await enter(9);
     const waiting = [enter(3), enter(5), enter(1)];
@@ -52,7 +52,7 @@ describe('a gate', () => {
     expect(started.map(([record]) => record)).toEqual([9, 1, 3, 5]);
   });
 
-  test('lets nobody through during a pause; a shorter pause does not end a longer one', async () => {
+  test('starts no call during a pause, and a shorter pause does not end a longer pause', async () => {
     const { enter, gates, started } = gatesOf();
     gates.pause(callOf(), 5000);
     gates.pause(callOf(), 100);
@@ -60,14 +60,14 @@ describe('a gate', () => {
     expect(started).toEqual([[1, 5000]]);
   });
 
-  test('starts calls at the longest interval that one of them asks for', async () => {
+  test('uses the longest interval between calls that any of its callers requires', async () => {
     const { enter, started } = gatesOf();
     const calls = [100, 500, 100].map((intervalMs) => callOf({ max: 9, intervalMs }));
     await Promise.all(calls.map((call, index) => enter(index + 1, call)));
     expect(started.map(([, atMs]) => atMs)).toEqual([0, 100, 600]);
   });
 
-  test('holds a waiting call without a slot', async () => {
+  test('holds a call back without occupying a slot', async () => {
     const { enter, free, gates, started } = gatesOf();
     gates.pause(callOf(), 5000);
     const other = callOf({ origin: 'https://other.example.com' });
@@ -78,7 +78,7 @@ describe('a gate', () => {
     await waiting;
   });
 
-  test('is forgotten only if nothing is lost with it', async () => {
+  test('can be discarded only if it has no pause and no waiting calls', async () => {
     const { clock, enter, shared } = gatesOf();
     const gate = shared.gateOf(callOf());
     await enter(1);
@@ -91,7 +91,7 @@ describe('a gate', () => {
     expect(gate.isIdle()).toBe(false);
   });
 
-  test('lets runs take turns, whatever the numbers of their records', async () => {
+  test('lets runs take turns, whatever their record numbers', async () => {
     const { enter, started } = gatesOf(2);
     const call = callOf({ max: 9, intervalMs: 1000 });
     await Promise.all([1, 2, 3].map((record) => enter(record, call)).concat([101, 102].map((record) => enter(record, call, 'begun', 1))));
@@ -99,8 +99,8 @@ describe('a gate', () => {
   });
 });
 
-describe('slots', () => {
-  test('limit the calls in flight at all gates together', async () => {
+describe('the slots (for calls in flight)', () => {
+  test('limit the total number of calls at all gates', async () => {
     const { enter, free, started, clock } = gatesOf();
     const calls = ['https://a.example.com', 'https://b.example.com', 'https://c.example.com'].map((origin) => callOf({ origin, max: 2 }));
     const [first] = calls.map((call, index) => enter(index + 1, call));
@@ -111,7 +111,7 @@ describe('slots', () => {
     expect(started.map(([record]) => record)).toEqual([1, 2, 3]);
   });
 
-  test('have room for more records while one is free, or fewer calls wait than there are slots', async () => {
+  test('allow another record to begin if a slot is free or fewer calls wait than there are slots', async () => {
     const { enter, free, gates } = gatesOf();
     const call = callOf({ max: 2 });
     await Promise.all([enter(1, call), enter(2, call)]);
@@ -134,7 +134,7 @@ describe('slots', () => {
     expect(started.map(([record]) => record)).toEqual([1, 101]);
   });
 
-  test('go to the runs in turns: however many calls a run has, the call of another waits for one of them', async () => {
+  test('are given to runs in turn, so a run with many calls does not block other runs', async () => {
     const { enter, free, started } = gatesOf(3);
     await enter(1);
     for (const record of [2, 3, 4, 5]) void enter(record);
@@ -145,7 +145,7 @@ describe('slots', () => {
     expect(started.map(([record]) => record)).toEqual([1, 2, 101, 201, 3, 102, 4, 5]);
   });
 
-  test('let a run with many records have its turn, however many other runs begin', async () => {
+  test('still reach a run with many records in its turn, however many runs begin later', async () => {
     const { enter, free, started } = gatesOf(20);
     await enter(1);
     void enter(2);
@@ -158,7 +158,7 @@ describe('slots', () => {
     expect(order.slice(0, 5)).toEqual([1, 2, 101, 3, 102]);
   });
 
-  test('go to a call at another gate in its turn', async () => {
+  test('are given in turn to calls at different gates', async () => {
     const { enter, free, started } = gatesOf(2);
     const [a, b] = ['https://a.example.com', 'https://b.example.com'].map((origin) => callOf({ origin }));
     await enter(1, a);
@@ -169,7 +169,7 @@ describe('slots', () => {
     expect(started.map(([record]) => record)).toEqual([1, 2, 101]);
   });
 
-  test('go past the calls that wait at a paused gate', async () => {
+  test('are not occupied by calls that wait at a paused gate', async () => {
     const { enter, free, gates, started } = gatesOf(2);
     const other = callOf({ origin: 'https://other.example.com' });
     await enter(1);
@@ -183,7 +183,7 @@ describe('slots', () => {
     expect(started.at(-1)).toEqual([2, 5000]);
   });
 
-  test('have the lowest of the limits of the runs that use them', async () => {
+  test('are limited by the lowest maximum of all runs that use them', async () => {
     const { clock, enter, free, all, started } = gatesOf(2);
     const [wide, narrow] = [3, 1].map((max) => callOf({ max }));
     await enter(1, wide);
@@ -197,7 +197,30 @@ describe('slots', () => {
     expect(started.map(([record]) => record)).toEqual([1, 101, 2, 3]);
   });
 
-  test('wake a run that waits for room when another run frees one', async () => {
+  test('are no longer limited by the maximum of an ended run if concurrency is automatic', async () => {
+    const { enter, free, all, clock } = gatesOf(2);
+    const auto = (max: number) => ({ ...callOf(), limit: { key: 'a', max, auto: 'a' } });
+    await enter(1, auto(2));
+    await free();
+    all[0]?.gates.close();
+    // Responses that always take 100 ms: the automatic concurrency keeps doubling its limit.
+    const wide = all[1]?.gates as RunGates;
+    let inFlight = 0;
+    let most = 0;
+    await Promise.all(
+      Array.from({ length: 200 }, async (_, record) => {
+        const slot = await wide.enter(auto(64), { record: record + 100, stage: 'begun' });
+        most = Math.max(most, ++inFlight);
+        const sentAtMs = clock.now();
+        await clock.sleepUntil(sentAtMs + 100);
+        inFlight--;
+        slot.answered({ sentAtMs, atMs: clock.now() });
+        slot.free();
+      }),
+    );
+    expect(most).toBeGreaterThan(2);
+  });
+  test('become available to a waiting run when a different run frees one', async () => {
     const { enter, free, all } = gatesOf(2);
     await enter(101, callOf(), 'begun', 1);
     void enter(1);
@@ -208,7 +231,7 @@ describe('slots', () => {
     expect(all[0]?.gates.room()).toBeUndefined();
   });
 
-  test('are given to a call that belongs to no run, and freed when it fails', async () => {
+  test('are also given to calls outside any run, and are freed if such a call fails', async () => {
     const { enter, free, shared, started } = gatesOf();
     await enter(1);
     const failed = shared.pass(callOf(), () => Promise.reject(new Error('no answer')));
@@ -220,8 +243,8 @@ describe('slots', () => {
   });
 });
 
-describe('a run that closes', () => {
-  test('turns away the waiting calls that it no longer admits, and later ones', async () => {
+describe('the gates and slots of a run that closes', () => {
+  test('reject waiting and later calls that the closing run no longer allows', async () => {
     const { enter, free, phase } = gatesOf();
     await enter(1);
     const waiting = [enter(2, callOf(), 'new'), enter(3, callOf(), 'begun')];
@@ -231,7 +254,7 @@ describe('a run that closes', () => {
     expect(await Promise.all(waiting)).toEqual(['turned away', 'started']);
   });
 
-  test('lets nobody wait for room', async () => {
+  test("do not make the run's next record wait for a free slot", async () => {
     const { enter, phase, gates } = gatesOf();
     await enter(1);
     void enter(2);
@@ -241,7 +264,7 @@ describe('a run that closes', () => {
     expect(gates.room()).toBeUndefined();
   });
 
-  test('leaves the calls of other runs at the gate', async () => {
+  test('still serve the calls of other runs', async () => {
     const { enter, all, gates } = gatesOf(2);
     gates.pause(callOf(), 1000);
     const waiting = [enter(1, callOf(), 'paid'), enter(2, callOf(), 'paid', 1)];
@@ -249,7 +272,25 @@ describe('a run that closes', () => {
     expect(await Promise.all(waiting)).toEqual(['turned away', 'started']);
   });
 
-  test('leaves the rate and the pause of its gates', async () => {
+  test('keep the rates of other runs, but no longer apply the rate of the run that has closed', async () => {
+    const { enter, all, started } = gatesOf(3);
+    const [slow, fast, free] = [60_000, 1000, undefined].map((intervalMs) => callOf({ max: 9, intervalMs }));
+    await enter(1, slow);
+    const waiting = [101, 102].map((record) => enter(record, fast, 'begun', 1));
+    all[0]?.gates.close();
+    await Promise.all(waiting);
+    all[1]?.gates.close();
+    await Promise.all([201, 202].map((record) => enter(record, free, 'begun', 2)));
+    expect(started).toEqual([
+      [1, 0],
+      [101, 1000],
+      [102, 2000],
+      [201, 2000],
+      [202, 2000],
+    ]);
+  });
+
+  test('do not let the next run with the same rate start its calls early', async () => {
     const { enter, free, all, started } = gatesOf(2);
     const call = callOf({ intervalMs: 1000 });
     await enter(1, call);

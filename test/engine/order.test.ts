@@ -9,7 +9,7 @@ const flow = (more = '') => `nodes: [{ type: http, url: "https://api.example.com
 const ids = (count: number) => Array.from({ length: count }, (_, id) => id);
 const idOf = (path: string) => Number(path.slice(1));
 
-/** Records, with the number of those read so far. */
+/** Creates records and counts how many of them have been read. */
 function counted(count: number) {
   const reading = { read: 0 };
   function* read(): Generator<GivenRecord> {
@@ -21,7 +21,7 @@ function counted(count: number) {
   return { reading, records: read() };
 }
 
-/** An output that takes its time for every write, and counts the records that were written. */
+/** Creates an output that takes `ms` for each write, and counts the records written. */
 function slowOutput(ms: number) {
   const state = { put: 0, written: 0 };
   const output = (inner: Output, clock: Clock): Output => ({
@@ -41,8 +41,8 @@ function slowOutput(ms: number) {
   return { state, output };
 }
 
-describe('the output', () => {
-  test('has the order of the input, whatever the latencies, failures and retries', async () => {
+describe('the output of a run', () => {
+  test('is in input order, whatever the latencies, failures and retries', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.record({ afterMs: fc.integer({ min: 0, max: 500 }), status: fc.constantFrom(200, 200, 200, 404, 503) }), {
@@ -68,7 +68,7 @@ describe('the output', () => {
     );
   });
 
-  test('has the order in which records finish if order does not matter', async () => {
+  test('with --unordered, is in the order in which the records finish', async () => {
     const http: FlowOptions['http'] = ({ path }) => ({ afterMs: 1000 - idOf(path) });
     const { rows } = await runFlow(flow(', concurrency: 100'), numberedRecords(50), { http, unordered: true });
     expect(rows.map(({ id }) => id)).toEqual(ids(50).reverse());
@@ -78,22 +78,22 @@ describe('the output', () => {
 describe('a slow record', () => {
   const slowFirst: FlowOptions['http'] = ({ path }) => ({ afterMs: path === '/0' ? 3000 : 10 });
 
-  test('does not stall the records after it', async () => {
+  test('does not delay the requests of later records', async () => {
     const { requests, waitedMs, rows } = await runFlow(flow(', concurrency: 4'), numberedRecords(900), { http: slowFirst });
     expect(requests.at(-1)?.atMs).toBeLessThan(3100);
     expect(waitedMs).toBeLessThan(3200);
     expect(rows.map(({ id }) => id)).toEqual(ids(900));
   });
 
-  test('stalls nothing at all if order does not matter', async () => {
+  test('delays nothing with --unordered, even if 3,000 records follow', async () => {
     const { rows, waitedMs } = await runFlow(flow(', concurrency: 4'), numberedRecords(3000), { http: slowFirst, unordered: true });
     expect(rows).toHaveLength(3000);
     expect(waitedMs).toBeLessThan((3000 / 3) * 10 + 200);
   });
 });
 
-describe('reading', () => {
-  test.each([16, 500])('runs ahead by the %i calls in flight and as many that wait', async (concurrency) => {
+describe('reading the input', () => {
+  test.each([16, 500])('is ahead of the output by twice the concurrency (%i)', async (concurrency) => {
     const { reading, records } = counted(6000);
     const clock = createFakeClock();
     let answered = 0;
@@ -108,7 +108,7 @@ describe('reading', () => {
     expect(furthest).toBeLessThanOrEqual(2 * concurrency + 10);
   });
 
-  test('goes on past a paused host, to other hosts', async () => {
+  test('continues with records for other hosts while calls to one host are paused', async () => {
     const { rows } = await runFlow(
       'nodes: [{ type: http, url: "https://{{host}}.example.com/{{id}}", concurrency: 4 }]',
       ids(1000).map((id) => ({ id, host: id % 10 === 0 ? 'busy' : 'idle' })),
@@ -121,7 +121,7 @@ describe('reading', () => {
     expect(rows.slice(-90).every(({ host }) => host === 'busy')).toBe(true);
   });
 
-  test('ends after 1024 records if the first one never ends', async () => {
+  test('stops after 1024 records if the first record never finishes', async () => {
     const { reading, records } = counted(6000);
     const { rows } = await runFlow(flow(), records, {
       batch: 1,
@@ -133,7 +133,7 @@ describe('reading', () => {
     expect(rows.map(({ id }) => id)).toEqual(ids(1024));
   });
 
-  test('ends after 1024 calls, not records, if the flow has several nodes and the first record never ends', async () => {
+  test('stops after 1024 calls instead of 1024 records if the flow has several nodes', async () => {
     const node = (name: string) => `{ type: http, url: "https://api.example.com/${name}/{{id}}" }`;
     const { requests } = await runFlow(`nodes: [${['a', 'b', 'c', 'd'].map(node).join(', ')}]`, counted(6000).records, {
       batch: 1,
@@ -145,7 +145,7 @@ describe('reading', () => {
     expect(requests.length).toBeGreaterThan(1000);
   });
 
-  test('waits for an output that is slower than everything else', async () => {
+  test('waits if the output is slow', async () => {
     const { reading, records } = counted(5000);
     const { state, output } = slowOutput(1000);
     const clock = createFakeClock();
@@ -161,7 +161,7 @@ describe('reading', () => {
   });
 });
 
-test('finished records are written soon, not only at the end', async () => {
+test('finished records are written during the run, not just at its end', async () => {
   const { state, output } = slowOutput(0);
   const seen: number[] = [];
   const http: FlowOptions['http'] = () => {

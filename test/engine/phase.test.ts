@@ -11,18 +11,18 @@ function phaseAt(name: Phase): RunPhase {
   return phase;
 }
 
-describe('a phase', () => {
+describe('the phase of a run', () => {
   test.each<[Phase, readonly CallStage[]]>([
     ['open', ['new', 'begun', 'paid']],
     ['finishing', ['begun', 'paid']],
     ['unpaid', ['paid']],
     ['stopped', []],
-  ])('%s admits calls that are %j', (name, admitted) => {
+  ])('in "%s" allows only calls that are %j', (name, admitted) => {
     const phase = phaseAt(name);
     expect(stages.filter((stage) => phase.admits(7, stage))).toEqual(admitted);
   });
 
-  test('finishing admits new calls of the records before the one that ends the run', () => {
+  test('in "finishing" still allows new calls for records before the record that ended the run', () => {
     const phase = new RunPhase();
     phase.advance('finishing', reason({ before: 7 }));
     expect([6, 7].map((record) => phase.admits(record, 'new'))).toEqual([true, false]);
@@ -30,7 +30,7 @@ describe('a phase', () => {
     expect(phase.admits(6, 'new')).toBe(false);
   });
 
-  test('never goes back', () => {
+  test('never returns to an earlier phase', () => {
     const phase = new RunPhase();
     phase.advance('unpaid', reason());
     phase.advance('finishing', reason());
@@ -40,7 +40,7 @@ describe('a phase', () => {
     expect(phase.current).toBe('stopped');
   });
 
-  test('keeps the first reason, and the least patience and lowest record of all', () => {
+  test('keeps the first of several reasons to stop, but the shortest grace period and the lowest record number', () => {
     const phase = new RunPhase();
     phase.advance('finishing', { ending: 'on-error-stop', message: 'record 7 failed', before: 7 });
     phase.advance('finishing', reason({ before: 5, patienceMs: 10_000 }));
@@ -50,19 +50,27 @@ describe('a phase', () => {
     expect([10_000, 10_001].map((waitMs) => phase.allowsWait(waitMs, true))).toEqual([true, false]);
   });
 
+  test('names the record with the lowest number if several records end the run in the same way', () => {
+    const phase = new RunPhase();
+    for (const before of [21, 7, 9]) phase.advance('finishing', { ending: 'on-error-stop', message: `record ${before} failed`, before });
+    expect(phase.reason).toMatchObject({ message: 'record 7 failed', before: 7 });
+    phase.advance('finishing', reason());
+    expect(phase.reason).toMatchObject({ message: 'record 7 failed' });
+  });
+
   test.each<[Phase, boolean, boolean]>([
     ['open', true, true],
     ['finishing', true, true],
     ['unpaid', false, true],
     ['stopped', false, false],
-  ])('%s allows a wait without a credit: %s, with one: %s', (name, unpaid, paid) => {
+  ])('in "%s" allows a long wait without a reserved credit: %s; with a reserved credit: %s', (name, unpaid, paid) => {
     const phase = phaseAt(name);
     expect([phase.allowsWait(3_600_000, false), phase.allowsWait(3_600_000, true)]).toEqual([unpaid, paid]);
   });
 });
 
-describe('a listener', () => {
-  test('hears each change once, with the phase before', () => {
+describe('a listener for phase changes', () => {
+  test('is called once for each change, with the previous phase', () => {
     const phase = new RunPhase();
     const heard: unknown[] = [];
     phase.onPhase((...change) => heard.push(change));
@@ -81,7 +89,7 @@ describe('a listener', () => {
     ]);
   });
 
-  test('sees the reason of the change', () => {
+  test('can read the reason for the change', () => {
     const phase = new RunPhase();
     let seen: StopReason | undefined;
     phase.onPhase(() => {
@@ -92,15 +100,15 @@ describe('a listener', () => {
   });
 });
 
-describe('a signal', () => {
-  test('of the next change is aborted by it, and there is another for the change after that', () => {
+describe('an abort signal for phase changes', () => {
+  test('is aborted by the next change, after which a new signal is created', () => {
     const phase = new RunPhase();
     const { change } = phase;
     phase.advance('finishing', reason());
     expect([change.aborted, phase.change.aborted]).toEqual([true, false]);
   });
 
-  test('of the stop is aborted only by it', () => {
+  test('is aborted only by the phase "stopped" if it is the signal for a stop', () => {
     const phase = new RunPhase();
     phase.advance('unpaid', reason());
     expect(phase.stopped.aborted).toBe(false);
@@ -109,8 +117,8 @@ describe('a signal', () => {
   });
 });
 
-describe('a wakeup', () => {
-  test('wakes its caller once', async () => {
+describe('a wakeup for a waiting caller', () => {
+  test('ends one wait, and does nothing if nobody waits', async () => {
     const wakeup = new Wakeup();
     const waiting = wakeup.wait();
     expect(wakeup.isAwaited).toBe(true);

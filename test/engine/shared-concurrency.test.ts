@@ -8,7 +8,7 @@ import { type FlowOptions, type FlowResult, runFlow } from '../helpers/run-flow.
 
 const api = 'https://api.example.com';
 
-/** A process with several runs. Its server answers after 100 ms and counts the requests that are in flight at once. */
+/** Creates a process with several runs. Its server responds after 100 ms and records the maximum number of requests in flight. */
 function process() {
   const clock = createFakeClock();
   const gates = new Gates(clock);
@@ -28,11 +28,11 @@ function process() {
 
 const rowsOf = (results: readonly FlowResult[]) => results.map(({ rows }) => rows.length);
 
-describe('the concurrency of a node', () => {
+describe('the concurrency limit of a node', () => {
   const flow = (name: string, concurrency = 3) =>
     `name: ${name}\nnodes: [{ type: http, url: "${api}/${name}/{{id}}", concurrency: ${concurrency} }]`;
 
-  test('holds for three runs and six calls of its flow together, and is used up', async () => {
+  test('applies to all runs and calls of the same flow together, and is fully used', async () => {
     const { run, inFlight } = process();
     const runs = [30, 30, 30, 1, 1, 1, 1, 1, 1].map((records) => run(flow('people'), records));
     const results = await Promise.all(runs);
@@ -41,7 +41,7 @@ describe('the concurrency of a node', () => {
     expect(Math.max(...results.map(({ waitedMs }) => waitedMs))).toBe(3200);
   });
 
-  test('lets a call wait for one request of each run, not for all their records', async () => {
+  test('makes a call wait for only one request of each run, not for all records of the runs', async () => {
     const { run, clock } = process();
     const big = [run(flow('people'), 1000), run(flow('people'), 1000)];
     await clock.sleepUntil(1050);
@@ -50,13 +50,13 @@ describe('the concurrency of a node', () => {
     expect(rowsOf(await Promise.all(big))).toEqual([1000, 1000]);
   });
 
-  test('is apart from that of another flow', async () => {
+  test('is counted separately for each flow', async () => {
     const { run, inFlight } = process();
     await Promise.all([run(flow('people'), 30), run(flow('places'), 30)]);
     expect(inFlight.max).toBe(6);
   });
 
-  test('is the lower one of two versions of the flow while runs of both are under way', async () => {
+  test('is the lower of the two limits if two versions of the flow run at the same time', async () => {
     const { run, inFlight, clock } = process();
     const versions = [run(flow('people', 2), 10), run(flow('people', 5), 50)];
     await clock.sleepUntil(850);
@@ -66,7 +66,7 @@ describe('the concurrency of a node', () => {
     expect(clock.now()).toBeLessThan(2500);
   });
 
-  test('is not held while a record waits for its retry', async () => {
+  test('does not count a record that waits for its retry', async () => {
     const { run, clock } = process();
     const refused = run(flow('people', 1), 1, { http: (_, index) => ({ status: index === 0 ? 503 : 200 }) });
     await clock.nextTurn();
@@ -75,7 +75,7 @@ describe('the concurrency of a node', () => {
     expect((await refused).waitedMs).toBe(1000);
   });
 
-  test('is not held by a call that waits for a paused gate', async () => {
+  test('does not count a call that waits at a paused gate', async () => {
     const { run, clock } = process();
     const links = (host: string) => `name: links\nnodes: [{ type: http, url: "https://${host}.example.com/{{id}}", concurrency: 1 }]`;
     const http: FlowOptions['http'] = (_, index) => (index === 0 ? { status: 429, headers: { 'retry-after': '60' } } : {});
@@ -87,20 +87,20 @@ describe('the concurrency of a node', () => {
   });
 });
 
-describe('the concurrency of a connection', () => {
+describe('the concurrency limit of a connection', () => {
   const flow = (name: string, connections = '') =>
     `name: ${name}\n${connections}nodes: [{ type: http, connection: api, url: "/${name}/{{id}}" }, { type: http, connection: api, url: "/${name}/again" }]`;
   const connection = { type: 'http', base_url: api, concurrency: 4 };
   const savedConnections = { api: connection };
 
-  test('holds for all flows together that use the saved connection', async () => {
+  test('applies to all flows together that use the same saved connection', async () => {
     const { run, inFlight } = process();
     const results = await Promise.all(['people', 'places'].map((name) => run(flow(name), 20, { savedConnections })));
     expect(rowsOf(results)).toEqual([20, 20]);
     expect(inFlight.max).toBe(4);
   });
 
-  test("holds for one flow if it is the flow's own connection: another flow may have one of the same name", async () => {
+  test('applies to only one flow if that flow itself defines the connection', async () => {
     const { run, inFlight } = process();
     const own = `connections: { api: ${JSON.stringify(connection)} }\n`;
     await Promise.all([run(flow('people', own), 20), run(flow('people', own), 20)]);
@@ -110,14 +110,14 @@ describe('the concurrency of a connection', () => {
   });
 });
 
-describe('a public server', () => {
+describe('a public server with a usage policy', () => {
   const nodes = {
     Overpass: 'type: places, lookup: points, category: amenity/cafe, near: { lat: "{{id}}", lon: 13, radius: 500m }',
     Nominatim: 'type: geocode, provider: nominatim, address: "{{id}} Main St"',
     Photon: 'type: geocode, provider: photon, address: "{{id}} Main St"',
   };
   const flow = (name: string, node: string, more = '') => `name: ${name}\nnodes: [{ ${node}${more} }]`;
-  /** A server that needs longer than the second between two requests. */
+  /** Creates a server that takes 5 s to respond, which is longer than the 1 s required between two requests. */
   const slow = ({ clock, inFlight }: ReturnType<typeof process>): FlowOptions['http'] => {
     return async ({ path }) => {
       inFlight.max = Math.max(inFlight.max, ++inFlight.now);
@@ -127,20 +127,23 @@ describe('a public server', () => {
     };
   };
 
-  test.each(Object.entries(nodes))('gets one request at a time from all flows, runs and calls: %s', async (_, node) => {
-    const all = process();
-    const http = slow(all);
-    const runs = [
-      all.run(flow('one', node), 3, { http }),
-      all.run(flow('one', node), 1, { http }),
-      all.run(flow('two', node, ', concurrency: 9, rate: 100/s'), 2, { http, concurrency: 20, intervalMs: 1 }),
-      all.run(`name: three\nnodes: [{ ${node} }, { ${node.replace('500m', '600m').replace('Main', 'Oak')} }]`, 1, { http }),
-    ];
-    await Promise.all(runs);
-    expect([all.inFlight.max, all.clock.now()]).toEqual([1, 40_000]);
-  });
+  test.each(Object.entries(nodes))(
+    'gets only one request at a time from all flows and runs together if the node is %s',
+    async (_, node) => {
+      const all = process();
+      const http = slow(all);
+      const runs = [
+        all.run(flow('one', node), 3, { http }),
+        all.run(flow('one', node), 1, { http }),
+        all.run(flow('two', node, ', concurrency: 9, rate: 100/s'), 2, { http, concurrency: 20, intervalMs: 1 }),
+        all.run(`name: three\nnodes: [{ ${node} }, { ${node.replace('500m', '600m').replace('Main', 'Oak')} }]`, 1, { http }),
+      ];
+      await Promise.all(runs);
+      expect([all.inFlight.max, all.clock.now()]).toEqual([1, 40_000]);
+    },
+  );
 
-  test('does not wait for another public server, nor for a server of a connection', async () => {
+  test('does not delay requests to other servers', async () => {
     const all = process();
     const http = slow(all);
     const own = { type: 'http', base_url: 'https://own.example.com' };
@@ -153,7 +156,7 @@ describe('a public server', () => {
   });
 });
 
-describe('a run that stops', () => {
+describe('a run that stops or fails', () => {
   const llm = 'type: llm, provider: ollama, model: m, max_tokens: 10, prompt: "{{id}}"';
   const inner = `nodes: [{ id: call, type: http, url: "${api}/{{id}}", concurrency: 1, map: { s: s } }]`;
   const flows: readonly (readonly [string, string])[] = [
@@ -175,7 +178,7 @@ describe('a run that stops', () => {
   const yamlOf = (node: string) =>
     `connections: { search: { type: mcp, url: https://search.example.com/mcp } }\nname: people\nnodes: [${node}]\n`;
 
-  /** Tools that count their calls. A call fails when it is aborted. */
+  /** Creates tools that count their calls. Each call hangs until it is aborted, and then fails. */
   function hangingTools(called: () => void): Tools {
     const aborting = new AbortController();
     const aborted = () =>
@@ -190,7 +193,7 @@ describe('a run that stops', () => {
     };
   }
 
-  /** A run whose calls never end by themselves. `calls`: the number of calls that it has sent so far. */
+  /** Starts a run whose calls never end by themselves. `sent.calls` is the number of calls that it has sent so far. */
   function hanging({ run }: ReturnType<typeof process>, yaml: string) {
     const sent = { calls: 0 };
     let stop = () => {};
@@ -208,7 +211,7 @@ describe('a run that stops', () => {
     return { ended, sent, stop: () => stop() };
   }
 
-  test.each(flows)('frees its place and leaves the queue: %s', async (_, node) => {
+  test.each(flows)('gives up its slot and its position in the queue if the node is %s', async (_, node) => {
     const all = process();
     const yaml = yamlOf(node);
     const first = hanging(all, yaml);
@@ -232,14 +235,14 @@ describe('a run that stops', () => {
     await last.ended;
   });
 
-  test.each(flows.slice(0, 5))('frees its place if its calls fail: %s', async (_, node) => {
+  test.each(flows.slice(0, 5))('gives up its slot if its calls fail and the node is %s', async (_, node) => {
     const { run } = process();
     const failing = { http: () => ({ status: 400, afterMs: 10 }) };
     const results = await Promise.all([run(yamlOf(node), 3, failing), run(yamlOf(node), 3, failing)]);
     for (const { failures } of results) expect(failures).toHaveLength(3);
   });
 
-  test('frees its place if the output breaks', async () => {
+  test('gives up its slot if the output fails', async () => {
     const { run, inFlight, clock } = process();
     const flow = (concurrency: number) => `name: people\nnodes: [{ type: http, url: "${api}/{{id}}", concurrency: ${concurrency} }]`;
     const broken = run(flow(1), 5, {

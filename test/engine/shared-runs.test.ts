@@ -19,21 +19,21 @@ const flow = (name: string, more = '', origin = 'https://api.example.com') =>
 const names = ['a', 'b', 'c'];
 const times = (requests: readonly SentRequest[]) => requests.map(({ atMs }) => atMs);
 
-/** Runs three flows of 20 records each over the same gates. */
+/** Runs three flows with 20 records each that share the same gates. */
 function runThree(more: string, options: (name: string) => FlowOptions = () => ({})): Promise<FlowResult[]> {
   const clock = createFakeClock();
   const gates = new Gates(clock);
   return Promise.all(names.map((name) => runFlow(flow(name, more), numberedRecords(20), { clock, gates, ...options(name) })));
 }
 
-/** Does something to the run after a time. */
+/** Returns a callback that calls `act` with the run after `ms`. */
 const actAfter =
   (ms: number, act: (run: Run) => void): NonNullable<FlowOptions['started']> =>
   (run, clock) =>
     void clock.sleepUntil(ms).then(() => act(run));
 
-describe('runs that share gates', () => {
-  test('keep to a rate together, and take turns', async () => {
+describe('runs that share the same gates', () => {
+  test('together keep to one rate, and take turns', async () => {
     const results = await runThree(', rate: 10/s');
     const all = results.flatMap(({ requests }) => times(requests)).sort((a, b) => a - b);
     expect(all).toHaveLength(60);
@@ -41,7 +41,7 @@ describe('runs that share gates', () => {
     for (const { requests } of results) expect(times(requests)[9]).toBeLessThan(3100);
   });
 
-  test('pause together when one of them gets a 429', async () => {
+  test('pause together if one run receives a 429', async () => {
     const http = (name: string): FlowOptions['http'] => {
       return (_, index) => (name === 'a' && index === 3 ? { status: 429, headers: { 'retry-after': '60' } } : {});
     };
@@ -52,30 +52,30 @@ describe('runs that share gates', () => {
     expect(results.map(({ rows }) => rows.length)).toEqual([20, 20, 20]);
   });
 
-  test('have slots of their own if they are runs of different flows: their nodes may have the same id', async () => {
+  test('have separate slots if they run different flows, even if node ids are equal', async () => {
     const results = await runThree(', concurrency: 4', () => ({ http: () => ({ afterMs: 100 }) }));
     for (const { waitedMs } of results) expect(waitedMs).toBeCloseTo(500, -2);
   });
 
-  test('go on when one of them is stopped', async () => {
+  test('continue if one run is stopped', async () => {
     const stop = actAfter(1000, ({ phase }) => phase.advance('stopped'));
     const results = await runThree(', rate: 10/s', (name) => (name === 'b' ? { started: stop } : {}));
     expect(results.map(({ rows }) => rows.length)).toEqual([20, expect.any(Number), 20]);
     const [, stopped] = results;
     expect(stopped?.rows.length).toBeLessThan(5);
     expect(Math.max(...times(stopped?.requests ?? []))).toBeLessThanOrEqual(1000);
-    // What is left of the rate is for the others.
+    // The other runs use the part of the rate that the stopped run no longer needs.
     expect(Math.max(...results.flatMap(({ requests }) => times(requests)))).toBeLessThan(4500);
   });
 
-  test('go on when one of them finishes early', async () => {
+  test('continue if one run ends early', async () => {
     const finish = actAfter(1000, ({ phase }) => phase.advance('finishing', { ending: 'interrupted', message: 'received SIGINT' }));
     const results = await runThree(', rate: 10/s', (name) => (name === 'b' ? { started: finish } : {}));
     expect(results.map(({ ending }) => ending)).toEqual(['complete', 'interrupted', 'complete']);
   });
 });
 
-test('a run that is stopped ends its own requests, and no others on the same connections', async () => {
+test('a stopped run aborts its own requests, but not the requests of other runs on the same connections', async () => {
   const open = new Map<string, ServerResponse[]>(names.map((name) => [name, []]));
   const closed: string[] = [];
   const server = await httpServer((request, response) => {

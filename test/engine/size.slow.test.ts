@@ -6,7 +6,7 @@ function* records(count: number): Generator<GivenRecord> {
   for (let id = 0; id < count; id++) yield { id, text: `a text of record ${id}` };
 }
 
-/** An output that forgets what it was given, and watches the memory. */
+/** Creates an output that discards what is written to it, and measures the memory in use. */
 function forgetful(every = 20_000) {
   const seen = { rows: 0, heapMb: [] as number[] };
   const output = (): Output => ({
@@ -23,7 +23,7 @@ function forgetful(every = 20_000) {
   return { seen, output };
 }
 
-test('records that run ahead of a slow one take no memory if order does not matter', async () => {
+test('with --unordered, records that overtake a slow record take no memory', async () => {
   const { seen, output } = forgetful(2000);
   const text = (id: number) => Buffer.alloc(40_000, String(id)).toString('latin1');
   const given = function* (): Generator<GivenRecord> {
@@ -37,7 +37,7 @@ test('records that run ahead of a slow one take no memory if order does not matt
   expect(Math.max(...seen.heapMb) - (seen.heapMb[0] as number)).toBeLessThan(150);
 });
 
-test('100,000 records take no more memory at the end than at the beginning', async () => {
+test('a run over 100,000 records uses as much memory at its end as at its beginning', async () => {
   const { seen, output } = forgetful();
   const { ending } = await runFlow('nodes: [{ type: set, fields: { label: "{{id}}!" } }]', records(100_000), {
     output,
@@ -48,7 +48,7 @@ test('100,000 records take no more memory at the end than at the beginning', asy
   expect(Math.max(...seen.heapMb) - (seen.heapMb[0] as number)).toBeLessThan(60);
 });
 
-test('a loop holds none of the texts that it has carried', async () => {
+test('a loop frees the memory of values that it has carried from pass to pass', async () => {
   const heapMb: number[] = [];
   const flow = `nodes:
   - type: loop

@@ -17,7 +17,7 @@ const failingFrom =
   (first: number): FlowOptions['http'] =>
   ({ path }) => ({ status: idOf(path) >= first ? 404 : 200, afterMs: 10 });
 
-/** Keeps what was written, for runs that end with an error. */
+/** Creates an output that records what is written, for runs that end with an error. */
 function watched() {
   const written: unknown[] = [];
   let put: unknown[] = [];
@@ -37,28 +37,28 @@ function watched() {
   return { written, output };
 }
 
-describe('--max-errors', () => {
+describe('a run with --max-errors', () => {
   test.each([
     [0, 1],
     [3, 4],
-  ])('ends the run after more than %i failed records', async (count, failed) => {
+  ])('ends after more than %i failed records', async (count, failed) => {
     const { ending, failures, rows, requests } = await runFlow(flow(', concurrency: 1'), numberedRecords(50), {
       http: failingFrom(5),
       maxErrors: { count },
     });
     expect(ending).toBe('max-errors');
     expect(rows).toHaveLength(5);
-    // One request may have been on its way when the record failed.
+    // One more request might already have been sent when the record failed.
     expect(failures.length - failed).toBeOneOf([0, 1]);
     expect(requests).toHaveLength(5 + failures.length);
   });
 
-  test('does not end a run with exactly as many failures as it allows', async () => {
+  test('continues if exactly that many records have failed', async () => {
     const { ending, failures } = await runFlow(flow(), numberedRecords(8), { http: failingFrom(5), maxErrors: { count: 3 } });
     expect([ending, failures.length]).toEqual(['complete', 3]);
   });
 
-  test('judges a share only from the hundredth record on', async () => {
+  test('ends when more than the allowed percentage has failed, but not before the hundredth record', async () => {
     const fails = (id: number) => id < 10 || id % 10 === 0;
     const http: FlowOptions['http'] = ({ path }) => ({ status: fails(idOf(path)) ? 404 : 200, afterMs: 1 });
     expect(await runFlow(flow(), numberedRecords(1000), { http, maxErrors: { share: 0.3 } })).toMatchObject({ ending: 'complete' });
@@ -70,7 +70,7 @@ describe('--max-errors', () => {
     expect(rows.length + failures.length).toBeLessThan(110);
   });
 
-  test('counts records that failed before anything was sent', async () => {
+  test('also counts records that failed before their request was sent', async () => {
     const { ending, events } = await runFlow('nodes: [{ type: set, fields: { a: "{{nothing}}" } }]', numberedRecords(500), {
       maxErrors: { count: 2 },
     });
@@ -85,8 +85,8 @@ describe('--max-errors', () => {
   });
 });
 
-describe('on_error: stop', () => {
-  test('ends the run with the record and the reason', async () => {
+describe('a run with on_error: stop', () => {
+  test('ends when a record fails, and names the failed record as the reason', async () => {
     const { ending, rows, requests, failures, events } = await runFlow(flow(', concurrency: 1, on_error: stop'), numberedRecords(9), {
       http: failingFrom(3),
     });
@@ -101,12 +101,21 @@ describe('on_error: stop', () => {
   });
 });
 
-describe('a server that cannot be reached', () => {
+test('on_error: stop reports a second failed record if it comes earlier in the input', async () => {
+  const { events } = await runFlow(flow(', on_error: stop'), numberedRecords(9), {
+    http: ({ path }) => (path.endsWith('/2') ? { status: 404, afterMs: 50 } : path.endsWith('/5') ? { status: 404 } : { afterMs: 10 }),
+  });
+  expect(events.filter(({ type }) => type === 'stopping').map((event) => (event as { reason?: string }).reason)).toEqual([
+    'record 6 failed at http-1: the server answered 404',
+    'record 3 failed at http-1: the server answered 404',
+  ]);
+});
+describe('a run whose server cannot be reached', () => {
   const refused = () => {
     throw new Failure('network', 'https://api.example.com: the connection was refused (ECONNREFUSED)', { retryable: true });
   };
 
-  test('ends the run after ten attempts, retries included, and fails no record that could be retried', async () => {
+  test('ends after ten attempts, including retries, and leaves its records unfinished instead of failed', async () => {
     const { ending, requests, failures, events } = await runFlow(flow(', concurrency: 4'), numberedRecords(20_000), {
       http: refused,
       batch: 100,
@@ -117,16 +126,16 @@ describe('a server that cannot be reached', () => {
     expect(stopping).toMatchObject({ ending: 'unreachable', reason: expect.stringMatching(/the connection was refused/) });
   });
 
-  test('counts every attempt of a few records', async () => {
+  test('ends even if only four records make all the attempts', async () => {
     expect(await runFlow(flow(), numberedRecords(2), { http: refused })).toMatchObject({ ending: 'complete' });
     const four = await runFlow(flow(', concurrency: 1'), numberedRecords(4), { http: refused });
     expect([four.ending, four.failures]).toEqual(['unreachable', []]);
-    // The third round of attempts was about to start.
+    // The run ended just before the third round of attempts.
     expect(four.requests.map(({ atMs }) => atMs)).toEqual([0, 1000, 3000].flatMap((atMs) => [atMs, atMs, atMs, atMs]));
     expect(four.events.filter(({ type }) => type === 'call-retried')).toHaveLength(8);
   });
 
-  test.each(['network', 'timeout'] as const)('ends the run with the tenth attempt that fails with %s, not before', async (kind) => {
+  test.each(['network', 'timeout'] as const)('ends exactly at the tenth attempt that fails because of "%s"', async (kind) => {
     const http = () => {
       throw new Failure(kind, 'in vain');
     };
@@ -136,45 +145,45 @@ describe('a server that cannot be reached', () => {
   });
 
   test.each([
-    ['has answered once', (index: number) => (index === 0 ? { status: 500 } : refused())],
-    ['has answered once with a success', (index: number) => (index === 0 ? {} : refused())],
-    ['has answered an attempt that is still to be retried', (index: number) => (index < 16 ? { status: 503 } : refused())],
-  ])('lets a run go on if it %s', async (_name, answer) => {
+    ['has responded once', (index: number) => (index === 0 ? { status: 500 } : refused())],
+    ['has responded once with a success', (index: number) => (index === 0 ? {} : refused())],
+    ['has responded to an attempt that will still be retried', (index: number) => (index < 16 ? { status: 503 } : refused())],
+  ])('continues if the server %s', async (_name, answer) => {
     const { ending, rows, failures } = await runFlow(flow(', concurrency: 1, retry: { max: 1 }'), numberedRecords(100), {
       http: (_, index) => answer(index),
     });
     expect([ending, rows.length + failures.length]).toEqual(['complete', 100]);
   });
 
-  test('does not end a run whose records lead to many servers', async () => {
+  test('continues if its records use many servers', async () => {
     const links = ids(100).map((id) => ({ link: `https://host-${id}.example.com/` }));
     const { ending, failures } = await runFlow('nodes: [{ type: http, url: "{{link}}" }]', links, { http: refused });
     expect([ending, failures.length]).toEqual(['complete', 100]);
   });
 });
 
-describe('records that all fail alike', () => {
+describe('records that all fail in the same way', () => {
   const refused: FlowOptions['http'] = () => ({ status: 401, afterMs: 10 });
 
-  test('end the run after the first twenty', async () => {
+  test('end the run after the first twenty records', async () => {
     const { ending, failures, requests, events } = await runFlow(flow(', concurrency: 1'), numberedRecords(500), { http: refused });
     expect([ending, requests.length, failures.length]).toEqual(['same-failure', 20, 20]);
     const reason = 'the first 20 records all failed at http-1 with http 401';
     expect(events).toContainEqual({ type: 'stopping', ending: 'same-failure', reason });
   });
 
-  test('do not end a run that keeps going', async () => {
+  test('do not end the run with --keep-going', async () => {
     const { ending, failures } = await runFlow(flow(), numberedRecords(100), { http: refused, keepsGoing: true });
     expect([ending, failures.length]).toEqual(['complete', 100]);
   });
 
-  test('do not end a run in which they are passed on', async () => {
+  test('do not end the run if on_error is "keep"', async () => {
     const { ending, rows } = await runFlow(flow(', on_error: keep'), numberedRecords(100), { http: refused });
     expect([ending, rows.length]).toEqual(['complete', 100]);
   });
 });
 
-/** Runs, and does something to the run after a time. */
+/** Runs a flow, and calls `act` with the run after `afterMs`. */
 async function interrupted(
   act: (run: Run) => void,
   afterMs: number,
@@ -191,8 +200,8 @@ const hurry = ({ phase }: Run) => phase.advance('finishing', { ending: 'interrup
 const endByErrors = ({ phase }: Run) => phase.advance('finishing', { ending: 'max-errors', message: 'too many' });
 const abort = ({ phase }: Run) => phase.advance('stopped');
 
-describe('a run that finishes early', () => {
-  test('finishes the records that have begun, retries and later nodes included, and begins no others', async () => {
+describe('a run that stops early but finishes its records', () => {
+  test('finishes the records already begun, including retries and later nodes, and begins no new records', async () => {
     const http: FlowOptions['http'] = ({ path }, index) => ({ status: index === 0 ? 503 : 200, afterMs: path.startsWith('/b') ? 30 : 100 });
     const twoNodes = `nodes:
   - { type: http, url: "https://api.example.com/a/{{id}}", concurrency: 4 }
@@ -206,7 +215,7 @@ describe('a run that finishes early', () => {
     expect(requests.filter(({ path }) => path.startsWith('/b'))).toHaveLength(begun.size);
   });
 
-  test('finishes a poll, and waits between its passes as before', async () => {
+  test('finishes a poll, with its usual waits between passes', async () => {
     const poll = `nodes:
   - type: poll
     until: isDone
@@ -220,7 +229,7 @@ describe('a run that finishes early', () => {
     expect(requests.map(({ atMs }) => atMs)).toEqual([0, 5000, 10_000]);
   });
 
-  test('finishes all records of a batch if one of them has begun', async () => {
+  test('finishes all records of a batch if one record has begun', async () => {
     const batched = `nodes:
   - { type: http, url: "https://api.example.com/a/{{id}}", when: id == 1 }
   - { type: http, method: POST, url: "https://api.example.com/", batch: { size: 10, items: "{{id}}" }, body: ["{{items}}"] }
@@ -230,7 +239,7 @@ describe('a run that finishes early', () => {
     expect(requests.map(({ path }) => path)).toEqual(['/a/1', '/', '/b/0', '/b/1', '/b/2']);
   });
 
-  test('writes exactly the beginning of the input, whenever it finishes or stops', async () => {
+  test('leaves no gaps in its output, whenever it stops', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 1, max: 300 }), { minLength: 50, maxLength: 50 }),
@@ -252,7 +261,7 @@ describe('a run that finishes early', () => {
     );
   });
 
-  test('writes every record that has begun if order does not matter', async () => {
+  test('with --unordered, writes every record already begun', async () => {
     const { rows, requests } = await interrupted(stop, 250, {
       http: ({ path }) => ({ afterMs: 1 + ((idOf(path) * 7) % 90) }),
       unordered: true,
@@ -265,7 +274,7 @@ describe('a run that finishes early', () => {
   test.each([
     ['second', ['max-credits', 'interrupted'] as const],
     ['first', ['interrupted', 'max-credits'] as const],
-  ])('has the least patience of all reasons: that of the %s one', async (_, asking) => {
+  ])('uses the shorter grace period of two reasons to stop, here the grace period of the %s reason', async (_, asking) => {
     const both = (run: Run) => {
       for (const ending of asking)
         run.phase.advance('finishing', { ending, message: 'the reason', ...(ending === 'interrupted' && { patienceMs: 10_000 }) });
@@ -275,7 +284,7 @@ describe('a run that finishes early', () => {
     expect([ending, failures, waitedMs]).toEqual([asking[0], [], 150]);
   });
 
-  test('reports its early end once, with the first reason', async () => {
+  test('reports only once that it stops early, with the first reason', async () => {
     const again = (run: Run) => {
       stop(run);
       endByErrors(run);
@@ -288,8 +297,8 @@ describe('a run that finishes early', () => {
   });
 });
 
-describe('a run that is stopped', () => {
-  test('ends at once, even while it waits for a retry', async () => {
+describe('a run that is stopped at once', () => {
+  test('ends immediately, even while it waits for a retry', async () => {
     const http: FlowOptions['http'] = ({ path }) => (path === '/0' ? { status: 503, headers: { 'retry-after': '100' } } : {});
     const { waitedMs, rows } = await interrupted(abort, 250, { http });
     expect(waitedMs).toBeLessThan(400);
@@ -297,7 +306,7 @@ describe('a run that is stopped', () => {
   });
 
   test.each(['', ', retry: { max: 0 }'])(
-    'gives up the calls in flight, and counts their records neither as written nor as failed%s',
+    'aborts calls in flight, and counts their records neither as written nor as failed%s',
     async (more) => {
       const { rows, failures, requests } = await interrupted(abort, 250, {
         flow: flow(more),
@@ -309,13 +318,13 @@ describe('a run that is stopped', () => {
     },
   );
 
-  test('has written the records after an unfinished one if order does not matter', async () => {
+  test('with --unordered, still writes the records after an unfinished record', async () => {
     const http: FlowOptions['http'] = ({ path }) => ({ afterMs: idOf(path) === 0 ? 100_000 : 10 });
     const { rows, failures } = await interrupted(abort, 250, { http, records: numberedRecords(5), unordered: true });
     expect([rows.map(({ id }) => id), failures]).toEqual([[1, 2, 3, 4], []]);
   });
 
-  test('gives up calls of tools like requests', async () => {
+  test('aborts calls to MCP tools in the same way as HTTP requests', async () => {
     let aborted = 0;
     const tools = {
       call: () => Promise.reject(),
@@ -327,7 +336,7 @@ describe('a run that is stopped', () => {
   });
 });
 
-/** A node with a bug: the record 7 breaks it. */
+/** A node with a bug that appears at record 7. */
 const buggy = defineNode({
   name: 'buggy',
   summary: '',
@@ -343,8 +352,8 @@ const buggy = defineNode({
   }),
 });
 
-describe('an error that is no record’s own', () => {
-  test('in a node ends the run and is thrown; the records before it are written', async () => {
+describe('an error that is not caused by a record', () => {
+  test('in a node ends the run and is thrown, and the earlier records are written', async () => {
     const { written, output } = watched();
     const http: FlowOptions['http'] = ({ path }) => ({ afterMs: idOf(path) * 10, status: idOf(path) === 3 ? 404 : 200 });
     const run = runFlow(`${flow()}  - { type: buggy }`, numberedRecords(50), { nodeTypes: [buggy], http, output });
@@ -352,7 +361,7 @@ describe('an error that is no record’s own', () => {
     expect(written).toEqual([1, 2, 3, -4, 5, 6, 7]);
   });
 
-  test('in one of the rows of a record ends the run and is thrown', async () => {
+  test("in one of a record's rows ends the run and is thrown", async () => {
     const http = () => ({ body: { ids: [1, 7, 2] } });
     const expanded = 'nodes: [{ type: http, url: "https://api.example.com/", map: { id: "ids[]" } }, { type: buggy }]';
     await expect(runFlow(expanded, [{ id: 1 }], { nodeTypes: [buggy], http })).rejects.toThrow('x is not a function');
@@ -369,7 +378,7 @@ describe('an error that is no record’s own', () => {
     await expect(runFlow(flow(), numberedRecords(50), { output })).rejects.toThrow('Invalid string length');
   });
 
-  test('in the input ends the run and is thrown; the records before it are finished and written', async () => {
+  test('in the input ends the run and is thrown, and the earlier records are finished and written', async () => {
     const { written, output } = watched();
     function* broken() {
       yield* numberedRecords(7);
@@ -381,8 +390,8 @@ describe('an error that is no record’s own', () => {
   });
 });
 
-describe('an output that cannot be written', () => {
-  test('ends the run without further calls and further writes', async () => {
+describe('an output that fails while it is written', () => {
+  test('ends the run without further calls and writes', async () => {
     let flushes = 0;
     const output = (inner: Output): Output => ({
       ...inner,
@@ -396,12 +405,12 @@ describe('an output that cannot be written', () => {
       return { afterMs: 10 };
     };
     await expect(runFlow(flow(), numberedRecords(5000), { http, output })).rejects.toThrow('out.csv cannot be written: ENOSPC');
-    // Three flushes of 100 ms each, with 16 requests in 10 ms.
+    // The maximum is three flushes of 100 ms each, with 16 requests every 10 ms.
     expect(requests).toBeLessThan(700);
     expect(flushes).toBe(3);
   });
 
-  test('gets no record that ends later: there would be a hole in it', async () => {
+  test('gets no later records, because that would leave a gap in the output', async () => {
     const clock = createFakeClock();
     const late = defineNode({
       ...{ name: 'late', summary: '', example: '', options: z.strictObject({}) },
@@ -424,7 +433,7 @@ describe('an output that cannot be written', () => {
   });
 });
 
-describe('a record that becomes several rows and has begun is finished', () => {
+describe('a record that has begun to expand into rows', () => {
   const counting = (field: string, more: string, nodes: string) =>
     `{ type: loop, while: ${field} < 3, carry: [${field}], ${more}nodes: [${nodes}{ type: set, fields: { ${field}: { cel: ${field} + 1 } } }] }`;
   const becoming = (behind: string) => `nodes:
@@ -437,7 +446,7 @@ describe('a record that becomes several rows and has begun is finished', () => {
   test.each([
     ['an interruption', hurry],
     ['too many errors', endByErrors],
-  ])('at %s', async (_, act) => {
+  ])('is finished even if the run ends because of %s', async (_, act) => {
     const flow = becoming('url: "https://api.example.com/{{id}}/{{n}}", concurrency: 1');
     const started: FlowOptions['started'] = (run, clock) => void clock.sleepUntil(700).then(() => act(run));
     const { requests, rows } = await runFlow(flow, numberedRecords(4), { http, started });
@@ -445,7 +454,7 @@ describe('a record that becomes several rows and has begun is finished', () => {
     expect(rows.map(({ id, n }) => [id, n])).toEqual([1, 2, 3].map((n) => [0, n]));
   });
 
-  test('at too many errors, if its rows share batches', async () => {
+  test('is finished even if its rows share batches and too many errors end the run', async () => {
     const flow = becoming(
       'method: POST, url: "https://api.example.com/", concurrency: 1, batch: { size: 2, items: "{{n}}" }, body: ["{{items}}"]',
     );
@@ -457,7 +466,7 @@ describe('a record that becomes several rows and has begun is finished', () => {
   });
 });
 
-test('a record for which nothing was sent goes no further once the run finishes, however much it computes', async () => {
+test('a run that stops early does not continue long computations of records that have sent no request', async () => {
   const flow = `nodes:
   - { type: http, when: id == 0, url: "https://api.example.com/{{id}}", on_error: stop }
   - { type: set, fields: { n: 0 } }
@@ -472,11 +481,11 @@ test('a record for which nothing was sent goes no further once the run finishes,
   expect(looks).toBeLessThan(100_000);
 });
 
-describe('on_error: stop finishes the records before the one that ends the run', () => {
+describe('a run that on_error: stop ends', () => {
   const bad = (count: number, at: number) => ids(count).map((id) => ({ id, n: id === at ? 'x' : '40' }));
   const judged = '  - { type: set, fields: { n: { cel: "int(n)" } }, on_error: stop }\n';
 
-  test('however many there are, and none after it', async () => {
+  test('finishes all records before the failed record, and none after it', async () => {
     const { ending, requests, rows, failures } = await runFlow(`nodes:\n${judged}${node()}`, bad(100, 60), {
       http: () => ({ afterMs: 10 }),
     });
@@ -484,7 +493,7 @@ describe('on_error: stop finishes the records before the one that ends the run',
     expect(requests.map(({ path }) => idOf(path)).filter((id) => id > 60)).toEqual([]);
   });
 
-  test('however much they compute', async () => {
+  test('finishes the records before the failed record, even if they compute for a long time', async () => {
     const loop = '{ type: loop, emit: last, while: i < n, carry: [i], nodes: [{ type: set, fields: { i: { cel: i + 1 } } }] }';
     const clock = createFakeClock();
     let looks = 0;
@@ -494,7 +503,7 @@ describe('on_error: stop finishes the records before the one that ends the run',
     expect([ending, rows.length, failures.length]).toEqual(['on-error-stop', 20, 1]);
   });
 
-  test('unless nothing was sent for them and the run is interrupted', async () => {
+  test('does not finish records that have sent no request if it is also interrupted', async () => {
     const started: FlowOptions['started'] = (run, clock) => void clock.sleepUntil(15).then(() => hurry(run));
     const flow = `nodes:\n${judged}${node(', concurrency: 1')}`;
     const { requests, rows } = await runFlow(flow, bad(100, 60), { http: () => ({ afterMs: 10 }), started });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Failure, Unfinished } from '../../src/core/failure.ts';
 import type { Item } from '../../src/core/item.ts';
+import type { StopReason } from '../../src/core/workers/closing.ts';
 import type { Unit, UnitListener, Units } from '../../src/core/workers/workers.ts';
 import { UnitPassage } from '../../src/engine/passage/unit-passage.ts';
 import { RunPhase } from '../../src/engine/phase.ts';
@@ -9,8 +10,8 @@ import { createFakeClock } from '../helpers/fake-clock.ts';
 const item = (number: number): Item => ({ number, fields: new Map([['id', String(number)]]), end: { offset: number * 10, line: number } });
 const step = (batchSize?: number) => ({ id: 'a', type: 'http', onError: 'reject', node: { action: { batchSize } } }) as never;
 
-/** Workers that do nothing by themselves, and the passage to them. */
-function passageTo(batchSize?: number) {
+/** Creates a passage, which sends records to workers in units (groups). The workers do nothing until the test reports a result. */
+function passageTo(batchSize?: number, givesUp = false) {
   const units: Unit[] = [];
   const told: string[] = [];
   let listener: UnitListener | undefined;
@@ -31,7 +32,8 @@ function passageTo(batchSize?: number) {
   const clock = createFakeClock();
   const phase = new RunPhase();
   const plan = { steps: [step(batchSize)] };
-  const passage = new UnitPassage(plan as never, workers, clock, { phase, giveUp: undefined, input: () => state });
+  const giveUp = givesUp ? (reason: StopReason) => phase.advance('finishing', reason) : undefined;
+  const passage = new UnitPassage(plan as never, workers, clock, { phase, giveUp, input: () => state });
   return {
     passage,
     units,
@@ -51,14 +53,14 @@ function passageTo(batchSize?: number) {
 
 const sizes = (units: readonly Unit[]) => units.map(({ items }) => items.length);
 
-describe('records go to workers', () => {
-  test('in units that grow from 16 to 500 records', () => {
+describe('the passage of records to workers', () => {
+  test('sends units (groups of records) that grow from 16 to 500 records', () => {
     const { passage, units } = passageTo();
     for (let number = 1; number <= 1600; number++) void passage.pass(item(number));
     expect(sizes(units)).toEqual([16, 32, 64, 128, 256, 500, 500]);
   });
 
-  test('after 20 ms, although the unit is not full', async () => {
+  test('sends a unit after at most 20 ms, even if the unit is not full', async () => {
     const { passage, units, clock } = passageTo();
     void passage.pass(item(1));
     await clock.sleepUntil(19);
@@ -67,7 +69,7 @@ describe('records go to workers', () => {
     expect(sizes(units)).toEqual([1]);
   });
 
-  test('in whole batches, until the input ends', () => {
+  test('sends only whole batches in a unit, until the input ends', () => {
     const { passage, units, input, hasEnded } = passageTo(100);
     for (let number = 1; number <= 250; number++) void passage.pass(item(number));
     expect(sizes(units)).toEqual([100, 100]);
@@ -78,7 +80,7 @@ describe('records go to workers', () => {
     expect(hasEnded()).toBe(true);
   });
 
-  test('except those that could not be read, and those that an earlier run has parked', async () => {
+  test('does not send records that could not be read, or whose results an earlier run has kept (parked)', async () => {
     const { passage, units, input } = passageTo();
     const failure = new Failure('input', 'a cell too many');
     const parked = { rows: 1, drop: () => undefined };
@@ -89,8 +91,8 @@ describe('records go to workers', () => {
   });
 });
 
-describe('the first result of a record counts', () => {
-  test('whatever comes later', async () => {
+describe('the passage of results from workers', () => {
+  test('uses the first result of a record and ignores a second result', async () => {
     const { passage, finish, input } = passageTo();
     const task = passage.pass(item(1));
     input('ended');
@@ -100,8 +102,8 @@ describe('the first result of a record counts', () => {
   });
 });
 
-describe('when a run closes', () => {
-  test('only records before the one that closed it still go to workers', async () => {
+describe('a run with workers', () => {
+  test('sends workers only the records before the record that closed the run', async () => {
     const { passage, units, told, phase } = passageTo();
     const tasks = [1, 2, 3].map((number) => passage.pass(item(number)));
     phase.advance('finishing', { ending: 'on-error-stop', message: 'record 2 failed', before: 2 });
@@ -109,7 +111,7 @@ describe('when a run closes', () => {
     for (const task of tasks.slice(1)) await expect(task).rejects.toBeInstanceOf(Unfinished);
   });
 
-  test('because nobody answers one worker, that does not count if others were answered', () => {
+  test('does not close just because one worker gets no responses, if other workers do', () => {
     const { passage, phase, finish, input, closing } = passageTo();
     void passage.pass(item(1));
     void passage.pass(item(2));
@@ -119,7 +121,7 @@ describe('when a run closes', () => {
     expect(phase.current).toBe('open');
   });
 
-  test('by the error of a worker, that error ends it', async () => {
+  test('ends with the error that a worker reports', async () => {
     const { passage, phase, fail, input } = passageTo();
     const task = passage.pass(item(1));
     input('ended');
@@ -127,5 +129,65 @@ describe('when a run closes', () => {
     expect(phase.current).toBe('stopped');
     await expect(task).rejects.toBeInstanceOf(Unfinished);
     await expect(passage.close()).rejects.toThrow('a bug');
+  });
+});
+
+describe('records whose requests got no response', () => {
+  const refused = (attempts: number) => {
+    const failure = new Failure('network', 'the connection to a.example was refused');
+    failure.attempts = attempts;
+    return failure;
+  };
+
+  /** Starts to process `count` records. Returns how each record ends. */
+  function begun(count: number, batchSize?: number) {
+    const place = passageTo(batchSize, true);
+    const ends: unknown[] = [];
+    for (let number = 1; number <= count; number++)
+      place.passage.pass(item(number)).then(
+        () => ends.push('done'),
+        (reason: unknown) => ends.push(reason instanceof Unfinished ? 'unfinished' : (reason as Failure).kind),
+      );
+    return { ...place, ends };
+  }
+
+  test('stay unfinished if the run ends because no server responds', async () => {
+    const { finish, phase, ends } = begun(16);
+    for (let index = 0; index < 4; index++) finish(1, index, refused(2));
+    await null;
+    expect([ends, phase.reason]).toEqual([[], undefined]);
+    finish(1, 4, refused(2));
+    await null;
+    expect(ends).toEqual(Array(5).fill('unfinished'));
+    expect(phase.reason).toMatchObject({ ending: 'unreachable', message: expect.stringContaining('none of the first 10 attempts') });
+  });
+
+  test('fail as soon as a server has responded, and later records fail at once', async () => {
+    const { finish, ends } = begun(16);
+    finish(1, 0, refused(3));
+    finish(1, 1, new Failure('http', 'the server answered 500', { status: 500 }));
+    finish(1, 2, refused(3));
+    await null;
+    expect(ends).toEqual(['network', 'http', 'network']);
+  });
+
+  test('fail if the input has ended', async () => {
+    const { finish, input, ends } = begun(16);
+    for (let index = 0; index < 16; index++) finish(1, index, refused(0));
+    await null;
+    expect(ends).toEqual([]);
+    input('ended');
+    await null;
+    expect(ends).toEqual(Array(16).fill('network'));
+  });
+
+  test('end the run if they fill whole batches and block all further records', async () => {
+    const { finish, input, phase, ends } = begun(200, 100);
+    for (let index = 0; index < 100; index++) finish(1, index, refused(3));
+    input('blocked');
+    for (let index = 0; index < 100; index++) finish(2, index, refused(3));
+    await null;
+    expect(phase.reason).toMatchObject({ ending: 'unreachable', message: expect.stringContaining('none of the first 6 attempts') });
+    expect(ends).toEqual(Array(200).fill('unfinished'));
   });
 });

@@ -9,7 +9,7 @@ import { planFor } from '../helpers/flow-problems.ts';
 
 const itemOf = (number: number) => ({ number, fields: new Map() }) as unknown as Item;
 
-/** A window whose records are ended by number. Failed records are noted as negative numbers. */
+/** Creates a window whose records end when the test says so. `passedOn` lists their numbers, negative for failed records. */
 function windowOf(options: Partial<WindowOptions> = {}) {
   const passedOn: number[] = [];
   const phase = new RunPhase();
@@ -36,8 +36,8 @@ function windowOf(options: Partial<WindowOptions> = {}) {
   };
 }
 
-describe('a window', () => {
-  test('passes records on in input order, failed ones as well', async () => {
+describe('the window of records in progress', () => {
+  test('passes records on in input order, including failed records', async () => {
     const it = windowOf();
     it.begin(1, 2, 3);
     await it.end(3);
@@ -47,7 +47,7 @@ describe('a window', () => {
     expect(it.passedOn).toEqual([1, -2, 3]);
   });
 
-  test('counts finished records that wait for an earlier one, as progress shows them', async () => {
+  test('counts the finished records that wait for an earlier record', async () => {
     const it = windowOf();
     it.begin(1, 2, 3);
     await it.end(3);
@@ -57,14 +57,14 @@ describe('a window', () => {
     expect(it.window.waiting).toBe(0);
   });
 
-  test('passes records on at once if order does not matter', async () => {
+  test('with --unordered, passes records on as soon as they finish', async () => {
     const it = windowOf({ unordered: true });
     it.begin(1, 2, 3);
     await it.end(3, 1);
     expect(it.passedOn).toEqual([3, 1]);
   });
 
-  test('has room until its places are taken, and again when records are written', async () => {
+  test('lets records begin until it is full, and lets more begin when records are written', async () => {
     const it = windowOf();
     it.begin(1, 2);
     expect(it.window.room()).toBeUndefined();
@@ -76,7 +76,7 @@ describe('a window', () => {
     expect(it.window.room()).toBeUndefined();
   });
 
-  test('holds back records that are too far ahead of a slow one, even if order does not matter', async () => {
+  test('stops advancing before it gets too far ahead of a slow record, even with --unordered', async () => {
     const it = windowOf({ unordered: true });
     it.begin(1);
     let number = 1;
@@ -90,7 +90,7 @@ describe('a window', () => {
     expect(it.window.room()).toBeUndefined();
   });
 
-  test('lets nobody wait for room once the run closes', async () => {
+  test('makes no record wait for room once the run closes', async () => {
     const it = windowOf();
     it.begin(1, 2, 3);
     const room = it.window.room();
@@ -99,7 +99,7 @@ describe('a window', () => {
     expect(it.window.room()).toBeUndefined();
   });
 
-  test('ends with its last record', async () => {
+  test('ends when its last record ends', async () => {
     const it = windowOf();
     it.begin(1, 2);
     const end = it.window.end().then(() => it.passedOn.length);
@@ -107,7 +107,7 @@ describe('a window', () => {
     expect(await end).toBe(2);
   });
 
-  test('keeps the records after an unfinished one for the next run', async () => {
+  test('keeps the finished records after an unfinished record for the next run', async () => {
     const it = windowOf();
     it.begin(1, 2, 3);
     it.phase.advance('finishing', { ending: 'interrupted', message: 'received SIGINT' });
@@ -118,7 +118,7 @@ describe('a window', () => {
     expect(it.window.parkable().map(({ item }) => item.number)).toEqual([3]);
   });
 
-  test('stops the run at an error that is no record’s own, and throws it at the end', async () => {
+  test('stops the run at an error that no record causes, and throws the error at the end', async () => {
     const it = windowOf();
     it.begin(1);
     await it.fail(1, new TypeError('x is not a function'));
@@ -126,7 +126,7 @@ describe('a window', () => {
     await expect(it.window.end()).rejects.toThrow('x is not a function');
   });
 
-  test('stops the run at an error of the output', async () => {
+  test('stops the run if the output fails', async () => {
     const finish = () => {
       throw new RangeError('Invalid string length');
     };
@@ -137,7 +137,7 @@ describe('a window', () => {
     await expect(it.window.end()).rejects.toThrow('Invalid string length');
   });
 
-  test('takes a record that is left unfinished by an open run for a bug: the run is not complete', async () => {
+  test('ends the run with an error if a record stays unfinished while the run continues (a bug)', async () => {
     const it = windowOf();
     it.begin(1);
     await it.fail(1, new Unfinished());
@@ -146,11 +146,11 @@ describe('a window', () => {
   });
 });
 
-describe('the size of a window', () => {
+describe('the size of the window of records in progress', () => {
   const node = (more: string) => `  - { type: http, method: POST, url: "https://api.example.com/"${more} }\n`;
   test.each([
     ['is 1024 by default', node(''), 1024],
-    ['is a share of that for each node that calls', node('') + node(''), 512],
+    ['is divided among the nodes that make calls', node('') + node(''), 512],
     ['grows with the concurrency', node(', concurrency: 1000'), 8000],
     [
       'is larger if records wait between calls',
@@ -158,7 +158,7 @@ describe('the size of a window', () => {
       8192,
     ],
     ['is enough to fill the batches in flight', node(', concurrency: 20, batch: { size: 100, items: x }, body: ["{{items}}"]'), 2512],
-    ['is bounded', node(', concurrency: 1000, batch: { size: 1000, items: x }, body: ["{{items}}"]'), 65_536],
+    ['is at most 65,536', node(', concurrency: 1000, batch: { size: 1000, items: x }, body: ["{{items}}"]'), 65_536],
   ])('%s', (_, nodes, size) => {
     expect(windowSize(planFor(`nodes:\n${nodes}`))).toBe(size);
   });

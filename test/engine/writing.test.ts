@@ -4,7 +4,7 @@ import { RunPhase } from '../../src/engine/phase.ts';
 import { Writing } from '../../src/engine/writing.ts';
 import { createFakeClock } from '../helpers/fake-clock.ts';
 
-/** Writing that notes when it flushes, and how many records are written. */
+/** Creates a writer that records when it flushes, and how many records it has written by then. */
 function writingOf(flush: () => Promise<void> = async () => undefined) {
   const clock = createFakeClock();
   const phase = new RunPhase();
@@ -21,7 +21,7 @@ function writingOf(flush: () => Promise<void> = async () => undefined) {
   return { writing, output, clock, phase, flushedAtMs, written };
 }
 
-describe('writing', () => {
+describe('the writer of the output', () => {
   test('flushes 100 ms after the first record', async () => {
     const { writing, clock, flushedAtMs, written } = writingOf();
     writing.add();
@@ -30,14 +30,14 @@ describe('writing', () => {
     expect([flushedAtMs, written]).toEqual([[100], [2]]);
   });
 
-  test('flushes at once when 256 records wait', async () => {
+  test('flushes at once if 256 records are waiting', async () => {
     const { writing, flushedAtMs, written } = writingOf();
     for (let record = 0; record < 256; record++) writing.add();
     await writing.end();
     expect([flushedAtMs[0], written[0]]).toEqual([0, 256]);
   });
 
-  test('flushes at once when much text waits', async () => {
+  test('flushes at once if a large amount of text is waiting', async () => {
     const { writing, output, flushedAtMs } = writingOf();
     writing.add();
     output.waiting = 256 * 1024;
@@ -46,7 +46,7 @@ describe('writing', () => {
     expect(flushedAtMs).toEqual([0]);
   });
 
-  test('writes the rest at its end, without a wait', async () => {
+  test('writes the waiting records without delay when it is closed', async () => {
     const { writing, flushedAtMs, written } = writingOf();
     writing.add();
     await writing.end();
@@ -56,7 +56,7 @@ describe('writing', () => {
     ]);
   });
 
-  test('stops the run at an error, throws it at the end, and stops writing: there would be a hole', async () => {
+  test('stops the run on an error and writes nothing more, because later records would leave a gap', async () => {
     const { writing, phase, clock, flushedAtMs } = writingOf(() => Promise.reject(new Error('ENOSPC')));
     writing.add();
     await clock.sleepUntil(200);

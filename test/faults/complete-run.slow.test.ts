@@ -6,7 +6,7 @@ import { canTrace, shell, unlessTraced } from '../helpers/shell.ts';
 
 const note = 'out.csv.automate-complete';
 
-/** A job that always starts with --resume. Its paths are full, as strace needs them. */
+/** Returns the arguments of a job, which is always started with --resume. Paths are absolute, as strace requires. */
 const jobOf = (place: Workplace, ...more: string[]) => [
   'run',
   'flow.yaml',
@@ -28,11 +28,11 @@ const withReplace = [
   ['rename', 'out.csv.automate-part'],
 ] as const;
 
-describe.skipIf(!canTrace)(`a job that kill -9 hits${unlessTraced}`, () => {
+describe.skipIf(!canTrace)(`a job that is killed with SIGKILL shortly before it is complete${unlessTraced}`, () => {
   test.each([
     ...atTheEnd.map((point) => [...point, []] as const),
     ...[...withReplace, ...atTheEnd].map((point) => [...point, ['--replace']] as const),
-  ])('at the %s of %s ends complete at its next start, and then sends nothing %j', async (call, file, more) => {
+  ])('completes without a request when it is started again (killed in the %s of %s, options: %j)', async (call, file, more) => {
     const server = await askedServer(0);
     const place = await placeFor(server);
     const args = jobOf(place, ...more);
@@ -41,7 +41,7 @@ describe.skipIf(!canTrace)(`a job that kill -9 hits${unlessTraced}`, () => {
     const expected = await outputs();
     await shell(place, 'rm -rf out.* .automate');
 
-    // strace ends as its command does: by the signal, without an exit code.
+    // strace ends in the same way as its command: killed by the signal, without an exit code.
     const strace = `strace -f -qq -o /dev/null -P '${place.path(file)}' -e trace=${call} -e inject=${call}:signal=KILL`;
     expect((await shell(place, `${strace} node "$AUTOMATE" ${args.join(' ')}`)).code).toBeNull();
     expect(await place.files()).toContain('out.csv.automate-lock');
@@ -54,7 +54,7 @@ describe.skipIf(!canTrace)(`a job that kill -9 hits${unlessTraced}`, () => {
   });
 });
 
-test('a job that is started while it runs is refused, and then runs on to its end', async () => {
+test('a job that is started again while it runs is refused, and the first run finishes', async () => {
   const server = await askedServer(1);
   const place = await placeFor(server);
   const { finished } = place.start([...run, '--resume']);

@@ -9,10 +9,10 @@ import { hasTerminal, shellEnvironment, unlessTerminal } from '../helpers/shell.
 
 const keys = { enter: '\r', down: '\x1b[B', ctrlC: '\x03', ctrlD: '\x04', clear: '\x15' };
 
-/** A text to wait for on the screen, and the keys to type then. */
+/** A string to wait for on the screen, and the keys to press when it appears. */
 type Answer = readonly [shown: string, typed: string];
 
-/** Runs a shell command in a new terminal. Types each answer once its question is on the screen. */
+/** Runs a shell command in a new terminal, and types each answer when its question appears. */
 async function atTerminal(place: Workplace, command: string, answers: readonly Answer[], env: Record<string, string> = {}) {
   const script = `stty cols 200 rows 50; automate() { node "$AUTOMATE" "$@"; }; ${command}`;
   const child = spawn('script', ['-qec', script, '/dev/null'], {
@@ -36,14 +36,14 @@ async function atTerminal(place: Workplace, command: string, answers: readonly A
       child.stdin.write(next[1]);
     }
   });
-  // An unexpected question would wait for ever.
+  // The timeout ends the command if an unexpected question waits for an answer.
   const tooLong = setTimeout(() => child.kill(), 45_000);
   const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
   clearTimeout(tooLong);
   return { code, shown, unasked: left.map(([question]) => question) };
 }
 
-/** The content of the home folder, by file. */
+/** Returns the content of the files in the home folder, by name. */
 async function stateOf(place: Workplace): Promise<Record<string, string>> {
   const names = await readdir(place.path('.automate')).catch(() => []);
   return Object.fromEntries(await Promise.all(names.sort().map(async (name) => [name, await place.read(`.automate/${name}`)])));
@@ -51,10 +51,10 @@ async function stateOf(place: Workplace): Promise<Record<string, string>> {
 
 const token = `ghp_${'16C7e42F292c6912E7710c838347Ae178B4a'}`;
 
-describe.skipIf(!hasTerminal)(`prompt at a terminal${unlessTerminal}`, () => {
+describe.skipIf(!hasTerminal)(`interactive commands in a terminal${unlessTerminal}`, () => {
   const enter = (text: string) => text + keys.enter;
 
-  test('connections add asks for what is missing, and asks again after a wrong answer', async () => {
+  test('automate connections add asks for missing values, and repeats a question after an invalid answer', async () => {
     const place = await workplace();
     const { code, shown, unasked } = await atTerminal(place, 'automate connections add', [
       ['Name of the connection', enter('my crm')],
@@ -79,7 +79,7 @@ describe.skipIf(!hasTerminal)(`prompt at a terminal${unlessTerminal}`, () => {
     ]);
   });
 
-  test('test-request --write asks which paths belong into the map', async () => {
+  test('automate test-request --write lets the user choose paths for the map', async () => {
     const server = await httpServer((_, response) => json(response, { name: 'Ada', plan: 'pro' }));
     const place = await workplace({ 'flow.yaml': `nodes:\n  - type: http\n    url: "${server.origin}/"\n` });
     const { code, unasked } = await atTerminal(place, 'automate test-request flow.yaml --write', [
@@ -89,7 +89,7 @@ describe.skipIf(!hasTerminal)(`prompt at a terminal${unlessTerminal}`, () => {
     expect(await place.read('flow.yaml')).toMatch(/\n {4}map:\n {6}plan: plan\n$/);
   });
 
-  test('connections add shows no example as if Enter accepted it', async () => {
+  test('automate connections add shows examples that do not look like defaults for Enter', async () => {
     const place = await workplace();
     const { code, shown } = await atTerminal(place, 'automate connections add', [
       ['Name of the connection, such as crm', enter('')],
@@ -102,7 +102,7 @@ describe.skipIf(!hasTerminal)(`prompt at a terminal${unlessTerminal}`, () => {
 
   test.each<[what: string, args: string, answers: Answer[], saved: object]>([
     [
-      'nothing that was given, and no limit where none is wanted',
+      'only what is missing, and sets no limit if none is entered',
       'http crm --auth bearer --credential crm-token',
       [
         ['Base URL', enter('https://crm.example.com')],
@@ -111,14 +111,14 @@ describe.skipIf(!hasTerminal)(`prompt at a terminal${unlessTerminal}`, () => {
       { base_url: 'https://crm.example.com', auth: { type: 'bearer', credential: 'crm-token' } },
     ],
     [
-      'only what its auth needs where the rest is given',
+      'only what the auth type needs if the command contains the rest',
       'http crm --base-url https://crm.example.com --auth oauth2 --credential crm-token',
       [
         ['URL of the token server', enter('auth.example.com')],
         ['expected an absolute https URL', enter(`${keys.clear}http://auth.example.com`)],
         ['expected an absolute https URL', enter(`${keys.clear}https://auth.example.com/token`)],
         ['Client id', enter('')],
-        ['expected something, found nothing', enter('me')],
+        ['expected a value, found nothing', enter('me')],
       ],
       {
         base_url: 'https://crm.example.com',
@@ -126,7 +126,7 @@ describe.skipIf(!hasTerminal)(`prompt at a terminal${unlessTerminal}`, () => {
       },
     ],
     [
-      'a value with a default, which Enter accepts',
+      'a value with a default, which is accepted with Enter',
       'http crm --base-url https://crm.example.com --auth api_key',
       [
         ['Header that carries the key', enter('')],
@@ -147,7 +147,7 @@ describe.skipIf(!hasTerminal)(`prompt at a terminal${unlessTerminal}`, () => {
       { base_url: 'https://crm.example.com', auth: { type: 'basic', username: 'me', credential: 'crm-login' } },
     ],
     [
-      'no user name if the secret holds it',
+      'no user name if the secret contains it',
       'http crm --auth basic --credential pair',
       [
         ['Base URL', enter('https://crm.example.com')],
@@ -158,8 +158,13 @@ describe.skipIf(!hasTerminal)(`prompt at a terminal${unlessTerminal}`, () => {
       ],
       { base_url: 'https://crm.example.com', auth: { type: 'basic', credential: 'pair' } },
     ],
-    ['nothing if everything is given', 'http crm --base-url https://crm.example.com', [], { base_url: 'https://crm.example.com' }],
-  ])('connections add asks for %s', async (_, args, answers, saved) => {
+    [
+      'nothing if the command contains every value',
+      'http crm --base-url https://crm.example.com',
+      [],
+      { base_url: 'https://crm.example.com' },
+    ],
+  ])('automate connections add asks for %s', async (_, args, answers, saved) => {
     const place = await workplace();
     const env = { AUTOMATE_CREDENTIAL_CRM_TOKEN: 'sesame' };
     const { code, unasked } = await atTerminal(place, `automate connections add ${args}`, answers, env);
@@ -178,7 +183,7 @@ describe.skipIf(!hasTerminal)(`prompt at a terminal${unlessTerminal}`, () => {
         ['Maximum rate of requests', `10/s${keys.ctrlC}`],
       ],
     ],
-  ])('Ctrl-C %s cancels connections add and saves nothing', async (_, answers) => {
+  ])('automate connections add is cancelled by Ctrl-C %s, and saves nothing', async (_, answers) => {
     const place = await workplace();
     const { code, shown, unasked } = await atTerminal(place, 'automate connections add', answers);
     expect({ code, unasked }).toEqual({ code: 130, unasked: [] });
@@ -187,15 +192,11 @@ describe.skipIf(!hasTerminal)(`prompt at a terminal${unlessTerminal}`, () => {
   });
 
   test.each<[kind: string, command: string, answers: Answer[]]>([
-    ['a text', 'connections add', [['Name of the connection', keys.ctrlD]]],
-    ['a text that is half typed', 'connections add', [['Name of the connection', `cr${keys.ctrlD}`]]],
+    ['a value', 'connections add', [['Name of the connection', keys.ctrlD]]],
+    ['a half-entered value', 'connections add', [['Name of the connection', `cr${keys.ctrlD}`]]],
+    ['a value with a default', 'connections add http crm --base-url https://a.example.com --auth api_key', [['Header that', keys.ctrlD]]],
     [
-      'a text that Enter answers',
-      'connections add http crm --base-url https://a.example.com --auth api_key',
-      [['Header that', keys.ctrlD]],
-    ],
-    [
-      'a text that may be empty',
+      'an optional value',
       'connections add http crm --auth none',
       [
         ['Base URL', enter('https://a.example.com')],
@@ -220,7 +221,7 @@ describe.skipIf(!hasTerminal)(`prompt at a terminal${unlessTerminal}`, () => {
       ],
     ],
     [
-      'a passphrase once more',
+      'the repetition of a new passphrase',
       'credentials set key --backend vault',
       [
         ['Secret for "key"', enter('sesame')],
@@ -228,7 +229,7 @@ describe.skipIf(!hasTerminal)(`prompt at a terminal${unlessTerminal}`, () => {
         ['Repeat it', keys.ctrlD],
       ],
     ],
-  ])('Ctrl-D at %s cancels the command and stores nothing', async (_, command, answers) => {
+  ])('a command is cancelled by Ctrl-D at the question for %s, and stores nothing', async (_, command, answers) => {
     const place = await workplace();
     const { code, shown, unasked } = await atTerminal(place, `automate ${command}`, answers);
     expect({ code, unasked }).toEqual({ code: 130, unasked: [] });
@@ -237,7 +238,7 @@ describe.skipIf(!hasTerminal)(`prompt at a terminal${unlessTerminal}`, () => {
   });
 
   test.each(Object.entries({ 'Ctrl-C': keys.ctrlC, 'Ctrl-D': keys.ctrlD }))(
-    '%s after the connection is saved says that it is saved',
+    'automate connections add reports that the connection is saved if %s cancels a later question',
     async (_, key) => {
       for (const answers of [
         [['Store its secret now?', key]],
@@ -261,7 +262,7 @@ describe.skipIf(!hasTerminal)(`prompt at a terminal${unlessTerminal}`, () => {
     ['run flow.yaml --in rows.csv --out out.csv', 'validate flow.yaml', 'credentials check', 'credentials remove key --force'].flatMap(
       (command) => Object.entries({ 'Ctrl-C': keys.ctrlC, 'Ctrl-D': keys.ctrlD }).map(([name, key]) => [name, command, key] as const),
     ),
-  )('%s at the passphrase of the vault cancels `%s` and changes nothing', async (_, command, key) => {
+  )("the question for the vault's passphrase is cancelled by %s, and nothing is changed: `%s`", async (_, command, key) => {
     const server = await answeringServer(() => ({}));
     const flow = `nodes: [{ type: http, url: "${server.origin}/{{id}}", auth: { type: bearer, credential: key } }]\n`;
     const place = await vaultPlace({ 'flow.yaml': flow, 'rows.csv': 'id\n1\n' });
@@ -275,26 +276,26 @@ describe.skipIf(!hasTerminal)(`prompt at a terminal${unlessTerminal}`, () => {
     expect(server.requests).toEqual([]);
   });
 
-  describe('secret at a terminal', () => {
-    // No message of the tool has any of these characters.
+  describe('the question for a secret in a terminal', () => {
+    // No message of the program contains any of these characters.
     const secret = '§¶¤þ¬µ';
     const passphrase = 'ÐØÆ×÷ßÞ';
     const characters = new RegExp(`[${secret}${passphrase}]`);
 
-    /** A server, and a place with a flow that sends the credential `key` to it. */
+    /** Starts a server, and creates a workplace with a flow that sends the credential `key` to this server. */
     async function keyed() {
       const server = await answeringServer(() => ({}));
       const flow = `nodes: [{ type: http, url: "${server.origin}/{{id}}", auth: { type: api_key, query: k, credential: key } }]\n`;
       return { server, place: await workplace({ 'flow.yaml': flow, 'rows.csv': 'id\n1\n2\n' }) };
     }
 
-    test('is typed without showing a character, even while records come through a pipe', async () => {
+    test('shows no character of the secret, even while records arrive through a pipe', async () => {
       const { server, place } = await keyed();
       const set = await atTerminal(place, 'automate credentials set key --backend vault', [
         ['Secret for "key"', enter(secret)],
         ['Choose a passphrase for the new vault', enter(passphrase)],
         ['Repeat it', enter('ÐØÆ')],
-        ['the two differ', enter(keys.clear + passphrase)],
+        ['the two passphrases differ', enter(keys.clear + passphrase)],
       ]);
       expect(set).toMatchObject({ code: 0, unasked: [], shown: expect.stringContaining('"key" is stored in the vault') });
       const command = 'cat rows.csv | automate run flow.yaml --in - --in-format csv --out out.csv';
@@ -315,7 +316,7 @@ describe.skipIf(!hasTerminal)(`prompt at a terminal${unlessTerminal}`, () => {
       for (const { shown } of [set, wrong, right]) expect(shown).not.toMatch(characters);
     });
 
-    test('is not stored after Ctrl-C at its prompt', async () => {
+    test('stores nothing if it is cancelled with Ctrl-C', async () => {
       const place = await workplace();
       const { code, shown } = await atTerminal(place, 'automate credentials set key --backend vault', [
         ['Secret for "key"', `${secret}${keys.ctrlC}`],
@@ -325,7 +326,7 @@ describe.skipIf(!hasTerminal)(`prompt at a terminal${unlessTerminal}`, () => {
       expect(await place.files()).toEqual([]);
     });
 
-    test('is stored together with a new connection', async () => {
+    test('stores the secret in the same command as a new connection', async () => {
       const place = await workplace();
       const { code, shown, unasked } = await atTerminal(
         place,

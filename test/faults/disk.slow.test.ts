@@ -8,7 +8,7 @@ import { canTrace, sabotaged, shell, unlessTraced } from '../helpers/shell.ts';
 
 const count = 600;
 
-/** Two places with the same run: one in which it has ended undisturbed, and one for a fault. */
+/** Creates two workplaces with the same run. In the first, the run has ended without a fault; in the second, a fault will occur. */
 async function twoPlaces(ms = 3) {
   const server = await askedServer(ms);
   const files = { 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(count) };
@@ -18,14 +18,14 @@ async function twoPlaces(ms = 3) {
   return { server, whole, place };
 }
 
-describe.skipIf(!canTrace)(`full disk${unlessTraced}`, () => {
+describe.skipIf(!canTrace)(`a full disk${unlessTraced}`, () => {
   test.each([
     ['the output', 'out.csv'],
     ['the errors', 'out.errors.csv'],
     ['the journal', 'out.csv.automate-run'],
-  ])('stops the run with the name of %s, and the run can be resumed', async (_, name) => {
+  ])('ends the run, which can be resumed, and the message contains the path of %s', async (_, name) => {
     const { server, whole, place } = await twoPlaces();
-    // strace matches the paths as they are passed to the system.
+    // The path is absolute, because strace compares it with the path that the program passes to the system.
     const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', place.path('out.csv')];
     const { code, stderr } = await sabotaged(place, 'write:error=ENOSPC:when=2+', [name], args);
     expect(code).toBe(74);
@@ -37,7 +37,7 @@ describe.skipIf(!canTrace)(`full disk${unlessTraced}`, () => {
     expect(await place.read('out.errors.csv')).toBe(await whole.read('out.errors.csv'));
   });
 
-  test('under a file that is saved stops the run, which can be resumed', async () => {
+  test('ends a run that is downloading a file, and the run can be resumed', async () => {
     const server = await askedServer();
     const flow = `nodes:\n  - { type: http, url: "${server.origin}/{{id}}", concurrency: 1, save: { to: "{{id}}.json" } }\n`;
     const place = await workplace({ 'flow.yaml': flow, 'rows.csv': 'id\n1\n2\n3\n' });
@@ -50,7 +50,7 @@ describe.skipIf(!canTrace)(`full disk${unlessTraced}`, () => {
     expect((await place.read('out.csv')).split('\n')).toHaveLength(5);
   });
 
-  test('under the events file lets the run finish with exit 74, and no event follows a lost one', async () => {
+  test('does not stop the run if it affects only the events file, but the run exits with 74', async () => {
     const { whole, place } = await twoPlaces();
     const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--events', place.path('events.ndjson')];
     const { code, stderr } = await sabotaged(place, 'write:error=ENOSPC:when=2', ['events.ndjson'], args);
@@ -62,7 +62,7 @@ describe.skipIf(!canTrace)(`full disk${unlessTraced}`, () => {
     expect(events).not.toContain('"type":"run-ended"');
   });
 
-  test('before the journal is created sends no request and leaves no file', async () => {
+  test('ends a new run without a request if the journal cannot be created', async () => {
     const { server, place } = await twoPlaces();
     const before = await place.files();
     const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', place.path('out.csv')];
@@ -76,12 +76,12 @@ describe.skipIf(!canTrace)(`full disk${unlessTraced}`, () => {
   });
 });
 
-describe.skipIf(!canTrace)(`failed sync${unlessTraced}`, () => {
+describe.skipIf(!canTrace)(`a file whose sync to disk (fsync) fails${unlessTraced}`, () => {
   test.each([
     ['the output', 'out.csv'],
     ['the errors', 'out.errors.csv'],
     ['the journal', 'out.csv.automate-run'],
-  ])('of %s ends the run, and nothing after it counts as written', async (_, name) => {
+  ])('ends the run if it is %s, and the run can be resumed without a loss', async (_, name) => {
     const { whole, place } = await twoPlaces();
     const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', place.path('out.csv')];
     const { code, stderr } = await sabotaged(place, 'fdatasync:error=EIO:when=2', [name], args);
@@ -93,7 +93,7 @@ describe.skipIf(!canTrace)(`failed sync${unlessTraced}`, () => {
   });
 });
 
-test.skipIf(!canTrace)(`an output that cannot be closed ends the run with exit 74, and it can be resumed${unlessTraced}`, async () => {
+test.skipIf(!canTrace)(`a run whose output cannot be closed ends with exit code 74, and can be resumed${unlessTraced}`, async () => {
   const { whole, place } = await twoPlaces();
   const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', place.path('out.csv')];
   const { code, stderr } = await sabotaged(place, 'close:error=EIO', ['out.csv'], args);
@@ -110,7 +110,7 @@ function mounted(folder: string): boolean {
 }
 
 test.skipIf(!canMount)(
-  `a run on a disk that fills up can be resumed once there is room${canMount ? '' : ' (skipped: nothing can be mounted here)'}`,
+  `a run that fills the disk can be resumed once the disk has space${canMount ? '' : ' (skipped: nothing can be mounted here)'}`,
   async () => {
     const { server, whole, place } = await twoPlaces();
     const small = place.path('small');
@@ -134,7 +134,7 @@ test.skipIf(!canMount)(
 );
 
 test.skipIf(!canMount)(
-  `a connection that does not fit on the disk ends with exit 74 and the file's name, and the saved ones stay${canMount ? '' : ' (skipped: nothing can be mounted here)'}`,
+  `automate connections add exits with 74 if the disk is full, and keeps existing connections${canMount ? '' : ' (skipped: nothing can be mounted here)'}`,
   async () => {
     const place = await workplace();
     const small = place.path('small');
@@ -146,7 +146,7 @@ test.skipIf(!canMount)(
           env: { AUTOMATE_HOME: small },
         });
       await add('first');
-      // Leaves room for the lock and the beginning of the list.
+      // The lock file and the beginning of the list of connections still fit on the disk.
       await place.write('small/ballast', Buffer.alloc(48 * 1024));
       const { code, stderr } = await add('second', 'x'.repeat(16 * 1024));
       expect(stderr).toBe(`automate: ${small}/connections.json cannot be written: no space left on device\n`);
@@ -162,7 +162,7 @@ test.skipIf(!canMount)(
 test.each([
   ['as output', ['--out', '/dev/full', '--errors', 'errors.csv'], /\/dev\/full cannot be written: ENOSPC/],
   ['as errors file', ['--out', 'out.csv', '--errors', '/dev/full'], /\/dev\/full cannot be written: ENOSPC/],
-])('/dev/full %s ends the run with exit 74 and its name, without further calls', async (_, files, expected) => {
+])('a run with /dev/full %s ends with exit code 74 and a message with this path', async (_, files, expected) => {
   const server = await askedServer();
   const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(4000) });
   const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out-format', 'csv', ...files]);
@@ -171,7 +171,7 @@ test.each([
   expect(server.calls.size).toBeLessThan(2000);
 });
 
-test('events on a full disk do not stop the run, and the summary has exit 74', async () => {
+test('an events file on a full disk does not stop the run, but leads to exit code 74', async () => {
   const server = await askedServer(0);
   const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(6) });
   const { code, stderr } = await place.automate([...run, '--events', '/dev/full', '--summary', 's.json']);
@@ -183,7 +183,7 @@ test('events on a full disk do not stop the run, and the summary has exit 74', a
   });
 });
 
-test('an output in a missing or read-only folder ends the run with exit 74 before the first call', async () => {
+test('a run whose output is in a missing or read-only folder exits with 74 before the first call', async () => {
   const server = await askedServer();
   const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(5) });
   for (const out of ['nowhere/out.csv', '/proc/out.csv']) {
@@ -194,28 +194,31 @@ test('an output in a missing or read-only folder ends the run with exit 74 befor
   expect(server.calls.size).toBe(0);
 });
 
-test.skipIf(!canTrace)(`a checkpoint is written only after a sync of the output and the errors${unlessTraced}`, async () => {
-  const { place } = await twoPlaces();
-  const args = run.join(' ');
-  const { code } = await shell(place, `strace -f -y -qq -o trace -e trace=write,fsync,fdatasync node "$AUTOMATE" ${args} --force`);
-  expect(code).toBe(4);
-  const calls = (await place.read('trace')).matchAll(/(write|fsync|fdatasync)\(\d+<([^>]+)>/g);
-  const unsynced = new Set<string>();
-  let checkpoints = 0;
-  for (const [, call, path = ''] of calls) {
-    const name = path.slice(place.folder.length + 1);
-    const isResult = name === 'out.csv' || name === 'out.errors.csv';
-    if (call !== 'write') unsynced.delete(name);
-    else if (isResult) unsynced.add(name);
-    else if (name.startsWith('out.csv.automate-run')) {
-      expect([...unsynced]).toEqual([]);
-      checkpoints++;
+test.skipIf(!canTrace)(
+  `a run syncs the output and the errors file to disk (fsync) before it writes a checkpoint${unlessTraced}`,
+  async () => {
+    const { place } = await twoPlaces();
+    const args = run.join(' ');
+    const { code } = await shell(place, `strace -f -y -qq -o trace -e trace=write,fsync,fdatasync node "$AUTOMATE" ${args} --force`);
+    expect(code).toBe(4);
+    const calls = (await place.read('trace')).matchAll(/(write|fsync|fdatasync)\(\d+<([^>]+)>/g);
+    const unsynced = new Set<string>();
+    let checkpoints = 0;
+    for (const [, call, path = ''] of calls) {
+      const name = path.slice(place.folder.length + 1);
+      const isResult = name === 'out.csv' || name === 'out.errors.csv';
+      if (call !== 'write') unsynced.delete(name);
+      else if (isResult) unsynced.add(name);
+      else if (name.startsWith('out.csv.automate-run')) {
+        expect([...unsynced]).toEqual([]);
+        checkpoints++;
+      }
     }
-  }
-  expect(checkpoints).toBeGreaterThan(2);
-});
+    expect(checkpoints).toBeGreaterThan(2);
+  },
+);
 
-test.skipIf(!canTrace)(`the folders of a new output and a new errors file are synced before the first write${unlessTraced}`, async () => {
+test.skipIf(!canTrace)(`a run syncs the folders of a new output and errors file to disk before it writes${unlessTraced}`, async () => {
   const { place } = await twoPlaces();
   const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out/out.csv', '--errors', 'err/errors.csv'].join(' ');
   await mkdir(place.path('out'));
@@ -228,25 +231,28 @@ test.skipIf(!canTrace)(`the folders of a new output and a new errors file are sy
   ]) {
     const written = trace.search(new RegExp(`write\\(\\d+<${place.path(`${folder}/${file}`)}>`));
     const synced = trace.slice(0, written).match(new RegExp(`fsync\\(\\d+<${place.path(folder as string)}>`, 'g')) ?? [];
-    // The output's folder was also synced for the journal.
+    // The output's folder is synced once more for the journal.
     expect(synced.length).toBe(folder === 'out' ? 2 : 1);
   }
 });
 
-test.skipIf(!canTrace)(`a complete run whose last sync fails ends with 74, and --resume changes nothing${unlessTraced}`, async () => {
-  const { server, whole, place } = await twoPlaces();
-  const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', place.path('out.csv')];
-  const traced = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(count) });
-  await shell(traced, 'strace -f -y -qq -o trace -e trace=fsync node "$AUTOMATE" run flow.yaml --in rows.csv --out out.csv');
-  const syncs = (await traced.read('trace')).match(new RegExp(`fsync\\(\\d+<${traced.folder}>`, 'g')) ?? [];
-  const { code, stderr } = await sabotaged(place, `fsync:error=EIO:when=${syncs.length}+`, [''], args);
-  expect([code, stderr]).toEqual([
-    74,
-    expect.stringMatching(/out\.csv cannot be written: EIO.*\n.*resume with:\n +automate run .* --resume/),
-  ]);
-  server.forget();
-  const resumed = await place.automate([...args, '--resume']);
-  expect([resumed.code, server.calls.size]).toEqual([4, 0]);
-  expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
-  expect(await place.read('out.errors.csv')).toBe(await whole.read('out.errors.csv'));
-});
+test.skipIf(!canTrace)(
+  `a complete run whose last sync to disk fails exits with 74, and --resume sends nothing${unlessTraced}`,
+  async () => {
+    const { server, whole, place } = await twoPlaces();
+    const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', place.path('out.csv')];
+    const traced = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(count) });
+    await shell(traced, 'strace -f -y -qq -o trace -e trace=fsync node "$AUTOMATE" run flow.yaml --in rows.csv --out out.csv');
+    const syncs = (await traced.read('trace')).match(new RegExp(`fsync\\(\\d+<${traced.folder}>`, 'g')) ?? [];
+    const { code, stderr } = await sabotaged(place, `fsync:error=EIO:when=${syncs.length}+`, [''], args);
+    expect([code, stderr]).toEqual([
+      74,
+      expect.stringMatching(/out\.csv cannot be written: EIO.*\n.*resume with:\n +automate run .* --resume/),
+    ]);
+    server.forget();
+    const resumed = await place.automate([...args, '--resume']);
+    expect([resumed.code, server.calls.size]).toEqual([4, 0]);
+    expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
+    expect(await place.read('out.errors.csv')).toBe(await whole.read('out.errors.csv'));
+  },
+);

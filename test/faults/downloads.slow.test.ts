@@ -7,7 +7,7 @@ import { type Workplace, workplace } from '../helpers/cli.ts';
 const records = 40;
 const size = 300_000;
 
-/** A server that answers each record with a large body, in two halves. `half`: called when the first half of one is sent. */
+/** Starts a server that sends a large response for each record in two halves. `half` is called after each first half. */
 async function slowFiles(half: (count: number) => void) {
   let halves = 0;
   const server = createServer((_, response) => {
@@ -31,8 +31,8 @@ async function filesIn(place: Workplace) {
   return { saved: names.filter((name) => !name.startsWith('.')), parts: names.filter((name) => name.startsWith('.')) };
 }
 
-describe('a run that saves files, killed with kill -9', () => {
-  test('leaves no half file, and --resume saves each file once, without failures and without leftovers', async () => {
+describe('a run that saves files and is killed with SIGKILL', () => {
+  test('leaves no partial file under a final name, and --resume saves each file once', async () => {
     let kill = (_count: number) => {};
     const origin = await slowFiles((count) => kill(count));
     const place = await workplace({

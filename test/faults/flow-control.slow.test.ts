@@ -4,7 +4,7 @@ import { readCredits, type Workplace, workplace } from '../helpers/cli.ts';
 import { type Handler, type HttpServer, httpServer, json } from '../helpers/http-server.ts';
 import { leftBehind, run } from '../helpers/resuming.ts';
 
-/** Starts a server that calls `act` once, after `count` requests. */
+/** Starts a server that calls `act` once, when it has received `count` requests. */
 async function actingServer(handler: Handler): Promise<HttpServer & { after(count: number, act: () => void): void }> {
   let awaited = 0;
   let act = () => {};
@@ -21,7 +21,7 @@ async function actingServer(handler: Handler): Promise<HttpServer & { after(coun
   };
 }
 
-/** A loop over the pages of a record, two items on each. */
+/** Returns a flow with a loop over the pages of each record. Each page has two items. */
 const looping = (origin: string, options = '', more = '') => `nodes:
   - { type: set, fields: { cursor: 0 } }
   - type: loop
@@ -32,7 +32,7 @@ const looping = (origin: string, options = '', more = '') => `nodes:
       - { id: page, type: http, url: "${origin}/{{id}}?cursor={{cursor}}", map: { cursor: next, item: "items[].n" }${more} }
 `;
 
-/** Answers with pages of two items, up to page `last`. */
+/** Responds with pages of two items, up to page `last`. */
 const pages =
   (last: number, { next = (page: number): unknown => page + 1, ms = 0 } = {}): Handler =>
   async ({ path }, response) => {
@@ -41,7 +41,7 @@ const pages =
     json(response, { next: page < last ? next(page) : null, items: [{ n: page * 2 }, { n: page * 2 + 1 }] });
   };
 
-/** A poll of a record's job. */
+/** Returns a flow that polls a job for each record. */
 const polling = (origin: string, options: string, more = '') => `nodes:
   - type: poll
     until: status == "done"
@@ -49,7 +49,7 @@ const polling = (origin: string, options: string, more = '') => `nodes:
     nodes: [{ id: ask, type: http, url: "${origin}/{{id}}", map: { status: status, note: note }${more} }]
 `;
 
-/** Answers "working" `times` times for each job, then "done". */
+/** Responds `times` times with "working" for each job, and then with "done". */
 function jobs(times: (id: number) => number, { ms = 0, headers = {} }: { ms?: number; headers?: Record<string, string> } = {}): Handler {
   const asked = new Map<string, number>();
   return async ({ path }, response) => {
@@ -67,13 +67,13 @@ const asked = ({ requests }: HttpServer) => requests.map(({ path }) => path);
 
 const rowsIn = async (place: Workplace) => (await place.read('out.csv')).trim().split('\n').slice(1);
 
-/** Expects a credit for each request. */
+/** Checks that the ledger of credits contains one credit for each request. */
 async function expectCounted(place: Workplace, server: HttpServer): Promise<void> {
   expect((await readCredits(place)).spent).toBe(server.requests.length);
 }
 
-describe('loop', () => {
-  test('ends by its condition after it has requested every page once, in order', async () => {
+describe('a loop node', () => {
+  test('ends when its condition is false, and has then requested every page once, in order', async () => {
     const server = await httpServer(pages(3));
     const place = await placeFor(looping(server.origin), 2);
     const { code } = await place.automate([...run, '--concurrency', '1']);
@@ -84,11 +84,11 @@ describe('loop', () => {
     await expectCounted(place, server);
   });
 
-  test('fails the record after max passes, and writes none of its rows', async () => {
+  test("fails the record after max passes, without writing any of the record's rows", async () => {
     const server = await httpServer(pages(9));
     const place = await placeFor(looping(server.origin, 'max: 4'), 1);
     const { code, stderr } = await place.automate(run);
-    expect([code, asked(server).length, stderr]).toEqual([4, 4, expect.stringContaining('the loop is not over after 4 passes (max)')]);
+    expect([code, asked(server).length, stderr]).toEqual([4, 4, expect.stringContaining('the loop is not finished after 4 passes (max)')]);
     expect([await rowsIn(place), await place.read('out.errors.csv')]).toEqual([[], expect.stringContaining(',loop-2,mapping,')]);
     expect(await leftBehind(place)).toEqual([]);
     await expectCounted(place, server);
@@ -97,7 +97,7 @@ describe('loop', () => {
   test.each([
     ['the same page', (page: number) => page, 1, 'pass 1 ends with what the loop began with: cursor = 0'],
     ['an earlier page', (page: number) => (page === 2 ? 1 : page + 1), 3, 'pass 3 ends with what pass 1 ended with: cursor = 1'],
-  ])('fails the record when the server leads to %s again', async (_, next, requests, message) => {
+  ])('fails the record if the server leads back to %s', async (_, next, requests, message) => {
     const server = await httpServer(pages(9, { next }));
     const place = await placeFor(looping(server.origin), 1);
     const { code, stderr } = await place.automate(run);
@@ -106,7 +106,7 @@ describe('loop', () => {
     await expectCounted(place, server);
   });
 
-  test('fails the record with the reason of an inner node, and writes none of its rows', async () => {
+  test("fails the record with the inner node's reason, without writing any of the record's rows", async () => {
     const server = await httpServer((request, response) =>
       request.path.endsWith('cursor=2') ? json(response, {}, 410) : pages(9)(request, response),
     );
@@ -117,14 +117,14 @@ describe('loop', () => {
     await expectCounted(place, server);
   });
 
-  test('ends when a page has no record', async () => {
+  test('ends if a pass produces no records', async () => {
     const server = await httpServer((_, response) => json(response, { next: 1, items: [] }));
     const place = await placeFor(looping(server.origin, '', ', when_empty: drop'), 2);
     expect((await place.automate(run)).code).toBe(0);
     expect([await rowsIn(place), asked(server).length]).toEqual([[], 2]);
   });
 
-  test.each(['each', 'last'])('stops at a credit limit with whole records, and --resume continues (emit: %s)', async (emit) => {
+  test.each(['each', 'last'])('writes no incomplete record when the credits run out, and --resume continues (emit: %s)', async (emit) => {
     const server = await httpServer(pages(3));
     const [place, whole] = [
       await placeFor(looping(server.origin, `emit: ${emit}`), 10),
@@ -149,7 +149,7 @@ describe('loop', () => {
     ['each', 400],
     ['last', 400],
     ['each', 777],
-  ])('killed by kill -9 gives the bytes of an uninterrupted run after --resume (emit: %s, request %i)', async (emit, calls) => {
+  ])('produces the same bytes as an uninterrupted run after SIGKILL and --resume (emit: %s, request %i)', async (emit, calls) => {
     const server = await actingServer(pages(4, { ms: 2 }));
     const flow = looping(server.origin, `emit: ${emit}`);
     const [place, whole] = [await placeFor(flow, 200), await placeFor(flow, 200)];
@@ -163,7 +163,7 @@ describe('loop', () => {
     expect(await leftBehind(place)).toEqual([]);
   });
 
-  test('finishes begun records after SIGINT, and requests each page once', async () => {
+  test('finishes the records in progress after SIGINT, and requests each page only once', async () => {
     const server = await actingServer(pages(4, { ms: 10 }));
     const place = await placeFor(looping(server.origin), 100);
     const { child, finished } = place.start([...run, '--concurrency', '4']);
@@ -175,7 +175,7 @@ describe('loop', () => {
     await expectCounted(place, server);
   });
 
-  test('without requests stops between two passes after SIGINT, and --resume starts its record again', async () => {
+  test('stops between two passes after SIGINT if it sends no requests, and --resume repeats the record', async () => {
     const server = await actingServer((_, response) => json(response, { found: 'yes' }));
     const place = await placeFor(
       `nodes:
@@ -200,8 +200,8 @@ describe('loop', () => {
   });
 });
 
-describe('poll', () => {
-  test('ends by until after as many passes as each record needs', async () => {
+describe('a poll node', () => {
+  test('ends when until is true, after a different number of passes for each record', async () => {
     const server = await httpServer(jobs((id) => id % 4));
     const place = await placeFor(polling(server.origin, 'every: 20ms'), 40);
     const { code } = await place.automate(run);
@@ -211,7 +211,7 @@ describe('poll', () => {
     await expectCounted(place, server);
   });
 
-  test('fails the record at its timeout with the last values it saw', async () => {
+  test("fails the record at its timeout, and shows the fields' last values", async () => {
     const server = await httpServer(jobs((id) => (id === 1 ? 0 : 1000)));
     const place = await placeFor(polling(server.origin, 'every: 50ms\n    timeout: 400ms'), 2);
     const { code } = await place.automate(run);
@@ -224,7 +224,7 @@ describe('poll', () => {
     await expectCounted(place, server);
   });
 
-  test('fails the record by fail_when without another request', async () => {
+  test('fails the record without a further request if fail_when is true', async () => {
     const server = await httpServer(({ path }, response) => json(response, { status: path === '/2' ? 'failed' : 'done', note: 'x' }));
     const place = await placeFor(polling(server.origin, `every: 20ms\n    fail_when: status == 'failed'`), 3);
     expect((await place.automate(run)).code).toBe(4);
@@ -234,14 +234,14 @@ describe('poll', () => {
     await expectCounted(place, server);
   });
 
-  test('fails the record when an inner node fails', async () => {
+  test('fails the record if an inner node fails', async () => {
     const server = await httpServer((_, response) => json(response, {}, 404));
     const place = await placeFor(polling(server.origin, 'every: 20ms'), 2);
     expect([(await place.automate(run)).code, server.requests.length]).toEqual([4, 2]);
     expect((await place.read('out.errors.csv')).match(/,ask,http,404,/g)).toHaveLength(2);
   });
 
-  test('waits as long as Retry-After says, even if that is shorter than `every`, while other records go on', async () => {
+  test('waits as long as Retry-After requires, even if "every" is longer, while other records continue', async () => {
     const server = await httpServer(jobs(() => 1, { headers: { 'retry-after': '2' } }));
     const place = await placeFor(polling(server.origin, 'every: 6h\n    timeout: 1d'), 5);
     expect((await place.automate([...run, '--concurrency', '1'])).code).toBe(0);
@@ -250,17 +250,17 @@ describe('poll', () => {
     await expectCounted(place, server);
   });
 
-  test('fails the record at once when Retry-After goes beyond the timeout', async () => {
+  test('fails the record at once if Retry-After is longer than the timeout', async () => {
     const server = await httpServer(jobs(() => 9, { headers: { 'retry-after': '3600' } }));
     const place = await placeFor(polling(server.origin, 'every: 10ms\n    timeout: 30m'), 2);
     expect((await place.automate(run)).code).toBe(4);
     expect(server.requests).toHaveLength(2);
     expect(await place.read('out.errors.csv')).toContain(
-      '"not done within 30 min, after 1 pass (the server asks to wait 1 h more): status is ""working"""',
+      '"not done within 30 min, after 1 pass (the server asks you to wait 1 h more): status is ""working"""',
     );
   });
 
-  test('stops at a credit limit with exit 5 and whole records, and --resume continues', async () => {
+  test('writes no incomplete record when the credits run out (exit code 5), and --resume continues', async () => {
     const server = await httpServer(jobs((id) => (id <= 5 ? 0 : 3)));
     const place = await placeFor(polling(server.origin, 'every: 20ms'), 12);
     const { code, stderr } = await place.automate([...run, '--max-credits', '20']);
@@ -272,7 +272,7 @@ describe('poll', () => {
     await expectCounted(place, server);
   });
 
-  test.each([1, 150, 420])('killed by kill -9 gives the bytes of an uninterrupted run after --resume (request %i)', async (calls) => {
+  test.each([1, 150, 420])('produces the same bytes as an uninterrupted run after SIGKILL and --resume (request %i)', async (calls) => {
     const server = await actingServer(jobs((id) => id % 3, { ms: 2 }));
     const place = await placeFor(polling(server.origin, 'every: 30ms'), 300);
     const { child, finished } = place.start(run);
@@ -284,7 +284,7 @@ describe('poll', () => {
     expect(await leftBehind(place)).toEqual([]);
   });
 
-  test('stops at once after SIGINT while records wait for hours, and --resume requests the rest', async () => {
+  test('stops at once after SIGINT if its records would wait for hours, and --resume continues', async () => {
     const server = await actingServer(jobs((id) => (id <= 3 ? 0 : 1)));
     const place = await placeFor(polling(server.origin, 'every: 6h\n    timeout: 2d'), 6);
     const { child, finished } = place.start(run);
@@ -298,7 +298,7 @@ describe('poll', () => {
     await expectCounted(place, server);
   });
 
-  test('finishes a short wait after SIGINT, so that begun records are not repeated', async () => {
+  test('finishes a short wait after SIGINT, and completes the records in progress', async () => {
     const server = await actingServer(jobs(() => 2));
     const place = await placeFor(polling(server.origin, 'every: 200ms'), 4);
     const { child, finished } = place.start(run);
@@ -308,7 +308,7 @@ describe('poll', () => {
   });
 });
 
-test('hundreds of records poll at once with at most two requests in flight', async () => {
+test('hundreds of records poll at the same time, with at most two requests in progress', async () => {
   let under = 0;
   let most = 0;
   const answer = jobs(() => 2, { ms: 1 });
@@ -323,7 +323,7 @@ test('hundreds of records poll at once with at most two requests in flight', asy
   await expectCounted(place, server);
 });
 
-describe('batch', () => {
+describe('a run with a batch inside other nodes', () => {
   const batch = (origin: string, map: string) =>
     `{ id: ask, type: http, method: POST, url: ${origin}, batch: { size: 20, items: "{{id}}", match: { field: id, path: "r[].id" } }, body: { ids: "{{items}}" }, map: { ${map} } }`;
 
@@ -334,7 +334,7 @@ describe('batch', () => {
         `{ type: loop, while: n < 3, carry: [n], emit: last, nodes: [{ type: set, fields: { n: { cel: n + 1 } } }, ${batch(origin, 'seen: "r[].seen"')}] }`,
     ],
     ['a poll', (origin: string) => `{ type: poll, every: 30ms, until: seen >= 3, nodes: [${batch(origin, 'seen: "r[].seen"')}] }`],
-  ])('inside %s killed in the middle loses and doubles nothing after --resume', async (_, node) => {
+  ])('neither loses nor duplicates records if it is killed inside %s and resumed', async (_, node) => {
     const seen = new Map<string, number>();
     const server = await actingServer(async ({ body }, response) => {
       const ids: string[] = JSON.parse(body).ids;

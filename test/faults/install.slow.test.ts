@@ -9,7 +9,10 @@ import { httpServer, json } from '../helpers/http-server.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The files of the repository that a package is made of. Packing changes package.json for a moment, so it happens elsewhere. */
+/**
+ * The repository's files that are needed to build the package. The package is built in a copy, because packing changes package.json
+ * temporarily.
+ */
 const sources = ['.config', 'bin', 'docs', 'examples', 'src', 'CHANGELOG.md', 'LICENSE', 'README.md', 'package.json', 'tsconfig.json'];
 
 let folder: string;
@@ -24,7 +27,7 @@ function npm(cwd: string, ...args: string[]): string {
   return stdout + stderr;
 }
 
-/** Runs a shell command in the home, with the installed tool and nothing but PATH and HOME. */
+/** Runs a shell command in the home folder with the installed program, and with only PATH and HOME set. */
 async function start(command: string, env: Record<string, string> = {}) {
   const PATH = [join(prefix, 'bin'), dirname(process.execPath), '/usr/bin', '/bin'].join(':');
   const child = spawn('/bin/sh', ['-c', command], { cwd: home, env: { PATH, HOME: home, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -46,17 +49,17 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** The folder of the installed package. */
+/** Returns the folder of the installed package. */
 const packageFolder = () => join(prefix, 'lib/node_modules/@automate-cli/automate');
 
-describe('the installed package', () => {
-  test('installs without a warning about scripts or Node, and packing leaves package.json as it was', async () => {
+describe('the installed npm package', () => {
+  test('installs without a warning about scripts or Node.js, and leaves package.json unchanged', async () => {
     expect(installed).not.toMatch(/script|EBADENGINE|warn/);
     const [before, after] = [join(root, 'package.json'), join(folder, 'source/package.json')];
     expect(await readFile(after, 'utf8')).toBe(await readFile(before, 'utf8'));
   });
 
-  test('brings only packages that cannot be bundled, and the licences of those that are', async () => {
+  test('depends only on packages that cannot be bundled, and contains the licences of the bundled packages', async () => {
     expect((await readdir(join(packageFolder(), 'node_modules'))).filter((name) => !name.startsWith('.')).sort()).toEqual([
       '@libsql',
       '@napi-rs',
@@ -69,11 +72,11 @@ describe('the installed package', () => {
       expect(licences).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+\\n\\nLicence: \\S+\\n\\n.`, 'm'));
   });
 
-  test('puts its manual page where man looks for it', async () => {
+  test('has its manual page where the man command finds it', async () => {
     expect(await readFile(join(prefix, 'share/man/man1/automate.1'), 'utf8')).toContain('.TH AUTOMATE 1');
   });
 
-  test('runs the demo, and a flow with expressions, with nothing but PATH and HOME', async () => {
+  test('runs the demo and a flow with expressions, with only PATH and HOME set', async () => {
     expect(await start('automate demo')).toMatchObject({ status: 0, stdout: expect.stringContaining('Asunción') });
     await writeFile(join(home, 'rows.csv'), 'a\n1\n');
     await writeFile(join(home, 'set.yaml'), `nodes: [{ type: set, fields: { b: { cel: "a + '!'" }, c: { cel: "a.matches('1')" } } }]\n`);
@@ -100,7 +103,7 @@ describe('the installed package', () => {
     expect(await start('automate test-request http.yaml --in rows.csv')).toMatchObject({ status: 0 });
   });
 
-  test('stores secrets in the vault, and can load the library for the keychain', async () => {
+  test('stores secrets in the vault, and can load the library for the system keychain', async () => {
     const vault = { AUTOMATE_VAULT_PASSPHRASE: 'correct horse battery staple' };
     expect((await start('printf s3cret | automate credentials set crm --backend vault', vault)).status).toBe(0);
     expect(await start('automate credentials check crm', vault)).toMatchObject({ status: 0 });
@@ -108,13 +111,13 @@ describe('the installed package', () => {
     expect(await start(`node -p "${load}"`)).toMatchObject({ status: 0, stdout: 'Entry\n' });
   });
 
-  test('looks places up in its own data', async () => {
+  test('looks up places in its embedded data', async () => {
     expect(await start('automate geocode "Paris, France"')).toMatchObject({ status: 0, stdout: expect.stringContaining('Paris') });
     expect(await start('automate places chains Starbucks')).toMatchObject({ status: 0, stdout: expect.stringContaining('Starbucks') });
     expect(await start('automate notices')).toMatchObject({ status: 0 });
   });
 
-  test('writes flows from an OpenAPI file and from a command of curl, and checks them', async () => {
+  test('creates flows from an OpenAPI file or a curl command, and validates them', async () => {
     const document = {
       openapi: '3.0.3',
       info: { title: 't', version: '1' },
@@ -134,7 +137,7 @@ describe('the installed package', () => {
     expect(await start('automate connections test tools')).toMatchObject({ status: 0 });
   });
 
-  test('serves flows, their OpenAPI description and the page', async () => {
+  test('serves flows, their OpenAPI description and the web page', async () => {
     await mkdir(join(home, 'flows'));
     await writeFile(join(home, 'flows/set.yaml'), 'nodes: [{ type: set, fields: { b: "{{a}}!" } }]\n');
     const key = (await start('automate keys create first')).stdout.trim();

@@ -16,15 +16,15 @@ const skipped = missing.length === 0 ? '' : ` (skipped: no ${missing.join(', no 
 
 const auth = ', auth: { type: bearer, credential: crm }, retry: { max: 0 }';
 const run = 'automate run flow.yaml --in rows.csv --out out.csv --force --quiet';
-/** Lists all secrets of a home folder in the keychain. */
+/** A shell command that prints all the secrets that a home folder has in the keychain. */
 const secrets = `secret-tool search --all service "automate $AUTOMATE_HOME" 2>/dev/null | sed -n 's/^secret = //p' | sort`;
 const unlocked = 'printf login | gnome-keyring-daemon --unlock --components=secrets --daemonize';
-/** Without a screen at which a person could type the password. */
+/** Starts a keychain that stays locked, because without a screen nobody can enter its password. */
 const locked = 'gnome-keyring-daemon --start --components=secrets';
 
 const flowPlace = (origin: string) => workplace({ 'flow.yaml': askingFlow(origin, auth), 'rows.csv': csvOf(1) });
 
-/** The output and exit code of each step, in a session with its own keychain in the place's home. */
+/** Runs the commands in a D-Bus session with its own keychain in the workplace's home. Returns each command's output and exit code. */
 async function session(place: Workplace, keyring: string, steps: readonly string[], env: Record<string, string> = {}): Promise<string[]> {
   const lines = steps.map((step) => `echo ::; ( ${step} ) 2>&1; echo "exit $?"`);
   const script = ['automate() { node "$AUTOMATE" "$@"; }', `${keyring} >/dev/null 2>&1`, ...lines];
@@ -36,17 +36,17 @@ async function session(place: Workplace, keyring: string, steps: readonly string
     .map((text) => text.trim());
 }
 
-/** The command lines of the running processes with this home. */
+/** Returns the command lines of the running processes that use this workplace's home folder. */
 function processesOf({ folder }: Workplace): string[] {
   return readdirSync('/proc')
     .filter((pid) => /^\d+$/.test(pid) && readProc(pid, 'environ').includes(`HOME=${folder} `))
     .map((pid) => readProc(pid, 'cmdline'));
 }
 
-const expectNoProcess = (place: Workplace) => expect.poll(() => processesOf(place), { timeout: 5000 }).toEqual([]);
+const expectNoProcess = (place: Workplace) => expect.poll(() => processesOf(place)).toEqual([]);
 
-describe.skipIf(skipped)(`Secret Service${skipped}`, () => {
-  test('stores a secret, also the previous one until the new one has succeeded, and deletes both', async () => {
+describe.skipIf(skipped)(`a credential in the Secret Service (the Linux keychain)${skipped}`, () => {
+  test('is stored, can be restored until a new secret has worked, and can be removed', async () => {
     const server = await httpServer(({ headers }, response) =>
       json(response, { name: 'x' }, headers.authorization === 'Bearer second secret' ? 200 : 401),
     );
@@ -70,7 +70,7 @@ describe.skipIf(skipped)(`Secret Service${skipped}`, () => {
       '"crm" is stored in the keychain\nexit 0',
       'first secret\nexit 0',
       'exit 4',
-      expect.stringMatching(/^"crm" is stored in the keychain\nthe previous secret is stored.* restore crm\nexit 0$/),
+      expect.stringMatching(/^"crm" is stored in the keychain\nthe previous secret stays stored.* restore crm\nexit 0$/),
       'first secret\nsecond secret\nexit 0',
       'exit 0',
       'second secret\nexit 0',
@@ -83,7 +83,7 @@ describe.skipIf(skipped)(`Secret Service${skipped}`, () => {
     await expectNoProcess(place);
   });
 
-  test('ends a run with exit 7 and no request while it is locked, and --backend vault stores a new secret', async () => {
+  test('cannot be used while the keychain is locked: the run exits with 7', async () => {
     const server = await askedServer();
     const place = await flowPlace(server.origin);
     await session(place, unlocked, ['echo first secret | automate credentials set crm']);
@@ -102,7 +102,7 @@ describe.skipIf(skipped)(`Secret Service${skipped}`, () => {
         /the credential "crm" is in the keychain: the keychain cannot be used: it is locked\n[\s\S]*AUTOMATE_CREDENTIAL_CRM[\s\S]*exit 7$/,
       ),
       expect.stringMatching(/keychain +unavailable +it is locked\n/),
-      expect.stringMatching(/it is locked\n[\s\S]*two ways out[\s\S]*--backend vault[\s\S]*exit 7$/),
+      expect.stringMatching(/it is locked\n[\s\S]*do one of these[\s\S]*--backend vault[\s\S]*exit 7$/),
       expect.stringMatching(/it is locked\n.*automate credentials remove crm --force\nexit 7$/),
       expect.stringMatching(/^"crm" is stored in the vault\nwarning: the old secret is still in the keychain.*\nexit 0$/),
       'crm: found in the vault\nexit 0',
@@ -111,7 +111,7 @@ describe.skipIf(skipped)(`Secret Service${skipped}`, () => {
     await expectNoProcess(place);
   });
 
-  test('separates the secrets of two home folders', async () => {
+  test('is stored separately for each home folder', async () => {
     const place = await workplace();
     const said = await session(place, unlocked, [
       'echo first secret | automate credentials set crm',
@@ -123,7 +123,7 @@ describe.skipIf(skipped)(`Secret Service${skipped}`, () => {
   });
 });
 
-test('a run without D-Bus, as under cron, ends with exit 7 and the reason', async () => {
+test('a run without D-Bus, such as under cron, exits with 7 and reports the reason', async () => {
   const server = await askedServer();
   const place = await flowPlace(server.origin);
   await listInKeychain(place, 'crm');
@@ -137,7 +137,7 @@ test('a run without D-Bus, as under cron, ends with exit 7 and the reason', asyn
   expect(server.calls.size).toBe(0);
 });
 
-test('a D-Bus that never answers ends the run after 10 s with exit 7, and leaves no process, even when automate is killed', async () => {
+test('a run exits with 7 after 10 s if D-Bus does not respond, and leaves no process', async () => {
   const server = await askedServer();
   const place = await flowPlace(server.origin);
   await listInKeychain(place, 'crm');
@@ -149,7 +149,7 @@ test('a D-Bus that never answers ends the run after 10 s with exit 7, and leaves
   });
   const env = { DBUS_SESSION_BUS_ADDRESS: `unix:path=${place.path('bus')}` };
   const killed = place.start(['credentials', 'check'], { env });
-  await expect.poll(() => sockets.size, { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => sockets.size).toBe(1);
   const { finished } = place.start(['run', 'flow.yaml', '--in', 'rows.csv'], { env });
   expect(processesOf(place).filter((line) => line.includes('keychain-process')).length).toBeGreaterThan(0);
   killed.child.kill('SIGKILL');

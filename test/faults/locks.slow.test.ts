@@ -5,8 +5,8 @@ import type { Finished } from '../helpers/cli.ts';
 import { count, leftBehind, placeFor, run } from '../helpers/resuming.ts';
 import { shell } from '../helpers/shell.ts';
 
-describe('lock of an output', () => {
-  test('refuses a second run with the process of the first', async () => {
+describe('automate run', () => {
+  test("refuses a second run with the same output, and reports the first run's process id", async () => {
     const server = await askedServer();
     const place = await placeFor(server);
     const { child, finished } = place.start(run);
@@ -17,7 +17,7 @@ describe('lock of an output', () => {
     expect((await finished).code).toBe(4);
   });
 
-  test('refuses a resumed run whose errors file was made by somebody else', async () => {
+  test('does not resume a run whose errors file has been replaced', async () => {
     const server = await askedServer();
     const place = await placeFor(server);
     const { child, finished } = place.start(run);
@@ -31,7 +31,7 @@ describe('lock of an output', () => {
     expect(await place.read('out.errors.csv')).toBe('precious');
   });
 
-  test('refuses a run whose output is a link to the same file', async () => {
+  test('refuses an output that is a symbolic link to an output in use', async () => {
     const server = await askedServer();
     const place = await placeFor(server);
     await place.write('out.csv', '');
@@ -43,12 +43,12 @@ describe('lock of an output', () => {
     expect((await finished).code).toBe(4);
   });
 
-  test('lets a run resume whose output is a link, and refuses its target as errors file', async () => {
+  test('resumes a run whose output is a symbolic link, but refuses its target as the errors file', async () => {
     const server = await askedServer(0);
     const place = await placeFor(server);
     await symlink('out.csv', place.path('link.csv'));
     const linked = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'link.csv'];
-    // A link that leads nowhere is refused.
+    // The link's target must exist, because a link that leads nowhere is refused.
     await place.write('out.csv', '');
     const twice = await place.automate([...linked, '--errors', 'out.csv']);
     expect([twice.code, twice.stderr]).toEqual([2, expect.stringContaining('the errors file out.csv is the output')]);
@@ -58,7 +58,7 @@ describe('lock of an output', () => {
     expect(await leftBehind(place)).toEqual([]);
   });
 
-  test('lets only one of two runs with the same errors file continue', async () => {
+  test('completes only one of two runs with the same errors file', async () => {
     const server = await askedServer();
     const place = await placeFor(server);
     const codes = await Promise.all(
@@ -71,7 +71,7 @@ describe('lock of an output', () => {
     expect(failed).toBe(Math.floor(count / 7));
   });
 
-  test('is taken over from a dead process, even if another process has its pid', async () => {
+  test('takes over the lock file of a dead process, even if its process id has been reused', async () => {
     const server = await askedServer(0);
     const place = await placeFor(server);
     for (const lock of [{ pid: 2 ** 22 + 1, born: '1' }, { pid: process.pid, born: '1' }, 'nonsense']) {
@@ -82,7 +82,7 @@ describe('lock of an output', () => {
   });
 });
 
-test('the lock of a zombie process is taken over', async () => {
+test('a run takes over the lock file of a zombie process', async () => {
   const server = await askedServer(0);
   const place = await placeFor(server);
   const { code } = await shell(
@@ -101,20 +101,20 @@ test('the lock of a zombie process is taken over', async () => {
 test.each([
   ['a folder', 'mkdir', 'not a file'],
   ['a pipe', 'mkfifo', 'not a file'],
-  ['a link to nothing', 'ln -s /nonexistent/x', 'a symbolic link'],
-  ['a link to a file', 'ln -s rows.csv', 'a symbolic link'],
-])('a lock that is %s ends the run at once', async (_, make, what) => {
+  ['a symbolic link that leads nowhere', 'ln -s /nonexistent/x', 'a symbolic link'],
+  ['a symbolic link to a file', 'ln -s rows.csv', 'a symbolic link'],
+])('a run ends at once if the lock file of its output is %s', async (_, make, what) => {
   const server = await askedServer(0);
   const place = await placeFor(server);
   const { code, stderr } = await shell(place, `${make} out.csv.automate-lock; exec timeout -s KILL 20 node "$AUTOMATE" ${run.join(' ')}`);
   expect([code, stderr]).toEqual([73, expect.stringContaining(`out.csv is locked, and out.csv.automate-lock is ${what}\n`)]);
-  expect(stderr).toContain('remove it, unless another run is under way');
+  expect(stderr).toContain('remove it, unless another run is active');
 });
 
 test.each([
   [5, 73],
   [120, 4],
-] as const)('a lock of another machine that was renewed %i s ago ends the run with exit %i', async (seconds, expected) => {
+] as const)('a run whose output was locked by a different machine %i s ago exits with %i', async (seconds, expected) => {
   const server = await askedServer(0);
   const place = await placeFor(server);
   await place.write('out.csv.automate-lock', JSON.stringify({ pid: process.pid, born: '1', where: 'elsewhere pid:[1]' }));

@@ -18,12 +18,12 @@ nodes:
   - { id: say, type: mcp, connection: every, tool: echo, arguments: { message: "hi {{id}}" }, concurrency: 16, map: { said: text }${more} }
 `;
 
-describe('1,000 records through an MCP server at concurrency 16', () => {
+describe('a run of 1,000 records through an MCP server at concurrency 16', () => {
   const all = `id,said\n${idsTo(1000)
     .map((id) => `${id},Echo: hi ${id}\n`)
     .join('')}`;
 
-  test('are all written in order when the server is killed in the middle: it is started again', async () => {
+  test('writes all records in order even if the server is killed and restarts', async () => {
     const place = await workplace({
       'flow.yaml': echoFlow(commandConnection(stdioServers.everything), ', retry: { backoff: 50ms }'),
       'rows.csv': idRows(1000),
@@ -43,11 +43,11 @@ describe('1,000 records through an MCP server at concurrency 16', () => {
       .map((line) => JSON.parse(line));
     expect(events.filter(({ type }) => type === 'server-started')).toHaveLength(2);
     expect(events.filter(({ type }) => type === 'server-lost')).toMatchObject([
-      { connection: 'every', reason: expect.stringContaining('it was ended by SIGKILL') },
+      { connection: 'every', reason: expect.stringContaining('it was killed by SIGKILL') },
     ]);
   });
 
-  test('are written or have failed with the reason when the server is killed and retry.max is 0', async () => {
+  test('writes or fails each record if the server is killed and retry.max is 0', async () => {
     const place = await workplace({
       'flow.yaml': echoFlow(commandConnection(stdioServers.everything), ', retry: { max: 0 }'),
       'rows.csv': idRows(1000),
@@ -63,10 +63,10 @@ describe('1,000 records through an MCP server at concurrency 16', () => {
     const ids = `${written}${failed}`.match(/^\d+/gm)?.map(Number) ?? [];
     expect(ids.toSorted((a, b) => a - b)).toEqual(idsTo(1000));
     expect(all).toContain(written.split('\n')[1]);
-    for (const line of failed.trim().split('\n').slice(1)) expect(line).toMatch(/,say,network,,.*it was ended by SIGKILL/);
+    for (const line of failed.trim().split('\n').slice(1)) expect(line).toMatch(/,say,network,,.*it was killed by SIGKILL/);
   });
 
-  test.each(['streamableHttp', 'sse'] as const)('are written in order over %s', async (transport) => {
+  test.each(['streamableHttp', 'sse'] as const)('writes all records in order over the transport %s', async (transport) => {
     const { url } = await listeningServer(transport);
     const place = await workplace({ 'flow.yaml': echoFlow(`{ type: mcp, url: "${url}" }`), 'rows.csv': idRows(1000) });
     const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
@@ -76,7 +76,7 @@ describe('1,000 records through an MCP server at concurrency 16', () => {
   });
 });
 
-describe('MCP server that', () => {
+describe('a run with a faulty MCP server', () => {
   const run = async (manner: string, more = '', count = 6) => {
     const place = await workplace({ 'flow.yaml': workFlow(oddServer(manner), more), 'rows.csv': idRows(count) });
     const result = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--errors', 'errors.csv']);
@@ -84,40 +84,40 @@ describe('MCP server that', () => {
     return { ...result, out: await read('out.csv'), errors: await read('errors.csv') };
   };
 
-  test('always dies is started again once, then every record fails with that reason', async () => {
+  test('restarts a server only once if it always dies, and then fails every record', async () => {
     const { code, stderr, out, errors } = await run('always-dies', ', concurrency: 1, retry: { max: 0 }');
     expect(code).toBe(4);
     expect(stderr).toContain('6 read, 0 written, 6 failed');
     expect(out).toBe('id,said\n');
     expect(errors).toMatch(/it ended with exit code 7/);
-    expect(errors).toMatch(/was started again once, and not a second time/);
+    expect(errors).toMatch(/was restarted once, and is not restarted again/);
   });
 
-  test('hangs fails that record with a timeout, and the others are written', async () => {
+  test('fails only the record during whose call the server hangs, with a timeout', async () => {
     const { code, out, errors } = await run('hangs', ', timeout: 300ms, retry: { max: 0 }');
     expect(code).toBe(4);
     expect(out).toBe('id,said\n1,ok 1\n3,ok 3\n4,ok 4\n5,ok 5\n6,ok 6\n');
     expect(errors).toMatch(/^2,work,timeout,,.*within 300 ms/m);
   });
 
-  test('prints junk still answers', async () => {
+  test('ignores invalid lines that the server prints between its messages', async () => {
     expect(await run('junk')).toMatchObject({ code: 0, out: 'id,said\n1,ok 1\n2,ok 2\n3,ok 3\n4,ok 4\n5,ok 5\n6,ok 6\n' });
   });
 
-  test('answers with more than 10 MB fails that record, and the others are written', async () => {
+  test('fails only the record for which the server sends more than 10 MB', async () => {
     const { code, out, errors } = await run('huge', ', concurrency: 1, retry: { max: 0 }');
     expect(code).toBe(4);
     expect(out).toBe('id,said\n1,ok 1\n3,ok 3\n4,ok 4\n5,ok 5\n6,ok 6\n');
     expect(errors).toMatch(/^2,work,network,,.*it sent a message of more than 10 MB/m);
   });
 
-  test('cannot start ends the run early with the reason', async () => {
+  test('ends early with the reason if the server cannot be started', async () => {
     const { code, stderr } = await run('dies-at-once', ', retry: { max: 0 }', 100);
     expect(code).toBe(5);
     expect(stderr).toMatch(/none of the first \d+ attempts was answered: .*it ended with exit code 3; it said: cannot find the database/);
   });
 
-  test('sends escape sequences never reaches the terminal with them', async () => {
+  test("does not pass the server's terminal escape sequences on to the terminal", async () => {
     const place = await workplace({ 'flow.yaml': workFlow(oddServer('fails')), 'rows.csv': idRows(1) });
     const words = oddServer('escapes').join(' ');
     const results = [
@@ -135,23 +135,23 @@ describe('MCP server that', () => {
   });
 });
 
-test('a second Ctrl-C cancels the MCP calls in flight at the server, and leaves no process', async () => {
+test('automate cancels the MCP calls in progress at a second Ctrl-C, and leaves no process', async () => {
   const place = await workplace({ 'rows.csv': idRows(3) });
   await place.write('flow.yaml', workFlow(oddServer('hangs', place.path('note')), ', timeout: 60s'));
   const { child, finished } = place.start(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
-  await expect.poll(() => place.read('note').catch(() => ''), { timeout: 10_000 }).toContain('call 2');
+  await expect.poll(() => place.read('note').catch(() => '')).toContain('call 2');
   child.kill('SIGINT');
   await new Promise((resolve) => setTimeout(resolve, 200));
   child.kill('SIGINT');
   const { code, stderr } = await finished;
   expect(code).toBe(130);
   expect(stderr).toContain('--resume');
-  await expect.poll(() => place.read('note'), { timeout: 5000 }).toMatch(/cancelled \d/);
+  await expect.poll(() => place.read('note')).toMatch(/cancelled \d/);
   const pid = Number(/started (\d+)/.exec(await place.read('note'))?.[1]);
-  await expect.poll(() => isAlive(pid), { timeout: 5000 }).toBe(false);
+  await expect.poll(() => isAlive(pid)).toBe(false);
 });
 
-/** Kills the server that a run has started, once its first records are written. */
+/** Kills the MCP server of a run after the run has written its first records. */
 function killInTheMiddle(place: Workplace, parent: number): Promise<boolean> {
   return killChildOnce(parent, () =>
     place.read('out.csv').then(
@@ -161,7 +161,7 @@ function killInTheMiddle(place: Workplace, parent: number): Promise<boolean> {
   );
 }
 
-/** Kills the child processes of another one at the right time. */
+/** Kills the child processes of a process as soon as `isTime` returns true. */
 async function killChildOnce(parent: number, isTime: () => Promise<boolean>): Promise<boolean> {
   for (let tries = 0; tries < 2000; tries++) {
     if (await isTime()) {

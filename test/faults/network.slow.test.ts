@@ -32,7 +32,7 @@ async function ask(flow: string, options: { args?: readonly string[]; env?: Reco
   };
 }
 
-/** The reason in the errors file: `class,status,message,attempts`. */
+/** Returns the failure in the errors file in the form `class,status,message,attempts`. */
 function reasonIn(errors: string): string {
   return errors.slice(errors.indexOf('\n') + 1).replace(/^1,"note, 1",ask,/, '');
 }
@@ -47,26 +47,26 @@ const closing =
     socket.end();
   };
 
-describe('answer that is cut off', () => {
+describe('a response that is cut off', () => {
   test.each<[string, (socket: Socket) => void]>([
     ['shorter than its Content-Length', closing(`${ok}Content-Length: 100\r\n\r\n${whole}`)],
-    ['no last chunk', closing(`${ok}Transfer-Encoding: chunked\r\n\r\n10\r\n${whole}\r\n`)],
-    ['in the middle of a chunk', closing(`${ok}Transfer-Encoding: chunked\r\n\r\nff\r\n${whole}`)],
+    ['without the last chunk', closing(`${ok}Transfer-Encoding: chunked\r\n\r\n10\r\n${whole}\r\n`)],
+    ['within a chunk', closing(`${ok}Transfer-Encoding: chunked\r\n\r\nff\r\n${whole}`)],
     ['gzip without its end', closing(`${ok}Content-Encoding: gzip\r\nConnection: close\r\n\r\n`, cut(gzipSync(whole)))],
     ['brotli without its end', closing(`${ok}Content-Encoding: br\r\nConnection: close\r\n\r\n`, cut(brotliCompressSync(whole)))],
     [
-      'gzip with a matching Content-Length',
+      'gzip whose Content-Length is as short',
       closing(
         `${ok}Content-Encoding: gzip\r\nConnection: close\r\nContent-Length: ${gzipSync(whole).length - 4}\r\n\r\n`,
         cut(gzipSync(whole)),
       ),
     ],
-    ['JSON ended by the connection', closing(`${ok}\r\n{"name":"who`)],
-    ['in the header', closing('HTTP/1.1 200 OK\r\nContent-Ty')],
-    ['before the answer', closing()],
-    ['reset', (socket) => socket.resetAndDestroy()],
-    ['reset in the body', (socket) => socket.write(`${ok}Content-Length: 100\r\n\r\n${whole}`, () => socket.resetAndDestroy())],
-  ])('is retried, then fails: %s', async (_, answer) => {
+    ['JSON that ends with the connection', closing(`${ok}\r\n{"name":"who`)],
+    ['within the headers', closing('HTTP/1.1 200 OK\r\nContent-Ty')],
+    ['before any response', closing()],
+    ['by a reset', (socket) => socket.resetAndDestroy()],
+    ['by a reset within the body', (socket) => socket.write(`${ok}Content-Length: 100\r\n\r\n${whole}`, () => socket.resetAndDestroy())],
+  ])('makes the program retry, and finally fails the record: %s', async (_, answer) => {
     const server = await rawServer(answer);
     const { code, errors, out } = await ask(askingFlow(server.origin, quickRetry));
     expect(code).toBe(4);
@@ -76,26 +76,26 @@ describe('answer that is cut off', () => {
   });
 });
 
-describe('server that cannot be reached', () => {
-  test('is retried, then fails with the reason when it refuses the connection', async () => {
+describe('a run with an unreachable server', () => {
+  test('retries a refused connection, and finally fails the record', async () => {
     const { code, errors } = await ask(askingFlow(`http://127.0.0.1:${await unusedPort()}`, quickRetry));
     expect(code).toBe(4);
     expect(reasonIn(errors)).toMatch(/^network,,.*the connection was refused \(ECONNREFUSED\),2,1$/m);
   });
 
-  test('is retried, then fails with the reason when DNS does not know its name', async () => {
+  test('retries a host name that DNS does not know, and finally fails the record', async () => {
     const { code, errors } = await ask(askingFlow('https://nowhere.invalid', quickRetry));
     expect(code).toBe(4);
     expect(reasonIn(errors)).toMatch(/^network,,.*nowhere\.invalid: the name (?:is not known|could not be looked up) \(DNS\).*,2,1$/m);
   });
 });
 
-describe('slow server', () => {
+describe('a run with a slow server', () => {
   test.each<[string, (socket: Socket) => void]>([
-    ['never answers', () => {}],
-    ['never ends its header', (socket) => trickle(socket, 'HTTP/1.1 200 OK\r\n', 'X-A: b\r\n')],
-    ['trickles its body', (socket) => trickle(socket, `${ok}Content-Length: 100000\r\n\r\n`, 'x')],
-  ])('is retried, then fails with a timeout when it %s', async (_, answer) => {
+    ['never responds', () => {}],
+    ['never ends its headers', (socket) => trickle(socket, 'HTTP/1.1 200 OK\r\n', 'X-A: b\r\n')],
+    ['sends its body very slowly', (socket) => trickle(socket, `${ok}Content-Length: 100000\r\n\r\n`, 'x')],
+  ])('retries, and finally fails the record with a timeout, if the server %s', async (_, answer) => {
     const server = await rawServer(answer);
     const startedMs = performance.now();
     const { code, errors } = await ask(askingFlow(server.origin, ', timeout: 300ms, retry: { max: 1, backoff: 1ms }'));
@@ -104,7 +104,7 @@ describe('slow server', () => {
     expect(performance.now() - startedMs).toBeLessThan(5000);
   });
 
-  test('fails after 10 s when it never accepts the connection', async () => {
+  test('fails the record after 10 s if the server never accepts the connection', async () => {
     const port = await deafServer();
     const startedMs = performance.now();
     const { code, errors } = await ask(askingFlow(`http://127.0.0.1:${port}`, ', retry: { max: 0 }'));
@@ -114,18 +114,18 @@ describe('slow server', () => {
   });
 });
 
-describe('answer that is no JSON', () => {
+describe('a response that is not JSON', () => {
   test.each([
     ['broken JSON', 'application/json', '{"name": nope}', /application\/json: \{"+name"+: nope\}/],
     ['HTML with 200', 'text/html', '<html>\u001b[31mlogin\u001b[0m</html>', /text\/html: <html>login<\/html>/],
-    ['200 bytes of a long one', 'text/plain', `?${'x'.repeat(5000)}`, /text\/plain: \?x{199}\.\.\./],
+    ['the first 200 bytes of a long body', 'text/plain', `?${'x'.repeat(5000)}`, /text\/plain: \?x{199}\.\.\./],
     [
       'invalid UTF-8',
       'application/json',
       Buffer.from('{"name":"\xe9"}', 'latin1'),
       /the body is not valid utf-8 \(12 bytes of application\/json\)/,
     ],
-  ])('fails without retry, with its content type and beginning: %s', async (_, type, body, expected) => {
+  ])('fails the record without a retry, and the message shows its content type and beginning: %s', async (_, type, body, expected) => {
     const server = await httpServer((_, response) => response.writeHead(200, { 'content-type': type }).end(body));
     const { code, errors } = await ask(askingFlow(server.origin));
     expect(code).toBe(4);
@@ -134,7 +134,7 @@ describe('answer that is no JSON', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  test.each([[204], [200]])('maps to empty fields if it is %i without a body', async (status) => {
+  test.each([[204], [200]])('leaves the mapped fields empty if its status is %i and it has no body', async (status) => {
     const server = await httpServer((_, response) => response.writeHead(status, { 'content-type': 'application/json' }).end());
     const { code, out } = await ask(askingFlow(server.origin));
     expect(code).toBe(0);
@@ -142,15 +142,15 @@ describe('answer that is no JSON', () => {
   });
 });
 
-describe('answer larger than max_body', () => {
+describe('a response that is larger than max_body', () => {
   const zeros = Buffer.alloc(1024 * 1024);
   const bomb = gzipSync(Buffer.alloc(100 * 1024 * 1024));
   test.each<[string, Record<string, string>, readonly Buffer[]]>([
     ['1 GB', { 'content-length': String(1024 * zeros.length) }, Array(1024).fill(zeros)],
     ['1 GB in chunks', {}, Array(1024).fill(zeros)],
-    ['a gzip bomb of 100 MB', { 'content-encoding': 'gzip' }, [bomb]],
-    ['a gzip bomb in a gzip', { 'content-encoding': 'gzip, gzip' }, [gzipSync(bomb)]],
-  ])('fails, and takes little memory: %s', async (_, headers, body) => {
+    ['a decompression bomb of 100 MB', { 'content-encoding': 'gzip' }, [bomb]],
+    ['a decompression bomb that is compressed twice', { 'content-encoding': 'gzip, gzip' }, [gzipSync(bomb)]],
+  ])('fails the record, with little memory used: %s', async (_, headers, body) => {
     const server = await httpServer((_, response) => void Readable.from(body).pipe(response.writeHead(200, headers)));
     const flow = askingFlow(server.origin, quickRetry);
     const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(3), 'peak.mjs': peakMemory });
@@ -159,7 +159,7 @@ describe('answer larger than max_body', () => {
     expect(await place.read('out.errors.csv')).toMatch(
       /^1,"note, 1",ask,parse,200,the body is larger than max_body of 10000000 bytes,1,1$/m,
     );
-    // In kB. The start alone takes about 100 MB.
+    // The peak is in kB. The program needs about 100 MB even for a small response.
     expect(Number(await place.read('peak'))).toBeLessThan(200_000);
   });
 });
@@ -167,8 +167,8 @@ describe('answer larger than max_body', () => {
 const peakMemory = `import { writeFileSync } from 'node:fs';
 process.on('exit', () => writeFileSync('peak', String(process.resourceUsage().maxRSS)));`;
 
-describe('redirect', () => {
-  test('fails the record after 10 of them', async () => {
+describe('an HTTP redirect', () => {
+  test('fails the record if it is the eleventh in a row', async () => {
     const server = await httpServer(({ path }, response) => response.writeHead(302, { location: path }).end());
     const { code, errors } = await ask(askingFlow(server.origin));
     expect(code).toBe(4);
@@ -177,10 +177,10 @@ describe('redirect', () => {
   });
 
   test.each([
-    ['to another origin', (port: number) => `http://localhost:${port}/x`],
+    ['to a different origin', (port: number) => `http://localhost:${port}/x`],
     ['to a file', () => 'file:///etc/passwd'],
     ['to the metadata address', () => 'http://169.254.169.254/latest/meta-data/'],
-  ])('%s is refused, and no secret is sent', async (_, location) => {
+  ])('is refused, without sending a secret, if it leads %s', async (_, location) => {
     const other = await httpServer((_, response) => json(response, { name: 'x' }));
     const server = await httpServer((_, response) => response.writeHead(302, { location: location(other.port) }).end());
     const flow = askingFlow(server.origin, ', auth: { type: api_key, header: X-API-Key, credential: key }');
@@ -190,22 +190,25 @@ describe('redirect', () => {
     expect(other.requests).toHaveLength(0);
   });
 
-  test.each(['', ', follow: any'])('from https to http is refused, and no secret is sent%s', async (follow) => {
-    const { good, authority } = makeCertificates();
-    const other = await httpServer((_, response) => json(response, { name: 'x' }));
-    const location = 'http://plain.example.invalid/x';
-    const server = await httpServer((_, response) => response.writeHead(302, { location }).end(), good);
-    const proxy = await proxyServer(other.port);
-    const { code, errors } = await ask(askingFlow(server.origin, `${follow}, auth: { type: bearer, credential: key }`), {
-      args: ['--cacert', authority],
-      env: { AUTOMATE_CREDENTIAL_KEY: 'canary-secret', HTTP_PROXY: proxy.url },
-    });
-    expect([code, server.requests.length]).toEqual([4, 1]);
-    expect(reasonIn(errors)).toMatch(/redirect/);
-    expect(proxy.seen).toEqual([]);
-  });
+  test.each(['', ', follow: any'])(
+    'is refused, without sending a secret, if it leads from https to http (options: "%s")',
+    async (follow) => {
+      const { good, authority } = makeCertificates();
+      const other = await httpServer((_, response) => json(response, { name: 'x' }));
+      const location = 'http://plain.example.invalid/x';
+      const server = await httpServer((_, response) => response.writeHead(302, { location }).end(), good);
+      const proxy = await proxyServer(other.port);
+      const { code, errors } = await ask(askingFlow(server.origin, `${follow}, auth: { type: bearer, credential: key }`), {
+        args: ['--cacert', authority],
+        env: { AUTOMATE_CREDENTIAL_KEY: 'canary-secret', HTTP_PROXY: proxy.url },
+      });
+      expect([code, server.requests.length]).toEqual([4, 1]);
+      expect(reasonIn(errors)).toMatch(/redirect/);
+      expect(proxy.seen).toEqual([]);
+    },
+  );
 
-  test('with follow: any is followed without credential, headers and body', async () => {
+  test('to a different origin is followed if follow is "any", without the credential, headers and body', async () => {
     const other = await httpServer((_, response) => json(response, { name: 'x' }));
     const server = await httpServer((_, response) => response.writeHead(307, { location: `http://localhost:${other.port}/x` }).end());
     const more = ', follow: any, headers: { X-Mine: mine }, auth: { type: api_key, header: X-API-Key, credential: key }';
@@ -217,13 +220,13 @@ describe('redirect', () => {
   });
 });
 
-describe('TLS certificate', () => {
+describe('a TLS certificate', () => {
   const certificates = makeCertificates();
   test.each([
     ['self-signed', 'selfSigned', /self-signed certificate .*DEPTH_ZERO_SELF_SIGNED_CERT/],
     ['expired', 'expired', /certificate has expired \(CERT_HAS_EXPIRED\)/],
-    ['for another host', 'wrongHost', /ERR_TLS_CERT_ALTNAME_INVALID/],
-  ] as const)('that is %s fails the record with the cause, and no request is sent', async (_, name, expected) => {
+    ['for a different host', 'wrongHost', /ERR_TLS_CERT_ALTNAME_INVALID/],
+  ] as const)('makes the record fail with the reason, before a request is sent, if it is %s', async (_, name, expected) => {
     const server = await httpServer((_, response) => json(response, { name: 'x' }), certificates[name]);
     const { code, errors } = await ask(askingFlow(server.origin), { args: ['--cacert', certificates.authority] });
     expect(code).toBe(4);
@@ -233,7 +236,7 @@ describe('TLS certificate', () => {
     expect(server.requests).toHaveLength(0);
   });
 
-  test('of a private authority is refused with a hint, and accepted with --cacert', async () => {
+  test('from a private authority is refused with advice, and accepted with --cacert', async () => {
     const server = await httpServer((_, response) => json(response, { name: 'x' }), certificates.good);
     const { stderr, errors } = await ask(askingFlow(server.origin));
     expect(stderr).toContain('--cacert FILE');
@@ -241,15 +244,15 @@ describe('TLS certificate', () => {
     expect((await ask(askingFlow(server.origin), { args: ['--cacert', certificates.authority] })).code).toBe(0);
   });
 
-  test('is checked even with NODE_TLS_REJECT_UNAUTHORIZED=0', async () => {
+  test('is verified even if NODE_TLS_REJECT_UNAUTHORIZED is 0', async () => {
     const server = await httpServer((_, response) => json(response, { name: 'x' }), certificates.selfSigned);
     const { code } = await ask(askingFlow(server.origin), { env: { NODE_TLS_REJECT_UNAUTHORIZED: '0' } });
     expect([code, server.requests.length]).toEqual([4, 0]);
   });
 });
 
-describe('proxy', () => {
-  test('in HTTPS_PROXY tunnels to the server', async () => {
+describe('an HTTP proxy', () => {
+  test('receives the connections to the server as tunnels if it is set in HTTPS_PROXY', async () => {
     const { good, authority } = makeCertificates();
     const server = await httpServer((_, response) => json(response, { name: 'x' }), good);
     const proxy = await proxyServer(server.port);
@@ -262,7 +265,7 @@ describe('proxy', () => {
     expect(proxy.seen).toEqual([`CONNECT 127.0.0.1:${server.port}`]);
   });
 
-  test('in HTTP_PROXY gets the requests, except to hosts in NO_PROXY', async () => {
+  test('receives all requests except to hosts in NO_PROXY if it is set in HTTP_PROXY', async () => {
     const server = await httpServer((_, response) => json(response, { name: 'x' }));
     const proxy = await proxyServer(server.port);
     const flow = askingFlow('http://api.example.test');
@@ -275,7 +278,7 @@ describe('proxy', () => {
   });
 });
 
-/** A port that accepts no connection: its process is suspended and its queue full. */
+/** Returns a port on which no connection is accepted: its process is suspended, and its queue of connections is full. */
 async function deafServer(): Promise<number> {
   const code = "const s = require('net').createServer().listen(0, '127.0.0.1', 1, () => console.log(s.address().port))";
   const child = spawn(process.execPath, ['-e', code]);

@@ -11,7 +11,7 @@ async function placeWithPipe(): Promise<Workplace> {
   return place;
 }
 
-describe('a pipe without a partner', () => {
+describe('a run with a named pipe', () => {
   test.each([
     ['--in', 'SIGTERM', 143],
     ['--in', 'SIGINT', 130],
@@ -20,7 +20,7 @@ describe('a pipe without a partner', () => {
     ['--events', 'SIGTERM', 143],
     ['--events', 'SIGINT', 130],
     ['--summary', 'SIGTERM', 143],
-  ] as const)('for %s ends at %s', async (option, signal, expected) => {
+  ] as const)('ends at a signal while no other process has opened the pipe: %s, %s', async (option, signal, expected) => {
     const place = await placeWithPipe();
     const args = Object.entries({ '--in': 'rows.csv', '--out': 'out.csv', [option]: 'pipe.csv' }).flat();
     const { child, finished } = place.start(['run', 'flow.yaml', ...args]);
@@ -31,7 +31,7 @@ describe('a pipe without a partner', () => {
     expect(performance.now() - startedMs).toBeLessThan(8000);
   });
 
-  test('for --in, whose writer is silent, ends at SIGTERM', async () => {
+  test('ends at SIGTERM while a process has opened the input pipe but writes nothing', async () => {
     const place = await placeWithPipe();
     const writer = shell(place, 'exec 3>pipe.csv; sleep 8');
     const { child, finished } = place.start(['run', 'flow.yaml', '--in', 'pipe.csv', '--out', 'out.csv']);
@@ -43,10 +43,10 @@ describe('a pipe without a partner', () => {
     await writer;
   });
 
-  test('in the place of the journal is refused', async () => {
+  test('is refused if the pipe has the name of its journal', async () => {
     const place = await placeWithPipe();
     await rename(place.path('pipe.csv'), place.path('out.csv.automate-run'));
     const { code, stderr } = await place.start(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']).finished;
-    expect([code, stderr]).toEqual([73, expect.stringContaining('out.csv.automate-run is not a file, which is refused for a journal')]);
+    expect([code, stderr]).toEqual([73, expect.stringContaining('out.csv.automate-run is not a file, which is not allowed for a journal')]);
   });
 });

@@ -7,7 +7,7 @@ import { httpServer, json } from '../helpers/http-server.ts';
 import { listInKeychain } from '../helpers/keychain.ts';
 import { shell } from '../helpers/shell.ts';
 
-test('a run whose stdout is closed by `| head -1` ends with exit 141 and no stack trace', async () => {
+test('a run exits with 141 and no stack trace if its stdout is closed by `| head -1`', async () => {
   const server = await askedServer(0);
   const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(5000) });
   const { stdout, stderr } = await shell(place, 'automate run flow.yaml --in rows.csv | head -1; echo $PIPESTATUS');
@@ -16,14 +16,14 @@ test('a run whose stdout is closed by `| head -1` ends with exit 141 and no stac
   expect(server.calls.size).toBeLessThan(5000);
 });
 
-test('calls that died while the run was suspended by SIGSTOP are retried after SIGCONT', async () => {
+test('a run retries calls after SIGCONT if their connections broke while SIGSTOP suspended it', async () => {
   const server = await httpServer(({ path }, response) => {
     if (server.requests.length > 4) return json(response, { name: path });
     if (server.requests.length === 4) {
       child.kill('SIGSTOP');
       setTimeout(() => child.kill('SIGCONT'), 700);
     }
-    // Each connection breaks while the tool is suspended.
+    // The connections break while the program is suspended.
     return setTimeout(() => response.destroy(), 300);
   });
   const flow = askingFlow(server.origin, ', concurrency: 4, retry: { backoff: 10ms }');
@@ -34,8 +34,8 @@ test('calls that died while the run was suspended by SIGSTOP are retried after S
   expect(stderr).toContain('50 read, 50 written, 0 failed, 4 retries');
 });
 
-describe('heap of 64 MB', () => {
-  test('is enough for 200,000 records', async () => {
+describe('a run with a JavaScript heap of 64 MB', () => {
+  test('can process 200,000 records', async () => {
     const flow = 'nodes: [{ type: set, fields: { name: "{{note}}!" } }]';
     const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(200_000) });
     const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'], {
@@ -45,7 +45,7 @@ describe('heap of 64 MB', () => {
     expect(stderr).toContain('200,000 read, 200,000 written, 0 failed');
   });
 
-  test('is enough for 15,000 requests', async () => {
+  test('can send 15,000 requests', async () => {
     const server = await askedServer(0);
     const place = await workplace({ 'flow.yaml': askingFlow(server.origin, ', concurrency: 64'), 'rows.csv': csvOf(15_000) });
     const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'], {
@@ -56,12 +56,12 @@ describe('heap of 64 MB', () => {
   });
 });
 
-describe('failed records', () => {
+describe('the failed records of a run', () => {
   test.each([
-    ['all fail', () => 500, 0],
-    ['none fails', () => 200, 300],
-    ['every other fails', (id: number) => (id % 2 === 0 ? 500 : 200), 150],
-  ])('and written ones add up to those read: %s', async (_, statusOf, written) => {
+    ['all records fail', () => 500, 0],
+    ['no record fails', () => 200, 300],
+    ['every second record fails', (id: number) => (id % 2 === 0 ? 500 : 200), 150],
+  ])('add up with the written records to the number of records read: %s', async (_, statusOf, written) => {
     const server = await httpServer(({ path }, response) => json(response, { name: 'x' }, statusOf(Number(path.slice(1)))));
     const place = await workplace({ 'flow.yaml': askingFlow(server.origin, ', retry: { max: 0 }'), 'rows.csv': csvOf(300) });
     const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
@@ -74,7 +74,7 @@ describe('failed records', () => {
   test.each([
     ['a number', '20', 20],
     ['a share', '10%', 99],
-  ])('end the run with exit 5 once there are more than --max-errors as %s, and it can be resumed', async (_, allowed, least) => {
+  ])('end the run with exit code 5 if they exceed --max-errors, set as %s', async (_, allowed, least) => {
     const server = await httpServer((_, response) => json(response, {}, 500));
     const place = await workplace({ 'flow.yaml': askingFlow(server.origin, ', retry: { max: 0 }'), 'rows.csv': csvOf(3000) });
     const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--max-errors', allowed]);
@@ -86,7 +86,7 @@ describe('failed records', () => {
   });
 });
 
-test('a loop ends at max, and a poll at its timeout', async () => {
+test('a loop that never ends stops at max, and a poll at its timeout', async () => {
   let page = 0;
   const server = await httpServer((_, response) => json(response, { next: ++page, status: 'working' }));
   const inner = (map: string) => `nodes: [{ type: http, url: "${server.origin}/{{id}}", map: { ${map} } }]`;
@@ -96,14 +96,17 @@ test('a loop ends at max, and a poll at its timeout', async () => {
     'rows.csv': 'id\n1\n',
   });
   const run = (flow: string) => place.automate(['run', flow, '--in', 'rows.csv', '--errors', `${flow}.csv`]);
-  expect(await run('loop.yaml')).toMatchObject({ code: 4, stderr: expect.stringContaining('the loop is not over after 5 passes (max)') });
+  expect(await run('loop.yaml')).toMatchObject({
+    code: 4,
+    stderr: expect.stringContaining('the loop is not finished after 5 passes (max)'),
+  });
   expect(server.requests).toHaveLength(5);
   expect(await run('poll.yaml')).toMatchObject({ code: 4, stderr: expect.stringContaining('not done within 240 ms') });
   expect(server.requests.length).toBeGreaterThan(5);
   expect(server.requests.length).toBeLessThanOrEqual(10);
 });
 
-test('a missing credential ends the run with exit 7 and the variable to set, without prompt or request', async () => {
+test('a run exits with 7 if a credential is missing, and names the variable to set', async () => {
   const server = await askedServer();
   const flow = askingFlow(server.origin, ', auth: { type: bearer, credential: crm-token }');
   const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(3) });
@@ -114,7 +117,7 @@ test('a missing credential ends the run with exit 7 and the variable to set, wit
   expect(await place.files()).toEqual(['flow.yaml', 'rows.csv']);
 });
 
-test('a credential in a missing keychain, as under cron, ends the run with exit 7 and the variable to set, without prompt or request', async () => {
+test('a run exits with 7 without access to its keychain, and names the variable to set', async () => {
   const server = await askedServer();
   const flow = askingFlow(server.origin, ', auth: { type: bearer, credential: crm-token }');
   const place = await workplace({ 'flow.yaml': flow });
@@ -131,7 +134,7 @@ const faketime = ['/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1', '/usr/l
 );
 
 test.skipIf(!faketime)(
-  `a clock that is set back an hour has no effect on waits${faketime ? '' : ' (skipped: no libfaketime here)'}`,
+  `a run's waits do not change if the system clock is set back by an hour${faketime ? '' : ' (skipped: no libfaketime here)'}`,
   async () => {
     const server = await httpServer(({ path }, response) => {
       if (server.requests.length > 1) return json(response, { name: path });

@@ -6,7 +6,7 @@ import { httpServer, json } from '../helpers/http-server.ts';
 const epoch = (inSeconds: number) => String(Math.ceil(Date.now() / 1000) + inSeconds);
 const date = (inSeconds: number) => new Date(Date.now() + inSeconds * 1000).toUTCString();
 
-/** Runs over a server that refuses once and then answers. `waitedMs`: time without a request after the refusal. */
+/** Runs a flow whose server refuses one request. `waitedMs` is the time from the refusal to the next request. */
 async function refusedOnce(status: number, headers: () => Record<string, string>, more = '') {
   let refusedMs = 0;
   let waitedMs = Number.NaN;
@@ -29,13 +29,13 @@ async function refusedOnce(status: number, headers: () => Record<string, string>
   return { ...finished, errors, waitedMs, tooEarly };
 }
 
-describe('rate limit of a server', () => {
+describe('a response that requires a wait', () => {
   test.each<[string, number, () => Record<string, string>]>([
     ['Retry-After in seconds', 429, () => ({ 'retry-after': '1' })],
     ['Retry-After in seconds', 503, () => ({ 'retry-after': '1' })],
     ['Retry-After as a date', 429, () => ({ 'retry-after': date(2), date: date(0) })],
     [
-      "Retry-After as a date by the server's own clock, a year off",
+      'Retry-After as a date by the clock of the server, which is a year off',
       429,
       () => ({ 'retry-after': date(-31_535_999), date: date(-31_536_000) }),
     ],
@@ -43,8 +43,8 @@ describe('rate limit of a server', () => {
     ['RateLimit-Reset', 429, () => ({ 'ratelimit-remaining': '0', 'ratelimit-reset': '1' })],
     ['X-RateLimit-Reset in seconds', 429, () => ({ 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1' })],
     ['X-RateLimit-Reset as an epoch', 429, () => ({ 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': epoch(1) })],
-  ])('makes every call wait: %s with %i', async (_, status, headers) => {
-    // Without the header the backoff is 1 ms.
+  ])('delays all other requests too: %s with status %i', async (_, status, headers) => {
+    // Without the header, the call would wait only for the backoff of 1 ms.
     const { code, waitedMs, tooEarly } = await refusedOnce(status, headers, ', retry: { backoff: 1ms }');
     expect(code).toBe(0);
     expect(waitedMs).toBeGreaterThan(400);
@@ -53,19 +53,19 @@ describe('rate limit of a server', () => {
   });
 });
 
-describe('unreadable Retry-After', () => {
-  test.each([['-5'], ['soon'], ['1e3'], ['']])('is ignored, and the call waits for the backoff: %j', async (value) => {
+describe('an invalid Retry-After header', () => {
+  test.each([['-5'], ['soon'], ['1e3'], ['']])('is ignored in favour of the usual backoff: %j', async (value) => {
     const { code, waitedMs } = await refusedOnce(429, () => ({ 'retry-after': value }), ', retry: { backoff: 50ms }');
     expect(code).toBe(0);
     expect([waitedMs > 45, waitedMs < 1500]).toEqual([true, true]);
   });
 });
 
-describe('Retry-After longer than retry.max_wait', () => {
+describe('a Retry-After that is longer than retry.max_wait', () => {
   test.each([
     ['10 years in seconds', '315360000'],
     ['10 years as a date', date(315_360_000)],
-  ])('fails the record at once, and the others go on: %s', async (_, value) => {
+  ])('fails the record at once, while other records continue: %s', async (_, value) => {
     const startedMs = performance.now();
     const { code, errors, stderr } = await refusedOnce(429, () => ({ 'retry-after': value }));
     expect(code).toBe(4);

@@ -7,19 +7,19 @@ import { unusedPort } from '../helpers/raw-server.ts';
 import { contentsOf, count, journal, killed, leftBehind, placeFor, run, windowSize } from '../helpers/resuming.ts';
 import { shell } from '../helpers/shell.ts';
 
-describe('run resumed after kill -9', () => {
+describe('a run that is killed with SIGKILL and resumed', () => {
   test.each([
     ['CSV', 'rows.csv', 'out.csv', 'out.errors.csv', []],
     ['NDJSON', 'rows.ndjson', 'out.ndjson', 'out.errors.ndjson', []],
     ['a JSON array', 'rows.json', 'out.json', 'out.errors.json', []],
     ['several inputs', ['rows.1.csv', 'rows.2.csv', 'rows.3.csv'], 'out.csv', 'out.errors.csv', []],
     ['a list in a JSON object', 'wrapped.json', 'out.json', 'out.errors.json', ['--records', 'data.items']],
-    ['gzip on both sides', 'rows.csv.gz', 'out.csv.gz', 'out.errors.csv.gz', []],
-    ['gzip of a JSON array', 'rows.json', 'out.json.gz', 'out.errors.json', []],
+    ['gzipped input and output', 'rows.csv.gz', 'out.csv.gz', 'out.errors.csv.gz', []],
+    ['a gzipped JSON array', 'rows.json', 'out.json.gz', 'out.errors.json', []],
     ['--skip and --limit', 'rows.csv', 'out.csv', 'out.errors.csv', ['--skip', '50', '--limit', '700']],
     ['--csv-safe', 'rows.csv', 'out.csv', 'out.errors.csv', ['--csv-safe']],
     ['stdin', '-', 'out.csv', 'out.errors.csv', ['--in-format', 'csv']],
-  ])('gives the bytes of an uninterrupted run: %s', async (_, input, out, errors, more) => {
+  ])('writes the same output as an uninterrupted run: %s', async (_, input, out, errors, more) => {
     const server = await askedServer();
     const [whole, place] = [await placeFor(server), await placeFor(server)];
     const args = ['run', 'flow.yaml', ...[input].flat().flatMap((name) => ['--in', name]), '--out', out, ...more];
@@ -40,7 +40,7 @@ describe('run resumed after kill -9', () => {
     expect(repeated).toBeLessThanOrEqual(windowSize * kills);
   });
 
-  test('loses and doubles no record with --unordered', async () => {
+  test('neither loses nor duplicates records if --unordered is set', async () => {
     const server = await askedServer();
     const place = await placeFor(server);
     const args = [...run, '--unordered', '--resume'];
@@ -51,7 +51,7 @@ describe('run resumed after kill -9', () => {
     expect(ids.sort((a, b) => a - b)).toEqual(idsTo(count));
   });
 
-  test('repeats few calls, because checkpoints are frequent', async () => {
+  test('repeats fewer than 500 calls, because checkpoints are frequent', async () => {
     const server = await askedServer(10);
     const place = await placeFor(server);
     await killed(place, server, 600, run);
@@ -61,7 +61,7 @@ describe('run resumed after kill -9', () => {
     expect(server.calls.size).toBe(count);
   });
 
-  test('cuts a torn journal, output and errors file back to the last whole line', async () => {
+  test('truncates partially written files to their last whole line', async () => {
     const server = await askedServer();
     const [whole, place] = [await placeFor(server), await placeFor(server)];
     await whole.automate(run);
@@ -70,7 +70,7 @@ describe('run resumed after kill -9', () => {
     await appendFile(place.path('out.errors.csv'), '\0\0\0\0');
     const lines = (await place.read(journal)).trimEnd().split('\n');
     expect(lines.length).toBeGreaterThan(2);
-    // Cuts off the end of the last line, and adds lines that were never whole.
+    // Cuts off the end of the journal's last line, and appends invalid and incomplete lines to it.
     await truncate(place.path(journal), (await stat(place.path(journal))).size - 5);
     await appendFile(place.path(journal), '\n00000000 {"records":900,"outBytes":0}\n{"rec');
     const { code } = await place.automate([...run, '--resume']);
@@ -79,7 +79,7 @@ describe('run resumed after kill -9', () => {
     expect(await place.read('out.errors.csv')).toBe(await whole.read('out.errors.csv'));
   });
 
-  test('refuses a journal that is damaged at its beginning, and changes nothing', async () => {
+  test('refuses a journal that is damaged at its beginning, and changes no file', async () => {
     const server = await askedServer();
     const place = await placeFor(server);
     await killed(place, server, 500, run);
@@ -91,7 +91,7 @@ describe('run resumed after kill -9', () => {
     expect(await place.read('out.csv')).toBe(before);
   });
 
-  test('gives the bytes of an uninterrupted run after --max-credits, too', async () => {
+  test('writes the same output as an uninterrupted run even if --max-credits ended the first part', async () => {
     const server = await askedServer(0);
     const [whole, place] = [await placeFor(server), await placeFor(server)];
     await whole.automate(run);
@@ -105,7 +105,7 @@ describe('run resumed after kill -9', () => {
     expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
   });
 
-  test('gives the bytes of an uninterrupted run after --max-errors, too', async () => {
+  test('writes the same output as an uninterrupted run even if --max-errors ended the first part', async () => {
     const server = await askedServer(0);
     const [whole, place] = [await placeFor(server), await placeFor(server)];
     await whole.automate(run);
@@ -116,8 +116,8 @@ describe('run resumed after kill -9', () => {
   });
 });
 
-describe('leftover journal', () => {
-  test('is refused without --resume, with both ways out', async () => {
+describe('the journal of an unfinished run', () => {
+  test('makes a new run without --resume fail with advice on --resume and --force', async () => {
     const server = await askedServer();
     const place = await placeFor(server);
     await killed(place, server, 500, run);
@@ -131,7 +131,7 @@ describe('leftover journal', () => {
   });
 
   test.each<[string, (place: Workplace) => Promise<unknown>, readonly string[], RegExp]>([
-    ['the input, in one byte', (place) => change(place, 'rows.csv', '"note, 5"', '"note, 6"'), run, /the content of the input has changed/],
+    ['one byte of the input', (place) => change(place, 'rows.csv', '"note, 5"', '"note, 6"'), run, /the content of the input has changed/],
     [
       'the size of the input',
       (place) => appendFile(place.path('rows.csv'), '901,x\n'),
@@ -142,7 +142,7 @@ describe('leftover journal', () => {
     ['--limit', async () => {}, [...run, '--limit', '5'], /\n {2}the way the input is read: limit was not set, is 5\n/],
     ['--csv-safe', async () => {}, [...run, '--csv-safe'], /\n {2}the way the output is written: csvSafe was not set, is true\n/],
     ['--unordered', async () => {}, [...run, '--unordered'], /\n {2}the way the output is written: unordered was not set, is true\n/],
-  ])('is refused with the difference when the run differs: %s', async (_, changeIt, args, expected) => {
+  ])('makes --resume fail if the run has changed, and the message names the change: %s', async (_, changeIt, args, expected) => {
     const server = await askedServer();
     const place = await placeFor(server);
     await killed(place, server, 400, run);
@@ -159,12 +159,12 @@ describe('leftover journal', () => {
   });
 
   test.each<[string, (place: Workplace) => Promise<unknown>, RegExp]>([
-    ['the output is gone', (place) => rm(place.path('out.csv')), /out\.csv is gone/],
-    ['the output is shorter', (place) => truncate(place.path('out.csv'), 100), /out\.csv holds 100 bytes, and \d+ were written/],
-    ['the output was edited', (place) => change(place, 'out.csv', 'name 2', 'nome 2'), /out\.csv does not hold what was written/],
-    ['the errors are gone', (place) => rm(place.path('out.errors.csv')), /out\.errors\.csv is gone/],
-    ['the errors were edited', (place) => change(place, 'out.errors.csv', '404', '405'), /out\.errors\.csv does not hold/],
-  ])('is refused when %s, and nothing is touched', async (_, changeIt, expected) => {
+    ['the output does not exist any more', (place) => rm(place.path('out.csv')), /out\.csv is gone/],
+    ['the output is shorter', (place) => truncate(place.path('out.csv'), 100), /out\.csv has 100 bytes, but \d+ were written/],
+    ['the output was edited', (place) => change(place, 'out.csv', 'name 2', 'nome 2'), /out\.csv does not contain what was written/],
+    ['the errors file does not exist any more', (place) => rm(place.path('out.errors.csv')), /out\.errors\.csv is gone/],
+    ['the errors file was edited', (place) => change(place, 'out.errors.csv', '404', '405'), /out\.errors\.csv does not contain/],
+  ])('makes --resume fail, without changing any file, if %s', async (_, changeIt, expected) => {
     const server = await askedServer();
     const place = await placeFor(server);
     await killed(place, server, 700, run);
@@ -178,7 +178,7 @@ describe('leftover journal', () => {
     expect([server.calls.size, await contentsOf(place)]).toEqual([0, before]);
   });
 
-  test('is refused when the errors file is in another folder', async () => {
+  test('makes --resume fail if the errors file is in a different folder than before', async () => {
     const server = await askedServer();
     const place = await placeFor(server);
     const args = ['run', place.path('flow.yaml'), '--in', place.path('rows.csv'), '--out', place.path('out.csv'), '--errors', 'e.csv'];
@@ -189,7 +189,7 @@ describe('leftover journal', () => {
     expect((await place.automate([...args.slice(0, -1), place.path('e.csv'), '--resume'])).code).toBe(4);
   });
 
-  test('stays when a run with --force cannot begin', async () => {
+  test('stays if a new run with --force cannot begin', async () => {
     const server = await askedServer();
     const place = await placeFor(server);
     await killed(place, server, 500, run);
@@ -199,7 +199,7 @@ describe('leftover journal', () => {
     expect((await place.automate([...run, '--resume'])).code).toBe(4);
   });
 
-  test('is reported without the hint for failed records, which are retried after the run is complete', async () => {
+  test('prevents advice to retry failed records until the run is complete', async () => {
     const server = await askedServer(0);
     const place = await placeFor(server);
     const stopped = await place.automate([...run, '--max-credits', '100']);
@@ -208,7 +208,7 @@ describe('leftover journal', () => {
     expect([done.code, done.stderr]).toEqual([4, expect.stringContaining('retry failed records')]);
   });
 
-  test('is resumed with errors on a device and events in one file', async () => {
+  test('is enough to resume a run whose errors go to a device', async () => {
     const server = await askedServer(0);
     const place = await placeFor(server);
     const args = [...run, '--errors', '/dev/null', '--events', 'events.ndjson'];
@@ -221,7 +221,7 @@ describe('leftover journal', () => {
   test.each<[string, string, (text: string) => unknown[]]>([
     ['CSV', 'rows.csv', (text) => text.match(/^(?:id,note,_error_node|\d+,)/gm) ?? []],
     ['a JSON array', 'rows.json', (text) => ['header', ...JSON.parse(text)]],
-  ])('is resumed with errors on stdout, where each run writes a whole file: %s', async (_, input, linesOf) => {
+  ])('is enough to resume a run whose errors go to stdout: %s', async (_, input, linesOf) => {
     const server = await askedServer(0);
     const place = await placeFor(server);
     const args = ['run', 'flow.yaml', '--in', input, '--out', 'out.csv', '--errors', '-'];
@@ -231,14 +231,14 @@ describe('leftover journal', () => {
     expect([linesOf(first.stdout).length, linesOf(second.stdout).length]).toEqual([1 + 14, 1 + 114]);
   });
 
-  test('may be missing: --resume then starts from the beginning', async () => {
+  test('can be missing: --resume then starts from the beginning', async () => {
     const server = await askedServer(0);
     const place = await placeFor(server);
     expect((await place.automate([...run, '--resume'])).code).toBe(4);
     expect(server.calls.size).toBe(count);
   });
 
-  test('is removed after a complete run, and --resume then says that there is nothing to do', async () => {
+  test('is removed when the run is complete, and --resume then has nothing to do', async () => {
     const server = await askedServer(0);
     const place = await placeFor(server);
     await place.automate(run);
@@ -249,7 +249,7 @@ describe('leftover journal', () => {
   });
 });
 
-test('an idempotency key is the same for every attempt of a record, even after --resume, and differs between records', async () => {
+test("a record's idempotency key is unique and the same for every attempt, even after --resume", async () => {
   const keys = new Map<string, Set<string>>();
   const server = await httpServer(async ({ path, headers }, response) => {
     keys.set(path, (keys.get(path) ?? new Set()).add(String(headers['idempotency-key'])));
@@ -268,7 +268,7 @@ test('an idempotency key is the same for every attempt of a record, even after -
   expect(new Set(all.flat()).size).toBe(400);
 });
 
-test('records after one that is never answered are requested only as far as the window reaches', async () => {
+test('a run requests later records only until its window is full while one record gets no response', async () => {
   const calls = new Set<string>();
   const server = await httpServer(({ path }, response) => {
     calls.add(path);
@@ -285,7 +285,7 @@ test('records after one that is never answered are requested only as far as the 
   expect(calls.size).toBe(windowSize);
 });
 
-test('a run ends early when none of its origins has ever answered', async () => {
+test('a run ends early if none of its servers responds', async () => {
   const [one, other] = [await unusedPort(), await unusedPort()];
   const node = (port: number, more: string) => `{ type: http, url: "http://127.0.0.1:${port}/", retry: { max: 0 }${more} }`;
   const flow = `nodes: [${node(one, ', on_error: keep')}, ${node(other, '')}]`;
@@ -294,7 +294,7 @@ test('a run ends early when none of its origins has ever answered', async () => 
   expect([code, stderr]).toEqual([5, expect.stringContaining('none of the first 20 attempts was answered')]);
 });
 
-test('--max-errors 0 with one request at a time sends nothing after the first failure', async () => {
+test('a run with --max-errors 0 and concurrency 1 sends nothing after the first failure', async () => {
   const server = await httpServer((_, response) => response.writeHead(500).end());
   const flow = askingFlow(server.origin, ', retry: { max: 0 }');
   const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(20) });
@@ -302,7 +302,7 @@ test('--max-errors 0 with one request at a time sends nothing after the first fa
   expect([code, server.requests.length]).toEqual([5, 1]);
 });
 
-test('a run ends early with the reason when its origin refuses every connection, and can be resumed', async () => {
+test('a run ends early with the reason if its server refuses every connection', async () => {
   const port = await unusedPort();
   const flow = askingFlow(`http://127.0.0.1:${port}`, ', retry: { max: 1, backoff: 10ms }');
   const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(2000) });
@@ -315,7 +315,7 @@ test('a run ends early with the reason when its origin refuses every connection,
   expect(await leftBehind(place)).toEqual([journal]);
 });
 
-/** Changes a file but not its modification time. */
+/** Changes a file's content but not its modification time. */
 async function change(place: Workplace, name: string, from: string, to: string): Promise<void> {
   const { atime, mtime } = await stat(place.path(name));
   await place.write(name, (await place.read(name)).replace(from, to));

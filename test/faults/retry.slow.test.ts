@@ -10,7 +10,7 @@ const ndjson = idsTo(records)
   .map((id) => `{"id":${id},"big":12345678901234567890}\n`)
   .join('');
 
-/** Moments of a kill: after a number of calls of that part, or some milliseconds after the last record's. */
+/** The moments at which the retry is killed: after a number of calls, or some milliseconds after the last record's call. */
 const kills = [
   { calls: 1, waitMs: 0 },
   { calls: 250, waitMs: 0 },
@@ -20,14 +20,14 @@ const kills = [
   { last: true, waitMs: 25 },
 ];
 
-describe('retry killed by kill -9 and resumed', () => {
+describe('an "automate retry" that is killed with SIGKILL and resumed', () => {
   test.each([
     ['csv', 'name: name'],
     ['ndjson', 'name: name'],
     ['json.gz', 'name: name'],
     ['csv', 'name: name, v: "rows[].v"'],
     ['ndjson', 'name: name, v: "rows[].v"'],
-  ])('gives the bytes of a run without failures, in %s with the map %s', async (ending, map) => {
+  ])('writes the same output as a run without failures (%s, map %s)', async (ending, map) => {
     const server = await failingServer();
     const flow = `nodes: [{ type: http, url: "${server.origin}/{{id}}", retry: { max: 0 }, map: { ${map} } }]\n`;
     const { whole, place } = await twoPlaces({ 'flow.yaml': flow, 'rows.csv': csv, 'rows.ndjson': ndjson });
@@ -41,7 +41,7 @@ describe('retry killed by kill -9 and resumed', () => {
     const killed = await killAt(place, server, out);
     expect(killed).toBeGreaterThanOrEqual(3);
     const { code, stderr } = await place.automate(['retry', out, '--resume']);
-    // The last kill may have come when all was in its place already.
+    // The retry may already have been complete when it was killed for the last time.
     if (code !== 0) expect(stderr).toContain(`${out} has no failed records to retry`);
     expect(await place.read(out)).toBe(await whole.read(out));
     const files = (await place.files()).filter((name) => !name.endsWith('.automate-lock'));
@@ -51,7 +51,7 @@ describe('retry killed by kill -9 and resumed', () => {
   });
 });
 
-/** Starts the retry again and again, and kills it each time at another moment. Returns the number of kills. */
+/** Starts the retry repeatedly, and kills it each time at a different moment. Returns how often it was killed. */
 async function killAt(
   place: Awaited<ReturnType<typeof twoPlaces>>['place'],
   server: Awaited<ReturnType<typeof failingServer>>,

@@ -20,7 +20,7 @@ const forms = [
   base64,
 ];
 
-/** Starts a server that sends back all it received, in every kind of failure. */
+/** Starts a server that echoes all that it receives, in every kind of failure. */
 async function mirror() {
   return httpServer(({ path, headers }, response) => {
     const said = [path, ...Object.values(headers), ...forms].join(' ');
@@ -39,18 +39,18 @@ async function mirror() {
   });
 }
 
-/** All output of the commands and the content of all files in a folder. */
+/** Returns the output of the commands and the content of all files in a folder, as one string. */
 async function writtenBy(outcomes: readonly Finished[], folder: string): Promise<string> {
   return [...outcomes.flatMap(({ stdout, stderr }) => [stdout, stderr]), await readAllFiles({ folder })].join('\n');
 }
 
-describe('secret from a variable', () => {
+describe('a secret in an environment variable', () => {
   test.each([
     ['bearer', '{ type: bearer, credential: key }'],
     ['a header', '{ type: api_key, header: X-API-Key, credential: key }'],
     ['the query', '{ type: api_key, query: key, credential: key }'],
     ['basic', '{ type: basic, username: user, credential: key }'],
-  ])('is masked in output, errors, journal, events, summary, preview and terminal: %s', async (_, auth) => {
+  ])('is masked wherever a run writes: %s', async (_, auth) => {
     const server = await mirror();
     const more = `, auth: ${auth}, retry: { max: 1, backoff: 1ms }`;
     const place = await workplace({
@@ -62,7 +62,7 @@ describe('secret from a variable', () => {
     const rest = ['--in', 'rows.csv', '--events', 'events.ndjson', '--summary', 'summary.json'];
     const runs = [
       await place.automate(['run', 'flow.yaml', '--out', 'out.csv', ...rest], { env }),
-      // Ends early, so that the journal stays.
+      // The run ends early, so its journal remains.
       await place.automate(['run', 'flow.yaml', '--out', 'out2.csv', '--errors', 'errors2.csv', ...rest, '--max-errors', '3'], { env }),
       await place.automate(['run', 'refused.yaml', '--out', 'out3.csv', '--errors', 'errors3.csv', ...rest], { env }),
       await place.automate(['run', 'flow.yaml', '--dry-run', '--in', 'rows.csv'], { env }),
@@ -79,7 +79,7 @@ describe('secret from a variable', () => {
     expect(written).toContain('***');
   });
 
-  test('written into a flow is refused without being shown', async () => {
+  test('is refused, without being shown, if the flow also contains it', async () => {
     const flow = `nodes: [{ type: http, url: "https://example.com", headers: { Authorization: "Bearer ${'s3cr3t'.repeat(4)}" } }]`;
     const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(1) });
     const { code, stdout, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv']);
@@ -88,7 +88,7 @@ describe('secret from a variable', () => {
   });
 });
 
-describe('secrets from the vault and a file, and the passphrase', () => {
+describe("the secrets in the vault and in a file, and the vault's passphrase", () => {
   const ofFile = 'second/"4d2b+Yw7= 1z';
   const formsOf = (text: string) => [
     text,
@@ -102,7 +102,7 @@ describe('secrets from the vault and a file, and the passphrase', () => {
   const shown = hidden.flatMap(formsOf);
   const said = shown.join(' ');
 
-  /** One record for each class of failure, after one that succeeds. */
+  /** One response for each class of failure, after one successful response. */
   const answers: Record<string, (response: ServerResponse) => unknown> = {
     network: (response) => response.destroy(),
     timeout: () => {},
@@ -124,7 +124,7 @@ describe('secrets from the vault and a file, and the passphrase', () => {
   - { id: more, type: http, url: "${origin}/fine", auth: { type: basic, username: user, credential: other }, map: { more: name } }
 `;
 
-  test('are masked in every class of failure and in every command', async () => {
+  test('are masked in every class of failure and in the output of every command', async () => {
     const server = await httpServer(({ path }, response) => {
       const [, id = ''] = /^\/(\w+)/.exec(path) ?? [];
       const fail = answers[id];
@@ -142,9 +142,9 @@ describe('secrets from the vault and a file, and the passphrase', () => {
     const runs = [
       await automate('credentials set key --expires 5d', canary),
       await automate(`run flow.yaml --in rows.ndjson --out out.csv ${told} errors.ndjson`),
-      // Ends early, so that the journal stays.
+      // The run ends early, so its journal remains.
       await automate(`run flow.yaml --in rows.ndjson --out out2.csv ${told} errors2.ndjson --max-errors 1 --concurrency 1 --force`),
-      // Neither a dry run nor --curl reads secrets, so they cannot mask those in the records.
+      // A dry run and --curl do not load secrets, so they cannot mask secrets that are in the records.
       await automate('run flow.yaml --in plain.ndjson --dry-run'),
       await automate('test-request flow.yaml --in plain.ndjson --curl'),
       ...(await Promise.all([1, 2, 3, 4, 7, 8, 9].map((number) => automate(`test-request flow.yaml --in rows.ndjson --record ${number}`)))),
@@ -168,9 +168,9 @@ describe('secrets from the vault and a file, and the passphrase', () => {
       .map((line) => JSON.parse(line)._error.class);
     expect(classes.sort()).toEqual(['http', 'input', 'mapping', 'network', 'output', 'parse', 'request', 'template', 'timeout']);
     expect(await place.files()).toEqual(expect.arrayContaining(['events.ndjson', 'out.csv', 'out2.csv.automate-run', 'summary.json']));
-    // Both secrets were sent, so both had to be masked.
+    // Both credentials were sent, so both secrets had to be masked.
     expect(new Set(server.requests.map(({ headers }) => headers.authorization?.split(' ')[0]))).toEqual(new Set(['Bearer', 'Basic']));
-    // The input holds the secrets in the clear.
+    // The input is deleted, because it contains the secrets unmasked.
     await rm(place.path('rows.ndjson'));
     const text = await writtenBy(runs, place.folder);
     expect(text).toContain('***');
@@ -179,8 +179,8 @@ describe('secrets from the vault and a file, and the passphrase', () => {
   });
 });
 
-describe('secret of 16,384 characters', () => {
-  /** Bytes that are the same in every run, and without repetitions. */
+describe('a secret with 16,384 characters', () => {
+  /** Returns bytes that look random but are the same in every run. */
   const random = (count: number) => createCipheriv('aes-128-ctr', Buffer.alloc(16), Buffer.alloc(16)).update(Buffer.alloc(count));
   const marks = '-./:;<=>?@[]^_{|}~!"#$%&()*+,\\xy';
   const windows = (text: string) => Array.from({ length: text.length - 11 }, (_, at) => text.slice(at, at + 12));
@@ -189,7 +189,7 @@ describe('secret of 16,384 characters', () => {
     ['punctuation', [...random(16_384)].map((byte) => marks[byte % 32]).join('')],
     ['base64', random(12_288).toString('base64')],
   ])(
-    'of %s is masked in the answers of a server',
+    'is masked if it consists of %s and a server echoes it',
     async (_, secret) => {
       expect(secret).toHaveLength(16_384);
       const saids = [secret, encodeURIComponent(secret), JSON.stringify(secret), btoa(secret)];
@@ -198,7 +198,7 @@ describe('secret of 16,384 characters', () => {
         const said = `I know ${saids[id % 4]} well`;
         return id > 4 ? response.writeHead(400).end(said) : json(response, { name: said });
       });
-      // Node's server refuses a header of that length, so the secret is loaded and never sent.
+      // Node.js servers refuse such a long header, so the program loads the secret but never sends it.
       const other = `{ type: http, when: id == 0, url: "${server.origin}/", map: { x: name }, auth: { type: bearer, credential: key } }`;
       const flow = `nodes: [{ type: http, url: "${server.origin}/{{id}}", map: { name: name }, retry: { max: 0 } }, ${other}]\n`;
       const place = await workplace({ 'flow.yaml': flow, 'rows.csv': csvOf(5) });
@@ -216,8 +216,9 @@ describe('secret of 16,384 characters', () => {
   );
 });
 
-describe('secret that is cut where a text is shortened', () => {
-  const secret = 'SECRET-0123456789-abcdefghij/"KLMNO PQRST';
+describe('a message that is truncated within a secret', () => {
+  // The secret has no digits, because the numbers in an events file can contain any digits by chance.
+  const secret = 'SECRET-uvwxyzUVWX-klmnopqrst/"KLMNO PQRST';
   const inBase64 = (text: string) => Buffer.from(text).toString('base64');
   const pieces = (text: string, length: number) => Array.from({ length: text.length - length + 1 }, (_, at) => text.slice(at, at + length));
   const sixes = pieces(secret, 6);
@@ -225,7 +226,7 @@ describe('secret that is cut where a text is shortened', () => {
   const written = [...sixes, ...sixes.map(encodeURIComponent), ...sixes.map(inJson), ...pieces(inBase64(secret), 8)];
   const lengths = idsTo(210).slice(99);
 
-  /** Answers each record with a different status, so that the summary shows each message. */
+  /** Responds to each record with a different status. The summary then shows each message separately. */
   const failing = (length: number, said: string, response: ServerResponse) =>
     response.writeHead(300 + length, { 'content-type': 'text/plain' }).end('x'.repeat(length) + said);
   const noJson = (length: number, said: string, response: ServerResponse) =>
@@ -246,7 +247,7 @@ describe('secret that is cut where a text is shortened', () => {
     ['in what is no JSON', noJson, (text: string) => text],
     ['in JSON that is cut off', cutOff, inJson],
     ['in a redirect', away, (text: string) => text],
-  ] as const)('leaves no six characters of it %s', async (_, answer, encode) => {
+  ] as const)('never shows more than five characters of the secret: %s', async (_, answer, encode) => {
     const server = await httpServer(({ path, headers }, response) => {
       const [type, ...said] = String(headers.authorization).split(' ');
       return answer(Number(path.slice(1)), ` ${type} ${encode(said.join(' '))}`, response);
@@ -258,7 +259,7 @@ describe('secret that is cut where a text is shortened', () => {
     const env = { AUTOMATE_CREDENTIAL_KEY: secret };
     const files = ['--out', 'out.csv', '--events', 'events.ndjson', '--summary', 'summary.json'];
     const outcomes = [await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--keep-going', ...files], { env })];
-    // A preview shortens its samples more than other texts.
+    // A preview shortens sample values more than other strings.
     for (const id of [120, 130, 140, 170, 185]) {
       outcomes.push(await place.automate(['test-request', 'flow.yaml', '--set', `id=${id}`], { env }));
     }
@@ -271,9 +272,9 @@ describe('secret that is cut where a text is shortened', () => {
   });
 });
 
-describe('escape sequence', () => {
+describe('a terminal escape sequence', () => {
   const steering = '\u001b]0;owned\u0007\u001b[2Jboo\u009b31m\u202e';
-  test("of a server's message is removed from terminal and errors, and one of a record is written unchanged", async () => {
+  test('from a server does not reach the terminal or the errors file', async () => {
     const server = await httpServer(({ path }, response) => {
       if (path === '/2') response.writeHead(400).end(`no ${steering} way`);
       else json(response, { name: steering });
@@ -287,7 +288,7 @@ describe('escape sequence', () => {
     expect(await place.read('out.errors.csv')).toContain(`2,${steering},ask,http,400,the server answered 400: no `);
   });
 
-  test('of a field name, a file name or a flow is removed from messages', async () => {
+  test('in a field name, a file name or a flow is removed from messages', async () => {
     const place = await workplace({ 'flow.yaml': `nodes: [{ type: "h\\e[31mttp" }]\n`, 'rows.csv': `id\n1\n` });
     const bad = `${steering}.csv`;
     for (const args of [
@@ -300,7 +301,7 @@ describe('escape sequence', () => {
     }
   });
 
-  test.skipIf(!hasTerminal)(`of an answer's header is removed from a preview on a terminal${unlessTerminal}`, async () => {
+  test.skipIf(!hasTerminal)(`from a response header is removed from a preview in a terminal${unlessTerminal}`, async () => {
     const server = await httpServer((_, response) => response.writeHead(200, { 'x-evil': 'a\u009b31mb' }).end('{}'));
     const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(1) });
     const command = 'node "$AUTOMATE" test-request flow.yaml --in rows.csv';

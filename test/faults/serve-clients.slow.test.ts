@@ -6,7 +6,7 @@ import { posting, type Serving, serving } from '../helpers/serving.ts';
 
 const flow = 'nodes: [{ type: set, fields: { note: "a note of some length about the record {{id}}, and then some more of it" } }]\n';
 
-/** Opens a connection that reads nothing until it is asked to, and sends a text. */
+/** Opens a connection that sends a string but reads nothing until it is resumed. */
 async function connection({ address }: Serving, text = ''): Promise<Socket> {
   const { hostname, port } = new URL(address);
   const socket = connect(Number(port), hostname);
@@ -22,7 +22,7 @@ function head({ address }: Serving, key: string, route: string, ...headers: read
   return `${[`${route} HTTP/1.1`, `Host: ${new URL(address).host}`, `Authorization: Bearer ${key}`, ...headers].join('\r\n')}\r\n\r\n`;
 }
 
-/** The first line of what a connection gets. */
+/** Returns the first line that a connection receives. */
 async function statusLine(socket: Socket): Promise<string> {
   for await (const chunk of socket) return String(chunk).split('\r\n')[0] as string;
   return '';
@@ -38,14 +38,14 @@ async function finishedRun({ send }: Serving, key: string, count: number): Promi
   return (await answer.json()) as { id: string; state: string };
 }
 
-/** The resident memory of the server, in MB. */
+/** Returns the resident memory of the server in MB. */
 function memoryOf({ place }: Serving): number {
   const { pid } = JSON.parse(readFileSync(place.path('.automate/serve.lock'), 'utf8')) as { pid: number };
   const [, kB] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
   return Number(kB) / 1000;
 }
 
-test('a client that sends 50 MB before it reads anything gets its answer', async () => {
+test('automate serve still responds to a client that sends 50 MB before it reads anything', async () => {
   const server = await serving({ a: flow });
   const key = server.key();
   const body = Buffer.from(idRows(6_500_000));
@@ -58,13 +58,13 @@ test('a client that sends 50 MB before it reads anything gets its answer', async
   expect(await statusLine(socket)).toBe('HTTP/1.1 202 Accepted');
 });
 
-test('clients that never read their output take no memory, and hold up neither runs nor calls', async () => {
+test('automate serve needs little memory for clients that never read their responses, and continues other work', async () => {
   const server = await serving({ a: flow });
   const key = server.key();
   const { id, state } = await finishedRun(server, key, 200_000);
   expect(state).toBe('finished');
   const before = memoryOf(server);
-  // The output has 20 MB.
+  // Each client requests the output, which has 20 MB.
   for (let client = 0; client < 20; client++) await connection(server, head(server, key, `GET /v1/runs/${id}/output`));
   expect((await finishedRun(server, key, 1000)).state).toBe('finished');
   expect(await call(server, key)).toBe(200);
@@ -72,7 +72,7 @@ test('clients that never read their output take no memory, and hold up neither r
   expect((await server.end()).code).toBe(0);
 });
 
-test('1,000 idle connections do no harm', async () => {
+test('automate serve is not affected by 1,000 idle connections', async () => {
   const server = await serving({ a: flow });
   const key = server.key();
   await Promise.all(Array.from({ length: 1000 }, () => connection(server)));
@@ -81,7 +81,7 @@ test('1,000 idle connections do no harm', async () => {
   expect((await server.end()).code).toBe(0);
 });
 
-test('a body that breaks off leaves nothing', async () => {
+test('automate serve deletes the files of an incomplete upload', async () => {
   const server = await serving({ a: flow });
   const key = server.key({ scopes: ['run', 'read'] });
   const socket = await connection(

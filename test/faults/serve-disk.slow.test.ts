@@ -19,7 +19,7 @@ const unlessMounted = canMount ? '' : ' (skipped: no file system can be mounted 
 const flow = 'nodes: [{ type: set, fields: { n: "0123456789{{id}}" } }]';
 const rows = (count: number) => `id\n${Array.from({ length: count }, (_, index) => index).join('\n')}\n`;
 
-test.skipIf(!canMount)(`a server on a full disk answers 507, keeps its runs, and lives${unlessMounted}`, async () => {
+test.skipIf(!canMount)(`automate serve responds with 507 while its disk is full, and keeps its runs${unlessMounted}`, async () => {
   const place = await workplace();
   const home = place.path('.automate');
   await mkdir(home);

@@ -6,15 +6,15 @@ import { askingFlow, idRows } from '../helpers/asking.ts';
 import { runThat, startRunOf } from '../helpers/served-runs.ts';
 import { type Serving, serving } from '../helpers/serving.ts';
 
-/** The highest resident memory of the server so far, in MB. */
+/** Returns the peak of the server's resident memory in MB. */
 function peakOf({ place }: Serving): number {
   const { pid } = JSON.parse(readFileSync(place.path('.automate/serve.lock'), 'utf8')) as { pid: number };
   const [, kB] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
   return Number(kB) / 1000;
 }
 
-test('a long run takes less than 200 MB: its memory does not grow with its records', async () => {
-  // Without a record of its requests, which would take memory and time here.
+test('automate serve needs less than 200 MB for a run of any length', async () => {
+  // This server keeps no record of its requests, because that would take memory and time.
   const upstream = createServer((_, response) => void response.end('{"name":"n"}')).listen(0, '127.0.0.1');
   onTestFinished(() => {
     upstream.closeAllConnections();

@@ -5,8 +5,8 @@ import { httpServer, json } from '../helpers/http-server.ts';
 import { journal, leftBehind, placeFor, run } from '../helpers/resuming.ts';
 import { shell } from '../helpers/shell.ts';
 
-describe('signal', () => {
-  test('before the first record ends the run and leaves no file', async () => {
+describe('a signal that a run receives', () => {
+  test('ends the run without leaving a file if no record has been processed yet', async () => {
     const server = await askedServer();
     const place = await placeFor(server);
     const { child, finished } = place.start(['run', 'flow.yaml', '--in', '-', '--in-format', 'csv', '--out', 'out.csv'], {
@@ -21,7 +21,7 @@ describe('signal', () => {
     expect(await leftBehind(place)).toEqual([]);
   });
 
-  test('ends the run after 10 s if the server never answers, and it can be resumed', async () => {
+  test('ends the run after 10 s if the API never responds', async () => {
     const server = await httpServer((_request, _response) => {});
     const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(20) });
     const { child, finished } = place.start(run);
@@ -38,7 +38,7 @@ describe('signal', () => {
     ['SIGINT', 130],
     ['SIGTERM', 143],
     ['SIGHUP', 129],
-  ] as const)('%s finishes begun records, and the printed command runs the rest', async (signal, expected) => {
+  ] as const)('makes the run finish the records in progress, and print the command for the rest: %s', async (signal, expected) => {
     const server = await askedServer();
     const [whole, place] = [await placeFor(server), await placeFor(server)];
     await whole.automate(run);
@@ -55,7 +55,7 @@ describe('signal', () => {
     expect([...server.calls.values()].filter((times) => times > 1)).toEqual([]);
   });
 
-  test('sent a second time ends the run at once, and it can be resumed', async () => {
+  test('ends the run at once if it is the second signal', async () => {
     const waiting: (() => void)[] = [];
     const server = await httpServer(async (_, response) => {
       await new Promise<void>((resolve) => waiting.push(resolve));
@@ -66,7 +66,7 @@ describe('signal', () => {
     while (waiting.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
     child.kill('SIGINT');
     await new Promise((resolve) => child.stderr?.once('data', resolve));
-    // A terminal may deliver one Ctrl-C twice.
+    // A terminal may send a single Ctrl-C twice.
     child.kill('SIGINT');
     await new Promise((resolve) => setTimeout(resolve, 600));
     expect(child.exitCode).toBe(null);
@@ -84,7 +84,7 @@ describe('signal', () => {
   test.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ] as const)('%s ends a run whose expressions take long', async (signal, expected) => {
+  ] as const)('ends a run whose expressions take long to evaluate: %s', async (signal, expected) => {
     const items = JSON.stringify({ items: Array.from({ length: 300 }, (_, item) => item) });
     const place = await workplace({
       'flow.yaml':

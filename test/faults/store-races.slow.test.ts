@@ -11,7 +11,7 @@ const set = (place: Workplace, name: string) => place.automate(['credentials', '
 const outcomesOf = async (started: readonly Promise<{ code: number | null; stderr: string }>[]) =>
   (await Promise.all(started)).filter(({ code }) => code !== 0).map(({ stderr }) => stderr);
 
-/** The place in which a run would find each credential. */
+/** Returns for each credential the store in which a run would find it. */
 async function found(place: Workplace): Promise<string[]> {
   const { stdout, stderr } = await place.automate(['credentials', 'check'], { env });
   expect(stderr).toBe('');
@@ -21,14 +21,14 @@ async function found(place: Workplace): Promise<string[]> {
 test.each([
   [2, 'a new vault', workplace],
   [8, 'a vault', vaultPlace],
-])('%d processes that store a secret at once in %s lose none', async (count, _, placed) => {
+])('%d processes can store secrets in %s at the same time without losing one', async (count, _, placed) => {
   const place = await placed();
   const names = idsTo(count).map((id) => `key-${id}`);
   expect(await outcomesOf(names.map((name) => set(place, name)))).toEqual([]);
   expect(await found(place)).toEqual(names.map((name) => `${name}: found in the vault`));
 });
 
-test('processes that store, remove and change secrets at once all succeed', async () => {
+test('processes can store, remove and change secrets at the same time', async () => {
   const place = await vaultPlace();
   const old = ['old-1', 'old-2'];
   expect(await outcomesOf(old.map((name) => set(place, name)))).toEqual([]);
@@ -45,16 +45,16 @@ test('processes that store, remove and change secrets at once all succeed', asyn
 
 test.each([
   ['of a process that is dead', () => JSON.stringify({ pid: deadPid(), born: '1' })],
-  ['of a dead process whose pid another process has', () => JSON.stringify({ pid: process.pid, born: '1' })],
-  ['with no lock in it', () => '{"pid": 1'],
-])('a lock of the credentials %s is taken over, and gone afterwards', async (_, lock) => {
+  ['of a dead process whose id a new process has', () => JSON.stringify({ pid: process.pid, born: '1' })],
+  ['with no valid content', () => '{"pid": 1'],
+])("a command takes over the credentials' lock file %s, and then removes the lock file", async (_, lock) => {
   const place = await vaultPlace();
   await place.write('.automate/credentials.json.automate-lock', lock());
   expect(await set(place, 'key')).toMatchObject({ code: 0, stderr: '"key" is stored in the vault\n' });
   expect((await readdir(place.path('.automate'))).sort()).toEqual(['credentials.json', 'vault.json']);
 });
 
-test.runIf(canTrace)("a process that is slow to remove a dead one's lock does not remove the lock of a third", async () => {
+test.runIf(canTrace)("a process that slowly removes a dead process's lock file does not remove a newer lock file", async () => {
   const place = await vaultPlace();
   const lock = '.automate/credentials.json.automate-lock';
   await place.write(lock, JSON.stringify({ pid: deadPid(), born: '1' }));

@@ -17,7 +17,7 @@ beforeEach(async () => {
   file = place.path('out.csv');
 });
 
-test('a lock stays until it is released', async () => {
+test('a lock file exists until it is released', async () => {
   const held = takeLock(file, 'out');
   expect(await place.read(lock)).toBe(ownerText());
   expect(() => takeLock(file, 'out')).toThrow(`out.csv is being written by another run (process ${process.pid})`);
@@ -25,14 +25,14 @@ test('a lock stays until it is released', async () => {
   expect(await place.files()).toEqual([]);
 });
 
-test('releasing a lock that another process has taken over leaves it there', async () => {
+test('a process does not remove its lock file after a different process has taken it over', async () => {
   const held = takeLock(file, 'out');
   await place.write(lock, dead);
   held.release();
   expect(await place.read(lock)).toBe(dead);
 });
 
-test('a lock of a dead process is taken over, and so is the lock for the takeover', async () => {
+test("a dead process's lock file is taken over, even if an earlier takeover left one too", async () => {
   for (const left of [[lock], [lock, `${lock}.takeover`], [lock, `${lock}.takeover`, `${lock}.takeover.takeover`]]) {
     for (const name of left) await place.write(name, dead);
     takeLock(file, 'out').release();
@@ -40,7 +40,7 @@ test('a lock of a dead process is taken over, and so is the lock for the takeove
   }
 });
 
-test('a lock that a living process is taking over is refused', async () => {
+test('a lock file cannot be taken over while another process is taking it over', async () => {
   await place.write(lock, dead);
   await place.write(`${lock}.takeover`, ownerText());
   expect(() => takeLock(file, 'out')).toThrow(`(process ${process.pid})`);
@@ -49,8 +49,8 @@ test('a lock that a living process is taking over is refused', async () => {
 });
 
 /**
- * A process that takes a lock several times. It pauses at random around its file operations, so that others come in between,
- * and fails if two hold the lock at once. Then it releases the lock, or makes it look like that of a dead process.
+ * A process that takes a lock several times, and fails if another process holds the lock at the same time. It pauses at random around its
+ * file operations, which lets other processes act in between. Then it releases the lock, or makes it look like a dead process's lock.
  */
 const contender = `
 import fs from 'node:fs';
@@ -104,16 +104,13 @@ async function contenders(): Promise<(how: 'release' | 'die', times: number, lon
   };
 }
 
-test.each(['release', 'die'] as const)(
-  'only one of six processes holds the lock at a time, whether they release it or die: %s',
-  async (how) => {
-    const contend = await contenders();
-    const outcomes = await Promise.all(Array.from({ length: 6 }, () => contend(how, 15, 15)));
-    expect(outcomes.filter((outcome) => outcome !== '')).toEqual([]);
-  },
-);
+test.each(['release', 'die'] as const)('only one of six processes holds a lock file at a time (each holder ends with: %s)', async (how) => {
+  const contend = await contenders();
+  const outcomes = await Promise.all(Array.from({ length: 6 }, () => contend(how, 15, 15)));
+  expect(outcomes.filter((outcome) => outcome !== '')).toEqual([]);
+});
 
-test.runIf(canTrace)('a process killed at any call that changes a file leaves a lock that the next one takes over', async () => {
+test.runIf(canTrace)('a lock file can be taken over after its process was killed in any file operation', async () => {
   const contend = await contenders();
   const calls = '/^(link|linkat|unlink|unlinkat|chmod|fchmodat)$';
   let killed = 0;

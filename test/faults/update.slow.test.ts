@@ -4,11 +4,11 @@ import { askedServer } from '../helpers/asking.ts';
 import { count, journal, killed, leftBehind, placeFor } from '../helpers/resuming.ts';
 import { canTrace, shell, unlessTraced } from '../helpers/shell.ts';
 
-/** A place whose output has a memory, and whose input then has records that are new, and others in another order. */
+/** Creates a workplace with the output of an earlier run with --update. Since then, the input has got new records and a new order. */
 async function secondDay() {
   const server = await askedServer(0);
   const place = await placeFor(server);
-  // Full paths, as strace needs them.
+  // The paths are absolute, as strace requires.
   const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', place.path('out.csv'), '--update'];
   expect((await place.automate(args)).code).toBe(4);
   const [header = '', ...rows] = (await place.read('rows.csv')).trimEnd().split('\n');
@@ -25,7 +25,7 @@ async function secondDay() {
   return { server, place, args, files, before, after };
 }
 
-describe.skipIf(!canTrace)(`an update that kill -9 hits${unlessTraced}`, () => {
+describe.skipIf(!canTrace)(`an "automate run --update" that is killed with SIGKILL${unlessTraced}`, () => {
   test.each([
     ['rename', 'out.csv.automate-run.new'],
     ['rename', 'out.errors.csv.automate-part'],
@@ -33,7 +33,7 @@ describe.skipIf(!canTrace)(`an update that kill -9 hits${unlessTraced}`, () => {
     ['rename', 'out.csv.automate-rows.automate-part'],
     ['rename', 'out.csv.automate-part'],
     ['unlink', journal],
-  ])('at the %s of %s leaves the old output or the new one, and the next run goes on from there', async (call, file) => {
+  ])('leaves the old or the new output, and the next run continues (killed in the %s of %s)', async (call, file) => {
     const { place, args, files, before, after } = await secondDay();
     const strace = `strace -f -qq -o /dev/null -P '${place.path(file)}' -e trace=${call} -e inject=${call}:signal=KILL`;
     expect((await shell(place, `${strace} node "$AUTOMATE" ${args.join(' ')}`)).code).toBeNull();
@@ -45,7 +45,7 @@ describe.skipIf(!canTrace)(`an update that kill -9 hits${unlessTraced}`, () => {
   });
 });
 
-test.each([1, 150, 600])('an update that is killed at call %i keeps the old files, and is resumed', async (calls) => {
+test.each([1, 150, 600])('an "automate run --update" that is killed at call %i keeps the old files, and can be resumed', async (calls) => {
   const { server, place, args, files, before, after } = await secondDay();
   expect(await killed(place, server, calls, args)).toBe(true);
   expect(await files()).toEqual(before);
@@ -55,7 +55,7 @@ test.each([1, 150, 600])('an update that is killed at call %i keeps the old file
   server.forget();
   const last = await place.automate(args);
   expect(last.code).toBe(4);
-  // Only what failed is asked for again.
+  // Only records that failed or are new are requested.
   expect(server.calls.size).toBeLessThan(count / 2);
   expect(await files()).toEqual(after);
 });

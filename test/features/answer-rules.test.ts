@@ -10,12 +10,12 @@ const node = (rules: string) => `nodes:\n  - { type: http, url: "${origin}/{{id}
 const failed = { errors: [{ message: 'no such user', code: 'RATE_LIMITED' }], data: null };
 const good = { data: { name: 'Ann' } };
 
-/** Runs a node with some rules over one record. */
+/** Runs a flow whose http node has these rules over one record. The server responds with `answers` in turn. */
 const answered = (rules: string, answers: readonly FakeAnswer[], options: FlowOptions = {}) =>
   runFlow(node(rules), [{ id: 1 }], { http: inTurn(...answers), ...options });
 
-describe('fail_when', () => {
-  test('fails the record at the first attempt if it is true', async () => {
+describe('an http node with fail_when', () => {
+  test('fails the record without a retry if the condition is true', async () => {
     const { failures, requests, rows } = await answered('fail_when: has(body.errors), map: { name: data.name }', [{ body: failed }]);
     expect(rows).toEqual([]);
     expect(requests).toHaveLength(1);
@@ -23,7 +23,7 @@ describe('fail_when', () => {
     expect(failures[0]?.message).toBe(`fail_when is true: has(body.errors), found ${JSON.stringify(failed)}`);
   });
 
-  test('lets an answer pass for which it is false', async () => {
+  test('accepts the response if the condition is false', async () => {
     const { rows } = await answered('fail_when: has(body.errors), map: { name: data.name }', [{ body: good }]);
     expect(rows).toEqual([{ id: 1, name: 'Ann' }]);
   });
@@ -37,36 +37,36 @@ describe('fail_when', () => {
     ['!body.ok', { body: { ok: false } }],
     ['body.list.exists(x, x.bad)', { body: { list: [{ bad: false }, { bad: true }] } }],
     ['int(body.code) >= 400', { body: { code: '404' } }],
-  ])('sees the answer and the record: %s', async (rule, answer) => {
+  ])('can use the response and the record in the condition: %s', async (rule, answer) => {
     const { failures } = await answered(`fail_when: '${rule}'`, [answer]);
     expect(failures).toMatchObject([{ class: 'answer', status: 'status' in answer ? answer.status : 200 }]);
   });
 
-  test('fails the record if it cannot be evaluated', async () => {
+  test('fails the record if the condition cannot be evaluated', async () => {
     const { failures } = await answered('fail_when: body.ok == false', [{ body: {} }]);
     expect(failures).toMatchObject([{ class: 'answer', message: 'fail_when: the expression cannot be evaluated: there is no key "ok"' }]);
   });
 
-  test('does not see an answer with an error status', async () => {
+  test('does not evaluate the condition for a response with an error status', async () => {
     const { failures } = await answered('fail_when: "true"', [{ status: 404, body: failed }]);
     expect(failures).toMatchObject([{ class: 'http', status: 404 }]);
   });
 
-  test('sees the statuses that success counts', async () => {
+  test('evaluates the condition for every status that counts as success', async () => {
     const { failures } = await answered('success: [404], fail_when: has(body.errors)', [{ status: 404, body: failed }]);
     expect(failures).toMatchObject([{ class: 'answer', status: 404 }]);
   });
 
-  test('lets on_error: keep pass the record on', async () => {
+  test('passes the failed record on if on_error is "keep"', async () => {
     const { rows } = await answered('fail_when: has(body.errors), on_error: keep, map: { name: data.name }', [{ body: failed }]);
     expect(rows).toMatchObject([{ id: 1, _error: { class: 'answer', status: 200 } }]);
   });
 });
 
-describe('retry_when', () => {
+describe('an http node with retry_when', () => {
   const rule = 'retry_when: \'body.errors[0].code == "RATE_LIMITED"\', map: { name: data.name }';
 
-  test('retries with the backoff of the node', async () => {
+  test('retries with its usual backoff if the condition is true', async () => {
     const { rows, waitedMs, requests, events } = await answered(rule, [{ body: failed }, { body: failed }, { body: good }]);
     expect(rows).toEqual([{ id: 1, name: 'Ann' }]);
     expect(requests).toHaveLength(3);
@@ -74,33 +74,33 @@ describe('retry_when', () => {
     expect(events.filter(({ type }) => type === 'call-retried')).toMatchObject([{ class: 'answer' }, { class: 'answer' }]);
   });
 
-  test('waits as long as Retry-After says', async () => {
+  test('waits for as long as Retry-After requires before it retries', async () => {
     const { waitedMs } = await answered(rule, [{ body: failed, headers: { 'Retry-After': '7' } }, { body: good }]);
     expect(waitedMs).toBe(7000);
   });
 
-  test('retries whatever retry.on names', async () => {
+  test('retries even if retry.on is empty', async () => {
     const { requests } = await answered(`retry: { on: [] }, ${rule}`, [{ body: failed }, { body: good }]);
     expect(requests).toHaveLength(2);
   });
 
-  test('fails the record with class answer when the retries are used up', async () => {
+  test('fails the record with the class "answer" when no retries are left', async () => {
     const { failures, requests } = await answered(`retry: { max: 1 }, ${rule}`, [{ body: failed }]);
     expect(requests).toHaveLength(2);
     expect(failures).toMatchObject([{ class: 'answer', status: 200, attempts: 2 }]);
   });
 
-  test('is false if it cannot be evaluated', async () => {
+  test('treats a condition that cannot be evaluated as false', async () => {
     const { rows } = await answered(rule, [{ body: good }]);
     expect(rows).toEqual([{ id: 1, name: 'Ann' }]);
   });
 
-  test('counts before fail_when', async () => {
+  test('evaluates retry_when before fail_when', async () => {
     const { rows } = await answered(`fail_when: has(body.errors), ${rule}`, [{ body: failed }, { body: good }]);
     expect(rows).toEqual([{ id: 1, name: 'Ann' }]);
   });
 
-  test('retries an answer that is not the JSON of the map', async () => {
+  test('retries even if the response is not JSON and the map needs JSON', async () => {
     const { rows, failures } = await answered('retry_when: status == 202, map: { name: data.name }', [
       { status: 202, body: 'pending' },
       { body: good },
@@ -110,7 +110,7 @@ describe('retry_when', () => {
   });
 });
 
-describe('error_message', () => {
+describe('an http node with error_message', () => {
   const rules = 'error_message: "errors[0].message"';
 
   test.each([
@@ -118,12 +118,12 @@ describe('error_message', () => {
     ['retry_when', `retry_when: has(body.errors), retry: { max: 0 }, ${rules}`, { body: failed }],
     ['an error status', rules, { status: 404, body: failed }],
     ['a header', 'error_message: $headers.x-reason', { status: 400, headers: { 'X-Reason': 'no such user' } }],
-  ])('is the message of the failure: %s', async (_name, written, answer) => {
+  ])('takes the failure message from the response that caused the failure: %s', async (_name, written, answer) => {
     expect((await answered(written, [answer])).failures).toMatchObject([{ message: 'no such user' }]);
   });
 
   test.each([[{ errors: [] }], [{ errors: [{ message: null }] }], ['<html>'], [undefined]])(
-    'leaves the message as it is if nothing is found: %j',
+    'uses its usual failure message if the path finds nothing in the response: %j',
     async (body) => {
       const { failures } = await answered(rules, [{ status: 404, body }]);
       expect(failures[0]?.message).toMatch(/^the server answered 404/);
@@ -131,8 +131,8 @@ describe('error_message', () => {
   );
 });
 
-describe('a rule in pages', () => {
-  test('fails the record at any page, and names the page', async () => {
+describe('a node with pages and fail_when or retry_when', () => {
+  test('fails the record if a later page fulfils fail_when, and names the page in the message', async () => {
     const flow = paging('type: cursor, path: next, param: c', ', fail_when: "has(body.errors) && record.id == 1"');
     const pages = [{ body: { items: [{ n: 1 }], next: 2 } }, { body: failed }];
     const { failures, rows } = await runFlow(flow, [{ id: 1 }], { http: inTurn(...pages) });
@@ -140,14 +140,14 @@ describe('a rule in pages', () => {
     expect(failures).toMatchObject([{ class: 'answer', message: expect.stringMatching(/^page 2: fail_when is true/) }]);
   });
 
-  test('retries a page', async () => {
+  test('requests a page once more if the page fulfils retry_when', async () => {
     const flow = paging('type: cursor, path: next, param: c', ', retry_when: has(body.errors)');
     const pages = [{ body: failed }, { body: { items: [{ n: 1 }], next: null } }];
     expect((await runFlow(flow, [{ id: 1 }], { http: inTurn(...pages) })).rows).toEqual([{ id: 1, n: 1 }]);
   });
 });
 
-describe('a rule in a batch', () => {
+describe('a node with batches and fail_when or retry_when', () => {
   const batched = (rules: string) => `nodes:
   - type: http
     method: POST
@@ -158,7 +158,7 @@ describe('a rule in a batch', () => {
     ${rules}
 `;
 
-  test('fails the whole batch without halving it', async () => {
+  test('fails all records of the batch without halving it if fail_when is true', async () => {
     const { failures, requests } = await runFlow(batched('fail_when: has(body.errors)'), [{ id: 1 }, { id: 2 }, { id: 3 }], {
       http: () => ({ body: failed }),
     });
@@ -170,7 +170,7 @@ describe('a rule in a batch', () => {
     ]);
   });
 
-  test('retries the batch', async () => {
+  test('sends the same batch once more if retry_when is true', async () => {
     const results = [{ id: 1, name: 'Ann' }];
     const { rows } = await runFlow(batched('retry_when: has(body.errors)'), [{ id: 1 }], {
       http: inTurn({ body: failed }, { body: { results } }),
@@ -178,19 +178,19 @@ describe('a rule in a batch', () => {
     expect(rows).toEqual([{ id: 1, name: 'Ann' }]);
   });
 
-  test.each(['fail_when', 'retry_when'])('must not name record in %s', (name) => {
+  test.each(['fail_when', 'retry_when'])('cannot refer to the record in %s', (name) => {
     const [problem, ...others] = flowProblems(batched(`${name}: body.id != record.id`));
     expect(others).toEqual([]);
     expect(shown(problem as NonNullable<typeof problem>).split('\n')).toEqual([
-      `8:${18 + name.length} a batch has one answer for all its records; expected a condition without record`,
+      `8:${18 + name.length} a batch has one answer for all its records; expected a condition that does not use record`,
       `    ${name}: body.id != record.id`,
       `${' '.repeat(4 + name.length + 2 + 11)}${'^'.repeat(9)}`,
     ]);
   });
 });
 
-describe('the cache', () => {
-  test('does not hold an answer that fails by a rule', async () => {
+describe('the cache of a node with fail_when or retry_when', () => {
+  test('does not store a response that these rules reject', async () => {
     const { rows, failures, requests } = await runFlow(
       `nodes: [{ type: http, url: "${origin}/", cache: 1h, concurrency: 1, fail_when: has(body.errors), map: { name: data.name } }]`,
       [{ id: 1 }, { id: 2 }, { id: 3 }],
@@ -210,7 +210,7 @@ describe('the cache', () => {
     expect(again.rows).toMatchObject([{ id: 1, name: 'Ann' }]);
   });
 
-  test('holds an answer for the rules it has passed', async () => {
+  test('does not share a response with a node that has other rules', async () => {
     const flow = `nodes:
   - { type: http, url: "${origin}/", cache: 1h }
   - { type: http, url: "${origin}/", cache: 1h, fail_when: has(body.errors) }
@@ -220,7 +220,7 @@ describe('the cache', () => {
     expect(failures).toMatchObject([{ node: 'http-2', class: 'answer' }]);
   });
 
-  test('asks for each record if a rule names the record', async () => {
+  test('stores a response for each record separately if a rule refers to the record', async () => {
     const flow = `nodes: [{ type: http, url: "${origin}/", cache: 1h, fail_when: record.id == body.id }]`;
     const { rows, failures } = await runFlow(flow, [{ id: 1 }, { id: 2 }], { http: () => ({ body: { id: 1 } }) });
     expect(rows).toEqual([{ id: 2 }]);
@@ -228,7 +228,7 @@ describe('the cache', () => {
   });
 });
 
-describe('a tool', () => {
+describe('an MCP node with fail_when or retry_when', () => {
   const flow = (rules: string) =>
     `connections: { s: { type: mcp, url: https://s.example.com/mcp } }\nnodes: [{ type: mcp, connection: s, tool: t, ${rules} }]\n`;
 
@@ -245,25 +245,25 @@ describe('a tool', () => {
     return runFlow(flow(rules), [{ id: 1 }], { tools });
   };
 
-  test('fails by fail_when, with the message of the answer', async () => {
+  test("fails the record if fail_when is true, with the message from the tool's result", async () => {
     const { failures } = await run('fail_when: "!body.ok && record.id == 1", error_message: why', [{ ok: false, why: 'closed' }]);
     expect(failures).toMatchObject([{ class: 'answer', status: undefined, message: 'closed' }]);
   });
 
-  test('is called again by retry_when', async () => {
+  test('calls the tool once more if retry_when is true', async () => {
     const { rows, waitedMs } = await run('retry_when: body.busy, map: [n]', [{ busy: true }], [{ busy: false, n: 1 }]);
     expect(rows).toEqual([{ id: 1, n: 1 }]);
     expect(waitedMs).toBe(1000);
   });
 
-  test('has the message of an error', async () => {
+  test('takes the failure message from the path in error_message', async () => {
     const { failures } = await run('error_message: why', [{ why: 'closed' }, true]);
     expect(failures).toMatchObject([{ class: 'tool', message: 'closed' }]);
   });
 
-  test('has no status and no headers', () => {
+  test("refuses conditions that use status or headers, because a tool's result has neither", () => {
     expect(flowProblems(flow('fail_when: status == 200')).map(({ message }) => message)).toEqual([
-      'no variable "status"; expected body or record\na part of the answer is body.status, a field of the record is record.status',
+      'no variable "status"; expected body or record\nwrite body.status for a part of the answer, or record.status for a field of the record',
     ]);
     expect(flowProblems(flow('error_message: $status')).map(({ message }) => message)).toEqual([
       'a tool\'s answer has no "$status"; expected a path into it, or $body for all of it',
@@ -271,7 +271,7 @@ describe('a tool', () => {
   });
 });
 
-describe('a rule that is wrong', () => {
+describe('the check of fail_when and retry_when', () => {
   test.each([
     ['fail_when: has(errors)', 'errors)', 'no variable "errors"; expected status, headers, body or record'],
     ['fail_when: \'status == "200"\'', 'status', 'not a CEL expression: no such overload: int == string'],
@@ -279,26 +279,30 @@ describe('a rule that is wrong', () => {
     ['fail_when: status', 'status', 'expected a condition that is true or false, found one that gives int'],
     ['retry_when: 5', '5', 'expected a CEL expression such as has(body.errors), found 5'],
     ['retry_when: true && foo.bar', 'foo', 'no variable "foo"; expected status, headers, body or record'],
-    ['fail_when: 1 == 2', '1', 'this condition is never true; expected one about status, headers or body'],
-    ['retry_when: "false"', '"false"', 'this condition is never true; expected one about status, headers or body'],
-    ['error_message: [a]', '[a]', 'expected a text, found a list'],
-    ['error_message: "e[].message"', '"e[]', 'expected a path to one text, found "e[].message", which leads to several'],
-    ['error_message: $nope', '$nope', 'expected $status, $headers.NAME or $body, found "$nope"; a field of that name is ["$nope"]'],
+    ['fail_when: 1 == 2', '1', 'this condition is never true; expected a condition on status, headers or body'],
+    ['retry_when: "false"', '"false"', 'this condition is never true; expected a condition on status, headers or body'],
+    ['error_message: [a]', '[a]', 'expected a string, found a list'],
+    ['error_message: "e[].message"', '"e[]', 'expected a path to one string, found "e[].message", which leads to several'],
+    [
+      'error_message: $nope',
+      '$nope',
+      'expected $status, $headers.NAME or $body, found "$nope"; for a field with that name, write ["$nope"]',
+    ],
     ['fail_wen: "true"', 'fail_wen', 'unknown key "fail_wen"; did you mean "fail_when"?'],
-  ])('is a flow error with its place: %s', (rule, place, message) => {
+  ])('reports an invalid condition with its position in the flow: %s', (rule, place, message) => {
     const problems = flowProblems(`nodes:\n  - type: http\n    url: ${origin}\n    ${rule}\n`);
     const [{ source = { text: '', caret: 0 } } = {}] = problems;
     expect(problems.map(onOneLine)).toEqual([`4:${source.caret + 1} ${message}`]);
     expect(source.text.slice(source.caret).startsWith(place)).toBe(true);
   });
 
-  test('is warned of if no status of a success can meet it', () => {
+  test('warns if no response with a success status can make the condition true', () => {
     const warned = (rule: string) => planFor(`nodes: [{ type: http, url: ${origin}, ${rule} }]`).warnings().map(onOneLine);
-    expect(warned('fail_when: status >= 500')).toEqual([expect.stringContaining('no answer can meet this condition')]);
+    expect(warned('fail_when: status >= 500')).toEqual([expect.stringContaining('this condition is never true: it is used only')]);
     expect(warned('fail_when: status >= 500, success: [2xx, 5xx]')).toEqual([]);
   });
 
-  test('belongs to nodes that call', () => {
+  test('refuses both options in nodes that make no calls', () => {
     expect(flowProblems('nodes: [{ type: set, fields: { a: 1 }, fail_when: "true" }]').map(onOneLine)).toEqual([
       expect.stringMatching(/^1:\d+ unknown key "fail_when"/),
     ]);

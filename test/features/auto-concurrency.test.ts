@@ -10,7 +10,10 @@ import { type FlowResult, runFlow } from '../helpers/run-flow.ts';
 
 const changesOf = ({ events }: FlowResult) => events.filter((event): event is ConcurrencyEvent => event.type === 'concurrency');
 
-/** A server that serves `served` requests at once, in 50 ms each, and lets others wait. `most`: requests that were there at once. */
+/**
+ * Creates a server that processes `served` requests at once, in 50 ms each, and queues the others.
+ * `most` is the highest number of requests that were in the server at the same time.
+ */
 function serverOf(served: number) {
   const clock = createFakeClock();
   const free = Array.from({ length: served }, () => 0);
@@ -27,8 +30,8 @@ function serverOf(served: number) {
   return { clock, http, seen };
 }
 
-describe('concurrency: auto', () => {
-  test('finds a number that the server likes, and reports each change', async () => {
+describe('automatic concurrency (concurrency: auto)', () => {
+  test('finds a number of concurrent calls that suits the server, and reports each change', async () => {
     const { clock, http } = serverOf(20);
     const result = await runFlow(httpFlow('concurrency: auto'), numberedRecords(3000), { http, clock });
     const changes = changesOf(result);
@@ -41,20 +44,20 @@ describe('concurrency: auto', () => {
     expect(end).toBeGreaterThanOrEqual(18);
     expect(end).toBeLessThanOrEqual(30);
     expect(result.rows).toHaveLength(3000);
-    // The best fixed number needs 7.5 s.
+    // With the best fixed concurrency, the run would take 7.5 s.
     expect(result.waitedMs).toBeLessThan(9000);
   });
 
   test.each([
-    ['--concurrency in place of it', 'connections: {}', 'concurrency: auto', 3],
+    ['the limit in --concurrency', 'connections: {}', 'concurrency: auto', 3],
     [
-      'the number of the connection',
+      'the limit of the connection',
       'connections: { a: { type: http, base_url: "https://a.com", concurrency: 3 } }',
       'connection: a, concurrency: auto',
       undefined,
     ],
     [
-      'the number of the node',
+      'the limit of the node',
       'connections: { a: { type: http, base_url: "https://a.com", concurrency: auto } }',
       'connection: a, concurrency: 3',
       undefined,
@@ -66,7 +69,7 @@ describe('concurrency: auto', () => {
     expect(seen.most).toBe(3);
   });
 
-  test('of a connection counts all its nodes, and has its name', async () => {
+  test("applies to all of a connection's nodes together if the connection sets it", async () => {
     const node = (path: string) => `{ type: http, connection: crm, url: "/${path}/{{id}}" }`;
     const flow = `connections: { crm: { type: http, base_url: "https://a.com", concurrency: auto } }\nnodes: [${node('a')}, ${node('b')}]`;
     const { clock, http } = serverOf(8);
@@ -75,13 +78,13 @@ describe('concurrency: auto', () => {
     expect(changesOf(result).filter(({ reason }) => reason === 'start')).toHaveLength(1);
   });
 
-  test('on the command line holds for a node with a number of its own', async () => {
+  test("overrides a node's concurrency if it is set on the command line", async () => {
     const { clock, http, seen } = serverOf(50);
     await runFlow(httpFlow('concurrency: 2'), numberedRecords(500), { http, clock, concurrency: 'auto' });
     expect(seen.most).toBeGreaterThan(16);
   });
 
-  test('keeps to a rate, and does not grow meanwhile', async () => {
+  test('does not exceed a rate limit, and does not rise while the rate limits the calls', async () => {
     const { clock, http } = serverOf(50);
     const result = await runFlow(httpFlow('concurrency: auto, rate: 20/s'), numberedRecords(100), { http, clock });
     expect(result.waitedMs).toBeGreaterThanOrEqual(99 * 50);
@@ -91,7 +94,7 @@ describe('concurrency: auto', () => {
   test.each([
     ['429', { status: 429, headers: { 'retry-after': '7' } }],
     ['503', { status: 503, headers: { 'retry-after': '7' } }],
-  ])('waits as long as a %s asks, and goes down by a third', async (_, refusal) => {
+  ])('waits as a response with %s requires, and then allows a third fewer calls', async (_, refusal) => {
     const http = (_request: unknown, index: number) => (index === 100 ? { ...refusal, afterMs: 5 } : { afterMs: 50 });
     const result = await runFlow(httpFlow('concurrency: auto'), numberedRecords(200), { http });
     const refused = changesOf(result).filter(({ reason }) => reason === 'refused');
@@ -101,12 +104,12 @@ describe('concurrency: auto', () => {
     expect(result.rows).toHaveLength(200);
   });
 
-  test('leaves a plain run without such events', async () => {
+  test('reports its changes; a fixed concurrency reports none', async () => {
     const result = await runFlow(httpFlow('concurrency: 4'), numberedRecords(50), { http: () => ({ afterMs: 50 }) });
     expect(changesOf(result)).toEqual([]);
   });
 
-  test('has a window for as many records as it may find', () => {
+  test('makes the window of records large enough for the highest concurrency', () => {
     const compiled = compile(httpFlow('concurrency: auto'), { file: 'flow.yaml', nodeTypes, savedConnections: () => ({}) } as never);
     expect(windowSize(compiled)).toBeGreaterThanOrEqual(mostAuto * 4);
   });
@@ -115,7 +118,7 @@ describe('concurrency: auto', () => {
     ['0', 'expected at least 1, found 0'],
     ['10001', 'expected at most 10000, found 10001'],
     ['often', 'expected a whole number from 1 to 10000, or auto, found "often"'],
-  ])('is refused as %s', async (written, message) => {
+  ])('refuses the value %s', async (written, message) => {
     await expect(runFlow(httpFlow(`concurrency: ${written}`), [{ id: 1 }])).rejects.toThrow(message);
   });
 });

@@ -4,16 +4,17 @@ import { flowProblems, onOneLine, shown } from '../helpers/flow-problems.ts';
 import { byId, idsOf, type LookupParts, lists, lookup, names, records, sizes } from '../helpers/lookups.ts';
 import { runFlow } from '../helpers/run-flow.ts';
 
-test('a map to a single element of the matched array is refused', () => {
+test('the check of batches refuses a map that refers to only one element of the matched array', () => {
   const problemsOf = (path: string, batch: string) => flowProblems(lookup({ batch, more: `map: { name: "${path}" }` })).map(onOneLine);
-  const refused = '"results[0].name.first" is the same element for all records of a batch; "results[].name.first" gives each its own';
+  const refused =
+    '"results[0].name.first" reads the same element for all records of a batch; write "results[].name.first" to read each record\'s own';
   expect(problemsOf('results[0].name.first', byId)).toEqual([expect.stringContaining(refused)]);
   expect(problemsOf('versions[0]', byId)).toEqual([]);
   expect(problemsOf('results[0].name', 'size: 10')).toEqual([]);
 });
 
-describe('batch.items', () => {
-  test('keeps the type of a single reference', async () => {
+describe('the value of the batch.items option', () => {
+  test('keeps the type of the field if it is a single reference', async () => {
     const given = [7, '7', 1.5, true, null, { a: [1] }, ['x'], new ExactNumber('12345678901234567890'), new ExactNumber('1.50')];
     const { requests } = await runFlow(
       lookup({ batch: 'size: 100', more: 'map: { echo: "[]" }' }),
@@ -22,19 +23,19 @@ describe('batch.items', () => {
     expect(requests.map(({ body }) => body)).toEqual(['{"ids":[7,"7",1.5,true,null,{"a":[1]},["x"],12345678901234567890,1.50]}']);
   });
 
-  test('is a text if the field is a CSV cell', async () => {
+  test('is a string if it refers to a CSV cell', async () => {
     const { requests } = await runFlow(lookup(), [{ id: '7' }, { id: '' }], { csv: true, http: names() });
     expect(requests.map(({ body }) => body)).toEqual(['{"ids":["7",""]}']);
   });
 
-  test('takes a text around fields', async () => {
+  test('can be text that contains fields', async () => {
     const result = await runFlow(lookup({ items: '"{{kind}}:{{id}}"', batch: 'missing: keep' }), [{ id: 1, kind: 'a"' }], {
       http: () => ({ body: { results: [{ name: 'x' }] } }),
     });
     expect(lists(result)).toEqual([['a":1']]);
   });
 
-  test('takes a mapping', async () => {
+  test('can be a mapping', async () => {
     const result = await runFlow(
       lookup({ items: '{ key: "{{id}}", label: "no. {{id}}", kind: person, n: 5, "{{id}}": null }' }),
       [{ id: 1 }, { id: 'b' }],
@@ -65,12 +66,12 @@ describe('batch.items', () => {
     ['a list in a list', '[{ in: ["{{items}}"] }]', '[{"in":[["r1","r2"]]}]'],
     ['JSON text', `'{"ids": {{items}}, "n": 1}'`, '{"ids": ["r1","r2"], "n": 1}'],
     ['only the list', '"{{items}}"', '["r1","r2"]'],
-  ])('puts the list where {{items}} stands in the body: %s', async (_, body, sent) => {
+  ])('is inserted as a list wherever {{items}} is in the body: %s', async (_, body, sent) => {
     const { requests } = await runFlow(lookup({ body, batch: 'size: 9', more: 'map: { all: $status }' }), records(2));
     expect(requests.map((request) => request.body)).toEqual([sent]);
   });
 
-  test('takes a field of the record that is named items', async () => {
+  test("can refer to a record's field that is called items", async () => {
     const result = await runFlow(lookup({ items: '"{{items}}"', batch: 'size: 2', more: 'map: { all: $status }' }), [
       { items: 'x' },
       { items: 'y' },
@@ -82,7 +83,7 @@ describe('batch.items', () => {
     ]);
   });
 
-  test('fails only the record that lacks the field', async () => {
+  test('makes only those records fail that do not have the field', async () => {
     const result = await runFlow(lookup(), [{ id: 'a' }, {}, { id: 'c' }], { http: names() });
     expect(result.failures).toMatchObject([
       { record: 2, node: 'ask', class: 'template', message: 'the record has no field "id"', attempts: 0 },
@@ -91,14 +92,14 @@ describe('batch.items', () => {
   });
 });
 
-describe('max_bytes', () => {
-  test('accepts a record that just fits alone', async () => {
+describe('a node with the batch.max_bytes option', () => {
+  test('accepts a single record whose request just fits', async () => {
     const most = '{"ids":["r1"]}'.length;
     const result = await runFlow(lookup({ batch: `max_bytes: ${most}, ${byId}` }), records(2), { http: names() });
     expect([sizes(result), result.failures]).toEqual([[1, 1], []]);
   });
 
-  test('sends a batch before its body grows larger', async () => {
+  test('sends a batch before the body exceeds the limit', async () => {
     const most = '{"ids":["r1","r2","r3"]}'.length;
     const result = await runFlow(lookup({ batch: `max_bytes: ${most}, ${byId}` }), records(8), { http: names() });
     expect(sizes(result)).toEqual([3, 3, 2]);
@@ -106,7 +107,7 @@ describe('max_bytes', () => {
     expect(sizes(less)).toEqual([2, 2, 2, 2]);
   });
 
-  test('counts bytes, and the body around the list', async () => {
+  test('counts the bytes of the whole body, not the characters and not only the list', async () => {
     const body = '{ about: "ü", ids: "{{items}}" }';
     const most = Buffer.byteLength('{"about":"ü","ids":["äöü","öüä"]}');
     const result = await runFlow(
@@ -120,7 +121,7 @@ describe('max_bytes', () => {
     for (const request of result.requests) expect(Buffer.byteLength(request.body ?? '')).toBeLessThanOrEqual(most);
   });
 
-  test('fails a record that is too large alone, without a request', async () => {
+  test('fails a record that alone exceeds the limit, without sending a request', async () => {
     const big = 'x'.repeat(100);
     const result = await runFlow(lookup({ batch: `max_bytes: 50, ${byId}` }), [{ id: 'a' }, { id: big }, { id: 'c' }], { http: names() });
     const over = `{"ids":["${big}"]}`.length - 50;
@@ -131,7 +132,7 @@ describe('max_bytes', () => {
   });
 });
 
-describe('the check of a flow with a batch', () => {
+describe('the check of a flow with batches', () => {
   const problems = (written: LookupParts, header?: readonly string[]) =>
     flowProblems(lookup(written), header ? { header } : {}).map(onOneLine);
   const node = (method: string, more: string) =>
@@ -144,7 +145,7 @@ describe('the check of a flow with a batch', () => {
     expect(problems({ batch: 'max_bytes: 1MB, missing: keep', items: '{ a: "{{id}}", b: 5 }' }, ['id'])).toEqual([]);
   });
 
-  test('requires a body with {{items}}', () => {
+  test('requires {{items}} in the body', () => {
     expect(node('POST', 'map: [a]')).toEqual([
       '2:70 a batch needs a method such as POST and a body with {{items}}, the list of its records',
     ]);
@@ -153,12 +154,12 @@ describe('the check of a flow with a batch', () => {
     expect(node('GET', 'map: [a]')).toEqual([expect.stringContaining('a batch needs a method such as POST and a body with {{items}}')]);
   });
 
-  test('refuses pages and a cache', () => {
+  test('refuses pages and a cache in a node with batches', () => {
     expect(node('POST', 'body: ["{{items}}"], map: [a], paginate: { type: link_header }')).toEqual([
       '2:132 a batch has one answer for all its records; leave paginate or batch out',
     ]);
     expect(node('POST', 'body: ["{{items}}"], cache: 1h')).toEqual([
-      '2:119 a batch is hardly ever the same again; leave cache or batch out',
+      '2:119 the same batch is rarely sent twice, so its answer is not cached; leave out cache or batch',
     ]);
   });
 
@@ -168,7 +169,7 @@ describe('the check of a flow with a batch', () => {
     ['match: { field: id, path: $status }', 'expected a path through one array, such as results[].id, found "$status"'],
     ['match: { field: id, path: "other[].id" }', '"other[].id" and the map go through different arrays'],
     ['match: { field: id, path: "results[" }', expect.stringContaining('results[')],
-    ['match: { field: "", path: "results[].id" }', 'expected a field name, found an empty text'],
+    ['match: { field: "", path: "results[].id" }', 'expected a field name, found an empty string'],
     ['match: { field: id }', 'the key "path" is missing'],
     ['match: { feld: id, path: "results[].id" }', 'unknown key "feld"; did you mean "field"?'],
     ['size: 0', expect.stringContaining('1')],
@@ -185,16 +186,16 @@ describe('the check of a flow with a batch', () => {
     expect(found.map((problem) => problem.replace(/^\S+ /, ''))).toContainEqual(message);
   });
 
-  test.each(['[a]', '5', '{ a: [1] }', '{ a: { b: 1 } }'])('refuses items of %s', (items) => {
-    expect(problems({ items })).toEqual([expect.stringMatching(/^2:\d+ expected a text with \{\{field\}\}, or a/)]);
+  test.each(['[a]', '5', '{ a: [1] }', '{ a: { b: 1 } }'])('refuses %s as the items option', (items) => {
+    expect(problems({ items })).toEqual([expect.stringMatching(/^2:\d+ expected text with \{\{field\}\}, or a/)]);
   });
 
-  test('requires items', () => {
+  test('requires the items option', () => {
     const flow = lookup().replace(', items: "{{id}}"', '');
     expect(flowProblems(flow).map(onOneLine)).toEqual([expect.stringContaining('the key "items" is missing')]);
   });
 
-  test('reports unknown fields at their place', () => {
+  test('reports unknown fields with their position', () => {
     expect(problems({ items: '"{{idd}}"' }, ['id'])).toEqual([
       expect.stringMatching(/^2:\d+ no record has a field "idd" here; did you mean "id"\?$/),
     ]);
@@ -211,7 +212,7 @@ describe('the check of a flow with a batch', () => {
     ]);
   });
 
-  test('takes {{items}} after the node for a field', () => {
+  test('treats {{items}} in a later node as a reference to a field', () => {
     expect(problems({ behind: '  - { type: set, fields: { a: "{{items}}" } }\n' }, ['id'])).toEqual([
       expect.stringContaining('no record has a field "items" here'),
     ]);

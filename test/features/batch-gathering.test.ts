@@ -11,13 +11,13 @@ import { createFakeClock } from '../helpers/fake-clock.ts';
 import { byId, idsOf, listIn, lists, lookup, named, names, records, sizes } from '../helpers/lookups.ts';
 import { rowsInMemory, runFlow, type SentRequest, toFields } from '../helpers/run-flow.ts';
 
-/** Refuses every list that holds a bad id. */
+/** Refuses every list that contains a bad id. */
 const refusing =
   (bad: readonly unknown[], answer: FakeAnswer = { status: 400 }) =>
   (request: SentRequest): FakeAnswer =>
     listIn(request).some((id) => bad.includes(id)) ? answer : names()(request);
 
-describe('records', () => {
+describe('records that reach a node with batches', () => {
   const own = (url: string, more: string, body = '{ ids: "{{items}}" }') => `nodes:
   - { id: ask, type: http, method: POST, url: "https://api.example.com/${url}", batch: { size: 2, items: "{{id}}", ${byId} }, body: ${body}, ${named}${more} }
 `;
@@ -28,7 +28,7 @@ describe('records', () => {
     ['query', own('lookup?team={{team}}', '')],
     ['header', own('lookup', ', headers: { X-Team: "{{team}}" }')],
     ['body', own('lookup', '', '{ team: "{{team}}", ids: "{{items}}" }')],
-  ])('share a batch only if their %s is the same', async (_, flow) => {
+  ])('share a batch only if their requests have the same %s', async (_, flow) => {
     const result = await runFlow(flow, mixed, { http: names() });
     expect(lists(result)).toEqual([[1, 3], [2, 4], [5], [6]]);
     const teamOf = ({ url, headers, body }: SentRequest) =>
@@ -40,7 +40,7 @@ describe('records', () => {
     expect(result.rows).toEqual(mixed.map((record) => ({ ...record, name: `name ${record.id}` })));
   });
 
-  test('share a batch only at the same node', async () => {
+  test('never share a batch with records at a different node', async () => {
     const flow = `${lookup({ more: `${named}, when: int(id) % 2 == 0` })}${lookup({ more: `${named}, when: int(id) % 2 == 1` })
       .split('\n')[1]
       ?.replace('id: ask', 'id: other')}\n`;
@@ -51,7 +51,7 @@ describe('records', () => {
     ]);
   });
 
-  test('skip the batch if when is false', async () => {
+  test("stay out of the batch if the node's condition (when) is false for them", async () => {
     const result = await runFlow(lookup({ more: `${named}, when: id != "r2"` }), records(3), { http: names() });
     expect(lists(result)).toEqual([['r1', 'r3']]);
     expect(result.rows).toEqual([{ id: 'r1', name: 'name r1' }, { id: 'r2' }, { id: 'r3', name: 'name r3' }]);
@@ -62,7 +62,7 @@ describe('the idempotency key of a batch', () => {
   const keyed = lookup({ batch: `size: 4, ${byId}`, more: `${named}, idempotency_key: true` });
   const keys = ({ requests }: { requests: readonly SentRequest[] }) => requests.map(({ headers }) => headers['Idempotency-Key']);
 
-  test('is the same for a retry, and in every run', async () => {
+  test('is the same for every retry and in every run', async () => {
     const http = (request: SentRequest, index: number) => (index === 0 ? { status: 500 } : names()(request));
     const first = keys(await runFlow(keyed, records(4), { http }));
     expect(first).toHaveLength(2);
@@ -70,20 +70,20 @@ describe('the idempotency key of a batch', () => {
     expect(keys(await runFlow(keyed, records(4), { http }))).toEqual(first);
   });
 
-  test('differs for every half and every batch', async () => {
+  test('is different for each batch, and for each half of a halved batch', async () => {
     const halves = keys(await runFlow(keyed, records(8), { http: refusing(['r1']) }));
     expect(halves).toHaveLength(6);
     expect(new Set(halves).size).toBe(6);
   });
 });
 
-describe('a batch that gathers', () => {
+describe('a batch that collects records', () => {
   const single = (more = '') => `  - { id: first, type: http, url: "https://api.example.com/first/{{id}}", map: { seen: seen }${more} }\n`;
   const isFirst = ({ path }: SentRequest) => path.startsWith('/first/');
   const timesOf = ({ requests }: { requests: readonly SentRequest[] }) =>
     requests.filter((request) => !isFirst(request)).map((request) => [request.atMs, listIn(request).length]);
 
-  test('waits while earlier nodes are busy', async () => {
+  test('is not sent while earlier nodes still process records', async () => {
     const flow = lookup({ before: single(), batch: `size: 10, ${byId}` });
     const result = await runFlow(flow, records(20), {
       http: (request, index) => (isFirst(request) ? { body: { seen: 1 }, afterMs: index * 10 } : names()(request)),
@@ -95,14 +95,14 @@ describe('a batch that gathers', () => {
     ]);
   });
 
-  test('lists records in input order, whichever came first', async () => {
+  test('lists its records in input order, whichever arrived first', async () => {
     const result = await runFlow(lookup({ before: single() }), records(3), {
       http: (request, index) => (isFirst(request) ? { body: { seen: 1 }, afterMs: 30 - index * 10 } : names()(request)),
     });
     expect(lists(result)).toEqual([['r1', 'r2', 'r3']]);
   });
 
-  test('waits for a record that is slow or retried', async () => {
+  test('waits for a slow record and for a record whose request is being retried', async () => {
     const flow = lookup({ before: single(), batch: `size: 10, ${byId}` });
     const result = await runFlow(flow, records(5), {
       http: (request, index) =>
@@ -111,7 +111,7 @@ describe('a batch that gathers', () => {
     expect(timesOf(result)).toEqual([[60_000, 5]]);
   });
 
-  test('does not wait for records that fail or are dropped before it', async () => {
+  test('does not wait for a record that fails or is dropped in an earlier node', async () => {
     const drop = '  - { id: first, type: http, url: "https://api.example.com/first/{{id}}", map: { seen: "seen[]" }, when_empty: drop }\n';
     const flow = lookup({ before: drop, batch: `size: 10, ${byId}` });
     const http = (request: SentRequest, index: number): FakeAnswer => {
@@ -124,7 +124,7 @@ describe('a batch that gathers', () => {
     expect([idsOf(result.rows), result.failures.length]).toEqual([['r3', 'r6', 'r9'], 3]);
   });
 
-  test('takes the rows of an answer that expanded', async () => {
+  test('collects the rows of an expanded record', async () => {
     const split = '  - { id: split, type: http, url: "https://api.example.com/first/{{group}}", map: { id: "ids[]" } }\n';
     const flow = lookup({ before: split, batch: `size: 100, ${byId}` });
     const result = await runFlow(flow, [{ group: 'a' }, { group: 'b' }], {
@@ -137,7 +137,7 @@ describe('a batch that gathers', () => {
     expect(result.rows[149]).toMatchObject({ group: 'a', id: 'a149' });
   });
 
-  test('fails a whole record if one of its rows fails', async () => {
+  test("fails the whole record if one of the record's rows fails", async () => {
     const split = '  - { id: split, type: http, url: "https://api.example.com/first/{{group}}", map: { id: "ids[]" } }\n';
     const result = await runFlow(lookup({ before: split }), [{ group: 'a' }, { group: 'b' }], {
       http: (request) => (isFirst(request) ? { body: { ids: [1, 2].map((id) => `${request.path.at(-1)}${id}`) } } : names(['a2'])(request)),
@@ -146,7 +146,7 @@ describe('a batch that gathers', () => {
     expect(result.failures).toMatchObject([{ record: 1, node: 'ask', class: 'mapping' }]);
   });
 
-  test('takes the rows of another batch', async () => {
+  test("collects the rows that a previous node's batch produced", async () => {
     const before = `${lookup({ batch: `size: 3, ${byId}` })
       .split('\n')[1]
       ?.replace('id: ask', 'id: first')
@@ -156,7 +156,7 @@ describe('a batch that gathers', () => {
     expect(result.rows).toEqual(records(10).map(({ id }) => ({ id, other: `name ${id}`, name: `name ${id}` })));
   });
 
-  test('takes the rows of pages', async () => {
+  test('collects the rows of several pages', async () => {
     const pages =
       '  - { id: pages, type: http, url: "https://api.example.com/first/{{group}}", map: { id: "ids[]" }, paginate: { type: cursor, path: next, param: cursor } }\n';
     const result = await runFlow(lookup({ before: pages, batch: `size: 4, ${byId}` }), [{ group: 'a' }, { group: 'b' }], {
@@ -173,7 +173,7 @@ describe('a batch that gathers', () => {
     expect(Math.max(...sizes(result))).toBe(4);
   });
 
-  test('gathers in every pass of a loop', async () => {
+  test('collects the records of each pass of a loop separately', async () => {
     const loop = `nodes:
   - { type: set, fields: { n: 0 } }
   - type: loop
@@ -185,12 +185,12 @@ describe('a batch that gathers', () => {
       - { id: ask, type: http, method: POST, url: "https://api.example.com/lookup", batch: { size: 10, items: "{{id}}", ${byId} }, body: { ids: "{{items}}" }, ${named} }
 `;
     const result = await runFlow(loop, records(25), { http: names() });
-    // Those of different passes share one, too.
+    // The records of different passes also share a batch.
     expect(sizes(result).sort((a, b) => a - b)).toEqual([5, 10, 10, 10, 10, 10, 10, 10]);
     expect([result.credits, result.rows.length]).toEqual([8, 25]);
   });
 
-  test('gathers in every pass of a poll', async () => {
+  test('collects the records anew in each pass of a poll', async () => {
     const poll = `nodes:
   - type: poll
     every: 5s
@@ -211,7 +211,7 @@ describe('a batch that gathers', () => {
     expect([result.credits, result.rows.length]).toEqual([result.requests.length, 25]);
   });
 
-  test("takes a server's Retry-After in a poll for all its records", async () => {
+  test("makes all its records wait for the server's Retry-After inside a poll", async () => {
     const poll = `nodes:
   - type: poll
     every: 1s
@@ -228,18 +228,18 @@ describe('a batch that gathers', () => {
     expect([...new Set(result.requests.map(({ atMs }) => atMs))]).toEqual([0, 7000]);
   });
 
-  test('stops when the credits are used up, and leaves the rest for a later run', async () => {
+  test('is not sent once the credits are used up, but in a later run', async () => {
     const result = await runFlow(lookup({ batch: `size: 10, ${byId}` }), records(100), { http: names(), credits: 3, concurrency: 1 });
     expect([result.ending, result.requests.length, result.rows.length, result.failures]).toEqual(['max-credits', 3, 30, []]);
   });
 
-  test('does not spend more credits than there are on halves', async () => {
+  test('is not halved further once the credits are used up', async () => {
     const result = await runFlow(lookup({ batch: `size: 8, ${byId}` }), records(8), { http: refusing(['r8']), credits: 4 });
     expect([result.ending, result.requests.length, result.credits, result.failures]).toEqual(['max-credits', 4, 4, []]);
     expect(idsOf(result.rows)).toEqual(['r1', 'r2', 'r3', 'r4', 'r5', 'r6']);
   });
 
-  test('sends full batches while the input pauses, and the last one when it ends', async () => {
+  test('is sent during a pause in the input if it is full, otherwise when the input ends', async () => {
     const clock = createFakeClock();
     const sent: SentRequest[] = [];
     const rows: unknown[] = [];

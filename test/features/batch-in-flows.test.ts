@@ -11,22 +11,25 @@ const ask = (batch: string, { url = '', body = '{ ids: "{{items}}" }' } = {}) =>
 const asked = ({ requests }: { requests: readonly SentRequest[] }) =>
   requests.flatMap((request) => (request.method === 'POST' ? [[request.atMs, listIn(request).length]] : []));
 
-test('a batch can hold one record', async () => {
+test('a batch can consist of one record', async () => {
   const result = await runFlow(`nodes:\n  - ${ask('size: 1')}\n`, records(3), { http: names });
   expect([asked(result).length, result.credits, result.rows.length]).toEqual([3, 3, 3]);
 });
 
-test.each([false, true])('batches larger than the window are full, except the last (unordered: %s)', async (unordered) => {
-  const result = await runFlow(`nodes:\n  - ${ask('size: 3000')}\n`, records(10_000), {
-    http: names,
-    batch: 256,
-    unordered,
-    concurrency: 1,
-  });
-  expect(asked(result).map(([, size]) => size)).toEqual([3000, 3000, 3000, 1000]);
-});
+test.each([false, true])(
+  'batches larger than the window of records are still filled, except the last one (unordered: %s)',
+  async (unordered) => {
+    const result = await runFlow(`nodes:\n  - ${ask('size: 3000')}\n`, records(10_000), {
+      http: names,
+      batch: 256,
+      unordered,
+      concurrency: 1,
+    });
+    expect(asked(result).map(([, size]) => size)).toEqual([3000, 3000, 3000, 1000]);
+  },
+);
 
-test('records that wake at the same time in a poll share a batch again', async () => {
+test('records that wait equally long in a poll also share a batch in the next pass', async () => {
   const result = await runFlow(
     `nodes:\n  - { type: poll, every: 5s, until: 'state == "done"', nodes: [${ask('size: 10')}] }\n`,
     records(25),
@@ -42,7 +45,7 @@ test('records that wake at the same time in a poll share a batch again', async (
   ]);
 });
 
-test('the first of two batches in a loop is sent first: its records join the second', async () => {
+test('in a loop with two batches, the first is sent, and its records then join the second', async () => {
   const flow = `nodes:
   - type: loop
     while: "false"
@@ -57,7 +60,7 @@ test('the first of two batches in a loop is sent first: its records join the sec
   ]);
 });
 
-test('records that wait in a poll can join a batch after it', async () => {
+test('records that leave a poll at different times still share a batch in a later node', async () => {
   const seen = new Map<string, number>();
   const flow = `nodes:
   - { type: poll, every: 5s, until: s == "done", nodes: [{ type: http, url: "https://api.example.com/{{id}}", map: { s: s } }] }
@@ -74,7 +77,7 @@ test('records that wait in a poll can join a batch after it', async () => {
   expect(asked(result)).toEqual([[15_000, 20]]);
 });
 
-test('pages by number and pages by cursor fill a batch together', async () => {
+test('records from numbered pages and from pages with a cursor share a batch', async () => {
   const flow = `nodes:
   - { type: http, url: "https://api.example.com/p", map: { id: "ids[]" }, paginate: { type: page, param: c, start: 0, items: ids } }
   - ${ask('size: 100')}
@@ -90,7 +93,7 @@ test('pages by number and pages by cursor fill a batch together', async () => {
   expect(asked(result).map(([, size]) => size)).toEqual([100, 100]);
 });
 
-test("{{items}} in a URL is the record's own field", async () => {
+test('{{items}} in the URL of a node with batches refers to the record\'s field "items"', async () => {
   const { requests } = await runFlow(
     `nodes:\n  - ${ask('size: 9', { url: '{{items}}' })}\n`,
     [
@@ -105,7 +108,7 @@ test("{{items}} in a URL is the record's own field", async () => {
   ]);
 });
 
-test('max_bytes is the size of the body, however often the list stands in it', async () => {
+test('max_bytes limits the whole body, even if the body contains the list several times', async () => {
   const body = '{ ids: "{{items}}", text: "ids: {{items}}" }';
   const { requests } = await runFlow(
     `nodes:\n  - ${ask('max_bytes: 60', { body })}\n`,
@@ -115,7 +118,7 @@ test('max_bytes is the size of the body, however often the list stands in it', a
   for (const request of requests) expect(request.body?.length).toBeLessThanOrEqual(60);
 });
 
-test('a value that an inner node maps is not a CSV cell in the conditions of its loop or poll', () => {
+test('the condition of a loop or poll does not treat a mapped value as a CSV cell', () => {
   const inner = 'nodes: [{ type: http, url: "https://a.com", map: { progress: progress } }]';
   expect(planFor(`nodes: [{ type: poll, until: progress == 100, ${inner} }]`).warnings()).toEqual([]);
   expect(planFor(`nodes: [{ type: loop, while: progress != 100, ${inner} }]`).warnings()).toEqual([]);

@@ -22,9 +22,9 @@ const order = `<?xml version="1.0"?>
   <empty/>
 </order>`;
 
-describe('an answer in XML', () => {
+describe('an XML response', () => {
   test.each(['application/xml', 'text/xml; charset=utf-8', 'application/soap+xml'])(
-    'is mapped as JSON is, by the type %s',
+    'is mapped like JSON if its type is %s',
     async (type) => {
       const map =
         'map: { id: "order.@id", name: "order.x:name", note: "order.note.#text", lang: order.note.@lang, raw: order.raw, empty: order.empty, no: order.nothing }';
@@ -34,7 +34,7 @@ describe('an answer in XML', () => {
     },
   );
 
-  test('makes a list of elements that are repeated, and of one where a path wants a list', async () => {
+  test('is read as a list where elements repeat or a path expects a list', async () => {
     const map = 'map: { sku: "order.line[].@sku", n: "order.line[].n" }';
     expect(await rowsOf(map, order)).toEqual([
       { id: 1, sku: 'a', n: '1' },
@@ -48,24 +48,24 @@ describe('an answer in XML', () => {
     expect((await rowsOf('map: { c: "a.b[].c[]" }', nested)).map(({ c }) => c)).toEqual(['1', '2', '3']);
   });
 
-  test('keeps names such as constructor and __proto__ as data', async () => {
+  test('can contain element names such as constructor and __proto__', async () => {
     const body = '<constructor __proto__="1"><toString>2</toString><prototype/></constructor>';
     expect(await rowsOf('map: { a: "constructor.@__proto__", b: constructor.toString, c: constructor.prototype }', body)).toEqual([
       { id: 1, a: '1', b: '2', c: '' },
     ]);
   });
 
-  test('has no entities but the five of XML, and no DOCTYPE', async () => {
+  test('is refused if it contains a DOCTYPE, or entities other than the five predefined ones', async () => {
     expect(await rowsOf('map: { a: a }', '<a>&lt;&gt;&quot;&apos;&amp;lt; &#x41;&nbsp;</a>')).toEqual([{ id: 1, a: `<>"'&lt; A&nbsp;` }]);
     const bomb = '<?xml version="1.0"?>\n<!DOCTYPE a [<!ENTITY x "y">]><a>&x;</a>';
     expect(await failureOf('map: { a: a }', bomb)).toMatchObject({
       class: 'parse',
-      message: 'the body is not valid XML: line 2, column 1: a DOCTYPE is not read',
+      message: 'the body is not valid XML: line 2, column 1: a DOCTYPE is not allowed',
     });
     expect(await rowsOf('map: { a: a }', '<a>x<!-- <!DOCTYPE a> --><![CDATA[<!DOCTYPE a>]]></a>')).toEqual([{ id: 1, a: 'x<!DOCTYPE a>' }]);
   });
 
-  test('is at most 100 elements deep', async () => {
+  test('can be at most 100 elements deep', async () => {
     const deep = (levels: number) => '<a>'.repeat(levels) + '</a>'.repeat(levels);
     expect((await answered('map: { b: a.b }', deep(100), 'text/xml')).failures).toEqual([]);
     expect(await failureOf('map: { b: a.b }', deep(101))).toMatchObject({
@@ -80,19 +80,19 @@ describe('an answer in XML', () => {
     ['<a x=1/>', 'line 1, column 4: '],
     ['<a>1 & 2</a>', 'line 1, column 6: '],
     ['nonsense', 'line 1, column 1: '],
-  ])('that is broken fails the record: %j', async (body, message) => {
+  ])('fails the record if it is malformed: %j', async (body, message) => {
     const failure = await failureOf('map: { a: a }', body);
     expect(failure).toMatchObject({ class: 'parse', message: expect.stringContaining(`the body is not valid XML: ${message}`) });
   });
 
-  test('that the connection has cut off is a failure of the network', async () => {
+  test('counts as a network failure if the connection closes before the response ends', async () => {
     const { failures } = await answered('map: { a: a }', '<a><b>1</b>', 'text/xml', { endedByClose: true });
     expect(failures).toMatchObject([
-      { class: 'network', message: expect.stringContaining('the connection closed in the middle of the XML') },
+      { class: 'network', message: expect.stringContaining('the connection was closed in the middle of the XML') },
     ]);
   });
 
-  test('is decoded by the type, the byte order mark or its declaration', async () => {
+  test('is decoded according to its content type, its byte order mark or its XML declaration', async () => {
     const latin = Buffer.from('<?xml version="1.0" encoding="ISO-8859-1"?><a>caf\u00e9</a>', 'latin1');
     expect(await rowsOf('map: { a: a }', latin)).toEqual([{ id: 1, a: 'café' }]);
     const utf16 = Buffer.from('\ufeff<?xml version="1.0" encoding="UTF-16"?><a>caf\u00e9</a>', 'utf16le');
@@ -102,7 +102,7 @@ describe('an answer in XML', () => {
     expect(await failureOf('map: { a: a }', plain)).toMatchObject({ class: 'parse', message: expect.stringContaining('not valid utf-8') });
   });
 
-  test('works with required, default, fail_when, error_message and pages', async () => {
+  test('works with the options required, default, fail_when and error_message', async () => {
     expect(await failureOf('map: { a: { path: a.b, required: true } }', '<a/>')).toMatchObject({ class: 'mapping' });
     expect(await rowsOf('map: { a: { path: a.b, default: none } }', '<a/>')).toEqual([{ id: 1, a: 'none' }]);
     expect(await failureOf('fail_when: body.a.ok == "no", error_message: a.why', '<a><ok>no</ok><why>full</why></a>')).toMatchObject({
@@ -113,7 +113,7 @@ describe('an answer in XML', () => {
     expect(failures).toMatchObject([{ class: 'http', status: 404, message: expect.stringContaining('gone') }]);
   });
 
-  test('gives pages, also with one item on a page', async () => {
+  test('can have several pages, even with only one item on each', async () => {
     const pages = ['<r><i>1</i><i>2</i><next>2</next></r>', '<r><i>3</i><next>3</next></r>', '<r/>'];
     const more = 'map: { n: "r.i[]" }, paginate: { type: page, param: page, items: r.i }';
     const { rows, requests } = await runFlow(node(more), [{ id: 1 }], {
@@ -123,7 +123,7 @@ describe('an answer in XML', () => {
     expect(requests).toHaveLength(3);
   });
 
-  test('comes from the cache as well', async () => {
+  test('can be cached', async () => {
     const http = () => ({ body: '<a>1</a>', headers: { 'content-type': 'text/xml' } });
     const yaml = 'nodes:\n  - { type: http, url: "https://a.com/x", cache: 1h, map: { a: a } }\n';
     const { rows, requests } = await runFlow(yaml, [{ id: 1 }, { id: 2 }], { http });
@@ -134,7 +134,7 @@ describe('an answer in XML', () => {
     expect(requests).toHaveLength(1);
   });
 
-  test('of a node that reads nothing of it may be broken; a page in XHTML is a text', async () => {
+  test('can be invalid if the node reads nothing from it', async () => {
     expect(await rowsOf('map: { s: $status }', '<a')).toEqual([{ id: 1, s: 200 }]);
     expect(await rowsOf('map: { b: $body }', '<html/>', 'application/xhtml+xml')).toEqual([{ id: 1, b: '<html/>' }]);
     expect(await failureOf('map: { a: a }', '<!doctype html><a></a>', 'text/html')).toMatchObject({
@@ -144,10 +144,10 @@ describe('an answer in XML', () => {
   });
 });
 
-describe('an answer in CSV', () => {
+describe('a CSV response', () => {
   const map = 'map: { id: "[].id", name: "[].name" }';
 
-  test('is a list of objects by its header', async () => {
+  test('becomes a list of objects whose keys are the column names in the header', async () => {
     expect(await rowsOf(map, 'id,name\r\n1,Ada\r\n2,"Bob, ""B"""\r\n', 'text/csv')).toEqual([
       { id: '1', name: 'Ada' },
       { id: '2', name: 'Bob, "B"' },
@@ -161,14 +161,14 @@ describe('an answer in CSV', () => {
     ['id,name\n1,Ada,x\n', 'line 2, column 3: expected 2 cells, found 3'],
     ['id,id\n1,2\n', 'line 1, column 2: two columns have the name "id"'],
     ['id,\n1,2\n', 'line 1, column 2: expected a name for every column'],
-    ['id,name\n1,"Ada\n', 'expected a closing quote, found the end'],
-  ])('that is broken fails the record: %j', async (body, message) => {
+    ['id,name\n1,"Ada\n', 'expected a closing quote, found the end of the text'],
+  ])('fails the record if it is malformed: %j', async (body, message) => {
     expect(await failureOf(map, body, 'text/csv')).toMatchObject({ class: 'parse', message: expect.stringContaining(message) });
   });
 });
 
-describe('answer', () => {
-  test('says what the body is, whatever its type says', async () => {
+describe("a node's answer option", () => {
+  test('sets the format of the response, whatever the content type is', async () => {
     expect(await rowsOf('answer: xml, map: { a: a }', '<a>1</a>', 'text/plain')).toEqual([{ id: 1, a: '1' }]);
     expect(await rowsOf('answer: csv, map: { a: "[].a" }', 'a\n1', 'text/plain')).toEqual([{ id: 1, a: '1' }]);
     expect(await rowsOf('answer: text, map: { a: $body }', '<a>1</a>')).toEqual([{ id: 1, a: '<a>1</a>' }]);
@@ -177,7 +177,7 @@ describe('answer', () => {
     expect(await failureOf('answer: xml', '{}', 'application/json')).toMatchObject({ class: 'parse' });
   });
 
-  test('is asked for by Accept', async () => {
+  test('determines the Accept header of the request', async () => {
     const accept = async (more: string) => (await answered(more, '<a/>', 'text/xml')).requests[0]?.headers.Accept;
     expect(await accept('answer: xml, map: { a: a }')).toBe('application/xml, text/xml, */*;q=0.5');
     expect(await accept('map: { a: a }')).toBe('application/json, */*;q=0.5');
@@ -185,12 +185,12 @@ describe('answer', () => {
     expect(await accept('answer: text, map: { a: $body }')).toBeUndefined();
   });
 
-  test('is offered where XML comes without its type', async () => {
+  test('is suggested in the failure message if XML arrives without an XML content type', async () => {
     const { message } = (await failureOf('map: { a: a }', '<a>1</a>', 'text/plain')) ?? {};
-    expect(message).toContain('if it is XML, say so: answer: xml');
+    expect(message).toContain('if it is XML, write: answer: xml');
   });
 
-  test('is one of five, and does not stand beside its earlier name', () => {
+  test('accepts five values, and cannot be combined with response, its old name', () => {
     expect(
       flowProblems(node('answer: yaml'))
         .map(({ message }) => message)
@@ -200,6 +200,6 @@ describe('answer', () => {
       flowProblems(node('answer: xml, response: text'))
         .map(({ message }) => message)
         .join(),
-    ).toContain('response is the earlier name of answer; leave it out');
+    ).toContain('response is the older name of the option answer; leave response out');
   });
 });

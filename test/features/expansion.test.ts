@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { type FlowOptions, runFlow } from '../helpers/run-flow.ts';
 
-/** Every record becomes as many rows as its field `parts` says; each row then makes its own request. */
+/** Returns a flow that expands every record into as many rows as its field `parts` says. Each row makes a request. */
 const flow = (more = '') => `nodes:
   - { id: split, type: http, url: "https://api.example.com/split/{{parts}}", map: { part: "parts[]" }, when_empty: drop }
   - { id: each, type: http, url: "https://api.example.com/{{id}}/{{part}}", map: { value: value }${more} }
   - { type: set, fields: { label: "{{id}}-{{part}}" } }`;
 
-/** Answers the parts, and for each row its path; those in `broken` with 404. */
+/** Responds with the parts, and responds to each row with the row's path. Paths in `broken` get a 404. */
 const answering =
   (broken: readonly string[] = []): FlowOptions['http'] =>
   ({ path }) => {
@@ -17,8 +17,8 @@ const answering =
     return broken.includes(path) ? { status: 404, afterMs } : { body: { value: path }, afterMs };
   };
 
-describe('the rows of an expanding record', () => {
-  test('keep their order within the record, and records keep theirs', async () => {
+describe('the rows of an expanded record', () => {
+  test('stay in order, and the records do too', async () => {
     const { rows, requests } = await runFlow(
       flow(),
       [
@@ -33,7 +33,7 @@ describe('the rows of an expanding record', () => {
     expect(requests).toHaveLength(3 + expected.length);
   });
 
-  test('can be none', async () => {
+  test('do not exist if the array is empty', async () => {
     const { rows, failures, events } = await runFlow(
       flow(),
       [
@@ -50,7 +50,7 @@ describe('the rows of an expanding record', () => {
     ]);
   });
 
-  test('fail the whole record once if one of them fails, and none is written', async () => {
+  test('all fail with their record if one of them fails: no row is written', async () => {
     const { rows, failures } = await runFlow(
       flow(),
       [
@@ -64,12 +64,12 @@ describe('the rows of an expanding record', () => {
     expect(failures[0]?.fields).toEqual({ id: 'a', parts: 5 });
   });
 
-  test('are not requested once one of them has failed', async () => {
+  test('send no more requests after one of them has failed', async () => {
     const { requests } = await runFlow(flow(', concurrency: 1'), [{ id: 'a', parts: 500 }], { http: answering(['/a/0']) });
     expect(requests.length).toBeLessThan(70);
   });
 
-  test('give the failed one as the reason, also after one that waits for a retry', async () => {
+  test('fail the record as soon as one of them fails, even while a different row waits', async () => {
     const http: FlowOptions['http'] = (request, index) =>
       request.path === '/a/0' ? { status: 503 } : (answering(['/a/1'])?.(request, index) ?? {});
     const { ending, failures, requests } = await runFlow(flow(), [{ id: 'a', parts: 2 }], { http });
@@ -77,7 +77,7 @@ describe('the rows of an expanding record', () => {
     expect(requests.map(({ path }) => path)).toEqual(['/split/2', '/a/0', '/a/1']);
   });
 
-  test('pass on one by one with on_error: keep', async () => {
+  test('are passed on one by one if on_error is "keep"', async () => {
     const { rows, failures, events } = await runFlow(flow(', on_error: keep'), [{ id: 'a', parts: 3 }], { http: answering(['/a/1']) });
     expect(failures).toEqual([]);
     expect(rows).toEqual([
@@ -94,7 +94,7 @@ describe('the rows of an expanding record', () => {
     expect(events.filter(({ type }) => type === 'record-passed-through')).toHaveLength(1);
   });
 
-  test('end the run with on_error: stop', async () => {
+  test('make the run end if one of them fails and on_error is "stop"', async () => {
     const { ending, failures, rows } = await runFlow(
       flow(', on_error: stop'),
       [
@@ -108,7 +108,7 @@ describe('the rows of an expanding record', () => {
     expect(failures).toMatchObject([{ record: 2 }]);
   });
 
-  test('have idempotency keys of their own, the same for every attempt', async () => {
+  test('have their own idempotency keys, which are the same for every attempt', async () => {
     const keys = new Map<string, Set<string>>();
     const http: FlowOptions['http'] = (request, index) => {
       const known = keys.get(request.path) ?? new Set();
@@ -129,7 +129,7 @@ describe('the rows of an expanding record', () => {
   });
 });
 
-test('a failure that records share is reported for each of them', async () => {
+test('the shared failure of a cached request is reported for each record that waited for it', async () => {
   const cached = 'nodes: [{ id: look, type: http, url: "https://api.example.com/same", cache: 1h }]';
   const { failures, requests, credits } = await runFlow(cached, [{ id: 1 }, { id: 2 }, { id: 3 }], {
     http: () => ({ status: 404, afterMs: 5 }),
@@ -138,7 +138,7 @@ test('a failure that records share is reported for each of them', async () => {
   expect([requests.length, credits]).toEqual([1, 1]);
 });
 
-test('a failure that two nodes share is reported for each of them', async () => {
+test('the shared failure of a cached request is reported for each node that uses it', async () => {
   const nodes = [0, 1].map((id) => `  - { id: n${id}, type: http, url: "https://api.example.com/same", cache: 1h, when: id == ${id} }\n`);
   const { failures, requests } = await runFlow(`nodes:\n${nodes.join('')}`, [{ id: 0 }, { id: 1 }], {
     http: () => ({ status: 404, afterMs: 5 }),

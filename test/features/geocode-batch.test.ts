@@ -28,11 +28,11 @@ async function run(
 const houses = (count: number) => Array.from({ length: count }, (_, index) => ({ s: `${100 + index} Main St`, c: 'Chicago', z: '60614' }));
 const found = (rows: readonly Record<string, unknown>[]) => rows.map(({ geocode_name }) => String(geocode_name).split(' ')[0]);
 
-/** The lines of a right answer. */
+/** Returns the lines of a correct response. */
 const linesFor = (asked: Request) => (addressesOf(asked) ?? []).map((row) => answerLine(row, 'locations'));
 
-describe('geocode in batches', () => {
-  test('asks for many addresses with one request and one credit, whatever the order of the answer', async () => {
+describe('a geocode node with batches', () => {
+  test('sends many addresses in one request for one credit, and assigns the results in any order', async () => {
     const { rows, requests, numbers, credits, lookedUp } = await run('batch: 100', houses(150));
     expect(requests.map(({ method, url }) => `${method} ${url}`)).toEqual(
       Array(2).fill('POST https://geocoding.geo.census.gov/geocoder/locations/addressbatch'),
@@ -43,7 +43,7 @@ describe('geocode in batches', () => {
     expect(lookedUp).toHaveLength(150);
   });
 
-  test('adds the codes down to the block with geographies', async () => {
+  test('adds the census codes down to the block if the geographies option is set', async () => {
     const { rows, requests } = await run('batch: 10, geographies: true', houses(2));
     expect(requests[0]?.path).toBe('/geocoder/geographies/addressbatch');
     expect(rows).toMatchObject([
@@ -52,7 +52,7 @@ describe('geocode in batches', () => {
     ]);
   });
 
-  test('a tie is no match that is ambiguous; No_Match leaves the fields empty', async () => {
+  test('leaves the fields empty for No_Match and Tie, and counts Tie as ambiguous', async () => {
     const records = [
       { s: '5 Main St', c: '', z: '60605' },
       { s: '1 Nowhere Rd', c: 'Chicago', z: '' },
@@ -68,7 +68,7 @@ describe('geocode in batches', () => {
     expect(rejected.failures).toMatchObject([{ class: 'answer', message: 'no place fits "5 Main St, IL, 60605"' }, { class: 'answer' }]);
   });
 
-  test('quotes, commas, line ends and control characters of a field stay in their cell', async () => {
+  test('preserves quotes, commas, line breaks and control characters in an address', async () => {
     const records = [{ s: '100 Main St "Apt, 2"\n9,evil\r\n\t', c: 'Chicago', z: '--automate-addresses--' }, ...houses(1)];
     const { rows, requests } = await run('batch: 10', records);
     expect(addressesOf(lowered(requests[0] as SentRequest))).toEqual([
@@ -78,23 +78,23 @@ describe('geocode in batches', () => {
     expect(found(rows)).toEqual(['100', '100']);
   });
 
-  test('records without an address take no place in a batch', async () => {
+  test('leaves records without an address out of the batch', async () => {
     const { numbers, rows } = await run('batch: 10', [{ s: ' ', c: '', z: '' }, ...houses(2)]);
     expect(numbers).toEqual([[1, 2]]);
     expect(found(rows)).toEqual(['null', '100', '101']);
   });
 
-  test('an address without a street fails alone, before the batch is sent', async () => {
+  test('fails only the record whose address has no street, before the batch is sent', async () => {
     const { numbers, failures } = await run('batch: 10', [{ s: '', c: 'Chicago', z: '' }, ...houses(2)]);
     expect(numbers).toEqual([[1, 2]]);
     expect(failures).toMatchObject([
-      { record: 1, class: 'request', message: 'expected a street: census-us finds houses only, found none' },
+      { record: 1, class: 'request', message: 'expected a street, because census-us finds only houses, found none' },
     ]);
   });
 });
 
-describe('an answer to a batch that is short', () => {
-  test('is asked again for the rows that lack, at no further cost', async () => {
+describe('an incomplete response to a geocode batch', () => {
+  test('makes the node request only the missing rows, at no further cost', async () => {
     const short: Answerer = (asked, index) => ({
       body: linesFor(asked)
         .slice(0, index === 0 ? 60 : 100)
@@ -110,16 +110,21 @@ describe('an answer to a batch that is short', () => {
     );
   });
 
-  test.each([1, 10, 30, 60, 80, 100, 120])('is cut off in the middle of a line (%i characters before its end)', async (cut) => {
-    const cutOff: Answerer = (asked, index) => ({ body: index === 0 ? linesFor(asked).join('').slice(0, -cut) : linesFor(asked).join('') });
-    const { rows, failures, credits } = await run('batch: 5', houses(5), cutOff);
-    expect(failures).toEqual([]);
-    expect(rows.map(({ geocode_lon }) => geocode_lon)).toEqual([-87.6, -87.601, -87.602, -87.603, -87.604]);
-    expect(found(rows)).toEqual(['100', '101', '102', '103', '104']);
-    expect(credits).toBe(1);
-  });
+  test.each([1, 10, 30, 60, 80, 100, 120])(
+    'is completed by a second request if it ends %i characters too early, within a line',
+    async (cut) => {
+      const cutOff: Answerer = (asked, index) => ({
+        body: index === 0 ? linesFor(asked).join('').slice(0, -cut) : linesFor(asked).join(''),
+      });
+      const { rows, failures, credits } = await run('batch: 5', houses(5), cutOff);
+      expect(failures).toEqual([]);
+      expect(rows.map(({ geocode_lon }) => geocode_lon)).toEqual([-87.6, -87.601, -87.602, -87.603, -87.604]);
+      expect(found(rows)).toEqual(['100', '101', '102', '103', '104']);
+      expect(credits).toBe(1);
+    },
+  );
 
-  test('is retried 4 times; then the rows found go on, and the others fail', async () => {
+  test('makes the node retry up to 4 times, and then fails the records without a result', async () => {
     const { rows, numbers, failures, credits } = await run('batch: 5', houses(5), (asked, index) => ({
       body: index === 0 ? linesFor(asked).slice(0, 3).join('') : '',
     }));
@@ -132,7 +137,7 @@ describe('an answer to a batch that is short', () => {
     expect(credits).toBe(1);
   });
 
-  test('keeps the rows found if a later attempt is refused', async () => {
+  test('keeps the results already found if the server refuses a later attempt', async () => {
     const { rows, failures, requests } = await run('batch: 5', houses(5), (asked, index) =>
       index === 0 ? { body: linesFor(asked).slice(0, 3).join('') } : { status: 400, body: 'no' },
     );
@@ -141,7 +146,7 @@ describe('an answer to a batch that is short', () => {
     expect(failures).toMatchObject([{ record: 4, class: 'http', status: 400 }, { record: 5 }]);
   });
 
-  test('a written retry.max beats the 4 of batches', async () => {
+  test('makes the node retry as often as retry.max says', async () => {
     const { requests, failures } = await run('batch: 5, retry: { max: 1 }', houses(2), () => ({ status: 500 }));
     expect(requests).toHaveLength(2);
     expect(failures).toMatchObject([{ class: 'http', attempts: 2 }, { class: 'http' }]);
@@ -149,17 +154,17 @@ describe('an answer to a batch that is short', () => {
   });
 
   test.each([
-    ['a gateway that gives up (504)', { status: 504, body: 'timeout' }],
+    ['a timeout of the gateway (504)', { status: 504, body: 'timeout' }],
     ['HTML with 200', { body: '<html>down</html>', headers: { 'content-type': 'text/html' } }],
-    ['nothing', { body: '' }],
-  ])('%s is asked again', async (_, bad) => {
+    ['empty', { body: '' }],
+  ])('makes the node request all rows once more if it is %s', async (_, bad) => {
     const { rows, requests, credits } = await run('batch: 5', houses(3), (asked, index) => (index < 3 ? bad : answerGeocoder(asked)));
     expect(requests).toHaveLength(4);
     expect(found(rows)).toEqual(['100', '101', '102']);
     expect(credits).toBe(1);
   });
 
-  test('HTML to the end fails the records with class parse', async () => {
+  test('fails the records with the class "parse" if it is HTML in every attempt', async () => {
     const { failures, requests } = await run('batch: 5', houses(2), () => ({ body: '<html>down</html>' }));
     expect(requests).toHaveLength(5);
     expect(failures).toMatchObject([
@@ -168,7 +173,7 @@ describe('an answer to a batch that is short', () => {
     ]);
   });
 
-  test('rows of other numbers, twice the same row and lines of nonsense change nothing', async () => {
+  test('does not cause a second request because of wrong row numbers, repeated rows or invalid lines', async () => {
     const { rows, requests } = await run('batch: 5', houses(2), (asked) => {
       const [first = '', second = ''] = linesFor(asked);
       return {
@@ -179,7 +184,7 @@ describe('an answer to a batch that is short', () => {
     expect(found(rows)).toEqual(['100', '101']);
   });
 
-  test('a batch of which every answer is refused is halved', async () => {
+  test('makes the node halve the batch if it is a refusal', async () => {
     const refuseFirst: Answerer = (asked) =>
       (addressesOf(asked) ?? []).some(([, street]) => street?.startsWith('100 ')) ? { status: 400, body: 'bad' } : answerGeocoder(asked);
     const { rows, failures } = await run('batch: 4', houses(4), refuseFirst);

@@ -23,12 +23,12 @@ async function run(answer: Answerer, options: string, records: readonly Record<s
 const point = 'point: { lat: "{{lat}}", lon: "{{lon}}" }';
 const html: FakeAnswer = { body: '<html><body>Down for maintenance</body></html>', headers: { 'content-type': 'text/html' } };
 
-describe('provider: census-us', () => {
+describe('the census-us geocoding provider', () => {
   const census = (options: string, records: readonly Record<string, unknown>[], more: FlowOptions = {}) =>
     run(answerGeocoder, `provider: census-us, ${options}`, records, more);
   const base = 'https://geocoding.geo.census.gov/geocoder';
 
-  test('asks for one line, and adds the default fields', async () => {
+  test('sends an address as one line, and adds the default fields', async () => {
     const { rows, requests, credits } = await census('address: "{{a}}"', [{ a: '100 Main St, Chicago, IL' }]);
     expect(requests.map(({ url }) => url)).toEqual([
       `${base}/locations/onelineaddress?address=100%20Main%20St,%20Chicago,%20IL&benchmark=Public_AR_Current&format=json`,
@@ -43,7 +43,7 @@ describe('provider: census-us', () => {
     expect(credits).toBe(1);
   });
 
-  test('asks for parts by their names, without those that are empty', async () => {
+  test('sends the parts of an address as separate parameters, and omits empty parts', async () => {
     const address = 'address: { street: "{{s}}", city: "{{c}}", state: IL, postcode: "{{z}}", country: USA }';
     const { requests } = await census(address, [
       { s: '101 Main St', c: 'Chicago', z: '60601' },
@@ -56,7 +56,7 @@ describe('provider: census-us', () => {
     ]);
   });
 
-  test('with geographies adds the codes down to the block', async () => {
+  test('adds the census codes down to the block if the geographies option is set', async () => {
     const { rows, requests } = await census('address: "{{a}}", geographies: true', [{ a: '109 Main St' }]);
     expect(requests[0]?.path).toContain(
       '/geographies/onelineaddress?address=109%20Main%20St&benchmark=Public_AR_Current&vintage=Current_Current',
@@ -64,7 +64,7 @@ describe('provider: census-us', () => {
     expect(rows).toMatchObject([{ fips_county: '17031', fips_tract: '17031839100', fips_block: '170318391001109' }]);
   });
 
-  test('the answer document has all that is known', async () => {
+  test('puts everything known about the address into the result document ($body)', async () => {
     const { rows } = await census('address: "{{a}}", geographies: true, map: { all: $body }', [{ a: '100 Main St' }]);
     expect(rows[0]?.all).toEqual({
       ...{ match: true, lat: 41.9, lon: -87.6, level: 'house', name: '100 MAIN ST, CHICAGO, IL, 60600' },
@@ -81,7 +81,7 @@ describe('provider: census-us', () => {
     });
   });
 
-  test('of several matches takes the first, and says that it is ambiguous', async () => {
+  test('uses the first of several matches, and marks the result as ambiguous', async () => {
     const { rows, lookedUp } = await census('address: "{{a}}", map: { city: city, two: "candidates[1].name", x: ambiguous, why: doubt }', [
       { a: '5 Main St, IL' },
     ]);
@@ -89,7 +89,7 @@ describe('provider: census-us', () => {
     expect(lookedUp).toMatchObject([{ match: true, ambiguous: '5 MAIN ST, CHICAGO, IL, 60605', sources: ['census-bureau'] }]);
   });
 
-  test('reverse: finds the units around a point', async () => {
+  test('finds the geographic units that contain a point (reverse geocoding)', async () => {
     const { rows, requests } = await census(`${point}, geographies: true`, [{ lat: '41.9', lon: ' -87.65' }]);
     const data = 'benchmark=Public_AR_Current&vintage=Current_Current';
     expect(requests.map(({ url }) => url)).toEqual([`${base}/geographies/coordinates?x=-87.65&y=41.9&${data}&format=json`]);
@@ -98,18 +98,20 @@ describe('provider: census-us', () => {
     ]);
   });
 
-  test('no match leaves the fields empty, for one credit, and fails the record with no_match: reject', async () => {
+  test('leaves the fields empty without a match, or fails the record if no_match is "reject"', async () => {
     const { rows, credits } = await census('address: "{{a}}", map: [lat]', [{ a: '1 Nowhere Rd' }]);
     expect({ rows, credits }).toEqual({ rows: [{ a: '1 Nowhere Rd', lat: null }], credits: 1 });
     const rejected = await census(`${point}, no_match: reject`, [{ lat: 0, lon: -150 }]);
     expect(rejected.failures).toMatchObject([{ class: 'answer', message: expect.stringContaining('of 0, -150') }]);
   });
 
-  test('sends nothing for an address without a street, for wrong coordinates, and for other countries', async () => {
+  test('sends no request without a street or valid coordinates, or for a country other than the USA', async () => {
     const none = (result: { requests: readonly unknown[]; credits: number }) =>
       expect({ requests: result.requests, credits: result.credits }).toEqual({ requests: [], credits: 0 });
     const parts = await census('address: { street: "{{s}}", city: "{{c}}" }', [{ s: ' ', c: 'Chicago' }]);
-    expect(parts.failures).toMatchObject([{ class: 'request', message: 'expected a street: census-us finds houses only, found none' }]);
+    expect(parts.failures).toMatchObject([
+      { class: 'request', message: 'expected a street, because census-us finds only houses, found none' },
+    ]);
     none(parts);
     const points = await census(point, [
       { lat: '91', lon: '0' },
@@ -126,7 +128,7 @@ describe('provider: census-us', () => {
     none(abroad);
   });
 
-  test('at most 4 requests are in flight', async () => {
+  test('sends at most 4 requests at the same time', async () => {
     const records = Array.from({ length: 40 }, (_, index) => ({ a: `${100 + index} Main St` }));
     const { waitedMs } = await census('address: "{{a}}"', records, {
       http: (request) => ({ ...answerGeocoder(lowered(request)), afterMs: 1000 }),
@@ -134,7 +136,7 @@ describe('provider: census-us', () => {
     expect(waitedMs).toBe(10_000);
   });
 
-  test('takes benchmark and vintage, from records too', async () => {
+  test('accepts the benchmark and vintage options, even with values from records', async () => {
     const { requests } = await census('address: "{{a}}", geographies: true, benchmark: "Public_AR_{{b}}", vintage: Census2020_Census2020', [
       { a: '100 Main St', b: 'Census2020' },
     ]);
@@ -142,11 +144,11 @@ describe('provider: census-us', () => {
   });
 });
 
-describe('provider: nominatim', () => {
+describe('the nominatim geocoding provider', () => {
   const nominatim = (options: string, records: readonly Record<string, unknown>[], more: FlowOptions = {}) =>
     run(answerNominatim, `provider: nominatim, ${options}`, records, more);
 
-  test('searches within the countries of the record', async () => {
+  test('searches only in the countries that the record names', async () => {
     const { rows, requests } = await nominatim('address: "{{a}}", country: [US, "{{c}}"]', [{ a: 'Paris', c: 'ca' }]);
     expect(requests.map(({ url }) => url)).toEqual([
       'https://nominatim.openstreetmap.org/search?q=Paris&format=jsonv2&addressdetails=1&limit=5&countrycodes=us,ca',
@@ -154,7 +156,7 @@ describe('provider: nominatim', () => {
     expect(rows).toMatchObject([{ geocode_name: 'Paris', geocode_region: 'Texas', geocode_country: 'US', geocode_level: 'place' }]);
   });
 
-  test('puts an address in parts on one line', async () => {
+  test('sends the parts of an address as one line', async () => {
     const address = 'address: { city: "{{c}}", street: 100 Main St, state: IL, country: USA }';
     const { rows, requests } = await nominatim(`${address}, map: { all: $body }`, [{ c: 'Chicago' }]);
     expect(requests[0]?.path).toContain('q=100%20Main%20St,%20Chicago,%20IL,%20USA&');
@@ -165,7 +167,7 @@ describe('provider: nominatim', () => {
     });
   });
 
-  test('reverse: tells the distance, and looks no farther than max_distance', async () => {
+  test('adds the distance in reverse geocoding, and searches only within max_distance', async () => {
     const { rows, requests } = await nominatim(`${point}, map: [housenumber, distance_m]`, [{ lat: 41.9, lon: -87.61 }]);
     expect(requests[0]?.url).toBe('https://nominatim.openstreetmap.org/reverse?lat=41.9&lon=-87.61&format=jsonv2&addressdetails=1');
     expect(rows).toMatchObject([{ housenumber: '100', distance_m: 828 }]);
@@ -176,13 +178,13 @@ describe('provider: nominatim', () => {
   test.each([
     [{ lat: 0, lon: -150 }, 'Unable to geocode'],
     [{ lat: 41.9, lon: -87.6, c: 'CA' }, 'another country'],
-  ])('%j is no match: %s', async (record, _) => {
+  ])('reports no match for the record %j (reason: %s)', async (record, _) => {
     const { rows, lookedUp } = await nominatim(`${point}, country: "{{c}}", map: { m: match }`, [{ c: '', ...record }]);
     expect(rows).toMatchObject([{ m: false }]);
     expect(lookedUp).toMatchObject([{ match: false, sources: ['openstreetmap'] }]);
   });
 
-  test('a place as well known as the first makes it ambiguous', async () => {
+  test('marks a result as ambiguous if a second place is equally important', async () => {
     const { rows } = await nominatim('address: "{{a}}", map: [ambiguous]', [{ a: 'Springfield' }, { a: 'Paris' }]);
     expect(rows.map(({ ambiguous }) => ambiguous)).toEqual([true, false]);
   });
@@ -200,17 +202,17 @@ describe('provider: nominatim', () => {
     ['country', 'country'],
     ['village', 'place'],
     ['suburb', 'place'],
-  ])('addresstype %s is level %s', async (addresstype, level) => {
+  ])('converts the addresstype %s to the level %s', async (addresstype, level) => {
     const http = () => ({ body: [{ lat: '1', lon: '2', name: 'x', addresstype, address: {} }] });
     expect((await nominatim('address: "{{a}}", map: [level]', [{ a: 'x' }], { http })).rows).toMatchObject([{ level }]);
   });
 });
 
-describe('provider: photon', () => {
+describe('the photon geocoding provider', () => {
   const photon = (options: string, records: readonly Record<string, unknown>[], more: FlowOptions = {}) =>
     run(answerPhoton, `provider: photon, ${options}`, records, more);
 
-  test('searches, and adds the default fields', async () => {
+  test('searches for the address, and adds the default fields', async () => {
     const { rows, requests } = await photon('address: "{{a}}"', [{ a: '120 Main St' }]);
     expect(requests.map(({ url }) => url)).toEqual(['https://photon.komoot.io/api?q=120%20Main%20St&limit=5']);
     expect(rows).toMatchObject([
@@ -218,7 +220,7 @@ describe('provider: photon', () => {
     ]);
   });
 
-  test('searches within the countries of the record, with one request, and takes nothing elsewhere', async () => {
+  test("searches all the record's countries with one request, and ignores results in other countries", async () => {
     const towns = ['FR', 'US', 'US', 'US', 'US', 'CA', 'DK'].map((countrycode, index) => ({
       geometry: { coordinates: [index, 50] },
       properties: { type: 'city', name: 'Paris', countrycode },
@@ -239,7 +241,7 @@ describe('provider: photon', () => {
     expect([rows.map((row) => row.country_code), credits]).toEqual([['CA', 'CA'], 2]);
   });
 
-  test('reverse: sends no country, and takes nothing elsewhere', async () => {
+  test("sends no country in reverse geocoding, and ignores results outside the record's countries", async () => {
     const options = `${point}, country: "{{c}}", map: [match]`;
     const records = ['US', 'CA'].map((c) => ({ lat: 41.9, lon: -87.6, c }));
     const { rows, requests } = await photon(options, records);
@@ -247,7 +249,7 @@ describe('provider: photon', () => {
     expect(rows.map(({ match }) => match)).toEqual([true, false]);
   });
 
-  test('takes the first result in the countries of the record', async () => {
+  test("uses the first result that is in one of the record's countries", async () => {
     const { rows } = await photon('address: "{{a}}", country: "{{c}}"', [
       { a: 'Paris', c: 'US' },
       { a: 'Paris', c: '' },
@@ -256,7 +258,7 @@ describe('provider: photon', () => {
     expect(rows.map(({ geocode_region }) => geocode_region)).toEqual(['Texas', 'Ile-de-France', null]);
   });
 
-  test('reverse', async () => {
+  test('finds the place at a point (reverse geocoding)', async () => {
     const { rows, requests } = await photon(`${point}, map: [housenumber, distance_m, city]`, [{ lat: 41.9, lon: -87.6 }]);
     expect(requests[0]?.url).toBe('https://photon.komoot.io/reverse?lat=41.9&lon=-87.6');
     expect(rows).toMatchObject([{ housenumber: '100', distance_m: 0, city: 'Chicago' }]);
@@ -273,7 +275,7 @@ describe('provider: photon', () => {
     ['district', 'place'],
     ['locality', 'place'],
     ['other', 'place'],
-  ])('type %s is level %s', async (type, level) => {
+  ])('converts the type %s to the level %s', async (type, level) => {
     const features = [{ geometry: { coordinates: [2, 1] }, properties: { type, name: 'x' } }];
     const { rows } = await photon('address: "{{a}}", map: [level]', [{ a: 'x' }], { http: () => ({ body: { features } }) });
     expect(rows).toMatchObject([{ level }]);
@@ -283,13 +285,13 @@ describe('provider: photon', () => {
 describe.each([
   ['nominatim', answerNominatim],
   ['photon', answerPhoton],
-] as const)('the public server of %s', (provider, answer) => {
+] as const)('the public %s geocoding server', (provider, answer) => {
   const records = Array.from({ length: 4 }, (_, index) => ({ a: `${100 + index} Main St` }));
 
   test.each([
     ['', {}],
     [', rate: 100/s, concurrency: 50', { concurrency: 50, intervalMs: 1 }],
-  ])('gets one request at a time, and one in a second, whatever is asked for%s', async (options, more) => {
+  ])('gets one request at a time and one per second, whatever the options are ("%s")', async (options, more) => {
     const { requests } = await run(answer, `provider: ${provider}, address: "{{a}}"${options}`, records, {
       ...more,
       http: (request) => ({ ...answer(lowered(request)), afterMs: 1500 }),
@@ -300,14 +302,14 @@ describe.each([
     expect(quick.requests.map(({ atMs }) => atMs)).toEqual([0, 1000, 2000, 3000]);
   });
 
-  test('that asks for a shorter wait than 30 s gets 30 s', async () => {
+  test('gets no request for 30 s after it refused one, even if its Retry-After is shorter', async () => {
     const { requests } = await run(answer, `provider: ${provider}, address: "{{a}}"`, records.slice(0, 1), {
       http: (request, index) => (index === 0 ? { status: 429, headers: { 'retry-after': '2' } } : answer(lowered(request))),
     });
     expect(requests.map(({ atMs }) => atMs)).toEqual([0, 30_000]);
   });
 
-  test('is not asked again for what it has answered, for 30 days', async () => {
+  test('gets no second request for the same address within 30 days', async () => {
     const { requests, credits } = await run(answer, `provider: ${provider}, address: 100 Main St, cache: 1ms`, [
       { n: 1 },
       { n: 2 },
@@ -316,7 +318,7 @@ describe.each([
     expect({ requests: requests.length, credits }).toEqual({ requests: 1, credits: 1 });
   });
 
-  test('over a connection these limits do not hold', async () => {
+  test('has limits that do not apply if the node uses a connection', async () => {
     const connection = 'connections: { own: { type: http, base_url: "https://own.example.com" } }\n';
     const { requests } = await runFlow(connection + flow(`provider: ${provider}, connection: own, address: "{{a}}"`), records, {
       http: (request) => answer(lowered(request)),
@@ -329,24 +331,27 @@ describe.each([
   ['census-us', answerGeocoder],
   ['nominatim', answerNominatim],
   ['photon', answerPhoton],
-] as const)('a server of %s', (provider, answer) => {
+] as const)('a geocode node with a %s server', (provider, answer) => {
   const ask = (http: FlowOptions['http'], options = 'address: "{{a}}"') =>
     run(answer, `provider: ${provider}, ${options}`, [{ a: '100 Main St', lat: 41.9, lon: -87.6 }], { http });
 
-  test('that answers HTML with 200 fails the record with class parse', async () => {
+  test('fails the record with the class "parse" if the server sends HTML with status 200', async () => {
     const { failures } = await ask(() => html);
     expect(failures).toMatchObject([{ class: 'parse', message: expect.stringContaining('<html><body>Down for maintenance') }]);
   });
 
-  test.each(['address: "{{a}}"', point])('that answers JSON of another shape fails the record with class answer: %s', async (options) => {
-    for (const body of [{}, [1], { result: 1 }, { features: [{}] }, [{ lat: 'x', lon: '' }], 7]) {
-      const { failures, rows } = await ask(() => ({ body }), options);
-      if (failures.length > 0) expect(failures).toMatchObject([{ class: 'answer' }]);
-      else expect(rows).toMatchObject([{ geocode_lat: null }]);
-    }
-  });
+  test.each(['address: "{{a}}"', point])(
+    'fails the record with the class "answer" if the JSON has an unexpected form (the node has %s)',
+    async (options) => {
+      for (const body of [{}, [1], { result: 1 }, { features: [{}] }, [{ lat: 'x', lon: '' }], 7]) {
+        const { failures, rows } = await ask(() => ({ body }), options);
+        if (failures.length > 0) expect(failures).toMatchObject([{ class: 'answer' }]);
+        else expect(rows).toMatchObject([{ geocode_lat: null }]);
+      }
+    },
+  );
 
-  test('that answers 429 is asked again after the time that it states', async () => {
+  test('waits for as long as a 429 requires before the next request', async () => {
     let refused = 0;
     const { failures, credits, waitedMs } = await run(
       (asked) => (refused++ === 0 ? { status: 429, headers: { 'retry-after': '40' } } : answer(asked)),
@@ -357,12 +362,12 @@ describe.each([
     expect(waitedMs).toBeGreaterThanOrEqual(40_000);
   });
 
-  test('that refuses keeps its text in the failure', async () => {
+  test("quotes the server's message in the failure if the server refuses a request", async () => {
     const { failures } = await ask(() => ({ status: 400, body: { errors: ['Address cannot be empty'] } }));
     expect(failures).toMatchObject([{ class: 'http', status: 400, message: expect.stringContaining('Address cannot be empty') }]);
   });
 
-  test('is asked over a connection, with its path before the own one', async () => {
+  test("can use a connection, whose path comes before the provider's path", async () => {
     const connection = 'connections: { own: { type: http, base_url: "https://own.example.com/geo", headers: { X-Own: yes } } }\n';
     const http = (request: SentRequest) => answer({ ...lowered(request), path: request.path.replace(/^\/geo/, '') });
     const { requests, failures } = await runFlow(
@@ -379,26 +384,26 @@ describe.each([
   });
 });
 
-describe('the options of geocode with a server', () => {
+describe('the check of a geocode node with a server', () => {
   test.each([
     ['provider: photon, address: a, geographies: true', '1:69 photon has no geographies; leave it out'],
     ['address: a, batch: 5', '1:45 embedded has no batch; leave it out'],
     ['provider: nominatim, address: a, vintage: x', '1:68 nominatim has no vintage; leave it out'],
     ['provider: census-us, point: { lat: 1, lon: 2 }, max_distance: 1km', '1:88 census-us has no max_distance; leave it out'],
-    ['provider: census-us, address: a, country: DE', '1:68 census-us knows only addresses in the USA'],
-    ['provider: census-us, address: a, country: Germany', '1:68 census-us knows only addresses in the USA'],
+    ['provider: census-us, address: a, country: DE', '1:68 census-us only has addresses in the USA'],
+    ['provider: census-us, address: a, country: Germany', '1:68 census-us only has addresses in the USA'],
     ['provider: census-us, address: a, benchmark: a b', '1:70 expected a name such as Public_AR_Current, found "a b"'],
     [
       'provider: census-us, address: a, batch: 5',
       '1:66 a batch needs the address in parts, such as address: { street: "{{street}}", postcode: "{{zip}}" }',
     ],
-    ['provider: census-us, point: { lat: 1, lon: 2 }, batch: 5', '1:81 points are not asked for in batches; leave batch out'],
+    ['provider: census-us, point: { lat: 1, lon: 2 }, batch: 5', '1:81 a batch works only with address, not with point; leave out batch'],
     ['provider: census-us, address: { street: a }, batch: 10001', '1:78 expected at most 10000, found 10001'],
     [
       'provider: census-us, address: { street: a }, batch: 5, cache: 1d',
-      '1:88 a batch is hardly ever the same again; leave cache or batch out',
+      '1:88 the same batch is rarely sent twice, so its answer is not cached; leave out cache or batch',
     ],
-  ])('%s is refused', (options, problem) => {
+  ])('refuses the options %s', (options, problem) => {
     expect(flowProblems(flow(options)).map(onOneLine)).toEqual([problem]);
   });
 });

@@ -24,25 +24,25 @@ async function run(options: string, records: readonly object[], more: FlowOption
   return { ...result, lookedUp: result.events.filter(({ type }) => type === 'looked-up') };
 }
 
-describe('geocode with an address', () => {
+describe('a geocode node with an address and embedded data', () => {
   test('adds the default fields for one credit, and sends nothing', async () => {
     const { rows, credits, requests } = await run('address: "{{a}}"', [{ a: 'Paris, TX' }]);
     expect(rows).toEqual([{ a: 'Paris, TX', ...found }]);
     expect({ credits, requests }).toEqual({ credits: 1, requests: [] });
   });
 
-  test('takes an address in parts', async () => {
+  test('accepts an address in parts', async () => {
     const address = 'address: { street: "{{street}}", city: "{{city}}", state: TX, postcode: 75460, country: "{{country}}" }';
     const { rows } = await run(`${address}, map: [name, level]`, [{ street: '5 Main St', city: 'Paris', country: 'USA' }]);
     expect(rows).toMatchObject([{ name: 'Paris', level: 'place' }]);
   });
 
-  test('maps any path of the answer', async () => {
+  test('can map any path of the result document', async () => {
     const { rows } = await run('address: "{{a}}", map: { who: "candidates[0].region_code", is: ambiguous }', [{ a: 'Springfield, IL' }]);
     expect(rows).toEqual([{ a: 'Springfield, IL', who: 'IL', is: false }]);
   });
 
-  test('expands candidates', async () => {
+  test('can expand the record into one row for each candidate place', async () => {
     const { rows } = await run('address: Paris, country: [US], map: { state: "candidates[].region_code" }', [{ n: 1 }]);
     expect(rows.map(({ state }) => state)).toEqual(['TX', 'TN', 'KY', 'IL', 'ME']);
   });
@@ -53,29 +53,29 @@ describe('geocode with an address', () => {
     ['"{{a}}, USA"', { a: '' }],
     ['{ city: "{{a}}", country: USA }', { a: ' ' }],
     ['"{{a}}, {{b}} {{c}}"', { a: 'None', b: 'n/a', c: 'NULL' }],
-  ])('asks nothing and costs nothing if %s renders nothing of a record', async (address, record) => {
+  ])('looks nothing up, at no cost, if %s is blank for the record', async (address, record) => {
     const { rows, credits, lookedUp } = await run(`address: ${address}`, [record]);
     expect(rows).toEqual([{ ...record, ...nothing }]);
     expect({ credits, lookedUp }).toEqual({ credits: 0, lookedUp: [] });
   });
 
-  test('leaves the fields empty where nothing is found, for one credit', async () => {
+  test('leaves the fields empty if nothing is found, for one credit', async () => {
     const { rows, failures, credits } = await run('address: "{{a}}"', [{ a: 'Xyzzy, TX' }]);
     expect({ rows, failures, credits }).toEqual({ rows: [{ a: 'Xyzzy, TX', ...nothing }], failures: [], credits: 1 });
   });
 
-  test('fails the record instead with no_match: reject', async () => {
+  test('fails a record without a match if no_match is "reject"', async () => {
     const { failures } = await run('address: "{{a}}, {{b}}", no_match: reject', [{ a: 'Xyzzy', b: 'TX' }]);
     expect(failures).toMatchObject([{ class: 'answer', message: 'no place fits "Xyzzy, TX"', attempts: 1 }]);
   });
 
-  test('counts what is ambiguous, with the name', async () => {
+  test('counts ambiguous matches, and reports the name of an ambiguous place', async () => {
     const { lookedUp } = await run('address: "{{a}}"', [{ a: 'Springfield' }, { a: 'Paris' }]);
     expect(lookedUp).toMatchObject([{ lookup: 'geocode', match: true, ambiguous: 'Springfield', sources: ['geonames'] }, { match: true }]);
     expect(lookedUp[1]).not.toHaveProperty('ambiguous');
   });
 
-  test('stays in the countries of the record', async () => {
+  test('searches only in the countries that the record names', async () => {
     const { rows } = await run('address: Paris, country: ["{{c}}", "{{d}}"], map: [country_code]', [
       { c: 'us', d: '' },
       { c: ' ', d: '' },
@@ -84,17 +84,17 @@ describe('geocode with an address', () => {
     expect(rows.map((row) => row.country_code)).toEqual(['US', 'FR', 'CA']);
   });
 
-  test.each([['United States'], ['USA'], ['Estados Unidos'], ['アメリカ合衆国']])('stays in the country %s', async (land) => {
+  test.each([['United States'], ['USA'], ['Estados Unidos'], ['アメリカ合衆国']])('searches only in the country %s', async (land) => {
     const { rows } = await run('address: Paris, country: "{{land}}", map: [country_code]', [{ land }]);
     expect(rows).toMatchObject([{ country_code: 'US' }]);
   });
 
-  test('stays in no country if the record has none', async () => {
+  test('searches in all countries if the record has no country', async () => {
     const { rows } = await run('address: Paris, country: "{{land}}", map: [country_code]', [{ land: 'n/a' }]);
     expect(rows).toMatchObject([{ country_code: 'FR' }]);
   });
 
-  test('fails a record whose country is none, and one whose address is 10 kB long, at no cost', async () => {
+  test('fails a record at no cost if its country is unknown or its address is too long', async () => {
     const { failures, credits } = await run('address: "{{a}}", country: "{{c}}"', [
       { a: 'Paris', c: 'Narnia' },
       { a: 'x'.repeat(10_240), c: '' },
@@ -107,10 +107,10 @@ describe('geocode with an address', () => {
   });
 });
 
-describe('geocode with a point', () => {
+describe('a geocode node with a point and embedded data', () => {
   const point = 'point: { lat: "{{lat}}", lon: "{{lon}}" }';
 
-  test('finds the nearest place, and the county in the USA', async () => {
+  test('finds the nearest place, and in the USA also the county', async () => {
     const { rows, credits } = await run(`${point}, map: { name: name, city: city, fips: fips.county, county: county, m: distance_m }`, [
       { lat: ' 40.758 ', lon: -73.9855 },
     ]);
@@ -118,19 +118,19 @@ describe('geocode with a point', () => {
     expect(credits).toBe(1);
   });
 
-  test('takes numbers', async () => {
+  test('accepts coordinates as numbers', async () => {
     const { rows } = await run('point: { lat: 48.8584, lon: 2.2945 }, map: [country_code]', [{ n: 1 }]);
     expect(rows).toEqual([{ n: 1, country_code: 'FR' }]);
   });
 
-  test('looks no farther than max_distance', async () => {
+  test('searches only within max_distance', async () => {
     const options = `${point}, no_match: reject`;
     const { failures } = await run(options, [{ lat: 0, lon: -150 }]);
     expect(failures).toMatchObject([{ class: 'answer', message: 'no place within 100 km of 0, -150' }]);
     expect((await run(`${options}, max_distance: 900km`, [{ lat: 0, lon: -150 }])).failures).toEqual([]);
   });
 
-  test('fails records whose coordinates are wrong, at no cost', async () => {
+  test('fails records with invalid coordinates, at no cost', async () => {
     const { rows, failures, credits } = await run(point, [
       { lat: '91', lon: '0' },
       { lat: '52,5', lon: '13,4' },
@@ -148,7 +148,7 @@ describe('geocode with a point', () => {
   });
 });
 
-describe('the options of geocode', () => {
+describe('the check of a geocode node with embedded data', () => {
   test.each([
     ['country: US', '1:9 expected an address or a point'],
     ['address: a, point: { lat: 1, lon: 2 }', '1:9 expected an address or a point, found both'],
@@ -159,29 +159,29 @@ describe('the options of geocode', () => {
     [
       'point: { lat: 1, lon: [2] }',
       '1:9 expected an address or a point',
-      '1:48 expected a text with {{field}}, or decimal degrees, found a list',
+      '1:48 expected text with {{field}}, or decimal degrees, found a list',
     ],
     ['point: { lat: 1, lon: 2 }, max_distance: far', '1:67 expected a distance such as 250m, 5km or 2mi, found "far"'],
-    ['address: a, max_distance: 5km', '1:52 max_distance goes with point, which finds the nearest place'],
-  ])('%s is refused', (options, ...problems) => {
+    ['address: a, max_distance: 5km', '1:52 max_distance works only with point, which finds the nearest place'],
+  ])('refuses the options %s', (options, ...problems) => {
     expect(flowProblems(flow(options)).map(onOneLine)).toEqual(problems);
   });
 
-  test('refuse a connection, as no server is asked', () => {
+  test('refuses a connection, because no server is used', () => {
     const text = `connections: { own: { type: http, base_url: "https://example.com" } }\n${flow('address: a, connection: own')}`;
     expect(flowProblems(text).map(shown)).toEqual([
-      `2:50 provider: embedded is answered by data on this machine: no server is asked
+      `2:50 provider: embedded uses data on this machine, not a server
 nodes: [{ type: geocode, address: a, connection: own }]
                                                  ^^^`,
     ]);
   });
 
-  test('warn of options without an effect', () => {
+  test('warns about options that have no effect', () => {
     const messages = (options: string) =>
       planFor(flow(options))
         .warnings()
         .map(({ message }) => message);
-    expect(messages('address: a, cache: 1d')).toEqual(['provider: embedded is answered by data on this machine: cache has no effect']);
+    expect(messages('address: a, cache: 1d')).toEqual(['provider: embedded uses data on this machine: cache has no effect']);
     expect(messages('address: a')).toEqual([]);
   });
 });

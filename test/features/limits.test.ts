@@ -5,7 +5,7 @@ import { runFlow, type SentRequest } from '../helpers/run-flow.ts';
 
 const many = (count: number) => Array.from({ length: count }, (_, index) => ({ id: index + 1 }));
 
-/** The maximum of requests in flight at each place, when each takes 100 ms. */
+/** Returns the highest number of simultaneous requests to a path. Each request takes 100 ms. */
 function mostAtOnce(requests: readonly SentRequest[], place = ''): number {
   const times = requests.filter(({ url }) => url.startsWith(place)).map(({ atMs }) => atMs);
   return Math.max(...times.map((time) => times.filter((other) => other <= time && time < other + 100).length));
@@ -13,12 +13,12 @@ function mostAtOnce(requests: readonly SentRequest[], place = ''): number {
 
 const slow = { http: () => ({ afterMs: 100 }) };
 
-describe('concurrency', () => {
+describe('the concurrency of a node', () => {
   test.each([
     ['', 16],
     [', concurrency: 3', 3],
     [', concurrency: 100', 50],
-  ])('of %j allows %i calls in flight', async (more, most) => {
+  ])('with the options %j allows %i calls at the same time', async (more, most) => {
     const { requests } = await runFlow(`nodes: [{ type: http, url: "https://a.com/{{id}}"${more} }]`, many(50), slow);
     expect(mostAtOnce(requests)).toBe(most);
     expect(requests).toHaveLength(50);
@@ -34,7 +34,7 @@ describe('concurrency', () => {
     expect(mostAtOnce(requests)).toBe(4);
   });
 
-  test('is shared by the nodes of a connection, except those with their own', async () => {
+  test("is shared by all of a connection's nodes, except nodes with their own concurrency", async () => {
     const flow = (more: string) => `connections: { a: { type: http, base_url: "https://a.com", concurrency: 2 } }
 nodes:
   - { type: http, connection: a, url: "/1/{{id}}" }
@@ -44,7 +44,7 @@ nodes:
     expect(mostAtOnce((await runFlow(flow(', concurrency: 1'), many(20), slow)).requests)).toBe(3);
   });
 
-  test('leaves the output in input order', async () => {
+  test('does not affect the order of the output', async () => {
     const { rows } = await runFlow('nodes: [{ type: http, url: "https://a.com/{{id}}" }]', many(40), {
       http: ({ path }) => ({ afterMs: 1000 / Number(path.slice(1)) }),
     });
@@ -52,7 +52,7 @@ nodes:
   });
 });
 
-describe('rate', () => {
+describe('the rate of a node', () => {
   const times = ({ requests }: { requests: SentRequest[] }) => requests.map(({ atMs }) => atMs);
 
   test('is unlimited by default', async () => {
@@ -64,13 +64,13 @@ describe('rate', () => {
     ['10/s', 100],
     ['600/min', 100],
     ['3600/h', 1000],
-  ])('spaces the calls of %s', async (rate, intervalMs) => {
+  ])('determines the interval between calls: %s', async (rate, intervalMs) => {
     const last = times(await runFlow(`nodes: [{ type: http, url: "https://a.com/{{id}}", rate: ${rate} }]`, many(11))).at(-1) as number;
     expect(last).toBeGreaterThanOrEqual(10 * intervalMs - 20);
     expect(last).toBeLessThanOrEqual(10 * intervalMs);
   });
 
-  test('of a connection counts all its nodes and retries', async () => {
+  test('limits all nodes of a connection and their retries together if the connection sets it', async () => {
     const yaml = `connections: { a: { type: http, base_url: "https://a.com", rate: 10/s } }
 nodes:
   - { type: http, connection: a, url: "/1/{{id}}", retry: { max: 1, backoff: 1ms } }
@@ -89,15 +89,15 @@ test.each([
   ['-1', undefined],
   ['many', undefined],
   ['1e300', undefined],
-])('an answer with the cost "%s" costs %s', (told, cost) => {
+])('a response that states its cost as "%s" is charged as %s', (told, cost) => {
   expect(costOf({ cost: compilePath('cost') }, { status: 200, header: () => undefined, body: { cost: told } })).toBe(cost);
 });
 
-describe('cache', () => {
+describe('a node with the cache option', () => {
   const flow = (more: string) => `nodes:\n  - { type: http, url: "https://a.com/{{id}}", cache: 1h, map: { a: a }, ${more} }\n`;
   const answer = { http: (_request: SentRequest, index: number) => ({ body: { a: index } }) };
 
-  test('sends identical requests once, for one credit', async () => {
+  test('sends identical requests only once, for one credit', async () => {
     const { rows, requests, credits } = await runFlow(flow('concurrency: 1'), [{ id: 1 }, { id: 2 }, { id: 1 }], answer);
     expect(rows).toEqual([
       { id: 1, a: 0 },
@@ -110,7 +110,7 @@ describe('cache', () => {
   test.each([
     ['5s', 2],
     ['1h', 1],
-  ])('uses an answer of 10 s ago with %s: %i requests', async (cache, count) => {
+  ])('uses a response for as long as the option says: %s leads to %i requests in 10 s', async (cache, count) => {
     const yaml = `nodes:
   - { type: http, url: https://a.com, cache: ${cache} }
   - { type: http, url: https://slow.example.com }
@@ -124,7 +124,7 @@ describe('cache', () => {
     ['the URL', 'concurrency: 16'],
     ['a header', 'headers: { X: "{{m}}" }'],
     ['the body', 'method: POST, body: { m: "{{m}}" }'],
-  ])('does not share requests that differ in %s', async (what, more) => {
+  ])('never shares responses between requests that differ in %s', async (what, more) => {
     const records = ['a', 'b', 'a'].map((m) => ({ id: what === 'the URL' ? m : 1, m }));
     expect((await runFlow(flow(more), records, answer)).requests).toHaveLength(2);
   });
@@ -135,7 +135,7 @@ describe('cache', () => {
     ['no credential', 'auth: { type: bearer, credential: k }', 'auth: none'],
     ['the user name', 'auth: { type: basic, username: u, credential: k }', 'auth: { type: basic, username: v, credential: k }'],
     ['what counts as success', 'success: [2xx]', 'success: [2xx, 404]'],
-  ])('does not share requests of nodes that differ in %s', async (_what, one, other) => {
+  ])('never shares responses with a node that differs in %s', async (_what, one, other) => {
     const nodes = [one, other, one, other].map(
       (more, index) => `  - { type: http, url: https://a.com, cache: 1h, map: { a${index}: a }, ${more} }\n`,
     );
@@ -144,19 +144,19 @@ describe('cache', () => {
     expect(rows).toEqual([{ a0: 0, a1: 1, a2: 0, a3: 1 }]);
   });
 
-  test('ignores the order and case of headers', async () => {
+  test('shares responses whatever the order and case of the header names', async () => {
     const nodes = ['headers: { A: 1, B: 2 }', 'headers: { b: 2, a: 1 }'].map(
       (more) => `  - { type: http, url: https://a.com, cache: 1h, ${more} }\n`,
     );
     expect((await runFlow(`nodes:\n${nodes.join('')}`, [{}], answer)).requests).toHaveLength(1);
   });
 
-  test('ignores the idempotency key', async () => {
+  test('shares responses whatever the idempotency keys are', async () => {
     const { requests } = await runFlow(flow('method: POST, idempotency_key: true'), [{ id: 1 }, { id: 1 }], answer);
     expect(requests).toHaveLength(1);
   });
 
-  test('does not store an answer that is no success', async () => {
+  test('does not store an unsuccessful response', async () => {
     const yaml = `nodes:
   - { type: http, url: https://a.com, cache: 1h, map: [a], retry: { max: 0 }, on_error: keep }
   - { type: http, url: https://a.com, cache: 1h, map: [a] }
@@ -165,7 +165,7 @@ describe('cache', () => {
     expect(rows).toMatchObject([{ a: 1, _error: { status: 500 } }]);
   });
 
-  test('fails all records that waited for one failed request, each with its own number', async () => {
+  test('fails all records that waited for a failed request, each under its own record number', async () => {
     const { failures, requests } = await runFlow(flow('retry: { max: 0 }'), [{ id: 1 }, { id: 1 }], {
       http: () => ({ status: 500, afterMs: 5 }),
     });
@@ -177,8 +177,8 @@ describe('cache', () => {
   });
 });
 
-describe('credits', () => {
-  test('end the run when they are used up; finished records are written', async () => {
+describe('the limit on credits', () => {
+  test('ends the run when it is reached, and the finished records are written', async () => {
     const { rows, requests, ending, credits, failures } = await runFlow(
       'nodes: [{ type: http, url: "https://a.com/{{id}}", concurrency: 2 }]',
       many(10),

@@ -6,7 +6,7 @@ import { type FlowOptions, type GivenRecord, runFlow } from '../helpers/run-flow
 
 const node = (options: string) => `nodes:\n  - { type: llm, model: m, ${options} }\n`;
 
-/** An answer of Chat Completions. */
+/** Returns a response of the Chat Completions protocol. */
 const said = (content: string, more: Record<string, unknown> = {}, usage = { prompt_tokens: 100, completion_tokens: 10 }): FakeAnswer => ({
   body: { model: 'm-1', choices: [{ message: { role: 'assistant', content }, finish_reason: 'stop', ...more }], usage },
 });
@@ -16,8 +16,8 @@ const asked = (options: string, answers: readonly FakeAnswer[], flow: FlowOption
 
 const bodyOf = ({ body }: { readonly body?: string | undefined }) => JSON.parse(body as string);
 
-describe('a question', () => {
-  test('is the prompt with its fields, and the answer is added as text', async () => {
+describe('a prompt for a language model', () => {
+  test("contains the record's fields, and its answer is added to the record as text", async () => {
     const { rows, requests } = await asked('prompt: "Hello {{name}}", system: Be brief.', [said('Hi')]);
     expect(rows).toEqual([{ name: 'Ann', answer: 'Hi' }]);
     expect(requests).toMatchObject([{ method: 'POST', url: 'https://api.openai.com/v1/chat/completions', timeoutMs: 120_000 }]);
@@ -32,12 +32,12 @@ describe('a question', () => {
     });
   });
 
-  test('inserts null as nothing and objects as JSON text', async () => {
+  test('contains an empty string for null, and JSON for an object', async () => {
     const { requests } = await asked('prompt: "{{a}}|{{b}}"', [said('x')], { records: [{ a: null, b: { c: [1] } }] });
     expect(bodyOf(requests[0] ?? {}).messages[0].content).toBe('|{"c":[1]}');
   });
 
-  test('sends tuning only if it is written', async () => {
+  test('is sent with tuning options only if the flow sets these', async () => {
     const { requests } = await asked('prompt: x, temperature: 0, seed: 7, top_p: 0.5, effort: low, max_tokens: 5', [said('x')]);
     expect(bodyOf(requests[0] ?? {})).toMatchObject({
       temperature: 0,
@@ -48,21 +48,21 @@ describe('a question', () => {
     });
   });
 
-  test('is not asked if the prompt is blank, and costs nothing', async () => {
+  test('is not sent if it is blank, at no cost', async () => {
     const { rows, requests, credits } = await asked('prompt: " {{name}} ", output: { kind: {} }', [], { records: [{ name: ' ' }] });
     expect(rows).toEqual([{ name: ' ', kind: null }]);
     expect([requests.length, credits]).toEqual([0, 0]);
   });
 
-  test('costs one credit', async () => {
+  test('costs one credit if it is sent', async () => {
     expect((await asked('prompt: x', [said('x')])).credits).toBe(1);
   });
 });
 
 const sorted = 'prompt: "{{name}}", output: { kind: { enum: [a, b] }, size: { type: integer, optional: true } }';
 
-describe('output', () => {
-  test('becomes a strict schema, and its properties become fields', async () => {
+describe('an llm node with the output option', () => {
+  test('sends the output as a strict schema, and adds its properties as fields', async () => {
     const { rows, requests } = await asked(sorted, [said('{"kind":"a","size":1000}')]);
     expect(bodyOf(requests[0] ?? {}).response_format).toEqual({
       type: 'json_schema',
@@ -80,7 +80,7 @@ describe('output', () => {
     expect(rows).toMatchObject([{ name: 'Ann', kind: 'a' }]);
   });
 
-  test('may name a type alone', async () => {
+  test('accepts only a type for each property', async () => {
     const written = 'ratio: number, tags: list, ok: boolean, name: string';
     const whole = 'ratio: { type: number }, tags: { type: list }, ok: { type: boolean }, name: {}';
     const answer = said('{"ratio":0.5,"tags":["a"],"ok":true,"name":"x"}');
@@ -89,12 +89,12 @@ describe('output', () => {
     expect(short?.requests[0]?.body).toBe(long?.requests[0]?.body);
   });
 
-  test('may stand in a code fence', async () => {
+  test('accepts an answer inside a Markdown code fence', async () => {
     const { rows } = await asked(sorted, [said('```json\n{"kind":"b","size":null}\n```')]);
     expect(rows).toEqual([{ name: 'Ann', kind: 'b', size: null }]);
   });
 
-  test('that does not fit is asked for again with the answer and the reason, for one credit', async () => {
+  test('asks once more, at no further cost, if the answer does not fit', async () => {
     const { rows, requests, credits, events } = await asked(`${sorted}, map: { kind: output.kind, tokens: usage.input_tokens }`, [
       said('{"kind":"c","size":1}'),
       said('{"kind":"a","size":1}'),
@@ -114,22 +114,22 @@ describe('output', () => {
   });
 
   test.each([
-    ['no JSON', 'Sure! It is an a.', /the answer does not fit the schema \(the answer is not JSON\), found Sure! It is an a\./],
-    ['a missing property', '{"kind":"a"}', /does not fit the schema \(size is missing\)/],
-    ['one property too many', '{"kind":"a","size":1,"x":1}', /does not fit the schema/],
-  ])('that stays %s fails the record', async (_, text, message) => {
+    ['not JSON', 'Sure! It is an a.', /the answer does not fit the schema \(the answer is not JSON\), found Sure! It is an a\./],
+    ['an object without a required property', '{"kind":"a"}', /does not fit the schema \(size is missing\)/],
+    ['an object with an additional property', '{"kind":"a","size":1,"x":1}', /does not fit the schema/],
+  ])('fails the record if the answer is repeatedly %s', async (_, text, message) => {
     const { failures, requests } = await asked(sorted, [said(text), said(text)]);
     expect(requests).toHaveLength(2);
     expect(failures).toMatchObject([{ class: 'answer', status: 200, message: expect.stringMatching(message) }]);
   });
 
-  test('is not asked for again with invalid_retries: 0, and shows at most 200 characters', async () => {
+  test('asks only once if invalid_retries is 0', async () => {
     const { failures, requests } = await asked(`${sorted}, invalid_retries: 0`, [said('x'.repeat(5_000_000))]);
     expect(requests).toHaveLength(1);
     expect(failures[0]?.message.length).toBeLessThan(300);
   });
 
-  test('of a whole JSON Schema is checked too', async () => {
+  test('accepts a whole JSON Schema, which the answer must fulfil', async () => {
     const schema = '{ type: object, properties: { n: { type: integer, minimum: 3 } }, required: [n], additionalProperties: false }';
     const { rows, failures } = await asked(
       `prompt: "{{name}}", invalid_retries: 0, schema: ${schema}`,
@@ -143,7 +143,7 @@ describe('output', () => {
   });
 });
 
-describe('a schema that OpenAI would refuse as strict', () => {
+describe('an output schema that OpenAI would refuse as strict', () => {
   const problemsOf = (schema: string, provider = 'openai') =>
     flowProblems(`nodes:\n  - type: llm\n    model: m\n    provider: ${provider}\n    prompt: x\n    schema: ${schema}\n`).map(onOneLine);
   const object = (properties: string, more = 'additionalProperties: false') => `{ type: object, properties: { ${properties} }, ${more} }`;
@@ -152,18 +152,21 @@ describe('a schema that OpenAI would refuse as strict', () => {
   test.each([
     ['{ type: object, properties: { a: { type: string } }, required: [a] }', ['6:13 expected additionalProperties: false, which']],
     [object('a: { type: string }', 'required: [a], additionalProperties: true'), [/^6:\d+ expected additionalProperties: false/]],
-    [object('a: { type: string }'), ['6:13 required lacks a: OpenAI wants every property in it; a property that may be null']],
-    [object('a: { type: string }, b: { type: string }', all), [/^6:126 required lacks b: OpenAI wants/]],
-    [object('a: { type: string }', 'additionalProperties: false, required: [a, z]'), [/required names z, which properties does not have/]],
+    [
+      object('a: { type: string }'),
+      ['6:13 required does not contain a: OpenAI requires every property in it; a property that can be null'],
+    ],
+    [object('a: { type: string }, b: { type: string }', all), [/^6:126 required does not contain b: OpenAI requires/]],
+    [object('a: { type: string }', 'additionalProperties: false, required: [a, z]'), [/required lists z, which properties does not have/]],
     [object('a: { type: object }', all), ['6:46 expected additionalProperties: false, which']],
     [object('a: { type: array }', all), ['6:46 expected items: the schema of an element']],
-    [object(`a: { type: array, items: ${object('b: { type: string }')} }`, all), [/^6:68 required lacks b: OpenAI wants/]],
-    [object('a: { enum: [x] }', all), ['6:46 expected a type, which OpenAI wants of every schema']],
-    [object('a: { type: string, default: x }', all), ['6:71 OpenAI takes no default in a strict schema']],
-    [object('a: { oneOf: [{ type: string }] }', all), ['6:55 OpenAI takes no oneOf in a strict schema; use anyOf']],
+    [object(`a: { type: array, items: ${object('b: { type: string }')} }`, all), [/^6:68 required does not contain b: OpenAI requires/]],
+    [object('a: { enum: [x] }', all), ['6:46 expected a type, which OpenAI requires in every schema']],
+    [object('a: { type: string, default: x }', all), ['6:71 OpenAI does not accept default in a strict schema']],
+    [object('a: { oneOf: [{ type: string }] }', all), ['6:55 OpenAI does not accept oneOf in a strict schema; use anyOf']],
     [
       object('a: { anyOf: [{ type: string }, { type: array, items: { type: string }, uniqueItems: true }] }', all),
-      [/takes no uniqueItems/],
+      [/does not accept uniqueItems/],
     ],
     [object('a: { type: string, format: uri }', all), [/expected one of the formats date-time, .*, found "uri"/]],
     [object('a: { $ref: "#/$defs/b" }', `${all}, $defs: { b: { type: object } }`), [/expected additionalProperties: false/]],
@@ -172,7 +175,7 @@ describe('a schema that OpenAI would refuse as strict', () => {
       `{ type: object, ${all}, properties: { a: { type: string, enum: [${Array.from({ length: 1001 }, (_, n) => `v${n}`)}] } } }`,
       [/at most 1000 values/],
     ],
-  ])('%s has a problem with its position', (schema, wanted) => {
+  ])('is reported with its position in the flow: %s', (schema, wanted) => {
     const found = problemsOf(schema);
     expect(found).toEqual(wanted.map((one) => (typeof one === 'string' ? expect.stringContaining(one) : expect.stringMatching(one))));
     expect(found.every((problem) => problem.endsWith('; or write strict: false'))).toBe(true);
@@ -180,7 +183,7 @@ describe('a schema that OpenAI would refuse as strict', () => {
     for (const other of ['anthropic', 'gemini', 'ollama', 'openai\n    strict: false']) expect(problemsOf(schema, other)).toEqual([]);
   });
 
-  test('has no problem if it keeps the rules', () => {
+  test('is accepted once its problems are corrected', () => {
     const point = object('lat: { type: number, minimum: -90 }, lon: { type: number }', 'additionalProperties: false, required: [lat, lon]');
     const list = `list: { type: array, minItems: 1, items: ${point} }`;
     const properties = `name: { type: [string, "null"], pattern: "^a" }, kind: { type: string, enum: [a, b] }, on: { type: string, format: date }, ${list}`;
@@ -194,22 +197,22 @@ describe('a schema that OpenAI would refuse as strict', () => {
     ).toEqual([]);
   });
 
-  test('is sent as it is with strict: false', async () => {
+  test('is sent unchanged if strict is false', async () => {
     const { requests } = await asked('prompt: x, strict: false, schema: { type: object }', [said('{}')]);
     expect(bodyOf(requests[0] ?? {}).response_format.json_schema).toEqual({ name: 'output', strict: false, schema: { type: 'object' } });
   });
 });
 
-describe('a server that is not quite compatible', () => {
+describe('a model server that is only partly compatible', () => {
   const bodyFor = async (options: string) => bodyOf((await asked(options, [said('x')])).requests[0] ?? {});
 
-  test('gets max_tokens instead of max_completion_tokens', async () => {
+  test('receives max_tokens instead of max_completion_tokens if the flow sets max_tokens_name', async () => {
     const body = await bodyFor('prompt: x, max_tokens: 7, max_tokens_name: max_tokens');
     expect(body).toMatchObject({ max_tokens: 7 });
     expect(body).not.toHaveProperty('max_completion_tokens');
   });
 
-  test('gets the parameters of extra as they are', async () => {
+  test('receives the parameters in the extra option unchanged', async () => {
     expect(await bodyFor('prompt: x, extra: { top_k: 5, safe_prompt: true, stop: ["{{name}}"], meta: { a: 1.50 } }')).toEqual({
       model: 'm',
       messages: [{ role: 'user', content: 'x' }],
@@ -233,7 +236,7 @@ describe('a server that is not quite compatible', () => {
       { generationConfig: { maxOutputTokens: 4096, thinkingConfig: { thinkingBudget: 0 } } },
     ],
     ['anthropic', 'thinking: { type: disabled }', { max_tokens: 4096, thinking: { type: 'disabled' } }],
-  ])('%s gets them beside its own in one object: %s', async (provider, extra, body) => {
+  ])("receives extra parameters inside the node's own objects (type %s): %s", async (provider, extra, body) => {
     const { requests } = await runFlow(node(`provider: ${provider}, prompt: x, extra: { ${extra} }`), [{}], { http: () => ({ body: {} }) });
     expect(bodyOf(requests[0] ?? {})).toMatchObject(body);
   });
@@ -247,7 +250,7 @@ describe('a server that is not quite compatible', () => {
     ['ollama', 'options: { num_ctx: 1, num_predict: 5 }', '6:50 the node sets options.num_predict itself'],
     ['ollama', 'options: 5', '6:23 the node sets options itself'],
     ['gemini', 'generationConfig: { maxOutputTokens: 5 }', '6:51 the node sets generationConfig.maxOutputTokens itself'],
-  ])('of %s gets no { %s }: that is a problem of the flow', (provider, extra, problem) => {
+  ])('cannot receive a parameter that the node itself sets (type %s): { %s }', (provider, extra, problem) => {
     const flow = `nodes:\n  - type: llm\n    model: m\n    provider: ${provider}\n    prompt: x\n    extra: { ${extra} }\n`;
     expect(flowProblems(flow).map(onOneLine)).toEqual([expect.stringContaining(problem)]);
   });
@@ -267,7 +270,7 @@ describe('a server that is not quite compatible', () => {
     [400, { error: unsupported }, 'max_tokens', 'max_completion_tokens'],
     [400, { error: tooLarge }, 'max_completion_tokens', undefined],
     [422, { detail: [{ type: 'extra_forbidden', loc: ['body', 'seed'] }] }, 'max_completion_tokens', undefined],
-  ])('answers %s %j to %s: the failure says %s', async (status, body, sent, other) => {
+  ])('responds %s %j to a request with %s: the failure message suggests %s', async (status, body, sent, other) => {
     const { failures } = await asked(`prompt: x, max_tokens_name: ${sent}`, [{ status, body }]);
     const advice = `\nthe server does not know ${sent}: write max_tokens_name: ${other}`;
     expect(failures).toHaveLength(1);
@@ -276,47 +279,47 @@ describe('a server that is not quite compatible', () => {
   });
 });
 
-describe('an answer that cannot be used', () => {
+describe('an unusable answer of a language model', () => {
   test.each([
     [
-      'that was cut off names max_tokens',
+      'it was cut off, and the message mentions max_tokens',
       { finish_reason: 'length' },
-      "the answer was cut off at max_tokens (4096): Well\nallow more with max_tokens: a model's thinking counts in it, too. With effort: low it thinks less",
+      'the answer was cut off at max_tokens (4096): Well\nraise max_tokens, which includes the tokens for thinking. With effort: low, the model thinks less',
     ],
-    ['that is a refusal', { finish_reason: 'content_filter' }, 'the model refused to answer: Well'],
-    ['with a refusal', { message: { content: null, refusal: 'I cannot.' } }, 'the model refused to answer: I cannot.'],
-  ])('%s fails the record at once', async (_, choice, message) => {
+    ['it is a refusal', { finish_reason: 'content_filter' }, 'the model refused to answer: Well'],
+    ['it contains a refusal', { message: { content: null, refusal: 'I cannot.' } }, 'the model refused to answer: I cannot.'],
+  ])('fails the record without a retry: %s', async (_, choice, message) => {
     const { failures, requests } = await asked(sorted, [said('Well', choice)]);
     expect(requests).toHaveLength(1);
     expect(failures).toMatchObject([{ class: 'answer', message }]);
   });
 
-  test('that is HTML with status 200 is a failure of class parse', async () => {
+  test('fails the record with the class "parse" if it is HTML with status 200', async () => {
     const { failures } = await asked('prompt: x', [{ body: '<html>', headers: { 'content-type': 'text/html' } }]);
     expect(failures).toMatchObject([{ class: 'parse', status: 200 }]);
   });
 });
 
-describe('an answer with status 200 that is none', () => {
+describe('a response from a model server with status 200 and no answer', () => {
   const failed = { status: 'failed', error: { code: 'server_error', message: 'The model broke' }, output: [] };
   test.each([
     ['openai', { error: { message: 'Provider returned error', code: 502 } }, 'the server says: Provider returned error'],
-    ['openai', { foo: 1 }, 'expected the answer of a model, found {"foo":1}'],
+    ['openai', { foo: 1 }, 'expected an answer from a model, found {"foo":1}'],
     [
       'openai',
       { choices: [{ message: { content: null } }] },
-      'expected the answer of a model, found {"choices":[{"message":{"content":null}}]}',
+      'expected an answer from a model, found {"choices":[{"message":{"content":null}}]}',
     ],
     ['openai', { choices: [{ error: { message: 'cut' }, message: { content: '' } }] }, 'the server says: cut'],
     ['openai-responses', failed, 'the server says: The model broke'],
-    ['openai-responses', { status: 'completed', error: null, output: [] }, 'expected the answer of a model, found {"status":"completed"'],
+    ['openai-responses', { status: 'completed', error: null, output: [] }, 'expected an answer from a model, found {"status":"completed"'],
     ['anthropic', { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }, 'the server says: Overloaded'],
-    ['anthropic', { type: 'error', error: { type: 'overloaded_error' } }, 'expected the answer of a model, found {"type":"error"'],
+    ['anthropic', { type: 'error', error: { type: 'overloaded_error' } }, 'expected an answer from a model, found {"type":"error"'],
     ['gemini', { error: { code: 500, message: 'internal', status: 'INTERNAL' } }, 'the server says: internal'],
-    ['gemini', { candidates: [{ finishReason: 'STOP' }] }, 'expected the answer of a model, found {"candidates"'],
+    ['gemini', { candidates: [{ finishReason: 'STOP' }] }, 'expected an answer from a model, found {"candidates"'],
     ['ollama', { error: 'model "m" not found' }, 'the server says: model "m" not found'],
-    ['ollama', { done: true }, 'expected the answer of a model, found {"done":true}'],
-  ])('%s %j fails the record, with and without output, and is not cached', async (provider, body, message) => {
+    ['ollama', { done: true }, 'expected an answer from a model, found {"done":true}'],
+  ])('fails the record, with or without the output option, and is not cached: %s %j', async (provider, body, message) => {
     for (const output of ['', ', output: { kind: {} }']) {
       const one = `type: llm, model: m, provider: ${provider}, prompt: x, cache: 1h${output}`;
       const flow = `nodes: [{ ${one}, on_error: keep }, { ${one} }]`;
@@ -326,19 +329,19 @@ describe('an answer with status 200 that is none', () => {
     }
   });
 
-  test('counts its tokens if it has some', async () => {
+  test('is included in the count of tokens if it contains such a count', async () => {
     const flow = [{ body: { choices: [{ message: { content: null } }], usage: { prompt_tokens: 7 } } }, { body: { error: 'x' } }];
     const { events } = await asked('prompt: "{{name}}", concurrency: 1', flow, { records: [{ name: 'a' }, { name: 'b' }] });
     expect(events.filter(({ type }) => type === 'tokens')).toMatchObject([{ record: 1, input: 7 }]);
   });
 });
 
-describe('money', () => {
+describe('a run with a paid language model', () => {
   test.each([
     [402, { message: 'Payment required' }],
     [429, { message: 'You exceeded your current quota', code: 'insufficient_quota' }],
     [429, { message: 'Your balance is too low', type: 'credit_balance_exhausted' }],
-  ])('that is used up (%s) ends the run as a credit limit does, and the record is not done', async (status, error) => {
+  ])('ends without failing the record if the account has no money left: status %s', async (status, error) => {
     const { rows, failures, requests, ending, credits } = await asked(
       'prompt: "{{name}}", concurrency: 1',
       [said('x'), { status, body: { error } }],
@@ -396,16 +399,19 @@ describe('money', () => {
       'the server refuses the key "gemini-api-key"; the server answered 400: API key not valid. Please pass a valid API key.',
     ],
     ['openai', 400, [{ error: badKey }], 'refused-credential', /^the server refuses the key "openai-api-key"; .* API key not valid/],
-  ])('or a key of %s that a %s %j refuses ends the run, and the record is not done', async (provider, status, body, wanted, message) => {
-    const { rows, failures, requests, ending, events, credits } = await runFlow(
-      node(`provider: ${provider}, prompt: "{{name}}", concurrency: 1`),
-      [{ name: 'a' }, { name: 'b' }],
-      { http: () => ({ status, body }) },
-    );
-    expect([rows.length, failures.length, requests.length, ending, credits]).toEqual([0, 0, 1, wanted, 0]);
-    const reason = typeof message === 'string' ? message : expect.stringMatching(message);
-    expect(events.filter(({ type }) => type === 'stopping')).toMatchObject([{ reason }]);
-  });
+  ])(
+    'ends without failing the record if %s reports an empty account or invalid key: %s %j',
+    async (provider, status, body, wanted, message) => {
+      const { rows, failures, requests, ending, events, credits } = await runFlow(
+        node(`provider: ${provider}, prompt: "{{name}}", concurrency: 1`),
+        [{ name: 'a' }, { name: 'b' }],
+        { http: () => ({ status, body }) },
+      );
+      expect([rows.length, failures.length, requests.length, ending, credits]).toEqual([0, 0, 1, wanted, 0]);
+      const reason = typeof message === 'string' ? message : expect.stringMatching(message);
+      expect(events.filter(({ type }) => type === 'stopping')).toMatchObject([{ reason }]);
+    },
+  );
 
   test.each([
     ['anthropic', 400, anthropicRefusal('messages.0: the text "Your credit balance is too low" is not allowed')],
@@ -413,20 +419,20 @@ describe('money', () => {
     ['gemini', 400, { error: { ...badKey, details: [{ reason: 'FIELD_INVALID' }] } }],
     ['openai', 500, { error: { message: 'oops', code: 'insufficient_quota' } }],
     ['ollama', 400, anthropicRefusal(lowBalance)],
-  ])('or a key that a %s %s %j does not speak of fails only its record', async (provider, status, body) => {
+  ])('continues after an error that is about neither money nor the key: %s %s %j', async (provider, status, body) => {
     const flow = node(`provider: ${provider}, prompt: "{{name}}", concurrency: 1, retry: { max: 0 }`);
     const { failures, ending } = await runFlow(flow, [{ name: 'a' }, { name: 'b' }], { http: () => ({ status, body }) });
     expect([failures.length, ending]).toEqual([2, 'complete']);
   });
 
-  test("of a minute's quota is waited for", async () => {
+  test('waits, and does not end, after a 429 that concerns a quota per minute', async () => {
     const full = { status: 429, body: exhausted('slow down', quota('GenerateRequestsPerMinutePerProjectPerModel-FreeTier')) };
     const good = { body: { candidates: [{ content: { parts: [{ text: 'x' }] }, finishReason: 'STOP' }] } };
     const { rows, waitedMs } = await runFlow(node('provider: gemini, prompt: x'), [{}], { http: inTurn(full, good) });
     expect([rows.length, waitedMs]).toEqual([1, 1000]);
   });
 
-  test('is spent up to max_cost', async () => {
+  test('continues until the spent money reaches max_cost', async () => {
     const price = 'price: { input: 1000, output: 10000, cached_input: 0 }, max_tokens: 20';
     const options = `prompt: "{{name}}", ${price}, max_cost: 0.75, map: { cost: cost }`;
     const records = Array.from({ length: 9 }, (_, index) => ({ name: String(index) }));
@@ -436,11 +442,11 @@ describe('money', () => {
       { records },
     );
     expect(rows.map(({ cost }) => cost)).toEqual([0.2, 0.2, 0.2]);
-    // Each answer costs 0.2, and could cost 0.3: after three there is room for nothing more.
+    // Each answer costs 0.2 but might cost up to 0.3, so no call is allowed after three answers.
     expect([requests.length, ending]).toEqual([3, 'max-credits']);
   });
 
-  test('is never above max_cost, however unlike the questions are', async () => {
+  test('never spends more than max_cost, even if the prompts differ greatly in length', async () => {
     const price = { input: 1, output: 2 };
     for (const max of [0.002, 0.003, 0.005, 0.02]) {
       const texts = Array.from({ length: 30 }, (_, index) => 'ab '.repeat(1 + ((index * 7919) % 1000)));
@@ -456,13 +462,13 @@ describe('money', () => {
       );
       const spent = events.reduce((sum, event) => sum + (event.type === 'tokens' ? (event.cost ?? 0) : 0), 0);
       expect(spent).toBeLessThanOrEqual(max);
-      // The rest is less than the most that the longest question may cost.
+      // The money that is left is less than the longest prompt might cost.
       if (ending !== 'complete') expect(spent).toBeGreaterThan(max - (1500 * price.input + 300 * price.output) / 1e6);
       if (ending === 'complete') expect(rows).toHaveLength(30);
     }
   });
 
-  test('is reckoned anew for the questions that wait, once an answer shows the tokens of a prompt', async () => {
+  test('estimates the cost of waiting prompts from the token count of an earlier answer', async () => {
     const http = async () => {
       await new Promise((resolve) => setImmediate(resolve));
       return said('x', {}, { prompt_tokens: 10, completion_tokens: 0 });
@@ -476,33 +482,33 @@ describe('money', () => {
     expect([requests.length, ending]).toEqual([2, 'max-credits']);
   });
 
-  test('is not spent at all if the first question may cost more than max_cost', async () => {
+  test('spends nothing if the first prompt might cost more than max_cost', async () => {
     const { requests, ending, events } = await asked('id: ask, prompt: "{{name}}", price: { input: 1, output: 15 }, max_cost: 0.05', []);
     expect([requests.length, ending]).toEqual([0, 'max-credits']);
-    const reason = 'max_cost 0.05 of ask: 0 spent, and the next call may cost 0.0614 (max_tokens 4096)';
+    const reason = 'max_cost 0.05 of ask: 0 spent, and the next call could cost 0.0614 (max_tokens 4096)';
     expect(events).toContainEqual(expect.objectContaining({ type: 'stopping', reason }));
   });
 
-  test('cannot be capped if the answers have no usage: the run ends after the first answer', async () => {
+  test('ends after the first answer if max_cost is set but answers do not report their tokens', async () => {
     const bare = { body: { choices: [{ message: { content: '{"kind":"x"}' }, finish_reason: 'stop' }] } };
     const options = 'id: ask, prompt: "{{name}}", price: { input: 1, output: 1 }, max_cost: 5';
     const records = ['a', 'b', 'c'].map((name) => ({ name }));
     const { rows, failures, requests, ending, events } = await asked(options, [bare, bare, bare], { records });
     expect([rows.length, failures.length, requests.length, ending]).toEqual([1, 0, 1, 'max-credits']);
-    const reason = 'max_cost of ask cannot be kept: the answers do not state their tokens; leave max_cost out to run without a maximum';
+    const reason = 'max_cost of ask cannot be enforced: the answers do not state their tokens; leave max_cost out to run without a maximum';
     expect(events).toContainEqual(expect.objectContaining({ type: 'stopping', reason }));
     const invalid = await asked(`${options}, output: { kind: { enum: [a] } }`, [bare, bare, bare], { records });
     expect([invalid.rows.length, invalid.requests.length, invalid.ending]).toEqual([0, 1, 'max-credits']);
   });
 
-  test('is not counted for an answer that no model gave, and other questions go on', async () => {
+  test('counts a response without an answer as free, and continues', async () => {
     const options = 'prompt: "{{name}}", price: { input: 1, output: 1 }, max_cost: 5, concurrency: 1';
     const records = ['a', 'b'].map((name) => ({ name }));
     const { rows, failures, ending } = await asked(options, [{ body: { error: { message: 'broken' } } }, said('x')], { records });
     expect([rows.length, failures.length, ending]).toEqual([1, 1, 'complete']);
   });
 
-  test('without max_cost holds no question back', async () => {
+  test('sends prompts without waiting for the cost of earlier prompts if max_cost is not set', async () => {
     let [inFlight, most] = [0, 0];
     const http = async () => {
       most = Math.max(most, ++inFlight);
@@ -521,13 +527,13 @@ describe('money', () => {
     }
   });
 
-  test('of earlier parts of the run counts for max_cost', async () => {
+  test('counts money that earlier parts of the run have spent towards max_cost', async () => {
     const options = 'id: ask, prompt: x, price: { input: 1, output: 1 }, max_cost: 0.5';
     const { requests, ending } = await asked(options, [said('x')], { costs: { ask: 0.5 } });
     expect([requests.length, ending]).toEqual([0, 'max-credits']);
   });
 
-  test('for cached tokens has its own price', async () => {
+  test('charges cached tokens at their separate price', async () => {
     const usage = { prompt_tokens: 1000, completion_tokens: 0, prompt_tokens_details: { cached_tokens: 400 } };
     const { rows } = await asked(
       'prompt: x, price: { input: 10, output: 1, cached_input: 1 }, map: { cost: cost, cached: usage.cached_tokens }',
@@ -537,7 +543,7 @@ describe('money', () => {
   });
 });
 
-describe('waits', () => {
+describe('the wait before a retry of a model call', () => {
   const wait = async (headers: Record<string, string>, status = 429) => {
     const { waitedMs } = await asked('prompt: x', [{ status, headers, body: {} }, said('x')]);
     return waitedMs;
@@ -569,7 +575,7 @@ describe('waits', () => {
       2000,
     ],
     [{ 'anthropic-ratelimit-tokens-reset': '2030-01-01T00:00:07Z', date: 'Tue, 01 Jan 2030 00:00:00 GMT' }, 7000],
-  ])('of %j are kept', async (headers, ms) => {
+  ])('follows the headers if the response is a 429 with %j', async (headers, ms) => {
     expect(await wait(headers)).toBe(ms);
   });
 
@@ -577,16 +583,16 @@ describe('waits', () => {
     [{ 'retry-after-ms': '250' }, 250],
     [{ 'x-ratelimit-reset-requests': '3m' }, 180_000],
     [{ 'x-ratelimit-reset-requests': '3m', 'x-ratelimit-remaining-requests': '0' }, 180_000],
-  ])('of %j with a 503 are kept', async (headers, ms) => {
+  ])('follows the headers if the response is a 503 with %j', async (headers, ms) => {
     expect(await wait(headers, 503)).toBe(ms);
   });
 
-  test('for a limit that is not used up do not concern a 503', async () => {
+  test('ignores the headers of a 503 if they say that more requests are allowed', async () => {
     const left = { 'x-ratelimit-reset-requests': '3m', 'x-ratelimit-remaining-requests': '9' };
     expect(await wait(left, 503)).toBeLessThan(2000);
   });
 
-  test.each([429, 503])("of Gemini's body are kept with a %d", async (status) => {
+  test.each([429, 503])("follows the retryDelay in the body of Gemini's %d", async (status) => {
     const error = { message: 'slow down', details: [{ '@type': 'RetryInfo', retryDelay: '34s' }] };
     const flow = node('provider: gemini, prompt: x');
     const good = { body: { candidates: [{ content: { parts: [{ text: 'x' }] }, finishReason: 'STOP' }] } };
@@ -599,7 +605,7 @@ describe('waits', () => {
   });
 });
 
-describe('the flow', () => {
+describe('the check of a flow with an llm node', () => {
   test.each([
     ['prompt: x', 'is missing; expected openai, openai-responses, anthropic, gemini or ollama'],
     ['provider: openai, prompt: x, max_cost: 1', 'max_cost needs price'],
@@ -612,11 +618,11 @@ describe('the flow', () => {
     ['provider: gemini, prompt: x, strict: false', 'gemini has no strict'],
     ['provider: openai, prompt: x, max_tokens_name: max_new_tokens', 'expected max_completion_tokens or max_tokens'],
     ['provider: openai, prompt: x, output: { a: { type: date } }', 'expected string, number, integer, boolean or list, found'],
-  ])('with %s has a problem', async (options, message) => {
+  ])('finds a problem if the options are %s', async (options, message) => {
     expect(JSON.stringify(await flowProblems(node(options)))).toContain(message);
   });
 
-  test('with a key in the place of the name of a credential has one problem, which does not advise auth', async () => {
+  test('reports only one problem, and does not suggest auth, if the flow contains an API key', async () => {
     const key = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc';
     const problems = flowProblems(node(`provider: openai, prompt: x, credential: ${key}`));
     expect(problems.map(onOneLine)).toEqual(['2:69 expected the name of a credential, found what looks like the secret itself']);
@@ -624,7 +630,7 @@ describe('the flow', () => {
   });
 });
 
-test('only the paths of the own map are counted', async () => {
+test("the summary of an llm node counts only the paths of the node's own map", async () => {
   const counted = async (map: string) => (await asked(`prompt: x${map}`, [said('x')])).events.filter(({ type }) => type === 'mapped');
   expect(await counted('')).toEqual([]);
   expect(await counted(', map: { a: text }')).toMatchObject([{ paths: ['text'], found: [true] }]);

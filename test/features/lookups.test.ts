@@ -6,7 +6,7 @@ import { dataFolder } from '../helpers/data-folder.ts';
 import { flowProblems, onOneLine, planFor } from '../helpers/flow-problems.ts';
 import { type FlowOptions, runFlow } from '../helpers/run-flow.ts';
 
-/** Lookups that know the chains Acme and Twin, of which Twin has a namesake; and the questions that they were asked. */
+/** Creates lookups that know the chains Acme and Twin (an ambiguous name) and record the queries. */
 function acmeLookups(): Lookups & { readonly asked: LookupRequest[] } {
   const asked: LookupRequest[] = [];
   return {
@@ -25,7 +25,7 @@ function acmeLookups(): Lookups & { readonly asked: LookupRequest[] } {
 
 const flow = (options = '') => `nodes: [{ type: places, lookup: chain, name: "{{name}}"${options} }]`;
 
-/** Runs a chain lookup for each name. */
+/** Runs a flow that looks up a chain for each name. */
 async function lookUp(names: readonly unknown[], options = '', more: FlowOptions = {}) {
   const lookups = acmeLookups();
   const result = await runFlow(
@@ -39,7 +39,7 @@ async function lookUp(names: readonly unknown[], options = '', more: FlowOptions
 const found = { chain_name: 'Acme', chain_id: 'Q1', chain_category: 'shop/acme', chain_score: 1, chain_doubt: null };
 const empty = { chain_name: null, chain_id: null, chain_category: null, chain_score: null, chain_doubt: null };
 
-describe('a lookup in embedded data', () => {
+describe('a lookup node with embedded data', () => {
   test('adds the default fields, and costs one credit', async () => {
     const { rows, credits, requests, asked } = await lookUp(['Acme']);
     expect(rows).toEqual([{ name: 'Acme', ...found }]);
@@ -47,7 +47,7 @@ describe('a lookup in embedded data', () => {
     expect(asked).toEqual([{ kind: 'lookup', lookup: 'chain', query: { name: 'Acme', minScore: 0.85 } }]);
   });
 
-  test('adds the fields of a map instead', async () => {
+  test('adds only the fields of the map if there is one', async () => {
     const { rows, events } = await lookUp(['Acme', 'Joe'], ', map: { qid: id, ok: match }');
     expect(rows).toEqual([
       { name: 'Acme', qid: 'Q1', ok: true },
@@ -59,32 +59,33 @@ describe('a lookup in embedded data', () => {
     ]);
   });
 
-  test.each([[''], ['  \t '], [null]])('asks nothing and costs nothing for the blank name %j', async (name) => {
+  test.each([[''], ['  \t '], [null]])('looks nothing up, at no cost, if the name is %j', async (name) => {
     const { rows, credits, asked, lookedUp } = await lookUp([name]);
     expect(rows).toEqual([{ name, ...empty }]);
     expect({ credits, asked, lookedUp }).toEqual({ credits: 0, asked: [], lookedUp: [] });
   });
 
-  test('names the nearest candidate in the message of a rejected record', async () => {
+  test('names the most similar candidate in the message if it rejects a record', async () => {
     const body: LookupDocument = { query: 'Acm', match: false, ambiguous: false, candidates: [{ name: 'Acme', score: 0.7 }] };
     const { failures } = await lookUp(['Acm'], ', no_match: reject', { lookups: { find: () => ({ kind: 'lookup', body }) } });
     expect(failures).toMatchObject([{ message: 'no chain fits "Acm"; the nearest is "Acme" (0.70, below min_score 0.85)' }]);
   });
 
-  test('leaves the fields of a record without a match empty', async () => {
+  test('leaves the fields empty if there is no match', async () => {
     const { rows, failures, credits } = await lookUp(['Joe']);
     expect({ rows, failures, credits }).toEqual({ rows: [{ name: 'Joe', ...empty }], failures: [], credits: 1 });
   });
 
-  test('fails a record without a match if no_match is reject', async () => {
-    const { rows, failures, credits, lookedUp } = await lookUp(['Joe', 'Acme'], ', no_match: reject');
+  test('fails the record if there is no match and no_match is "reject"', async () => {
+    const { rows, failures, credits, lookedUp, events } = await lookUp(['Joe', 'Acme'], ', no_match: reject');
     expect(rows).toEqual([{ name: 'Acme', ...found }]);
     expect(failures).toMatchObject([{ record: 1, class: 'answer', message: 'no chain fits "Joe"', attempts: 1 }]);
     expect(credits).toBe(2);
     expect(lookedUp).toMatchObject([{ match: true }, { match: false }].reverse());
+    expect(events).toContainEqual({ type: 'call-failed', record: 1, node: 'places-1', attempts: 1 });
   });
 
-  test('reports each answer, with what is ambiguous', async () => {
+  test('reports each result, and whether the result is ambiguous', async () => {
     const { lookedUp, events } = await lookUp(['Twin', 'Joe']);
     const sources = ['name-suggestion-index'];
     expect(lookedUp).toEqual([
@@ -97,25 +98,25 @@ describe('a lookup in embedded data', () => {
     ]);
   });
 
-  test('stops at the last credit', async () => {
+  test('stops looking up names when the credits are used up', async () => {
     const { rows, ending, credits } = await lookUp(['Acme', 'Joe', 'Twin'], '', { credits: 2 });
     expect({ rows: rows.length, ending, credits }).toEqual({ rows: 2, ending: 'max-credits', credits: 2 });
   });
 
-  test('costs nothing for a name that is too long, which fails the record', async () => {
+  test('fails a record whose name is longer than 500 characters, at no cost', async () => {
     const { failures, credits, asked } = await lookUp(['x'.repeat(10_240)]);
     expect(failures).toMatchObject([{ class: 'request', message: 'expected a name of at most 500 characters, found 10,240 characters' }]);
     expect({ credits, asked }).toEqual({ credits: 0, asked: [] });
   });
 
-  test('ignores and reports a country that cannot be read: it only prefers chains', async () => {
+  test('ignores an unknown country, and reports the country', async () => {
     const { rows, failures, asked, lookedUp } = await lookUp(['Acme'], ', country: " Narnia{{name}}"');
     expect({ rows, failures }).toEqual({ rows: [{ name: 'Acme', ...found }], failures: [] });
     expect(asked.map(({ query }) => query)).toEqual([{ name: 'Acme', minScore: 0.85 }]);
     expect(lookedUp).toMatchObject([{ unknownCountry: 'NarniaAcme' }]);
   });
 
-  test('reports it of a record without a match, too, and never a blank one', async () => {
+  test('reports an unknown country even if there is no match, but never a blank country', async () => {
     const records = ['n/a', ' ', 'Sverige'].map((land) => ({ name: 'Joe', land }));
     const { events } = await runFlow(flow(', country: "{{land}}", no_match: reject'), records, { lookups: acmeLookups() });
     expect(events.flatMap((event) => (event.type === 'looked-up' ? [event.unknownCountry] : []))).toEqual(['n/a', undefined, undefined]);
@@ -133,7 +134,7 @@ describe('a lookup in embedded data', () => {
     ['"日本"', 'JP'],
     ['"n/a"', undefined],
     ['" "', undefined],
-  ])('takes the country %s', async (written, country) => {
+  ])('accepts %s as a country: %s', async (written, country) => {
     const { asked } = await lookUp(['Acme'], `, country: "{{code}}"`, {}).catch(() => ({ asked: [] }));
     expect(asked).toEqual([]);
     const lookups = acmeLookups();
@@ -141,19 +142,19 @@ describe('a lookup in embedded data', () => {
     expect(lookups.asked[0]?.query).toEqual({ name: 'Acme', country, minScore: 0.85 });
   });
 
-  test('takes thousands of records without a turn of the event loop for each', async () => {
+  test('processes thousands of records without waiting for the event loop after each record', async () => {
     const { rows, waitedMs } = await lookUp(Array.from({ length: 5000 }, () => 'Acme'));
     expect({ rows: rows.length, waitedMs }).toEqual({ rows: 5000, waitedMs: 0 });
   });
 
-  test('waits for data that are still loading', async () => {
+  test('waits until the data has been loaded', async () => {
     const lookups = acmeLookups();
     const late: Lookups = { find: async (request) => lookups.find(request) };
     expect((await lookUp(['Acme'], '', { lookups: late })).rows).toEqual([{ name: 'Acme', ...found }]);
   });
 });
 
-describe('the options of a lookup', () => {
+describe('the check of a lookup node with embedded data', () => {
   const problems = (options: string) => flowProblems(`nodes:\n  - { type: places, ${options} }\n`).map(onOneLine);
 
   test.each([
@@ -164,29 +165,27 @@ describe('the options of a lookup', () => {
     ['lookup: category, words: a, language: xx', '2:59 expected a language such as de, found "xx"'],
     ['lookup: chain, name: a, country: XX', '2:54 expected a country code such as DE, or a name such as Germany, found "XX"'],
     ['lookup: chain, name: a, no_match: drop', '2:55 expected keep or reject, found "drop"'],
-  ])('%s is refused', (options, problem) => {
+  ])('refuses the options %s', (options, problem) => {
     expect(problems(options)).toContain(problem);
   });
 
-  test('take a language with a region', () => {
+  test('accepts a language with a region', () => {
     expect(problems('lookup: category, words: a, language: de-AT')).toEqual([]);
   });
 
-  test('name the languages that there are', async () => {
+  test('refuses an unknown language, and lists the available languages', async () => {
     const { languages } = await readData<{ languages: string[] }>(dataFolder, 'categories');
     expect(categoryLanguages).toEqual([...languages].sort());
   });
 
-  test('refuse a connection, as no server is asked', () => {
+  test('refuses a connection, because no server is used', () => {
     const flow = `connections: { own: { type: http, base_url: "https://example.com" } }
 nodes: [{ type: places, lookup: chain, name: a, connection: own }]`;
-    expect(flowProblems(flow).map(onOneLine)).toEqual(['2:61 lookup: chain is answered by data on this machine: no server is asked']);
+    expect(flowProblems(flow).map(onOneLine)).toEqual(['2:61 lookup: chain uses data on this machine, not a server']);
   });
 
-  test('warn of a rate, which has no effect', () => {
+  test('warns about a rate, which has no effect', () => {
     const plan = planFor('nodes: [{ type: places, lookup: chain, name: a, rate: 5/s }]');
-    expect(plan.warnings().map(({ message }) => message)).toEqual([
-      'lookup: chain is answered by data on this machine: rate has no effect',
-    ]);
+    expect(plan.warnings().map(({ message }) => message)).toEqual(['lookup: chain uses data on this machine: rate has no effect']);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { flowProblems, onOneLine } from '../helpers/flow-problems.ts';
 import { runFlow } from '../helpers/run-flow.ts';
 
-/** A loop over pages with a cursor. */
+/** Returns a flow with a loop over pages with a cursor. */
 function pages(options: string, more = '') {
   return `nodes:
   - { type: set, fields: { cursor: "" } }
@@ -15,7 +15,7 @@ function pages(options: string, more = '') {
 ${more}`;
 }
 
-/** Answers with two items a page; the cursor counts to `last`. */
+/** Responds with two items on each page, and a cursor that counts up to `last`. */
 const cursors =
   (last: number, next = (page: number): unknown => page + 1) =>
   ({ url }: { url: string }) => {
@@ -23,15 +23,15 @@ const cursors =
     return { body: { next: page < last ? next(page) : null, items: [{ n: page * 2 }, { n: page * 2 + 1 }] } };
   };
 
-describe('a loop', () => {
-  test('repeats while its condition is true, and gives the records of every pass', async () => {
+describe('a loop node', () => {
+  test('repeats while its condition is true, and passes on the records of every pass', async () => {
     const { rows, requests, credits } = await runFlow(pages(''), [{ id: 'a' }], { http: cursors(2) });
     expect(rows.map(({ item }) => item)).toEqual([0, 1, 2, 3, 4, 5]);
     expect(requests.map(({ path }) => path)).toEqual(['/a?cursor=', '/a?cursor=1', '/a?cursor=2']);
     expect(credits).toBe(3);
   });
 
-  test('gives the records of the last pass with emit: last', async () => {
+  test('passes on only the records of the last pass if emit is "last"', async () => {
     const { rows } = await runFlow(pages('emit: last'), [{ id: 'a' }], { http: cursors(2) });
     expect(rows.map(({ item }) => item)).toEqual([4, 5]);
   });
@@ -40,13 +40,13 @@ describe('a loop', () => {
     [1, '1 pass'],
     [3, '3 passes'],
     [100, '100 passes'],
-  ])('fails a record that needs more passes than max, 100 by default: %i', async (max, passes) => {
+  ])('fails a record that needs more passes than max, which is 100 by default (max: %i)', async (max, passes) => {
     const { rows, failures, requests } = await runFlow(pages(max === 100 ? '' : `max: ${max}`), [{ id: 'a' }], { http: cursors(200) });
     expect([rows, requests.length]).toEqual([[], max]);
-    expect(failures).toMatchObject([{ node: 'loop-2', class: 'mapping', message: `the loop is not over after ${passes} (max)` }]);
+    expect(failures).toMatchObject([{ node: 'loop-2', class: 'mapping', message: `the loop is not finished after ${passes} (max)` }]);
   });
 
-  test('begins every pass with the original record and the carried fields', async () => {
+  test('begins each pass with the original record and the fields listed in carry', async () => {
     const flow = `nodes:
   - type: loop
     while: more
@@ -61,7 +61,7 @@ describe('a loop', () => {
     ]);
   });
 
-  test('carries a missing field as null', async () => {
+  test('carries null to the next pass if a field in carry is missing', async () => {
     const flow = `nodes:
   - type: loop
     while: more
@@ -73,30 +73,30 @@ describe('a loop', () => {
     expect(requests.map(({ body }) => body)).toEqual(['{"from":"a"}', '{"from":null}']);
   });
 
-  test('mentions carry if no pass took anything over', async () => {
+  test('suggests the carry option in the message if carry is empty and no pass makes progress', async () => {
     const { failures } = await runFlow(pages('max: 3').replace('carry: [cursor]', 'carry: []'), [{ id: 'a' }], { http: cursors(9) });
-    const advice = 'every pass began alike: carry names the fields that a pass takes over from the one before';
-    expect(failures).toMatchObject([{ message: `the loop is not over after 3 passes (max)\n${advice}` }]);
+    const advice = 'every pass began in the same way: under carry, list the fields that each pass gets from the one before';
+    expect(failures).toMatchObject([{ message: `the loop is not finished after 3 passes (max)\n${advice}` }]);
   });
 
   test.each([
-    ['the same again', (page: number) => page, 1, 'pass 1 ends with what the loop began with: cursor = 0'],
-    ['an earlier one', (page: number) => (page === 2 ? 1 : page + 1), 3, 'pass 3 ends with what pass 1 ended with: cursor = 1'],
-  ])('fails a record whose server answers %s', async (_, next, sent, message) => {
+    ['the same page again', (page: number) => page, 1, 'pass 1 ends with what the loop began with: cursor = 0'],
+    ['an earlier page', (page: number) => (page === 2 ? 1 : page + 1), 3, 'pass 3 ends with what pass 1 ended with: cursor = 1'],
+  ])('fails a record if the server responds with %s', async (_, next, sent, message) => {
     const flow = pages('').replace('cursor: ""', 'cursor: 0');
     const { failures, requests } = await runFlow(flow, [{ id: 'a' }], { http: cursors(9, next) });
     expect(requests).toHaveLength(sent);
     expect(failures).toMatchObject([{ class: 'mapping', message: `the loop makes no progress: ${message}` }]);
   });
 
-  test('fails the whole record with the id of the inner node', async () => {
+  test("fails the whole record if an inner node fails, and reports the inner node's id", async () => {
     const { rows, failures } = await runFlow(pages(''), [{ id: 'a' }], {
       http: (request, index) => (index === 1 ? { status: 404 } : cursors(2)(request)),
     });
     expect([rows, failures]).toMatchObject([[], [{ node: 'page', class: 'http', status: 404, attempts: 1 }]]);
   });
 
-  test('names the earlier failure that left its condition without a field', async () => {
+  test('mentions the earlier failure that left a field of the condition missing', async () => {
     const flow =
       'nodes: [{ type: loop, while: n > 1, nodes: [{ id: ask, type: http, url: "https://a.com/", on_error: keep, map: { n: n } }] }]';
     const { failures } = await runFlow(flow, [{ id: 'a' }], { http: () => ({ status: 404 }) });
@@ -107,7 +107,7 @@ describe('a loop', () => {
   test.each([
     ['each', [404, 404]],
     ['last', [404]],
-  ])('reports failures that on_error: keep let pass, of the records that go on: emit: %s', async (emit, statuses) => {
+  ])('reports the failures of records that an inner node with on_error: keep passed on (emit: %s)', async (emit, statuses) => {
     const flow = pages(`emit: ${emit}`)
       .replace('{ cursor: ""', '{ cursor: 0')
       .replace('while: cursor != null', 'while: cursor < 2')
@@ -120,12 +120,12 @@ describe('a loop', () => {
 
   const slowly = (request: { url: string }) => ({ ...cursors(2)(request), headers: { 'retry-after': '2' } });
 
-  test('lets a Retry-After pause the gate', async () => {
+  test('pauses all calls to the server if an inner response has a Retry-After', async () => {
     const { requests } = await runFlow(pages(''), [{ id: 'a' }], { http: slowly });
     expect(requests.map(({ atMs }) => atMs)).toEqual([0, 2000, 4000]);
   });
 
-  test('waits in a poll for the Retry-After of its node', async () => {
+  test("waits as long as an inner response's Retry-After requires, even inside a poll", async () => {
     const flow = `nodes:
   - type: poll
     until: cursor == null
@@ -140,7 +140,7 @@ describe('a loop', () => {
     expect(requests.map(({ atMs }) => atMs)).toEqual([0, 2000, 4000]);
   });
 
-  test('ends after a pass without records', async () => {
+  test('ends after a pass that produces no records', async () => {
     const flow = pages('').replace('map:', 'when_empty: drop, map:');
     const { rows } = await runFlow(flow, [{ id: 'a' }], { http: () => ({ body: { next: 1, items: [] } }) });
     expect(rows).toEqual([]);
@@ -169,7 +169,7 @@ describe('a loop', () => {
     ]);
   });
 
-  test('has an idempotency key for every pass, the same in every run', async () => {
+  test('creates an idempotency key for each pass, which is the same in every run', async () => {
     const flow = pages('').replace('map:', 'idempotency_key: true, map:');
     const keys = async () =>
       (await runFlow(flow, [{ id: 'a' }], { http: cursors(2) })).requests.map(({ headers }) => headers['Idempotency-Key']);
@@ -178,7 +178,7 @@ describe('a loop', () => {
     expect(await keys()).toEqual(first);
   });
 
-  test('leaves the record for a later run when the credits end', async () => {
+  test('leaves a record for a later run if the credits are used up', async () => {
     const { rows, failures, ending, requests } = await runFlow(pages(''), [{ id: 'a' }], { http: cursors(9), credits: 2 });
     expect([rows, failures, ending, requests.length]).toEqual([[], [], 'max-credits', 2]);
   });
@@ -187,7 +187,7 @@ describe('a loop', () => {
 describe('the check of a flow with a loop', () => {
   const problems = (yaml: string, header: readonly string[]) => flowProblems(yaml, { header }).map(onOneLine);
 
-  test('allows references to fields from before the loop and from earlier inner nodes', () => {
+  test('allows references to fields that exist before the loop or come from earlier inner nodes', () => {
     expect(problems(pages(''), ['id'])).toEqual([]);
     expect(problems(pages(''), ['ID'])).toEqual(['8:63 no record has a field "id" here; did you mean "ID"?']);
     expect(problems(pages('').replace('fields: { cursor: "" }', 'fields: { other: "" }'), ['id'])).toEqual([
@@ -195,7 +195,7 @@ describe('the check of a flow with a loop', () => {
     ]);
   });
 
-  test('lets while and carry read the fields of the pass', () => {
+  test('allows while and carry to refer to fields that exist at the end of a pass', () => {
     const flow = pages('').replace('while: cursor', 'while: curser').replace('carry: [cursor]', 'carry: [cursor, last]');
     expect(problems(flow, ['id'])).toEqual([
       '4:12 no record has a field "curser" here; did you mean "cursor"?',
@@ -203,12 +203,12 @@ describe('the check of a flow with a loop', () => {
     ]);
   });
 
-  test('knows the fields of the loop after it', () => {
+  test('allows later nodes to refer to fields from the loop', () => {
     const behind = '  - { type: http, url: "https://api.example.com/{{item}}/{{nothing}}" }\n';
     expect(problems(pages('', behind), ['id'])).toEqual([expect.stringContaining('no record has a field "nothing" here')]);
   });
 
-  test('reports problems of inner nodes at their place, and duplicate ids', () => {
+  test('reports problems of inner nodes with their position, and duplicate ids', () => {
     const flow = `nodes:
   - id: a
     type: loop
@@ -228,10 +228,10 @@ describe('the check of a flow with a loop', () => {
   });
 
   test.each([
-    ['a condition that cannot be read', 'type: loop, while: "x =", ', '4:29'],
+    ['an invalid condition', 'type: loop, while: "x =", ', '4:29'],
     ['no condition', 'type: poll, ', '4:5'],
     ['a misspelt type', 'type: lopo, ', '4:13'],
-  ])('reports problems of inner nodes in a node with %s', (_what, broken, place) => {
+  ])('reports problems of inner nodes even if the outer node has %s', (_what, broken, place) => {
     const flow = `nodes:
   - type: http
     url: https://a.com

@@ -22,7 +22,7 @@ function answerOf(body: ToolAnswer['body'], isError = false): ToolAnswer {
   return { kind: 'tool', isError, body, text: typeof body === 'string' ? body : JSON.stringify(body) };
 }
 
-/** Runs a flow with tools that answer as said, and gathers the calls. */
+/** Runs a flow with fake tools, and records the tool calls. */
 async function run(
   yaml: string,
   records: Iterable<GivenRecord>,
@@ -41,15 +41,15 @@ async function run(
   return { ...(await runFlow(yaml, records, { tools, ...options })), calls };
 }
 
-describe('the arguments of a tool', () => {
-  test('are a mapping in which single references keep their type', async () => {
+describe("an MCP node's arguments option", () => {
+  test('can be a mapping, in which a single reference keeps its type', async () => {
     const { calls } = await run(flowOf('arguments: { q: "a {{name}}", n: "{{age}}", list: ["{{tags}}"], on: true }'), [
       { name: 'Anna', age: 7, tags: ['x'] },
     ]);
     expect(calls[0]).toMatchObject({ tool: 'search', arguments: { q: 'a Anna', n: 7, list: [['x']], on: true }, timeoutMs: 30_000 });
   });
 
-  test('are a JSON text in which a cell outside quotes is a literal', async () => {
+  test('can be JSON text, in which a CSV cell outside quotes must be a JSON literal', async () => {
     const { calls, failures } = await run(
       flowOf(`arguments: '{ "q": "{{name}}", "n": {{age}} }'`),
       [
@@ -61,11 +61,11 @@ describe('the arguments of a tool', () => {
     );
     expect(calls.map((call) => call.arguments)).toEqual([{ q: 'A "b"', n: 7 }]);
     expect(failures).toMatchObject([
-      { record: 2, class: 'request', message: expect.stringContaining('is outside quotes in the arguments') },
+      { record: 2, class: 'request', message: expect.stringContaining('is used without quotes in the arguments') },
     ]);
   });
 
-  test('fail a record without the field, without cost', async () => {
+  test('makes a record fail, at no cost, if the record does not have the field', async () => {
     const { failures, credits } = await run(flowOf('arguments: { q: "{{nome}}" }'), [{ name: 'Anna' }]);
     expect(failures).toMatchObject([{ class: 'template', message: 'the record has no field "nome"' }]);
     expect(credits).toBe(0);
@@ -77,15 +77,15 @@ describe('the arguments of a tool', () => {
     ['arguments: [1]', 'expected a mapping, or JSON text'],
     ['arguments: { q: x }, map: [$status]', 'a tool\'s answer has no "$status"'],
     ['arguments: { q: x }, body: {}', 'unknown key "body"'],
-  ])('is refused: %s', (node, problem) => {
+  ])('is refused if the options are %s', (node, problem) => {
     expect(messagesOf(flowOf(node))).toContain(problem);
   });
 });
 
-describe('the answer of a tool', () => {
+describe('the result of an MCP tool call', () => {
   const map = 'arguments: { q: "{{name}}" }, map: { title: "results[].title", total: total }';
 
-  test('is mapped like an HTTP answer', async () => {
+  test('is mapped like an HTTP response', async () => {
     const { rows, events } = await run(flowOf(map), [{ name: 'Anna' }], () =>
       answerOf({ total: 2, results: [{ title: 'one' }, { title: 'two' }] }),
     );
@@ -97,14 +97,14 @@ describe('the answer of a tool', () => {
     expect(events).toContainEqual({ type: 'tool-progress', record: 1, node: 'find', tool: 'search', progress: 1, total: 2 });
   });
 
-  test('fails the record without a retry if it has isError', async () => {
+  test('fails the record without a retry if the result has isError: true', async () => {
     const { failures, calls, credits } = await run(flowOf(map), [{ name: 'Anna' }], () => answerOf('out of order', true));
     expect(failures).toMatchObject([{ class: 'tool', status: undefined, attempts: 1, message: 'the tool "search" failed: out of order' }]);
     expect(calls).toHaveLength(1);
     expect(credits).toBe(1);
   });
 
-  test('is requested again after isError if retry.on has tool', async () => {
+  test('is requested once more if it has isError: true and retry.on includes tool', async () => {
     const { rows, calls } = await run(flowOf(`${map}, retry: { on: [tool], backoff: 10ms }`), [{ name: 'Anna' }], (_, index) =>
       index < 2 ? answerOf('busy', true) : answerOf({ total: 1, results: [{ title: 'x' }] }),
     );
@@ -112,12 +112,12 @@ describe('the answer of a tool', () => {
     expect(calls).toHaveLength(3);
   });
 
-  test('fails the map if it has another shape', async () => {
+  test('fails the record if it does not fit the map', async () => {
     const { failures } = await run(flowOf(map), [{ name: 'Anna' }], () => answerOf({ results: 'none' }));
     expect(failures).toMatchObject([{ class: 'mapping' }]);
   });
 
-  test('can state its real cost', async () => {
+  test('can contain what the call really cost', async () => {
     const { credits } = await run(flowOf('arguments: {}, cost: usage.credits'), [{ name: 'Anna' }], () =>
       answerOf({ usage: { credits: 3 } }),
     );
@@ -125,7 +125,7 @@ describe('the answer of a tool', () => {
   });
 });
 
-describe('the policies of a tool call', () => {
+describe('the tool calls of an MCP node', () => {
   const node = 'arguments: { q: "{{name}}" }, map: { hits: hits }';
   const records = [{ name: 'a' }, { name: 'b' }, { name: 'c' }];
 
@@ -136,7 +136,7 @@ describe('the policies of a tool call', () => {
     ['a 503', { kind: 'http' as const, retryable: true, status: 503 }, 4],
     ['a refusal', { kind: 'tool' as const, retryable: false }, 1],
     ['a 401', { kind: 'http' as const, retryable: false, status: 401 }, 1],
-  ])('retry as often as the policy says: %s', async (_, { kind, ...details }, tries) => {
+  ])('are retried as often as the kind of failure allows: %s', async (_, { kind, ...details }, tries) => {
     const { calls, failures } = await run(flowOf(node), [{ name: 'a' }], () => {
       throw new Failure(kind, 'no', details);
     });
@@ -144,14 +144,14 @@ describe('the policies of a tool call', () => {
     expect(failures).toMatchObject([{ class: kind, attempts: tries }]);
   });
 
-  test("retry by the node's retry.on", async () => {
+  test('are retried only after the kinds of failure that retry.on lists', async () => {
     const { calls } = await run(flowOf(`${node}, retry: { on: [timeout] }`), [{ name: 'a' }], () => {
       throw new Failure('network', 'no', { retryable: true });
     });
     expect(calls).toHaveLength(1);
   });
 
-  test('wait for Retry-After', async () => {
+  test('are retried after the wait that Retry-After requires', async () => {
     const { waitedMs } = await run(flowOf(node), [{ name: 'a' }], (_, index) => {
       if (index === 0) throw new Failure('http', 'slow', { retryable: true, status: 429, retryAfterMs: 7000 });
       return answerOf({ hits: 1 });
@@ -159,14 +159,14 @@ describe('the policies of a tool call', () => {
     expect(waitedMs).toBe(7000);
   });
 
-  test('cost nothing if nothing was sent', async () => {
+  test('cost nothing if they could not be sent', async () => {
     const { credits } = await run(flowOf(`${node}, retry: { max: 0 }`), records, () => {
       throw new Failure('request', 'no', { sent: false });
     });
     expect(credits).toBe(0);
   });
 
-  test('skip records by when, and pass failed ones on with on_error: keep', async () => {
+  test("obey the node's when and on_error options", async () => {
     const { rows } = await run(flowOf(`${node}, when: name != "a", on_error: keep`), records, ({ arguments: { q } }) =>
       q === 'b' ? answerOf('no', true) : answerOf({ hits: 1 }),
     );
@@ -177,14 +177,14 @@ describe('the policies of a tool call', () => {
     ]);
   });
 
-  test('take the rate of the node, else of the connection', async () => {
+  test("are limited by the node's rate or, if the node has none, by the connection's rate", async () => {
     const rated = 'connections: { search: { type: mcp, url: https://search.example.com/mcp, rate: 1/s } }\n';
     const yaml = (more: string) => `${rated}nodes: [{ type: mcp, connection: search, tool: search${more} }]\n`;
     expect((await run(yaml(''), records)).waitedMs).toBe(2000);
     expect((await run(yaml(', rate: 10/s'), records)).waitedMs).toBe(200);
   });
 
-  test('limit the calls in flight', async () => {
+  test('are limited in the number that are in progress at the same time', async () => {
     let most = 0;
     let now = 0;
     const tools: Tools = {
@@ -205,20 +205,20 @@ describe('the policies of a tool call', () => {
     expect(most).toBe(3);
   });
 
-  test('end the run when the credits are used up', async () => {
+  test('stop when the credits are used up, and the run ends', async () => {
     const { ending, calls } = await run(flowOf(node), records, () => answerOf({ hits: 1 }), { credits: 2 });
     expect(ending).toBe('max-credits');
     expect(calls).toHaveLength(2);
   });
 });
 
-describe('the connection of a tool', () => {
+describe('the connection of an MCP node', () => {
   test.each([
     ['{ type: mcp }', 'expected either url, the address of the server, or command'],
     ['{ type: mcp, url: https://a.example.com/mcp, command: x }', 'expected either url'],
     ['{ type: mcp, url: http://a.example.com/mcp }', 'expected an https URL, found http://a.example.com'],
     ['{ type: mcp, url: "https://a.example.com/{{id}}" }', 'the url of an MCP server cannot have references'],
-    ['{ type: mcp, command: "a \'b" }', "a quote in the command has no end: '"],
+    ['{ type: mcp, command: "a \'b" }', "a quote in the command is not closed: '"],
     ['{ type: mcp, command: a, auth: { type: bearer, credential: c } }', 'auth is for a server with a url, not for one with a command'],
     ['{ type: mcp, url: https://a.example.com/mcp, pass_env: [HOME] }', 'pass_env is for a server with a command'],
     [
@@ -233,28 +233,28 @@ describe('the connection of a tool', () => {
     ['{ type: mcp, url: https://a.example.com/mcp, base_url: x }', 'unknown key "base_url"'],
     ['{ type: mpc, url: https://a.example.com/mcp }', 'no connection type "mpc"; did you mean "mcp"?'],
     ['{ type: http, base_url: https://a.example.com }', 'expected a connection of type mcp, found "search", which is of type http'],
-  ])('is refused: %s', (connection, problem) => {
+  ])('is refused if it is invalid: %s', (connection, problem) => {
     const yaml = `connections: { search: ${connection} }\nnodes: [{ type: mcp, connection: search, tool: search }]\n`;
     expect(messagesOf(yaml)).toContain(problem);
   });
 
-  test('of type mcp is refused in an http node', () => {
+  test('is refused in an http node if its type is mcp', () => {
     const yaml = `${connections}nodes: [{ type: http, connection: search, url: /x }]\n`;
     expect(messagesOf(yaml)).toContain('expected a connection of type http, found "search", which is of type mcp');
   });
 
-  test('is reported with the way to save it if it is unknown', () => {
+  test('is reported if it is unknown, with a command that creates a connection', () => {
     expect(messagesOf('nodes: [{ type: mcp, connection: search, tool: x }]\n')).toContain('automate connections add mcp search --url URL');
   });
 
-  test('splits its command like a shell', async () => {
+  test('can have a command, which is split into words as in a shell', async () => {
     const yaml = `connections: { search: { type: mcp, command: "node 'my server.js' --x='a b' c\\\\ d" } }\nnodes: [{ type: mcp, connection: search, tool: x }]\n`;
     const { calls } = await run(yaml, [{}]);
     expect(calls[0]?.connection.server).toMatchObject({ command: ['node', 'my server.js', '--x=a b', 'c d'] });
   });
 });
 
-describe('the check against a server', () => {
+describe('the check of an MCP node against its server', () => {
   const tools: Tool[] = [
     { name: 'search', inputSchema: { type: 'object', properties: { query: {}, limit: {} }, required: ['query'] } },
     {
@@ -325,11 +325,11 @@ describe('the check against a server', () => {
     ],
     [
       '{ type: mcp, connection: search, tool: typed, arguments: { n: "{{a}}" } }',
-      ['3:67 the argument "n" of the tool "typed" takes a number, and this is always a text'],
+      ['3:67 the argument "n" of the tool "typed" takes a number, and this is always a string'],
     ],
     [
       '{ type: mcp, connection: search, tool: typed, arguments: { n: "1{{a}}" } }',
-      ['3:67 the argument "n" of the tool "typed" takes a number, and this is always a text'],
+      ['3:67 the argument "n" of the tool "typed" takes a number, and this is always a string'],
     ],
     ['{ type: mcp, connection: search, tool: open, arguments: { any: x } }', []],
     [
@@ -337,32 +337,35 @@ describe('the check against a server', () => {
       ['3:65 the tool "closed" has no argument "any"; it takes none'],
     ],
     ['{ type: mcp, connection: search, tool: loose, arguments: { any: x } }', []],
-  ])('finds the problems of %s', (node, expected) => {
+  ])('reports the problems in %s', (node, expected) => {
     expect(problems(node)).toEqual(expected);
   });
 
-  test('takes a single reference for a text only in a table', () => {
+  test('accepts a single reference as a string argument only if the input is a table', () => {
     expect(problems('{ type: mcp, connection: search, tool: typed, arguments: { n: "{{a}}" } }', false)).toEqual([]);
   });
 });
 
-describe('errors beside data in the answer of a tool', () => {
+describe("possible errors next to data in a tool's result", () => {
   const answer = () => answerOf({ data: { name: 'x' }, errors: [{ message: 'no' }] });
   const reported = ({ events }: { events: readonly { type: string }[] }) =>
     events.filter(({ type }) => type === 'errors-beside-data').length;
 
-  test('are reported, unless the node judges its answers', async () => {
+  test('are reported, unless the node has fail_when', async () => {
     expect(reported(await run(flowOf('map: [data.name]'), [{}, {}], answer))).toBe(2);
     expect(reported(await run(flowOf('map: [data.name], fail_when: "false"'), [{}], answer))).toBe(0);
   });
 
-  test.each([{ data: 1, errors: [] }, { errors: [1] }, { data: { errors: [1] } }, 'errors'])('are not taken from %j', async (body) => {
-    expect(reported(await run(flowOf('map: [$body]'), [{}], () => answerOf(body)))).toBe(0);
-  });
+  test.each([{ data: 1, errors: [] }, { errors: [1] }, { data: { errors: [1] } }, 'errors'])(
+    'are not reported for the result %j',
+    async (body) => {
+      expect(reported(await run(flowOf('map: [$body]'), [{}], () => answerOf(body)))).toBe(0);
+    },
+  );
 });
 
-describe('the trace of a run', () => {
-  test('has a line for each attempt of a tool', async () => {
+describe('the event log of a run with MCP calls', () => {
+  test('has a line for each attempt of a tool call', async () => {
     const lines: string[] = [];
     await run(flowOf('arguments: { q: "{{id}}" }'), [{ id: 1 }, { id: 2 }], (_call, index) => answerOf({}, index === 1), {
       trace: (attempt) => void lines.push(attemptText(attempt)),

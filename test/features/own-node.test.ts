@@ -17,7 +17,7 @@ import { runFlow } from '../helpers/run-flow.ts';
 const parts = { z, defineNode, compileMapping, readBody, withFields, textTemplate, callPolicy, connectionOf, mappedColumns };
 const known = { ...parts, callEach, readMapped, usesWithin, lookupOptions, refuseUnsuccessful, serverRequests };
 
-/** The node types of the examples on the page for authors. */
+/** Returns the node types from the examples in the documentation for authors of node types. */
 function exampleTypes(): NodeType[] {
   const page = readFileSync(new URL('../../src/core/node.ts', import.meta.url), 'utf8');
   const lines = [...page.matchAll(/^ \* {3}(.*)$/gm)].map(([, line]) => line);
@@ -25,7 +25,7 @@ function exampleTypes(): NodeType[] {
   return new Function(...Object.keys(known), `${code}; return [greet, users];`)(...Object.values(known));
 }
 
-test('the examples on the page for authors of node types run as nodes', async () => {
+test('the examples in the documentation for authors of node types work as nodes', async () => {
   const yaml = 'nodes: [{ type: greet, text: "Hello {{name}}" }, { type: users, id: "{{id}}", retry: { max: 0 } }]';
   const http = ({ path }: { readonly path: string }) => (path === '/users/a%2Fb' ? { body: { name: 'Ada' } } : { status: 404 });
   const records = [

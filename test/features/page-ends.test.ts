@@ -10,8 +10,8 @@ const problemsOf = (flow: string, header?: readonly string[]) =>
     .join();
 const numbers = ({ rows }: Awaited<ReturnType<typeof run>>) => rows.map(({ n }) => n);
 
-describe('items', () => {
-  test.each(types.slice(0, 3))('end the pages if they are empty, whatever leads on: %s', async (_, paginate, server) => {
+describe('the paginate.items option', () => {
+  test.each(types.slice(0, 3))('ends paging at a page without items, even if there is a next page: %s', async (_, paginate, server) => {
     const http = server(9);
     const emptyAfter2: FlowOptions['http'] = (request, index) => {
       const answer = http(request);
@@ -21,20 +21,23 @@ describe('items', () => {
     expect([numbers(result), result.failures, result.requests.length]).toEqual([[0, 1, 2, 3], [], 3]);
   });
 
-  test.each(types.slice(0, 3))('that no page has fail the record, if the first page leads on: %s', async (_, paginate, server) => {
-    const result = await run(paging(`${paginate}, items: itmes`).replace(map, 'map: { next: next }'), server(2));
-    expect([result.rows, result.requests.length]).toEqual([[], 1]);
-    expect(result.failures).toMatchObject([
-      { class: 'mapping', message: 'the first page has no "itmes" (paginate.items), but leads to another page' },
-    ]);
-  });
+  test.each(types.slice(0, 3))(
+    'makes the record fail if the first page lacks the items but has a next page: %s',
+    async (_, paginate, server) => {
+      const result = await run(paging(`${paginate}, items: itmes`).replace(map, 'map: { next: next }'), server(2));
+      expect([result.rows, result.requests.length]).toEqual([[], 1]);
+      expect(result.failures).toMatchObject([
+        { class: 'mapping', message: 'the first page has no "itmes" (paginate.items), but leads to another page' },
+      ]);
+    },
+  );
 
-  test('that are empty on the first page need no way to the next one', async () => {
+  test('allows a first page that has neither items nor a next page', async () => {
     const flow = paging('type: cursor, path: next, param: c, items: items', ', when_empty: drop');
     expect(await run(flow, inTurn({ body: { items: [] } }))).toMatchObject({ rows: [], failures: [] });
   });
 
-  test('are those of the map if paginate names none: then a repeated cursor ends the pages only without items', async () => {
+  test('is by default the array of the map, which must be empty at a repeated cursor', async () => {
     const flow = paging('type: cursor, path: next, param: c');
     const ended = await run(flow, inTurn({ body: { items: itemsOf(0), next: 'x' } }, { body: { items: [], next: 'x' } }));
     expect([numbers(ended), ended.failures, ended.requests.length]).toEqual([[0, 1], [], 2]);
@@ -47,20 +50,20 @@ describe('items', () => {
     expect([numbers(more), more.failures]).toEqual([[0, 1, 2, 3], []]);
   });
 
-  test('must be a path to one array', () => {
+  test('must be a path that leads to one array', () => {
     expect(problemsOf(paging('type: link_header, items: "a[].b"'))).toContain(
       'expected a path to one array, such as results, found "a[].b"',
     );
   });
 });
 
-describe('until', () => {
-  test.each(types)('ends the pages after the page for which it is true: %s', async (_, paginate, server) => {
+describe('the paginate.until option', () => {
+  test.each(types)('ends paging after the page for which the condition is true: %s', async (_, paginate, server) => {
     const result = await run(paging(`${paginate}, until: "body.items[1].n == 3"`), server(9));
     expect([numbers(result), result.failures, result.requests.length]).toEqual([[0, 1, 2, 3], [], 2]);
   });
 
-  test('sees status, headers and the record', async () => {
+  test('can refer to the status, the headers and the record', async () => {
     const http: FlowOptions['http'] = (_, index) => ({
       headers: { 'X-Cursor': `c${index}` },
       body: { items: itemsOf(index), next: index },
@@ -72,7 +75,7 @@ describe('until', () => {
     expect([numbers(result), result.requests.length]).toEqual([[0, 1, 2, 3], 2]);
   });
 
-  test('that is true on the first page needs no way to the next one', async () => {
+  test('is not needed to end paging at a page without a next page', async () => {
     const flow = paging('type: cursor, path: next, param: c, until: body.has_more == false');
     expect(await run(flow, inTurn({ body: { items: itemsOf(0), has_more: false } }))).toMatchObject({
       rows: [{ n: 0 }, { n: 1 }],
@@ -80,7 +83,7 @@ describe('until', () => {
     });
   });
 
-  test('that cannot be decided fails the record', async () => {
+  test('makes the record fail if the condition cannot be evaluated', async () => {
     const flow = paging('type: cursor, path: next, param: c, until: body.hasmore == false');
     const { rows, failures } = await run(flow, inTurn({ body: { items: itemsOf(0), next: 1 } }));
     expect(rows).toEqual([]);
@@ -89,7 +92,7 @@ describe('until', () => {
     ]);
   });
 
-  test('names a part of the answer, or is a problem of the flow', () => {
+  test('must refer to the response', () => {
     expect(problemsOf(paging('type: link_header, until: has_more == false'))).toContain(
       'no variable "has_more"; expected status, headers, body or record',
     );
@@ -97,10 +100,10 @@ describe('until', () => {
   });
 });
 
-describe('from: last_item', () => {
+describe('a cursor from the last item (paginate.from: last_item)', () => {
   const last = 'type: cursor, from: last_item, path: n, param: after';
 
-  test('takes the list of the map if there are no items', async () => {
+  test("comes from the last item of the map's array if paginate.items is not set", async () => {
     const result = await run(
       paging(last),
       inTurn({ body: { items: itemsOf(0) } }, { body: { items: [{ n: 9 }] } }, { body: { items: [] } }),
@@ -109,7 +112,7 @@ describe('from: last_item', () => {
     expect(result.requests.map(({ path }) => path)).toEqual(['/a', '/a?after=1', '/a?after=9']);
   });
 
-  test('takes the item itself with $body', async () => {
+  test('is the last item itself if the path is $body', async () => {
     const flow = paging('type: cursor, from: last_item, path: $body, param: after, items: ids').replace(map, 'map: { n: "ids[]" }');
     const result = await run(flow, inTurn({ body: { ids: [1, 2] } }, { body: { ids: [] } }));
     expect([numbers(result), result.requests.map(({ path }) => path)]).toEqual([
@@ -118,7 +121,7 @@ describe('from: last_item', () => {
     ]);
   });
 
-  test.each([{}, { n: null }, { n: '' }])('fails the record if the last item is %j', async (item) => {
+  test.each([{}, { n: null }, { n: '' }])('makes the record fail if the last item, %j, does not contain a cursor', async (item) => {
     const { rows, failures } = await run(paging(last), inTurn({ body: { items: [{ n: 1 }, item] } }));
     expect(rows).toEqual([]);
     expect(failures).toMatchObject([
@@ -126,14 +129,14 @@ describe('from: last_item', () => {
     ]);
   });
 
-  test('without a list is a problem of the flow', () => {
+  test('requires that either items or the map refers to an array', () => {
     const flow = paging(last).replace(map, 'map: [total]');
     expect(problemsOf(flow)).toContain('from: last_item needs items, the path of the list on a page');
     expect(problemsOf(paging(last.replace('path: n', 'path: $status')))).toContain('expected a path within an item, such as id');
   });
 });
 
-describe('in: body', () => {
+describe('a cursor in the body (paginate.in: body)', () => {
   const post = (param: string, body: string) =>
     paging(`type: cursor, path: next, in: body, param: ${param}`, `, method: POST, body: ${body}`);
   const bodies = async (flow: string, next: unknown) => {
@@ -150,42 +153,42 @@ describe('in: body', () => {
     ['"[0].after"', '[{ after: 1 }]', 'x', ['[{"after":1}]', '[{"after":"x"}]']],
     ['search_after', '{ size: 2 }', [1, 'b'], ['{"size":2}', '{"size":2,"search_after":[1,"b"]}']],
     ['__proto__.a', '{ a: 1 }', 'x', ['{"a":1}', '{"a":1,"__proto__":{"a":"x"}}']],
-  ])('puts the cursor at %s of %s', async (param, body, next, expected) => {
+  ])('is inserted at %s into the body %s', async (param, body, next, expected) => {
     expect(await bodies(post(param, body), next)).toEqual({ sent: expected, failures: [] });
   });
 
-  test('fails the record if the body has no place for it', async () => {
+  test('makes the record fail if the body does not have that position', async () => {
     const { failures } = await bodies(post('q.after', '{ q: text }'), 'x');
     expect(failures).toMatchObject([
       {
         class: 'request',
-        message: expect.stringContaining('the body has no place for "q.after" (paginate.param): found a string on the way'),
+        message: expect.stringContaining('cannot set "q.after" in the body (paginate.param): found a string on that path'),
       },
     ]);
   });
 
-  test('keeps the secrets of the body out of what is shown', async () => {
+  test('does not reveal secrets in the displayed body', async () => {
     const flow = post('after', '{ key: { credential: k } }');
     const { requests } = await run(flow, inTurn({ body: { items: itemsOf(0), next: 'x' } }, { body: { items: [], next: null } }));
     expect(requests[1]?.body).toBe('{"key":"***","after":"x"}');
     expect(requests[1]?.secretBody?.render(() => 's3cret')).toBe('{"key":"s3cret","after":"x"}');
   });
 
-  test('finds a cursor that comes again', async () => {
+  test('is still detected if it repeats', async () => {
     const { failures, requests } = await run(post('after', '{ a: 1 }'), () => ({ body: { items: itemsOf(0), next: 'x' } }));
     expect(requests.length).toBe(2);
     expect(failures).toMatchObject([{ message: expect.stringContaining('page 2 has the cursor of page 1') }]);
   });
 
-  test.each(['$status', '"a[].b"', '$body'])('does not take the place %s', (param) => {
-    expect(problemsOf(post(param, '{ a: 1 }'))).toContain('expected a path to one place in the body, such as variables.after');
+  test.each(['$status', '"a[].b"', '$body'])('cannot have the position %s', (param) => {
+    expect(problemsOf(post(param, '{ a: 1 }'))).toContain('expected the path of one value in the body, such as variables.after');
   });
 
   test.each([
     ['no body', ''],
     ['a form', ', method: POST, form: { a: 1 }'],
-    ['a text', ', method: POST, text: a'],
-  ])('needs a JSON body, and not %s', (_, more) => {
+    ['plain text', ', method: POST, text: a'],
+  ])('requires a JSON body: %s is refused', (_, more) => {
     const flow = `nodes: [{ type: http, url: "${origin}", map: [a], paginate: { type: cursor, in: body, param: a, path: b }${more} }]`;
     expect(problemsOf(flow)).toContain('in: body puts the cursor into a JSON body');
   });

@@ -4,11 +4,11 @@ import { runFlow, type SentRequest } from '../helpers/run-flow.ts';
 
 const lookup = `{ id: lookup, type: http, method: POST, url: "${origin}/lookup", batch: { size: 3, items: "{{n}}" }, body: { ids: "{{items}}" }, map: { d: "found[]" } }`;
 
-/** Answers with that many pages of two items, and answers look-ups. */
+/** Responds with `pages` pages of two items, and to batch requests with the result of `looksUp`. */
 const answering = (pages: number, looksUp: (ids: number[]) => object) => (request: SentRequest) =>
   request.path === '/lookup' ? looksUp(JSON.parse(String(request.body)).ids) : { ...byCursor(pages)(request), afterMs: 10 };
 
-test('a batch in a loop after pages does not wait for records that wait for it', async () => {
+test('a batch in a loop is sent although records that could still join it wait for its response', async () => {
   const inner = `{ type: http, url: "${origin}/inner/{{n}}", paginate: { ${cursor} }, map: { n: "items[].n" } }`;
   const behind = `  - { type: set, fields: { pass: 0 } }
   - type: loop
@@ -21,7 +21,7 @@ test('a batch in a loop after pages does not wait for records that wait for it',
   expect([rows.length, ending]).toEqual([4 * 2 * 4, 'complete']);
 }, 5000);
 
-test('a record that fails after pages ends when all its requests have ended', async () => {
+test('a record that fails after a node with pages ends when its last request has ended', async () => {
   const http = answering(30, (ids) => {
     if (ids.includes(4)) return { status: 404, afterMs: 15 };
     return { body: { found: ids.map((n) => `d${n}`) }, afterMs: 1000 };

@@ -8,12 +8,12 @@ const run = (flow: string, http?: FlowOptions['http'], options: FlowOptions = {}
 const numbers = ({ rows }: FlowResult) => rows.map(({ n }) => n);
 const found = ({ events }: FlowResult) => events.flatMap((event) => (event.type === 'mapped' ? [event.found] : []));
 
-/** Answers with the page of the cursor, but differently for one of them. */
+/** Responds with the page for the cursor. The response to the cursor `bad` is `answer` instead. */
 const except = (bad: number, answer: object) => (request: SentRequest) =>
   request.url.endsWith(`cursor=${bad}`) ? answer : byCursor(4)(request);
 
-describe('a page that fails', () => {
-  test('fails the whole record and names the page', async () => {
+describe('a requested page', () => {
+  test('makes the whole record fail if it fails, and the message contains its number', async () => {
     const result = await run(paging(cursor), except(2, { status: 404, body: 'gone' }));
     expect([result.rows, result.requests.length, result.credits]).toEqual([[], 3, 3]);
     expect(result.failures).toMatchObject([
@@ -30,80 +30,80 @@ describe('a page that fails', () => {
   });
 
   test.each([
-    ['JSON that is none', { body: '{"items": [', headers: { 'content-type': 'application/json' } }, 'parse', /^page 3: /],
+    ['invalid JSON', { body: '{"items": [', headers: { 'content-type': 'application/json' } }, 'parse', /^page 3: /],
     [
-      'no array to expand',
+      'without an array to expand',
       { body: { items: 7 } },
       'mapping',
       /^page 3: expected an array at "items\[\]", found a number \(2 pages had been read\)$/,
     ],
     [
-      'a cursor that is none',
+      'without a valid cursor',
       { body: { next: {} } },
       'mapping',
-      /^page 3: expected a text or a number at "next", found an object \(2 pages had been read\)$/,
+      /^page 3: expected a string or a number at "next", found an object \(2 pages had been read\)$/,
     ],
-  ])('fails the record by %s', async (_, answer, kind, message) => {
+  ])('makes the record fail if it is %s', async (_, answer, kind, message) => {
     const { rows, failures } = await run(paging(cursor), except(2, answer));
     expect(rows).toEqual([]);
     expect(failures).toMatchObject([{ class: kind, message: expect.stringMatching(message) }]);
   });
 
-  test('fails the record for a link to another origin', async () => {
+  test('makes the record fail if its link to the next page leads to a different origin', async () => {
     const next = (to: string) => ({ body: { links: { next: to } } });
     const { failures } = await run(paging(nextUrl), inTurn(next('?p=2'), next('https://other.example.com/')));
-    expect(failures[0]?.message).toMatch(/^page 2: the next page is https:\/\/other\.example\.com\/, another origin/);
+    expect(failures[0]?.message).toMatch(/^page 2: the next page is https:\/\/other\.example\.com\/, a different origin/);
   });
 
-  test('is not named if it is the first', async () => {
+  test('is reported without a number if it is the first page', async () => {
     const { failures } = await run(paging(cursor), () => ({ status: 404 }));
     expect(failures).toMatchObject([{ message: 'the server answered 404' }]);
   });
 
-  test('is retried like any call', async () => {
+  test('is retried after an error, as any other request is', async () => {
     const result = await run(paging(cursor), (request, index) => (index === 1 || index === 2 ? { status: 503 } : byCursor(3)(request)));
     expect([result.failures, numbers(result)]).toEqual([[], [0, 1, 2, 3, 4, 5]]);
     expect(result.requests.map(({ atMs }) => atMs)).toEqual([0, 0, 1000, 3000, 3000]);
     expect(result.credits).toBe(3);
   });
 
-  test('shows the number of attempts', async () => {
+  test('is reported with its number of attempts if it fails', async () => {
     const { failures, credits } = await run(paging(cursor, ', retry: { max: 2 }'), except(1, { status: 503 }));
     expect(failures).toMatchObject([{ status: 503, attempts: 3, message: expect.stringMatching(/^page 2: /) }]);
     expect(credits).toBe(2);
   });
 
-  test('does not fail other records', async () => {
+  test('does not affect other records if it fails', async () => {
     const http = (request: SentRequest) => (request.path === '/b?cursor=1' ? { status: 404 } : byCursor(3)(request));
     const { rows, failures } = await runFlow(paging(cursor), [{ id: 'a' }, { id: 'b' }, { id: 'c' }], { http });
     expect(rows.map(({ id }) => id)).toEqual([...Array(6).fill('a'), ...Array(6).fill('c')]);
     expect(failures).toMatchObject([{ record: 2 }]);
   });
 
-  test('ends the run with on_error: stop', async () => {
+  test('makes the run end if it fails and on_error is "stop"', async () => {
     const { ending, failures, rows } = await run(paging(cursor, ', on_error: stop'), except(1, { status: 404 }));
     expect([ending, failures.length, rows]).toEqual(['on-error-stop', 1, []]);
   });
 
-  test('passes the record on once, without the fields, with on_error: keep', async () => {
+  test('passes the record on only once if it fails and on_error is "keep"', async () => {
     const { rows, failures } = await run(paging(cursor, ', on_error: keep'), except(2, { status: 404 }));
     expect(failures).toEqual([]);
     expect(rows.at(-1)).toMatchObject({ id: 'a', _error: { node: 'pages', class: 'http', status: 404, record: 1 } });
   });
 
-  test('counts for the rate like a request', async () => {
+  test('counts towards the rate limit, as any other request does', async () => {
     const { requests } = await run(paging(cursor, ', rate: 2/s'), byCursor(4));
     expect(requests.map(({ atMs }) => atMs)).toEqual([0, 500, 1000, 1500]);
   });
 
-  test('is left for a later run when the credits end', async () => {
+  test('is not requested once the credits are used up: the record stays for a later run', async () => {
     const { rows, failures, ending, requests } = await run(paging(cursor), byCursor(9), { credits: 3 });
     expect([rows, failures, ending, requests.length]).toEqual([[], [], 'max-credits', 3]);
   });
 });
 
-describe('the paths found on pages', () => {
-  test('are counted for each page with records', async () => {
+describe('the count of paths found in pages', () => {
+  test('includes each page that has records', async () => {
     expect(found(await run(paging(cursor), byCursor(3)))).toEqual([
       [true, true],
       [true, true],
@@ -116,13 +116,13 @@ describe('the paths found on pages', () => {
     ]);
   });
 
-  test('include the path to the next page', async () => {
+  test('includes the path that leads to the next page', async () => {
     const told = ({ events }: FlowResult) => new Set(events.flatMap((event) => (event.type === 'mapped' ? event.paths : [])));
     expect(told(await run(paging(cursor), byCursor(1)))).toEqual(new Set(['items[].n', 'next (paginate.path)']));
     expect(told(await run(paging(page), byPage(1)))).toEqual(new Set(['items[].n', 'items (paginate.items)']));
   });
 
-  test('do not include a path that a page lacks', async () => {
+  test('excludes the pages on which the path is missing', async () => {
     const flow = paging(cursor).replace(map, 'map: { n: "items[].n", m: "items[].m" }');
     const bodies = [{ next: 1, items: [{ m: 1 }] }, { items: [{ n: 1 }] }];
     expect(found(await run(flow, inTurn(...bodies.map((body) => ({ body })))))).toEqual([
@@ -132,55 +132,55 @@ describe('the paths found on pages', () => {
   });
 });
 
-describe('cached pages', () => {
-  test('cost nothing', async () => {
+describe('a page from the cache', () => {
+  test('costs no credits', async () => {
     const records = [{ id: 'a' }, { id: 'b' }];
     const result = await runFlow(paging(cursor, ', cache: 1h').replace('{{id}}', 'x'), records, { http: byCursor(3) });
     expect([result.rows.length, result.failures, result.requests.length, result.credits]).toEqual([12, [], 3, 3]);
   });
 });
 
-describe('nodes after pages', () => {
+describe('the nodes after a node with pages', () => {
   const detail = `  - { id: detail, type: http, url: "${origin}/detail/{{n}}", map: { d: d } }\n`;
   const detailed =
     (last: number, answer = ({ path }: SentRequest): object => ({ body: { d: `d${path.split('/').at(-1)}` } })) =>
     (request: SentRequest) =>
       request.path.startsWith('/detail') ? answer(request) : byCursor(last)(request);
 
-  test('get the records of all pages in order', async () => {
+  test('receive the records of all pages in order', async () => {
     const result = await run(paging(cursor, '', detail), detailed(3));
     expect(result.rows).toEqual([0, 1, 2, 3, 4, 5].map((n) => ({ id: 'a', n, d: `d${n}` })));
     expect([result.requests.length, result.credits]).toEqual([9, 9]);
   });
 
-  test('get them in order if later answers come first', async () => {
+  test('receive the records in order even if later responses arrive first', async () => {
     const http = detailed(5, ({ path }) => ({ body: { d: path }, afterMs: 1000 - Number(path.split('/').at(-1)) * 50 }));
     const records = ['a', 'b', 'c'].map((id) => ({ id }));
     const { rows } = await runFlow(paging(cursor, '', detail), records, { http });
     expect(rows).toEqual(records.flatMap(({ id }) => [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((n) => ({ id, n, d: `/detail/${n}` }))));
   });
 
-  test('begin before the last page has come', async () => {
+  test('begin before the last page has arrived', async () => {
     const { requests } = await run(paging(cursor, '', detail), detailed(5));
     const paths = requests.map(({ path }) => path);
     expect(paths.indexOf('/detail/0')).toBeLessThan(paths.indexOf('/a?cursor=4'));
   });
 
-  test('work on a page while the next one is requested', async () => {
+  test('process a page while the next page is being requested', async () => {
     const http = detailed(6, ({ path }) => ({ body: { d: path }, afterMs: 100 }));
     const { requests } = await run(paging(cursor, '', detail), http);
     const moments = requests.filter(({ path }) => path.startsWith('/a')).map(({ atMs }) => atMs);
     expect(moments).toEqual([0, 0, 100, 200, 300, 400]);
   });
 
-  test('can expand again', async () => {
+  test('can expand the records of a page into more rows', async () => {
     const parts = `  - { type: http, url: "${origin}/detail/{{n}}", map: { p: "parts[].p" } }\n`;
     const http = detailed(2, ({ path }) => ({ body: { parts: ['x', 'y'].map((p) => ({ p: p + path.at(-1) })) } }));
     const { rows } = await run(paging(cursor, '', parts), http);
     expect(rows.map(({ n, p }) => [n, p])).toEqual([0, 1, 2, 3].flatMap((n) => [`x${n}`, `y${n}`].map((p) => [n, p])));
   });
 
-  test('can have a condition, and be set nodes', async () => {
+  test('can have the when option, and can be set nodes', async () => {
     const behind = `  - { type: set, when: n % 2 == 0, fields: { even: { cel: "n * 10" } }, remove: [id] }\n`;
     const { rows } = await run(paging(cursor, '', behind), byCursor(2));
     expect(rows).toEqual([
@@ -191,13 +191,13 @@ describe('nodes after pages', () => {
     ]);
   });
 
-  test('can drop a page and pass the others on', async () => {
+  test('can drop the records of one page and pass the other pages on', async () => {
     const behind = `  - { type: http, when: n < 2, url: "${origin}/none", when_empty: drop, map: { x: "x[]" } }\n`;
     const { rows } = await run(paging(cursor, '', behind), (request) => (request.path === '/none' ? { body: {} } : byCursor(2)(request)));
     expect(rows).toEqual([2, 3].map((n) => ({ id: 'a', n })));
   });
 
-  test('end the pages of a record that fails there', async () => {
+  test('stop the paging of a record once the record fails in one of them', async () => {
     const http = detailed(50, ({ path }) => (path.endsWith('/3') ? { status: 404, afterMs: 10 } : { body: {}, afterMs: 10 }));
     const { rows, failures, requests } = await run(paging(cursor, '', detail), http);
     expect(rows).toEqual([]);
@@ -205,19 +205,19 @@ describe('nodes after pages', () => {
     expect(requests.filter(({ path }) => path.startsWith('/a')).length).toBeLessThan(6);
   });
 
-  test('fail a record although the paged node has on_error: keep', async () => {
+  test('make the record fail on an error even if the node with pages has on_error: keep', async () => {
     const http = detailed(3, ({ path }) => (path.endsWith('/3') ? { status: 404 } : { body: {} }));
     const { rows, failures } = await run(paging(cursor, ', on_error: keep', detail), http);
     expect([rows, failures]).toMatchObject([[], [{ node: 'detail' }]]);
   });
 
-  test('pass a failed row on with on_error: keep', async () => {
+  test('pass a failed row on if they have on_error: keep themselves', async () => {
     const http = detailed(2, ({ path }) => (path.endsWith('/1') ? { status: 404 } : { body: { d: 'd' } }));
     const { rows } = await run(paging(cursor, '', detail.replace('map:', 'on_error: keep, map:')), http);
     expect(rows).toMatchObject([{ d: 'd' }, { n: 1, _error: { node: 'detail' } }, { d: 'd' }, { d: 'd' }]);
   });
 
-  test('have an idempotency key for each page, the same in every run', async () => {
+  test('use an idempotency key for each page, which is the same in every run', async () => {
     const behind = detail.replace('map:', 'method: POST, idempotency_key: true, map:');
     const keys = async () => {
       const { requests } = await run(paging(cursor, '', behind), detailed(3));
@@ -230,7 +230,7 @@ describe('nodes after pages', () => {
     expect(await keys()).toEqual(first);
   });
 
-  test('get a record that skips the pages', async () => {
+  test('also receive the records that skip the node with pages', async () => {
     const records = [
       { id: 'a', ask: true },
       { id: 'b', ask: false },
@@ -243,7 +243,7 @@ describe('nodes after pages', () => {
     ]);
   });
 
-  test('fill batches from pages, and send them when no more records can join', async () => {
+  test('fill batches with the records of several pages', async () => {
     const lookup = `  - id: lookup
     type: http
     method: POST
@@ -263,10 +263,10 @@ describe('nodes after pages', () => {
   });
 });
 
-describe('pages of pages', () => {
+describe("pages of pages (requested for each record of an earlier node's pages)", () => {
   const behind = `  - { id: inner, type: http, url: "${origin}/inner/{{n}}", paginate: { ${cursor} }, map: { m: "items[].n" } }\n`;
 
-  test('come in the order of both nodes', async () => {
+  test("are in the order of the first node's pages, and then of the second node's pages", async () => {
     const http = (request: SentRequest, index: number) => ({ ...byCursor(3)(request), afterMs: (index * 53) % 31 });
     const { rows, failures } = await runFlow(paging(cursor, '', behind), [{ id: 'a' }, { id: 'b' }], { http });
     expect(failures).toEqual([]);
@@ -274,7 +274,7 @@ describe('pages of pages', () => {
     expect(rows).toEqual(expected);
   });
 
-  test('fail the record if one of them fails', async () => {
+  test('make the whole record fail if one of them fails', async () => {
     const http = (request: SentRequest) => (request.path === '/inner/3?cursor=2' ? { status: 410 } : byCursor(3)(request));
     const { rows, failures } = await run(paging(cursor, '', behind), http);
     expect([rows, failures]).toMatchObject([
@@ -283,7 +283,7 @@ describe('pages of pages', () => {
     ]);
   });
 
-  test('give all records of a large page in order', async () => {
+  test('stay in order even if a page has many records', async () => {
     const many = Array.from({ length: 300 }, (_, n) => ({ n }));
     const http = (request: SentRequest) => (request.path === '/a' ? { body: { items: many, next: null } } : byCursor(2)(request));
     const { rows } = await run(paging(cursor, '', behind), http);
@@ -291,7 +291,7 @@ describe('pages of pages', () => {
   });
 });
 
-describe('pages in a loop', () => {
+describe('pages requested inside a loop', () => {
   const loop = (more = '', behind = '') => `nodes:
   - { type: set, fields: { part: 0 } }
   - type: loop
@@ -304,30 +304,30 @@ describe('pages in a loop', () => {
 ${behind}`;
   const expected = [1, 2, 3].flatMap((part) => [0, 1, 2, 3].map((n) => ({ id: 'a', part, n })));
 
-  test('come pass after pass', async () => {
+  test('are passed on in the order of the passes', async () => {
     const { rows, failures, requests } = await run(loop(), byCursor(2));
     expect([failures, rows, requests.length]).toEqual([[], expected, 6]);
   });
 
-  test('are those of the last pass with emit: last', async () => {
+  test('are passed on only from the last pass if emit is "last"', async () => {
     expect((await run(loop('emit: last'), byCursor(2))).rows).toEqual(expected.slice(-4));
   });
 
-  test('pass on to the nodes after the loop', async () => {
+  test('are passed on to the nodes after the loop', async () => {
     const behind = `  - { type: http, url: "${origin}/detail/{{part}}/{{n}}", map: { d: d } }\n`;
     const http = (request: SentRequest) => (request.path.startsWith('/detail') ? { body: { d: request.path } } : byCursor(2)(request));
     const { rows } = await run(loop('', behind), http);
     expect(rows).toEqual(expected.map((row) => ({ ...row, d: `/detail/${row.part}/${row.n}` })));
   });
 
-  test('fail the record with the later node if that fails', async () => {
+  test('make the record fail with the id of a later node if that node fails', async () => {
     const behind = `  - { id: behind, type: http, url: "${origin}/detail/{{part}}/{{n}}", map: { d: d } }\n`;
     const http = (request: SentRequest) => (request.path === '/detail/2/3' ? { status: 404 } : byCursor(2)(request));
     const { rows, failures } = await run(loop('on_error: keep', behind), http);
     expect([rows, failures]).toMatchObject([[], [{ node: 'behind', status: 404 }]]);
   });
 
-  test('fail the record with the inner node if that fails', async () => {
+  test('make the record fail with the id of the inner node if one of them fails', async () => {
     const { rows, failures } = await run(loop(), (request) => (request.path === '/1?cursor=1' ? { status: 404 } : byCursor(2)(request)));
     expect([rows, failures]).toMatchObject([
       [],
@@ -345,7 +345,7 @@ ${behind}`;
     [30, behindPages],
     [300, behindPages],
     [30, `{ type: loop, while: "false", nodes: [${behindPages}] }`],
-  ])('stay with on_error: keep if they came before a failure, when later nodes take %i ms: %s', async (afterMs, nodes) => {
+  ])('are kept if a later page fails and on_error is "keep" (later nodes: %i ms, %s)', async (afterMs, nodes) => {
     const flow = `nodes:
   - { type: set, fields: { part: 0 } }
   - type: loop
@@ -365,13 +365,13 @@ ${behind}`;
     expect(rows.at(-1)).toMatchObject({ _error: { node: 'pages', status: 422 } });
   });
 
-  test('have an idempotency key for every page of every pass', async () => {
+  test('have an idempotency key for each page in each pass', async () => {
     const flow = loop().replace('paginate:', 'method: POST, idempotency_key: true, paginate:');
     const keys = (await run(flow, byCursor(2))).requests.map(({ headers }) => headers['Idempotency-Key']);
     expect(new Set(keys).size).toBe(6);
   });
 
-  test('come in order in a loop in a loop', async () => {
+  test('stay in order even if the loop is inside another loop', async () => {
     const inner = (
       await run(
         `nodes:
@@ -396,7 +396,7 @@ ${behind}`;
     );
   });
 
-  test('are requested again in a poll until the last one is done', async () => {
+  test('are all requested anew by an outer poll until its condition is true', async () => {
     const flow = `nodes:
   - type: poll
     until: state == "done"
@@ -459,18 +459,18 @@ describe('the check of a flow with pages', () => {
     ['type: page, items: "a[].b"', '2:79 expected a path to one array, such as results, found "a[].b"'],
     ['type: page, items: "a[][]"', '2:79 expected a path to one array, such as results, found "a[][]"'],
     ['type: page, items: $status', '2:79 expected a path to one array, such as results, found "$status"'],
-  ])('refuses %s in the wrong place', (paginate, problem) => {
+  ])('refuses an unsuitable path: %s', (paginate, problem) => {
     expect(problems(paging(paginate))).toEqual([problem]);
   });
 
-  test('refuses pages with a batch', () => {
+  test('refuses pages in a node with batches', () => {
     const flow = paging(cursor, ', method: POST, body: ["{{items}}"], batch: { items: "{{id}}" }');
     expect(problems(flow)).toEqual([
       expect.stringMatching(/^2:\d+ a batch has one answer for all its records; leave paginate or batch out$/),
     ]);
   });
 
-  test('knows the fields of pages in later nodes', () => {
+  test('allows later nodes to refer to fields from the pages', () => {
     const behind = `  - { type: http, url: "${origin}/{{n}}/{{m}}" }\n`;
     expect(problems(paging(cursor, '', behind))).toEqual([expect.stringContaining('no record has a field "m" here')]);
   });

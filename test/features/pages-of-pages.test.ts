@@ -8,7 +8,7 @@ const batch = (size: number, key = '') =>
   `{ id: b, type: http, method: POST, url: "${origin}/b${key}", batch: { size: ${size}, items: "{{k}}", match: { field: k, path: "results[].k" } }, body: { ks: "{{items}}" }, map: { v: "results[].v" } }`;
 const flow = (...nodes: string[]) => `nodes:\n${nodes.map((text) => `  - ${text}\n`).join('')}`;
 
-/** Every page has that many items, and leads to the next. */
+/** Responds with pages that have `items` items each and lead to the next page. */
 function server(pageCount: number, items: number) {
   return (request: SentRequest) => {
     if (request.method === 'POST') {
@@ -25,32 +25,32 @@ function server(pageCount: number, items: number) {
 const sizes = (requests: readonly SentRequest[]) =>
   requests.filter(({ method }) => method === 'POST').map(({ body }) => JSON.parse(body ?? '').ks.length);
 
-test('pages of pages before a batch end', async () => {
+test('records from nested pages all reach a batch in a later node, without a deadlock', async () => {
   const { rows, requests } = await runFlow(flow(pages('a'), pages('c'), batch(10)), [{ k: 'x' }], { http: server(2, 2) });
   expect(rows).toHaveLength(16);
   expect(sizes(requests)).toEqual([10, 6]);
 });
 
-test('many small pages fill a batch together', async () => {
+test('records from many small pages share full batches', async () => {
   const { requests } = await runFlow(flow(pages('a'), batch(100)), [{ k: 'x' }], { http: server(60, 5) });
   expect(sizes(requests)).toEqual([100, 100, 100]);
 });
 
-test('the pages of several rows of one record fill a batch together', async () => {
+test('records from the pages of different rows share full batches', async () => {
   const expanding = node('e', 'map: { k: "items[]" }');
   const { requests, rows } = await runFlow(flow(expanding, pages('a'), batch(10)), [{ k: 'x' }], { http: server(1, 20) });
   expect(rows).toHaveLength(400);
   expect(sizes(requests)).toEqual(Array.from({ length: 40 }, () => 10));
 });
 
-test('batches with different keys are sent at the same time', async () => {
+test('batches with different request URLs are sent at the same time', async () => {
   const records = Array.from({ length: 32 }, (_, index) => ({ k: `k${index}` }));
   const polled = `{ type: poll, until: v != null, nodes: [${batch(10, '/{{k}}')}] }`;
   const { waitedMs } = await runFlow(flow(polled), records, { http: (request) => ({ ...server(1, 1)(request), afterMs: 200 }) });
   expect(waitedMs).toBe(400);
 });
 
-test('a failed record begins no more requests', async () => {
+test('a record that has failed sends no more requests', async () => {
   const slow = node('s', 'map: { v: v }');
   const { requests, events, failures } = await runFlow(flow(pages('a'), slow), [{ k: 'x' }, { k: 'y' }], {
     http: (request) => {

@@ -23,19 +23,19 @@ const one = [{ id: 'a' }];
 const run = (flow: string, http?: FlowOptions['http'], options: FlowOptions = {}) => runFlow(flow, one, { http, ...options });
 const paths = ({ requests }: FlowResult) => requests.map(({ path }) => path);
 const numbers = ({ rows }: FlowResult) => rows.map(({ n }) => n);
-describe('the records of all pages', () => {
-  test.each(types)('come one after another: %s', async (_, paginate, server, calls) => {
+describe('the records from all pages', () => {
+  test.each(types)('are in the order of the pages: %s', async (_, paginate, server, calls) => {
     const result = await run(paging(paginate), server(3));
     expect(result.rows).toEqual([0, 1, 2, 3, 4, 5].map((n) => ({ id: 'a', n })));
     expect([result.failures, result.requests.length, result.credits]).toEqual([[], calls, calls]);
   });
 
-  test.each(types)('come from a single page: %s', async (_, paginate, server, calls) => {
+  test.each(types)('can come from a single page: %s', async (_, paginate, server, calls) => {
     const result = await run(paging(paginate), server(1));
     expect([numbers(result), result.requests.length]).toEqual([[0, 1], calls - 2]);
   });
 
-  test.each(types)('come from 3,000 pages: %s', async (_, paginate, server, calls) => {
+  test.each(types)('can come from 3,000 pages: %s', async (_, paginate, server, calls) => {
     const result = await run(paging(`${paginate}, max: 20000`), server(3000), { forget: true });
     expect(result.rows.length).toBe(6000);
     expect(numbers(result).every((n, index) => n === index)).toBe(true);
@@ -46,7 +46,7 @@ describe('the records of all pages', () => {
     ['type: page, param: page, items: items', [0, 1], 'page 2 is the same as page 1'],
     ['type: offset, param: offset, size: 2, items: items', [0, 1], 'page 2 is the same as page 1'],
     ['type: offset, param: offset, size: 1, items: items', [], 'page 1 has 2 items, more than the size of 1'],
-  ])('leave out a page that repeats or is too long, also with on_error: keep: %s', async (paginate, before, message) => {
+  ])('do not include a repeated or oversized page, even if on_error is "keep": %s', async (paginate, before, message) => {
     const flow = paging(paginate).replace('type: http,', 'type: http, on_error: keep,');
     expect(flow).toContain('on_error: keep');
     const { rows } = await run(flow, () => ({ body: { items: [{ n: 0 }, { n: 1 }] } }));
@@ -56,7 +56,7 @@ describe('the records of all pages', () => {
     ]);
   });
 
-  test('come in input order, however long each takes', async () => {
+  test('are in input order, however long each page takes', async () => {
     const records = Array.from({ length: 40 }, (_, index) => ({ id: `r${index}` }));
     const server = byCursor(3);
     const http = (request: SentRequest, index: number) => ({ ...server(request), afterMs: (index * 37) % 101 });
@@ -64,24 +64,24 @@ describe('the records of all pages', () => {
     expect(rows).toEqual(records.flatMap(({ id }) => [0, 1, 2, 3, 4, 5].map((n) => ({ id, n }))));
   });
 
-  test('stay together with --unordered', async () => {
+  test('stay together in the output if --unordered is set', async () => {
     const http = (request: SentRequest) => ({ ...byCursor(3)(request), afterMs: request.path.startsWith('/slow') ? 100 : 1 });
     const { rows } = await runFlow(paging(cursor), [{ id: 'slow' }, { id: 'b' }, { id: 'c' }], { http, unordered: true });
     expect(rows.map(({ id }) => id)).toEqual([...Array(6).fill('b'), ...Array(6).fill('c'), ...Array(6).fill('slow')]);
     expect(rows.map(({ n }) => n)).toEqual([0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5]);
   });
 
-  test('are one for each page if the map expands nothing', async () => {
+  test('are written as one row per page if the map has no array', async () => {
     const flow = paging(cursor).replace(map, 'map: { first: "items[0].n" }');
     expect((await run(flow, byCursor(3))).rows).toEqual([0, 2, 4].map((first) => ({ id: 'a', first })));
   });
 
-  test('are one in all without a map', async () => {
+  test('are written as a single row if there is no map', async () => {
     const { rows, requests } = await run(paging(cursor).replace(`, ${map}`, ''), byCursor(3));
     expect([rows, requests.length]).toEqual([[{ id: 'a' }], 3]);
   });
 
-  test('are not requested for an empty input', async () => {
+  test('are not requested if the input is empty', async () => {
     const { rows, requests } = await runFlow(paging(cursor), []);
     expect([rows, requests]).toEqual([[], []]);
   });
@@ -100,17 +100,17 @@ describe('the request for a page', () => {
       ['/a?skip=0', '/a?skip=50'],
       () => inTurn({ body: { items: [1] } }, { body: {} }),
     ],
-  ])('counts or follows links: %s', async (paginate, expected, server) => {
+  ])('contains the next number or cursor, or follows the link: %s', async (paginate, expected, server) => {
     expect(paths(await run(paging(paginate), server(3)))).toEqual(expected);
   });
 
-  test('replaces the parameter in the query and leaves the rest byte for byte', async () => {
+  test("changes only the page parameter of the URL's query", async () => {
     const flow = paging(cursor).replace('/{{id}}', '/x?a=%20+b&cursor=first&b={{id}}&cursor=twice&c');
     const result = await run(flow, inTurn({ body: { next: 'é &=/?#' } }, { body: {} }));
     expect(paths(result)).toEqual(['/x?a=%20+b&cursor=first&b=a&cursor=twice&c', '/x?a=%20+b&b=a&c&cursor=%C3%A9%20%26%3D%2F%3F%23']);
   });
 
-  test('takes the first number from start, not from the URL', async () => {
+  test('has the page number in the start option first, not the number in the URL', async () => {
     const result = await run(paging(page).replace('/{{id}}', '/x?page=7&size=2'), byPage(1));
     expect(paths(result)).toEqual(['/x?size=2&page=1', '/x?size=2&page=2']);
   });
@@ -126,13 +126,13 @@ describe('the request for a page', () => {
     ['//api.example.com/x', '/x'],
     ['?q=a b', '/v1/items?q=a%20b'],
     ['?q={{id}}', '/v1/items?q={{id}}'],
-  ])('the link %s', async (next, path) => {
+  ])('resolves the link %s to %s', async (next, path) => {
     const flow = paging(nextUrl).replace('/{{id}}', '/v1/items?p=1');
     const result = await run(flow, inTurn({ body: { links: { next } } }, { body: {} }));
     expect([result.failures, paths(result)[1]]).toEqual([[], path]);
   });
 
-  test('has the method, headers, body and credential of the first one', async () => {
+  test('has the same method, headers, body and credential as the first request', async () => {
     const more = ', method: POST, body: { id: "{{id}}" }, headers: { X-Id: "{{id}}" }, auth: { type: bearer, credential: key }';
     for (const [, paginate, server] of types) {
       const { requests } = await run(paging(paginate, more), server(3));
@@ -151,13 +151,13 @@ describe('the request for a page', () => {
   test.each([
     [nextUrl, (next: string) => ({ body: { links: { next } } })],
     ['type: link_header', (next: string) => ({ headers: { link: `<${next}>; rel=next` } })],
-  ])('leaves out an API key that the server repeats in its link (%s)', async (paginate, answer) => {
+  ])("contains its API key only once, even if the server's link contains the key (%s)", async (paginate, answer) => {
     const flow = paging(paginate, ', auth: { type: api_key, query: key, credential: k }');
     const next = answer(`${origin}/a?key=s3cret&p=2&key=again&b=1`);
     expect(paths(await run(flow, inTurn(next, { body: {} })))).toEqual(['/a', '/a?p=2&b=1']);
   });
 
-  test('has an idempotency key of its own, the same in every run', async () => {
+  test('has its own idempotency key, which is the same in every run', async () => {
     const keys = async () =>
       (await run(paging(cursor, ', method: POST, idempotency_key: true'), byCursor(3))).requests.map(
         ({ headers }) => headers['Idempotency-Key'],
@@ -167,7 +167,7 @@ describe('the request for a page', () => {
     expect(await keys()).toEqual(first);
   });
 
-  test('keeps its idempotency key in a retry', async () => {
+  test('keeps its idempotency key when it is retried', async () => {
     const result = await run(paging(cursor, ', method: POST, idempotency_key: true'), (request, index) =>
       index === 1 ? { status: 503 } : byCursor(2)(request),
     );
@@ -176,7 +176,7 @@ describe('the request for a page', () => {
   });
 });
 
-describe('a Link header', () => {
+describe("a page's Link header", () => {
   test.each([
     ['<?p=1>; rel=next', '/a?p=1'],
     ['<?p=9>; rel="first", <?p=1>; rel="next", <?p=8>; rel="last"', '/a?p=1'],
@@ -184,17 +184,17 @@ describe('a Link header', () => {
     ['<?p=1,2;3>; REL=NEXT', '/a?p=1,2;3'],
     ['</next>; rel=prev', undefined],
     ['', undefined],
-  ])('leads to the next page or to none: %s', async (link, path) => {
+  ])('leads to the next page or ends paging: %s', async (link, path) => {
     expect(paths(await run(paging('type: link_header'), inTurn({ headers: { link } }, {})))[1]).toBe(path);
   });
 });
 
-describe('the value at paginate.path', () => {
+describe('the value at paginate.path, which leads to the next page', () => {
   test.each([
-    ['no member of that name', { items: [{ n: 1 }], nxt: 2 }, { items: [{ n: 1 }], links: {} }],
-    ['no parent of that name', { items: [{ n: 1 }] }, { items: [{ n: 1 }], link: { next: '?p=2' } }],
+    ['no such member', { items: [{ n: 1 }], nxt: 2 }, { items: [{ n: 1 }], links: {} }],
+    ['no such parent', { items: [{ n: 1 }] }, { items: [{ n: 1 }], link: { next: '?p=2' } }],
     ['an empty body', '', ''],
-  ])('fails the record if the first page does not have it: %s', async (_, byCursor, byUrl) => {
+  ])('makes the record fail if it is missing on the first page: %s', async (_, byCursor, byUrl) => {
     const at = (path: string) => ({
       class: 'mapping',
       status: 200,
@@ -204,19 +204,19 @@ describe('the value at paginate.path', () => {
     expect(await run(paging(nextUrl), inTurn({ body: byUrl }))).toMatchObject({ rows: [], failures: [at('links.next')], requests: [{}] });
   });
 
-  test('may be absent on a later page, and behind null on the first', async () => {
+  test('can be missing on a later page, even if it was null on the first page', async () => {
     expect((await run(paging(cursor), inTurn({ body: { next: 1, items: [{ n: 1 }] } }, { body: { items: [{ n: 2 }] } }))).failures).toEqual(
       [],
     );
     expect((await run(paging(nextUrl), inTurn({ body: { links: null, items: [{ n: 1 }] } }))).failures).toEqual([]);
   });
 
-  test('may be absent in a header', async () => {
+  test('can be missing even on the first page if it is a header', async () => {
     const flow = paging('type: cursor, path: $headers.x-next, param: cursor');
     expect((await run(flow, inTurn({ body: { items: [{ n: 1 }] } }))).failures).toEqual([]);
   });
 
-  test.each([[null], [''], [false]])('ends the pages if it is %j', async (next) => {
+  test.each([[null], [''], [false]])('ends paging if it is %j', async (next) => {
     const expected = { failures: [], requests: [{}], rows: [{ n: 1 }] };
     expect(await run(paging(cursor), inTurn({ body: { next, items: [{ n: 1 }] } }))).toMatchObject(expected);
     expect(await run(paging(nextUrl), inTurn({ body: { links: { next }, items: [{ n: 1 }] } }))).toMatchObject(expected);
@@ -231,7 +231,7 @@ describe('the value at paginate.path', () => {
     ['"0"', '0'],
     ['true', 'true'],
     ['"%2B+ "', '%252B%2B%20'],
-  ])('is a cursor if it is %s', async (json, sent) => {
+  ])('can be %s, which is used as a cursor', async (json, sent) => {
     const headers = { 'content-type': 'application/json' };
     const result = await run(paging(cursor), inTurn({ headers, body: `{ "next": ${json} }` }, { body: {} }));
     expect(paths(result)).toEqual(['/a', `/a?cursor=${sent}`]);
@@ -240,19 +240,19 @@ describe('the value at paginate.path', () => {
   test.each([
     ['an object', {}],
     ['an array', [1]],
-  ])('fails the record if it is %s', async (kind, next) => {
+  ])('makes the record fail if it is %s', async (kind, next) => {
     const result = await run(paging(cursor), inTurn({ body: { next, items: [{ n: 1 }] } }));
     expect(result).toMatchObject({ rows: [], failures: [{ node: 'pages', class: 'mapping', status: 200, attempts: 1 }] });
-    expect(result.failures[0]?.message).toBe(`expected a text or a number at "next", found ${kind}`);
+    expect(result.failures[0]?.message).toBe(`expected a string or a number at "next", found ${kind}`);
   });
 
-  test('fails the record if it is half a character', async () => {
+  test('makes the record fail if it contains half of a surrogate pair', async () => {
     const result = await run(paging(cursor), inTurn({ body: '{ "next": "a\\ud800" }' }));
     expect(result.failures).toMatchObject([{ class: 'mapping', message: expect.stringContaining('a broken character') }]);
     expect(result.requests).toHaveLength(1);
   });
 
-  test('can be sent in a header', async () => {
+  test('can come from a header', async () => {
     const flow = paging('type: cursor, path: $headers.x-next, param: c');
     const result = await run(flow, inTurn({ headers: { 'x-next': 'b' }, body: {} }, { body: {} }));
     expect(paths(result)).toEqual(['/a', '/a?c=b']);
@@ -264,57 +264,59 @@ describe('the last page', () => {
     ['an empty array', { items: [] }],
     ['null', { items: null }],
     ['no array', {}],
-    ['null for the whole answer', null],
+    ['nothing (the body is null)', null],
   ];
-  test.each(cases)('has %s at items', async (_, body) => {
+  test.each(cases)('has %s at the path in the items option', async (_, body) => {
     const result = await run(paging(page), inTurn({ body: { items: [{ n: 1 }] } }, { body }));
     expect([result.rows, result.failures, result.requests.length]).toEqual([[{ id: 'a', n: 1 }], [], 2]);
   });
 
-  test('has no items, whatever else is on it', async () => {
+  test('is the first page without items, whatever else the page contains', async () => {
     const body = { items: [], total: 7, ads: [1, 2] };
     const result = await run(paging(page).replace(map, 'map: { total: total }'), inTurn({ body: { total: 7, items: [1] } }, { body }));
     expect(result.rows).toEqual([{ id: 'a', total: 7 }]);
   });
 
-  test.each([page, offset])('is not one whose map finds records while items is missing: %s', async (type) => {
+  test.each([page, offset])('makes the record fail if the map finds records on it but the items path does not: %s', async (type) => {
     const { rows, failures, requests } = await run(paging(type.replace('items: items', 'items: itmes')), byPage(3));
     expect([rows, requests.length]).toEqual([[], 1]);
-    expect(failures).toMatchObject([{ class: 'mapping', message: 'the map finds 2 on the page, but there is no itmes (paginate.items)' }]);
+    expect(failures).toMatchObject([
+      { class: 'mapping', message: 'the map finds records on the page (2), but the page has no itmes (paginate.items)' },
+    ]);
   });
 
-  test('fails the record if it has more items than the size of an offset', async () => {
+  test('is never requested if an earlier page has more items than the size in paginate', async () => {
     const items = (count: number) => ({ body: { items: Array.from({ length: count }, (_, n) => ({ n })) } });
     const { rows, failures, requests } = await run(paging(offset), inTurn(items(2), items(3)));
     expect([rows, requests.length]).toEqual([[], 2]);
-    const message = 'page 2 has 3 items, more than the size of 2: the next one would repeat some';
+    const message = 'page 2 has 3 items, more than the size of 2: the next page would repeat some of them';
     expect(failures).toMatchObject([{ class: 'mapping', message }]);
   });
 
-  test('can have fewer items than the size of an offset', async () => {
+  test('can have fewer items than the size in paginate says', async () => {
     const result = await run(paging(offset), inTurn({ body: { items: [{ n: 1 }] } }, { body: { items: [] } }));
     expect([numbers(result), paths(result)]).toEqual([[1], ['/a?offset=0', '/a?offset=2']]);
     expect(result.events.filter(({ type }) => type === 'page-short')).toEqual([]);
   });
 
   test.each([
-    ['reported once for a record with another short page', [1, 1, 2, 1], [{ page: 1, items: 1, size: 2 }]],
+    ['reported once for a record with two short pages', [1, 1, 2, 1], [{ page: 1, items: 1, size: 2 }]],
     ['reported by its number', [2, 1, 2], [{ page: 2, items: 1, size: 2 }]],
     ['not reported if it is the last', [2, 1], []],
-  ])('leaves a short page of an offset %s', async (_, counts, told) => {
+  ])('can follow a page with fewer items than the size in paginate says, which is %s', async (_, counts, told) => {
     const pages = [...counts, 0].map((count, at) => ({ body: { items: Array.from({ length: count }, (_, n) => ({ n: 10 * at + n })) } }));
     const { events, rows } = await run(paging(offset), inTurn(...pages));
     expect(rows.length).toBe(counts.reduce((sum, count) => sum + count));
     expect(events.filter(({ type }) => type === 'page-short')).toMatchObject(told);
   });
 
-  test.each(['data.items', 'data.items[]', 'data["items"]'])('has its items in a deeper array: %s', async (items) => {
+  test.each(['data.items', 'data.items[]', 'data["items"]'])('can have its items in a nested array: %s', async (items) => {
     const flow = paging(`type: page, items: '${items}'`).replace('items[].n', 'data.items[].n');
     const result = await run(flow, inTurn({ body: { data: { items: itemsOf(0) } } }, { body: { data: { items: [] } } }));
     expect(numbers(result)).toEqual([0, 1]);
   });
 
-  test('can be an array itself', async () => {
+  test('can itself be an array', async () => {
     const flow = paging('type: page, items: $body').replace('items[].n', '$body[].n');
     expect(numbers(await run(flow, inTurn({ body: itemsOf(0) }, { body: [] })))).toEqual([0, 1]);
   });
@@ -324,7 +326,7 @@ describe('the last page', () => {
     ['an object', {}],
     ['a number', 0],
     ['a boolean', false],
-  ])('fails the record if items is %s', async (kind, items) => {
+  ])('makes the record fail if its items are %s', async (kind, items) => {
     const result = await run(paging(page), inTurn({ body: { items: [{ n: 1 }] } }, { body: { items } }));
     expect(result.rows).toEqual([]);
     expect(result.failures).toMatchObject([
@@ -332,95 +334,97 @@ describe('the last page', () => {
     ]);
   });
 
-  test('is not an empty one that has a cursor', async () => {
+  test('can follow an empty page if that page has a cursor for the next page', async () => {
     const answers = [{ items: itemsOf(0), next: 1 }, { items: [], next: 2 }, { items: itemsOf(1) }];
     const result = await run(paging(cursor), inTurn(...answers.map((body) => ({ body }))));
     expect([numbers(result), result.requests.length]).toEqual([[0, 1, 2, 3], 3]);
   });
 });
 
-describe('pages without records', () => {
+describe('pages without any records', () => {
   const nothing: [string, string, FlowOptions['http']][] = [
     ['an empty first page', page, inTurn({ body: { items: [] } })],
     ['an empty page without a cursor', cursor, inTurn({ body: { items: [], next: null } })],
     ['several empty pages', cursor, inTurn({ body: { items: [], next: 1 } }, { body: { items: [] } })],
   ];
 
-  test.each(nothing)('pass the record on with empty fields: %s', async (_, paginate, http) => {
+  test.each(nothing)('pass the input record on with empty fields: %s', async (_, paginate, http) => {
     expect(await run(paging(paginate), http)).toMatchObject({ rows: [{ id: 'a', n: null }], failures: [] });
   });
 
-  test.each(nothing)('drop the record with when_empty: drop: %s', async (_, paginate, http) => {
+  test.each(nothing)('drop the record if when_empty is "drop": %s', async (_, paginate, http) => {
     expect(await run(paging(paginate, ', when_empty: drop'), http)).toMatchObject({ rows: [], failures: [] });
   });
 
-  test.each(nothing)('fail the record with when_empty: error: %s', async (_, paginate, http) => {
+  test.each(nothing)('make the record fail if when_empty is "error": %s', async (_, paginate, http) => {
     const { rows, failures } = await run(paging(paginate, ', when_empty: error'), http);
     expect(rows).toEqual([]);
-    expect(failures).toMatchObject([{ class: 'mapping', status: 200, message: 'the array "items[]" is empty or absent' }]);
+    expect(failures).toMatchObject([{ class: 'mapping', status: 200, message: 'the array "items[]" is empty or missing' }]);
   });
 
-  test('do not fail the record if only the last one is empty', async () => {
+  test('do not make the record fail if only the last page is empty', async () => {
     expect(numbers(await run(paging(page, ', when_empty: error'), byPage(2)))).toEqual([0, 1, 2, 3]);
   });
 
-  test('give the record the values of the first one', async () => {
+  test('still add the values that the map takes from the first page', async () => {
     const flow = paging(cursor).replace(map, 'map: { at: at, n: "items[].n" }');
     const result = await run(flow, inTurn({ body: { items: [], at: 1, next: 1 } }, { body: { items: [], at: 2 } }));
     expect(result.rows).toEqual([{ id: 'a', at: 1, n: null }]);
   });
 
-  test('give the record the values of an empty first page, as a single answer does', async () => {
+  test('still add the values of an empty first page, as a single response does', async () => {
     const result = await run(paging(page).replace('items[].n', 'others[].n'), inTurn({ body: { items: [], others: itemsOf(0) } }));
     expect([numbers(result), result.failures]).toEqual([[0, 1], []]);
   });
 
-  test('are not counted in the summary among others', async () => {
+  test('are not reported in the summary if other pages contain records', async () => {
     const answers = [{ items: itemsOf(0), next: 1 }, { items: [], next: 2 }, { items: itemsOf(1) }];
     const { events } = await run(paging(cursor), inTurn(...answers.map((body) => ({ body }))));
     expect(events.filter(({ type }) => type === 'mapped')).toMatchObject([{ found: [true, true] }, { found: [true, false] }]);
   });
 
-  test('are counted once for the record in the summary', async () => {
+  test('are reported only once per record in the summary', async () => {
     const { events } = await run(paging(page), inTurn({ body: { items: [] } }));
     expect(events.filter(({ type }) => type === 'mapped')).toMatchObject([{ found: [false, true] }]);
   });
 });
 
-describe('paginate.max', () => {
-  test.each(types)('fails a record with more pages, and does not request the next one: %s', async (_, paginate, server) => {
+describe('a node with the paginate.max option', () => {
+  test.each(types)('fails a record that has more pages, without requesting the next page: %s', async (_, paginate, server) => {
     const result = await run(paging(`${paginate}, max: 3`), server(9));
     expect([result.rows, result.requests.length, result.credits]).toEqual([[], 3, 3]);
     const isCounted = paginate.includes('items');
-    const message = isCounted ? 'page 3 is not the last, and no more are taken (max)' : 'there are more than 3 pages (max)';
+    const message = isCounted
+      ? 'page 3 is not the last, and no more pages are requested (paginate.max)'
+      : 'there are more than 3 pages (paginate.max)';
     expect(result.failures).toMatchObject([{ node: 'pages', class: 'mapping', message, attempts: 1 }]);
   });
 
-  test('accepts a single page', async () => {
+  test('can allow only one page', async () => {
     const { failures } = await run(paging('type: cursor, path: next, param: c, max: 1'), () => ({ body: { items: [1], next: 'x' } }));
-    expect(failures).toMatchObject([{ message: 'there is more than 1 page (max)' }]);
+    expect(failures).toMatchObject([{ message: 'there is more than 1 page (paginate.max)' }]);
   });
 
-  test.each(types)('is 100 pages by default: %s', async (_, paginate, server, calls) => {
+  test.each(types)('allows 100 pages by default: %s', async (_, paginate, server, calls) => {
     expect((await run(paging(paginate), server(103 - calls))).failures).toEqual([]);
     const { failures, requests } = await run(paging(paginate), server(200));
     expect([failures.length, requests.length]).toEqual([1, 100]);
   });
 
-  test.each(types.slice(0, 3))('accepts exactly that number of pages: %s', async (_, paginate, server) => {
+  test.each(types.slice(0, 3))('allows exactly as many pages as max says: %s', async (_, paginate, server) => {
     expect(numbers(await run(paging(`${paginate}, max: 3`), server(3)))).toEqual([0, 1, 2, 3, 4, 5]);
   });
 
-  test('is at least one page', async () => {
+  test('refuses a max below 1', async () => {
     expect(numbers(await run(paging(`${cursor}, max: 1`), byCursor(1)))).toEqual([0, 1]);
   });
 });
 
-describe('pages that repeat', () => {
+describe('a page that repeats an earlier page', () => {
   const link = (next: string) => ({ body: { links: { next } } });
   const told = (next: unknown) => ({ body: { next } });
   const header = (next: string) => ({ headers: { link: `<${next}>; rel=next` } });
-  const ofPage1 = 'the cursor of page 1: was that the end? paginate.items says where the list is';
+  const ofPage1 = 'the cursor of page 1; if that was the last page, set paginate.items to the path of the list';
   const cases: [string, string, readonly FakeAnswer[], number, string][] = [
     ['the same URL', nextUrl, [link('/a')], 1, 'page 1 leads to itself again: /a (1 page had been read)'],
     ['the same URL, absolute', nextUrl, [link(`${origin}/a#x`)], 1, 'page 1 leads to itself again: /a (1 page had been read)'],
@@ -457,7 +461,7 @@ describe('pages that repeat', () => {
       'page 2 leads to page 1 again: /a (2 pages had been read)',
     ],
   ];
-  test.each(cases)('fail the record: %s (%s)', async (_, paginate, answers, sent, message) => {
+  test.each(cases)('makes the record fail: %s (%s)', async (_, paginate, answers, sent, message) => {
     const result = await run(paging(paginate), inTurn(...answers));
     expect([result.rows, result.requests.length]).toEqual([[], sent]);
     expect(result.failures).toMatchObject([{ node: 'pages', class: 'mapping', message }]);
@@ -466,7 +470,7 @@ describe('pages that repeat', () => {
   test.each([
     [page, 'page'],
     [offset, 'offset'],
-  ])('name the parameter that the server may not know (%s)', async (paginate, param) => {
+  ])('makes the message suggest that the server might not know the parameter (%s)', async (paginate, param) => {
     const result = await run(paging(paginate), inTurn({ body: { items: itemsOf(0) } }));
     expect([result.rows, result.requests.length]).toEqual([[], 2]);
     expect(result.failures[0]?.message).toBe(
@@ -474,20 +478,20 @@ describe('pages that repeat', () => {
     );
   });
 
-  test('fail the record if a page leads back to an earlier one', async () => {
+  test('makes the record fail if a link leads back to it', async () => {
     const bodies = [0, 1, 0].map((index) => ({ body: { items: itemsOf(index) } }));
     const { failures, rows } = await run(paging(page), inTurn(...bodies));
     expect([rows, failures.length]).toEqual([[], 1]);
     expect(failures[0]?.message).toContain('page 3 is the same as page 1');
   });
 
-  test('are no problem if two records request the same pages', async () => {
+  test('does not matter if the earlier page belongs to a different record', async () => {
     const { rows, failures } = await runFlow(paging(cursor).replace('{{id}}', 'x'), [{ id: 'a' }, { id: 'b' }], { http: byCursor(3) });
     expect([rows.length, failures]).toEqual([12, []]);
   });
 });
 
-describe('a next page on another origin', () => {
+describe('a link to the next page on a different origin', () => {
   const elsewhere = 'https://other.example.com/x?p=2&key=abc';
   const ways: [string, (link: string) => FakeAnswer][] = [
     [nextUrl, (next) => ({ body: { links: { next }, items: itemsOf(0) } })],
@@ -507,12 +511,12 @@ describe('a next page on another origin', () => {
       expect([result.rows, result.requests.length]).toEqual([[], 1]);
       expect(result.failures).toMatchObject([{ node: 'pages', class: 'http', status: 200 }]);
       expect(result.failures[0]?.message).toBe(
-        `the next page is ${link}, another origin (follow: any allows that, without the credential, headers and body)`,
+        `the next page is ${link}, a different origin (follow: any allows that, without the credential, headers and body)`,
       );
     }
   });
 
-  test.each(ways)('is refused if it is not a web address: %s', async (paginate, answer) => {
+  test.each(ways)('is refused if it is not an http or https URL: %s', async (paginate, answer) => {
     for (const link of [
       'javascript:alert(1)',
       'mailto:a@b.c',
@@ -527,7 +531,7 @@ describe('a next page on another origin', () => {
     }
   });
 
-  test.each(ways)('is requested without credential, headers and body if follow is any: %s', async (paginate, answer) => {
+  test.each(ways)('is followed without the credential, headers and body if follow is "any": %s', async (paginate, answer) => {
     const flow = paging(paginate, `${secrets}, follow: any`);
     const { requests, rows, failures } = await run(flow, inTurn(answer(elsewhere), { body: { items: itemsOf(1) } }));
     expect([rows.map(({ n }) => n), failures]).toEqual([[0, 1, 2, 3], []]);
@@ -537,7 +541,7 @@ describe('a next page on another origin', () => {
     expect([second?.auth, second?.body, second?.headers['X-A']]).toEqual([undefined, undefined, undefined]);
   });
 
-  test('of a host that a record named leads no further into the network', async () => {
+  test('is not followed into the internal network if the first host came from a record', async () => {
     const flow = `allow_hosts: ["127.0.0.1:8001"]\n${paging(nextUrl, ', follow: any').replace(`${origin}/{{id}}`, '{{id}}')}`;
     const answer = { body: { links: { next: 'http://127.0.0.1:8002/' }, items: itemsOf(0) } };
     const given = [{ id: 'http://127.0.0.1:8001/' }];
@@ -551,21 +555,21 @@ describe('a next page on another origin', () => {
   test.each([
     [origin, []],
     ['http://127.0.0.1:8001', ['127.0.0.1:8002']],
-  ])('can be this machine only if the first origin is: %s', async (from, allowHosts) => {
+  ])('can lead to this machine only if the first request did: from %s, allowed hosts %j', async (from, allowHosts) => {
     const answer = { body: { links: { next: 'http://127.0.0.1:8002/' }, items: itemsOf(0) } };
     const flow = paging(nextUrl, ', follow: any').replace(origin, from);
     const { requests } = await run(flow, inTurn(answer, { body: { items: itemsOf(1) } }));
     expect(requests[1]?.hostFromData).toEqual({ allowHosts });
   });
 
-  test('has the same statuses of success', async () => {
+  test('is followed with the same success statuses as the first request', async () => {
     const [, answer] = ways[0] as (typeof ways)[number];
     const flow = paging(nextUrl, ', follow: any, success: [2xx, 302]');
     const { requests } = await run(flow, inTurn(answer(elsewhere), { status: 302, body: { items: itemsOf(1) } }));
     expect(requests.map(({ unfollowed }) => unfollowed)).toEqual([[302], [302]]);
   });
 
-  test('does not bring the credential back on the way back', async () => {
+  test('removes the credential from all later requests, even to the first origin', async () => {
     const [, answer] = ways[0] as (typeof ways)[number];
     const flow = paging(nextUrl, `${secrets}, follow: any`);
     const { requests } = await run(flow, inTurn(answer(elsewhere), answer(`${origin}/a?p=3`), { body: { items: itemsOf(2) } }));
@@ -576,19 +580,19 @@ describe('a next page on another origin', () => {
 
   test.each([
     ['http://other.example.com/x', 'expected an https URL, found http://other.example.com'],
-    ['https://user:pw@other.example.com/x', 'a URL must not hold a user name or password'],
-  ])('is refused with follow: any if it is %s', async (next, reason) => {
+    ['https://user:pw@other.example.com/x', 'a URL must not contain a user name or password'],
+  ])('is refused even with follow: any if it is %s', async (next, reason) => {
     const result = await run(paging(nextUrl, ', follow: any'), inTurn({ body: { links: { next } } }));
     expect(result.requests).toHaveLength(1);
     expect(result.failures[0]).toMatchObject({ class: 'http', message: expect.stringContaining(reason) });
   });
 
-  test.each(['http://', 'https://:80', 'http://[::1'])('is refused if %s is not a URL', async (next) => {
+  test.each(['http://', 'https://:80', 'http://[::1'])('is refused if it is invalid: %s', async (next) => {
     const result = await run(paging(nextUrl), inTurn({ body: { links: { next } } }));
     expect(result.failures).toMatchObject([{ class: 'http', message: `the next page is ${next}, which is not a URL` }]);
   });
 
-  test('gets no user name from a link', async () => {
+  test('is followed without a user name in the URL', async () => {
     const result = await run(paging(nextUrl), inTurn({ body: { links: { next: 'https://user:pw@api.example.com/b' } } }, { body: {} }));
     expect(result.requests.map(({ url }) => url)).toEqual([`${origin}/a`, `${origin}/b`]);
   });

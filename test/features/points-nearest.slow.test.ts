@@ -5,15 +5,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { answerOverpass } from '../../examples/servers/overpass.mjs';
 import { runFlow, type SentRequest } from '../helpers/run-flow.ts';
 
-/*
- * A city of 5,000 points whose nearest one is known by trying all of them. The nearest one that a node names has to be that one, or
- * empty. The ids are in no order of the place, as those of OpenStreetMap are.
+/**
+ * A city of 5,000 points whose nearest points are computed by brute force. The node must return the same nearest point, or no point. As in
+ * OpenStreetMap, the ids do not depend on the location.
  */
 
 const size = 5000;
 const middle = { lat: 52.52, lon: 13.405 };
 
-/** Numbers from 0 to 1 that look random and are the same in every run. */
+/** Returns pseudorandom numbers from 0 to 1, which are the same in every run. */
 function randomNumbers(seed: number): () => number {
   let state = seed;
   return () => {
@@ -23,7 +23,7 @@ function randomNumbers(seed: number): () => number {
 }
 
 const random = randomNumbers(7);
-/** A degree of the city, dense in the middle, as cities are. */
+/** Returns a coordinate in the city, whose points are denser in the middle, as in real cities. */
 const degreeNear = (degree: number, spread: number) => degree + (random() + random() + random() - 1.5) * spread;
 const place = () => ({ lat: degreeNear(middle.lat, 0.1), lon: degreeNear(middle.lon, 0.16) });
 
@@ -47,7 +47,7 @@ const elements = kinds.flatMap(([kind]) =>
 );
 const records = Array.from({ length: 100 }, place);
 
-/** Metres between two points: the angle between their directions from the middle of the earth. */
+/** Returns the distance between two points in metres, from the angle between their directions at the earth's centre. */
 function metres(from: { lat: number; lon: number }, to: { lat: number; lon: number }): number {
   const direction = ({ lat, lon }: typeof from) => {
     const [phi, lambda] = [(lat * Math.PI) / 180, (lon * Math.PI) / 180];
@@ -57,7 +57,7 @@ function metres(from: { lat: number; lon: number }, to: { lat: number; lon: numb
   return 2 * 6_371_008.8 * Math.asin(Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]) / 2);
 }
 
-/** For each record all cafes, nearest first. */
+/** All cafes near each record, ordered by distance. */
 const cafes = records.map((record) =>
   points
     .filter(({ tags }) => tags.amenity === 'cafe')
@@ -71,7 +71,7 @@ nodes:
   - { type: places, lookup: points, category: amenity/cafe, limit: ${limit}, near: { lat: "{{lat}}", lon: "{{lon}}", radius: ${radius}m }, ${more} }`;
 const http = ({ method, path, body }: SentRequest) => answerOverpass({ method, path, body }, elements);
 
-/** The nearest points that a flow names, judged. */
+/** Compares the nearest points that a flow returns with the correct ones. */
 async function judge(radius: number, limit: number, more: string) {
   const { rows, failures } = await runFlow(flow(radius, limit, more), records, { http });
   expect(failures).toEqual([]);
@@ -93,7 +93,7 @@ const radii = [200, 500, 2000, 10_000];
 const limits = [1, 10, 100];
 const cases = radii.flatMap((radius) => limits.map((limit) => [radius, limit] as const));
 
-describe('the nearest of 5,000 points', () => {
+describe("the nearest of a city's 5,000 points", () => {
   let folder = '';
   let file = '';
   beforeAll(async () => {
@@ -112,17 +112,17 @@ describe('the nearest of 5,000 points', () => {
   });
   afterAll(() => rm(folder, { recursive: true }));
 
-  test.each(cases)('within %d m, limit %d, of a file: is right', async (radius, limit) => {
+  test.each(cases)('is correct within %d m with the limit %d if the points come from a file', async (radius, limit) => {
     const { right, empty, wrong, found } = await judge(radius, limit, `source: file, file: ${JSON.stringify(file)}`);
     expect({ right, empty, wrong }).toEqual({ right: found, empty: records.length - found, wrong: 0 });
   });
 
-  test.each(cases)('within %d m, limit %d, of a server: is right, or empty if the answer is cut off', async (radius, limit) => {
+  test.each(cases)('is correct or empty within %d m with the limit %d if a server sends the points', async (radius, limit) => {
     const { right, empty, wrong, foundWhole } = await judge(radius, limit, 'connection: own');
     expect({ right, empty, wrong }).toEqual({ right: foundWhole, empty: records.length - foundWhole, wrong: 0 });
   });
 
-  test('is known for most records if the limit fits the radius', async () => {
+  test('is found for over 95% of the records if the limit suits the radius', async () => {
     const { right, found } = await judge(500, 100, 'connection: own');
     expect(found).toBeGreaterThan(80);
     expect(right / found).toBeGreaterThan(0.95);

@@ -18,7 +18,7 @@ async function run(options: string, records: readonly Record<string, unknown>[] 
 
 const queryOf = ({ body = '' }: SentRequest) => decodeURIComponent(body.slice('data='.length));
 
-describe('the query of points', () => {
+describe('the Overpass query for points', () => {
   const begin = '[out:json][timeout:60][maxsize:268435456];';
   const around = '(around:500,52.52,13.405);';
   test.each([
@@ -64,7 +64,7 @@ describe('the query of points', () => {
       'category: amenity/cafe, area: { bbox: [52.30, 13.0, 52.7, 13.8] }',
       `${begin}nwr["amenity"="cafe"](52.3,13,52.7,13.8);out tags center 101;`,
     ],
-  ])('for %s', async (_, options, query) => {
+  ])('selects %s', async (_, options, query) => {
     const { queries, requests, failures } = await run(options);
     expect(failures).toEqual([]);
     expect(queries).toEqual([query]);
@@ -79,7 +79,7 @@ describe('the query of points', () => {
     ['250m', 250],
     ['5km', 5000],
     ['2mi', 3219],
-  ])('has %s in whole metres', async (radius, metres) => {
+  ])('converts the radius %s to a whole number of metres: %s', async (radius, metres) => {
     const { queries } = await run(`category: amenity/cafe, near: { lat: "{{lat}}", lon: "{{lon}}", radius: ${radius} }`);
     expect(queries[0]).toContain(`around:${metres},`);
   });
@@ -87,27 +87,27 @@ describe('the query of points', () => {
   test.each([
     ['a quote', 'X"];node;out;"', '"X\\"];node;out;\\""'],
     ['a backslash', 'X\\"', '"X\\\\\\""'],
-  ])('cannot be added to by %s in a field', async (_, chain, quoted) => {
+  ])('cannot be manipulated by %s in a field', async (_, chain, quoted) => {
     const lookups = { find: () => ({ kind: 'lookup' as const, body: { match: true, id: null, name: chain } }) };
     const { queries } = await run(`chain: "{{chain}}", ${near}`, [{ ...here, chain }], { lookups });
     expect(queries[0]).toContain(`nwr["brand"=${quoted}](around`);
   });
 
-  test('has half a surrogate pair as the sign for an unknown character', async () => {
+  test('replaces half of a surrogate pair with the replacement character', async () => {
     const lookups = { find: () => ({ kind: 'lookup' as const, body: { match: true, id: null, name: 'a\ud800' } }) };
     const { queries } = await run(`chain: "{{chain}}", ${near}`, [{ ...here, chain: 'a\ud800' }], { lookups });
     expect(queries[0]).toContain('nwr["brand"="a\ufffd"](around');
   });
 
-  test('is not sent for a control character', async () => {
+  test('is not sent if a field contains a control character', async () => {
     const { failures, requests } = await run(`chain: "{{chain}}", ${near}`, [{ ...here, chain: 'a\nb' }]);
     expect(failures).toMatchObject([{ class: 'request', message: 'expected a name without control characters, found U+000A' }]);
     expect(requests).toEqual([]);
   });
 });
 
-describe('points', () => {
-  test('add how many there are and the nearest one, which comes first', async () => {
+describe('the points that a lookup finds', () => {
+  test('are added as their count and the nearest point', async () => {
     const { rows, credits, lookedUp } = await run(`category: amenity/cafe, ${near}`);
     expect(rows[0]).toMatchObject({
       points_count: expect.any(Number),
@@ -120,7 +120,7 @@ describe('points', () => {
     expect(lookedUp).toMatchObject([{ lookup: 'points', match: true, sources: ['openstreetmap'] }]);
   });
 
-  test('expand to a record each, in the order of their distance, with their tags', async () => {
+  test("can become one record for each point, ordered by distance, with the point's tags", async () => {
     const { rows } = await run(
       `category: amenity/cafe, ${near}, map: { id: "points[].id", metres: "points[].distance_m", phone: "points[].phone" }`,
     );
@@ -131,7 +131,7 @@ describe('points', () => {
     expect(rows.some(({ phone }) => phone === '+49 30 1')).toBe(true);
   });
 
-  test('in an area come by id, without distances', async () => {
+  test('are ordered by id and have no distances if the search covers an area', async () => {
     const { rows } = await run('category: amenity/cafe, area: { country: DE }, map: { id: "points[].id", metres: "points[].distance_m" }', [
       {},
     ]);
@@ -142,7 +142,7 @@ describe('points', () => {
     expect(rows.every(({ metres }) => metres === null)).toBe(true);
   });
 
-  test('are whole documents', async () => {
+  test('can be mapped as complete documents', async () => {
     const { rows } = await run(`category: [amenity/pharmacy, amenity/cafe], ${near}, limit: 2, map: { body: $body }`);
     const { body } = rows[0] as { body: { points: Record<string, unknown>[] } };
     expect(body).toMatchObject({ count: 2, truncated: true, attribution: expect.stringContaining('OpenStreetMap') });
@@ -154,14 +154,14 @@ describe('points', () => {
     expect(['amenity/pharmacy', 'amenity/cafe']).toContain(body.points[0]?.category);
   });
 
-  test('more than the limit leave the nearest one empty: the server answers in order of id', async () => {
+  test('include no nearest point if there are more than the limit', async () => {
     const { rows, lookedUp } = await run(`category: amenity/cafe, ${near}, limit: 2`);
     const nearest = { nearest_name: null, nearest_id: null, nearest_lat: null, nearest_lon: null, nearest_distance_m: null };
     expect(rows).toEqual([{ ...here, points_count: 2, ...nearest }]);
     expect(lookedUp).toMatchObject([{ match: true, cutOffAt: 2, hidesNearest: true }]);
   });
 
-  test('as many as the limit have a nearest one, and are not cut off', async () => {
+  test('include the nearest point if there are exactly as many as the limit allows', async () => {
     const all = `category: amenity/cafe, ${near}, map: { count: count, cut: truncated, nearest: nearest, first: "points[0]" }`;
     const { rows } = await run(all);
     const [{ count, nearest }] = rows as [{ count: number; nearest: { id: string } }];
@@ -172,7 +172,7 @@ describe('points', () => {
     expect(fewer.rows).toMatchObject([{ count: count - 1, cut: true, nearest: null }]);
   });
 
-  test('without a place count for the limit of the server: the answer is cut off', async () => {
+  test('count towards the limit even without a position, so the result is marked as cut off', async () => {
     const placed = { type: 'node', id: 2, lat: 52.52, lon: 13.405, tags: { amenity: 'cafe' } };
     const elements = [placed, { type: 'relation', id: 3, tags: { amenity: 'cafe' } }];
     const options = `category: amenity/cafe, ${near}, limit: 1, map: { count: count, cut: truncated, nearest: nearest }`;
@@ -180,14 +180,14 @@ describe('points', () => {
     expect(rows).toMatchObject([{ count: 1, cut: true, nearest: null }]);
   });
 
-  test('in an area have no nearest one, also if they are cut off', async () => {
+  test('include no nearest point if the search covers an area', async () => {
     const options = 'category: amenity/cafe, area: { country: DE }, map: { count: count, nearest: nearest }, limit: 2';
     const { rows, lookedUp } = await run(options, [{ a: 1 }]);
     expect(rows).toMatchObject([{ count: 2, nearest: null }]);
     expect(lookedUp).toMatchObject([{ cutOffAt: 2, hidesNearest: false }]);
   });
 
-  test('that are none leave the record with 0, or fail it', async () => {
+  test('are counted as 0 if there are none, unless no_match is "reject"', async () => {
     const far = { lat: '0', lon: '0' };
     const kept = await run(`category: amenity/cafe, ${near}`, [far]);
     expect(kept.rows).toEqual([
@@ -197,7 +197,7 @@ describe('points', () => {
     expect(rejected.failures).toMatchObject([{ class: 'answer', message: 'no point was found' }]);
   });
 
-  test('of a chain that nobody knows send nothing and cost nothing', async () => {
+  test('are not requested if the chain is unknown, which costs nothing', async () => {
     const record = { ...here, name: 'Smith & Sons Plumbing' };
     const { rows, requests, credits, lookedUp, events } = await run(`chain: "{{name}}", ${near}`, [record]);
     expect(requests).toEqual([]);
@@ -210,12 +210,12 @@ describe('points', () => {
     expect([rejected.credits, rejected.lookedUp]).toMatchObject([0, [{ match: false, sources: ['name-suggestion-index'] }]]);
   });
 
-  test('of a chain by its name name the data that know the chain', async () => {
+  test('are reported with the chain data as a source if the chain was specified by name', async () => {
     const { lookedUp } = await run(`chain: "{{name}}", ${near}`, [{ ...here, name: 'Star bucks' }]);
     expect(lookedUp).toMatchObject([{ match: true, sources: ['name-suggestion-index', 'openstreetmap'] }]);
   });
 
-  test('of one chain are asked for once, however it is written', async () => {
+  test('are requested only once for a chain whose name is written in different ways', async () => {
     const names = ['Starbucks', 'STARBUCKS', 'Star bucks'];
     const { requests } = await run(
       `chain: "{{name}}", ${near}`,
@@ -224,7 +224,7 @@ describe('points', () => {
     expect(requests).toHaveLength(1);
   });
 
-  test('are not asked for without a place or a chain', async () => {
+  test("are not requested if the position or the chain's name is blank, which costs nothing", async () => {
     const { rows, requests, credits } = await run(`chain: "{{name}}", ${near}`, [
       { lat: ' ', lon: '', name: 'x' },
       { ...here, name: ' ' },
@@ -237,15 +237,15 @@ describe('points', () => {
     ['0', '-181', 'expected a longitude from -180 to 180'],
     ['52,52', '13', 'with a point and not a comma'],
     ['x', '1', 'found "x"'],
-  ])('at %s, %s fail, and nothing is sent', async (lat, lon, message) => {
+  ])('are not requested for the invalid position %s, %s: the record fails', async (lat, lon, message) => {
     const { failures, requests } = await run(`category: amenity/cafe, ${near}`, [{ lat, lon }]);
     expect(failures).toMatchObject([{ class: 'request', message: expect.stringContaining(message) }]);
     expect(requests).toEqual([]);
   });
 });
 
-describe('the public server', () => {
-  test('gets one request at a time and one in a second, whatever the flow and the command line say', async () => {
+describe('the public Overpass server', () => {
+  test('gets one request at a time and one per second, whatever the options are', async () => {
     const records = Array.from({ length: 4 }, (_, index) => ({ lat: String(52 + index), lon: '13' }));
     const slow = (request: SentRequest) => ({ ...overpassAnswer(request), afterMs: 100 });
     const { requests } = await run(`category: amenity/cafe, ${near}, rate: 50/s, concurrency: 9`, records, {
@@ -258,12 +258,12 @@ describe('the public server', () => {
     expect(requests[0]?.perDay).toEqual({ server: 'Overpass', max: 10_000 });
   });
 
-  test('answers the same question from the cache', async () => {
+  test('does not get a query twice, because its responses are cached', async () => {
     const { requests, credits } = await run(`category: amenity/cafe, ${near}`, [here, here, here]);
     expect([requests.length, credits]).toEqual([1, 1]);
   });
 
-  test.each([429, 504])('is asked again after %d: 30 s, 60 s and 120 s later, whatever the flow says', async (status) => {
+  test.each([429, 504])('gets retries 30 s, 60 s and 120 s after a %d, whatever the flow says', async (status) => {
     const http = () => ({ status, body: 'busy' });
     const { requests, failures } = await run(`category: amenity/cafe, ${near}, retry: { max: 0 }`, [here], { http });
     const times = requests.map(({ atMs }) => Math.round(atMs / 1000));
@@ -271,14 +271,14 @@ describe('the public server', () => {
     expect(failures).toMatchObject([{ class: 'http', status }]);
   });
 
-  test('that asks for a shorter wait than 30 s gets 30 s', async () => {
+  test('gets no request for 30 s after it refused one, even if its Retry-After is shorter', async () => {
     const { requests } = await run(`category: amenity/cafe, ${near}`, [here], {
       http: (request, index) => (index === 0 ? { status: 429, headers: { 'retry-after': '2' } } : overpassAnswer(request)),
     });
     expect(requests.map(({ atMs }) => atMs)).toEqual([0, 30_000]);
   });
 
-  test('over a connection is a server like any other', async () => {
+  test('is treated like any other server if the node uses a connection', async () => {
     const connection = 'connections: { own: { type: http, base_url: "http://127.0.0.1:9000/osm" } }\n';
     const records = Array.from({ length: 3 }, (_, index) => ({ lat: String(52 + index), lon: '13' }));
     const answer = (request: SentRequest) => overpassAnswer({ ...request, path: request.path.replace('/osm', '') });
@@ -294,7 +294,7 @@ test.each([
   [504, '<?xml version="1.0"?>\n<html><head><title>Gateway Time-out</title></head><body></body></html>', 'Gateway Time-out'],
   [500, '<style>p { color: red }</style><p>Sorry</p>', 'Sorry'],
   [503, '{"error": "a < b and c > d"}', '{"error": "a < b and c > d"}'],
-])('a page of %d is told without its tags', async (status, body, text) => {
+])('an HTML error page with status %d is reported without its tags', async (status, body, text) => {
   const connection = 'connections: { own: { type: http, base_url: "http://127.0.0.1:9000" } }\n';
   const { failures } = await runFlow(connection + flow(`category: amenity/cafe, connection: own, ${near}`), [here], {
     http: () => ({ status, body }),
@@ -302,31 +302,31 @@ test.each([
   expect(failures).toMatchObject([{ class: 'http', status, message: `the server answered ${status}: ${text}` }]);
 });
 
-describe('an answer without points', () => {
+describe('an unusable response from an Overpass server', () => {
   const elements = features.slice(0, 1);
   test.each([
     [
-      'a page of 400',
+      'an error page with status 400',
       { status: 400, body: '<html><head><title>x</title></head><p>Error: <b>parse</b> error &lt;1&gt;</p></html>' },
       'http',
       'the server answered 400: Error: parse error <1>',
     ],
     [
-      'a runtime error',
+      'a runtime error of the server',
       { body: { elements, remark: 'runtime error: out of memory' } },
       'answer',
       'the server says: runtime error: out of memory',
     ],
-    ['a list', { body: [] }, 'answer', 'expected an object with elements'],
-    ['a page with 200', { headers: { 'content-type': 'text/html' }, body: '<html>busy</html>' }, 'parse', /busy<\/html>$/],
-    ['a body that is cut off', { body: '{"elements": [{"type": "no' }, 'parse', ''],
-  ])('such as %s fails the record', async (_, answer, kind, message) => {
+    ['a JSON list', { body: [] }, 'answer', 'expected an object with elements'],
+    ['an HTML page with status 200', { headers: { 'content-type': 'text/html' }, body: '<html>busy</html>' }, 'parse', /busy<\/html>$/],
+    ['truncated', { body: '{"elements": [{"type": "no' }, 'parse', ''],
+  ])('makes the record fail if it is %s', async (_, answer, kind, message) => {
     const { failures, requests } = await run(`category: amenity/cafe, ${near}`, [here], { http: () => answer });
     expect(failures).toMatchObject([{ class: kind, message: expect.stringMatching(message) }]);
     expect(requests).toHaveLength(1);
   });
 
-  test('such as a query that timed out is asked for again', async () => {
+  test('makes the node retry once if the query timed out on the server', async () => {
     const late = { body: { elements: [], remark: 'runtime error: Query timed out in "query" at line 1' } };
     const { rows, requests } = await run(`category: amenity/cafe, ${near}`, [here], {
       http: (request, index) => (index === 0 ? late : overpassAnswer(request)),
@@ -335,7 +335,7 @@ describe('an answer without points', () => {
   });
 });
 
-describe('a flow that asks for points', () => {
+describe('the check of a flow that looks up points', () => {
   const problems = async (options: string) => {
     try {
       await run(options);
@@ -358,7 +358,7 @@ describe('a flow that asks for points', () => {
     [`category: amenity/cafe, area: { bbox: [53, 13, 52, 14] }`, 'expected south, west, north, east'],
     [`category: amenity/cafe, ${near}, limit: 10001`, '10000'],
     [`category: bank, name: x, ${near}`, '"name" is an option of lookup: chain'],
-  ])('with %s is not valid', async (options, message) => {
+  ])('refuses the options %s', async (options, message) => {
     expect((await problems(options)).join('\n')).toContain(message);
   });
 });

@@ -6,7 +6,7 @@ import { type FlowOptions, runFlow, type SentRequest } from '../helpers/run-flow
 
 const origin = 'https://api.example.com';
 
-/** A node of a random flow: what it is, and what is inside it. */
+/** A node of a random flow, with its inner nodes. */
 interface Part {
   readonly kind: 'ask' | 'expand' | 'pages' | 'batch' | 'loop' | 'last' | 'when';
   readonly nodes: readonly Part[];
@@ -22,7 +22,7 @@ const { flow: parts } = fc.letrec<{ flow: Part[]; part: Part; holder: Part; leaf
   holder: fc.record({ kind: fc.constantFrom('loop', 'last'), nodes: tie('flow') }) as fc.Arbitrary<Part>,
 }));
 
-/** The lines of nodes; every node takes the field `k` on. */
+/** Returns the YAML lines of nodes, all of which keep the field `k`. */
 function linesOf(nodes: readonly Part[], depth = 0): string[] {
   const indent = '  '.repeat(depth);
   return nodes.flatMap((node, index) => {
@@ -61,11 +61,11 @@ const flowOf = (nodes: readonly Part[]) =>
     .map((line) => `  ${line}\n`)
     .join('')}`;
 
-/** A number from a text, the same every time. */
+/** Returns a number computed from a string. The same string always has the same number. */
 const numberOf = (text: string) => [...text].reduce((hash, character) => (hash * 31 + character.charCodeAt(0)) % 1_000_003, 7);
 const short = (text: string) => String(numberOf(text) % 9973);
 
-/** Answers that depend only on the request; a few requests fail. */
+/** Returns a response that depends only on the request; a few requests fail. */
 function answerTo({ url, path, body }: Pick<SentRequest, 'url' | 'path' | 'body'>) {
   const kind = path.split('/')[1];
   const number = numberOf(path);
@@ -83,14 +83,14 @@ async function outcome(flow: string, options: FlowOptions) {
   return { rows, failed: failures.map(({ record }) => record), ending, underWay: requests.length - credits };
 }
 
-/** A clock of which every seventh look says that the turn has lasted long. */
+/** Creates a clock that reports at every seventh check that the current turn of the event loop has lasted too long. */
 function yieldingClock(): Clock {
   const clock = createFakeClock();
   let looks = 0;
   return { ...clock, yieldIfLong: () => (++looks % 7 === 0 ? clock.nextTurn() : undefined) };
 }
 
-test('random flows give the same records in the same order, however long requests take', async () => {
+test('random flows write the same records in the same order, however long their requests take', async () => {
   const setting = fc.record({
     seed: fc.integer({ min: 0, max: 1000 }),
     concurrency: fc.integer({ min: 1, max: 20 }),
@@ -109,7 +109,7 @@ test('random flows give the same records in the same order, however long request
   );
 });
 
-test('random flows with few credits end, spend no more, and write only finished records', async () => {
+test('random flows never spend more than their credits, and write only finished records', async () => {
   const setting = fc.record({ credits: fc.integer({ min: 0, max: 300 }), concurrency: fc.integer({ min: 1, max: 20 }) });
   await fc.assert(
     fc.asyncProperty(parts, setting, async (nodes, { credits, concurrency }) => {

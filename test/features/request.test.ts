@@ -4,7 +4,7 @@ import { type FlowOptions, runFlow } from '../helpers/run-flow.ts';
 
 const node = (more: string) => `nodes:\n  - { type: http, ${more} }\n`;
 
-/** The request that is sent for a record. */
+/** Returns the request that the flow sends for a record. */
 async function sent(yaml: string, record: Record<string, unknown>, csv = false) {
   const { requests, failures } = await runFlow(yaml, [record], { csv });
   expect(failures).toEqual([]);
@@ -12,8 +12,8 @@ async function sent(yaml: string, record: Record<string, unknown>, csv = false) 
   return requests[0] as (typeof requests)[0];
 }
 
-describe('a request', () => {
-  test('is a bare GET by default', async () => {
+describe('the request of an http node', () => {
+  test('is a GET without headers and body by default', async () => {
     const request = await sent(node('url: "https://api.example.com/users/{{id}}?q={{name}}"'), { id: 'a/b', name: 'Ann & Bob' });
     expect(request).toMatchObject({
       method: 'GET',
@@ -28,7 +28,7 @@ describe('a request', () => {
     expect(request.hostFromData).toBeUndefined();
   });
 
-  test.each(['POST', 'PUT', 'PATCH'])('has a JSON body with %s', async (method) => {
+  test.each(['POST', 'PUT', 'PATCH'])('can have a JSON body with the method %s', async (method) => {
     const request = await sent(node(`method: ${method}, url: "https://a.com", body: { id: "{{id}}", name: "Hi {{name}}" }`), {
       id: 7,
       name: '"Ann"',
@@ -36,20 +36,20 @@ describe('a request', () => {
     expect(request).toMatchObject({ method, headers: { 'Content-Type': 'application/json' }, body: '{"id":7,"name":"Hi \\"Ann\\""}' });
   });
 
-  test.each(['POST', 'PUT', 'PATCH', 'DELETE'])('needs no body with %s', async (method) => {
+  test.each(['POST', 'PUT', 'PATCH', 'DELETE'])('can be sent without a body with the method %s', async (method) => {
     const request = await sent(node(`method: ${method}, url: "https://a.com"`), {});
     expect(request.headers).toEqual({});
     expect(request.body).toBeUndefined();
   });
 
-  test('takes a CSV cell in a JSON text outside quotes as a literal', async () => {
+  test('contains a CSV cell as a JSON literal if the field is outside quotes', async () => {
     const body = '\'{"id": {{id}}, "ok": {{ok}}, "name": "{{name}}"}\'';
     expect((await sent(node(`method: POST, url: "https://a.com", body: ${body}`), { id: '42', ok: 'true', name: 'x"y' }, true)).body).toBe(
       '{"id": 42, "ok": true, "name": "x\\"y"}',
     );
   });
 
-  test('takes a text of an answer or expression as a text', async () => {
+  test('contains a value from a response or an expression as a string, even outside quotes', async () => {
     const yaml = `nodes:
   - { type: http, url: https://a.com, map: { note: note } }
   - { type: set, fields: { label: { cel: '"no " + id' }, copy: "{{id}}" } }
@@ -59,7 +59,7 @@ describe('a request', () => {
     expect(requests[1]?.body).toBe('["7 up", "no 42", 42, 42]');
   });
 
-  test('takes it as a text under another name, too', async () => {
+  test('contains a renamed or copied value with the type of the original', async () => {
     const yaml = `nodes:
   - { type: http, url: https://a.com, map: { note: note, n: n } }
   - { type: set, rename: { note: text, n: m, id: no }, fields: { copy: "{{text}}", m: "{{no}}" } }
@@ -69,20 +69,20 @@ describe('a request', () => {
     expect(requests[1]?.body).toBe('["7 up", "7 up", 42, 42]');
   });
 
-  test('keeps the digits of numbers in the body', async () => {
+  test('keeps all digits of numbers in its body', async () => {
     expect(
       (await sent(node('method: POST, url: "https://a.com", body: { id: 12345678901234567890, price: 1.50, hex: 0x10 }'), {})).body,
     ).toBe('{"id":12345678901234567890,"price":1.50,"hex":16}');
   });
 
-  test('takes names such as __proto__ as data', async () => {
+  test('treats field names such as __proto__ as data', async () => {
     const yaml = node('method: POST, url: "https://a.com", body: { __proto__: { a: "{{__proto__}}" } }, map: { __proto__: a }');
     const { rows, requests } = await runFlow(yaml, [[['__proto__', 5]]], { http: () => ({ body: { a: 6 } }) });
     expect(requests[0]?.body).toBe('{"__proto__":{"a":5}}');
     expect(rows.map((row) => Object.entries(row))).toEqual([[['__proto__', 6]]]);
   });
 
-  test("takes the node's headers over the connection's, whatever their case", async () => {
+  test("prefers the node's header to the connection's header, even if the names differ in case", async () => {
     const yaml = `connections:
   a: { type: http, base_url: https://a.com/v2, headers: { Accept: text/csv, X-Tenant: "{{tenant}}", content-type: text/x } }
 nodes:
@@ -97,7 +97,7 @@ nodes:
     });
   });
 
-  test('carries timeout, maximum length and redirect rules', async () => {
+  test("contains the node's timeout, maximum response size and redirect rules", async () => {
     expect(await sent(node('url: "https://a.com", timeout: 5s, max_body: 5kb, follow: any'), {})).toMatchObject({
       timeoutMs: 5000,
       maxBodyBytes: 5000,
@@ -109,13 +109,13 @@ nodes:
     ['[2xx, 302]', [302]],
     ['[2xx, 301, 304]', [301]],
     ['[2xx, 3xx]', [301, 302, 303, 307, 308]],
-  ])('does not follow redirects that count as success: %s', async (success, unfollowed) => {
+  ])('does not follow redirects whose status counts as success: %s', async (success, unfollowed) => {
     expect(await sent(node(`url: "https://a.com", success: ${success}`), {})).toMatchObject({ unfollowed });
     expect((await sent(node('url: "https://a.com"'), {})).unfollowed).toBeUndefined();
   });
 });
 
-describe('a request that cannot be sent', () => {
+describe('the values in a request', () => {
   test.each([
     ['a missing field', 'url: "https://a.com/{{name}}"', { id: 1 }, 'template', 'the record has no field "name"'],
     ['a missing field in a header', 'url: "https://a.com", headers: { X: "{{name}}" }', {}, 'template', 'the record has no field "name"'],
@@ -131,50 +131,50 @@ describe('a request that cannot be sent', () => {
       'url: "https://a.com", headers: { X: "{{v}}" }',
       { v: 'a\r\nY: 1' },
       'request',
-      'the header "X" must not hold',
+      'the header "X" must not contain',
     ],
-    ['a dot segment', 'url: "https://a.com/{{v}}"', { v: '..' }, 'request', 'a path segment must not be'],
-    ['no URL', 'url: "{{v}}"', { v: 'nonsense' }, 'request', 'expected an absolute https URL, found "nonsense"'],
-    ['plain HTTP', 'url: "{{v}}"', { v: 'http://a.com' }, 'request', 'expected an https URL, found http://a.com'],
+    ['a dot segment in the path', 'url: "https://a.com/{{v}}"', { v: '..' }, 'request', 'a path segment must not be'],
+    ['a URL that is not absolute', 'url: "{{v}}"', { v: 'nonsense' }, 'request', 'expected an absolute https URL, found "nonsense"'],
+    ['a plain HTTP URL', 'url: "{{v}}"', { v: 'http://a.com' }, 'request', 'expected an https URL, found http://a.com'],
     [
-      'a body that is no JSON',
+      'a body that is not JSON',
       'method: POST, url: "https://a.com", body: \'{{{v}}: 1}\'',
       { v: 1 },
       'request',
       'the body is not JSON after rendering',
     ],
-  ])('fails the record without cost or retry: %s', async (_what, more, record, kind, message) => {
+  ])('make the record fail, at no cost and without a retry, if there is %s', async (_what, more, record, kind, message) => {
     const { failures, requests, credits, rows } = await runFlow(node(more), [record]);
     expect(failures).toMatchObject([{ record: 1, node: 'http-1', class: kind, status: undefined, attempts: 0 }]);
     expect(failures[0]?.message).toContain(message);
     expect({ requests, credits, rows }).toEqual({ requests: [], credits: 0, rows: [] });
   });
 
-  test('puts null as nothing into URL and header, and as null into the body', async () => {
+  test('can be null, which becomes an empty string in a URL and null in a JSON body', async () => {
     const request = await sent(node('method: POST, url: "https://a.com/{{v}}?v={{v}}", headers: { X: "[{{v}}]" }, body: ["{{v}}"]'), {
       v: null,
     });
     expect(request).toMatchObject({ path: '/?v=', headers: { X: '[]' }, body: '[null]' });
   });
 
-  test('puts an empty CSV cell as an empty text', async () => {
+  test('can be empty CSV cells, which become empty strings', async () => {
     const request = await sent(node('method: POST, url: "https://a.com/{{v}}", headers: { X: "{{v}}" }, body: ["{{v}}"]'), { v: '' }, true);
     expect(request).toMatchObject({ path: '/', headers: { X: '' }, body: '[""]' });
   });
 });
 
-describe('credentials', () => {
+describe('the credential of a request', () => {
   const flow = (url: string, more = '') => `connections:
   crm: { type: http, base_url: https://crm.example.com/v2, auth: { type: bearer, credential: crm-token } }
 nodes:
   - { type: http, connection: crm, url: "${url}"${more} }
 `;
 
-  test('are named in the request; their secrets are not in it', async () => {
+  test('is referred to only by name, without the secret', async () => {
     expect((await sent(flow('/users'), {})).auth).toEqual([{ type: 'bearer', credential: 'crm-token' }]);
   });
 
-  test('of the node replace those of the connection; none removes them', async () => {
+  test('comes from the node rather than from the connection; auth: none removes it', async () => {
     expect((await sent(flow('/x', ', auth: { type: api_key, header: X-Key, credential: k }'), {})).auth?.[0]).toEqual({
       type: 'api_key',
       header: 'X-Key',
@@ -198,7 +198,7 @@ nodes:
         scopes: ['a', 'b'],
       },
     ],
-  ])('name the type and its options: %s', async (auth, expected) => {
+  ])('is passed on with its type and options: %s', async (auth, expected) => {
     expect((await sent(node(`url: "https://a.com", auth: ${auth}`), {})).auth).toEqual([expected]);
   });
 
@@ -208,20 +208,20 @@ nodes:
     ['https://crm.example.com:8443/v2', false],
     ['https://evil.example.com/v2', false],
     ['https://crm.example.com.evil.example.com/', false],
-  ])('go or do not go to %s from a record: %s', async (next, isSigned) => {
+  ])("is sent to a URL from the record only with the connection's origin: %s (sent: %s)", async (next, isSigned) => {
     const request = await sent(flow('{{next}}'), { next });
     expect(request.auth !== undefined).toBe(isSigned);
     expect(request.hostFromData).toEqual({ allowHosts: [] });
   });
 
-  test('do not go to a host from a record, but to the base URL', async () => {
+  test('is sent to the base URL, but not to a host from a record', async () => {
     expect((await sent(flow('https://{{host}}/x'), { host: 'crm.example.com' })).auth).toEqual([
       { type: 'bearer', credential: 'crm-token' },
     ]);
     expect((await sent(flow('https://{{host}}/x'), { host: 'evil.example.com' })).auth).toBeUndefined();
   });
 
-  test('go to an origin that a later node names literally', async () => {
+  test('is sent to an origin that the flow contains literally, even in a different node', async () => {
     const yaml = `nodes:
   - { type: http, url: "{{url}}", auth: { type: bearer, credential: k } }
   - { type: http, url: https://later.example.com/x, when: "false" }
@@ -229,23 +229,25 @@ nodes:
     expect((await sent(yaml, { url: 'https://later.example.com/y' })).auth).toBeDefined();
   });
 
-  test('are mentioned in the failure if they were not sent and the server says 401', async () => {
+  test('is mentioned in the message of a 401 if it was not sent', async () => {
     const { failures } = await runFlow(flow('{{next}}'), [{ next: 'https://evil.example.com/' }], { http: () => ({ status: 401 }) });
-    expect(failures[0]?.message).toBe('the server answered 401 (no credential was sent: the flow does not name this origin literally)');
+    expect(failures[0]?.message).toBe(
+      'the server answered 401 (no credential was sent, because this origin is not written literally in the flow)',
+    );
   });
 
-  test("come with the hosts that the flow allows, for a record's host", async () => {
+  test('is sent to a host from the record if the flow lists the host as allowed', async () => {
     const request = await sent(`allow_hosts: [intranet.example.com, 10.0.0.7]\n${node('url: "{{url}}"')}`, { url: 'https://10.0.0.7/x' });
     expect(request.hostFromData).toEqual({ allowHosts: ['intranet.example.com', '10.0.0.7'] });
     expect(request.redirectHosts).toBeUndefined();
   });
 
-  test('come with the hosts that the flow allows, for redirects', async () => {
+  test('is sent after a redirect if the flow lists the new host as allowed', async () => {
     const request = await sent(`allow_hosts: [10.0.0.7]\n${node('url: https://a.com/, follow: any')}`, {});
     expect([request.redirectHosts, request.hostFromData]).toEqual([['10.0.0.7'], undefined]);
   });
 
-  test('are listed in the plan with their places', () => {
+  test('is listed in the plan with every position at which the flow uses it', () => {
     const plan = planFor(`${flow('/x')}  - { type: http, url: "https://a.com", auth: { type: bearer, credential: other } }\n`);
     expect(plan.credentials.map(({ name, problem }) => [name, onOneLine(problem('missing'))])).toEqual([
       ['crm-token', '2:94 missing'],
@@ -254,8 +256,8 @@ nodes:
   });
 });
 
-describe('idempotency_key', () => {
-  test('is one for each record and node, the same for every retry', async () => {
+describe('the idempotency_key option', () => {
+  test('creates a key for each record and node, and every retry has the same key', async () => {
     const yaml = `nodes:
   - { type: http, id: a, method: POST, url: "https://a.com", idempotency_key: true }
   - { type: http, id: b, method: POST, url: "https://b.com", idempotency_key: true }
@@ -268,7 +270,7 @@ describe('idempotency_key', () => {
     expect(keys).toHaveLength(7);
   });
 
-  test('differs for the rows of one record', async () => {
+  test('creates different keys for the rows of one record', async () => {
     const yaml = `nodes:
   - { type: http, id: a, url: "https://a.com", map: { n: "list[]" } }
   - { type: http, id: b, method: POST, url: "https://b.com/{{n}}", idempotency_key: true }
@@ -279,12 +281,12 @@ describe('idempotency_key', () => {
     expect(requests.slice(1).map(({ headers }) => headers['Idempotency-Key'])).toEqual(['uuid of 1/b/0', 'uuid of 1/b/1']);
   });
 
-  test('does not replace a key that the flow sends itself', async () => {
+  test('does not replace a key that the flow sends in a header', async () => {
     const yaml = node('method: POST, url: "https://a.com", idempotency_key: true, headers: { idempotency-key: "order-{{id}}" }');
     expect((await sent(yaml, { id: 7 })).headers).toEqual({ 'idempotency-key': 'order-7' });
   });
 
-  test('is the text of the flow, the same in every run and for every retry', async () => {
+  test('accepts text with fields, which makes the key the same in every run', async () => {
     const yaml = node('method: POST, url: "https://a.com", idempotency_key: "order-{{id}}"');
     const { requests } = await runFlow(yaml, [{ id: 7 }, { id: 'ä' }], {
       http: (_request, index) => ({ status: index === 0 ? 500 : 200 }),
@@ -292,7 +294,7 @@ describe('idempotency_key', () => {
     expect(requests.map(({ headers }) => headers['Idempotency-Key']).sort()).toEqual(['order-7', 'order-7', 'order-ä']);
   });
 
-  test('is a text of its own for each page', async () => {
+  test('adds the page number to a key from text with fields', async () => {
     const more =
       'method: POST, url: "https://a.com", idempotency_key: "o-{{id}}", map: [a], paginate: { type: cursor, path: next, param: c }';
     const http: FlowOptions['http'] = (_request, index) => ({ body: { next: index < 2 ? index : null } });
@@ -300,30 +302,30 @@ describe('idempotency_key', () => {
     expect(requests.map(({ headers }) => headers['Idempotency-Key'])).toEqual(['o-7', 'o-7-page-2', 'o-7-page-3']);
   });
 
-  test('fails the record that lacks its field, or has a line break in it, and sends nothing', async () => {
+  test('makes the record fail before anything is sent if its field is missing or invalid', async () => {
     const yaml = node('method: POST, url: "https://a.com", idempotency_key: "order-{{id}}"');
     const { requests, failures } = await runFlow(yaml, [{ other: 1 }, { id: 'a\nb' }]);
     expect(requests).toEqual([]);
     expect(failures).toMatchObject([
       { class: 'template', message: 'the record has no field "id"' },
-      { class: 'request', message: expect.stringContaining('the header "Idempotency-Key" must not hold a line break') },
+      { class: 'request', message: expect.stringContaining('the header "Idempotency-Key" must not contain a line break') },
     ]);
   });
 
-  test('of the flow does not keep equal requests out of the cache', async () => {
+  test('lets equal requests share a cached response even if their keys differ', async () => {
     const yaml = node('url: "https://a.com", idempotency_key: "order-{{id}}", cache: 1h, map: [a]');
     const { requests } = await runFlow(yaml, [{ id: 1 }, { id: 2 }]);
     expect(requests.length).toBe(1);
   });
 
-  test('of the flow is no key for a batch', () => {
+  test('cannot be text with fields in a node with batches', () => {
     const yaml = node('method: POST, url: "https://a.com", body: ["{{items}}"], batch: { items: "{{id}}" }, idempotency_key: "o-{{id}}"');
     expect(flowProblems(yaml).map(({ message }) => message)).toEqual([
-      'a batch has one request for all its records; expected true, which makes a key of them all',
+      'a batch has one request for all its records; expected true, which makes one key for all of them',
     ]);
   });
 
-  test('is not sent by default', async () => {
+  test('is off by default', async () => {
     expect((await sent(node('method: POST, url: "https://a.com"'), {})).headers).toEqual({});
   });
 });

@@ -5,25 +5,25 @@ import { runFlow } from '../helpers/run-flow.ts';
 const answered = (more: string, answer: FakeAnswer) =>
   runFlow(`nodes:\n  - { type: http, url: "https://api.example.com/{{id}}", ${more} }\n`, [{ id: 1 }], { http: () => answer });
 
-describe('a required path', () => {
+describe('the required option of a map path', () => {
   const map = 'map: { name: { path: data.user.name, required: true } }';
 
-  test('fails the record if nothing is found', async () => {
+  test('makes the record fail if the path finds nothing', async () => {
     expect(await answered(map, { body: { data: {} } })).toMatchObject({
       rows: [],
-      failures: [{ class: 'mapping', status: 200, message: 'the answer has no "data.user.name", and "name" is required' }],
+      failures: [{ class: 'mapping', status: 200, message: 'the answer has no "data.user.name", but "name" is required' }],
     });
   });
 
-  test('finds null', async () => {
+  test('accepts null as a value', async () => {
     expect((await answered(map, { body: { data: { user: { name: null } } } })).rows).toEqual([{ id: 1, name: null }]);
   });
 
-  test('is not found in an empty body', async () => {
+  test('makes the record fail if the body is empty', async () => {
     expect((await answered(map, {})).failures).toMatchObject([{ class: 'mapping' }]);
   });
 
-  test('is not required with required: false', async () => {
+  test('allows the path to find nothing if the option is false', async () => {
     expect((await answered(map.replace('true', 'false'), { body: {} })).rows).toEqual([{ id: 1, name: null }]);
   });
 
@@ -33,29 +33,29 @@ describe('a required path', () => {
     ['n: { path: "list[].n", required: true }, m: "list[].subs[].m"', { list: [{ subs: [{ m: 1 }] }] }],
     ['m: { path: "list[].subs[].m", required: true }', { list: [{ subs: [{ m: 1 }] }, {}] }],
     ['top: { path: top, required: true }, n: "list[].n"', { list: [{ n: 1 }] }],
-  ])('is looked for in each element: { %s }', async (members, body) => {
+  ])('applies to each element of an array: { %s }', async (members, body) => {
     expect(await answered(`map: { ${members} }`, { body })).toMatchObject({ rows: [], failures: [{ class: 'mapping' }] });
   });
 
   test.each([
     ['keep', { rows: [{ id: 1, n: null }], failures: [] }],
     ['drop', { rows: [], failures: [] }],
-    ['error', { rows: [], failures: [{ message: 'the array "list[]" is empty or absent' }] }],
-  ])('leaves an empty list to when_empty: %s', async (whenEmpty, expected) => {
+    ['error', { rows: [], failures: [{ message: 'the array "list[]" is empty or missing' }] }],
+  ])('does not apply to an empty array, for which when_empty is used: %s', async (whenEmpty, expected) => {
     const node = `when_empty: ${whenEmpty}, map: { n: { path: "list[].n", required: true } }`;
     expect(await answered(node, { body: { list: [] } })).toMatchObject(expected);
   });
 });
 
-describe('a default', () => {
-  test('stands in for nothing found, with its type and digits, and not for null', async () => {
+describe('a map path with a default', () => {
+  test('uses the default if the value is missing, but not if the value is null', async () => {
     const map =
       'map: { a: { path: a, default: 1.50 }, b: { path: b, default: [x] }, c: { path: c, default: no }, d: { path: d, default: 1 } }';
     const { rows } = await answered(map, { body: { d: null } });
     expect(rows).toEqual([{ id: 1, a: { text: '1.50' }, b: ['x'], c: 'no', d: null }]);
   });
 
-  test('stands in element by element', async () => {
+  test('uses the default separately for each element of an array', async () => {
     const { rows } = await answered('map: { n: { path: "list[].n", default: 0 }, k: "list[].k" }', {
       body: { list: [{ n: 1, k: 1 }, { k: 2 }, { n: null }] },
     });
@@ -66,19 +66,19 @@ describe('a default', () => {
     ]);
   });
 
-  test('stands in for an absent array, and not for the elements of an empty one', async () => {
+  test('uses the default if the array is missing, but not if the array is empty', async () => {
     const map = 'map: { n: { path: "list[].n", default: 0 } }';
     expect((await answered(map, { body: {} })).rows).toEqual([{ id: 1, n: 0 }]);
     expect((await answered(map, { body: { list: [] } })).rows).toEqual([{ id: 1, n: null }]);
   });
 
-  test('does not count as found', async () => {
+  test('counts as not found if the default is used', async () => {
     const { events } = await answered('map: { n: { path: n, default: 0 } }', { body: {} });
     expect(events.filter(({ type }) => type === 'mapped')).toMatchObject([{ paths: ['n'], found: [false] }]);
   });
 });
 
-describe('the Accept header', () => {
+describe('the Accept header of a request', () => {
   const accepted = async (more: string) => {
     const { requests } = await answered(more, { body: { a: 1 } });
     return Object.entries(requests[0]?.headers ?? {}).filter(([name]) => name.toLowerCase() === 'accept');
@@ -90,11 +90,11 @@ describe('the Accept header', () => {
     ['map: [$body], response: text', []],
     ['timeout: 5s', []],
     ['map: [a], headers: { accept: application/xml }', [['accept', 'application/xml']]],
-  ])('of { %s }', async (more, expected) => {
+  ])("depends on the node's map and response options: { %s }", async (more, expected) => {
     expect(await accepted(more)).toEqual(expected);
   });
 
-  test('is named by the failure of an answer that is not JSON, unless the request asked for JSON first', async () => {
+  test('is suggested in the message about a response that is not JSON', async () => {
     const answer = { headers: { 'content-type': 'text/plain' }, body: 'pending' };
     const message = 'expected JSON, found text/plain: pending';
     const advice = 'ask for JSON: headers: { Accept: application/json }';

@@ -5,7 +5,10 @@ import type { FakeAnswer } from '../helpers/fake-answer.ts';
 import { httpFlow, numberedRecords, startsOf } from '../helpers/flows.ts';
 import { type FlowOptions, runFlow } from '../helpers/run-flow.ts';
 
-/** Runs one record against answers in turn; the last one stays. An error is thrown. */
+/**
+ * Runs a flow over one record. The server responds with `answers` in turn; the last response repeats. If one of them is a Failure, the
+ * request throws it.
+ */
 function against(more: string, answers: (FakeAnswer | Failure)[], options: FlowOptions = {}) {
   return runFlow(httpFlow(more), [{ id: 1 }], {
     ...options,
@@ -21,25 +24,28 @@ const lost = new Failure('network', 'the connection was reset', { retryable: tru
 const late = new Failure('timeout', 'no response within 30 s', { retryable: true });
 const down = { status: 503 };
 
-describe('retry', () => {
-  test.each([429, 500, 502, 503, 504, 599])('makes three more attempts after a %i by default, for one credit', async (status) => {
-    const result = await against('map: [a]', [{ status }]);
-    expect(result.failures).toMatchObject([{ class: 'http', status, attempts: 4, message: `the server answered ${status}` }]);
-    expect(startsOf(result)).toEqual([0, 1000, 3000, 7000]);
-    expect(result.credits).toBe(1);
-  });
+describe('the retries of a node', () => {
+  test.each([429, 500, 502, 503, 504, 599])(
+    'are made up to three times by default after the status %i, for one credit in total',
+    async (status) => {
+      const result = await against('map: [a]', [{ status }]);
+      expect(result.failures).toMatchObject([{ class: 'http', status, attempts: 4, message: `the server answered ${status}` }]);
+      expect(startsOf(result)).toEqual([0, 1000, 3000, 7000]);
+      expect(result.credits).toBe(1);
+    },
+  );
 
-  test.each([lost, late])('makes three more attempts by default if %s', async (failure) => {
+  test.each([lost, late])('are made up to three times by default if %s', async (failure) => {
     const result = await against('map: [a]', [failure]);
     expect(result.failures).toMatchObject([{ class: failure.kind, status: undefined, message: failure.message, attempts: 4 }]);
     expect(startsOf(result)).toEqual([0, 1000, 3000, 7000]);
   });
 
-  test.each([301, 400, 401, 403, 404, 409, 422])('makes no more attempts after a %i', async (status) => {
+  test.each([301, 400, 401, 403, 404, 409, 422])('are not made after the status %i', async (status) => {
     expect((await against('map: [a]', [{ status }])).failures).toMatchObject([{ status, attempts: 1 }]);
   });
 
-  test('takes statuses, classes, timeout and network of retry.on instead of the default', async () => {
+  test('are made after the failures in retry.on instead of the default failures', async () => {
     const attempts = async (on: string, answer: FakeAnswer | Failure) =>
       (await against(`retry: { on: ${on} }`, [answer])).failures[0]?.attempts;
     expect(await attempts('[404]', { status: 404 })).toBe(4);
@@ -54,16 +60,16 @@ describe('retry', () => {
     expect(await attempts('[]', { status: 500 })).toBe(1);
   });
 
-  test('makes no more attempts after a failure that the network calls final', async () => {
+  test('are not made after a permanent network failure', async () => {
     const certificate = new Failure('network', 'the TLS connection failed', { sent: false });
     expect((await against('retry: { on: [network] }', [certificate])).failures).toMatchObject([{ class: 'network', attempts: 1 }]);
   });
 
-  test.each([0, 1, 5])('makes %i more attempts with that max', async (max) => {
+  test.each([0, 1, 5])('are made up to %i times if retry.max is set to this value', async (max) => {
     expect((await against(`retry: { max: ${max}, backoff: 1ms }`, [{ status: 500 }])).requests).toHaveLength(max + 1);
   });
 
-  test.each(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])('sends the same %s request, byte for byte', async (method) => {
+  test.each(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])('repeat the same %s request byte for byte', async (method) => {
     const body = method === 'GET' || method === 'DELETE' ? '' : ', body: { id: "{{id}}" }';
     const { requests, rows } = await against(`method: ${method}, idempotency_key: true${body}`, [{ status: 500 }, lost, { status: 200 }]);
     expect(rows).toEqual([{ id: 1 }]);
@@ -73,7 +79,7 @@ describe('retry', () => {
     expect(sent[2]).toEqual(sent[0]);
   });
 
-  test('leaves no trace of failed attempts but the events', async () => {
+  test("appear only in the run's events if a retry succeeds", async () => {
     const { rows, failures, credits, events } = await against('map: [a]', [down, down, { body: { a: 1 } }]);
     expect({ rows, failures, credits }).toEqual({ rows: [{ id: 1, a: 1 }], failures: [], credits: 1 });
     expect(events.filter(({ type }) => type === 'call-retried')).toMatchObject([
@@ -84,7 +90,28 @@ describe('retry', () => {
   });
 });
 
-describe('retry.backoff', () => {
+describe('the event for a failed call', () => {
+  test('is written once, after the last attempt', async () => {
+    const { events } = await against('retry: { max: 2 }', [down]);
+    const ofCalls = events.filter(({ type }) => type.startsWith('call-'));
+    expect(ofCalls.map(({ type }) => type)).toEqual(['call-retried', 'call-retried', 'call-failed']);
+    expect(ofCalls.at(-1)).toEqual({ type: 'call-failed', record: 1, node: 'http-1', attempts: 3, responseMs: 0 });
+  });
+
+  test('is written even if the record is passed on', async () => {
+    const { events, failures } = await against('on_error: keep', [{ status: 404 }]);
+    expect(failures).toEqual([]);
+    expect(events).toContainEqual({ type: 'call-failed', record: 1, node: 'http-1', attempts: 1, responseMs: 0 });
+  });
+
+  test('is not written if the response only lacks a required path', async () => {
+    const { events, failures } = await against('map: { a: { path: a, required: true } }', [{ body: { b: 1 } }]);
+    expect(failures).toHaveLength(1);
+    expect(events.map(({ type }) => type)).not.toContain('call-failed');
+  });
+});
+
+describe('the retry.backoff option', () => {
   test.each([
     ['{}', [0, 1000, 3000, 7000]],
     ['100ms', [0, 100, 300, 700]],
@@ -93,20 +120,20 @@ describe('retry.backoff', () => {
     ['{ initial: 1s, factor: 1 }', [0, 1000, 2000, 3000]],
     ['{ initial: 100, factor: 3, max: 500ms }', [0, 100, 400, 900]],
     ['{ initial: 10s, factor: 10, max: 30s }', [0, 10_000, 40_000, 70_000]],
-  ])('sets the waits: %s', async (backoff, times) => {
+  ])('determines the waits between attempts: %s', async (backoff, times) => {
     expect(startsOf(await against(`retry: { backoff: ${backoff} }`, [{ status: 500 }]))).toEqual(times);
   });
 
-  test('grows to 60 s by default', async () => {
+  test('increases the waits to 60 s at most by default', async () => {
     const times = startsOf(await against('retry: { max: 8 }', [{ status: 500 }]));
     expect(times.map((time, index) => time - (times[index - 1] ?? 0))).toEqual([0, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
   });
 
-  test('begins when the answer arrives', async () => {
+  test('begins each wait when the response arrives', async () => {
     expect(startsOf(await against('retry: { max: 2 }', [{ status: 503, afterMs: 300 }]))).toEqual([0, 1300, 3600]);
   });
 
-  test('with jitter draws each wait between a half and the whole of its step', async () => {
+  test('shortens each wait at random, by up to half, if jitter is on', async () => {
     await fc.assert(
       fc.asyncProperty(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), async (random) => {
         const jitter = 'retry: { max: 2, backoff: { initial: 1s, jitter: true } }';
@@ -118,7 +145,7 @@ describe('retry.backoff', () => {
     );
   });
 
-  test('holds no concurrency slot while it waits', async () => {
+  test('does not occupy a concurrency slot during a wait', async () => {
     const http: FlowOptions['http'] = ({ path }, index) => (path === '/0' && index === 0 ? down : { afterMs: 100 });
     const { requests, waitedMs } = await runFlow(httpFlow('concurrency: 1'), numberedRecords(6), { http });
     expect(requests.map(({ path, atMs }) => [path, atMs])).toEqual([
@@ -134,7 +161,7 @@ describe('retry.backoff', () => {
   });
 });
 
-describe('the wait that a server asks for', () => {
+describe('a wait that the server requires (Retry-After and others)', () => {
   const seconds = Date.UTC(2030, 0, 1) / 1000;
 
   test.each([
@@ -152,17 +179,17 @@ describe('the wait that a server asks for', () => {
     }
   });
 
-  test.each(['soon', '-7'])('is ignored if it is %s', async (value) => {
+  test.each(['soon', '-7'])('is ignored if its value is %s', async (value) => {
     expect(startsOf(await against('retry: { max: 1 }', [{ status: 429, headers: { 'Retry-After': value } }, {}]))).toEqual([0, 1000]);
   });
 
-  test('replaces one step; the next one is that of the policy', async () => {
+  test('replaces only one wait, and the next wait follows the backoff', async () => {
     expect(startsOf(await against('map: [a]', [{ status: 503, headers: { 'Retry-After': '10' } }, down]))).toEqual([
       0, 10_000, 12_000, 16_000,
     ]);
   });
 
-  test('fails the record at once if it is longer than retry.max_wait, 5 minutes by default', async () => {
+  test('makes the record fail at once if it is longer than retry.max_wait (5 minutes by default)', async () => {
     const tooLong = await against('map: [a]', [{ status: 429, headers: { 'Retry-After': '301' } }]);
     expect(tooLong.failures).toMatchObject([
       {
@@ -180,11 +207,11 @@ describe('the wait that a server asks for', () => {
     ['map: [a]', '315360000', 0],
     ['retry: { max_wait: 5s }', '6', 0],
     ['retry: { max_wait: 10m }', '360', 360_000],
-  ])('is measured against retry.max_wait: %s, Retry-After: %s', async (more, value, waitedMs) => {
+  ])('is compared with retry.max_wait: options "%s", Retry-After %s', async (more, value, waitedMs) => {
     expect((await against(more, [{ status: 503, headers: { 'Retry-After': value } }, {}])).waitedMs).toBe(waitedMs);
   });
 
-  test('is not needed for a step of the backoff to be longer than retry.max_wait', async () => {
+  test('is not the only wait that retry.max_wait limits: a longer backoff also makes the record fail', async () => {
     const result = await against('retry: { max_wait: 1500ms }', [down]);
     expect(startsOf(result)).toEqual([0, 1000]);
     expect(result.failures[0]?.message).toBe(
@@ -199,7 +226,7 @@ describe('the wait that a server asks for', () => {
     expect(startsOf(result)).toEqual([0, 7000, 7000, 7000]);
   });
 
-  test('does not pause calls to other servers, or with another credential', async () => {
+  test('does not pause calls to other servers or with other credentials', async () => {
     const yaml = `nodes:
   - { type: http, url: "{{url}}", auth: none, when: has(url) }
   - { type: http, url: "https://a.com/", auth: { type: bearer, credential: k }, when: "!has(url)" }
@@ -216,14 +243,14 @@ describe('the wait that a server asks for', () => {
   });
 });
 
-describe('the order of calls', () => {
-  test('puts a retry before the records that were read after it', async () => {
+describe("the order of a run's calls", () => {
+  test('puts a retry before the first calls of later records', async () => {
     const http: FlowOptions['http'] = ({ path }, index) => (path === '/0' && index === 0 ? down : { afterMs: 100 });
     const { requests } = await runFlow(httpFlow('concurrency: 1'), numberedRecords(500), { http });
     expect(requests.filter(({ path }) => path === '/0').map(({ atMs }) => atMs)).toEqual([0, 1000]);
   });
 
-  test('ends records that have begun before others begin', async () => {
+  test('puts the records in progress before new records', async () => {
     const two = `nodes:
   - { type: http, url: "https://api.example.com/first/{{id}}", rate: 10/s }
   - { type: http, url: "https://api.example.com/second/{{id}}", rate: 10/s }`;
@@ -237,7 +264,7 @@ test.each([
   ['{ type: loop, while: missing > 1, nodes: [NODE] }', 'template'],
   ['{ type: poll, until: missing > 1, nodes: [NODE] }', 'template'],
   ['{ type: poll, until: "false", fail_when: "true", nodes: [NODE] }', 'http'],
-])('a failure of a node with inner nodes counts one attempt if they have sent something, else none: %s', async (around, kind) => {
+])('a failure of a node with inner nodes counts one attempt if an inner node sent a request, otherwise 0: %s', async (around, kind) => {
   const attempts = async (inner: string) => {
     const { failures } = await runFlow(`nodes: [${around.replace('NODE', inner)}]`, [{ id: 'a' }], {
       http: () => ({ status: 200, body: {} }),

@@ -8,8 +8,8 @@ function flow(auth: string): string {
 
 const keys = '[{ type: bearer, credential: token }, { type: api_key, header: X-Key, credential: key }]';
 
-describe('auth as a list', () => {
-  test('signs a request with each of its credentials', async () => {
+describe('a list of several credentials in the auth option', () => {
+  test('signs a request with every credential in the list', async () => {
     const { requests } = await runFlow(flow(keys), [{}]);
     expect(requests[0]?.auth).toEqual([
       { type: 'bearer', credential: 'token' },
@@ -17,7 +17,7 @@ describe('auth as a list', () => {
     ]);
   });
 
-  test('names each credential at its place', () => {
+  test('reports each credential under its own position in the flow', () => {
     const { credentials } = planFor(flow(keys));
     expect(credentials.map(({ name, origins, problem }) => [name, origins, problem('x').column])).toEqual([
       ['token', ['https://a.com'], 40],
@@ -25,12 +25,12 @@ describe('auth as a list', () => {
     ]);
   });
 
-  test('is signed for literal origins only', async () => {
+  test('sends the credentials only to origins that the flow contains literally', async () => {
     const { requests } = await runFlow(`nodes: [{ type: http, url: "{{url}}", auth: ${keys} }]`, [{ url: 'https://other.com/' }]);
     expect(requests[0]?.auth).toBeUndefined();
   });
 
-  test('comes from a connection as well, and waits at a gate of its own', async () => {
+  test('makes its calls pause separately from other calls to the same server', async () => {
     const yaml = `connections: { a: { base_url: https://a.com, type: http, auth: ${keys} } }
 nodes:
   - { type: http, connection: a, url: /, when: has(first) }
@@ -48,7 +48,7 @@ nodes:
     ]);
   });
 
-  test('two that fill different places of the query are both allowed', () => {
+  test('can put two credentials into different query parameters', () => {
     const two = '[{ type: api_key, query: id, credential: a }, { type: api_key, query: key, credential: b }]';
     expect(flowProblems(flow(two))).toEqual([]);
   });
@@ -57,15 +57,15 @@ nodes:
     ['[]', '4:11 expected one to four ways to sign a request, found an empty list'],
     [
       '[{ type: bearer, credential: a }, { type: basic, credential: b }]',
-      '4:45 another entry of the list fills the header "Authorization", too',
+      '4:45 another entry of the list also sets the header "Authorization"',
     ],
     [
       '[{ type: api_key, query: k, credential: a }, { type: api_key, query: k, credential: b }]',
-      '4:56 another entry of the list fills the query parameter "k", too',
+      '4:56 another entry of the list also sets the query parameter "k"',
     ],
     [
       '[{ type: api_key, header: X-A, credential: a }, { type: api_key, header: x-a, credential: b }]',
-      '4:59 another entry of the list fills the header "x-a", too',
+      '4:59 another entry of the list also sets the header "x-a"',
     ],
     [
       `[${[1, 2, 3, 4, 5].map((n) => `{ type: api_key, header: X-${n}, credential: k }`).join(', ')}]`,
@@ -78,7 +78,7 @@ nodes:
       '[{ type: oauth2_client_credentials, token_url: x, client_id: c, credential: k }]',
       '4:58 expected an absolute https URL as the token_url',
     ],
-  ])('is refused with its position: %s', (auth, message) => {
+  ])('is refused if it is invalid: %s', (auth, message) => {
     const [problem] = flowProblems(flow(auth));
     expect(problem && shown(problem)).toContain(message);
   });

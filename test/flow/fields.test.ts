@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest';
 import { messageWithAdvice } from '../../src/cli/advice.ts';
 import { flowProblems, onOneLine, planFor, shown } from '../helpers/flow-problems.ts';
 
-/** The problems of the nodes for a table with these columns. */
+/** Returns the problems of the nodes if the input is a table with these columns. */
 const check = (header: string, ...nodes: string[]) =>
   flowProblems(`nodes:\n${nodes.map((node) => `  - ${node}\n`).join('')}`, { header: header.split(',') }).map(onOneLine);
 
 const http = (more: string) => `{ type: http, url: https://a.com/x, ${more} }`;
 
-describe("references against a table's header", () => {
-  test('a reference to an unknown field is reported at its place, with the nearest name', () => {
+describe('the check of a flow against the header of its input', () => {
+  test('reports a reference to an unknown field with its position and the most similar name', () => {
     const [problem] = flowProblems('nodes:\n  - type: http\n    url: https://a.com/users/{{user_id}}/{{emial}}\n', {
       header: ['user_id', 'email'],
     });
@@ -34,9 +34,9 @@ describe("references against a table's header", () => {
     ['{ type: set, fields: { a: { cel: "int(x) + 1" } } }', 'x)'],
     ['{ type: set, rename: { x: id } }', 'x: id'],
     ['{ type: set, remove: [id, x] }', 'x]'],
-  ])('%s', (node, place) => {
+  ])('reports an unknown field in %s', (node, place) => {
     const [{ message, line, column = 0 } = { message: '' }] = flowProblems(`nodes:\n  - ${node}\n`, { header: ['id', 'max'] });
-    expect(message).toBe('no record has a field "x" here; there are id, max');
+    expect(message).toBe('no record has a field "x" here; available: id, max');
     expect(line).toBe(2);
     expect(`  - ${node}`.slice(column - 1).startsWith(place)).toBe(true);
   });
@@ -49,9 +49,9 @@ describe("references against a table's header", () => {
     ['order\nnumber', ''],
     [' number', ''],
     ['number ', ''],
-  ])('a name that could be misread is quoted: %j', (name, advice) => {
+  ])('quotes a column name that could be misread: %j', (name, advice) => {
     const [problem] = flowProblems('nodes:\n  - { type: http, url: "https://a.com/{{id}}" }\n', { header: [name] });
-    expect(problem && messageWithAdvice(problem)).toBe(`no record has a field "id" here; there are ${JSON.stringify(name)}${advice}`);
+    expect(problem && messageWithAdvice(problem)).toBe(`no record has a field "id" here; available: ${JSON.stringify(name)}${advice}`);
   });
 
   test.each([
@@ -59,18 +59,18 @@ describe("references against a table's header", () => {
     [http(`when: "mail == 'x'"`), '\nrename the field with a set node first: rename: { " mail": mail }'],
     ['{ type: set, rename: { mail: to } }', ''],
     ['{ type: set, remove: [mail] }', ''],
-  ])('the nearest name cannot be referred to: %s', (node, advice) => {
+  ])('suggests a similar field, and to rename the field if a template cannot use its name: %s', (node, advice) => {
     const [problem] = flowProblems(`nodes:\n  - ${node}\n`, { header: ['id', ' mail'] });
     expect(problem?.message).toBe(`no record has a field "mail" here; did you mean " mail"?${advice}`);
   });
 
-  test('headers of the connection are checked unless the node replaces them', () => {
+  test("checks the connection's headers, unless the node replaces them", () => {
     const flow = (headers: string) => `connections:
   a: { type: http, base_url: https://a.com, headers: { X-Tenant: "{{tenant}}" } }
 nodes:
   - { type: http, connection: a, url: /x${headers} }
 `;
-    expect(flowProblems(flow(''), { header: ['id'] }).map(onOneLine)).toEqual(['4:31 no record has a field "tenant" here; there are id']);
+    expect(flowProblems(flow(''), { header: ['id'] }).map(onOneLine)).toEqual(['4:31 no record has a field "tenant" here; available: id']);
     expect(flowProblems(flow(', headers: { x-tenant: "1" }'), { header: ['id'] })).toEqual([]);
   });
 
@@ -78,84 +78,84 @@ nodes:
     [http('fail_when: body.x == record.x'), 'record.x }'],
     [http(`retry_when: 'record["x"] == "1"'`), 'record["x"]'],
     ['{ type: mcp, connection: c, tool: t, fail_when: record.x == "1" }', 'record.x =='],
-  ])('the fields of record in a condition over an answer: %s', (node, place) => {
+  ])('reports an unknown field of "record" in a condition about the response: %s', (node, place) => {
     const connections = 'connections: { c: { type: mcp, url: https://a.com/mcp } }\n';
     const [{ message, source } = { message: '' }, ...more] = flowProblems(`${connections}nodes:\n  - ${node}\n`, { header: ['id'] });
-    expect([message, more]).toEqual(['no record has a field "x" here; there are id', []]);
+    expect([message, more]).toEqual(['no record has a field "x" here; available: id', []]);
     expect(source?.text.slice(source.caret).startsWith(place)).toBe(true);
   });
 
-  test('record.field needs no field where has() tests it, or where record is the name of an element', () => {
+  test('does not require record.field if has() tests it, or if "record" is the variable of a macro', () => {
     expect(check('id', http('fail_when: "has(record.x) && record.x == body.x"'))).toEqual([]);
     expect(check('id', http('fail_when: "body.list.exists(record, record.x == 1)"'))).toEqual([]);
   });
 
-  test('has(field) needs no field', () => {
+  test('does not require a field that has() tests', () => {
     expect(check('id', http('when: "!has(x) || x == id"'))).toEqual([]);
   });
 
   test.each([
-    ['a path that is none', http('map: { a: "b..c", d: e }')],
-    ['a path that is no text', http('map: { a: 5, d: e }')],
+    ['an invalid path', http('map: { a: "b..c", d: e }')],
+    ['a path that is not a string', http('map: { a: 5, d: e }')],
     ['paths through two arrays', http('map: { a: "b[].c", d: "e[].f" }')],
-    ['an expression that is none', '{ type: set, fields: { a: { cel: "id +" }, d: x } }'],
-    ['a new name that is none', '{ type: set, rename: { id: 5 }, fields: { d: x } }'],
-    ['a node inside', '{ type: loop, while: a == d, carry: [a], nodes: [{ type: set, fields: { a: [1], d: x } }] }'],
-  ])('after %s the fields are unknown, and nothing is reported', (_name, node) => {
+    ['an invalid expression', '{ type: set, fields: { a: { cel: "id +" }, d: x } }'],
+    ['an invalid new name', '{ type: set, rename: { id: 5 }, fields: { d: x } }'],
+    ['an invalid node inside a loop', '{ type: loop, while: a == d, carry: [a], nodes: [{ type: set, fields: { a: [1], d: x } }] }'],
+  ])('reports no unknown fields after %s, which could add any field', (_name, node) => {
     expect(check('id', node, '{ type: http, url: "https://a.com/{{a}}/{{d}}/{{x}}" }')).toHaveLength(1);
   });
 
   test.each([
-    ['a condition that is none', '{ type: set, remove: [id], when: "id =" }'],
-    ['an on_error that there is not', '{ type: set, remove: [id], on_error: kep }'],
-    ['such a node inside', '{ type: loop, while: id == id, nodes: [{ type: set, remove: [id], when: "id =" }] }'],
-  ])('after %s the earlier fields may still exist', (_name, node) => {
+    ['an invalid condition', '{ type: set, remove: [id], when: "id =" }'],
+    ['an unknown on_error', '{ type: set, remove: [id], on_error: kep }'],
+    ['an invalid condition inside a loop', '{ type: loop, while: id == id, nodes: [{ type: set, remove: [id], when: "id =" }] }'],
+  ])('does not report a removed field as unknown if the set node has %s', (_name, node) => {
     const problems = check('id', node, '{ type: http, url: "https://a.com/{{id}}/{{x}}" }');
     expect(problems).toEqual([expect.not.stringMatching('no record'), expect.stringMatching(/^3:.*"x"/)]);
   });
 
-  test('a problem hides no other problem, and each is reported at its place', () => {
+  test('reports unknown fields as well as invalid values in the same node', () => {
     expect(check('id', '{ type: set, fields: { a: { cel: "id +" }, b: "{{x}}" } }')).toEqual([
       '2:43 not a CEL expression: unexpected token: EOF',
-      '2:52 no record has a field "x" here; there are id',
+      '2:52 no record has a field "x" here; available: id',
     ]);
     expect(check('id', '{ type: set, remove: [x, 5, id] }')).toEqual([
-      '2:27 no record has a field "x" here; there are id',
-      '2:30 expected a text, found 5',
+      '2:27 no record has a field "x" here; available: id',
+      '2:30 expected a string, found 5',
     ]);
-    expect(check('id', '{ type: set, remove: [5, id, x] }')).toEqual(['2:27 expected a text, found 5']);
+    expect(check('id', '{ type: set, remove: [5, id, x] }')).toEqual(['2:27 expected a string, found 5']);
   });
 
-  test('a message lists at most 20 columns', () => {
+  test('lists at most 20 columns in a message', () => {
     const columns = Array.from({ length: 300 }, (_, index) => `column${index}`).join(',');
-    expect(check(columns, http('when: nothing_like_it == 1'))[0]).toMatch(/there are column0, .*, column19 and 280 more$/);
+    expect(check(columns, http('when: nothing_like_it == 1'))[0]).toMatch(/available: column0, .*, column19 and 280 more$/);
   });
 });
 
-describe('fields along the chain', () => {
-  test('a mapped field exists after its node', () => {
+describe('the known fields at each node of a flow', () => {
+  test('include a mapped field after its node', () => {
     const lookup = http('map: { name: data.name }');
     const use = '{ type: set, fields: { hi: "Hi {{name}}" } }';
     expect(check('id', lookup, use)).toEqual([]);
-    expect(check('id', use, lookup)).toEqual(['2:36 no record has a field "name" here; there are id']);
+    expect(check('id', use, lookup)).toEqual(['2:36 no record has a field "name" here; available: id']);
   });
 
-  test('a list of paths names fields that only a set node can refer to', () => {
+  test('include the names from a list of paths, such as data.name', () => {
     expect(
       check('id', http('map: [data.name]'), '{ type: set, rename: { data.name: name } }', '{ type: set, fields: { a: "{{name}}" } }'),
     ).toEqual([]);
   });
 
-  test('set knows both names inside, and only the new ones after it', () => {
+  test('include both names of a renamed field inside a set node, and only the new name after it', () => {
     const set = '{ type: set, rename: { first-name: first_name }, fields: { hi: "{{first_name}}", old: { cel: "id" } }, remove: [id] }';
     expect(check('id,first-name', set, '{ type: set, fields: { a: "{{first_name}}{{hi}}{{old}}" } }')).toEqual([]);
     expect(check('id,first-name', set, '{ type: set, fields: { a: "{{id}}" }, remove: [first-name] }')).toEqual([
-      '3:32 no record has a field "id" here; there are first_name, hi, old',
+      '3:32 no record has a field "id" here; available: first_name, hi, old',
       '3:52 no record has a field "first-name" here; did you mean "first_name"?',
     ]);
   });
 
-  test('a field renamed over another one takes its own place', () => {
+  test('keep the position of a renamed field, even if its new name existed before', () => {
     const plan = planFor('nodes: [{ type: set, rename: { a: b, c: d, d: c } }]');
     expect(plan.columns(['b', 'x', 'a', 'c', 'd'])).toEqual(['x', 'b', 'd', 'c']);
   });
@@ -164,32 +164,32 @@ describe('fields along the chain', () => {
     ['when', '{ type: set, when: id != "1", rename: { last: surname }, remove: [n] }', []],
     ['on_error: keep', '{ type: set, on_error: keep, rename: { last: surname }, remove: [n] }', ['_error']],
     [
-      'a node around it with when',
+      'when of the outer node',
       '{ type: loop, when: id != "1", while: "false", nodes: [{ type: set, rename: { last: surname }, remove: [n] }] }',
       [],
     ],
     [
-      'a node around it with on_error: keep',
+      'on_error: keep of the outer node',
       '{ type: poll, on_error: keep, until: "true", nodes: [{ type: set, rename: { last: surname }, remove: [n] }] }',
       ['_error'],
     ],
-  ])('a node that a record may skip leaves the fields that it renames or removes: %s', (_, node, more) => {
+  ])('include the fields that a node renames or removes if records might skip the node: %s', (_, node, more) => {
     expect(check('id,last,n', node, '{ type: set, fields: { a: "{{last}}{{n}}{{surname}}" } }')).toEqual([]);
     expect(planFor(`nodes:\n  - ${node}\n`).columns(['id', 'last', 'n'])).toEqual(['id', 'last', 'n', 'surname', ...more]);
   });
 
-  test('the conditions of a node see the fields that its inner nodes leave', () => {
+  test('in the until of a poll exclude a field that an inner node removes', () => {
     const poll = '{ type: poll, when: id != "1", until: last == "x", nodes: [{ type: set, remove: [last] }] }';
-    expect(check('id,last', poll)).toEqual([expect.stringContaining('no record has a field "last" here; there are id')]);
+    expect(check('id,last', poll)).toEqual([expect.stringContaining('no record has a field "last" here; available: id')]);
   });
 
-  test('on_error: keep adds the field _error', () => {
+  test('include _error if on_error is "keep"', () => {
     const use = '{ type: set, fields: { why: { cel: "has(_error) ? string(_error.status) : \'\'", }, raw: "{{_error}}" } }';
     expect(check('id', http('on_error: keep'), use)).toEqual([]);
     expect(check('id', http('on_error: reject'), use)).toEqual([expect.stringContaining('no record has a field "_error" here')]);
   });
 
-  test("the output's columns: the input's, then those that the flow adds, in its order", () => {
+  test("are the output's columns: the input's columns, then the added fields in flow order", () => {
     const plan = planFor(`nodes:
   - ${http('map: [b, "a[0]"], on_error: keep')}
   - { type: set, rename: { x: renamed }, fields: { id: 1, new: 2 }, remove: [y, b] }
@@ -199,7 +199,7 @@ describe('fields along the chain', () => {
     expect(plan.columns([])).toEqual(['a[0]', '_error', 'renamed', 'id', 'new', 'z']);
   });
 
-  test('names that are numbers keep their written order', () => {
+  test('include numeric names in their written order', () => {
     const plan = planFor(`nodes:
   - ${http('map: { b: b, 2024: c, 2023: d, "1": e }')}
   - { type: set, rename: { y: renamed, 7: six }, fields: { new: 1, 20: 2, 10: 3 } }
@@ -208,7 +208,7 @@ describe('fields along the chain', () => {
   });
 });
 
-describe('a removed or renamed field is unknown, whatever the input is', () => {
+describe('a reference to a removed or renamed field, in a check without an input,', () => {
   const lost = (...nodes: string[]) => flowProblems(`nodes:\n${nodes.map((node) => `  - ${node}\n`).join('')}`).map(onOneLine);
   const ask = (more: string) => `{ type: http, url: "https://a.com/{{a}}", ${more} }`;
   const any = 'any more: an earlier node removes or renames it';
@@ -220,16 +220,16 @@ describe('a removed or renamed field is unknown, whatever the input is', () => {
       ['{ type: set, remove: [a] }', ask('when: a == b')],
       ['3:39', '3:53'].map((at) => `${at} no record has a field "a" here ${any}`),
     ],
-    ['removed twice', ['{ type: set, remove: [a] }', '{ type: set, remove: [a] }'], [`3:27 no record has a field "a" here ${any}`]],
+    ['removed in two nodes', ['{ type: set, remove: [a] }', '{ type: set, remove: [a] }'], [`3:27 no record has a field "a" here ${any}`]],
     [
       'removed in a loop',
       ['{ type: loop, while: a != b, carry: [a], nodes: [{ type: set, remove: [a] }] }'],
       ['2:26', '2:42'].map((at) => `${at} no record has a field "a" here ${any}`),
     ],
-    ['not always removed', ['{ type: set, when: b == "1", remove: [a] }', ask('map: [c]')], []],
-    ['made again', ['{ type: set, remove: [a] }', '{ type: set, fields: { a: "{{b}}" } }', ask('map: [c]')], []],
+    ['removed only for some records', ['{ type: set, when: b == "1", remove: [a] }', ask('map: [c]')], []],
+    ['added again', ['{ type: set, remove: [a] }', '{ type: set, fields: { a: "{{b}}" } }', ask('map: [c]')], []],
     ['renamed back', ['{ type: set, rename: { a: b } }', '{ type: set, rename: { b: a } }', ask('map: [c]')], []],
-  ])('%s', (_, nodes, problems) => {
+  ])('is a problem unless records can still have the field: %s', (_, nodes, problems) => {
     expect(lost(...nodes)).toEqual(problems);
   });
 });
@@ -237,7 +237,7 @@ describe('a removed or renamed field is unknown, whatever the input is', () => {
 test.each([
   ['a, data.user.name', 'when: data.user.name == "x"', 'data.user.name'],
   ['first, first-name', 'when: first-name == "x"', 'first-name'],
-])('an expression that takes the name of a field apart says how it can be named: %s, %s', (header, more, name) => {
+])('an expression that uses a field name with dots or dashes is refused with advice to rename the field: %s, %s', (header, more, name) => {
   const [problem, none] = flowProblems(`nodes: [{ type: set, ${more} }]`, { header: header.split(', ') });
   expect(none).toBeUndefined();
   expect(problem?.message).toContain(

@@ -3,7 +3,7 @@ import { flowProblems, onOneLine, planFor, shown } from '../helpers/flow-problem
 
 const flowOf = (...nodes: string[]) => `nodes:\n${nodes.map((node) => `  - ${node}\n`).join('')}`;
 
-/** The problems of the nodes for a table with the column id. */
+/** Returns the problems of the nodes if the input is a table with the column id. */
 const check = (...nodes: string[]) => flowProblems(flowOf(...nodes), { header: ['id'] }).map(onOneLine);
 
 const http = (more: string) => `{ type: http, url: "https://a.com/x", ${more} }`;
@@ -13,8 +13,7 @@ const poll = (more: string, ...nodes: string[]) => `{ type: poll, ${more}, nodes
 const batch = (more: string, map = 'map: { name: "r[].name" }') =>
   `{ type: http, method: POST, url: "https://a.com/x", body: { ids: "{{items}}" }, batch: { ${more} }, ${map} }`;
 
-/** Expects one problem: the field, and the text at the caret. */
-/** Expects one problem of a flow, about this field, at the position of `place` in the text. */
+/** Expects exactly one problem in a flow: the unknown field `field`, at the position of the string `place`. */
 function expectUnknown(yaml: string, field: string, place: string): void {
   const problems = flowProblems(yaml, { header: ['id'] });
   expect(problems.map(({ message }) => message.split(';')[0])).toEqual([`no record has a field "${field}" here`]);
@@ -22,73 +21,86 @@ function expectUnknown(yaml: string, field: string, place: string): void {
   expect(yaml.split('\n')[line - 1]?.slice(column - 1, column - 1 + place.length)).toBe(place);
 }
 
-describe('fields are followed through', () => {
+describe('a later node', () => {
   test.each([
     ['a loop', [loop('while: n != null', http('map: { n: next }')), use('n')]],
-    ['a loop within a loop', [loop('while: n != null', loop('while: n == 1, carry: [n]', http('map: { n: next }'))), use('n')]],
+    ['a nested loop', [loop('while: n != null', loop('while: n == 1, carry: [n]', http('map: { n: next }'))), use('n')]],
     ['a poll', [poll('until: s == "done"', http('map: { s: status, url: result.url }')), use('url')]],
     ['a poll within a loop', [loop('while: s != "x"', poll('until: s == "done"', http('map: { s: status }')), use('s')), use('used')]],
     ['pages', [http('map: { item: "items[].id" }, paginate: { type: link_header }'), use('item')]],
     ['a batch', [batch('items: "{{id}}", match: { field: id, path: "r[].id" }'), use('name')]],
     [
-      'a batch of what pages gave',
+      'a batch after pages',
       [http('map: { item: "items[].id" }, paginate: { type: link_header }'), batch('items: "{{item}}"'), use('name')],
     ],
-    ['set, renamed', ['{ type: set, rename: { id: key } }', batch('items: "{{key}}", match: { field: key, path: "r[].id" }'), use('key')]],
-    ['a loop that takes what set has made', ['{ type: set, fields: { n: 0 } }', loop('while: n != 1, carry: [n, id]', use('n'))]],
     [
-      'what a loop carries, where a condition leaves the first pass out',
+      'a set node that renames a field',
+      ['{ type: set, rename: { id: key } }', batch('items: "{{key}}", match: { field: key, path: "r[].id" }'), use('key')],
+    ],
+    ['a loop that carries a field from a set node', ['{ type: set, fields: { n: 0 } }', loop('while: n != 1, carry: [n, id]', use('n'))]],
+    [
+      'a loop that carries a field which a condition ignores in the first pass',
       [loop('while: n != null, carry: [n]', use('n').replace('set,', 'set, when: has(n),'), http('map: { n: next }'))],
     ],
-    ['nodes one after another in a loop', [loop('while: a == 1', http('map: { a: a }'), use('a'), use('used'))]],
-  ])('%s', (_, nodes) => {
+    ['several nodes in a loop', [loop('while: a == 1', http('map: { a: a }'), use('a'), use('used'))]],
+  ])('can use the fields that come from %s', (_, nodes) => {
     expect(check(...nodes)).toEqual([]);
   });
 });
 
-describe('a reference to a field that no earlier node makes is an error at its place', () => {
+describe('a reference to a field that no earlier node adds', () => {
   test.each([
     ['after a loop', [loop('while: n != null', http('map: { n: next }')), use('m')], 'm', '{{m}}'],
     ['before a loop', [use('n'), loop('while: n != null', http('map: { n: next }'))], 'n', '{{n}}'],
     [
-      'in a loop, made only behind it',
+      'in a loop, and added only after the loop',
       [loop('while: n != null', use('late'), http('map: { n: next }')), http('map: { late: late }')],
       'late',
       '{{late}}',
     ],
-    // What is made later in a pass is there in the next one only, if it is carried: the first pass lacks it.
-    ['in a loop, made later in the pass', [loop('while: n != null, carry: [n]', use('n'), http('map: { n: next }'))], 'n', '{{n}}'],
+    // `carry` keeps the field only for the next pass, so the field is missing in the first pass.
     [
-      'in a loop, made later in the pass and not carried',
+      'in a loop, and added only later in the pass',
+      [loop('while: n != null, carry: [n]', use('n'), http('map: { n: next }'))],
+      'n',
+      '{{n}}',
+    ],
+    [
+      'in a loop, added only later in the pass, and not carried',
       [loop('while: id != ""', use('n').replace('set,', 'set, when: has(n),'), http('map: { n: next }'))],
       'n',
       '{{n}}',
     ],
-    ['while', [loop('while: m != null', http('map: { n: next }'))], 'm', 'm'],
-    ['carry', [loop('while: n != null, carry: [n, m]', http('map: { n: next }'))], 'm', 'm'],
-    ['while of an inner loop', [loop('while: n != null', http('map: { n: next }'), loop('while: m == 1', use('n')))], 'm', 'm'],
-    ['when of an inner node', [loop('while: n != null', http('when: m == 1, map: { n: next }'))], 'm', 'm'],
-    ['when of a loop', [loop('when: m == 1, while: n != null', http('map: { n: next }'))], 'm', 'm'],
-    ['until', [poll('until: s == "done"', http('map: { status: status }'))], 's', 's'],
-    ['fail_when', [poll('until: s == 1, fail_when: t == 2', http('map: { s: status }'))], 't', 't'],
-    ['a URL in a poll', [poll('until: s == 1', '{ type: http, url: "https://a.com/{{job}}", map: { s: status } }')], 'job', '{{job}}'],
+    ['in while', [loop('while: m != null', http('map: { n: next }'))], 'm', 'm'],
+    ['in carry', [loop('while: n != null, carry: [n, m]', http('map: { n: next }'))], 'm', 'm'],
+    ['in while of a nested loop', [loop('while: n != null', http('map: { n: next }'), loop('while: m == 1', use('n')))], 'm', 'm'],
+    ['in when of an inner node', [loop('while: n != null', http('when: m == 1, map: { n: next }'))], 'm', 'm'],
+    ['in when of a loop', [loop('when: m == 1, while: n != null', http('map: { n: next }'))], 'm', 'm'],
+    ['in until', [poll('until: s == "done"', http('map: { status: status }'))], 's', 's'],
+    ['in fail_when', [poll('until: s == 1, fail_when: t == 2', http('map: { s: status }'))], 't', 't'],
     [
-      'a header behind pages',
+      'in a URL inside a poll',
+      [poll('until: s == 1', '{ type: http, url: "https://a.com/{{job}}", map: { s: status } }')],
+      'job',
+      '{{job}}',
+    ],
+    [
+      'in a header after pages',
       [http('map: { item: "i[].id" }, paginate: { type: link_header }'), http('headers: { X: "{{itm}}" }')],
       'itm',
       '{{itm}}',
     ],
-    ['items', [batch('items: "{{key}}"')], 'key', '{{key}}'],
-    ['one of several items', [batch('items: { a: "{{id}}", b: "x {{key}}" }')], 'key', '{{key}}'],
-    ['match.field', [batch('items: "{{id}}", match: { field: key, path: "r[].id" }')], 'key', 'key'],
-    ['the list after its batch', [batch('items: "{{id}}"'), use('items')], 'items', '{{items}}'],
-    ['what set removed', ['{ type: set, fields: { a: 1 }, remove: [id] }', batch('items: "{{id}}"')], 'id', '{{id}}'],
-    ['what set renamed', ['{ type: set, rename: { id: key } }', poll('until: id == "1"', use('key'))], 'id', 'id'],
-  ])('%s', (_, nodes, field, place) => {
+    ['in items', [batch('items: "{{key}}"')], 'key', '{{key}}'],
+    ['in one of several items', [batch('items: { a: "{{id}}", b: "x {{key}}" }')], 'key', '{{key}}'],
+    ['in match.field', [batch('items: "{{id}}", match: { field: key, path: "r[].id" }')], 'key', 'key'],
+    ["to a batch's items after the batch", [batch('items: "{{id}}"'), use('items')], 'items', '{{items}}'],
+    ['after set has removed it', ['{ type: set, fields: { a: 1 }, remove: [id] }', batch('items: "{{id}}"')], 'id', '{{id}}'],
+    ['after set has renamed it', ['{ type: set, rename: { id: key } }', poll('until: id == "1"', use('key'))], 'id', 'id'],
+  ])('is a problem if the reference is %s', (_, nodes, field, place) => {
     expectUnknown(flowOf(...nodes), field, place);
   });
 
-  test('the problem is shown with its line and a caret', () => {
+  test('is shown with its line and a caret', () => {
     const flow = `nodes:
   - type: loop
     while: cursr != null
@@ -103,14 +115,14 @@ describe('a reference to a field that no earlier node makes is an error at its p
         '\n',
       ),
       [
-        '6:28 no record has a field "user" here; there are user_id',
+        '6:28 no record has a field "user" here; available: user_id',
         '        url: https://a.com/{{user}}',
         '                           ^^^^^^^^',
       ].join('\n'),
     ]);
   });
 
-  test('all such references are reported at once', () => {
+  test('is reported together with all other problems', () => {
     expect(
       check(loop('while: a == 1', poll('until: b == 1', use('c'), batch('items: "{{d}}"'))), use('e')).map(
         (problem) => /"(.)"/.exec(problem)?.[1],
@@ -119,7 +131,7 @@ describe('a reference to a field that no earlier node makes is an error at its p
   });
 });
 
-describe('{{first-name}} says which set would rename it', () => {
+describe('{{first-name}}, which is not a valid reference,', () => {
   const hint = 'rename the field with a set node first: rename: { "first-name": first_name }';
 
   test.each([
@@ -132,7 +144,7 @@ describe('{{first-name}} says which set would rename it', () => {
     ['one of several items', batch('items: { a: "{{first-name}}" }')],
     ['set', '{ type: set, fields: { a: "Hi {{first-name}}" } }'],
     ['a URL with pages', '{ type: http, url: "https://a.com/{{first-name}}", map: [a], paginate: { type: link_header } }'],
-  ])('in %s', (_, node) => {
+  ])('causes a warning with advice to rename the field in a set node if it is in %s', (_, node) => {
     const warnings = planFor(flowOf(node)).warnings();
     expect(warnings.map(({ message }) => message.split('\n'))).toEqual([
       [expect.stringContaining('{{first-name}} is not a reference and stays text'), hint],
@@ -141,7 +153,7 @@ describe('{{first-name}} says which set would rename it', () => {
     expect(text.slice(caret, caret + width)).toContain('{{first-name}}');
   });
 
-  test('a flow with that set node compiles', () => {
+  test('can be replaced by {{first_name}} after a set node that renames the field', () => {
     const flow = flowOf(
       '{ type: set, rename: { first-name: first_name } }',
       loop('while: n == "1"', http('map: { n: n }'), use('first_name')),
@@ -151,24 +163,28 @@ describe('{{first-name}} says which set would rename it', () => {
   });
 });
 
-describe("the output's columns", () => {
+describe('the output columns of a flow with inner nodes', () => {
   const columns = (...nodes: string[]) => planFor(flowOf(...nodes)).columns(['id']);
 
   test.each([
     ['a loop', [loop('while: n != null', http('map: { n: next, item: "i[].a" }'), use('n'))], ['id', 'n', 'item', 'used']],
     ['a poll', [poll('until: s == 1', http('map: { s: status }')), use('s')], ['id', 's', 'used']],
-    ['nested ones', [loop('while: n != null', poll('until: s == 1', http('map: { s: s }')), http('map: { n: n }'))], ['id', 's', 'n']],
+    [
+      'nested loops and polls',
+      [loop('while: n != null', poll('until: s == 1', http('map: { s: s }')), http('map: { n: n }'))],
+      ['id', 's', 'n'],
+    ],
     ['pages', [http('map: { item: "i[].a" }, paginate: { type: link_header }')], ['id', 'item']],
     ['a batch', [batch('items: "{{id}}"'), use('name')], ['id', 'name', 'used']],
     ['a loop that may fail', [loop('while: n != null, on_error: keep', http('map: { n: next }'))], ['id', 'n', '_error']],
     ['an inner node that may fail', [loop('while: n != null', http('map: { n: next }, on_error: keep'))], ['id', 'n', '_error']],
-  ])('are known before the first record: %s', (_, nodes, expected) => {
+  ])('are known before the first record if the flow has %s', (_, nodes, expected) => {
     expect(columns(...nodes)).toEqual(expected);
   });
 });
 
-describe('a wrong condition hides no problem inside or after its node', () => {
-  const rest = ['no record has a field "yyy" here; there are id', 'no record has a field "www" here; there are id, n'];
+describe('a mistake in a condition or a key', () => {
+  const rest = ['no record has a field "yyy" here; available: id', 'no record has a field "www" here; available: id, n'];
 
   test.each([
     ['{ type: poll, until: "n ==", NODES }', 'not a CEL expression'],
@@ -176,14 +192,14 @@ describe('a wrong condition hides no problem inside or after its node', () => {
     ['{ type: loop, NODES }', 'the key "while" is missing'],
     ['{ type: poll, until: 5, NODES }', 'expected a CEL expression'],
     ['{ type: loop, whiel: "n < 5", NODES }', 'unknown key "whiel"; did you mean "while"?'],
-  ])('%s', (node, problem) => {
+  ])('does not hide problems inside or after its node: %s', (node, problem) => {
     const written = node.replace('NODES', 'nodes: [{ type: http, url: "https://a.com/{{yyy}}", map: [n] }]');
     const flow = `nodes:\n  - ${written}\n  - { type: http, url: "https://a.com/{{www}}" }\n`;
     const found = flowProblems(flow, { header: ['id'] }).map(({ message }) => message.split('\n')[0]);
     expect(found).toEqual([expect.stringContaining(problem), ...rest]);
   });
 
-  test('a misspelt key deep inside is read as the correct one', () => {
+  test('does not hide problems in the value of a misspelt key', () => {
     const flow = `nodes:
   - type: http
     method: POST
@@ -198,7 +214,7 @@ describe('a wrong condition hides no problem inside or after its node', () => {
     ]);
   });
 
-  test('true and false are conditions without quotes', () => {
+  test('is not reported for true and false without quotes, which are valid conditions', () => {
     expect(flowProblems('nodes: [{ type: loop, when: false, while: true, nodes: [{ type: set, when: true }] }]')).toEqual([]);
   });
 });

@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { nodeTexts, withMap } from '../../src/flow/map-text.ts';
 
-describe('the map of a node in the text of a flow', () => {
-  test('is replaced, and comments and blanks around it stay', () => {
+describe("replacing a node's map in a flow's text", () => {
+  test('leaves the comments and blank lines around the map unchanged', () => {
     const text = 'name: a # b\nnodes:\n  - type: http\n    map:   # the old\n      a: b\n      c: d\n\n    # after\n    url: x\n';
     expect(withMap(text, 0, { e: 'f[0].g', 'two words': 'h' })).toBe(
       'name: a # b\nnodes:\n  - type: http\n    map:   # the old\n      e: f[0].g\n      "two words": h\n\n    # after\n    url: x\n',
     );
   });
 
-  test('keeps the lines of entries that stay, with their comments', () => {
+  test('leaves the lines of unchanged entries, with their comments, as they are', () => {
     const text =
       'nodes:\n  - map:   # keep me\n      # above\n      a: b   # trailing\n      "c":  d # gone\n      # between\n      e: "f"\n    type: http\n';
     expect(withMap(text, 0, { a: 'b', e: 'f', g: 'h' })).toBe(
@@ -22,7 +22,7 @@ describe('the map of a node in the text of a flow', () => {
     expect(nodeTexts(withMap(text, 0, {}))[0]?.map).toEqual({});
   });
 
-  test('that is empty keeps the comment of its line', () => {
+  test("keeps the comment on the map's line if the map was empty or on one line", () => {
     for (const empty of [' {}', '', ' ~'])
       expect(withMap(`nodes:\n  - map:${empty} # here\n    type: http\n`, 0, { a: 'b' })).toBe(
         'nodes:\n  - map: # here\n      a: b\n    type: http\n',
@@ -32,31 +32,31 @@ describe('the map of a node in the text of a flow', () => {
     );
   });
 
-  test('may have a field __proto__', () => {
+  test('also works for a field called __proto__', () => {
     const map = JSON.parse('{"__proto__":"a"}') as Record<string, string>;
     const text = withMap('nodes:\n  - type: http\n', 0, map);
     expect(text).toContain('      __proto__: a\n');
     expect(Object.entries(nodeTexts(text)[0]?.map ?? {})).toEqual([['__proto__', 'a']]);
   });
 
-  test('is added after the last option of the node', () => {
+  test('adds a new map after the last option of the node', () => {
     const text = 'nodes:\n  - type: http\n    url: x # here\n  - type: set\n    fields: { a: "1" }\n';
     expect(withMap(text, 0, { a: 'b' })).toBe(text.replace('# here\n', '# here\n    map:\n      a: b\n'));
     expect(withMap('nodes:\n- type: http\n  url: x', 0, { a: 'b' })).toBe('nodes:\n- type: http\n  url: x\n  map:\n    a: b');
   });
 
-  test('stays on one line in a node on one line', () => {
+  test('keeps a one-line node on one line', () => {
     expect(withMap('nodes: [{ type: http, map: { a: b }, url: x }]\n', 0, { c: 'd[]' })).toBe(
       'nodes: [{ type: http, map: { "c": "d[]" }, url: x }]\n',
     );
     expect(withMap('nodes: [{ type: http, url: x }]\n', 0, { c: 'd' })).toBe('nodes: [{ type: http, url: x, map: { "c": "d" } }]\n');
   });
 
-  test('may become empty', () => {
+  test('can leave the map empty', () => {
     expect(withMap('nodes:\n  - map:\n      a: b\n    type: http\n', 0, {})).toBe('nodes:\n  - map: {}\n    type: http\n');
   });
 
-  test('is read, unless it says more than fields and paths', () => {
+  test('is possible only if each value of the map is just a path', () => {
     const text =
       'nodes:\n  - type: http\n    url: x\n  - type: http\n    map: { a: b }\n  - type: http\n    map:\n      a: { path: b, required: true }\n';
     expect(nodeTexts(text).map(({ map }) => map)).toEqual([{}, { a: 'b' }, undefined]);

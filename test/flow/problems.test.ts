@@ -7,12 +7,12 @@ const names = nodeTypes.map(({ name }) => name);
 /** All node types, as messages list them. */
 const types = `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
 
-/** The problems of an HTTP node with these lines in it. They begin on line 4. */
+/** Returns the problems of an HTTP node with these lines, which begin at line 4 of the flow. */
 const ofNode = (...lines: string[]) =>
   flowProblems(`nodes:\n  - type: http\n    url: https://api.example.com/\n${lines.map((line) => `    ${line}\n`).join('')}`);
 
-describe('the place of a problem', () => {
-  test('a problem shows line, column, the line itself and a caret', () => {
+describe('the reported position of a problem in a flow', () => {
+  test('is shown with line, column, the line itself and a caret', () => {
     expect(ofNode('timeout: soon').map(shown)).toEqual([
       [
         '4:14 expected a duration such as 250ms, 1s, 5m, 24h, 7d, or an integer of ms, found "soon"',
@@ -22,19 +22,19 @@ describe('the place of a problem', () => {
     ]);
   });
 
-  test('an unknown key is marked itself', () => {
+  test('is the position of an unknown key', () => {
     expect(ofNode('metod: POST').map(shown)).toEqual([
       ['4:5 unknown key "metod"; did you mean "method"?', '    metod: POST', '    ^^^^^'].join('\n'),
     ]);
   });
 
-  test('a missing key is reported at its mapping', () => {
+  test('is the position of the mapping in which a key is missing', () => {
     expect(flowProblems('nodes:\n  - type: http\n    id: a\n').map(shown)).toEqual([
       ['2:5 the key "url" is missing', '  - type: http', '    ^^^^^^^^^^'].join('\n'),
     ]);
   });
 
-  test('a problem deep inside a list is marked there', () => {
+  test('is exact even deep inside a list', () => {
     expect(ofNode('retry: { on: [429, 4yy, 999] }').map(shown)).toEqual([
       [
         '4:24 expected a status such as 429, a class such as 5xx, timeout or network, found "4yy"',
@@ -56,19 +56,19 @@ describe('the place of a problem', () => {
     ['when: >\n      a == 1 &&\n      b ==', '6:11'],
     ['when: |\n      a == 1 &&\n      foo(b)', '6:7'],
     ['when: a == 1 &&\n      b c', '5:9'],
-  ])('%j is marked inside the expression', (line, place) => {
+  ])('is exact inside the expression %j', (line, place) => {
     expect(ofNode(line).map((problem) => `${problem.line}:${problem.column}`)).toEqual([place]);
   });
 
-  test('line ends of Windows, tabs and wide characters do not move the caret', () => {
+  test('is exact after Windows line endings, tabs and wide characters', () => {
     expect(
       flowProblems('# größe 😀\r\nname: x\r\nnodes:\r\n  - type: http\r\n    url: https://a.com\r\n    timeot:\t5\r\n').map(shown),
     ).toEqual([['6:5 unknown key "timeot"; did you mean "timeout"?', '    timeot:\t5', '    ^^^^^^'].join('\n')]);
   });
 });
 
-describe('all problems are reported at once, in the order of the file', () => {
-  test('problems of the flow, of connections and of nodes come together', () => {
+describe('the check of a flow', () => {
+  test('reports all problems in connections and nodes at once, in the order of the file', () => {
     const problems = flowProblems(`nmae: x
 connections:
   crm:
@@ -108,14 +108,14 @@ nodes:
       '19:5 unknown key "conection"; did you mean "connection"?',
       expect.stringMatching(/^21:14 expected a duration/),
       '22:11 a GET request has no body; expected method POST, PUT or PATCH',
-      '23:10 "b[].y" and "a[].x" expand different arrays; a node can expand one (nested) array',
+      '23:10 "b[].y" and "a[].x" expand different arrays; a node can expand only one (nested) array',
       '24:11 no node type "htp"; did you mean "http"?',
       '26:30 not a CEL expression: unexpected token: EOF',
       '27:13 expected a list, found "tmp"',
     ]);
   });
 
-  test('a misspelt key is not reported as missing, too', () => {
+  test('does not also report a misspelt key as missing', () => {
     expect(ofNode('metod: POST', 'body: {}').map(onOneLine)).toEqual(['4:5 unknown key "metod"; did you mean "method"?']);
     expect(ofNode('method: FETCH', 'body: {}').map(onOneLine)).toEqual(['4:13 expected GET, POST, PUT, PATCH or DELETE, found "FETCH"']);
     expect(
@@ -125,20 +125,20 @@ nodes:
     ).toEqual(['1:1 unknown key "conections"; did you mean "connections"?']);
   });
 
-  test('an unknown method hides no other problem of its node', () => {
+  test('reports the other problems in a node whose method is unknown', () => {
     const problems = ofNode('method: post', 'body: { a: "{{b}}" }', 'map: ["a[].x", "b[].y"]', 'when: a ="');
     expect(problems.map(onOneLine)).toEqual([
       '4:13 expected GET, POST, PUT, PATCH or DELETE, found "post"; did you mean "POST"?',
-      '6:10 "b[].y" and "a[].x" expand different arrays; a node can expand one (nested) array',
+      '6:10 "b[].y" and "a[].x" expand different arrays; a node can expand only one (nested) array',
       '7:13 not a CEL expression: expected == to compare, found =',
     ]);
   });
 
   test.each([
-    ['a loop whose condition is wrong', '{ type: loop, while: "a =",', '2:29 not a CEL expression: unexpected character: ='],
-    ['a poll without its condition', '{ type: poll,', '2:5 the key "until" is missing'],
-    ['a type that is misspelt', '{ type: lop,', '2:13 no node type "lop"; did you mean "loop"?'],
-  ])('%s hides no problem of the inner nodes', (_name, head, problem) => {
+    ['a loop with an invalid condition', '{ type: loop, while: "a =",', '2:29 not a CEL expression: unexpected character: ='],
+    ['a poll without a condition', '{ type: poll,', '2:5 the key "until" is missing'],
+    ['a node with a misspelt type', '{ type: lop,', '2:13 no node type "lop"; did you mean "loop"?'],
+  ])('reports problems in the inner nodes of %s', (_name, head, problem) => {
     expect(flowProblems(`nodes:\n  - ${head}\n    nodes: [\n    { type: htp },\n    { type: http, url: /x }]}`).map(onOneLine)).toEqual([
       problem,
       '4:13 no node type "htp"; did you mean "http"?',
@@ -146,7 +146,7 @@ nodes:
     ]);
   });
 
-  test('the value of a misspelt key is checked at its place', () => {
+  test('reports a problem inside the value of a misspelt key', () => {
     expect(flowProblems('node:\n  - type: http\n    url: /x\n').map(onOneLine)).toEqual([
       '1:1 unknown key "node"; did you mean "nodes"?',
       '3:10 expected an absolute URL such as https://api.example.com/..., found "/x"',
@@ -154,7 +154,7 @@ nodes:
   });
 });
 
-describe('unknown keys at every level', () => {
+describe('an unknown key at any level', () => {
   test.each([
     [
       'the flow',
@@ -185,31 +185,31 @@ describe('unknown keys at every level', () => {
     ],
     ['a computed field', 'nodes: [{ type: set, fields: { a: { cel: "1", cell: 2 } } }]', '1:47 unknown key "cell"; did you mean "cel"?'],
     [
-      'auth of another type',
+      'auth, if only other auth types have the key',
       'nodes: [{ type: http, url: "https://a.com", auth: { type: none, credential: x } }]',
       '1:65 unknown key "credential"; expected one of type',
     ],
     [
-      'paginate of another type',
+      'paginate, if only other pagination types have the key',
       'nodes: [{ type: http, url: "https://a.com", map: [a], paginate: { type: cursor, path: a, param: b, size: 5 } }]',
       '1:100 unknown key "size"; expected one of type, path, param, from, in, max, until, items',
     ],
-  ])('%s', (_where, yaml, problem) => {
+  ])('is reported in %s', (_where, yaml, problem) => {
     expect(flowProblems(yaml).map(onOneLine)).toEqual([problem]);
   });
 
-  test('an unknown key without a near one lists all keys', () => {
+  test('is reported with all valid keys if no valid key is similar', () => {
     expect(flowProblems('nodes: [{ type: set }]\nbanana: 1').map(onOneLine)).toEqual([
       '2:1 unknown key "banana"; expected one of name, description, connections, vars, open_vars, allow_hosts, nodes',
     ]);
   });
 
-  test('__proto__ is an unknown key', () => {
+  test('can be __proto__', () => {
     expect(ofNode('__proto__: {}').map(onOneLine)[0]).toMatch(/^4:5 unknown key "__proto__"/);
   });
 });
 
-describe('values that do not fit', () => {
+describe('a value of the wrong kind in a flow', () => {
   test.each([
     ['retry: 5', '4:12 expected a mapping, found 5'],
     ['retry: { max: -1 }', '4:19 expected at least 0, found -1'],
@@ -232,7 +232,7 @@ describe('values that do not fit', () => {
     ['response: xml', '4:15 expected auto, json or text, found "xml"'],
     ['method: get', '4:13 expected GET, POST, PUT, PATCH or DELETE, found "get"; did you mean "GET"?'],
     ['max_body: 10XB', '4:15 expected a size such as 10MB, found "10XB"'],
-    ['idempotency_key: yes', '4:22 expected true, false or a text with {{field}}, found "yes"'],
+    ['idempotency_key: yes', '4:22 expected true, false or text with {{field}}, found "yes"'],
     ['on_error: ignore', '4:15 expected reject, keep or stop, found "ignore"'],
     ['when_empty: skip', '4:17 expected keep, drop or error, found "skip"'],
     ['when: 5', '4:11 expected a CEL expression such as status == "done", found 5'],
@@ -252,22 +252,22 @@ describe('values that do not fit', () => {
       'map: { name: { path: ".a" } }',
       '4:26 expected a path such as data.user.name, results[0].value, items[].id or ["odd key"], found ".a"; did you mean a?',
     ],
-    ['map: [{ path: a }]', '4:11 expected a text, found a mapping'],
-    ['map: { "": a }', '4:12 expected a field name, found an empty text'],
+    ['map: [{ path: a }]', '4:11 expected a string, found a mapping'],
+    ['map: { "": a }', '4:12 expected a field name, found an empty string'],
     ['headers: { "X Y": 1 }', '4:16 expected a header name such as X-Request-Id'],
-    ['headers: { Content-Length: 5 }', '4:16 the header "Content-Length" is set by the client; leave it out'],
-    ['headers: { transfer-encoding: chunked }', '4:16 the header "transfer-encoding" is set by the client; leave it out'],
-    ['headers: { Keep-Alive: timeout=5 }', '4:16 the header "Keep-Alive" is set by the client; leave it out'],
-    ['headers: { Upgrade: h2c }', '4:16 the header "Upgrade" is set by the client; leave it out'],
-    ['headers: { Expect: 100-continue }', '4:16 the header "Expect" is set by the client; leave it out'],
+    ['headers: { Content-Length: 5 }', '4:16 the header "Content-Length" is set by automate; leave it out'],
+    ['headers: { transfer-encoding: chunked }', '4:16 the header "transfer-encoding" is set by automate; leave it out'],
+    ['headers: { Keep-Alive: timeout=5 }', '4:16 the header "Keep-Alive" is set by automate; leave it out'],
+    ['headers: { Upgrade: h2c }', '4:16 the header "Upgrade" is set by automate; leave it out'],
+    ['headers: { Expect: 100-continue }', '4:16 the header "Expect" is set by automate; leave it out'],
     ['headers: { X-A: 1, x-a: 2 }', '4:24 the header "x-a" is given twice, also as "X-A"'],
-    ['headers: { X-A: null }', '4:21 expected a text, a number, true or false, found nothing'],
-    ['headers: { X-A: "a\\nb" }', '4:21 the header "X-A" must not hold a line break or another control character'],
+    ['headers: { X-A: null }', '4:21 expected a string, a number, true or false, found nothing'],
+    ['headers: { X-A: "a\\nb" }', '4:21 the header "X-A" must not contain a line break or another control character'],
     ['id: "a b"', '4:9 expected a name of letters, digits, dots, dashes and underscores'],
     ['body: 5', '4:11 expected a mapping, a list, or JSON text, found 5'],
     ['cache: often', expect.stringMatching(/^4:12 expected a duration/)],
     ['connection: crm', '4:17 no connection "crm"; the flow has none, and none is saved'],
-  ])('%s', (line, problem) => {
+  ])('is reported with what was expected: %s', (line, problem) => {
     expect(ofNode(line).map(onOneLine)).toEqual([problem]);
   });
 
@@ -284,14 +284,14 @@ describe('values that do not fit', () => {
     ['nodes: [{ typ: http }]', '1:11 unknown key "typ"; did you mean "type"?'],
     ['nodes: [{ type: 5 }]', `1:9 a node needs a type; expected ${types}`],
     ['nodes: [{ type: webhook }]', `1:17 no node type "webhook"; expected ${types}`],
-    ['name: [x]\nnodes: [{ type: set }]', '1:7 expected a text, found a list'],
+    ['name: [x]\nnodes: [{ type: set }]', '1:7 expected a string, found a list'],
     ['allow_hosts: intranet\nnodes: [{ type: set }]', '1:14 expected a list, found "intranet"'],
     ['allow_hosts: [https://a.com/]\nnodes: [{ type: set }]', '1:15 expected a host such as intranet.example.com or 10.0.0.7:8080'],
-  ])('%j is not a flow', (yaml, problem) => {
+  ])('is reported if the whole file is %j', (yaml, problem) => {
     expect(flowProblems(yaml).map(onOneLine)).toEqual([problem]);
   });
 
-  test.each(['GET', 'DELETE'])('a body on %s', (method) => {
+  test.each(['GET', 'DELETE'])('is reported if a node with the method %s has a body', (method) => {
     expect(ofNode(`method: ${method}`, 'body: { a: 1 }').map(onOneLine)).toEqual([
       `5:11 a ${method} request has no body; expected method POST, PUT or PATCH`,
     ]);
@@ -305,18 +305,18 @@ describe('values that do not fit', () => {
       'the body is not JSON for any record: Expected double-quoted property name in JSON at position 43',
     ],
     ['{ a: .nan }', 'JSON has no number for infinity or "not a number"'],
-  ])('the body %s can never be JSON', (body, message) => {
+  ])('is reported if the body %s can never become JSON', (body, message) => {
     expect(ofNode('method: POST', `body: ${body}`).map(onOneLine)).toEqual([expect.stringContaining(`5:11 ${message}`)]);
   });
 });
 
-describe('ids', () => {
-  test('the default id is the type and the position', () => {
+describe('a flow', () => {
+  test('creates default ids from the type and position of each node, as in http-2', () => {
     const plan = planFor('nodes: [{ type: set }, { type: http, url: "https://a.com" }, { type: set, id: tidy }, { type: set }]');
     expect(plan.steps.map(({ id }) => id)).toEqual(['set-1', 'http-2', 'tidy', 'set-4']);
   });
 
-  test('ids must be unique, default ids and those of broken nodes included', () => {
+  test('is refused if two nodes have the same id, even a default id or the id of an invalid node', () => {
     expect(
       flowProblems(
         'nodes:\n  - { type: set, id: set-2 }\n  - { type: set }\n  - { type: set, id: a, x: 1 }\n  - { type: set, id: a }\n',
@@ -328,7 +328,7 @@ describe('ids', () => {
     ]);
   });
 
-  test("the flow's name: as written, else the file's", () => {
+  test('has the name of its file unless it sets a name', () => {
     expect(planFor('name: mine\nnodes: [{ type: set }]').name).toBe('mine');
     expect(planFor('nodes: [{ type: set }]').name).toBe('flow');
   });
@@ -348,7 +348,7 @@ test.each([
     '{ type: loop, whiel: "n <", carry: tok, nodes: [{ type: http, felds: 1, url: "https://a.com/{{tok}}" }] }',
     ['unknown key "whiel"', 'not a CEL expression', 'expected a list, found "tok"', 'unknown key "felds"'],
   ],
-])('the value of a misspelt key is checked under the correct key, and no other problem appears: %s', (node, problems) => {
+])('the value of a misspelt key is checked as if the key were correct: %s', (node, problems) => {
   const found = flowProblems(`nodes: [${node}]`, { header: ['id'] });
   expect(found.map(({ message }) => message)).toEqual(problems.map((problem) => expect.stringContaining(problem)));
 });

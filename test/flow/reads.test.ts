@@ -10,26 +10,26 @@ function usesOf(nodes: string, set: readonly (readonly [string, string])[] = [])
   return new FieldUses({ plan, set });
 }
 
-describe('the fields that decide what a flow makes of a record', () => {
+describe('the list of the fields that affect what a flow does with a record', () => {
   test.each([
     ['a template', `${http} }`, { id: 'read', name: 'read', note: 'passes' }],
     ['a condition of a node', `${http}, when: 'plan == "pro"' }`, { plan: 'read', note: 'passes' }],
-    ['a test for a field', '{ type: filter, where: has(flag) }', { flag: 'read', note: 'passes' }],
+    ['a test whether a field exists', '{ type: filter, where: has(flag) }', { flag: 'read', note: 'passes' }],
     [
-      'a condition over the answer',
+      'a condition about the response',
       `${http}, fail_when: 'has(record.limit) && body.x == record["max"]' }`,
       { limit: 'read', max: 'read', note: 'passes' },
     ],
-    ['a field with a name made at run time', `${http}, fail_when: 'record[body.x] == "1"' }`, { note: 'read' }],
+    ['a field whose name is computed at run time', `${http}, fail_when: 'record[body.x] == "1"' }`, { note: 'read' }],
     ['an expression', '{ type: set, fields: { a: { cel: "b + c" } } }', { a: 'read', b: 'read', c: 'read', d: 'passes' }],
-    ['a node that renames', '{ type: set, rename: { note: remark } }', { note: 'read', remark: 'read', other: 'passes' }],
-    ['a node inside another', `{ type: loop, while: 'false', max: 2, nodes: [${http} }] }`, { id: 'read', name: 'read', note: 'passes' }],
-  ])('with %s', (_, nodes, expected) => {
+    ['a node that renames a field', '{ type: set, rename: { note: remark } }', { note: 'read', remark: 'read', other: 'passes' }],
+    ['an inner node', `{ type: loop, while: 'false', max: 2, nodes: [${http} }] }`, { id: 'read', name: 'read', note: 'passes' }],
+  ])('includes the fields used in %s', (_, nodes, expected) => {
     const uses = usesOf(nodes);
-    expect(Object.fromEntries(Object.keys(expected).map((name) => [name, uses.of(name)]))).toEqual(expected);
+    expect(Object.fromEntries(Object.keys(expected).map((name) => [name, uses.of(name).use]))).toEqual(expected);
   });
 
-  test('without those that are set for every record', () => {
-    expect(usesOf(`${http} }`, [['id', '1']]).of('id')).toBe('set');
+  test('excludes a field that is set to the same value for every record', () => {
+    expect(usesOf(`${http} }`, [['id', '1']]).of('id').use).toBe('set');
   });
 });

@@ -1,13 +1,16 @@
 import { type HttpServer, httpServer, type SeenRequest } from './http-server.ts';
 
-/** An answer. An object as `body` is sent as JSON. */
+/** The answer of a test server. If `body` is an object, it is sent as JSON. */
 export interface ServerAnswer {
   readonly status?: number;
   readonly headers?: Record<string, string>;
   readonly body?: string | object;
 }
 
-/** Starts a server for the current test, with TLS if it has a certificate. `mostAtOnce`: the maximum of requests in flight. */
+/**
+ * Starts a server for the current test, which uses TLS if a certificate is given. `mostAtOnce` returns the maximum number of
+ * requests in flight.
+ */
 export async function answeringServer(
   answer: (request: SeenRequest, index: number) => ServerAnswer | Promise<ServerAnswer>,
   tls?: Parameters<typeof httpServer>[1],

@@ -1,39 +1,39 @@
 import { type HttpServer, httpServer, json } from './http-server.ts';
 
-/** A flow with one request per record. `more`: further options of its node, each `, name: value`. */
+/** Returns a flow that sends one request per record. `more`: additional options of the node, each as `, name: value`. */
 export function askingFlow(origin: string, more = ''): string {
   return `nodes: [{ id: ask, type: http, url: "${origin}/{{id}}", map: { name: name }${more} }]\n`;
 }
 
-/** A CSV of records 1 to `count`. */
+/** Returns CSV text with the records 1 to `count`. */
 export function csvOf(count: number): string {
   return `id,note\n${idsTo(count)
     .map((id) => `${id},"note, ${id}"\n`)
     .join('')}`;
 }
 
-/** A CSV with only the ids 1 to `count`. */
+/** Returns CSV text with only the ids 1 to `count`. */
 export function idRows(count: number): string {
   return `id\n${idsTo(count)
     .map((id) => `${id}\n`)
     .join('')}`;
 }
 
-/** The numbers 1 to `count`. */
+/** Returns the numbers from 1 to `count`. */
 export function idsTo(count: number): number[] {
   return Array.from({ length: count }, (_, index) => index + 1);
 }
 
-/** A server for `askingFlow` that counts calls and answers every seventh record with 404. */
+/** A server for `askingFlow` that counts requests, and answers every seventh record with status 404. */
 export interface AskedServer extends HttpServer {
-  /** Calls per record since the last `forget`. */
+  /** Number of requests for each record since the last `forget`. */
   readonly calls: ReadonlyMap<string, number>;
   forget(): void;
-  /** Calls `act` once, after `count` more calls. */
+  /** Calls `act` once, after `count` more requests. */
   after(count: number, act: () => void): void;
 }
 
-/** Starts such a server for the current test. `ms`: its latency. */
+/** Starts a server for `askingFlow`, which is closed after the current test. `ms`: the latency of the server in ms. */
 export async function askedServer(ms = 3): Promise<AskedServer> {
   const calls = new Map<string, number>();
   let left = 0;

@@ -8,14 +8,14 @@ const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/
 /** True if a browser is installed. */
 export const hasBrowser = executablePath !== undefined;
 
-/** Ends the title of a test that needs one. */
+/** Suffix for the titles of tests that need a browser, with the reason why they are skipped. */
 export const unlessBrowser = hasBrowser ? '' : ' (skipped: chromium is not installed)';
 
-/** The schemes and widths in which pages are looked at. */
+/** The colour schemes in which pages are tested. */
 export const schemes = ['light', 'dark'] as const;
 export const widths = [320, 800, 1440] as const;
 
-/** A look at a page. */
+/** The width and colour scheme in which a page is opened. */
 export interface Look {
   readonly width?: number;
   readonly scheme?: (typeof schemes)[number];
@@ -23,7 +23,10 @@ export interface Look {
 
 let starting: Promise<Browser> | undefined;
 
-/** Opens a page in a browser that all tests of a file share. It is closed after them. Collects what the page says on its console. */
+/**
+ * Opens a page in a browser that all tests of a file share, and that is closed after them. `said` collects the console messages
+ * of the page.
+ */
 export async function openPage(url: string, { width = 1280, scheme = 'light' }: Look = {}): Promise<Page & { readonly said: string[] }> {
   starting ??= chromium.launch({ executablePath: executablePath ?? '', args: ['--no-sandbox'] });
   const context = await (await starting).newContext({ viewport: { width, height: 900 }, colorScheme: scheme });
@@ -40,9 +43,9 @@ afterAll(async () => {
   starting = undefined;
 });
 
-/** The problems that axe-core finds in a page, each with the elements that have it. */
+/** Returns the problems that axe-core finds in a page, each with the affected elements. */
 export async function axeProblems(page: Page): Promise<string[]> {
-  // A policy of the page would refuse a script element.
+  // The script is evaluated directly, because the content security policy of the page would block a script element.
   await page.evaluate(axe.source);
   const { violations } = await page.evaluate(() => (globalThis as unknown as { axe: typeof axe }).axe.run());
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));

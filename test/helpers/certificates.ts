@@ -4,28 +4,28 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
 
-/** A key and its certificate, PEM. */
+/** A private key and its certificate in PEM. */
 interface Certificate {
   readonly key: string;
   readonly cert: string;
 }
 
-/** Certificates for tests. */
+/** The certificates that tests use. */
 export interface Certificates {
   readonly folder: string;
-  /** The file of the authority that signed `good`, `expired` and `wrongHost`. */
+  /** The path of the certificate of the authority that signed `good`, `expired` and `wrongHost`. */
   readonly authority: string;
-  /** For 127.0.0.1, localhost, api.example.test and every host of example.com. */
+  /** Valid for 127.0.0.1, localhost, api.example.test and every host in example.com. */
   readonly good: Certificate;
   readonly expired: Certificate;
   readonly wrongHost: Certificate;
-  /** For the same hosts as `good`, without an authority. */
+  /** Valid for the same hosts as `good`, but not signed by an authority. */
   readonly selfSigned: Certificate;
 }
 
 const hosts = 'IP:127.0.0.1,DNS:localhost,DNS:api.example.test,DNS:*.example.com';
 
-/** Makes certificates with openssl, in a folder that is deleted after the file's tests. */
+/** Creates certificates with openssl, in a folder that is deleted after the tests of the file. */
 export function makeCertificates(): Certificates {
   const folder = mkdtempSync(join(tmpdir(), 'automate-tls-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));

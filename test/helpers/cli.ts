@@ -28,31 +28,31 @@ export interface Workplace {
   readonly folder: string;
   path(name: string): string;
   write(name: string, content: string | Buffer): Promise<void>;
-  /** The text of a file; one whose name ends in .gz is unzipped. */
+  /** Returns the text of a file. If its name ends in .gz, the file is unzipped. */
   read(name: string): Promise<string>;
-  /** The files in the folder, without the tool's own state. */
+  /** Returns the names of the files in the folder, without the tool's own state. */
   files(): Promise<string[]>;
-  /** Runs a command to its end: in this process if that makes no difference. */
+  /** Runs a command until it ends. It runs in this process if that makes no difference. */
   automate(args: readonly string[], options?: RunOptions): Promise<Finished>;
   /** Starts a command in its own process. */
   start(args: readonly string[], options?: RunOptions): Started;
-  /** Starts a command with absolute paths in this process. */
+  /** Starts a command in this process. All of its paths must be absolute. */
   startHere(args: readonly string[], options?: Pick<RunOptions, 'env'>): StartedHere;
 }
 
 /** Options for running a command. */
 export interface RunOptions {
   readonly stdin?: string | Buffer;
-  /** Leaves stdin open. */
+  /** True to leave stdin open. */
   readonly keepStdin?: boolean;
   readonly env?: Record<string, string>;
   readonly node?: readonly string[];
 }
 
-/** Compiled code is kept in the home, where tests look for what a run left. */
+/** Turns off the compile cache, because it would be written to the home, where tests check what a run left behind. */
 export const noCompileCache = { NODE_DISABLE_COMPILE_CACHE: '1' };
 
-/** Creates a workplace, which is deleted after the test. Its environment has nothing of the developer's own. */
+/** Creates a workplace that is deleted after the test. No environment variables of the developer are passed to commands. */
 export async function workplace(files: Record<string, string | Buffer> = {}): Promise<Workplace> {
   const folder = await mkdtemp(join(tmpdir(), 'automate-test-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -73,6 +73,7 @@ export async function workplace(files: Record<string, string | Buffer> = {}): Pr
     start(args, options = {}) {
       const env = environment(options);
       const child = spawn(process.execPath, [...(options.node ?? []), bin, ...args], { cwd: folder, env });
+      onTestFinished(() => void child.kill('SIGKILL'));
       child.stdin.on('error', () => {});
       child.stdin.write(options.stdin ?? '');
       if (!options.keepStdin) child.stdin.end();
@@ -95,12 +96,15 @@ export async function workplace(files: Record<string, string | Buffer> = {}): Pr
   return place;
 }
 
-/** The bytes of all files in a workplace, one character each. SQLite may still take away its -shm and -wal files of a command that ran in this process. */
+/**
+ * Returns the bytes of all files in a workplace, as one character per byte. A file might disappear while this function runs, because a
+ * command that ran in this process might still rename files, or remove SQLite's -shm and -wal files.
+ */
 export async function readAllFiles({ folder }: Pick<Workplace, 'folder'>): Promise<string> {
   const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
   const texts = files.map(({ parentPath, name }) =>
     readFile(join(parentPath, name), 'latin1').catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT' && /-(shm|wal)$/.test(name)) return '';
+      if (error.code === 'ENOENT' && /-(shm|wal)$|\.[0-9a-f-]{36}$/.test(name)) return '';
       throw error;
     }),
   );
@@ -116,14 +120,14 @@ export interface Credits {
   readonly [name: string]: unknown;
 }
 
-/** Reads the credits with the tool itself. */
+/** Reads the credits by running the tool. */
 export async function readCredits(place: Workplace): Promise<Credits> {
   const { stdout, code, stderr } = await place.automate(['credits', '--json']);
   if (code !== 0) throw new Error(`automate credits: exit ${code}: ${stderr}`);
   return JSON.parse(stdout);
 }
 
-/** The saved connections, as `automate connections list --json` prints them. */
+/** Returns the saved connections, as `automate connections list --json` prints them. */
 // biome-ignore lint/suspicious/noExplicitAny: tests look into it
 export async function savedConnections(place: Workplace): Promise<any> {
   return JSON.parse((await place.automate(['connections', 'list', '--json'])).stdout);

@@ -1,4 +1,4 @@
 import { fileURLToPath } from 'node:url';
 
-/** The folder of the embedded data, as the build has made them. */
+/** The folder with the embedded data that the build has created. */
 export const dataFolder = fileURLToPath(new URL('../../dist/data', import.meta.url));

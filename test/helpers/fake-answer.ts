@@ -1,19 +1,19 @@
 import { retryAfterMs } from '../../src/core/answer/rate-limit.ts';
 import type { HttpResponse } from '../../src/core/ports.ts';
 
-/** An answer of a server. Defaults to status 200 without a body. */
+/** The answer of a fake server. By default it has status 200 and no body. */
 export interface FakeAnswer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Texts and bytes as they are, everything else as JSON. */
+  /** A string or bytes are sent unchanged, everything else as JSON. */
   readonly body?: unknown;
-  /** Duration of the answer. */
+  /** Time in ms until the answer arrives. */
   readonly afterMs?: number;
-  /** True if only the end of the connection ended the body. */
+  /** True if only closing the connection marked the end of the body. */
   readonly endedByClose?: boolean;
 }
 
-/** The answer as the HTTP port gives it. `nowMs`: the wall clock, for answers that say how long to stay away. */
+/** Returns the answer in the form that the HTTP port returns. `nowMs`: the wall clock, for answers that ask for a wait. */
 export function toResponse({ status = 200, headers = {}, body, endedByClose = false }: FakeAnswer, nowMs = 0): HttpResponse {
   const isRaw = body === undefined || typeof body === 'string' || body instanceof Uint8Array;
   const received: Record<string, string> = isRaw ? {} : { 'content-type': 'application/json' };

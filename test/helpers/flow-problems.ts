@@ -4,20 +4,20 @@ import { compile } from '../../src/flow/compile.ts';
 import type { VariableChoice } from '../../src/flow/variables/variables.ts';
 import { nodeTypes } from '../../src/nodes/index.ts';
 
-/** The settings with which a test checks a flow. */
+/** The options with which a test checks a flow. */
 export interface CheckOptions {
   readonly allowHttp?: boolean;
-  /** The names in the input's header row. */
+  /** The names in the header row of the input. */
   readonly header?: readonly string[];
   readonly variables?: VariableChoice;
 }
 
-/** Compiles a flow for rows of a CSV. */
+/** Compiles a flow for the rows of a CSV file. */
 export function planFor(yaml: string, { allowHttp = false, header, variables }: CheckOptions = {}): Plan {
   return compile(yaml, { file: 'flow.yaml', nodeTypes, allowHttp, textCells: true, columns: header, variables });
 }
 
-/** The problems of a flow in the order of the report; empty for a valid one. */
+/** Returns the problems of a flow in the order in which they are reported; empty for a valid flow. */
 export function flowProblems(yaml: string, options: CheckOptions = {}): readonly Problem[] {
   try {
     planFor(yaml, options);
@@ -28,12 +28,12 @@ export function flowProblems(yaml: string, options: CheckOptions = {}): readonly
   }
 }
 
-/** A problem on one line: `LINE:COLUMN message`. */
+/** Returns a problem on one line: `LINE:COLUMN message`. */
 export function onOneLine({ line, column, message }: Problem): string {
   return `${line}:${column} ${message.split('\n')[0]}`;
 }
 
-/** A problem as it is shown: the place, the message, the line of the flow, and a caret. */
+/** Returns a problem as it is displayed: the position, the message, the line of the flow, and a caret. */
 export function shown(problem: Problem): string {
   const { text, caret, width } = problem.source ?? { text: '', caret: 0, width: 0 };
   return [onOneLine(problem), text, ' '.repeat(caret) + '^'.repeat(width)].join('\n');

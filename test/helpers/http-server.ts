@@ -4,10 +4,10 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** A request as a server saw it. */
+/** A request as the server received it. */
 export interface SeenRequest {
   readonly method: string;
-  /** Path and query. */
+  /** The path and the query. */
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
@@ -16,19 +16,19 @@ export interface SeenRequest {
 /** An HTTP server on loopback that records its requests. */
 export interface HttpServer {
   readonly port: number;
-  /** `http://127.0.0.1:PORT`, or https with a certificate. */
+  /** The origin of the server: `http://127.0.0.1:PORT`, or https with a certificate. */
   readonly origin: string;
   readonly requests: readonly SeenRequest[];
-  /** Connections accepted so far. */
+  /** Returns the number of connections accepted so far. */
   connections(): number;
-  /** Closes the connections that carry no request. */
+  /** Closes the connections that have no request in progress. */
   closeIdle(): void;
 }
 
-/** Answers a request. A handler without a response parameter answers an empty 200. */
+/** Answers a request. If a handler has no response parameter, the server answers with an empty 200. */
 export type Handler = (request: SeenRequest, response: ServerResponse) => unknown;
 
-/** The certificate of a server, and the authority of those that it asks clients for. */
+/** The certificate of a server, and the authority of the client certificates that it requires. */
 export interface ServerCertificate {
   readonly key: string;
   readonly cert: string;
@@ -37,7 +37,7 @@ export interface ServerCertificate {
   readonly rejectUnauthorized?: boolean;
 }
 
-/** Starts an HTTP server for the current test. With a key and a certificate (PEM) it uses TLS. */
+/** Starts an HTTP server for the current test. It uses TLS if a key and a certificate (PEM) are given. */
 export async function httpServer(handler: Handler = () => {}, tls?: ServerCertificate): Promise<HttpServer> {
   const requests: SeenRequest[] = [];
   const sockets = new Set<Socket>();
@@ -68,7 +68,7 @@ export async function httpServer(handler: Handler = () => {}, tls?: ServerCertif
   };
 }
 
-/** Answers with JSON. */
+/** Answers a request with JSON. */
 export function json(response: ServerResponse, value: unknown, status = 200): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
 }

@@ -8,7 +8,7 @@ import v8 from 'node:v8';
 import { compileFunction } from 'node:vm';
 import type { Finished } from './cli.ts';
 
-/** One run of the tool. */
+/** One call of the tool from its command line. */
 export interface Call {
   readonly args: readonly string[];
   readonly folder: string;
@@ -18,13 +18,13 @@ export interface Call {
 
 const folderOfProgram = fileURLToPath(new URL('../../dist/', import.meta.url));
 
-/** The names that a CommonJS module finds around it. */
+/** The names of the variables that a CommonJS module gets from Node.js. */
 const parameters = ['exports', 'require', 'module', '__filename', '__dirname', 'process'];
 
-/** The parts of `process` that the tool uses. */
+/** The members of `process` that the tool uses. */
 type Own = Pick<NodeJS.Process, 'argv' | 'exit'> & { env: Record<string, string>; stdin: Readable; stdout: Writable; stderr: Writable };
 
-/** The program with a `process` of its own. */
+/** The program, loaded with its own `process` object. */
 interface Program {
   readonly process: Own & EventEmitter;
   main(argv: readonly string[]): Promise<void>;
@@ -33,17 +33,20 @@ interface Program {
 let loaded: Program | undefined;
 let isRunning = false;
 
-/** Variables that Node itself reads. */
+/** Matches variables that Node.js itself reads. */
 const ofNode = /^(?:NODE_|UV_|SSL_|XDG_|LC_|(?:HOME|LANG|TMPDIR|TZ)$)/;
 
-/** True if a command with these variables can run in this process: Node has started without them, and only one command runs at a time. */
+/**
+ * True if a command with these variables can run in this process. Node.js was started without them, and only one command can run
+ * at a time.
+ */
 export function canRunInProcess(variables: Readonly<Record<string, string>> = {}): boolean {
   return !isRunning && !Object.keys(variables).some((name) => ofNode.test(name));
 }
 
 /**
- * Runs the built program in this process, instead of in a new one, which would take ten times as long to start.
- * Timers that it leaves keep running.
+ * Runs the built program in this process. Starting a new process would take ten times as long. Timers that the program leaves
+ * behind keep running.
  */
 export async function runInProcess({ args, folder, env, stdin }: Call): Promise<Finished> {
   isRunning = true;
@@ -63,16 +66,19 @@ export async function runInProcess({ args, folder, env, stdin }: Call): Promise<
   }
 }
 
-/** A command that goes on in this process while others run. */
+/** A command that runs in this process while others run. */
 export interface StartedHere {
-  /** Emits what it prints. */
+  /** The stream of everything that the command prints to stderr. */
   readonly stderr: Readable;
   readonly finished: Promise<Finished>;
-  /** Sends a signal, once the command listens to it. */
+  /** Sends a signal as soon as the command listens to it. */
   kill(signal: NodeJS.Signals): Promise<void>;
 }
 
-/** Starts a command with a program of its own in this process. Its paths must be absolute, and it must listen to the signal that ends it. */
+/**
+ * Starts a command in this process, with its own copy of the program. Its paths must be absolute, and it must listen to the
+ * signal that ends it.
+ */
 export function startInProcess({ args, env, stdin }: Omit<Call, 'folder'>): StartedHere {
   const program = load();
   const [stdout, stderr] = [collector(), collector()];
@@ -122,16 +128,16 @@ function begin(
   });
 }
 
-/** The files of the program itself; the others are packages. */
-const ours = /^\.\/(?:main|serve|shared|lookups)\.cjs$/;
+/** Matches the files of the program itself, and of packages that read the environment of their process. */
+const ours = /^\.\/(?:main|run|commands|workers|serve|lookups|conf|ora)\.cjs$/;
 
-/** Flags of V8 would change this process for good. */
+/** The module v8 without setting flags, because these would change this process permanently. */
 const harmlessV8 = { ...v8, setFlagsFromString: () => undefined };
 
-/** Loads the program with a `process` of its own: its end, streams, variables and listeners. */
+/** Loads the program with its own `process` object, which has its own exit, streams, variables and listeners. */
 function load(): Program {
   const own = Object.create(process);
-  // A signal to itself must not reach this process.
+  // A signal that the program sends to itself must not reach this process.
   const kill = (pid: number, signal?: string | number) =>
     pid === process.pid && signal !== 0 ? own.emit(signal ?? 'SIGTERM', signal) : process.kill(pid, signal);
   define(own, { env: {}, kill });

@@ -1,11 +1,11 @@
-/** A JSON Schema, as far as ours go. */
+/** The keywords of JSON Schema that our schemas use. */
 export interface Schema {
   readonly [keyword: string]: unknown;
 }
 
 /**
- * Where a value breaks a JSON Schema (2020-12), for the keywords that our schemas use; an unknown keyword throws.
- * `root`: where references lead from.
+ * Returns the paths at which a value violates a JSON Schema (2020-12). Throws for a keyword that our schemas do not use. `root`:
+ * the schema in which references are resolved.
  */
 export function breaches(schema: Schema, value: unknown, at = '$', root = schema): string[] {
   return Object.entries(schema).flatMap(([keyword, rule]) => {
@@ -59,7 +59,7 @@ const keywords: Readonly<Record<string, Check>> = {
   },
 };
 
-/** The schema at a pointer such as `#/properties/nodes`. */
+/** Returns the schema at a JSON pointer such as `#/properties/nodes`. */
 function referred(root: Schema, pointer: string): Schema {
   return pointer
     .split('/')

@@ -6,35 +6,35 @@ import { type Book, openBook } from '../../src/io/ledger/book.ts';
 import type { Price } from '../../src/io/ledger/run-ledger.ts';
 import { RunLedger, type RunLedgerOptions } from '../../src/io/ledger/run-ledger.ts';
 
-/** A moment in the last minute of a month, and the beginning of the next. */
+/** A time in the last minute of a month, and the start of the next month. */
 export const november = Date.UTC(2026, 10, 30, 23, 59);
 export const december = Date.UTC(2026, 11, 1);
 
-/** A new empty home folder, deleted after the test. */
+/** Creates an empty home folder that is deleted after the test. */
 export function emptyHome(): string {
   const folder = mkdtempSync(join(tmpdir(), 'automate-ledger-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
-/** The book of a home. */
+/** Opens the ledger book in a home folder. */
 export function bookIn(home: string): Book {
   return openBook(join(home, 'credits.db'));
 }
 
-/** Prices by node id. */
+/** Returns prices, keyed by node id. */
 export function pricesOf(credits: Readonly<Record<string, number>>): Map<string, Price> {
   const account = { flow: 'f', connection: '', env: 'default' };
   return new Map(Object.entries(credits).map(([node, price]) => [node, { credits: price, account: { ...account, node } }]));
 }
 
-/** A ledger of the nodes `a` and `b` in November, with a block of 256 credits. */
+/** Creates a ledger for the nodes `a` and `b` in November, which reserves 256 credits at a time. */
 export function ledgerIn(home: string, more: Partial<RunLedgerOptions> = {}, book: Book | undefined = bookIn(home)): RunLedger {
   const prices = pricesOf({ a: 1, b: 1 });
   return new RunLedger({ run: 'r', home, prices, max: undefined, before: 0, block: 256, wallNow: () => november, ...more }, book);
 }
 
-/** Holds and settles actions of a node. */
+/** Reserves and spends credits for actions of a node. */
 export function spend(ledger: RunLedger, node: string, times: number): void {
   for (let i = 0; i < times; i++) {
     expect(ledger.hold(node)).toBeUndefined();
@@ -43,7 +43,7 @@ export function spend(ledger: RunLedger, node: string, times: number): void {
   }
 }
 
-/** Spent credits in the book of a home, such as `{ '2026-11 a': 3 }`. */
+/** Returns the credits spent, from the book of a home, such as `{ '2026-11 a': 3 }`. */
 export function spentIn(home: string): Record<string, number> {
   const book = bookIn(home);
   const entries = book.spent().map(({ month, node, credits }) => [`${month} ${node}`, credits]);
@@ -51,7 +51,7 @@ export function spentIn(home: string): Record<string, number> {
   return Object.fromEntries(entries);
 }
 
-/** Gives all holds to a process that is dead. Returns the book. */
+/** Reassigns all reserved credits to a process that no longer exists. Returns the book. */
 export function killRuns(home: string, owner = '{"pid":999999999,"born":""}'): Book {
   const book = bookIn(home);
   for (const hold of book.holds()) {

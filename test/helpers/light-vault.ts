@@ -2,7 +2,7 @@ import { createCipheriv, randomBytes, scryptSync } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { type Workplace, workplace } from './cli.ts';
 
-/** The passphrase of the tests' vaults. */
+/** The passphrase of all vaults in tests. */
 export const passphrase = 'correct horse battery staple';
 
 /** The content of a vault file. */
@@ -12,7 +12,7 @@ export type VaultFile = any;
 const kdf = { name: 'scrypt', n: 2 ** 14, r: 8, p: 1, salt: randomBytes(16).toString('base64') };
 const key = scryptSync(passphrase, Buffer.from(kdf.salt, 'base64'), 32, { N: kdf.n, r: kdf.r, p: kdf.p });
 
-/** A vault whose key takes little time to derive. It stays that way when the tool writes to it. */
+/** Creates a vault whose key can be derived quickly. It stays that way when the tool writes to it. */
 export function lightVault(secrets: readonly (readonly [account: string, secret: string])[] = []): VaultFile {
   const iv = randomBytes(12);
   const cipher = createCipheriv('aes-256-gcm', key, iv);
@@ -21,7 +21,7 @@ export function lightVault(secrets: readonly (readonly [account: string, secret:
   return { version: 1, kdf: { ...kdf }, iv: iv.toString('base64'), tag: cipher.getAuthTag().toString('base64'), data };
 }
 
-/** Creates a workplace with such a vault. `env`: the variables that open it. */
+/** Creates a workplace with a vault from `lightVault`. `env`: the variables that unlock it. */
 export async function vaultPlace(files: Record<string, string> = {}): Promise<Workplace & { readonly env: Record<string, string> }> {
   const place = await workplace(files);
   await mkdir(place.path('.automate'));

@@ -2,25 +2,25 @@ import { OAuth2Server } from 'oauth2-mock-server';
 import { onTestFinished } from 'vitest';
 import { httpServer, json, type SeenRequest } from './http-server.ts';
 
-/** The rules of an API to which people log in. */
+/** The rules for an API that requires a login. */
 export interface LoginRules {
-  /** The path of its description; undefined for none. */
+  /** The path of the server's metadata; undefined if it has none. */
   readonly wellKnown?: string;
-  /** The origin of the API is described as that of its token server. */
+  /** The way in which the client authenticates to the token server. */
   readonly client?: 'public' | 'basic' | 'body';
-  /** A parameter that every login and every token request must have. */
+  /** A parameter that every login and every token request must contain. */
   readonly audience?: string;
   readonly expiresIn?: number;
 }
 
-/** The secret of the client `me`, unless it is public. */
+/** The secret of the client `me`, unless it is a public client. */
 export const clientSecret = 's3cr3t/+&é';
 
 const pair = btoa(`me:${encodeURIComponent(clientSecret)}`);
 
 /**
- * An API with its authorization server, which is oauth2-mock-server behind the rules of this test: each refresh token works once, and a second
- * use ends the login.
+ * Starts an API with its authorization server, which is oauth2-mock-server with the rules of this test. Each refresh token can
+ * be used once, and a second use ends the login.
  */
 export async function loginApi(rules: LoginRules = {}) {
   const { wellKnown = '/.well-known/oauth-authorization-server', client = 'public', audience, expiresIn = 3600 } = rules;
@@ -96,15 +96,15 @@ export async function loginApi(rules: LoginRules = {}) {
     ...server,
     tokenRequests,
     refused,
-    /** All tokens that were given. */
+    /** Returns all tokens that were issued. */
     secrets: () => [...valid, ...Array.from({ length: issued }, (_, index) => `refresh-token-${index + 1}`)],
-    /** The API takes no access token any more that it gave before. */
+    /** Makes the API reject all access tokens issued so far. */
     forget: () => valid.clear(),
-    /** The server takes no refresh token any more that it gave before. */
+    /** Makes the server reject all refresh tokens issued so far. */
     revoke() {
       refresh = undefined;
     },
-    /** Answers no token request before this has ended. */
+    /** Delays the answers to token requests until this promise has settled. */
     hold(until: Promise<unknown>) {
       gate = until;
     },
@@ -112,7 +112,7 @@ export async function loginApi(rules: LoginRules = {}) {
   };
 }
 
-/** Logs in as a person does: follows the address to the server and back to this machine. */
+/** Logs in as a person would: follows the address to the server, and the redirect back to this machine. */
 export async function followLogin(address: string): Promise<string> {
   const away = await fetch(address, { redirect: 'manual' });
   const back = await fetch(away.headers.get('location') as string);

@@ -1,25 +1,25 @@
 import type { FakeAnswer } from './fake-answer.ts';
 import type { SentRequest } from './run-flow.ts';
 
-/** Joins by the id. */
+/** The option `match` that finds records in the answer by their ids. */
 export const byId = 'match: { field: id, path: "results[].id" }';
 
-/** Maps the name of each element. */
+/** The option `map` that reads the name of each element. */
 export const named = 'map: { name: "results[].name" }';
 
-/** The parts of a flow with a batch. */
+/** The options of a flow with a batch. */
 export interface LookupParts {
-  /** Options of `batch`, besides items. */
+  /** Additional options of `batch`. */
   readonly batch?: string;
   readonly items?: string;
   readonly body?: string;
-  /** Options of the node. */
+  /** Additional options of the node. */
   readonly more?: string;
   readonly before?: string;
   readonly behind?: string;
 }
 
-/** A flow that looks many records up with one request. */
+/** Returns a flow that looks up many records with one request. */
 export function lookup({
   batch = byId,
   items = '"{{id}}"',
@@ -33,17 +33,17 @@ ${before}  - { id: ask, type: http, method: POST, url: "https://api.example.com/
 ${behind}`;
 }
 
-/** The list in a request's body. */
+/** Returns the list in the body of a request. */
 export const listIn = ({ body }: { body?: string | undefined }): unknown[] => JSON.parse(body ?? '{}').ids ?? [];
 
-/** The lists of all requests that have one. */
+/** Returns the lists in all requests that contain one. */
 export const lists = ({ requests }: { requests: readonly SentRequest[] }): unknown[][] =>
   requests.filter(({ body }) => body !== undefined).map(listIn);
 
-/** The lengths of those lists. */
+/** Returns the lengths of the lists in all requests. */
 export const sizes = (result: { requests: readonly SentRequest[] }): number[] => lists(result).map(({ length }) => length);
 
-/** Answers a name for every id, in reverse order, without those that are `unknown`. */
+/** Answers with a name for every id except the `unknown` ones, in reverse order. */
 export const names =
   (unknown: readonly unknown[] = []) =>
   (request: SentRequest): FakeAnswer => {
@@ -54,5 +54,5 @@ export const names =
 /** Records with the ids r1, r2, and so on. */
 export const records = (count: number): { id: string }[] => Array.from({ length: count }, (_, index) => ({ id: `r${index + 1}` }));
 
-/** The ids of rows. */
+/** Returns the ids of rows. */
 export const idsOf = (rows: readonly Record<string, unknown>[]): unknown[] => rows.map(({ id }) => id);

@@ -10,7 +10,7 @@ const brands = [
 
 const kinds = [{ amenity: 'cafe' }, { amenity: 'fast_food' }, { shop: 'supermarket' }, { amenity: 'pharmacy' }];
 
-/** 200 objects around the middle of Berlin: each kind in turn, a third of them ways and relations. */
+/** 200 objects around the centre of Berlin. The kinds alternate, and a third of the objects are ways and relations. */
 export const features: Elements = Array.from({ length: 200 }, (_, index) => {
   const id = index + 1;
   const place = { lat: 52.52 + ((index % 20) - 10) * 0.0011, lon: 13.405 + (Math.floor(index / 20) - 5) * 0.0017 };

@@ -1,4 +1,4 @@
-/** Texts that break careless escaping, after the Big List of Naughty Strings. */
+/** Strings that break careless escaping, based on the Big List of Naughty Strings. */
 export const naughtyTexts: readonly string[] = [
   '',
   ' ',

@@ -13,13 +13,13 @@ const files: Readonly<Record<string, readonly [name: string, type: string]>> = {
   '/assets/page.css': ['page.css', 'text/css'],
 };
 
-/** The policy of the real server. */
+/** The content security policy of the real server. */
 const policy = [
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'",
   "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 ].join('; ');
 
-/** A request of the page that changes something. */
+/** A request from the page that changes something. */
 export interface Change {
   readonly route: string;
   readonly json: unknown;
@@ -27,21 +27,21 @@ export interface Change {
 
 type Data = Record<string, unknown>;
 
-/** A server that answers the page from memory, as the real one does. */
+/** A server that answers the requests of the page from memory, in the same form as the real server. */
 export interface PageServer {
   readonly origin: string;
-  /** The link that logs in once. */
+  /** The link that logs in. It works once. */
   readonly link: string;
-  /** The answers by path, which a test may change. */
+  /** The answers, keyed by path. A test may change them. */
   readonly data: Data;
   readonly changes: Change[];
-  /** Sends an event to all that listen to runs. */
+  /** Sends an event to all clients that listen to runs. */
   emit(event: string, data: unknown): void;
   /** Ends all sessions. */
   endSessions(): void;
 }
 
-/** Starts a server of the page. `data`: answers that differ, by path below `/ui`. */
+/** Starts a server for the page. `data`: answers that differ from the defaults, keyed by the path below `/ui`. */
 export async function pageServer(data: Data = {}): Promise<PageServer> {
   const answers: Data = { ...pageData(), ...data };
   const changes: Change[] = [];
@@ -125,5 +125,5 @@ function problem(response: ServerResponse, status: number, name: string, detail:
   response.writeHead(status, { 'Content-Type': 'application/problem+json' }).end(JSON.stringify(body));
 }
 
-/** A view of the run that is followed. */
+/** The view of the run that is still in progress. */
 export const livingView = { ...fullView, state: 'running', earlier: 0, ending: undefined, reason: undefined, next: [] };

@@ -1,13 +1,13 @@
 import { expect } from 'vitest';
 import type { Serving } from './serving.ts';
 
-/** The link that logs in. It is said after the address. */
+/** Returns the login link, which the server prints after its address. */
 export async function linkOf({ said }: Serving): Promise<string> {
   await expect.poll(() => said()).toMatch(/page: \S+#\S+\n/);
   return /page: (\S+)/.exec(said())?.[1] ?? '';
 }
 
-/** A session without a browser, and the headers of its requests. */
+/** Logs in without a browser. Returns the session and the headers for its requests. */
 export async function pageSession(server: Serving) {
   const asJson = { 'content-type': 'application/json' };
   const post = { method: 'POST', headers: { origin: server.address } };

@@ -1,28 +1,28 @@
 import { type HttpServer, httpServer, json } from './http-server.ts';
 
-/** The content of a server of pages. */
+/** The content that a server of pages returns. */
 export interface PagesOptions {
-  /** Number of pages of a record. */
+  /** Number of pages for each record. */
   readonly pages: number;
-  /** Number of rows of a page. */
+  /** Number of rows on each page. */
   readonly rows: number;
-  /** A row's text. */
+  /** Returns the text of a row. */
   readonly text?: (id: string, n: number) => string;
-  /** The status for a page, from 0; 200 unless it says so. */
+  /** Returns the status for a page, counted from 0; by default 200. */
   readonly status?: (id: string, page: number) => number;
-  /** Duration of an answer. */
+  /** Time in ms that the server takes to answer. */
   readonly ms?: number;
 }
 
-/** A server of pages that counts its requests. */
+/** A server that returns pages and counts its requests. */
 export interface PagesServer extends HttpServer {
-  /** Calls `act` once, after that many more requests. */
+  /** Calls `act` once, after this many more requests. */
   after(count: number, act: () => void): void;
-  /** Number of requests for each page. */
+  /** Returns the number of requests for each page. */
   calls(): Map<string, number>;
 }
 
-/** Starts a server for the current test: `/ID?cursor=PAGE` answers with a page, `/all/ID` with all of them at once. */
+/** Starts a server for the current test. It answers `/ID?cursor=PAGE` with one page, and `/all/ID` with all pages at once. */
 export async function pagesServer({ pages, rows, text = (id, n) => `${id} ${n}`, status, ms = 0 }: PagesOptions): Promise<PagesServer> {
   let left = 0;
   let reached = () => {};
@@ -50,13 +50,16 @@ export async function pagesServer({ pages, rows, text = (id, n) => `${id} ${n}`,
 
 const map = 'map: { n: "items[].n", t: "items[].t" }';
 
-/** Asks for all pages of the records that `when` lets in. `more`: options of the node, each `, name: value`. */
+/**
+ * Returns a flow that requests all pages with `paginate`, for the records for which `when` is true. `more`: additional options
+ * of the node, each as `, name: value`.
+ */
 export function pagesFlow(origin: string, more = '', when = 'true'): string {
   const paginate = 'paginate: { type: cursor, path: next, param: cursor, max: 100000 }';
   return `nodes: [{ id: pages, type: http, when: '${when}', url: "${origin}/{{id}}", ${paginate}, ${map}${more} }]\n`;
 }
 
-/** The same with a loop. */
+/** Returns a flow that requests all pages with a loop. */
 export function loopFlow(origin: string, when = 'true'): string {
   return `nodes:
   - { type: set, fields: { cursor: 0 } }
@@ -70,7 +73,7 @@ export function loopFlow(origin: string, when = 'true'): string {
 `;
 }
 
-/** The same with one answer that has it all. */
+/** Returns a flow that requests all pages in a single answer. */
 export function wholeFlow(origin: string, when = 'true'): string {
   return `nodes: [{ id: pages, type: http, when: '${when}', url: "${origin}/all/{{id}}", ${map} }]\n`;
 }

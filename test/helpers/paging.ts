@@ -1,28 +1,31 @@
 import type { FakeAnswer } from './fake-answer.ts';
 import type { SentRequest } from './run-flow.ts';
 
-/** Where the pages are. */
+/** The origin of the server that returns pages. */
 export const origin = 'https://api.example.com';
-/** The map of a page. */
+/** The option `map` that reads the items of a page. */
 export const map = 'map: { n: "items[].n" }';
 
-/** A flow whose first node asks for pages. `more`: its other options, each `, name: value`. `behind`: the nodes after it. */
+/** Returns a flow whose first node requests pages. `more`: its other options, each as `, name: value`. `behind`: the nodes after it. */
 export function paging(paginate: string, more = '', behind = '') {
   return `nodes:
   - { id: pages, type: http, url: "${origin}/{{id}}", paginate: { ${paginate} }, ${map}${more} }
 ${behind}`;
 }
 
-/** The types, as they are written. */
+/** The options for each type of paging, as written in a flow. */
 export const nextUrl = 'type: next_url, path: links.next';
 export const cursor = 'type: cursor, path: next, param: cursor';
 export const page = 'type: page, items: items';
 export const offset = 'type: offset, size: 2, items: items';
 
-/** The items of a page, from 0: two of them. */
+/** Returns the two items of a page. */
 export const itemsOf = (index: number) => [{ n: index * 2 }, { n: index * 2 + 1 }];
 
-/** Answers with that many pages of two items. The type of paging decides how a page is requested and how it names the next one. */
+/**
+ * Creates a server that returns this many pages of two items. The type of paging determines how pages are requested, and how a
+ * page leads to the next.
+ */
 export type Server = (last: number, more?: FakeAnswer) => (request: SentRequest) => FakeAnswer;
 
 const numberIn = ({ url }: SentRequest, name: string) => Number(new URL(url).searchParams.get(name) ?? 0);
@@ -49,7 +52,7 @@ export const byOffset: Server = (last, more) => (request) => {
   return { ...more, body: { items: index < last ? itemsOf(index) : [] } };
 };
 
-/** Each type, as it is written, a server for it, and how many calls three pages take. */
+/** For each type of paging: its name, its options, a server for it, and the number of requests for three pages. */
 export const types: [string, string, Server, number][] = [
   ['next_url', nextUrl, byUrl, 3],
   ['cursor', cursor, byCursor, 3],
@@ -58,7 +61,7 @@ export const types: [string, string, Server, number][] = [
   ['offset', offset, byOffset, 4],
 ];
 
-/** Answers in turn, with the last one again and again. */
+/** Returns these answers in turn. The last one is repeated. */
 export function inTurn(...answers: readonly FakeAnswer[]): (request: SentRequest, index: number) => FakeAnswer {
   return (_, index) => answers[Math.min(index, answers.length - 1)] as FakeAnswer;
 }

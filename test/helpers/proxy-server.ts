@@ -3,16 +3,22 @@ import { createServer, request as send } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** A proxy on loopback that sends every host to a server there. Tests can name any host, and nothing leaves this machine. */
+/**
+ * A proxy on loopback that forwards requests for every host to a server on loopback. Tests can use any host name, and nothing
+ * leaves this machine.
+ */
 export interface ProxyServer {
   readonly url: string;
-  /** Each request line with its credential. */
+  /** Each request line, with the credential that was sent to the proxy. */
   readonly seen: readonly string[];
-  /** Connections accepted so far. */
+  /** Returns the number of connections accepted so far. */
   connections(): number;
 }
 
-/** Starts a proxy for the current test. `target`: a port on loopback, or the one for a host such as `api.example.com:443`. `refusal`: the status with which it refuses all requests. */
+/**
+ * Starts a proxy for the current test. `target`: a port on loopback, or a function that returns the port for a host such as
+ * `api.example.com:443`. `refusal`: the status with which the proxy refuses all requests.
+ */
 export async function proxyServer(target: number | ((host: string) => number), refusal?: number): Promise<ProxyServer> {
   const portOf = (host = '') => (typeof target === 'number' ? target : target(host));
   const seen: string[] = [];

@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** A TCP server on loopback that sends any bytes. */
+/** A TCP server on loopback that can send any bytes. */
 export interface RawServer {
   readonly port: number;
-  /** `http://127.0.0.1:PORT`. */
+  /** The address `http://127.0.0.1:PORT`. */
   readonly origin: string;
-  /** Connections accepted so far. */
+  /** Returns the number of connections accepted so far. */
   connections(): number;
 }
 
@@ -29,7 +29,7 @@ export async function rawServer(answer: (socket: Socket, request: string) => voi
   return { port, origin: `http://127.0.0.1:${port}`, connections: () => sockets.size };
 }
 
-/** A port on which no server listens. */
+/** Returns a port on which no server listens. */
 export async function unusedPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -7,32 +7,32 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { unusedPort } from './raw-server.ts';
 
-/** True if redis-server is on this machine. */
+/** True if redis-server is installed on this machine. */
 export const hasRedis = spawnSync('redis-server', ['--version']).status === 0;
 
-/** For titles of tests that are skipped. */
+/** Suffix for the titles of tests that need Redis, with the reason why they are skipped. */
 export const unlessRedis = hasRedis ? '' : ' (skipped: there is no redis-server)';
 
-/** A Redis of its own, on a free port of 127.0.0.1. */
+/** A Redis server for one test, on a free port of 127.0.0.1. */
 export interface RedisServer {
   readonly port: number;
-  /** `redis://127.0.0.1:PORT`. */
+  /** An address such as `redis://127.0.0.1:PORT`. */
   readonly url: string;
   readonly pid: number;
-  /** Kills it: it saves nothing more. */
+  /** Kills the server, which saves nothing more. */
   kill(): Promise<void>;
-  /** Ends it in good order. */
+  /** Shuts the server down properly. */
   stop(): Promise<void>;
-  /** Starts it again on the same port, with its append-only file. */
+  /** Starts the server again on the same port, with its append-only file. */
   start(): Promise<void>;
-  /** Freezes it: connections stay open, and nothing is answered. */
+  /** Freezes the server: connections stay open, but requests get no answer. */
   freeze(): void;
   thaw(): void;
 }
 
 /**
- * Starts a Redis, and ends it with the current test. `settings`: those of redis.conf, such as `{ requirepass: 'secret' }`. It has an
- * append-only file unless `appendonly` is `no`.
+ * Starts a Redis server, and stops it after the current test. `settings`: directives of redis.conf, such as `{ requirepass:
+ * 'secret' }`. It has an append-only file unless `appendonly` is `no`.
  */
 export async function redisServer(settings: Readonly<Record<string, string>> = {}): Promise<RedisServer> {
   const folder = mkdtempSync(join(tmpdir(), 'automate-redis-'));
@@ -45,7 +45,7 @@ export async function redisServer(settings: Readonly<Record<string, string>> = {
     if (server.exitCode !== null || server.signalCode !== null) return;
     const exited = once(server, 'exit');
     signal(name);
-    // A frozen process takes SIGTERM only once it goes on.
+    // A frozen process handles SIGTERM only after it continues.
     signal('SIGCONT');
     await exited;
   };

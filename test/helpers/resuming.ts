@@ -3,9 +3,9 @@ import { gzipSync } from 'node:zlib';
 import { type AskedServer, askingFlow, csvOf, idsTo } from './asking.ts';
 import { type Workplace, workplace } from './cli.ts';
 
-/** The number of records in the runs of these tests. */
+/** Number of records in the runs of these tests. */
 export const count = 900;
-/** The width of engine/window: the maximum of calls that a crash repeats. */
+/** The window size in engine/window, which is the maximum number of calls that a crash repeats. */
 export const windowSize = 1024;
 export const journal = 'out.csv.automate-run';
 export const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
@@ -15,7 +15,7 @@ const ndjson = idsTo(count)
   .join('');
 const array = `[${ndjson.trim().split('\n').join(',\n')}]`;
 
-/** Creates a place with a flow and the records in every format. */
+/** Creates a workplace with a flow, and with the records in every format. */
 export async function placeFor(server: AskedServer, more = ''): Promise<Workplace> {
   return workplace({
     'flow.yaml': askingFlow(server.origin, more),
@@ -30,7 +30,7 @@ export async function placeFor(server: AskedServer, more = ''): Promise<Workplac
   });
 }
 
-/** Starts a run and kills it at its n-th call. Returns true if it got that far. */
+/** Starts a run and kills it at its n-th request. Returns true if the run got that far. */
 export async function killed(place: Workplace, server: AskedServer, calls: number, args: readonly string[], stdin = ''): Promise<boolean> {
   const { child, finished } = place.start(args, { stdin });
   server.after(calls, () => child.kill('SIGKILL'));
@@ -39,12 +39,12 @@ export async function killed(place: Workplace, server: AskedServer, calls: numbe
   return child.signalCode === 'SIGKILL';
 }
 
-/** The content of every file, without locks and notes about complete runs. */
+/** Returns the content of every file, without locks and notes about complete runs. */
 export async function contentsOf(place: Workplace): Promise<Record<string, string>> {
   const files = (await place.files()).filter((name) => !/\.automate-(?:lock|complete)$/.test(name));
   return Object.fromEntries(await Promise.all(files.map(async (name) => [name, await readFile(place.path(name), 'utf8')] as const)));
 }
 
-/** The journals, locks and parts in a place. */
+/** Returns the names of the journals, locks and part files in a workplace. */
 export const leftBehind = async (place: Workplace) =>
   (await place.files()).filter((name) => /\.automate-(?!(?:failed|complete)$)/.test(name));

@@ -1,7 +1,10 @@
 import { answeringServer } from './answering-server.ts';
 import { type Workplace, workplace } from './cli.ts';
 
-/** A server whose answers have a name and two rows, unless their record is failing. `onCall` sees each call. */
+/**
+ * Starts a server whose answers contain a name and two rows. Records that are marked as failing get an error. `onCall` is called
+ * for each request.
+ */
 export async function failingServer() {
   const failing = new Set<string>();
   const calls: string[] = [];
@@ -15,13 +18,13 @@ export async function failingServer() {
   return Object.assign(hooks, server, { failing, calls });
 }
 
-/** The files of two places: in the first no record fails, in the second the failures are retried. */
+/** The files in two workplaces. In the first, no record fails. In the second, failed records are retried. */
 export interface Pair {
   readonly whole: Workplace;
   readonly place: Workplace;
 }
 
-/** Two places with the same files. */
+/** Creates two workplaces with the same files. */
 export async function twoPlaces(files: Record<string, string | Buffer>): Promise<Pair> {
   return { whole: await workplace(files), place: await workplace(files) };
 }

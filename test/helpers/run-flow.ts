@@ -24,46 +24,46 @@ import { dataFolder } from './data-folder.ts';
 import { type FakeAnswer, toResponse } from './fake-answer.ts';
 import { createFakeClock } from './fake-clock.ts';
 
-/** A record: an object, or a list of names and values where names such as `__proto__` matter. */
+/** A record: an object, or a list of names and values if names such as `__proto__` matter. */
 export type GivenRecord = Readonly<Record<string, unknown>> | readonly (readonly [string, unknown])[];
 
-/** A request as it was sent, and when. */
+/** A request as it was sent, and the time at which it was sent. */
 export type SentRequest = HttpRequest & { readonly url: string; readonly atMs: number };
 
-/** The settings with which a test runs a flow. */
+/** The options with which a test runs a flow. */
 export interface FlowOptions extends Partial<RunSettings>, LimitOverrides {
-  /** Answers a request (`index` counts from 0), or throws a Failure. */
+  /** Answers a request, or throws a Failure. `index`: the 0-based number of the request. */
   readonly http?: ((request: SentRequest, index: number) => FakeAnswer | Promise<FakeAnswer>) | undefined;
-  /** Calls tools; without it there are none. */
+  /** Calls tools; undefined if the flow calls none. */
   readonly tools?: Tools;
-  /** Answers lookups; without it, the embedded data do. */
+  /** Answers lookups; undefined to use the embedded data. */
   readonly lookups?: Lookups;
-  /** True if the records are rows of a CSV: then every field is a text. */
+  /** True if the records are rows of a CSV file, in which every field is a string. */
   readonly csv?: boolean;
   readonly allowHttp?: boolean;
   readonly variables?: VariableChoice;
-  /** The saved connections by name, as a flow would write them. */
+  /** The saved connections, keyed by name, in the form in which a flow contains them. */
   readonly savedConnections?: Readonly<Record<string, object>>;
   readonly credits?: number;
-  /** The money that earlier parts of the run have spent, by node. */
+  /** The money that earlier parts of the run have spent, keyed by node. */
   readonly costs?: Readonly<Record<string, number>>;
   readonly random?: number;
-  /** Node types besides those that there are. */
+  /** Additional node types. */
   readonly nodeTypes?: readonly NodeType[];
   readonly clock?: Clock;
-  /** The gates that it shares with other runs on the same clock. */
+  /** The gates that the run shares with other runs on the same clock. */
   readonly gates?: Gates;
-  /** An HTTP port that is used instead of the fake one. */
+  /** The HTTP port to use instead of the fake one. */
   readonly httpPort?: Http;
-  /** Number of records read at a time; by default all of them. */
+  /** Number of records read at once; by default all of them. */
   readonly batch?: number;
-  /** Wraps the output that gathers rows and failures. */
+  /** Wraps the output that collects rows and failures. */
   readonly output?: (output: Output, clock: Clock) => Output;
-  /** Takes every attempt. */
+  /** Receives every attempt. */
   readonly trace?: Trace;
-  /** True if no test reads the events. */
+  /** True if the test does not read the events, so that they are not kept. */
   readonly forget?: boolean;
-  /** Gets the run once it has started. */
+  /** Called with the run when it has started. */
   readonly started?: (run: Run, clock: Clock) => void;
 }
 
@@ -76,13 +76,13 @@ export interface FlowResult {
   readonly failures: FailedRecord[];
   readonly requests: SentRequest[];
   readonly events: Event[];
-  /** The time at the end, in ms from the start. */
+  /** The time in ms from the start to the end of the run. */
   readonly waitedMs: number;
   readonly ending: Ending;
   readonly credits: number;
 }
 
-/** Runs a flow over records through the real engine, with nothing real around it. Throws a FlowError. */
+/** Runs a flow over records with the real engine; everything around the engine is fake. Throws a FlowError. */
 export async function runFlow(yaml: string, records: Iterable<GivenRecord>, options: FlowOptions = {}): Promise<FlowResult> {
   await loadPatternEngine();
   const plan = compile(yaml, {
@@ -154,7 +154,7 @@ function toItem(record: GivenRecord, index: number): Item {
   return { number: index + 1, fields: toFields(record), end: { offset: 0, line: 0 } };
 }
 
-/** A record as the engine takes it. */
+/** Converts a record to the form that the engine uses. */
 export function toFields(record: GivenRecord): Fields {
   return new Map((Array.isArray(record) ? record : Object.entries(record)) as [string, Value][]);
 }
@@ -197,7 +197,7 @@ interface MemoryRows extends PartialRows {
   readonly all: Fields[];
 }
 
-/** A place for output records that come before their record is done. */
+/** Creates a buffer in memory for the output records of an unfinished record. */
 export function rowsInMemory(): MemoryRows {
   const all: Fields[] = [];
   return {
@@ -222,7 +222,7 @@ function createLedger(most = Number.POSITIVE_INFINITY): Ledger & { spent(): numb
   let spent = 0;
   return {
     hold: () => (held + spent < most && ++held > 0 ? undefined : { message: 'the credits are used up' }),
-    // Counts actions, whatever they cost, but not those for which nothing was sent.
+    // Counts the actions for which something was sent, whatever they cost.
     settle(_node, cost) {
       held--;
       if (cost !== 0) spent++;

@@ -7,40 +7,44 @@ import { type Finished, type Workplace, workplace } from './cli.ts';
 import type { StartedHere } from './in-process.ts';
 import { settings } from './server-keys.ts';
 
-/** A server of the test. */
+/** A running `automate serve` that a test has started. */
 export interface Serving {
   readonly place: Workplace;
   readonly address: string;
-  /** What it has printed so far. */
+  /** The id of the server's process; undefined if the server runs in the process of the test. */
+  readonly pid: number | undefined;
+  /** Returns everything that the server has printed so far. */
   said(): string;
-  /** Makes an API key. Returns its value. */
+  /** Creates an API key, and returns its value. */
   key(more?: Partial<KeySettings>): string;
-  /** Sends a request. `key`: as Bearer. */
+  /** Sends a request. `key`: sent as a bearer token. */
   send(path: string, init?: RequestInit & { readonly key?: string }): Promise<Response>;
-  /** Ends the server with a signal, and waits for its end. */
+  /** Sends a signal to the server, and waits until it has ended. */
   end(signal?: NodeJS.Signals): Promise<Finished>;
 }
 
-/** How a server is started. */
+/** The options for starting a server. */
 export interface ServingOptions {
   readonly args?: readonly string[];
   readonly env?: Record<string, string>;
-  /** An earlier server's place. */
+  /** The workplace of an earlier server. */
   readonly place?: Workplace;
-  /** The folder of the flows; by default `flows`. */
+  /** The folder with the flows; `flows` by default. */
   readonly folder?: string;
 }
 
-/** Starts `automate serve` over flows by their ids in a process of its own, which can be killed. */
+/** Starts `automate serve` in its own process, which can be killed. `flows`: the YAML of each flow, keyed by its id. */
 export function serving(flows: Record<string, string>, options: ServingOptions = {}): Promise<Serving> {
   return started(flows, options, (place, folder, { args = [], env = {} }) => {
     const { child, finished } = place.start(['serve', folder, '--port', '0', ...args], { env, keepStdin: true });
-    onTestFinished(() => void child.kill('SIGKILL'));
-    return { stderr: child.stderr, finished, kill: async (signal) => void child.kill(signal) };
+    return { pid: child.pid, stderr: child.stderr, finished, kill: async (signal) => void child.kill(signal) };
   });
 }
 
-/** Starts `automate serve` over flows by their ids in this process: in a tenth of the time. It ends by SIGTERM or SIGINT. */
+/**
+ * Starts `automate serve` in this process, which takes a tenth of the time. SIGTERM or SIGINT ends it. `flows`: the YAML of each
+ * flow, keyed by its id.
+ */
 export function servingHere(flows: Record<string, string>, options: ServingOptions = {}): Promise<Serving> {
   return started(flows, options, (place, folder, { args = [], env = {} }) => {
     const server = place.startHere(['serve', place.path(folder), '--port', '0', ...args], { env });
@@ -52,8 +56,8 @@ export function servingHere(flows: Record<string, string>, options: ServingOptio
   });
 }
 
-/** A server that has been started. */
-type Process = Omit<StartedHere, 'stderr'> & { readonly stderr: Readable | null };
+/** The process of a server, or a server in this process. */
+type Process = Omit<StartedHere, 'stderr'> & { readonly stderr: Readable | null; readonly pid?: number | undefined };
 
 async function started(
   flows: Record<string, string>,
@@ -70,6 +74,7 @@ async function started(
   return {
     place,
     address,
+    pid: server.pid,
     said,
     key: (more) => madeKey(place.path('.automate'), more),
     send(path, { key, headers, ...init } = {}) {
@@ -94,7 +99,7 @@ function madeKey(home: string, more: Partial<KeySettings> = {}): string {
   }
 }
 
-/** Waits until the server says its address. */
+/** Waits until the server prints its address. */
 function greeting({ stderr, finished }: Process): Promise<{ readonly address: string; said(): string }> {
   let text = '';
   return new Promise((resolve, reject) => {
@@ -107,7 +112,7 @@ function greeting({ stderr, finished }: Process): Promise<{ readonly address: st
   });
 }
 
-/** Sends a request with a JSON body. */
+/** Returns the options of a POST request with a JSON body. */
 export function posting(body: unknown, more: Record<string, string> = {}): RequestInit {
   return {
     method: 'POST',

@@ -6,7 +6,7 @@ import { type Finished, noCompileCache, type Workplace } from './cli.ts';
 
 const bin = fileURLToPath(new URL('../../bin/automate.js', import.meta.url));
 
-/** The variables of a shell in a workplace, and none of the tester's own. */
+/** Returns the environment variables for a shell in a workplace, without any variables of the developer. */
 export function shellEnvironment({ folder, path }: Workplace): Record<string, string> {
   return {
     PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
@@ -17,7 +17,7 @@ export function shellEnvironment({ folder, path }: Workplace): Record<string, st
   };
 }
 
-/** Runs a bash script in a workplace. `automate` runs the tool, and `$AUTOMATE` is its file. */
+/** Runs a bash script in a workplace. The command `automate` runs the tool, and `$AUTOMATE` is the path of its file. */
 export async function shell(place: Workplace, script: string, env: Record<string, string> = {}): Promise<Finished> {
   const child = spawn('bash', ['-c', `automate() { node "$AUTOMATE" "$@"; }\n${script}`], {
     cwd: place.folder,
@@ -29,19 +29,22 @@ export async function shell(place: Workplace, script: string, env: Record<string
   return { code, stdout, stderr };
 }
 
-/** True if strace(1) can make system calls fail here. */
+/** True if strace(1) can make system calls fail on this machine. */
 export const canTrace = spawnSync('strace', ['-o', '/dev/null', 'true']).status === 0;
 
-/** Suffix for the titles of tests that need `canTrace`: the reason why they are skipped. */
+/** Suffix for the titles of tests that need `canTrace`, with the reason why they are skipped. */
 export const unlessTraced = canTrace ? '' : ' (skipped: strace cannot trace here)';
 
-/** True if script(1) can give a command a terminal here. */
+/** True if script(1) can run a command in a terminal on this machine. */
 export const hasTerminal = spawnSync('script', ['-qec', 'true', '/dev/null']).status === 0;
 
-/** Suffix for the titles of tests that need `hasTerminal`: the reason why they are skipped. */
+/** Suffix for the titles of tests that need `hasTerminal`, with the reason why they are skipped. */
 export const unlessTerminal = hasTerminal ? '' : ' (skipped: no script(1) of util-linux here)';
 
-/** Runs the tool while some system calls on some files fail, as the option `inject` of strace(1) describes. Paths count as the tool writes them. */
+/**
+ * Runs the tool while some system calls on some files fail. `inject`: as for the option of strace(1). `files`: the paths as the
+ * tool passes them to the system.
+ */
 export function sabotaged(place: Workplace, inject: string, files: readonly string[], args: readonly string[]): Promise<Finished> {
   const paths = files.map((name) => `-P '${place.path(name)}'`).join(' ');
   const words = args.map((arg) => `'${arg}'`).join(' ');

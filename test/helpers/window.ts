@@ -3,10 +3,13 @@ import { text } from 'node:stream/consumers';
 import type { Finished, Workplace } from './cli.ts';
 import { shellEnvironment } from './shell.ts';
 
-/** True if a command can run in a terminal window here. */
+/** True if a command can run in a terminal window on this machine. */
 export const hasWindow = spawnSync('script', ['-qec', 'true', '/dev/null'], { stdio: 'ignore' }).status === 0;
 
-/** Runs the tool in a terminal window, without a set size unless `columns` is given. `stdout` has all it shows. */
+/**
+ * Runs the tool in a terminal window. The window has no set size unless `columns` is given. `stdout` contains everything that it
+ * displays.
+ */
 export async function inWindow(
   place: Workplace,
   args: readonly string[],

@@ -1,18 +1,18 @@
 import { buffer } from 'node:stream/consumers';
 import { ZipFile } from 'yazl';
 
-/** The parts of a workbook as XML, each but for what stands around it. */
+/** The parts of a workbook as XML, each without the enclosing elements. */
 export interface WorkbookParts {
-  /** The rows of each sheet by its name: `<row r="1"><c r="A1">...`. */
+  /** The rows of each sheet, keyed by its name: `<row r="1"><c r="A1">...`. */
   readonly sheets: Readonly<Record<string, string>>;
-  /** The shared texts: `<si><t>a</t></si>`. */
+  /** The shared strings: `<si><t>a</t></si>`. */
   readonly texts?: string;
-  /** The format codes of the styles 1, 2, ...; a number is one of those that every reader knows. */
+  /** The number formats for the styles 1, 2, and so on. A number stands for the built-in format with that id. */
   readonly formats?: readonly (string | number)[];
   readonly is1904?: boolean;
   /** The names of hidden sheets. */
   readonly hidden?: readonly string[];
-  /** Parts in place of those above, or besides. */
+  /** Additional parts. A part with the same path replaces one of those above. */
   readonly more?: Readonly<Record<string, string | Buffer>>;
 }
 
@@ -20,7 +20,7 @@ const schemas = 'http://schemas.openxmlformats.org';
 const main = `xmlns="${schemas}/spreadsheetml/2006/main"`;
 const relations = `${schemas}/officeDocument/2006/relationships`;
 
-/** Makes a workbook as Excel does, from its parts. */
+/** Creates a workbook in the same form as Excel, from its parts. */
 export async function workbook({ sheets, texts, formats = [], is1904 = false, hidden = [], more = {} }: WorkbookParts): Promise<Buffer> {
   const names = Object.keys(sheets);
   const styleOf = (format: string | number, index: number) => (typeof format === 'number' ? format : 164 + index);
@@ -48,7 +48,7 @@ export async function workbook({ sheets, texts, formats = [], is1904 = false, hi
   return zipOf(parts);
 }
 
-/** Packs files into an archive. */
+/** Packs files into a zip archive. */
 export function zipOf(parts: Readonly<Record<string, string | Buffer>>): Promise<Buffer> {
   const zip = new ZipFile();
   for (const [name, content] of Object.entries(parts)) zip.addBuffer(Buffer.from(content), name);
@@ -56,12 +56,12 @@ export function zipOf(parts: Readonly<Record<string, string | Buffer>>): Promise
   return buffer(zip.outputStream);
 }
 
-/** A sheet with these rows, and what may follow them. */
+/** Returns the XML of a sheet with these rows, and optionally what follows them. */
 function sheetXml(rows: string): string {
   return `<?xml version="1.0"?>\n<worksheet ${main}><dimension ref="A1"/><sheetData>${rows}</sheetData><pageMargins left="1"/></worksheet>`;
 }
 
-/** Rows of texts, each as a list of cells; an empty row is left out, as Excel does. */
+/** Returns the XML for rows of text cells. Empty rows are left out, as Excel does. */
 export function textRows(rows: readonly (readonly string[])[]): string {
   return rows
     .map((cells, at) =>
@@ -76,7 +76,7 @@ export function textRows(rows: readonly (readonly string[])[]): string {
     .join('');
 }
 
-/** A workbook with one sheet of texts. */
+/** Creates a workbook with one sheet of text cells. */
 export function textBook(rows: readonly (readonly string[])[], sheet = 'Rows'): Promise<Buffer> {
   return workbook({ sheets: { [sheet]: textRows(rows) } });
 }

@@ -25,13 +25,13 @@ function limited(answer: Parameters<typeof toResponse>[0] = {}) {
 
 const request = { headers: { Accept: '*/*' }, perDay: { server: 'Overpass', max: 3 } } as unknown as HttpRequest;
 
-test('the requests of all processes of a day count, and the next day begins anew', async () => {
+test('the requests of all processes count towards one daily limit, which starts over at midnight UTC', async () => {
   const { create, sent, time } = limited();
   await create().send(request);
   await Promise.all([create().send(request), create().send(request)]);
   await expect(create().send(request)).rejects.toThrow(LimitReached);
   await expect(create().send(request)).rejects.toThrow(
-    'the public Overpass server takes 3 requests a day, and they are used up until midnight UTC',
+    'the public Overpass server accepts 3 requests a day, which are used up until midnight UTC',
   );
   expect(sent).toHaveLength(3);
   time.wallMs += 12 * 3_600_000;
@@ -39,7 +39,7 @@ test('the requests of all processes of a day count, and the next day begins anew
   expect(sent).toHaveLength(4);
 });
 
-test('a public server is told who asks; any other gets the request as it is', async () => {
+test('a public server gets a User-Agent that identifies automate, but other servers do not', async () => {
   const { create, sent } = limited();
   await create().send(request);
   const { perDay: _, ...other } = request;
@@ -47,7 +47,7 @@ test('a public server is told who asks; any other gets the request as it is', as
   expect(sent.map(({ headers }) => headers)).toEqual([{ Accept: '*/*', 'User-Agent': 'automate/1 (page)' }, { Accept: '*/*' }]);
 });
 
-test('a refusal of a public server is waited out for at least 30 s', async () => {
+test('the wait after a 429 from a public server is at least 30 s, even if Retry-After is shorter', async () => {
   const { create } = limited({ status: 429, headers: { 'Retry-After': '2' } });
   expect((await create().send(request)).retryAfterMs).toBe(30_000);
 });

@@ -3,29 +3,31 @@ import type { ErrorDetails } from '../../src/core/error-code.ts';
 import { AutomateError } from '../../src/core/failure.ts';
 import { messageForClient } from '../../src/serve/http/advice.ts';
 
-describe('an error of a server that has', () => {
+describe('an error message that the server sends to a client', () => {
   const credential = (details: Omit<ErrorDetails['credential'], 'credential'>) =>
     messageForClient(
       new AutomateError('credential', 'there is no credential "crm"', { code: 'credential', details: { credential: 'crm', ...details } }),
     );
 
-  test('a missing credential names the command for its environment', () => {
+  test("contains the command that stores a missing credential, with the credential's environment", () => {
     expect(credential({ env: 'staging', remedy: 'store', takesVariable: true })).toMatch(
       /^there is no credential "crm"\non the server: automate credentials set crm --env staging\nor set AUTOMATE_CREDENTIAL_CRM/,
     );
   });
 
-  test('a command that gives no secret is tried on the server', () => {
+  test("suggests a check on the server if a credential's command fails", () => {
     expect(credential({ env: 'staging', remedy: 'command' })).toMatch(
       /\non the server, try it: automate credentials check crm --env staging$/,
     );
   });
 
-  test('a credential for another host says that its hosts can be set again', () => {
-    expect(credential({ remedy: 'other-hosts' })).toContain('\non the server, set it again with other --hosts if that is meant: automate');
+  test('explains how to let a credential be sent to a host that is not allowed', () => {
+    expect(credential({ remedy: 'other-hosts' })).toContain(
+      '\nto allow that host, set the credential again on the server with different --hosts: automate',
+    );
   });
 
-  test('a wrong option names the field or header that sets it', () => {
+  test('names an invalid option by its query field or header', () => {
     const wrong = (option: string) =>
       messageForClient(new AutomateError('usage', 'expected x, found y', { code: 'invalid-option', details: { option } }));
     expect([wrong('maxErrors'), wrong('encoding')]).toEqual([

@@ -6,7 +6,7 @@ import { pageSession } from '../helpers/page-session.ts';
 import { csvRun, runThat, startRunOf } from '../helpers/served-runs.ts';
 import { posting, type Serving, serving } from '../helpers/serving.ts';
 
-/** A server that counts the requests in flight at once. It answers after 20 ms. */
+/** Starts a server that responds after 20 ms and records the highest number of simultaneous requests. */
 async function countingServer() {
   const inFlight = { now: 0, max: 0 };
   const server = await httpServer(async ({ path }, response) => {
@@ -24,8 +24,8 @@ const call = ({ send }: Serving, key: string, id: number, flow = 'ask') =>
 const saved = (origin: string) => ['connections', 'add', 'http', 'crm', '--base-url', origin, '--concurrency', '2'];
 const connected = 'nodes: [{ id: ask, type: http, connection: crm, url: "/{{id}}", map: { name: name } }]\n';
 
-describe('the concurrency', () => {
-  test('of a node holds for all runs, calls and tests of its flow together', async () => {
+describe('the concurrency limit of a server', () => {
+  test('applies to all runs, calls and tests of a flow together if a node sets it', async () => {
     const { origin, inFlight } = await countingServer();
     const server = await serving({ ask: askingFlow(origin, ', concurrency: 3') });
     const key = server.key({ scopes: ['run', 'test'] });
@@ -41,7 +41,7 @@ describe('the concurrency', () => {
     expect(inFlight.max).toBe(3);
   });
 
-  test('of a saved connection holds for all flows that use it, and for its tests on the page', async () => {
+  test('applies to all flows and tests that use a saved connection together', async () => {
     const { origin, inFlight } = await countingServer();
     const place = await workplace();
     await place.automate(saved(origin));
@@ -58,7 +58,16 @@ describe('the concurrency', () => {
     expect(inFlight.max).toBe(2);
   });
 
-  test('is free again after a run that was stopped', async () => {
+  test('allows 40 calls at the same time without a Node.js warning', async () => {
+    const { origin } = await countingServer();
+    const server = await serving({ ask: askingFlow(origin) });
+    const key = server.key();
+    const calls = Array.from({ length: 40 }, (_, id) => call(server, key, id));
+    expect(await Promise.all(calls)).toEqual(Array(40).fill(200));
+    const { stderr } = await server.end();
+    expect(stderr).not.toContain('Warning');
+  });
+  test('does not count the calls of a stopped run', async () => {
     const { origin, inFlight } = await countingServer();
     const server = await serving({ ask: askingFlow(origin, ', concurrency: 1') });
     const key = server.key();

@@ -3,7 +3,7 @@ import { httpServer } from '../helpers/http-server.ts';
 import { pageSession } from '../helpers/page-session.ts';
 import { serving } from '../helpers/serving.ts';
 
-test('thirty tests of a connection from the page use one connection to its server', async () => {
+test('the server uses one TCP connection for thirty tests of a saved connection from the page', async () => {
   const api = await httpServer();
   const server = await serving({});
   const ask = await pageSession(server);

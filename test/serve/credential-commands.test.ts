@@ -10,7 +10,7 @@ import { posting, servingHere as serving } from '../helpers/serving.ts';
 const canary = 'canary-2b-41';
 const printCanary = "printf 'can%s\\n' ary-2b-41";
 
-/** A place with a command for the credential `crm`, which counts its runs. */
+/** Creates a workplace whose credential `crm` has a command. The command counts how often it runs. */
 async function commandPlace(give: string): Promise<Workplace> {
   const place = await workplace();
   await write(place, give);
@@ -28,8 +28,8 @@ const runsOf = async (place: Workplace) => (await place.read('runs')).split('\n'
 const auth = ', auth: { type: bearer, credential: crm }';
 const upstream = () => httpServer((_, response) => json(response, { name: 'x' }));
 
-describe('a credential from a command', () => {
-  test('is asked for once by all calls and runs of a server', async () => {
+describe("a credential's command on the server", () => {
+  test('runs once for all calls and runs', async () => {
     const { origin, requests } = await upstream();
     const place = await commandPlace(printCanary);
     const server = await serving({ ask: askingFlow(origin, auth) }, { place });
@@ -44,7 +44,7 @@ describe('a credential from a command', () => {
     expect([await readAllFiles(place), server.said()].filter((text) => text.includes(canary))).toEqual([]);
   });
 
-  test('that gives none answers a call with the name of the credential alone, and works again with its command', async () => {
+  test("makes calls fail while the command fails, and the response contains only the credential's name", async () => {
     const { origin, requests } = await upstream();
     const place = await commandPlace(`${printCanary}; echo 'inner words' >&2; exit 1`);
     const server = await serving({ ask: askingFlow(origin, auth) }, { place });
@@ -62,7 +62,7 @@ describe('a credential from a command', () => {
     expect(requests).toHaveLength(1);
   });
 
-  test('that gives none fails a run, which continues once it does', async () => {
+  test('makes a run fail if the command fails, and lets the run be resumed later', async () => {
     const { origin, requests } = await upstream();
     const place = await commandPlace(`${printCanary} >&2; ${printCanary}; exit 1`);
     const server = await serving({ ask: askingFlow(origin, auth) }, { place });
@@ -78,7 +78,7 @@ describe('a credential from a command', () => {
     expect(requests).toHaveLength(3);
   });
 
-  test('is not changed by the page, and not run for an address that it is not meant for', async () => {
+  test('cannot be changed on the page, and does not run for other hosts', async () => {
     const { origin, requests } = await upstream();
     const place = await commandPlace(printCanary);
     const list = () => place.read('.automate/credentials.json');

@@ -3,10 +3,10 @@ import type { RunShape } from '../../src/serve/shapes.ts';
 import { askedServer, askingFlow } from '../helpers/asking.ts';
 import { posting, type Serving, servingHere as serving } from '../helpers/serving.ts';
 
-/** Rows of 900 kB that keep a run under way. */
+/** A body with 900 kB of rows, which is enough to keep a run in progress. */
 const body = `id\n${'1\n'.repeat(450_000)}`;
 
-/** A server with space for two of these bodies, and a flow whose runs stay under way. */
+/** Starts a server whose disk space is enough for two of these bodies, and whose flow never ends a run. */
 async function smallServer(): Promise<Serving & { readonly value: string }> {
   const { origin } = await askedServer(100);
   const server = await serving(
@@ -18,7 +18,7 @@ async function smallServer(): Promise<Serving & { readonly value: string }> {
 
 const asCsv = { 'content-type': 'text/csv' };
 
-/** The body without its size in the headers. */
+/** Returns the body as a request without a Content-Length. */
 function streamed(): RequestInit {
   const stream = new ReadableStream({
     start(controller) {
@@ -29,8 +29,8 @@ function streamed(): RequestInit {
   return { body: stream, duplex: 'half' } as RequestInit;
 }
 
-describe('--max-disk', () => {
-  test('holds for uploads at the same time, and an ended run makes room', async () => {
+describe('automate serve --max-disk', () => {
+  test('limits simultaneous uploads, until the end of a run frees space', async () => {
     const { send, value: key } = await smallServer();
     const upload = async () => (await send('/v1/flows/ask/runs', { key, method: 'POST', headers: asCsv, body })).status;
     const statuses = await Promise.all(Array.from({ length: 8 }, upload));
@@ -45,7 +45,7 @@ describe('--max-disk', () => {
     expect((await send(first.links.self, { key })).status).toBe(404);
   });
 
-  test('holds for uploads that do not say their size', async () => {
+  test('limits uploads whose size is not known in advance', async () => {
     const { send, value: key } = await smallServer();
     const upload = async () => (await send('/v1/flows/ask/runs', { key, method: 'POST', headers: asCsv, ...streamed() })).status;
     const statuses = await Promise.all(Array.from({ length: 8 }, upload));
@@ -56,7 +56,7 @@ describe('--max-disk', () => {
     expect(runs).toHaveLength(2);
   });
 
-  test('counts the stored answers of calls, which are refused before anything is sent once nothing fits', async () => {
+  test('counts stored responses to calls, and refuses calls once the space is used up', async () => {
     const { send, value: key } = await smallServer();
     const call = (name: string) =>
       send('/v1/flows/set/calls', { key, ...posting({ id: 'x'.repeat(30_000) }, { 'idempotency-key': name }) });
@@ -69,14 +69,14 @@ describe('--max-disk', () => {
   });
 });
 
-describe('a record of more than 10 MB', () => {
+describe('an uploaded record of more than 10 MB', () => {
   const long = 'x'.repeat(10_000_001);
 
   test.each([
     ['csv', 'text/csv', `id\n1\n2,\n"${long}"\n`, 4],
     ['ndjson', 'application/x-ndjson', `{"id":1}\n{"id":"${long}"}\n`, 2],
     ['json', 'application/json', `[{"id":1},{"id":"${long}"}]`, 1],
-  ])('in a body of %s ends a run and is refused in a plan, with its line', async (_, type, text, line) => {
+  ])('makes a run and a plan fail with the line number if the format is %s', async (_, type, text, line) => {
     const { send, key } = await serving({ set: 'nodes: [{ type: set, fields: { x: "1" } }]' });
     const value = key();
     const post = (route: string) =>
@@ -94,7 +94,7 @@ describe('a record of more than 10 MB', () => {
     });
   });
 
-  test('that comes first is refused by the upload', async () => {
+  test('is refused during the upload if it is the first record', async () => {
     const { send, key } = await serving({ set: 'nodes: [{ type: set, fields: { x: "1" } }]' });
     const headers = { 'content-type': 'application/x-ndjson' };
     const answer = await send('/v1/flows/set/runs', { key: key(), method: 'POST', headers, body: `{"id":"${long}"}\n` });

@@ -19,7 +19,7 @@ const open = [
   ...['GET /settings/keys', 'GET /settings/billing', 'GET /settings/audit', 'GET /docs'],
 ];
 
-/** A server in this process with every route. `handled`: the routes whose handler was called. */
+/** Starts a server in this process with all routes. `handled` lists the routes whose handler was called. */
 async function allRoutes() {
   const home = serverHome();
   const flows = join(home, 'flows');
@@ -45,7 +45,7 @@ async function allRoutes() {
   const sessions = new Sessions(() => performance.now());
   const files = { index: Buffer.from('page'), script: Buffer.from(''), style: Buffer.from('') };
   await addAllRoutes(app, server, {
-    ...{ home, isStopping: () => false },
+    ...{ home, isStopping: () => false, isQueueAway: () => false },
     sessions: { sessions, links: new Links(home), isTls: false, port: () => port },
     mcp: { tools: new ServedTools(server), hosts },
     page: { folder: 'flows', home, edit: true, limits: [], files },
@@ -57,7 +57,7 @@ async function allRoutes() {
   return { port, key, sessions, routes, handled };
 }
 
-/** Every way to write a path that a server might take for the same. */
+/** Returns all spellings of a path that a server might treat as the same path. */
 function spellings(path: string, port: number): string[] {
   const escaped = (character: string) => `%${character.charCodeAt(0).toString(16)}`;
   const first = path.replace(/\w/, escaped);
@@ -88,7 +88,7 @@ function spellings(path: string, port: number): string[] {
   ];
 }
 
-/** Sends bytes that no client would send. Resolves with the status. */
+/** Returns a function that sends bytes which no ordinary client would send, and resolves with the status. */
 function sender(port: number) {
   return (method: string, path: string, headers: Record<string, string> = {}, hosts = [`127.0.0.1:${port}`]) =>
     new Promise<number>((resolve, reject) => {
@@ -110,7 +110,7 @@ const needsKey = (url: string) => ['v1', 'mcp'].includes(guardOf(url) ?? '');
 
 const guardOf = (url: string) => /^\/(v1|ui|mcp)(?=\/|$)/.exec(url)?.[1];
 
-test('no route but the open ones answers without a key or a session, however its path is written', async () => {
+test('every route that is not public refuses requests without a key or session, however its path is written', async () => {
   const { port, routes, handled } = await allRoutes();
   const send = sender(port);
   expect(routes.filter(({ url }) => guardOf(url)).length).toBeGreaterThan(40);
@@ -121,7 +121,7 @@ test('no route but the open ones answers without a key or a session, however its
   expect([...handled].filter((route) => !open.includes(route))).toEqual([]);
 });
 
-test('a key opens no route of the page, and a session none of /v1 and /mcp', async () => {
+test("an API key does not open the page's routes, and a session does not open /v1 and /mcp", async () => {
   const { port, key, sessions, routes, handled } = await allRoutes();
   const send = sender(port);
   const { cookie, pageToken } = sessions.open();
@@ -134,7 +134,7 @@ test('a key opens no route of the page, and a session none of /v1 and /mcp', asy
   expect(await send('GET', '/%75i/keys', asPage)).toBe(200);
 });
 
-test('the page of another site changes nothing, though the browser sends the cookie', async () => {
+test('a different website cannot change anything, although the browser sends the session cookie', async () => {
   const { port, sessions, routes, handled } = await allRoutes();
   const send = sender(port);
   const { cookie, pageToken } = sessions.open();
@@ -156,7 +156,7 @@ test('the page of another site changes nothing, though the browser sends the coo
   expect(await send('POST', '/ui/runs/one/stop', { ...own, origin: `http://127.0.0.1:${port}` })).toBe(404);
 });
 
-test('a second name of the host is refused: in a second Host header, or in the address', async () => {
+test('a request for a different host is refused, even if a second header or the URL names that host', async () => {
   const { port } = await allRoutes();
   const send = sender(port);
   const host = `127.0.0.1:${port}`;
@@ -168,7 +168,7 @@ test('a second name of the host is refused: in a second Host header, or in the a
   expect(await send('OPTIONS', '*')).toBe(400);
 });
 
-test('a method that a path does not have is a 405 with those that it has, whatever its body is', async () => {
+test('a request with an unsupported method gets a 405 with the supported methods, whatever its body', async () => {
   const { port, key } = await allRoutes();
   const send = sender(port);
   const asKey = { authorization: `Bearer ${key}` };
@@ -187,7 +187,7 @@ test('a method that a path does not have is a 405 with those that it has, whatev
   expect(await send('PUT', '/v1/nothing')).toBe(401);
 });
 
-test('an address that cannot be decoded is a 400', async () => {
+test('a request with a URL that cannot be decoded gets a 400', async () => {
   const { port, key } = await allRoutes();
   expect(await sender(port)('GET', '/v1/%zz', { authorization: `Bearer ${key}` })).toBe(400);
 });

@@ -6,7 +6,7 @@ import { pageSession } from '../helpers/page-session.ts';
 import { runThat, startRunOf } from '../helpers/served-runs.ts';
 import { posting, type Serving, serving } from '../helpers/serving.ts';
 
-/** An upstream that answers after a time. `asked`: resolves at its first request. */
+/** Starts an upstream server that responds after `ms`. `asked` resolves when the first request arrives. */
 async function slowUpstream(ms: number) {
   let ask = () => {};
   const asked = new Promise<void>((resolve) => {
@@ -20,7 +20,7 @@ async function slowUpstream(ms: number) {
   return { origin, asked };
 }
 
-/** Begins to download a file, and reads the rest when it is asked to. */
+/** Starts to download a file. The rest is read only on demand. */
 async function slowDownload({ address }: Serving, key: string, path: string) {
   const { hostname, port, host } = new URL(address);
   const socket = connect(Number(port), hostname);
@@ -52,7 +52,7 @@ async function secondsTo(
   return { code, seconds: (performance.now() - startMs) / 1000 };
 }
 
-test('SIGTERM waits for downloads, tests and calls, and tells those that wait for a run its present state', async () => {
+test("SIGTERM makes the server finish downloads, tests and calls, and send waiting clients the run's state", async () => {
   const { origin, asked } = await slowUpstream(4000);
   const note = 'x'.repeat(300);
   const server = await serving({
@@ -79,7 +79,7 @@ test('SIGTERM waits for downloads, tests and calls, and tells those that wait fo
   expect((await ended).code).toBe(0);
 }, 60_000);
 
-test('SIGTERM gives up what takes longer than --grace', async () => {
+test('SIGTERM makes the server abort requests that take longer than --grace', async () => {
   const { origin, asked } = await slowUpstream(8000);
   const server = await serving({ ask: askingFlow(origin) }, { args: ['--grace', '2s'] });
   const key = server.key({ scopes: ['run', 'test'] });
@@ -96,19 +96,19 @@ test('SIGTERM gives up what takes longer than --grace', async () => {
   await runThat(next, key, run, ({ state }) => state !== 'queued');
 });
 
-test('SIGTERM does not wait for a webhook beyond --grace', async () => {
+test('SIGTERM makes the server wait for a webhook for at most the time in --grace', async () => {
   const { origin } = await askedServer();
   const { origin: hook, requests } = await httpServer((_request, _response) => {});
   const server = await serving({ ask: askingFlow(origin) }, { args: ['--grace', '2s'], env: { AUTOMATE_VAULT_PASSPHRASE: 'x y z' } });
   await server.place.automate(['webhooks', 'add', 'ops', '--url', hook], { env: { AUTOMATE_VAULT_PASSPHRASE: 'x y z' } });
   await startRunOf(server, server.key(), idRows(3), { prefer: 'wait=30' });
-  await expect.poll(() => requests.length, { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => requests.length).toBe(1);
   const { code, seconds } = await secondsTo(server.end());
   expect([code, seconds < 2.5]).toEqual([0, true]);
   expect(server.said()).not.toContain('database');
 });
 
-test('SIGTERM waits for a call after a connection was saved on the page', async () => {
+test('SIGTERM makes the server wait for a call even if a connection was saved during the call', async () => {
   const { origin, asked } = await slowUpstream(1000);
   const server = await serving({ ask: askingFlow(origin) });
   const ask = await pageSession(server);

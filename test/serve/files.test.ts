@@ -8,7 +8,7 @@ import { posting, servingHere as serving } from '../helpers/serving.ts';
 const saving = (origin: string) => `nodes:\n  - { type: http, url: "${origin}/{{id}}", save: { to: "docs/{{id}}.txt" } }\n`;
 const sending = (origin: string) => `nodes:\n  - { type: http, method: POST, url: "${origin}", form: { f: { file: "{{id}}" } } }\n`;
 
-test('a flow with files is not valid without --files: 409, and nothing is sent', async () => {
+test('a server without --files responds with 409 for flows that upload or save files', async () => {
   const upstream = await httpServer();
   const { key, send } = await serving({ saving: saving(upstream.origin), sending: sending(upstream.origin) });
   const one = key({ scopes: ['run', 'test'] });
@@ -26,7 +26,7 @@ test('a flow with files is not valid without --files: 409, and nothing is sent',
   expect(upstream.requests).toHaveLength(0);
 });
 
-test('with --files calls and runs save below that folder, and a test writes nothing', async () => {
+test('a server with --files saves the files of calls and runs there, but not of tests', async () => {
   const upstream = await httpServer((request, response) => response.end(`text of ${request.path}`));
   const place = await workplace();
   const { mkdir, readdir } = await import('node:fs/promises');

@@ -7,7 +7,7 @@ import { FlowFolder } from '../../src/app/flow/flow-folder.ts';
 
 const text = 'nodes: [{ type: set, fields: { b: "1" } }]';
 
-/** A folder of flows. `ageMs`: the age that its files seem to have, beside their own. */
+/** Creates a folder of flows. `ageMs` is added to the real age of its files. */
 function flowFolder(ageMs = 0) {
   const path = mkdtempSync(join(tmpdir(), 'automate-flows-'));
   onTestFinished(() => rmSync(path, { recursive: true }));
@@ -17,14 +17,14 @@ function flowFolder(ageMs = 0) {
   return { path: (name: string) => join(path, name), folder, write, ids };
 }
 
-/** Requests of one turn of the event loop share what they see. */
+/** Waits for the next turn of the event loop, because requests in the same turn share what they read. */
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe.each([
   ['just written', 0],
   ['old', 60_000],
-])('in a folder with files that are %s', (_, ageMs) => {
-  test('an added, a changed, a renamed and a deleted flow counts from the next request on', async () => {
+])('a server whose flow files are %s', (_, ageMs) => {
+  test('notices at the next request that a flow was added, changed, renamed or deleted', async () => {
     const { folder, write, ids, path } = flowFolder(ageMs);
     write('a.yaml');
     expect(await ids()).toEqual(['a']);
@@ -42,7 +42,7 @@ describe.each([
     expect(await ids()).toEqual(['c']);
   });
 
-  test('a flow that has not changed stays the same, and is compiled once', async () => {
+  test('compiles an unchanged flow only once', async () => {
     const { folder, write } = flowFolder(ageMs);
     for (let n = 0; n < 50; n++) write(`f${n}.yaml`);
     const first = await folder.list();
@@ -54,7 +54,7 @@ describe.each([
     expect(await folder.find('f7')).toBe(first.flows.find(({ id }) => id === 'f7'));
   });
 
-  test('a link is followed only inside the folder, also when what it leads to changes', async () => {
+  test('follows a symbolic link only if its current target is in the folder', async () => {
     const { folder, write, path } = flowFolder(ageMs);
     const outside = flowFolder();
     outside.write('x.yaml');
@@ -71,7 +71,7 @@ describe.each([
   });
 });
 
-test('a change that leaves time and size as they are counts, too', async () => {
+test('a server notices a changed flow even if its modification time and size stay the same', async () => {
   const { folder, write } = flowFolder();
   for (const name of ['one', 'two', 'six']) {
     write('a.yaml', `name: ${name}\n${text}`);
@@ -80,7 +80,7 @@ test('a change that leaves time and size as they are counts, too', async () => {
   }
 });
 
-test('a pipe or a folder with the name of a flow is not read, and is told', async () => {
+test("a server reports, but does not read, a pipe or folder with a flow's file name", async () => {
   const { folder, path, write } = flowFolder();
   execFileSync('sh', ['-c', `mkfifo '${path('f.yaml')}'`]);
   mkdirSync(path('g.yaml'));
@@ -91,7 +91,7 @@ test('a pipe or a folder with the name of a flow is not read, and is told', asyn
   expect(unserved).toEqual(['f.yaml', 'g.yaml'].map((file) => ({ file, reason: 'it is not a file' })));
 });
 
-test('a file of tests is no flow, and is passed over', async () => {
+test('a server does not offer a file of flow tests as a flow', async () => {
   const { folder, write } = flowFolder();
   for (const name of ['a.yaml', 'a.test.yaml', 'b.test.yml', 'test.yaml']) write(name);
   const { flows, unserved } = await folder.list();

@@ -6,8 +6,8 @@ import { posting, servingHere as serving } from '../helpers/serving.ts';
 
 const upstream = () => httpServer(({ path }, response) => json(response, { name: `n${path}` }));
 
-describe('flows', () => {
-  test('are shown with their nodes, fields and credits; those of the key alone', async () => {
+describe("a server's list of flows", () => {
+  test('contains the nodes, fields and credits of each flow that the key is allowed to use', async () => {
     const { origin } = await upstream();
     const { key, send } = await serving({ one: askingFlow(origin), two: askingFlow(origin), wrong: 'nodes: [{ type: htp }]' });
     const all = (await (await send('/v1/flows', { key: key() })).json()) as { flows: { id: string; state: string; problems: unknown }[] };
@@ -30,14 +30,14 @@ describe('flows', () => {
     expect((await send('/v1/flows/two', { key: limited })).status).toBe(200);
   });
 
-  test('need the fields that their conditions read', async () => {
+  test('lists fields that conditions read as required fields', async () => {
     const flow =
       'nodes: [{ type: set, fields: { b: "1" }, when: \'plan == "pro"\' }, { type: set, fields: { c: "1" }, when: \'b == "1"\' }]';
     const { key, send } = await serving({ f: flow });
     expect(await (await send('/v1/flows/f', { key: key() })).json()).toMatchObject({ fields: ['plan'] });
   });
 
-  test('count as they are on disk with the next request', async () => {
+  test('is read from disk for each request', async () => {
     const { origin } = await upstream();
     const { key, send, place } = await serving({ one: askingFlow(origin) });
     const first = key();
@@ -51,8 +51,8 @@ describe('flows', () => {
   });
 });
 
-describe('a call', () => {
-  test('answers the records of one record, with the digits of its numbers', async () => {
+describe('a call to a flow', () => {
+  test('returns the rows of one record, with all digits of numbers', async () => {
     const { origin, requests } = await upstream();
     const { key, send } = await serving({ ask: askingFlow(origin) });
     const answer = await send('/v1/flows/ask/calls', { key: key(), ...posting('{"b": 1.10, "7": 12345678901234567890, "id": 3}') });
@@ -61,7 +61,7 @@ describe('a call', () => {
     expect(requests).toHaveLength(1);
   });
 
-  test('goes over the connection of the calls before', async () => {
+  test('reuses the HTTP connection of earlier calls', async () => {
     const server = await upstream();
     const { key, send } = await serving({ ask: askingFlow(server.origin) });
     const one = key();
@@ -69,7 +69,7 @@ describe('a call', () => {
     expect(server.connections()).toBe(1);
   });
 
-  test('whose record fails is a 422 with the failure, and is paid', async () => {
+  test('gets a 422 with the failure if its record fails, and is charged', async () => {
     const { origin } = await httpServer((_request, response) => response.writeHead(404).end('no such person'));
     const { key, send } = await serving({ ask: askingFlow(origin) });
     const answer = await send('/v1/flows/ask/calls', { key: key(), ...posting({ id: 1 }) });
@@ -84,7 +84,7 @@ describe('a call', () => {
     });
   });
 
-  test('that takes longer than the client waits is a 504, and sends nothing when it is repeated', async () => {
+  test("gets a 504 if the client's maximum wait is over, and a repeated call sends nothing", async () => {
     const { origin, requests } = await httpServer((_request, response) => void response.on('close', () => undefined));
     const { key, send } = await serving({ ask: askingFlow(origin) });
     const one = key();
@@ -96,7 +96,7 @@ describe('a call', () => {
     expect(requests).toHaveLength(1);
   });
 
-  test('with an idempotency key is sent once', async () => {
+  test('is executed only once if it is repeated with the same idempotency key', async () => {
     const { origin, requests } = await upstream();
     const { key, send } = await serving({ ask: askingFlow(origin) });
     const one = key();
@@ -109,20 +109,20 @@ describe('a call', () => {
   });
 
   test.each([
-    ['no JSON', '{', 400],
+    ['not JSON', '{', 400],
     ['a list', '[{"id": 1}]', 400],
-    ['nothing', '', 400],
-    ['a wrong wait', '{"id": 1}', 400, { prefer: 'wait=61' }],
-    ['another type', 'id\n1\n', 415, { 'content-type': 'text/csv' }],
-    ['more than a megabyte', `{"id": "${'x'.repeat(1024 * 1024)}"}`, 413],
-  ])('with %s is refused, and nothing is sent', async (_, body, status, headers: Record<string, string> = {}) => {
+    ['empty', '', 400],
+    ['sent with an invalid wait preference', '{"id": 1}', 400, { prefer: 'wait=61' }],
+    ['of an unsupported type', 'id\n1\n', 415, { 'content-type': 'text/csv' }],
+    ['larger than a megabyte', `{"id": "${'x'.repeat(1024 * 1024)}"}`, 413],
+  ])('is refused before anything is sent if its body is %s', async (_, body, status, headers: Record<string, string> = {}) => {
     const { origin, requests } = await upstream();
     const { key, send } = await serving({ ask: askingFlow(origin) });
     expect((await send('/v1/flows/ask/calls', { key: key(), ...posting(body, headers) })).status).toBe(status);
     expect(requests).toHaveLength(0);
   });
 
-  test('without the credential of its flow is a 503 that names it', async () => {
+  test("gets a 503 that names the credential if the flow's credential does not exist", async () => {
     const { origin } = await upstream();
     const flow = askingFlow(origin, ', auth: { type: bearer, credential: crm-key }');
     const { key, send } = await serving({ ask: flow });
@@ -132,8 +132,8 @@ describe('a call', () => {
   });
 });
 
-describe('every request', () => {
-  test('needs a key, in one header', async () => {
+describe('an HTTP request to the server', () => {
+  test('needs an API key in exactly one header', async () => {
     const { key, send } = await serving({ ask: askingFlow('http://127.0.0.1:9') });
     const one = key();
     const statuses = await Promise.all(
@@ -154,7 +154,7 @@ describe('every request', () => {
     ]);
   });
 
-  test('needs the scope of its route', async () => {
+  test("needs a key whose scopes include the route's scope", async () => {
     const { key, send } = await serving({ ask: askingFlow('http://127.0.0.1:9') });
     const reader = key({ scopes: ['read'] });
     const answer = await send('/v1/flows/ask/calls', { key: reader, ...posting({ id: 1 }) });
@@ -163,7 +163,7 @@ describe('every request', () => {
     expect((await send('/v1/runs', { key: reader })).status).toBe(200);
   });
 
-  test('gets a request id, no caching, and the state of the rate', async () => {
+  test('gets a response with a request id, the rate limit and a header that forbids caching', async () => {
     const { key, send } = await serving({ ask: askingFlow('http://127.0.0.1:9') });
     const one = key({ rate: '2/min' });
     const answers = [];
@@ -178,14 +178,14 @@ describe('every request', () => {
     expect((answers[2] as Response).headers.get('retry-after')).toMatch(/^\d+$/);
   });
 
-  test('of another method is a 405 with those that are allowed, of another host a 421', async () => {
+  test('gets a 405 with the supported methods if its method is not supported', async () => {
     const { key, send } = await serving({});
     const answer = await send('/v1/flows', { key: key(), method: 'PUT' });
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
     expect((await send('/v1/flows', { key: key({ name: 'b' }), method: 'HEAD' })).status).toBe(200);
   });
 
-  test('needs a Host header that names the server', async () => {
+  test("needs a Host header with the server's name", async () => {
     const { address, send } = await serving({}, { args: ['--allow-host', 'flows.example'] });
     const { port } = new URL(address);
     const statusOf = (host: string) =>
@@ -206,7 +206,7 @@ describe('every request', () => {
   });
 });
 
-test('the interface describes itself as OpenAPI 3.1: every route of /v1, and no other', async () => {
+test("the server's OpenAPI 3.1 description contains exactly the routes of /v1", async () => {
   const { key, send } = await serving({});
   const api = (await (await send('/v1/openapi.json', { key: key() })).json()) as {
     openapi: string;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { servingHere as serving } from '../helpers/serving.ts';
 
-test('the start names the file of a flow that is not valid, and offers a call of one that is, with its fields', async () => {
+test('the server first prints which flows are invalid, and an example call to a valid flow', async () => {
   const one = 'nodes: [{ type: set, fields: { a: "<{{id}}>" } }]\n';
   const server = await serving({ broken: 'nodes:\n  - { type: htp }\n', one });
   await expect.poll(server.said).toContain('/calls');

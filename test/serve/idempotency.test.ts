@@ -7,7 +7,7 @@ const run: NamedRequest = { key: 'key_1', name: 'k1', flow: 'ask', kind: 'run' }
 const call: NamedRequest = { ...run, kind: 'call' };
 const answer = { status: 200, type: 'application/json', body: '{}' };
 
-/** A server's answers over a database. A crash is a second one over the same database. */
+/** Creates the server's stored responses in a database. To simulate a start after a crash, call this again with the same database. */
 function answersOf(database = serverDatabase()) {
   const clock = setClock();
   return { answers: new Idempotency(database, clock.wallNow), database, clock };
@@ -15,41 +15,41 @@ function answersOf(database = serverDatabase()) {
 
 const none = () => undefined;
 
-describe('after a crash, a repeated request for a run', () => {
-  test('gets the run if it is there', () => {
+describe('a request for a run that is repeated with its idempotency key after a crash', () => {
+  test('returns the run if the first request created it', () => {
     const { answers, database } = answersOf();
     expect(answers.beginRun(run, 'body', 'run_1', none)).toBeUndefined();
     const after = answersOf(database).answers;
     expect(after.beginRun(run, 'body', 'run_2', (id) => ({ id }))).toEqual({ id: 'run_1' });
   });
 
-  test('makes the run if it is not there, once', () => {
+  test('creates the run, only once, if the first request did not', () => {
     const { answers, database } = answersOf();
     answers.beginRun(run, 'body', 'run_1', none);
     const after = answersOf(database).answers;
     expect(after.beginRun(run, 'body', 'run_2', none)).toBeUndefined();
-    expect(() => after.beginRun(run, 'body', 'run_3', none)).toThrow('a request with this Idempotency-Key is under way');
+    expect(() => after.beginRun(run, 'body', 'run_3', none)).toThrow('a request with this Idempotency-Key is in progress');
     after.endRun(run);
     expect(after.beginRun(run, 'body', 'run_3', (id) => ({ id }))).toEqual({ id: 'run_2' });
   });
 
-  test('with another body, or for a call, is refused', () => {
+  test('is refused if its body is different or the key belongs to a call', () => {
     const { answers, database } = answersOf();
     answers.beginRun(run, 'body', 'run_1', none);
     const after = answersOf(database).answers;
-    expect(() => after.beginRun(run, 'other', 'run_2', none)).toThrow('belongs to a request with another body');
-    expect(() => after.begin(call, 'body')).toThrow('belongs to a request with another body');
+    expect(() => after.beginRun(run, 'other', 'run_2', none)).toThrow('belongs to a request with a different body');
+    expect(() => after.begin(call, 'body')).toThrow('belongs to a request with a different body');
   });
 });
 
-test('after a crash, a repeated call gets a 504: nobody knows if the first was sent', () => {
+test('a call that is repeated with its idempotency key after a crash gets a 504', () => {
   const { answers, database } = answersOf();
   expect(answers.begin(call, 'body')).toBeUndefined();
   expect(answersOf(database).answers.begin(call, 'body')).toMatchObject({ status: 504 });
 });
 
-describe('a request for which nothing was sent', () => {
-  test('is forgotten even if the disk is full', () => {
+describe('an idempotency key whose first call sent nothing', () => {
+  test('is released even if the disk is full', () => {
     const database = serverDatabase();
     let isFull = false;
     const written: ServerDatabase['write'] = (act) => {
@@ -64,7 +64,7 @@ describe('a request for which nothing was sent', () => {
     expect(answers.begin(call, 'body')).toBeUndefined();
   });
 
-  test('can be sent again with another body, and then has its own answer', () => {
+  test('can be reused with a different body, and then belongs to the second call', () => {
     const { answers } = answersOf();
     answers.begin(call, 'body');
     answers.forget(call);
@@ -74,21 +74,21 @@ describe('a request for which nothing was sent', () => {
   });
 });
 
-describe('an answer of more than 64 kB', () => {
+describe('a response of more than 64 kB to a call with an idempotency key', () => {
   const large = { ...answer, body: 'x'.repeat(64 * 1024 + 1) };
 
-  test('is not stored: a repeated call is done again, and another body is refused', () => {
+  test('is not stored: a repeated call is executed, unless its body is different', () => {
     const { answers, database } = answersOf();
     answers.begin(call, 'body');
     answers.end(call, 'body', large);
-    expect(() => answers.begin(call, 'other')).toThrow('belongs to a request with another body');
+    expect(() => answers.begin(call, 'other')).toThrow('belongs to a request with a different body');
     expect(answers.begin(call, 'body')).toBeUndefined();
     expect(answersOf(database).answers.begin(call, 'body')).toMatchObject({ status: 504 });
     answers.end(call, 'body', answer);
     expect(answers.begin(call, 'body')).toEqual(answer);
   });
 
-  test('takes no space; smaller ones are counted, also after a restart, for a day', () => {
+  test('does not count towards the disk space, unlike smaller responses', () => {
     const { answers, database, clock } = answersOf();
     const small = { ...answer, body: '\u00e9'.repeat(1000) };
     for (const [name, body] of [

@@ -6,8 +6,8 @@ import { workplace } from '../helpers/cli.ts';
 import { runThat, startRunOf } from '../helpers/served-runs.ts';
 import { posting, servingHere as serving } from '../helpers/serving.ts';
 
-describe('ended runs', () => {
-  test('are deleted after --keep, also without a new run, and at the next start', async () => {
+describe('a finished run on the server', () => {
+  test('is deleted after the time in --keep, when the server starts or later', async () => {
     const { origin } = await askedServer();
     const server = await serving({ ask: askingFlow(origin) });
     const key = server.key();
@@ -16,14 +16,14 @@ describe('ended runs', () => {
     expect(existsSync(folder)).toBe(true);
     await server.end();
     const next = await serving({}, { place: server.place, args: ['--keep', '1s'] });
-    await expect.poll(() => existsSync(folder), { timeout: 5000 }).toBe(false);
+    await expect.poll(() => existsSync(folder)).toBe(false);
     const later = await startRunOf(next, key, idRows(1), { prefer: 'wait=30' });
-    await expect.poll(async () => (await next.send(later.links.self, { key })).status, { timeout: 5000 }).toBe(404);
+    await expect.poll(async () => (await next.send(later.links.self, { key })).status).toBe(404);
   });
 });
 
-describe('the usage of a key', () => {
-  test('counts calls that fail and calls that take too long, with their credits', async () => {
+describe('the usage that the server counts for an API key', () => {
+  test('includes calls that fail or take too long, and their credits', async () => {
     const { origin } = await askedServer(1500);
     const server = await serving({ ask: askingFlow(origin) });
     const key = server.key();
@@ -36,7 +36,7 @@ describe('the usage of a key', () => {
     expect(JSON.parse(stdout)).toMatchObject({ records: 3, credits: 3, days: [{ records: 3, credits: 3 }] });
   });
 
-  test('has the records of a run once, however often that is stopped and resumed', async () => {
+  test("includes a run's records only once, however often the run is stopped and resumed", async () => {
     const { origin } = await askedServer(20);
     const server = await serving({ ask: askingFlow(origin, ', concurrency: 1') });
     const key = server.key();
@@ -53,7 +53,7 @@ describe('the usage of a key', () => {
 });
 
 test.each(['keys', 'key_values', 'usage', 'audit', 'idempotency', 'webhooks', 'deliveries'])(
-  'a database without the table %s is exit 74: the server does not start',
+  'automate serve exits with 74 if the table %s is missing in its database',
   async (table) => {
     const place = await workplace();
     expect((await place.automate(['keys', 'create', 'crm'])).code).toBe(0);
@@ -66,7 +66,7 @@ test.each(['keys', 'key_values', 'usage', 'audit', 'idempotency', 'webhooks', 'd
   },
 );
 
-test('the command tells two folders from a command, and looks for the flows of a key where the server had them', async () => {
+test('automate serve accepts only one folder, in which `automate keys create` then looks for flows', async () => {
   const server = await serving({ a: 'nodes: [{ type: set, fields: { n: "1" } }]\n' }, { folder: 'elsewhere' });
   await server.end();
   const { place } = server;

@@ -6,7 +6,7 @@ import { type Serving, servingHere as serving } from '../helpers/serving.ts';
 const flow = 'nodes: [{ type: set, fields: { x: "{{id}}" } }]\n';
 const large = Buffer.alloc(900_000, 'not gzip ');
 
-/** Sends requests over one connection. */
+/** Creates a function that sends all requests over the same connection. */
 function overOne({ address }: Serving) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   onTestFinished(() => agent.destroy());
@@ -22,15 +22,15 @@ function overOne({ address }: Serving) {
     });
 }
 
-describe('a connection answers the next request after', () => {
+describe('an HTTP connection to the server', () => {
   test.each([
     ['a run that is not gzip', '/v1/flows/set/runs', { 'content-encoding': 'gzip' }, 422],
     ['a plan that is not gzip', '/v1/flows/set/plans', { 'content-encoding': 'gzip' }, 422],
     ['a run that is too large', '/v1/flows/set/runs', { 'transfer-encoding': 'chunked' }, 413],
     ['a plan that is too large', '/v1/flows/set/plans', { 'transfer-encoding': 'chunked' }, 413],
-    ['a run of another type', '/v1/flows/set/runs', { 'content-type': 'image/png' }, 415],
+    ['a run with an unsupported content type', '/v1/flows/set/runs', { 'content-type': 'image/png' }, 415],
     ['a run of an unknown flow', '/v1/flows/other/runs', {}, 404],
-  ])('%s', async (_, path, more, status) => {
+  ])('stays usable after a refused request: %s', async (_, path, more, status) => {
     const server = await serving({ set: flow }, { args: ['--max-upload', '100kB'] });
     const send = overOne(server);
     const body = status === 422 ? large.subarray(0, 99_000) : large;
@@ -43,7 +43,7 @@ describe('a connection answers the next request after', () => {
   });
 });
 
-test('HEAD of events and of a growing output is answered while the run goes on', async () => {
+test("a HEAD request for a run's events or output gets a response before the run ends", async () => {
   const { origin } = await askedServer(1500);
   const server = await serving({ ask: askingFlow(origin) }, { args: ['--allow-http'] });
   const key = server.key();

@@ -7,14 +7,14 @@ import { posting, type Serving, servingHere as serving } from '../helpers/servin
 
 const flows = { a: 'nodes: [{ type: set, fields: { b: "{{a}}!" } }]', c: 'nodes: [{ type: set, fields: { d: "1" } }]' };
 
-/** Makes a key with the command. */
+/** Creates an API key with `automate keys create`. */
 async function make({ place }: Pick<Serving, 'place'>, ...args: string[]): Promise<string> {
   return (await place.automate(['keys', 'create', ...args])).stdout.trim();
 }
 
 const statusOf = async ({ send }: Serving, key: string) => (await send('/v1/flows', { key })).status;
 
-/** Waits at most 1 s until a key gets a status; returns the last one. */
+/** Waits for at most 1 s until a request with the key gets the status. Returns the last status. */
 async function soon(server: Serving, key: string, status: number): Promise<number> {
   const endMs = performance.now() + 1000;
   for (;;) {
@@ -23,8 +23,8 @@ async function soon(server: Serving, key: string, status: number): Promise<numbe
   }
 }
 
-describe('commands while a server runs', () => {
-  test('make and revoke keys that are in force within 1 s', async () => {
+describe('the commands for API keys, while a server is running', () => {
+  test('create and revoke keys, and the server follows within 1 s', async () => {
     const server = await serving(flows);
     const key = await make(server, 'crm');
     expect(await soon(server, key, 200)).toBe(200);
@@ -37,7 +37,7 @@ describe('commands while a server runs', () => {
     ]);
   });
 
-  test('rotate keys: both values are let in during the overlap, and only the new one without', async () => {
+  test('rotate keys: the server accepts both values during the overlap, and then only the new value', async () => {
     const server = await serving(flows);
     const values = [await make(server, 'crm')];
     for (const overlap of ['1h', '0'])
@@ -49,7 +49,7 @@ describe('commands while a server runs', () => {
     expect(await statusOf(server, values[2] as string)).toBe(200);
   });
 
-  test('revoke a key with its runs, and end its streams', async () => {
+  test('revoke a key and stop its runs, whose event streams end', async () => {
     const { origin } = await askedServer(50);
     const server = await serving({ ask: askingFlow(origin, ', concurrency: 1') });
     const [key, reader] = [await make(server, 'crm'), await make(server, 'watch', '--scopes', 'read')];
@@ -70,7 +70,7 @@ describe('commands while a server runs', () => {
     expect(await server.send(`/v1/runs/${id}`, { key })).toMatchObject({ status: 401 });
   });
 
-  test('make keys with an expiry that is kept', async () => {
+  test('create keys that the server refuses after their expiry', async () => {
     const server = await serving(flows);
     const key = await make(server, 'crm', '--expires', '3s', '--rate', '1000000/s');
     expect(await soon(server, key, 200)).toBe(200);
@@ -81,7 +81,7 @@ describe('commands while a server runs', () => {
     expect(found).toMatchObject({ type: '/problems/key-expired', status: 401 });
   });
 
-  test('show what keys have done once the server has ended', async () => {
+  test('show the usage of keys after the server has stopped', async () => {
     const server = await serving(flows);
     const key = await make(server, 'crm', '--flows', 'a');
     await soon(server, key, 200);
@@ -96,7 +96,7 @@ describe('commands while a server runs', () => {
   });
 });
 
-test('a flood of wrong keys gets 19 times 401 and then 429, while a valid key is answered; the audit has one line', async () => {
+test('the server limits requests with invalid keys: 19 get a 401, the others a 429', async () => {
   const place = await workplace();
   const key = await make({ place }, 'crm');
   const server = await serving(flows, { place });
@@ -110,7 +110,7 @@ test('a flood of wrong keys gets 19 times 401 and then 429, while a valid key is
   expect((await readAllFiles(server.place)).match(/key\.refused/g)).toHaveLength(1);
 });
 
-test('the value of a key is in no answer, log or file, wherever a client puts it', async () => {
+test('the value of an API key appears in no response, log or file', async () => {
   const server = await serving(flows);
   const key = await make(server, 'crm');
   await soon(server, key, 200);
@@ -134,7 +134,7 @@ test('the value of a key is in no answer, log or file, wherever a client puts it
   expect(stderr.match(/ GET \/v1\/flows\/\*\*\* 404 /g)).toHaveLength(2);
 });
 
-test('a damaged database is exit 74 which says what to do: the server does not start', async () => {
+test('automate serve exits with 74 and advice if its database is damaged', async () => {
   const place = await workplace();
   await mkdir(place.path('.automate'));
   await writeFile(place.path('.automate/serve.db'), 'x'.repeat(5000));

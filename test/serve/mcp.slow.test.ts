@@ -6,7 +6,7 @@ import { posting, type Serving, servingHere as serving } from '../helpers/servin
 
 const upstream = () => httpServer(({ path }, response) => json(response, { name: `n${path}` }));
 
-/** The SDK's own client, connected with a key. `mode`: legacy opens a session, auto speaks the newest revision. */
+/** Connects the SDK's own client with an API key. The mode "legacy" opens a session; "auto" uses the newest revision of the protocol. */
 async function connected(
   { address }: Serving,
   key: string,
@@ -34,8 +34,8 @@ const asMcp = { accept: 'application/json, text/event-stream' };
 
 const names = async (client: Client) => (await client.listTools()).tools.map(({ name }) => name);
 
-describe.each(['legacy', 'auto'] as const)('the client of the SDK, %s', (mode) => {
-  test('lists the flows of its key, and calls one', async () => {
+describe.each(['legacy', 'auto'] as const)('the SDK\'s MCP client over HTTP, in the mode "%s"', (mode) => {
+  test('can list the flows of its API key, and call a flow', async () => {
     const { origin } = await upstream();
     const server = await serving({ one: askingFlow(origin), two: askingFlow(origin) });
     const client = await connected(server, server.key({ flows: ['two'] }), mode);
@@ -49,7 +49,7 @@ describe.each(['legacy', 'auto'] as const)('the client of the SDK, %s', (mode) =
     await expect(client.callTool({ name: 'two', arguments: {} })).rejects.toMatchObject({ code: -32602 });
   });
 
-  test('gets progress, and ends the requests of a call that it cancels', async () => {
+  test("receives progress messages, and can cancel a call, which aborts the call's requests", async () => {
     const cancel = new AbortController();
     let left = () => {};
     const closed = new Promise<void>((resolve) => {
@@ -72,8 +72,8 @@ describe.each(['legacy', 'auto'] as const)('the client of the SDK, %s', (mode) =
   });
 });
 
-describe('a call', () => {
-  test('counts for its key: records, credits, quota and audit; a quota that is used up says what to do', async () => {
+describe('a call to the server over MCP', () => {
+  test('counts for its key in the records, credits and audit log, and is limited by the quota', async () => {
     const { origin } = await upstream();
     const server = await serving({ ask: askingFlow(origin) });
     const key = server.key({ quota: 1 });
@@ -100,7 +100,7 @@ describe('a call', () => {
     ]);
   });
 
-  test('masks the secrets of its flow in rows, in errors and in progress', async () => {
+  test('reveals no secret of the flow in rows, errors or progress messages', async () => {
     const secret = 'canary-7f3a91c2d4';
     const { origin } = await httpServer(({ path, headers }, response) =>
       json(response, { name: headers.authorization, error: headers.authorization }, path === '/bad' ? 503 : 200),
@@ -113,10 +113,10 @@ describe('a call', () => {
     const answers = [await call('good'), await call('bad')];
     expect(answers).toMatchObject([{ structuredContent: { rows: [{ name: 'Bearer ***' }] } }, { isError: true }]);
     expect(JSON.stringify([answers, told, server.said()])).not.toContain(secret);
-    expect(JSON.stringify(told)).toContain('asks again after');
+    expect(JSON.stringify(told)).toContain('retries after');
   });
 
-  test('takes variables that the flow opens from the address', async () => {
+  test('can set the variables that the flow offers to callers', async () => {
     const flow = 'vars: { region: null }\nopen_vars: [region]\nnodes: [{ type: set, fields: { r: "{{vars.region}}" } }]';
     const server = await serving({ f: flow });
     const key = server.key();
@@ -130,7 +130,7 @@ describe('a call', () => {
   });
 });
 
-test.each(['legacy', 'auto'] as const)('clients are told when the flows of the folder change, %s', async (mode) => {
+test.each(['legacy', 'auto'] as const)('MCP clients are notified when the flows in the folder change, in the mode "%s"', async (mode) => {
   const server = await serving({ one: askingFlow('http://127.0.0.1:1') });
   let onChanged = () => {};
   const changed = new Promise<void>((resolve) => {
@@ -143,17 +143,17 @@ test.each(['legacy', 'auto'] as const)('clients are told when the flows of the f
   expect(await names(client)).toEqual(['one', 'two']);
 });
 
-describe('a request is refused', () => {
+describe('an MCP request to the server', () => {
   test.each([
     ['without a key', 401, {}, initialize],
-    ['with the Origin of another site', 403, { origin: 'http://evil.example' }, initialize],
-    ['with an Origin of no site', 403, { origin: 'null' }, initialize],
+    ['with the Origin of a different site', 403, { origin: 'http://evil.example' }, initialize],
+    ['with the Origin null', 403, { origin: 'null' }, initialize],
     ['without a session', 400, {}, message('tools/list')],
-    ['with a session that is not there', 404, { 'mcp-session-id': 'x' }, message('tools/list')],
+    ['with an unknown session', 404, { 'mcp-session-id': 'x' }, message('tools/list')],
     ['with a body above 1 MB', 413, {}, { ...initialize, more: 'x'.repeat(1024 * 1024) }],
-    ['with another type', 415, { 'content-type': 'text/plain' }, initialize],
-    ['that takes no events', 406, { accept: 'text/html' }, initialize],
-  ])('%s: %i', async (what, status, headers, body) => {
+    ['with an unsupported content type', 415, { 'content-type': 'text/plain' }, initialize],
+    ['that does not accept events', 406, { accept: 'text/html' }, initialize],
+  ])('%s is refused with the status %i', async (what, status, headers, body) => {
     const server = await serving({});
     const key = what === 'without a key' ? {} : { key: server.key() };
     const answer = await server.send('/mcp', { ...posting(body, { ...asMcp, ...headers }), ...key });
@@ -161,19 +161,19 @@ describe('a request is refused', () => {
     expect(answer.headers.get('www-authenticate')).toBe(status === 401 ? 'Bearer' : null);
   });
 
-  test('with a key that may not run flows: 403', async () => {
+  test('is refused with 403 if its key is not allowed to run flows', async () => {
     const server = await serving({});
     const answer = await server.send('/mcp', { ...posting(initialize, asMcp), key: server.key({ scopes: ['read'] }) });
     expect([answer.status, await answer.json()]).toEqual([403, expect.objectContaining({ type: '/problems/scope-missing', scope: 'run' })]);
   });
 
-  test('with another method: 405', async () => {
+  test('is refused with 405 if its HTTP method is not supported', async () => {
     const server = await serving({});
     const answer = await server.send('/mcp', { method: 'PUT', key: server.key() });
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, POST, DELETE']);
   });
 
-  test('with the session of another key: 404', async () => {
+  test('is refused with 404 if it uses the session of a different key', async () => {
     const server = await serving({});
     const opened = await server.send('/mcp', { ...posting(initialize, asMcp), key: server.key() });
     const session = opened.headers.get('mcp-session-id') as string;
@@ -181,13 +181,13 @@ describe('a request is refused', () => {
     expect((await send(server.key({ name: 'other' }))).status).toBe(404);
   });
 
-  test('by a server with --no-mcp: 404', async () => {
+  test('is refused with 404 if the server runs with --no-mcp', async () => {
     const server = await serving({}, { args: ['--no-mcp'] });
     expect((await server.send('/mcp', { ...posting(initialize, asMcp), key: server.key() })).status).toBe(404);
   });
 });
 
-test('streams end within a second once their key is revoked', async () => {
+test("an MCP client's event streams end within a second after its key is revoked", async () => {
   const server = await serving({});
   const key = server.key();
   const opened = await server.send('/mcp', { ...posting(initialize, asMcp), key });
@@ -202,7 +202,7 @@ test('streams end within a second once their key is revoked', async () => {
   expect(await ended).toBe('cut off');
 });
 
-test('a stream of notifications does not keep the server from ending', async () => {
+test("an MCP client's event stream does not delay the end of the server", async () => {
   const server = await serving({});
   const client = await connected(server, server.key());
   const closed = new Promise<void>((resolve) => {
@@ -212,7 +212,7 @@ test('a stream of notifications does not keep the server from ending', async () 
   await closed;
 });
 
-test('a client that goes away ends the requests of its call', async () => {
+test('the requests of an MCP call are aborted when the client disconnects', async () => {
   let [asked, left] = [() => {}, () => {}];
   const [sent, closed] = [new Promise<void>((resolve) => (asked = resolve)), new Promise<void>((resolve) => (left = resolve))];
   const { origin } = await httpServer((_, response) => {
@@ -229,7 +229,7 @@ test('a client that goes away ends the requests of its call', async () => {
   await closed;
 });
 
-test('a session that its client ends is gone', async () => {
+test('an MCP session no longer exists once its client has ended it', async () => {
   const server = await serving({});
   const key = server.key();
   const opened = await server.send('/mcp', { ...posting(initialize, asMcp), key });

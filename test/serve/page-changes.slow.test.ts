@@ -7,8 +7,8 @@ import { listeningServer } from '../helpers/mcp/servers.ts';
 import { linkOf, pageSession } from '../helpers/page-session.ts';
 import { posting, serving } from '../helpers/serving.ts';
 
-describe('the page', () => {
-  test('saves a map with the comments of its lines, and a field named __proto__', async () => {
+describe("the server's web page", () => {
+  test('saves a map, keeps the comments on its lines, and accepts a field called __proto__', async () => {
     const { origin } = await askedServer();
     const text = `nodes:\n  - type: http\n    id: ask\n    url: ${origin}/{{id}}\n    map:   # keep me\n      name: name   # trailing\n`;
     const server = await serving({ ask: text }, { args: ['--edit'] });
@@ -22,7 +22,7 @@ describe('the page', () => {
     expect(wrong.status).toBe(400);
   });
 
-  test('refuses the names of connections that the command refuses, and saves nothing', async () => {
+  test('refuses the same connection names as the command does, and saves nothing', async () => {
     const server = await serving({});
     const ask = await pageSession(server);
     const add = (name: string) =>
@@ -32,7 +32,7 @@ describe('the page', () => {
     expect((await add('crm-2')).status).toBe(201);
   });
 
-  test('notes log-ins, log-outs and refused links in the audit, one refused link a minute and address', async () => {
+  test('records logins, logouts and refused login links in the audit log', async () => {
     const server = await serving({});
     for (let i = 0; i < 3; i++) await server.send('/ui/session', { ...posting({ token: 'wrong' }, { origin: server.address }) });
     const ask = await pageSession(server);
@@ -50,7 +50,7 @@ describe('the page', () => {
   });
 });
 
-test('of saves at once with one ETag, one is made and the others are refused', async () => {
+test('only one of several clients can save a map with the same ETag', async () => {
   const { origin } = await askedServer();
   const server = await serving(
     { ask: `nodes:\n  - type: http\n    id: ask\n    url: ${origin}/{{id}}\n    map:\n      name: name\n` },
@@ -63,10 +63,10 @@ test('of saves at once with one ETag, one is made and the others are refused', a
   expect(saves.map(({ status }) => status).sort()).toEqual([204, ...Array.from({ length: 19 }, () => 412)]);
 });
 
-describe('a credential that exists', () => {
+describe('an existing credential on the page', () => {
   const auth = { type: 'bearer', credential: 'canary' };
 
-  test('goes only where a flow or a connection sends it, or to its hosts', async () => {
+  test('is sent only where a flow or connection already sends it, or to its allowed hosts', async () => {
     const heard: unknown[] = [];
     const api = () =>
       httpServer(({ headers }, response) => {
@@ -95,7 +95,7 @@ describe('a credential that exists', () => {
     expect(heard).toEqual(['Bearer CANARYsecret123', 'Bearer CANARYsecret123']);
   });
 
-  test('in a variable is not sent in place of a typed secret', async () => {
+  test('is not used if the user has typed a secret', async () => {
     const server = await serving({}, { env: { AUTOMATE_CREDENTIAL_CANARY: 'CANARYsecret123' } });
     const ask = await pageSession(server);
     const given = { type: 'http', name: 'evil', url: 'http://127.0.0.1:9', auth, secret: 'x' };
@@ -103,7 +103,7 @@ describe('a credential that exists', () => {
   });
 });
 
-test('a connection that was tested before it is saved has been tested, and its tools are known', async () => {
+test('a connection that is tested before it is saved counts as tested', async () => {
   const { url } = await listeningServer('streamableHttp');
   const server = await serving({});
   const ask = await pageSession(server);
@@ -120,7 +120,7 @@ test('a connection that was tested before it is saved has been tested, and its t
   });
 });
 
-test('serve --open opens the page in the browser, without the variables of automate', async () => {
+test("automate serve --open starts the browser without automate's environment variables", async () => {
   const server = await serving({});
   await server.end();
   const { place } = server;

@@ -8,15 +8,15 @@ import { type Serving, servingHere as serving } from '../helpers/serving.ts';
 
 const upstream = () => httpServer(({ path }, response) => json(response, { name: `n${path}`, plan: 'pro' }, path === '/3' ? 404 : 200));
 
-/** Opens the page of a server and logs in. */
+/** Opens a server's page in a browser, and logs in. */
 async function loggedIn(server: Serving) {
   const page = await openPage(await linkOf(server));
   await page.waitForSelector('nav');
   return page;
 }
 
-describe('the routes of the page', () => {
-  test('are refused without a session, and its files have nothing but code', async () => {
+describe('the HTTP routes of the web page', () => {
+  test("are refused without a session, except the page's own files, which contain only code", async () => {
     const { origin } = await upstream();
     const { send } = await serving({ one: askingFlow(origin) });
     for (const path of ['server', 'keys', 'billing', 'audit', 'connections', 'library', 'openapi.json', 'flows/one/text', 'runs/x/view'])
@@ -30,7 +30,7 @@ describe('the routes of the page', () => {
     expect((await send('/assets/../package.json')).status).toBe(404);
   });
 
-  test('make, rotate and revoke keys, and write the audit', async () => {
+  test('can create, rotate and revoke API keys, and write the audit log', async () => {
     const { origin } = await upstream();
     const server = await serving({ one: askingFlow(origin) });
     const ask = await session(server);
@@ -72,7 +72,7 @@ describe('the routes of the page', () => {
     expect([wrong.status, await wrong.json()]).toEqual([400, expect.objectContaining({ detail: expect.stringContaining('600/min') })]);
   });
 
-  test('show the credits, and set the allowance', async () => {
+  test('can show the credits and set the monthly allowance', async () => {
     const { origin } = await upstream();
     const server = await serving({ one: askingFlow(origin) });
     const ask = await session(server);
@@ -82,7 +82,7 @@ describe('the routes of the page', () => {
     expect((await ask('/ui/billing/allowance', 'PUT', { credits: -1 })).status).toBe(400);
   });
 
-  test('save a map byte for byte, and only in the flow that was read', async () => {
+  test('can save a map without changing other bytes, unless the flow was changed in between', async () => {
     const { origin } = await upstream();
     const text = `# mine\nnodes:\n  - type: http # here\n    id: ask\n    url: ${origin}/{{id}}\n    map:\n      name: name\n    timeout: 5s   # odd  blanks\n`;
     const server = await serving({ one: text }, { args: ['--edit', '--allow-http'] });
@@ -101,7 +101,7 @@ describe('the routes of the page', () => {
     expect((await (await session(closed))(path, 'PUT', { map: {} }, { 'if-match': etag })).status).toBe(404);
   });
 
-  test('test a connection with its secret, and leave nothing of a failed one', async () => {
+  test('can test a connection with its secret, and keep nothing if the test fails', async () => {
     const api = await httpServer(({ headers }, response) =>
       json(response, {}, headers.authorization === 'Bearer right-secret' ? 200 : 401),
     );
@@ -132,7 +132,7 @@ describe('the routes of the page', () => {
     expect(await (await ask('/ui/connections')).json()).toEqual({ connections: [] });
   });
 
-  test('show the figures of a run, and its report', async () => {
+  test("can show a run's figures and its report", async () => {
     const { origin } = await upstream();
     const server = await serving({ one: askingFlow(origin) });
     const ask = await session(server);
@@ -159,8 +159,8 @@ describe('the routes of the page', () => {
   });
 });
 
-describe.skipIf(!hasBrowser)(`the page of a real server${unlessBrowser}`, () => {
-  test('asks for the open variables of a flow before its plan, its run and its test request', async () => {
+describe.skipIf(!hasBrowser)(`the web page in a browser, with a real server${unlessBrowser}`, () => {
+  test('asks for the variables that callers can set in a plan, a run and a test request', async () => {
     const { origin } = await upstream();
     const flow = `vars: { region: null, size: 10 }\nopen_vars: [region, size]\nnodes: [{ type: http, url: "${origin}/{{id}}?r={{vars.region}}&n={{vars.size}}" }]\n`;
     const server = await serving({ one: flow });
@@ -187,7 +187,7 @@ describe.skipIf(!hasBrowser)(`the page of a real server${unlessBrowser}`, () => 
     expect(await axeProblems(page)).toEqual([]);
   });
 
-  test('leads from the login through a run to its usage', async () => {
+  test('works from the login through a run to the usage figures', async () => {
     const { origin } = await upstream();
     const server = await serving({ one: askingFlow(origin) }, { args: ['--edit'] });
     const page = await loggedIn(server);
@@ -221,7 +221,7 @@ describe.skipIf(!hasBrowser)(`the page of a real server${unlessBrowser}`, () => 
     expect(await axeProblems(page)).toEqual([]);
   });
 
-  test('makes a map of an answer and saves it', async () => {
+  test('can build a map from a response and save it', async () => {
     const { origin } = await upstream();
     const server = await serving(
       { one: `nodes:\n  - type: http\n    id: ask\n    url: ${origin}/{{id}}\n` },

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { servingHere as serving } from '../helpers/serving.ts';
 
-test('a fifth plan waits for a place, which a client that leaves gives back', async () => {
+test('the fifth of five simultaneous plans waits until a client disconnects', async () => {
   const server = await serving({ set: 'nodes: [{ type: set, fields: { x: "{{id}}" } }]\n' });
   const key = server.key();
   const leaving = new AbortController();

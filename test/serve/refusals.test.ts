@@ -39,8 +39,8 @@ function upload(
   return send(`/v1/flows/a/${route}`, { key, method: 'POST', body, headers });
 }
 
-describe('a query', () => {
-  test('that no route knows, or with a value that none can have, is a 400 that names it', async () => {
+describe('the query of a request to the server', () => {
+  test('is refused with a 400 that names the parameter if a parameter is unknown or invalid', async () => {
     const { send, key } = await serving({ a: setFlow });
     const all = key({ scopes: ['run', 'read', 'test'] });
     const paths = ['usage?month=2026-10', 'flows?x=1', 'flows/a?x', 'openapi.json?x=1', 'runs?x=1', 'runs/x/events?x=1', 'runs?cursor=foo'];
@@ -55,9 +55,9 @@ describe('a query', () => {
   });
 });
 
-describe('a header', () => {
+describe('the headers of a request to the server', () => {
   test.each(['charset="', 'charset=utf-8;x', 'charset=', 'charset="utf-8', 'charset=utf 8'])(
-    'Content-Type with %s is refused',
+    'are refused if the Content-Type has the parameter %s',
     async (parameter) => {
       const server = await serving({ a: setFlow });
       const answer = await upload(server, server.key(), 'runs', 'a\n1\n', { 'content-type': `text/csv; ${parameter}` });
@@ -68,13 +68,16 @@ describe('a header', () => {
     },
   );
 
-  test.each(['charset=latin1', 'charset="utf-8"', 'header=present; Charset=UTF-8;'])('Content-Type with %s is taken', async (parameter) => {
-    const server = await serving({ a: setFlow });
-    const headers = { 'content-type': `text/csv; ${parameter}`, prefer: 'wait=30' };
-    expect((await upload(server, server.key(), 'runs', 'a\n1\n', headers)).status).toBe(200);
-  });
+  test.each(['charset=latin1', 'charset="utf-8"', 'header=present; Charset=UTF-8;'])(
+    'are accepted if the Content-Type has the parameter %s',
+    async (parameter) => {
+      const server = await serving({ a: setFlow });
+      const headers = { 'content-type': `text/csv; ${parameter}`, prefer: 'wait=30' };
+      expect((await upload(server, server.key(), 'runs', 'a\n1\n', headers)).status).toBe(200);
+    },
+  );
 
-  test('Expect with anything but 100-continue is a 417 in the form of all problems', async () => {
+  test('are refused with a 417 in the usual error format if Expect is not 100-continue', async () => {
     const { address } = await serving({ a: setFlow });
     const { hostname, port } = new URL(address);
     const text = await new Promise<string>((resolve, reject) => {
@@ -91,8 +94,8 @@ describe('a header', () => {
   });
 });
 
-describe('a body', () => {
-  test('with a number of many digits where a number or a text is expected is refused in plain words', () => {
+describe('the body of a request to the server', () => {
+  test('is refused with a clear message if a long number replaces a different type', () => {
     const schema = z.object({ limit: z.number(), name: z.string() });
     const given = { limit: new ExactNumber('12345678901234567890'), name: new ExactNumber('1.50') };
     const { error } = validatorCompiler({ schema, method: 'POST', url: '/' })(given) as { readonly error: unknown };
@@ -100,7 +103,7 @@ describe('a body', () => {
     expect(detail).toBe('body: "limit": expected number, found a number with too many digits; "name": expected string, found number');
   });
 
-  test('of JSON that is not UTF-8, or is packed, is refused and not changed', async () => {
+  test('is refused if it is compressed JSON or JSON that is not UTF-8', async () => {
     const { origin, requests } = await httpServer((_request, response) => json(response, {}));
     const { send, key } = await serving({ a: askingFlow(origin) });
     const one = key();
@@ -113,7 +116,7 @@ describe('a body', () => {
     expect(requests).toHaveLength(0);
   });
 
-  test('without a type is told the types of its route', async () => {
+  test('is refused without a Content-Type, and the response lists the types that the route accepts', async () => {
     const server = await serving({ a: setFlow });
     const key = server.key();
     for (const route of ['runs', 'plans'])
@@ -126,18 +129,18 @@ describe('a body', () => {
     });
   });
 
-  test('that misses a member, or has another, is a 400 that names it', async () => {
+  test('is refused with a 400 that names the field if a field is missing or unknown', async () => {
     const { send, key } = await serving({ a: setFlow });
     const one = key({ scopes: ['test'] });
     const told = async (body: unknown) => (await refusal(await send('/v1/flows/a/tests', { key: one, ...posting(body) }))).errors;
     expect(await told({})).toEqual([{ pointer: '/record', detail: 'expected one record: a JSON object' }]);
     expect(await told({ record: [1] })).toEqual([{ pointer: '/record', detail: 'expected one record: a JSON object' }]);
-    expect(await told({ record: {}, nodes: 'x' })).toEqual([{ pointer: '/nodes', detail: 'nothing of this name is expected' }]);
+    expect(await told({ record: {}, nodes: 'x' })).toEqual([{ pointer: '/nodes', detail: 'this name is not expected here' }]);
     expect(await told({ record: {}, send: 1 })).toEqual([{ pointer: '/send', detail: 'expected boolean, found number' }]);
   });
 
   test.each(['content-length: 100', 'transfer-encoding: chunked'])(
-    'that stalls is cut off (%s); an answer that takes longer is not',
+    'is given up if the client stops sending (%s), while a slow response is not',
     async (length) => {
       const hosts = new Hosts([], false);
       const app = createApp({ hosts, behindProxy: false, answered: () => undefined, bug: () => undefined, bodyIdleMs: 100 });
@@ -162,7 +165,7 @@ describe('a body', () => {
   );
 });
 
-test('a test of a record without a field that its request needs is a 422, as a call is', async () => {
+test('a test request gets a 422 if its record lacks a required field', async () => {
   const { origin, requests } = await httpServer((_request, response) => json(response, {}));
   const { send, key } = await serving({ a: askingFlow(origin) });
   const answer = await send('/v1/flows/a/tests', { key: key({ scopes: ['test'] }), ...posting({ record: {} }) });
@@ -173,8 +176,8 @@ test('a test of a record without a field that its request needs is a 422, as a c
   expect(requests).toHaveLength(0);
 });
 
-describe('a plan', () => {
-  test('reads its body and its query as a run does', async () => {
+describe('a request to plan a run', () => {
+  test('accepts the same body and query as a run', async () => {
     const server = await serving({ a: setFlow });
     const key = server.key();
     const plan = async (query: string, body: Uint8Array<ArrayBuffer> | string, more = {}) => {
@@ -190,7 +193,7 @@ describe('a plan', () => {
     expect(await plan('', Buffer.from('not gzip'), { 'content-encoding': 'gzip' })).toEqual([422, undefined]);
   });
 
-  test('refuses a body that is too large, packed or unpacked, with its limit', async () => {
+  test('is refused if its body is too large, before or after decompression', async () => {
     const server = await serving({ a: setFlow }, { args: ['--max-upload', '10KB'] });
     const key = server.key();
     const large = `a\n${'1\n'.repeat(100_000)}`;
@@ -210,7 +213,7 @@ describe('a plan', () => {
   });
 });
 
-test('headers that are too large are a 431, and bytes that are no HTTP a 400', async () => {
+test('the server responds with 431 to headers that are too large, and with 400 to invalid bytes', async () => {
   const { address } = await serving({ a: setFlow });
   const { hostname, port } = new URL(address);
   const ask = (text: string) =>
@@ -227,7 +230,7 @@ test('headers that are too large are a 431, and bytes that are no HTTP a 400', a
   expect(await ask('what?\r\n\r\n')).toContain('HTTP/1.1 400 Bad Request');
 });
 
-describe('a message', () => {
+describe('an error message that the server sends to a client', () => {
   test.each<[string, CodedMessage]>([
     ['more than 1 record failed (max_errors=1)', { message: 'more than 1 record failed', code: 'max-errors', details: { limit: '1' } }],
     ['more than 5 % failed (max_errors=5%)', { message: 'more than 5 % failed', code: 'max-errors', details: { limit: '5%' } }],
@@ -238,9 +241,9 @@ describe('a message', () => {
       'x has one column\nif ";" separates the cells: delimiter=;',
       { message: 'x has one column', code: 'other-delimiter', details: { delimiter: ';' } },
     ],
-    ['body: no JSON\nfor one object per line send it as application/x-ndjson', inputError('body', 'no JSON', { hint: 'ndjson' })],
+    ['body: no JSON\nif each line is an object, send it as application/x-ndjson', inputError('body', 'no JSON', { hint: 'ndjson' })],
     [
-      "body: no UTF-8\nname the body's encoding: charset=latin1 in Content-Type",
+      "body: no UTF-8\ngive the body's encoding: charset=latin1 in Content-Type",
       inputError('body', 'no UTF-8', { hint: 'not-this-encoding' }),
     ],
     ['body: gzip\nsend it with Content-Encoding: gzip', inputError('body', 'gzip', { hint: 'gzip' })],
@@ -256,11 +259,11 @@ describe('a message', () => {
       'out.csv is being written by another run',
       { message: 'out.csv is being written by another run', code: 'being-written', details: { of: 'out' } },
     ],
-  ])('names the field to send, and no option of the command line: %s', (told, coded) => {
+  ])("contains the request's field instead of a command-line option: %s", (told, coded) => {
     expect(messageForClient(coded)).toBe(told);
   });
 
-  test('of a run, a plan and an upload names what a client can send', async () => {
+  test('mentions nothing that a client cannot send if it is about a run, plan or upload', async () => {
     const server = await serving({ a: setFlow });
     const key = server.key();
     const broken = await upload(server, key, 'runs?unordered', '{"a":1}\n{"a":', {

@@ -6,7 +6,7 @@ import { RunEvents } from '../../src/serve/runs/run-events.ts';
 
 const eventsOf = (events: RunEvents) => events.after(undefined).map(({ event }) => event);
 
-test('the events of an ended run are read from their file: nothing stays in memory', () => {
+test('the events of a finished run are read from their file, not kept in memory', () => {
   const folder = mkdtempSync(join(tmpdir(), 'automate-events-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const path = join(folder, 'events.ndjson');
@@ -17,14 +17,14 @@ test('the events of an ended run are read from their file: nothing stays in memo
   const last = events.lastId;
   appendFileSync(path, `${JSON.stringify({ id: last + 1, event: 'end', data: '{}' })}\n`);
   expect([eventsOf(events), events.lastId]).toEqual([['state', 'failed', 'end'], last + 1]);
-  // A resumption goes on behind them.
+  // A resumed run continues with events that follow these.
   events.state('queued', null, null);
   events.failed({ record: 2 });
   events.end({ state: 'finished' });
   expect(eventsOf(events)).toEqual(['state', 'failed', 'failed', 'end']);
 });
 
-test('events that cannot be written stay in memory', () => {
+test("a run's events stay in memory if they cannot be written to their file", () => {
   const events = new RunEvents('/nowhere/events.ndjson');
   events.failed({ record: 1 });
   events.end({});

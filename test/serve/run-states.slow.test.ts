@@ -27,8 +27,8 @@ async function stoppedRun(server: Serving, key: string): Promise<RunShape> {
   return runThat(server, key, run, stopped);
 }
 
-describe('a run', () => {
-  test('stops also right after its start, and right after a resumption', async () => {
+describe('a run on the server', () => {
+  test('can be stopped immediately after it was started or resumed', async () => {
     const server = await slowServer();
     const key = server.key();
     for (let round = 0; round < 5; round++) {
@@ -40,7 +40,7 @@ describe('a run', () => {
     }
   });
 
-  test('is resumed once by several requests at once, and not deleted by one of them', async () => {
+  test('is resumed only once by several simultaneous requests, and is never both resumed and deleted', async () => {
     const server = await slowServer();
     const key = server.key();
     const run = await stoppedRun(server, key);
@@ -54,7 +54,7 @@ describe('a run', () => {
     ]).toContainEqual(await Promise.all([act(server, key, run, 'resume'), deleted]));
   });
 
-  test('takes no more places than the queue has, however many bodies come at once', async () => {
+  test('is accepted only if the queue has room, however many requests arrive at the same time', async () => {
     const server = await slowServer(['--max-runs', '1', '--max-queue', '2']);
     const key = server.key();
     const posts = Array.from({ length: 12 }, () => server.send('/v1/flows/ask/runs', { key, ...csvRun(idRows(300)) }));
@@ -64,7 +64,7 @@ describe('a run', () => {
     expect(readdirSync(server.place.path('.automate/serve/runs'))).toHaveLength(3);
   });
 
-  test('whose input cannot be read has failed, and is not resumable', async () => {
+  test('fails, and cannot be resumed, if its input cannot be read', async () => {
     const server = await slowServer();
     const key = server.key();
     const run = await startRunOf(server, key, 'id\n1\n2\n"3\n', { prefer: 'wait=30' });
@@ -72,7 +72,7 @@ describe('a run', () => {
     expect(await act(server, key, run, 'resume')).toBe(409);
   });
 
-  test('that a crash has cut off has the counts and credits of its last checkpoint, and its key has them, too', async () => {
+  test('has the counts and credits of its last checkpoint after a crash', async () => {
     const server = await slowServer();
     const key = server.key();
     const run = await startRunOf(server, key, idRows(300));
@@ -83,7 +83,7 @@ describe('a run', () => {
     const { read, written, failed } = crashed.counts;
     expect(read).toBeGreaterThan(5);
     expect(written + failed).toBe(read);
-    // The record in flight is paid.
+    // The record that was in progress is paid for, even if it is not yet counted as read.
     expect([read, read + 1]).toContain(crashed.credits);
     expect(crashed.failures).toMatchObject([{ count: failed }]);
     const events = sentEvents(await (await next.send(run.links.events, { key })).text());
@@ -93,13 +93,13 @@ describe('a run', () => {
     await runThat(next, key, run, ({ counts }) => counts.read > read + 5);
     await act(next, key, run, 'stop');
     const again = await runThat(next, key, run, stopped);
-    // Not lost by another crash.
+    // The counts are not lost if the server crashes again.
     await next.end('SIGKILL');
     const last = await serving({}, { place: server.place });
     expect(await (await last.send('/v1/usage', { key })).json()).toMatchObject({ records: again.counts.read });
   });
 
-  test('without a readable run.json is left out with a line in the log, and the server starts', async () => {
+  test('is ignored with a line in the log if its run.json cannot be read', async () => {
     const server = await slowServer();
     const key = server.key();
     const [broken, other] = [await stoppedRun(server, key), await stoppedRun(server, key)];
@@ -115,8 +115,8 @@ describe('a run', () => {
   });
 });
 
-describe('the events of a run', () => {
-  test('go on after the end of an earlier part', async () => {
+describe('the event stream of a run on the server', () => {
+  test('does not end where an earlier part of the run ended', async () => {
     const server = await slowServer();
     const key = server.key();
     const run = await stoppedRun(server, key);
@@ -130,7 +130,7 @@ describe('the events of a run', () => {
     expect((await server.send('/healthz')).status).toBe(200);
   });
 
-  test('never have an id twice: after a crash they go on behind those of the progress that was not stored', () => {
+  test('repeats no event id, even after a crash in which events were lost', () => {
     const folder = mkdtempSync(join(tmpdir(), 'automate-events-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const path = join(folder, 'events.ndjson');
@@ -146,11 +146,11 @@ describe('the events of a run', () => {
   });
 });
 
-test('an incomplete output looks whole to no client, nor to one of HTTP/1.0', async () => {
+test("any client can recognize a run's incomplete output, even over HTTP/1.0", async () => {
   const server = await slowServer();
   const key = server.key();
   const { links } = await stoppedRun(server, key);
-  // Not a client of Node.js, which may take a reset after data for the end.
+  // The test uses curl, because a Node.js client may mistake a reset after the data for the end.
   const args = ['-s', '--http1.0', `${server.address}${links.output}?follow=true`, '-H', `Authorization: Bearer ${key}`];
   const code = await new Promise((resolve) => spawn('curl', args).once('close', resolve));
   expect(code).toBe(56);

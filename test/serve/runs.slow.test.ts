@@ -23,7 +23,7 @@ async function shown({ send }: Serving, key: string, { id }: { id: string }): Pr
   return (await (await send(`/v1/runs/${id}`, { key })).json()) as RunShape;
 }
 
-/** Polls until a run is in one of these states. */
+/** Polls a run until it is in one of these states. */
 async function until(server: Serving, key: string, run: { id: string }, ...states: string[]): Promise<RunShape> {
   for (;;) {
     const now = await shown(server, key, run);
@@ -32,19 +32,19 @@ async function until(server: Serving, key: string, run: { id: string }, ...state
   }
 }
 
-describe('a run', () => {
+describe('a run that is started over HTTP', () => {
   test.each([
     ['', '=1+1'],
     ['?csv_safe=true', "'=1+1"],
     ['?csv_safe=false', '=1+1'],
-  ])('with the query "%s" writes a formula as %s', async (query, written) => {
+  ])('writes a formula with an apostrophe only if csv_safe is true (query "%s": %s)', async (query, written) => {
     const { send, key } = await serving({ set: 'nodes: [{ type: set, fields: { b: "1" } }]' });
     const one = key();
     const { links } = (await (await send(`/v1/flows/set/runs${query}`, { key: one, ...csv('a\n=1+1\n', waiting) })).json()) as RunShape;
     expect(await (await send(links.output, { key: one })).text()).toBe(`a,b\n${written},1\n`);
   });
 
-  test('writes byte for byte what the command writes, output and errors', async () => {
+  test('writes the same output and errors as the command', async () => {
     const { origin } = await askedServer();
     const server = await serving({ ask: askingFlow(origin) });
     const { place, key, send } = server;
@@ -83,7 +83,7 @@ describe('a run', () => {
     ['application/jsonl', '{"id": 1}\n', '', '{"id":1,"name":"name 1"}\n'],
     ['application/x-ndjson', '{"id": 1}\n', '?out=csv', 'id,name\n1,name 1\n'],
     ['text/csv; charset=latin1', 'id;note\n1;\xe9\n', '?delimiter=;', 'id,note,name\n1,é,name 1\n'],
-  ])('takes %s', async (type, body, query, output) => {
+  ])('accepts an input of the type %s', async (type, body, query, output) => {
     const { origin } = await askedServer();
     const server = await serving({ ask: askingFlow(origin) });
     const one = server.key();
@@ -92,7 +92,7 @@ describe('a run', () => {
     expect(await (await server.send(run.links.output, { key: one })).text()).toBe(output);
   });
 
-  test('takes gzip, and the options of its query', async () => {
+  test('accepts gzipped input, and options in the query', async () => {
     const { origin, calls } = await askedServer();
     const server = await serving({ ask: askingFlow(origin) });
     const one = server.key();
@@ -108,11 +108,11 @@ describe('a run', () => {
   });
 
   test.each([
-    ['of another type', { 'content-type': 'multipart/form-data; boundary=x' }, 'x', 415, 'media-type'],
+    ['of an unsupported type', { 'content-type': 'multipart/form-data; boundary=x' }, 'x', 415, 'media-type'],
     ['without a column that the flow needs', {}, 'name\nx\n', 422, 'input-unreadable'],
     ['that is not gzip', { 'content-encoding': 'gzip' }, 'id\n1\n', 422, 'input-unreadable'],
-    ['that is no list', { 'content-type': 'application/json' }, '{"id": 1}', 422, 'input-unreadable'],
-  ])('with a body %s is refused, leaves nothing and sends nothing', async (_, headers, body, status, name) => {
+    ['that is not a list', { 'content-type': 'application/json' }, '{"id": 1}', 422, 'input-unreadable'],
+  ])('is refused if its body is %s, and nothing is stored or sent', async (_, headers, body, status, name) => {
     const { origin, calls } = await askedServer();
     const { key, send, place } = await serving({ ask: askingFlow(origin) });
     const one = key();
@@ -124,7 +124,7 @@ describe('a run', () => {
     expect(await readdir(place.path('.automate/serve/runs'))).toEqual([]);
   });
 
-  test('with a list of records in an object is read with records=PATH, which its refusal names, and so is its plan', async () => {
+  test('needs records=PATH if its records are a list within an object, and so does its plan', async () => {
     const { origin } = await askedServer();
     const { key, send } = await serving({ ask: askingFlow(origin) });
     const one = key();
@@ -140,7 +140,7 @@ describe('a run', () => {
     expect(await (await sent('/v1/flows/ask/plans?records=data.items')).json()).toMatchObject({ records: 7 });
     const run = (await (await sent('/v1/flows/ask/runs?records=data.items', waiting)).json()) as RunShape;
     expect(run.counts).toMatchObject({ read: 7, written: 6, failed: 1 });
-    // The errors file is a list itself.
+    // The errors file is itself a JSON list, so the retry does not need records=PATH.
     const retried = await send(`/v1/runs/${run.id}/retry`, { key: one, method: 'POST' });
     const { id } = (await retried.json()) as RunShape;
     await expect
@@ -151,7 +151,7 @@ describe('a run', () => {
       });
   });
 
-  test('larger than --max-upload is refused, also unpacked', async () => {
+  test('is refused if its input is larger than --max-upload, even if only after decompression', async () => {
     const { origin } = await askedServer();
     const { key, send } = await serving({ ask: askingFlow(origin) }, { args: ['--max-upload', '1kB'] });
     const one = key();
@@ -161,7 +161,7 @@ describe('a run', () => {
     expect(statuses).toEqual([413, 413, 200]);
   });
 
-  test('is made once for an idempotency key', async () => {
+  test('is created only once for the same idempotency key', async () => {
     const { origin, calls } = await askedServer();
     const server = await serving({ ask: askingFlow(origin) });
     const one = server.key();
@@ -174,7 +174,7 @@ describe('a run', () => {
     expect([...calls.values()]).toEqual([1, 1, 1]);
   });
 
-  test('is made anew for the idempotency key of a run that was deleted', async () => {
+  test('can be created again with its idempotency key after it was deleted', async () => {
     const { origin } = await askedServer();
     const server = await serving({ ask: askingFlow(origin) });
     const one = server.key();
@@ -186,7 +186,7 @@ describe('a run', () => {
     expect(third.id).toBe(second.id);
   });
 
-  test('stops, resumes, retries its failed records, and is deleted', async () => {
+  test('can be stopped, resumed, retried and deleted', async () => {
     const { origin, calls } = await askedServer(20);
     const server = await serving({ ask: askingFlow(origin, ', concurrency: 1') });
     const { key, send } = server;
@@ -217,7 +217,7 @@ describe('a run', () => {
     expect((await send(`/v1/runs/${run.id}`, { key: one })).status).toBe(404);
   });
 
-  test('exists for its key, and for those that may read all', async () => {
+  test('can be read with its own key and with keys that can read all runs', async () => {
     const { origin } = await askedServer();
     const server = await serving({ ask: askingFlow(origin), other: askingFlow(origin) });
     const { key, send } = server;
@@ -232,7 +232,7 @@ describe('a run', () => {
     expect((await send(`/v1/runs/${run.id}/stop`, { key: reader, method: 'POST' })).status).toBe(403);
   });
 
-  test('of another key, or of the page, can be read by a key with run and read, and not changed', async () => {
+  test('can be read but not changed with a different key', async () => {
     const { origin, calls } = await askedServer();
     const server = await serving({ ask: askingFlow(origin), other: askingFlow(origin) });
     const { key, send } = server;
@@ -254,7 +254,7 @@ describe('a run', () => {
     expect((await change(one)).map(({ status }) => status)).toEqual([200, 409, 202, 204]);
   });
 
-  test('of another key may wait although one key has filled the queue', async () => {
+  test('can join the queue even if a different key has filled the queue', async () => {
     const { origin } = await askedServer(200);
     const { key, send } = await serving({ ask: askingFlow(origin) }, { args: ['--max-runs', '1', '--max-queue', '1'] });
     const [one, two] = [key(), key({ name: 'two' })];
@@ -263,7 +263,7 @@ describe('a run', () => {
     expect([await post(two), await post(two)]).toEqual([202, 503]);
   });
 
-  test('is listed in pages, and by flow and state', async () => {
+  test('is listed page by page, with a filter for flow and state', async () => {
     const { origin } = await askedServer();
     const server = await serving({ ask: askingFlow(origin) });
     const one = server.key();
@@ -288,8 +288,8 @@ describe('a run', () => {
   });
 });
 
-describe('the events of a run', () => {
-  test('begin with its state, tell failures and the end, and go on after the last one that a client has', async () => {
+describe('the event stream of a run that was started over HTTP', () => {
+  test("begins with the run's state, includes failures and the end, and can continue after any event", async () => {
     const { origin } = await askedServer();
     const server = await serving({ ask: askingFlow(origin) });
     const one = server.key();
@@ -308,7 +308,7 @@ describe('the events of a run', () => {
     const late = eventsOf(await (await server.send(run.links.events, { key: one })).text());
     expect(late.map(({ event }) => event)).toEqual(['state', 'failed', 'failed', 'failed', 'failed', 'end']);
     expect(late[0]).toMatchObject({ data: { state: 'finished' } });
-    // A listener that is cut off after the first event gets all others.
+    // A client that was disconnected after the first event receives all later events.
     const others = await server.send(run.links.events, { key: one, headers: { 'last-event-id': String(late[0]?.id) } });
     expect(eventsOf(await others.text()).filter(({ event }) => event !== 'state')).toEqual(late.slice(1));
   });
@@ -324,8 +324,8 @@ function eventsOf(text: string) {
     });
 }
 
-describe('the output of a run under way', () => {
-  test('comes row by row, and ends whole with the run', async () => {
+describe('the output of a run in progress', () => {
+  test('can be read row by row, and ends normally when the run is complete', async () => {
     const { origin } = await askedServer(5);
     const server = await serving({ ask: askingFlow(origin, ', concurrency: 2') });
     const one = server.key();
@@ -336,7 +336,7 @@ describe('the output of a run under way', () => {
     expect(await (await server.send(run.links.output, { key: one })).text()).toBe(text);
   });
 
-  test('is cut off when the run does not end complete', async () => {
+  test('breaks off, which clients notice, if the run does not complete', async () => {
     const { origin } = await askedServer(20);
     const server = await serving({ ask: askingFlow(origin, ', concurrency: 1') });
     const one = server.key();
@@ -348,7 +348,7 @@ describe('the output of a run under way', () => {
   });
 });
 
-describe('a plan', () => {
+describe('a plan of a run over HTTP', () => {
   test('says what a run would do, and sends nothing', async () => {
     const { origin, requests } = await httpServer((_request, response) => json(response, {}));
     const { key, send } = await serving({ ask: askingFlow(origin) });
@@ -365,8 +365,8 @@ describe('a plan', () => {
   });
 });
 
-describe('a test', () => {
-  test('sends one request and shows the answer; with send: false only the request', async () => {
+describe('a test of a record over HTTP', () => {
+  test('sends one request and returns the response, or returns only the request if send is false', async () => {
     const { origin, requests } = await httpServer((_request, response) => json(response, { name: 'Ada' }));
     const { key, send } = await serving({ ask: askingFlow(origin) });
     const one = key({ scopes: ['test'] });

@@ -13,7 +13,7 @@ async function started({ send }: Serving, key: string, text: string): Promise<Ru
   return (await (await send('/v1/flows/ask/runs', { key, ...body(text) })).json()) as RunShape;
 }
 
-/** Polls until a run is as `is` says. */
+/** Polls a run until `is` returns true for it. */
 async function until({ send }: Serving, key: string, { id }: { id: string }, is: (run: RunShape) => boolean): Promise<RunShape> {
   for (;;) {
     const run = (await (await send(`/v1/runs/${id}`, { key })).json()) as RunShape;
@@ -24,8 +24,8 @@ async function until({ send }: Serving, key: string, { id }: { id: string }, is:
 
 const finished = ({ state }: RunShape) => state === 'finished';
 
-describe('a server that ends', () => {
-  test('by SIGTERM finishes calls, saves runs, and the next start goes on with them: the output is that of the command', async () => {
+describe('a server that stops or crashes', () => {
+  test('finishes calls and saves runs at SIGTERM, and completes the runs after its next start', async () => {
     const upstream = await askedServer(20);
     const flow = askingFlow(upstream.origin, ', concurrency: 2');
     const server = await serving({ ask: flow }, { args: ['--max-runs', '1'] });
@@ -54,7 +54,7 @@ describe('a server that ends', () => {
     expect(await (await next.send(run.links.errors, { key })).text()).toBe(await place.read('out.errors.csv'));
   });
 
-  test('by kill -9 loses nothing: the output is whole, and no record is sent again but those in flight', async () => {
+  test('loses nothing at SIGKILL, and sends only requests that were in progress twice', async () => {
     const upstream = await askedServer(10);
     const server = await serving({ ask: askingFlow(upstream.origin, ', concurrency: 4') });
     const { place } = server;
@@ -80,7 +80,7 @@ describe('a server that ends', () => {
     expect(spent).toBeLessThanOrEqual(sent + 4);
   });
 
-  test('three times by a crash during a run leaves it to a person', async () => {
+  test('does not resume a run by itself after three crashes during this run', async () => {
     const { origin } = await askedServer(30);
     let server = await serving({ ask: askingFlow(origin, ', concurrency: 1') });
     const { place } = server;
@@ -97,7 +97,7 @@ describe('a server that ends', () => {
     await until(server, key, run, ({ state }) => state === 'running');
   });
 
-  test('with --no-resume leaves a run to a person after one crash', async () => {
+  test('does not resume a run by itself after a crash if --no-resume is set', async () => {
     const { origin } = await askedServer(30);
     const server = await serving({ ask: askingFlow(origin, ', concurrency: 1') });
     const key = server.key();
@@ -108,7 +108,7 @@ describe('a server that ends', () => {
     expect(await until(next, key, run, () => true)).toMatchObject({ state: 'stopped', ending: 'crashed', resumable: true });
   });
 
-  test('by two signals ends at once, with the code of the second', async () => {
+  test("exits at once at a second signal, with that signal's exit code", async () => {
     const { origin, requests } = await httpServer((_request, response) => void response.on('close', () => undefined));
     const server = await serving({ ask: askingFlow(origin) });
     const key = server.key();
@@ -122,8 +122,8 @@ describe('a server that ends', () => {
   });
 });
 
-describe('the home of a server', () => {
-  test('has files for its owner alone', async () => {
+describe('the home folder of a server', () => {
+  test('contains only files that the owner alone can read', async () => {
     const { origin } = await askedServer();
     const server = await serving({ ask: askingFlow(origin) });
     const key = server.key();
@@ -136,7 +136,7 @@ describe('the home of a server', () => {
     expect((await stat(folder)).mode & 0o777).toBe(0o700);
   });
 
-  test('has one server: the second names the first, and takes over when that is dead', async () => {
+  test('is used by only one server: a second server exits, unless the first is dead', async () => {
     const server = await serving({});
     const second = await server.place.start(['serve', 'flows', '--port', '0']).finished;
     expect([second.code, second.stderr]).toEqual([73, expect.stringMatching(new RegExp(`process \\d+ at ${server.address}`))]);
@@ -144,7 +144,7 @@ describe('the home of a server', () => {
     await serving({}, { place: server.place });
   });
 
-  test('gives links to the page of its server', async () => {
+  test('is used by `automate serve login` to create login links for the page', async () => {
     const server = await serving({});
     const { stdout } = await server.place.automate(['serve', 'login']);
     const [, token] = stdout.trim().split('#');
@@ -159,7 +159,7 @@ describe('the home of a server', () => {
   });
 });
 
-describe('an address that others reach', () => {
+describe('a server address that is reachable from other machines', () => {
   test.each([
     [
       ['--host', '0.0.0.0'],
@@ -170,7 +170,7 @@ describe('an address that others reach', () => {
       ['an API key', '--allow-host'],
     ],
     [['--host', '0.0.0.0', '--tls-cert', 'a.pem'], ['--tls-key']],
-  ])('needs a key, encryption and a name: %s', async (args, missing) => {
+  ])('needs an API key, encryption and a host name: %s', async (args, missing) => {
     const server = await serving({});
     await server.end();
     const { code, stderr } = await server.place.start(['serve', 'flows', '--port', '0', ...args]).finished;
@@ -179,7 +179,7 @@ describe('an address that others reach', () => {
   });
 });
 
-test('a call under way is not hurt by a client that goes away, nor by a run that is stopped', async () => {
+test('a call in progress is not affected by other clients that disconnect or runs that stop', async () => {
   const { origin } = await httpServer(async ({ path }, response) => {
     await new Promise((resolve) => setTimeout(resolve, 300));
     json(response, { name: path });
@@ -196,7 +196,7 @@ test('a call under way is not hurt by a client that goes away, nor by a run that
   expect([(await stays).status, await left]).toEqual([200, 'gone']);
 });
 
-test('the login link has a name that the server is called by', async () => {
+test('the login link contains the host name under which clients reach the server', async () => {
   const place = await workplace();
   await place.automate(['keys', 'create', 'crm']);
   const { said } = await serving({}, { place, args: ['--host', '0.0.0.0', '--behind-proxy', '--allow-host', 'flows.example'] });

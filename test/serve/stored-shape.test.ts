@@ -19,7 +19,7 @@ test.each<[string, object]>([
   ['inputFormat', { inputFormat: '../../etc/passwd' }],
   ['flow', { flow: 'a\r\nb' }],
   ['state', { state: 'odd' }],
-])('a run.json with other %s is left out, with a line, and stays', async (name, change) => {
+])('a run whose run.json has an invalid member %s is ignored, but not deleted', async (name, change) => {
   const runs = serverHome();
   const [id, odd] = [newRunId(), newRunId()];
   const write = (run: string, content: object) => {

@@ -12,13 +12,13 @@ beforeEach(async () => {
 
 const node = (query: string) => `nodes:\n  - { type: http, url: "{{vars.api}}/{{id}}?${query}", map: [asked] }\n`;
 
-/** A flow with a variable that a caller must give, and one that it may give. */
+/** Returns a flow with one variable that a caller has to set, and one that a caller can set. */
 const regions = () => `vars: { api: "${upstream.origin}", region: null, size: 10 }
 open_vars: [region, size]
 ${node('r={{vars.region}}&n={{vars.size}}')}`;
 
-describe('open variables', () => {
-  test('are in the description of their flow, with their defaults, and only there', async () => {
+describe('flow variables that callers are allowed to set', () => {
+  test('are listed with their defaults in the description of the flow, unlike other variables', async () => {
     const { key, send } = await serving({ ask: regions(), plain: node('x').replace('{{vars.api}}', upstream.origin) });
     const one = key();
     const shown = async (flow: string) =>
@@ -30,7 +30,7 @@ describe('open variables', () => {
     expect(await shown('plain')).toBeUndefined();
   });
 
-  test('are parameters in the OpenAPI description, for keys that see a flow with them', async () => {
+  test('are parameters in the OpenAPI description for keys that can use the flow', async () => {
     const { key, send } = await serving({ ask: regions(), more: regions(), plain: node('x').replace('{{vars.api}}', upstream.origin) });
     const [some, other] = [key({ flows: ['ask', 'more'] }), key({ name: 'other', flows: ['plain'] })];
     const parameters = async (given: string, route: string) => {
@@ -49,7 +49,7 @@ describe('open variables', () => {
     expect(await parameters(some, '/v1/runs/{run}/stop')).toEqual([]);
   });
 
-  test('are given by each call in its query, escaped as a template is', async () => {
+  test('can be set in the query of a call, and are escaped like fields in a template', async () => {
     const { key, send } = await serving({ ask: regions() });
     const one = key();
     const asked = async (query: string) => (await send(`/v1/flows/ask/calls?${query}`, { key: one, ...posting({ id: 1 }) })).json();
@@ -59,7 +59,7 @@ describe('open variables', () => {
     expect(await asked('var.region=eu')).toMatchObject({ records: [{ asked: '/1?r=eu&n=10' }] });
   });
 
-  test('are given by a run, its plan and a test, and hold for a retry of the run', async () => {
+  test('can be set for a run, its plan and a test, and stay the same in a retry', async () => {
     upstream = await httpServer(({ path }, response) => json(response, { asked: path }, path.startsWith('/2') ? 404 : 200));
     const { key, send } = await serving({ ask: regions() });
     const one = key({ scopes: ['run', 'test'] });
@@ -76,17 +76,17 @@ describe('open variables', () => {
   });
 
   test.each([
-    ['', 'the variable "region" has no value\ngive it one in the query: var.region=VALUE'],
+    ['', 'the variable "region" has no value\ngive it a value in the query: var.region=VALUE'],
     [
       'var.api=https%3A%2F%2Fevil.example.com&var.region=x',
-      'var.NAME: "api" is no variable that a caller may set; callers may set region, size',
+      'var.NAME: "api" is not a variable that a caller may set; callers may set region, size',
     ],
-    ['var.nope=1', 'var.NAME: "nope" is no variable that a caller may set; callers may set region, size'],
+    ['var.nope=1', 'var.NAME: "nope" is not a variable that a caller may set; callers may set region, size'],
     ['var.region=eu&var.size=many', 'var.NAME: expected a number for "size", as in the flow, found "many"'],
     ['var.region=%7B%7Bid%7D%7D', 'var.NAME: the value of a variable is fixed for the run: expected no references in it, found {{'],
-    ['var.region=eu&region=us', 'querystring: "region": nothing of this name is expected'],
+    ['var.region=eu&region=us', 'querystring: "region": this name is not expected here'],
     ['var.region=eu&var.region=us', 'querystring: "var.region": expected one value'],
-  ])('%j is refused with 400, and nothing is sent', async (query, detail) => {
+  ])('cannot be set with the query %j, which gets a 400 before anything is sent', async (query, detail) => {
     const { key, send } = await serving({ ask: regions() });
     const one = key({ scopes: ['run', 'test'] });
     const requests: [string, RequestInit][] = [
@@ -107,7 +107,7 @@ describe('open variables', () => {
     expect(await (await send('/v1/runs', { key: one })).json()).toMatchObject({ runs: [] });
   });
 
-  test('that look like a secret are refused without being shown', async () => {
+  test('are refused without being shown if the value looks like a secret', async () => {
     const { key, send } = await serving({ ask: regions() });
     const token = `ghp_${'a1B2'.repeat(9)}`;
     const answer = await send(`/v1/flows/ask/calls?var.region=${token}`, { key: key(), ...posting({ id: 1 }) });
@@ -115,18 +115,20 @@ describe('open variables', () => {
     expect([answer.status, text.includes(token), text.includes('looks like a secret')]).toEqual([400, false, true]);
   });
 
-  test('without a value leave the flow valid; other variables without one do not', async () => {
+  test('do not need a value in the flow, unlike other variables', async () => {
     const { key, send } = await serving({ ask: regions(), shut: regions().replace(/open_vars.*\n/, '') });
     const one = key();
     expect(await (await send('/v1/flows/ask', { key: one })).json()).toMatchObject({ state: 'valid', problems: [], fields: ['id'] });
     expect(await (await send('/v1/flows/shut', { key: one })).json()).toMatchObject({
       state: 'invalid',
-      problems: [{ line: 1, message: 'the variable "region" has no value\nwrite one into the flow, or list it under open_vars' }],
+      problems: [
+        { line: 1, message: 'the variable "region" has no value\nwrite a value into the flow, or list the variable under open_vars' },
+      ],
     });
     expect((await send('/v1/flows/shut/calls?var.region=eu', { key: one, ...posting({ id: 1 }) })).status).toBe(409);
   });
 
-  test('may not decide the host of a URL: such a flow is not served', async () => {
+  test('must not set the host of a URL: the flow is then invalid', async () => {
     const { key, send } = await serving({ ask: regions().replace('open_vars: [region, size]', 'open_vars: [api, region]') });
     const one = key();
     expect(await (await send('/v1/flows/ask', { key: one })).json()).toMatchObject({
@@ -137,7 +139,7 @@ describe('open variables', () => {
     expect(answer.status).toBe(409);
   });
 
-  test('count for an Idempotency-Key', async () => {
+  test('are compared when an idempotency key is used a second time', async () => {
     const { key, send } = await serving({ ask: regions() });
     const one = key();
     const call = (region: string) =>
@@ -147,7 +149,7 @@ describe('open variables', () => {
   });
 });
 
-test('a server takes the values of its environment', async () => {
+test("the server uses the variables' values for its environment (--env)", async () => {
   const flow = `vars: { api: "${upstream.origin}", region: { default: eu, staging: test } }\n${node('r={{vars.region}}')}`;
   const { key, send } = await serving({ ask: flow }, { args: ['--env', 'staging'] });
   const one = key();

@@ -8,7 +8,7 @@ import { serving } from '../helpers/serving.ts';
 
 const env = { AUTOMATE_VAULT_PASSPHRASE: 'a long passphrase' };
 
-/** A server with one webhook, whose receiver answers with `handler`. */
+/** Starts a server with one webhook, whose receiver responds with `handler`. */
 async function told(handler: Handler = () => {}, ...options: string[]) {
   const { origin } = await askedServer();
   const receiver = await httpServer(handler);
@@ -29,8 +29,8 @@ async function until(holds: () => unknown): Promise<void> {
   while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
-describe('a webhook', () => {
-  test('gets a signed message without record data when a run has ended', async () => {
+describe('a webhook of the server', () => {
+  test('receives a signed message, without data from records, when a run has ended', async () => {
     const { receiver, secret, run, place, server } = await told();
     const { id, ended_at: endedAt } = await run();
     await until(() => receiver.requests.length > 0);
@@ -56,7 +56,7 @@ describe('a webhook', () => {
     expect(receiver.requests).toHaveLength(1);
   });
 
-  test('is sent the message after a restart, and only once', async () => {
+  test('receives its message once more after the server restarts if the first response was a 503', async () => {
     let isUp = false;
     const { receiver, run, server, place } = await told((_, response) => response.writeHead(isUp ? 204 : 503).end());
     await run();
@@ -73,7 +73,7 @@ describe('a webhook', () => {
     expect(receiver.requests).toHaveLength(2);
   }, 30_000);
 
-  test('that answers 410 is turned off', async () => {
+  test('is disabled if it responds with 410', async () => {
     const { receiver, run, server, place } = await told((_, response) => response.writeHead(410).end());
     await run();
     await until(() => server.said().includes('webhook "ops" is off: its receiver answered 410'));
@@ -83,7 +83,7 @@ describe('a webhook', () => {
     expect(receiver.requests).toHaveLength(1);
   });
 
-  test('of other flows is not told, and redirects are not followed', async () => {
+  test('cannot redirect its message, and receives nothing for other flows than its own', async () => {
     const { receiver, run, server } = await told(
       (_, response) => response.writeHead(307, { location: '/elsewhere' }).end(),
       '--flows',

@@ -9,8 +9,8 @@ import { WebhookStore } from '../../src/io/server/webhooks.ts';
 import type { ServedRun } from '../../src/serve/runs/served-run.ts';
 import { Deliveries } from '../../src/serve/webhooks/deliveries.ts';
 
-describe('deliveries', () => {
-  /** A store with one webhook, and deliveries at a clock that the test sets. */
+describe('the deliveries of a webhook', () => {
+  /** Creates a store with one webhook, and deliveries whose clock the test sets. */
   async function delivering(answers: readonly Receipt[]) {
     const home = await mkdtemp(join(tmpdir(), 'automate-webhooks-'));
     const database = new ServerDatabase(home);
@@ -36,7 +36,7 @@ describe('deliveries', () => {
     return { clock, store, sentMs, create, run };
   }
 
-  test('are tried again after 5 s, 5 min, 30 min, 2 h, 5 h and 10 h with jitter, over restarts, and then given up', async () => {
+  test('are retried six times, after 5 s to 10 h, even after restarts', async () => {
     const { clock, store, sentMs, create, run } = await delivering([{ status: 500 }, { problem: 'refused' }, { status: 429 }]);
     create().ended(run);
     for (let minutes = 0; minutes < 48 * 60 * 12; minutes++) {
@@ -50,7 +50,7 @@ describe('deliveries', () => {
     expect(store.lastDeliveries().get('ops')).toMatchObject({ outcome: '429', isOpen: false });
   });
 
-  test('of a run are made once, and again when it ends again', async () => {
+  test('are sent once for a run, and once more if the run is resumed and ends again', async () => {
     const { clock, sentMs, create, run } = await delivering([{ status: 200 }]);
     const deliveries = create();
     deliveries.ended(run);
@@ -68,7 +68,7 @@ describe('deliveries', () => {
     expect(sentMs).toHaveLength(2);
   });
 
-  test('are none for a run that ended before the webhook was added', async () => {
+  test('are not sent for a run that ended before the webhook was created', async () => {
     const { sentMs, create, run } = await delivering([{ status: 200 }]);
     Object.assign(run.stored, { endedAt: '2026-11-24T11:59:59.000Z' });
     const deliveries = create();
@@ -79,7 +79,7 @@ describe('deliveries', () => {
   });
 });
 
-test('the signature is that of Standard Webhooks', () => {
+test('the signature of a webhook message follows Standard Webhooks', () => {
   const secret = newSecret();
   expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
   const at = new Date(1_700_000_000_000);

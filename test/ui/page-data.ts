@@ -38,13 +38,14 @@ function run(number: number, more: Partial<RunShape>): RunShape {
     ...{ created_at: ago(number * 50), started_at: ago(number * 50), ended_at: ago(number * 50 - 12), credits: 6224, resumable: false },
     counts: { read: 6412, written: 6224, failed: 188, retries: 42, waiting: 0 },
     failures: [{ node: 'profile', class: 'http', status: 404, count: 188, message: 'no such user' }],
+    workers: null,
     mapped: [{ node: 'profile', path: 'data.user.name', found: 6224, of: 6224 }],
     links: { self, events: `${self}/events`, output: `${self}/output`, errors: `${self}/errors` },
     ...more,
   };
 }
 
-/** The runs of the page: one of each state. */
+/** The runs that the page shows, one in each state. */
 export const runs: readonly RunShape[] = [
   run(1, { state: 'running', ending: null, exit_code: null, ended_at: null, started_at: ago(11) }),
   run(2, { state: 'stopped', ending: 'max-credits', reason: 'no credits are left of the allowance', resumable: true }),
@@ -176,7 +177,7 @@ const openApi = {
   },
 };
 
-/** The answers of a server with something on every page, by path below `/ui`. */
+/** Returns the responses of a server that has content for every page, by the path below `/ui`. */
 export function pageData(): Record<string, unknown> {
   const flow = flows[0] as FlowShape;
   return {
@@ -220,7 +221,7 @@ export function pageData(): Record<string, unknown> {
   };
 }
 
-/** The answers of a server on which nothing has been done yet. */
+/** Returns the responses of a server that has not been used yet. */
 export function emptyPageData(): Record<string, unknown> {
   return {
     ...pageData(),

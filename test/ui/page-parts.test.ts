@@ -12,8 +12,8 @@ import { ticksUpTo, timeTicks } from '../../src/ui/parts/ticks.ts';
 import { runs } from './page-data.ts';
 import { fullView } from './run-views.ts';
 
-describe('figures', () => {
-  test('are read by people', () => {
+describe('a figure on the web page', () => {
+  test('is formatted for people: counts, sizes, durations and rates', () => {
     expect([countText(9812), counted(1, 'record'), counted(2, 'record'), bytesText(812), bytesText(41_200_000)]).toEqual([
       ...['9,812', '1 record', '2 records', '812 B', '41.2 MB'],
     ]);
@@ -28,7 +28,7 @@ describe('figures', () => {
     expect([0, 0.123, 9.87, 12.4, 1234].map(rate)).toEqual(['0', '0.12', '9.9', '12', '1,234']);
   });
 
-  test('are 0 % only for nothing, and 100 % only for all', () => {
+  test('is 0 % only for nothing, and 100 % only for everything', () => {
     expect([percent(0, 9), percent(1, 1000), percent(999, 1000), percent(9, 9), percent(0, 0)]).toEqual([
       '0 %',
       'under 1 %',
@@ -44,9 +44,9 @@ describe('figures', () => {
     [9.8, [0, 2.5, 5, 7.5, 10]],
     [188, [0, 50, 100, 150, 200]],
     [1480, [0, 500, 1000, 1500]],
-  ])('up to %d stand at an axis as %j', (max, ticks) => expect(ticksUpTo(max)).toEqual(ticks));
+  ])('is shown with these axis labels if the maximum is %d: %j', (max, ticks) => expect(ticksUpTo(max)).toEqual(ticks));
 
-  test('of time stand at an axis in steps that people count in', () => {
+  test('has axis labels in suitable units if it is a duration', () => {
     expect(timeTicks(62)).toEqual([0, 50]);
     expect(timeTicks(33_700)).toEqual([0, 10_000, 20_000, 30_000]);
     expect(timeTicks(3_600_000)).toEqual([0, 900_000, 1_800_000, 2_700_000, 3_600_000]);
@@ -54,7 +54,7 @@ describe('figures', () => {
   });
 });
 
-describe('a map', () => {
+describe('the map editor on the web page', () => {
   const answer = {
     status: 200,
     headers: { etag: '"7"' },
@@ -67,7 +67,7 @@ describe('a map', () => {
     },
   };
 
-  test('takes a path at the first click, and gives it back at the second', () => {
+  test('adds a path when the user clicks it, and removes the path at the second click', () => {
     const one = toggled({}, 'user.name');
     expect(one).toEqual({ name: 'user.name' });
     expect(toggled(one, 'plan.name')).toEqual({ name: 'user.name', name_2: 'plan.name' });
@@ -76,21 +76,21 @@ describe('a map', () => {
     expect(toggled({}, 'list[]')).toEqual({ list: 'list[]' });
   });
 
-  test('keeps its order when a field is renamed, and refuses a name that is taken', () => {
+  test('keeps the order of the fields when one is renamed, and refuses an existing name', () => {
     const map = { a: 'x', b: 'y' };
     expect(Object.keys(renamed(map, 'a', 'c'))).toEqual(['c', 'b']);
     expect(renamed(map, 'a', 'b')).toBe(map);
     expect(renamed(map, 'a', '')).toBe(map);
   });
 
-  test('is YAML, with quotes where a word would be read as something else', () => {
+  test('shows the map as YAML, with quotes around words that YAML would not read as strings', () => {
     expect(mapYaml({})).toBe('map: {}');
     expect(mapYaml({ name: 'user.name', 'two words': 'user["odd key"]', yes: 'orders[0].sku' })).toBe(
       'map:\n  name: user.name\n  "two words": "user[\\"odd key\\"]"\n  "yes": orders[0].sku',
     );
   });
 
-  test('makes a row, or one of each element', () => {
+  test('shows whether the map makes one row or one row for each element', () => {
     expect(mappedRows({ name: 'user.name', odd: 'user["odd key"]', second: 'orders[1].sku', none: 'no.such' }, answer)).toEqual([
       { name: 'Ada', odd: 1, second: 'B2', none: undefined },
     ]);
@@ -100,12 +100,12 @@ describe('a map', () => {
     ]);
   });
 
-  test('reads nothing that the answer only inherits', () => {
+  test('ignores properties that every JavaScript object inherits', () => {
     expect(mappedRows({ a: 'constructor.name', b: '__proto__' }, answer)).toEqual([{ a: undefined, b: undefined }]);
   });
 });
 
-test('a stream of events is cut where an event ends, however it arrives', () => {
+test('the page splits an event stream correctly into events, wherever its chunks end', () => {
   const parser = new EventParser();
   expect(parser.push('id: 1\nevent: state\ndata: {"a"')).toEqual([]);
   expect(parser.push(':1}\n\n: still here\n\ndata: x\ndata: y\n\nid: 3')).toEqual([
@@ -114,7 +114,7 @@ test('a stream of events is cut where an event ends, however it arrives', () => 
   ]);
 });
 
-test('a resumed run shows the failures, hits and credits of all its parts', () => {
+test('the page of a resumed run shows the figures of all parts of the run', () => {
   const run = runs[1] as RunShape;
   const whole = withTotals(fullView, run, 0);
   expect(whole.failures).toEqual([
@@ -129,7 +129,7 @@ test('a resumed run shows the failures, hits and credits of all its parts', () =
   expect(withTotals(first, run, 0)).toBe(first);
 });
 
-test('a file tells its format by its name', () => {
+test('the page derives the format of an input from the name of the file', () => {
   expect(inputHeaders('rows.CSV')).toEqual({ 'Content-Type': 'text/csv' });
   expect(inputHeaders('rows.jsonl.gz')).toEqual({ 'Content-Type': 'application/jsonl', 'Content-Encoding': 'gzip' });
   const sheet = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet';
@@ -137,19 +137,19 @@ test('a file tells its format by its name', () => {
   expect(inputHeaders('rows.xls')).toBeUndefined();
 });
 
-test('curl lines are safe to paste', () => {
+test("the page's curl commands are safe to paste into a shell", () => {
   expect(curlOfCall('http://127.0.0.1:4020', { id: 'a', fields: ["it's"] })).toContain(`-d '{"it'\\''s":"..."}'`);
   expect(curlOfRun('http://127.0.0.1:4020', { id: 'a' })).toContain('curl http://127.0.0.1:4020/v1/flows/a/runs');
 });
 
-test('a request is shown as HTTP writes it', () => {
+test('the page shows a request in the form in which HTTP sends it', () => {
   expect(requestText({ method: 'POST', url: 'https://a.example.com/', headers: { Accept: '*/*' }, body: { a: 1 } })).toBe(
     'POST https://a.example.com/\nAccept: */*\n\n{\n  "a": 1\n}',
   );
   expect(requestText({ tool: 'find', arguments: { q: 1 } })).toContain('"tool": "find"');
 });
 
-test('a time is as short as its age allows', () => {
+test('the page shows a recent time in a short form', () => {
   const now = new Date(2026, 10, 24, 15, 0);
   expect(timeText(new Date(2026, 10, 24, 14, 2), now)).toBe('14:02');
   expect(timeText(new Date(2026, 9, 3, 14, 2), now)).toBe('3 Oct 14:02');

@@ -8,7 +8,7 @@ import { emptyPageData, pageData, runs } from './page-data.ts';
 
 const [running, stopped, finished] = runs.map(({ id }) => `/runs/${id}`) as [string, string, string];
 
-/** The pages, each with a text that is there once it is loaded. */
+/** The pages, each with a text that appears when the page has loaded. */
 const pages = [
   ['/', 'Geocode the sites'],
   ['/flows/enrich-customers', 'needs the fields'],
@@ -24,7 +24,7 @@ const pages = [
   ['/nowhere', 'There is no page'],
 ] as const;
 
-/** The pages of a server on which nothing has been done, each with the text that says what to do next. */
+/** The pages of an unused server, each with the advice that it shows. */
 const emptyPages = [
   ['/', 'automate init'],
   ['/runs', 'No run yet'],
@@ -34,7 +34,7 @@ const emptyPages = [
   ['/settings/audit', 'Nothing has happened yet.'],
 ] as const;
 
-/** Opens a page of the server after the login. */
+/** Logs in and opens a page of the server. */
 async function opened(server: PageServer, path: string, look: Look = {}) {
   const page = await openPage(server.link, look);
   await page.waitForSelector('nav');
@@ -47,13 +47,13 @@ const shows = (page: Page, text: string) => page.getByText(text).first().waitFor
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 
-test('script and style have at most 150 KB', () => {
+test("the page's script and style sheet have at most 150 KB in total", () => {
   const size = (name: string) => statSync(fileURLToPath(new URL(`../../dist/ui/${name}`, import.meta.url))).size;
   expect(size('page.js') + size('page.css') + size('index.html')).toBeLessThan(150_000);
 });
 
-describe.skipIf(!hasBrowser)(`the page${unlessBrowser}`, () => {
-  test.each(schemes)('has nothing that axe-core finds, %s', async (scheme) => {
+describe.skipIf(!hasBrowser)(`the web page in a browser${unlessBrowser}`, () => {
+  test.each(schemes)('passes all axe-core accessibility checks in the colour scheme %s', async (scheme) => {
     for (const [data, all] of [
       [pageData(), pages],
       [emptyPageData(), emptyPages],
@@ -65,12 +65,12 @@ describe.skipIf(!hasBrowser)(`the page${unlessBrowser}`, () => {
         await shows(page, text);
         expect([path, ...(await axeProblems(page))]).toEqual([path]);
       }
-      // A file that the policy refused would be here.
+      // If the content security policy had blocked a file, the console would list that file.
       expect(page.said.filter((line) => !line.includes('404'))).toEqual([]);
     }
   });
 
-  test.each(widths)('is not wider than a window of %i px', async (width) => {
+  test.each(widths)('fits into a window with a width of %i px', async (width) => {
     const server = await pageServer();
     const page = await opened(server, '/', { width });
     for (const [path, text] of pages) {
@@ -80,7 +80,7 @@ describe.skipIf(!hasBrowser)(`the page${unlessBrowser}`, () => {
     }
   });
 
-  test('logs in with a link, and leaves its token in no address and no history', async () => {
+  test('logs the user in with a link, and removes the token from the address', async () => {
     const server = await pageServer();
     const page = await opened(server, '/');
     expect(page.url()).toBe(`${server.origin}/`);
@@ -89,7 +89,7 @@ describe.skipIf(!hasBrowser)(`the page${unlessBrowser}`, () => {
     expect(page.url()).not.toContain('secret-link');
   });
 
-  test('says how to log in when a link was used, and when the session has ended', async () => {
+  test('explains how to log in if the link was already used or the session has ended', async () => {
     const server = await pageServer();
     const used = await openPage(server.link.replace('secret-link', 'used'));
     await shows(used, 'the link was used, or has expired');
@@ -101,7 +101,7 @@ describe.skipIf(!hasBrowser)(`the page${unlessBrowser}`, () => {
     expect(new URL(page.url()).pathname).toBe('/login');
   });
 
-  test('goes from page to page by keyboard, and the title has the focus', async () => {
+  test('can be navigated with the keyboard, and moves the focus to each new title', async () => {
     const server = await pageServer();
     const page = await opened(server, '/');
     await page.keyboard.press('Tab');
@@ -115,7 +115,7 @@ describe.skipIf(!hasBrowser)(`the page${unlessBrowser}`, () => {
     await page.waitForFunction(() => document.title === 'Flows · automate');
   });
 
-  test('plans a file of records before it starts a run', async () => {
+  test('shows the plan of a run before the user starts it', async () => {
     const server = await pageServer();
     const page = await opened(server, '/flows/enrich-customers');
     await button(page, 'Run').click();
@@ -129,7 +129,7 @@ describe.skipIf(!hasBrowser)(`the page${unlessBrowser}`, () => {
     expect(server.changes[1]?.route).toBe('POST /flows/enrich-customers/runs');
   });
 
-  test('makes a map by keyboard, and shows its YAML and what it yields at once', async () => {
+  test('lets the user build a map with the keyboard, and shows its YAML and fields immediately', async () => {
     const server = await pageServer();
     const page = await opened(server, '/flows/enrich-customers/test');
     await page.getByLabel('id', { exact: true }).fill('17');
@@ -155,7 +155,7 @@ describe.skipIf(!hasBrowser)(`the page${unlessBrowser}`, () => {
     });
   });
 
-  test('follows a run, and stops it', async () => {
+  test('shows the progress of a run, and can stop it', async () => {
     const server = await pageServer({ [`${running}/view`]: livingView });
     const page = await opened(server, running);
     await shows(page, '3,883 written');
@@ -164,13 +164,14 @@ describe.skipIf(!hasBrowser)(`the page${unlessBrowser}`, () => {
       share: 0.5,
       eta_s: 60,
       paused: [],
+      workers: null,
     };
     const emitted = () => {
       server.emit('progress', progress);
       return page.getByText('about 1 min left').isVisible();
     };
     await expect.poll(emitted).toBe(true);
-    // The counts are those of the other panels, which are as old.
+    // The counts are from the same moment as the figures in the other panels.
     await shows(page, '3,883 written');
     server.data[`${running}/view`] = { ...livingView, counts: { ...livingView.counts, written: 4990 } };
     await shows(page, '4,990 written');
@@ -181,7 +182,7 @@ describe.skipIf(!hasBrowser)(`the page${unlessBrowser}`, () => {
     await button(page, 'Output').waitFor();
   });
 
-  test('resumes, retries and deletes', async () => {
+  test('can resume, retry and delete runs', async () => {
     const server = await pageServer({ [`POST ${finished}/retry`]: runs[0] });
     server.data[finished] = { ...runs[2], counts: { ...runs[2]?.counts, failed: 2 } };
     const page = await opened(server, stopped);
@@ -197,7 +198,7 @@ describe.skipIf(!hasBrowser)(`the page${unlessBrowser}`, () => {
     expect(server.changes.at(-1)?.route).toBe(`DELETE ${finished}`);
   });
 
-  test('shows the value of a new key once', async () => {
+  test('shows the value of a new API key only once', async () => {
     const server = await pageServer();
     const page = await opened(server, '/settings/keys');
     await button(page, 'Create a key').click();
@@ -217,7 +218,7 @@ describe.skipIf(!hasBrowser)(`the page${unlessBrowser}`, () => {
     expect(await page.content()).not.toContain('xxxx');
   });
 
-  test('changes the limits of a key, and sends only what was changed', async () => {
+  test("can change an API key's limits, and sends only the changed values", async () => {
     const server = await pageServer();
     const page = await opened(server, '/settings/keys');
     await button(page, 'Change crm-sync').click();
@@ -234,7 +235,7 @@ describe.skipIf(!hasBrowser)(`the page${unlessBrowser}`, () => {
     await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
   });
 
-  test('revokes a key once its name is typed', async () => {
+  test('revokes an API key only after the user has typed its name', async () => {
     const server = await pageServer();
     const page = await opened(server, '/settings/keys');
     await button(page, 'Revoke crm-sync').click();
@@ -249,7 +250,7 @@ describe.skipIf(!hasBrowser)(`the page${unlessBrowser}`, () => {
     await shows(page, `amk_${'y'.repeat(49)}`);
   });
 
-  test('saves no connection whose test fails, and says what to check', async () => {
+  test('does not save a connection if its test fails, and says what to check', async () => {
     const server = await pageServer();
     const page = await opened(server, '/integrations');
     await button(page, 'Add a platform').click();
@@ -273,7 +274,7 @@ describe.skipIf(!hasBrowser)(`the page${unlessBrowser}`, () => {
     await expect.poll(() => server.changes.at(-1)).toEqual({ route: 'POST /connections', json });
   });
 
-  test('sets the allowance', async () => {
+  test('can set the monthly allowance', async () => {
     const server = await pageServer();
     const page = await opened(server, '/settings/billing');
     await button(page, 'Set the allowance').click();
@@ -282,7 +283,7 @@ describe.skipIf(!hasBrowser)(`the page${unlessBrowser}`, () => {
     await expect.poll(() => server.changes.at(-1)).toEqual({ route: 'PUT /billing/allowance', json: { credits: 30_000 } });
   });
 
-  test('shows a problem of the server, and keeps what was there', async () => {
+  test('keeps its content while it shows a problem of the server', async () => {
     const server = await pageServer({ [`POST ${stopped}/resume`]: { status: 422 } });
     const page = await opened(server, stopped);
     await button(page, 'Resume').click();
@@ -290,7 +291,7 @@ describe.skipIf(!hasBrowser)(`the page${unlessBrowser}`, () => {
     await shows(page, 'no credits are left of the allowance');
   });
 
-  test('shows markup of flows, servers and records as text', async () => {
+  test('escapes HTML markup from flows, servers and records', async () => {
     const markup = '<img src=x onerror="document.title=1">';
     const changed = JSON.parse(JSON.stringify(pageData()).replaceAll('no such user', '<img src=x>')) as ReturnType<typeof pageData>;
     const flow = { ...(changed['/flows/enrich-customers'] as object), name: markup };

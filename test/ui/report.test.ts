@@ -7,7 +7,7 @@ import type { RunView } from '../../src/ui/run/run-view.ts';
 import { axeProblems, hasBrowser, openPage, schemes, unlessBrowser, widths } from '../helpers/browser.ts';
 import { emptyView, fullView } from './run-views.ts';
 
-/** The text of a page without its markup and styles. */
+/** Returns the text of a report, without markup and styles. */
 function textOf(view: RunView): string {
   const html = reportHtml(view, '1.2.3').replace(/<style>.*?<\/style>/s, '');
   return html
@@ -17,7 +17,7 @@ function textOf(view: RunView): string {
     .replaceAll('&amp;', '&');
 }
 
-/** The address of a report that is written to a file. It has the styles of the build. */
+/** Writes a report to a file, with the styles from the build. Returns the file's URL. */
 async function fileOf(view: RunView): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'automate-report-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -26,8 +26,8 @@ async function fileOf(view: RunView): Promise<string> {
   return `file://${join(folder, 'run.html')}`;
 }
 
-describe('a report', () => {
-  test('shows each figure of a run', () => {
+describe("a run's HTML report", () => {
+  test('shows every figure of the run', () => {
     const text = textOf(fullView);
     for (const part of [
       ...['enrich-customers stopped', 'customers.csv to enriched.csv', 'started 2026-11-24 14:02 UTC , took 33.7 s'],
@@ -38,7 +38,7 @@ describe('a report', () => {
         '117 failed',
         '99 retries',
         '14 from the cache',
-        '1,000 of earlier parts of the run',
+        '1,000 from earlier parts of the run',
       ],
       ...['Response time, median 59 ms 95 % within 260 ms', 'Credits 4,000 of 4,000 · 18,000 of 20,000 in 2026-11 · 14 saved by the cache'],
       ...['Paused for rate limits 7 s 4 times', '404 108 3 %', 'timeout 2 under 1 %', '1 more group with fewer records'],
@@ -53,12 +53,12 @@ describe('a report', () => {
       expect(text).toContain(part);
   });
 
-  test('of a run without records says so', () => {
+  test('reports that a run had no records', () => {
     const text = textOf(emptyView);
     for (const part of ['0 records', 'No record failed.', 'No server has answered.', 'No request was sent.']) expect(text).toContain(part);
   });
 
-  test('shows markup in a run as text', () => {
+  test('escapes HTML markup from the run', () => {
     const markup = '</style><script>alert(1)</script><img src=x onerror=alert(1)>"\'';
     const html = reportHtml(
       {
@@ -76,15 +76,15 @@ describe('a report', () => {
     expect(html.match(/&lt;script/g)?.length).toBeGreaterThan(12);
   });
 
-  test('has nothing that is fetched or run', () => {
+  test('contains nothing that a browser would fetch or execute', () => {
     const html = reportHtml(fullView, '1');
     expect(html).not.toMatch(/<script|<link|<img|\bsrc=|\bhref=|url\(|@import|\bon[a-z]+=/);
     expect(html).toContain(`content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"`);
   });
 });
 
-describe.skipIf(!hasBrowser)(`a report in a browser${unlessBrowser}`, () => {
-  test.each(schemes)('has nothing that axe-core finds, %s', async (scheme) => {
+describe.skipIf(!hasBrowser)(`a run's HTML report in a browser${unlessBrowser}`, () => {
+  test.each(schemes)('passes all axe-core accessibility checks in the colour scheme %s', async (scheme) => {
     for (const view of [fullView, emptyView]) {
       const page = await openPage(await fileOf(view), { scheme });
       await page.evaluate(() => {
@@ -95,12 +95,12 @@ describe.skipIf(!hasBrowser)(`a report in a browser${unlessBrowser}`, () => {
     }
   });
 
-  test.each(widths)('is not wider than a window of %i px', async (width) => {
+  test.each(widths)('fits into a window with a width of %i px', async (width) => {
     const page = await openPage(await fileOf(fullView), { width });
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
   });
 
-  test('can be read without JavaScript, and its tables opened and scrolled by keyboard', async () => {
+  test('is readable without JavaScript, and the keyboard can open and scroll its tables', async () => {
     const page = await openPage(await fileOf(fullView), { width: 320 });
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');

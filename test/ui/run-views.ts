@@ -14,7 +14,7 @@ const times = [12, 240, 1480, 900, 420, 160, 90, 30, 6].map((count, index) => ({
   count,
 }));
 
-/** A run with something in each of its parts. */
+/** A run that fills every part of its report. */
 export const fullView: RunView = {
   flow: 'enrich-customers',
   state: 'stopped',

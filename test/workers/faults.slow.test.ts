@@ -1,14 +1,15 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { readCredits, type Workplace, workplace } from '../helpers/cli.ts';
 import { type HttpServer, httpServer } from '../helpers/http-server.ts';
+import { childrenOf } from '../helpers/processes.ts';
 
 const records = 400;
 const table = `id\n${Array.from({ length: records }, (_, index) => `${index + 1}\n`).join('')}`;
 const flow = (origin: string, more = '') => `nodes:\n  - { type: http, url: "${origin}/{{id}}", concurrency: 4, map: [name]${more} }\n`;
 
-/** A server that takes some ms for each answer. Every 9th record does not exist. */
+/** Starts a server that responds after `ms`. Every ninth record gets a 404. */
 const slowServer = (ms = 10): Promise<HttpServer> =>
   httpServer(async ({ path }, response) => {
     await sleep(ms);
@@ -24,20 +25,7 @@ const expectedRows = () =>
     .map((id) => `${id},name ${id}\n`)
     .join('')}`;
 
-/** The child processes of a process. */
-const childrenOf = (pid: number): number[] =>
-  readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .flatMap((name) => {
-      try {
-        const parent = Number(/\) \S (\d+)/.exec(readFileSync(`/proc/${name}/stat`, 'latin1'))?.[1]);
-        return parent === pid ? [Number(name)] : [];
-      } catch {
-        return [];
-      }
-    });
-
-/** Kills a process, unless it is gone already. */
+/** Kills a process, unless it has already ended. */
 function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
@@ -51,27 +39,32 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await sleep(5);
 }
 
-describe('workers of one run', () => {
-  test.each([1, 2, 3])('killed at any moment lose and double no record (%d)', async (round) => {
+describe("a run's worker processes", () => {
+  test.each([1, 2, 3])('neither lose nor duplicate records if they are killed at any moment (round %d)', async (round) => {
     const server = await slowServer();
     const place = await workplace({ 'flow.yaml': flow(server.origin), 'in.csv': table });
     const { child, finished } = run(place);
+    const killed = new Set<number>();
     for (const share of [0.2, 0.5]) {
       await until(() => server.requests.length > records * share + round * 10);
-      const children = childrenOf(child.pid as number);
-      kill(children[round % children.length] as number);
+      const children = childrenOf(child.pid as number).filter((pid) => !killed.has(pid));
+      const chosen = children[round % children.length] as number;
+      kill(chosen);
+      killed.add(chosen);
     }
     expect((await finished).code).toBe(4);
     expect(await place.read('out.csv')).toBe(expectedRows());
     const summary = JSON.parse(await place.read('summary.json'));
-    expect(summary).toMatchObject({ workers: { most: 2, lost: 2 }, read: records });
-    // Each kill repeats no more than what was under way or not reported.
+    expect(summary).toMatchObject({ workers: { most: 2 }, read: records });
+    // The second process to be killed may already have finished its part of the run. It is then not counted as lost.
+    expect([1, 2]).toContain(summary.workers.lost);
+    // Each kill repeats at most the records that were in progress or not yet reported.
     expect(server.requests.length).toBeLessThanOrEqual(records + 2 * 300);
-    // Credits that a lost worker may have spent count.
+    // The credits that a killed worker may have spent are charged.
     expect((await readCredits(place)).spent).toBeGreaterThanOrEqual(server.requests.length - 8);
   });
 
-  test('end soon after their run was killed, and the run is resumed', async () => {
+  test('end soon after their run is killed, and the run can be resumed', async () => {
     const server = await slowServer();
     const place = await workplace({ 'flow.yaml': flow(server.origin), 'in.csv': table });
     const { child, finished } = run(place);
@@ -81,13 +74,13 @@ describe('workers of one run', () => {
     process.kill(child.pid as number, 'SIGKILL');
     await finished;
     await until(() => children.every((pid) => !readdirSync('/proc').includes(String(pid))));
-    // One process goes on where several have begun.
+    // The run can be resumed in a single process, although several processes worked on it before.
     const resumed = await place.start(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--resume']).finished;
     expect(resumed.code, resumed.stderr).toBe(4);
     expect(await place.read('out.csv')).toBe(expectedRows());
   });
 
-  test('let requests finish at Ctrl-C, and the run is resumed', async () => {
+  test('finish their requests after Ctrl-C, and the run can be resumed', async () => {
     const server = await slowServer();
     const place = await workplace({ 'flow.yaml': flow(server.origin), 'in.csv': table });
     const { child, finished } = run(place);
@@ -99,15 +92,15 @@ describe('workers of one run', () => {
     const resumed = await run(place, ['--resume']).finished;
     expect(resumed.code, resumed.stderr).toBe(4);
     expect(await place.read('out.csv')).toBe(expectedRows());
-    // A failed record that waited for an earlier one is not saved, as in a run of one process.
+    // A failed record that waited for an earlier record is processed again, as in a run without workers.
     expect(server.requests.length).toBeLessThanOrEqual(records + 20);
   });
 
-  test('that die at one record end the run, which names it', async () => {
+  test('end the run with a message about a record if each of them crashes at this record', async () => {
     const deadly = '77';
     let runner = 0;
     const server = await httpServer(async ({ path }, response) => {
-      // Kills the workers once only this record is left.
+      // Kills each worker only when this record is the only one left.
       if (path === `/${deadly}`) {
         await sleep(700);
         for (const pid of childrenOf(runner)) kill(pid);
@@ -120,13 +113,13 @@ describe('workers of one run', () => {
     runner = child.pid as number;
     const { code, stderr } = await finished;
     expect(code).toBe(5);
-    expect(stderr).toContain('3 workers in a row have died while record 2 was under way');
+    expect(stderr).toContain('3 workers in a row have died while record 2 was in progress');
     expect(stderr).toContain('--resume');
   });
 });
 
-describe('limits of a run hold over all its workers', () => {
-  test('rate', async () => {
+describe('the workers of one run', () => {
+  test('share a rate limit', async () => {
     const times: number[] = [];
     const server = await httpServer((_, response) => {
       times.push(performance.now());
@@ -135,10 +128,11 @@ describe('limits of a run hold over all its workers', () => {
     const place = await workplace({ 'flow.yaml': flow(server.origin, ', rate: 50/s'), 'in.csv': table });
     expect((await run(place, ['--limit', '150', '--workers', '3']).finished).code).toBe(0);
     const most = Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + 1000).length));
-    expect(most).toBeLessThanOrEqual(50 * 1.05 + 2);
+    // If each worker had its own limit, this would be 150. On a busy machine, some requests arrive later than they were sent.
+    expect(most).toBeLessThanOrEqual(60);
   });
 
-  test('a pause after a 429', async () => {
+  test('share a pause after a response with status 429', async () => {
     const times: number[] = [];
     let isPaused = false;
     const server = await httpServer((_, response) => {
@@ -156,7 +150,7 @@ describe('limits of a run hold over all its workers', () => {
     expect(times.filter((at) => at > pausedAt + 1000 && at < pausedAt + 2900)).toEqual([]);
   });
 
-  test('credits, to the last one', async () => {
+  test('share the credits of the run, exactly to the last one', async () => {
     const server = await slowServer(5);
     const place = await workplace({ 'flow.yaml': flow(server.origin), 'in.csv': table });
     const { code, stderr } = await run(place, ['--max-credits', '137']).finished;
@@ -165,7 +159,7 @@ describe('limits of a run hold over all its workers', () => {
     expect((await readCredits(place)).spent).toBe(137);
   });
 
-  test('max_cost of a model', async () => {
+  test('share the max_cost of a language model', async () => {
     const server = await httpServer(async (_, response) => {
       await sleep(20);
       response.setHeader('content-type', 'application/json');
@@ -180,13 +174,30 @@ nodes:
     const place = await workplace({ 'flow.yaml': llm, 'in.csv': table });
     const { code, stderr } = await run(place).finished;
     expect(code, stderr).toBe(5);
-    // 110 tokens at 10 per million.
+    // 110 tokens cost 0.0011 at 10 per million.
     expect(server.requests.length * 0.0011).toBeLessThanOrEqual(0.02);
     expect(server.requests.length).toBeGreaterThan(10);
   });
 });
 
-test('a retry takes workers, and puts the rows into their places', async () => {
+test("a run ends if a worker's disk is full, and can be resumed", async () => {
+  const server = await httpServer(({ path }, response) => {
+    const page = Number(path.split('/')[2]);
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify({ items: [{ text: 'x'.repeat(200_000) }], next: page < 3 ? `/1/${page + 1}` : null }));
+  });
+  const node = `{ type: http, url: "${server.origin}/{{id}}/1", paginate: { type: next_url, path: next, items: items }, map: { text: "items[].text" } }`;
+  const place = await workplace({ 'flow.yaml': `nodes:\n  - ${node}\n`, 'in.csv': 'id\n1\n' });
+  const args = ['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--workers', '2'];
+  // A worker writes the rows of a record with many pages to a temporary file. Here, the folder for that file is missing.
+  const { code, stderr } = await place.start(args, { env: { TMPDIR: place.path('not-there') } }).finished;
+  expect(code, stderr).toBe(74);
+  expect(stderr).toContain('the temporary file for waiting rows cannot be written');
+  expect((await place.start([...args, '--resume']).finished).code).toBe(0);
+  expect((await place.read('out.csv')).split('\n')).toHaveLength(5);
+});
+
+test('automate retry can use workers, and puts the rows into their old positions', async () => {
   let isMended = false;
   const server = await httpServer(({ path }, response) => {
     if (!isMended && Number(path.slice(1)) % 9 === 0) response.statusCode = 404;
@@ -197,26 +208,61 @@ test('a retry takes workers, and puts the rows into their places', async () => {
   isMended = true;
   const { code, stderr } = await place.start(['retry', 'out.csv', '--workers', '2']).finished;
   expect(code, stderr).toBe(0);
+  expect(stderr).toContain('at most 4 requests at once in each worker\n');
   expect(await place.read('out.csv')).toBe(
     `id,name\n${Array.from({ length: records }, (_, index) => `${index + 1},name ${index + 1}\n`).join('')}`,
   );
 });
 
-test('a flow that saves files does not run in workers: it is refused before anything is sent', async () => {
-  const server = await httpServer();
-  const place = await workplace({
-    'flow.yaml': flow(server.origin, ', save: { to: "{{id}}.txt" }').replace(', map: [name]', ''),
-    'in.csv': table,
-  });
-  const { code, stderr } = await run(place).finished;
-  expect([code, stderr, server.requests]).toEqual([
-    2,
-    expect.stringContaining('--workers: expected a flow that sends and saves no files'),
-    [],
-  ]);
+test('a run with workers and --quiet prints nothing', async () => {
+  const server = await httpServer((_, response) => void response.end('{"name":"a"}'));
+  const place = await workplace({ 'flow.yaml': flow(server.origin), 'in.csv': 'id\n1\n' });
+  expect(await run(place, ['--quiet']).finished).toEqual({ code: 0, stdout: '', stderr: '' });
+});
+test('a run ends at --max-credits even if records wait for a worker', async () => {
+  const server = await slowServer(100);
+  const place = await workplace({ 'flow.yaml': flow(server.origin), 'in.csv': table });
+  const few = ['--workers', '1', '--concurrency', '2'];
+  const { code, stderr } = await run(place, [...few, '--max-credits', '30']).finished;
+  expect(code, stderr).toBe(5);
+  expect((await run(place, ['--workers', '2', '--resume']).finished).code).toBe(4);
+  expect(await place.read('out.csv')).toBe(expectedRows());
 });
 
-test('workers that die before they have finished a record end the run', async () => {
+test('a run whose server never responds fails no record, even if its workers send few requests', async () => {
+  const batch = 'batch: { size: 100, items: "{{id}}" }, method: POST, body: { ids: "{{items}}" }, retry: { max: 2, backoff: 50ms }';
+  const place = await workplace({
+    'flow.yaml': `nodes:\n  - { type: http, url: "http://127.0.0.1:1/", ${batch} }\n`,
+    'in.csv': `id\n${Array.from({ length: 3000 }, (_, index) => `${index + 1}\n`).join('')}`,
+  });
+  const { code, stderr } = await run(place).finished;
+  expect([code, stderr]).toEqual([5, expect.stringContaining('attempts was answered')]);
+  expect(stderr).toContain('0 failed');
+});
+
+test("a run saves each record's file once, even if a worker is killed", async () => {
+  const server = await slowServer();
+  const saving = ', save: { to: "kept/{{id}}.json" }';
+  const place = await workplace({ 'flow.yaml': flow(server.origin, saving).replace(', map: [name]', ''), 'in.csv': table });
+  const { child, finished } = run(place);
+  await until(() => server.requests.length > 150);
+  kill(childrenOf(child.pid as number)[0] as number);
+  expect((await finished).code).toBe(4);
+  const files = readdirSync(place.path('kept')).filter((name) => !name.endsWith('.automate-part'));
+  expect(files).toHaveLength(records - Math.floor(records / 9));
+  expect((await place.read('out.csv')).trimEnd().split('\n')).toHaveLength(files.length + 1);
+  expect(existsSync(place.path('out.csv.automate-saved'))).toBe(false);
+});
+
+test('a run fails the second of two records that save the same file, even in different workers', async () => {
+  const server = await slowServer();
+  const saving = ', save: { to: "one.json" }';
+  const place = await workplace({ 'flow.yaml': flow(server.origin, saving).replace(', map: [name]', ''), 'in.csv': 'id\n1\n2\n' });
+  const { code, stderr } = await run(place).finished;
+  expect([code, stderr]).toEqual([4, expect.stringContaining('another record of this run saves "one.json"')]);
+});
+
+test('a run ends if its workers crash repeatedly before they finish a record', async () => {
   let runner = 0;
   const server = await httpServer(() => new Promise(() => undefined));
   const place = await workplace({ 'flow.yaml': flow(server.origin), 'in.csv': 'id\n1\n' });
@@ -230,7 +276,7 @@ test('workers that die before they have finished a record end the run', async ()
   expect([code, stderr]).toEqual([5, expect.stringMatching(/workers in a row have died/)]);
 });
 
-test('a second Ctrl-C ends a run with workers at once, and its workers with it', async () => {
+test('a second Ctrl-C ends a run and all its workers at once', async () => {
   const server = await httpServer(() => new Promise(() => undefined));
   const place = await workplace({ 'flow.yaml': flow(server.origin), 'in.csv': table });
   const { child, finished } = run(place);

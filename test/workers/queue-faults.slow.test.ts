@@ -11,7 +11,7 @@ const records = 400;
 const table = `id\n${Array.from({ length: records }, (_, index) => `${index + 1}\n`).join('')}`;
 const flow = (origin: string, more = '') => `nodes:\n  - { type: http, url: "${origin}/{{id}}", concurrency: 4, map: [name]${more} }\n`;
 
-/** A server that takes some ms for each answer. Every 9th record does not exist. */
+/** Starts a server that responds after `ms`. Every ninth record gets a 404. */
 const slowServer = (ms = 10): Promise<HttpServer> =>
   httpServer(async ({ path }, response) => {
     await sleep(ms);
@@ -30,7 +30,7 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
   while (!(await condition())) await sleep(10);
 }
 
-/** A run over a queue, and its workers. */
+/** A run with a queue, and its workers. */
 interface QueuedRun {
   readonly redis: RedisServer;
   readonly place: Workplace;
@@ -55,10 +55,10 @@ async function queuedRun(more = '', ms?: number): Promise<QueuedRun> {
   };
 }
 
-/** The folder of the files of Redis. */
+/** Returns the folder in which Redis stores its files. */
 const folderOf = async (client: Redis) => ((await client.config('GET', 'dir')) as string[])[1] as string;
 
-/** Every command in the append-only file of Redis. */
+/** Returns every command in the append-only file of Redis. */
 function commandsOf(folder: string): string {
   const files = join(folder, 'appendonlydir');
   return readdirSync(files)
@@ -66,14 +66,41 @@ function commandsOf(folder: string): string {
     .join();
 }
 
-/** The requests for records that were asked for before. */
+/** Returns how many requests repeat an earlier request. */
 const repeated = ({ requests }: HttpServer) => requests.length - new Set(requests.map(({ path }) => path)).size;
 
-/** The keys of the queue that belong to a run. */
+/** Returns how many requests were sent for the most frequently requested record. */
+function mostRequests({ requests }: HttpServer): number {
+  const times = new Map<string, number>();
+  for (const { path } of requests) times.set(path, (times.get(path) ?? 0) + 1);
+  return Math.max(...times.values());
+}
+
+/** Returns the names of a run's keys in Redis: all of them, or only the keys of one kind. */
+const keysOf = (client: Redis, kind = '') => client.keys(`*automate:default*:run:*${kind}*`);
+
+/** Returns the counts of written and failed records from the coordinator of the only run. */
+async function countsOf(client: Redis): Promise<{ readonly written: number; readonly failed: number }> {
+  const key = (await keysOf(client)).find((name) => /:run:[^:]+$/.test(name)) as string;
+  return JSON.parse((await client.hget(key, 'counts')) as string);
+}
+
+/** Returns a value with one changed byte in the middle. */
+function flipped(text: Buffer): Buffer {
+  const copy = Buffer.from(text);
+  const middle = copy.length >> 1;
+  copy[middle] = (copy[middle] as number) ^ 1;
+  return copy;
+}
+
+/** Changes one byte in the value of a Redis key. */
+const flip = async (client: Redis, key: string) => client.set(key, flipped((await client.getBuffer(key)) as Buffer));
+
+/** Returns the names of the Redis keys that belong to runs. */
 const keysOfRuns = async (client: Redis) => (await client.keys('*')).filter((key) => key.includes(':run'));
 
-describe.skipIf(!hasRedis)(`workers of a queue${unlessRedis}`, { timeout: 60_000 }, () => {
-  test('that are killed lose and double no record', async () => {
+describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, { timeout: 60_000 }, () => {
+  test('neither lose nor duplicate records if they are killed', async () => {
     const { place, server, client, worker, run } = await queuedRun();
     const workers = [worker(), worker()];
     const { finished } = run();
@@ -88,36 +115,49 @@ describe.skipIf(!hasRedis)(`workers of a queue${unlessRedis}`, { timeout: 60_000
     expect(await keysOfRuns(client)).toEqual([]);
   });
 
-  test('that are stopped by SIGTERM repeat nothing', async () => {
+  test('end after the time in --grace if they receive SIGTERM while Redis does not respond', async () => {
+    const { redis, worker } = await queuedRun();
+    const { child, finished } = worker(['--grace', '1s']);
+    let printed = '';
+    child.stderr?.on('data', (chunk) => (printed += chunk));
+    await until(() => printed.includes(' is ready: '));
+    redis.freeze();
+    child.kill('SIGTERM');
+    expect((await finished).code).toBe(143);
+  });
+
+  test('cause no repeated requests if one of them is stopped with SIGTERM', async () => {
     const { place, server, worker, run } = await queuedRun();
     const [first] = [worker(), worker()];
     const { finished } = run();
     await until(() => server.requests.length > 100);
     first?.child.kill('SIGTERM');
-    expect((await first?.finished)?.code).toBe(0);
+    const stopped = await first?.finished;
+    expect(stopped?.code).toBe(0);
+    expect(stopped?.stderr).toMatch(/^joined run ([\da-f]{8}) of flow\n(.*\n)*left run \1: this worker stops\n$/m);
     expect((await finished).code).toBe(4);
     expect(await place.read('out.csv')).toBe(expectedRows);
     expect(server.requests.length).toBe(records);
     expect((await readCredits(place)).spent).toBe(records);
   });
 
-  test('that are frozen for longer than their lease begin no more of those records', async () => {
+  test('begin no more records after their right to the records (lease) expired while they were suspended', async () => {
     const { place, server, worker, run } = await queuedRun('', 150);
     const [first] = [worker(), worker()];
     const { finished } = run();
     await until(() => server.requests.length > 60);
     first?.child.kill('SIGSTOP');
-    // The other worker has taken a unit over once it sends a record again.
+    // A repeated request shows that the second worker has taken over a unit of records from the first.
     await until(() => repeated(server) > 0);
     first?.child.kill('SIGCONT');
     const { code, stderr } = await finished;
     expect(code, stderr).toBe(4);
     expect(await place.read('out.csv')).toBe(expectedRows);
-    // In flight, and finished without a report.
+    // The repeated records were in progress, or were finished but not yet reported.
     expect(repeated(server)).toBeLessThanOrEqual(16);
   });
 
-  test('go on after Redis was away', async () => {
+  test('continue when Redis is available again', async () => {
     const { redis, place, server, worker, run } = await queuedRun();
     worker();
     worker();
@@ -133,28 +173,36 @@ describe.skipIf(!hasRedis)(`workers of a queue${unlessRedis}`, { timeout: 60_000
     expect(server.requests.length).toBeLessThanOrEqual(records + 60);
   });
 
-  test('go on after Redis has lost everything', async () => {
+  test('continue after Redis has lost all its data', async () => {
     const { place, server, client, worker, run } = await queuedRun(', credits: 2');
     worker();
     worker();
     const { finished } = run(['--max-credits', '2000']);
-    await until(() => server.requests.length > 100);
+    await until(() => server.requests.length > 150);
+    const { written, failed } = await countsOf(client);
     await client.flushall();
     const { code, stderr } = await finished;
     expect(code, stderr).toBe(4);
+    expect(stderr.match(/ has lost its data; the open records of this run are queued again\n/g)).toHaveLength(1);
     expect(await place.read('out.csv')).toBe(expectedRows);
     const { spent } = await readCredits(place);
     expect(spent).toBeGreaterThanOrEqual(2 * server.requests.length);
     expect(spent).toBeLessThanOrEqual(2000);
+    // Each unfinished record is put into the queue once more.
+    expect(repeated(server)).toBeLessThanOrEqual(records - written - failed);
+    expect(mostRequests(server)).toBeLessThanOrEqual(2);
     expect(await keysOfRuns(client)).toEqual([]);
   });
 
-  test('go on with a run whose coordinator was killed, once it is resumed', async () => {
+  test('continue a run whose coordinator was killed once the run is resumed', async () => {
     const { place, server, client, worker, run } = await queuedRun();
     worker();
     worker();
     const { child, finished } = run();
     await until(() => server.requests.length > 150);
+    // Results are left in Redis when the coordinator dies.
+    child.kill('SIGSTOP');
+    await until(async () => (await keysOf(client, ':results')).length > 0);
     child.kill('SIGKILL');
     await finished;
     const written = (await place.read('out.csv')).split('\n').length - 2;
@@ -162,12 +210,17 @@ describe.skipIf(!hasRedis)(`workers of a queue${unlessRedis}`, { timeout: 60_000
     const resumed = await run(['--resume']).finished;
     expect(resumed.code, resumed.stderr).toBe(4);
     expect(await place.read('out.csv')).toBe(expectedRows);
-    // Those under way in the workers, of which some began after the count, and those that were not written.
+    // The repeated records were in progress in the workers (some of them begun after the count) or not yet written.
     expect(repeated(server)).toBeLessThanOrEqual(open + 20);
     expect(await keysOfRuns(client)).toEqual([]);
+    // Each record costs a credit. The killed coordinator has not saved the credit of a record whose worker had reported the credit to it,
+    // but not yet the result. Each of the two workers has four records in progress.
+    const { whole } = JSON.parse(await place.read('summary.json'));
+    expect(whole.credits).toBeGreaterThanOrEqual(records - 8);
+    expect(whole.credits).toBeLessThanOrEqual(server.requests.length);
   });
 
-  test('finish what they have begun at Ctrl-C, and one process goes on', async () => {
+  test('finish the records in progress after Ctrl-C, and a single process can resume the run', async () => {
     const { place, server, worker, run } = await queuedRun();
     worker();
     const { child, finished } = run();
@@ -180,7 +233,106 @@ describe.skipIf(!hasRedis)(`workers of a queue${unlessRedis}`, { timeout: 60_000
     expect(server.requests.length).toBeLessThanOrEqual(records + 20);
   });
 
-  test('never spend more credits than the run may', async () => {
+  test('finish the records in progress after Ctrl-C, and continue once the run is resumed with --queue', async () => {
+    const { place, server, client, worker, run } = await queuedRun();
+    worker();
+    const { child, finished } = run();
+    await until(() => server.requests.length > 100);
+    child.kill('SIGINT');
+    expect((await finished).code).toBe(130);
+    expect(server.requests.length).toBeLessThan(records);
+    const resumed = await run(['--resume']).finished;
+    expect(resumed.code, resumed.stderr).toBe(4);
+    expect(await place.read('out.csv')).toBe(expectedRows);
+    expect(repeated(server)).toBeLessThanOrEqual(20);
+    expect(await keysOfRuns(client)).toEqual([]);
+  });
+
+  test('wait as long as Redis has no free memory', async () => {
+    const { place, server, client, worker, run } = await queuedRun();
+    worker();
+    worker();
+    const { finished } = run();
+    await until(() => server.requests.length > 100);
+    await client.config('SET', 'maxmemory', '1');
+    const refused = async () => Number(/errorstat_OOM:count=(\d+)/.exec(await client.info('errorstats'))?.[1] ?? 0);
+    await until(async () => (await refused()) > 30);
+    expect(server.requests.length).toBeLessThan(records);
+    await client.config('SET', 'maxmemory', '0');
+    const { code, stderr } = await finished;
+    expect(code, stderr).toBe(4);
+    expect(await place.read('out.csv')).toBe(expectedRows);
+    expect((await place.read('out.errors.csv')).match(/,http,404,/g)).toHaveLength(Math.floor(records / 9));
+    expect(mostRequests(server)).toBeLessThanOrEqual(2);
+  });
+
+  test('return their unfinished records if their disk fails, and other workers process these records', async () => {
+    const { place, server, worker, run } = await queuedRun();
+    // A worker writes the rows of a record with many pages to a temporary file. Below, the folder for that file is missing.
+    const text = 'x'.repeat(200_000);
+    const pages = await httpServer(({ path }, response) => {
+      const [, id, page] = path.split('/').map(Number) as [number, number, number];
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify({ items: [{ text: `${id}.${page} ${text}` }], next: page < 3 ? `/${id}/${page + 1}` : null }));
+    });
+    const node = `{ type: http, url: "${pages.origin}/{{id}}/1", paginate: { type: next_url, path: next, items: items }, map: { text: "items[].text" } }`;
+    await place.write('flow.yaml', `nodes:\n  - ${node}\n`);
+    await place.write('in.csv', 'id\n1\n2\n3\n');
+    const broken = worker([], { TMPDIR: place.path('not-there') });
+    const { finished } = run();
+    const ended = await broken.finished;
+    expect(ended.stderr).toContain('the temporary file for waiting rows cannot be written');
+    expect(ended.code).toBe(74);
+    worker();
+    const { code, stderr } = await finished;
+    expect(code, stderr).toBe(0);
+    expect(pages.requests.length).toBeLessThanOrEqual(2 * 9);
+    const rows = [1, 2, 3].flatMap((id) => [1, 2, 3].map((page) => `${id},${id}.${page} ${text}\n`));
+    expect(await place.read('out.csv')).toBe(`id,text\n${rows.join('')}`);
+    expect(server.requests).toEqual([]);
+  });
+
+  test('begin no more records after the coordinator has died', async () => {
+    const { redis, place, server, worker, run } = await queuedRun('', 1500);
+    worker();
+    const { child, finished } = run();
+    await until(() => server.requests.length > 4);
+    child.kill('SIGKILL');
+    await finished;
+    const state = async () => JSON.parse((await place.start(['status', '--queue', redis.url, '--json']).finished).stdout).runs[0].state;
+    await until(async () => (await state()) === 'orphaned');
+    // After this wait, the records in progress have ended.
+    await sleep(3000);
+    const before = server.requests.length;
+    await sleep(2000);
+    expect(server.requests.length).toBe(before);
+    expect(before).toBeLessThan(records);
+  });
+
+  test('end the run with a message about a record if three of them crash at this record', async () => {
+    const redis = await redisServer();
+    const server = await httpServer(({ path }, response) => {
+      if (path !== '/77') response.end('{"name":"a"}');
+    });
+    const place = await workplace({ 'flow.yaml': flow(server.origin), 'in.csv': 'id\n1\n77\n2\n' });
+    const { finished } = place.start(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--queue', redis.url]);
+    const asked = () => server.requests.filter(({ path }) => path === '/77').length;
+    for (const times of [1, 2, 3]) {
+      const { child } = place.start(['worker', '--queue', redis.url, '--lease', '5s']);
+      await until(() => asked() === times);
+      // After this wait, the workers have reported the results of the other records.
+      await sleep(700);
+      child.kill('SIGKILL');
+    }
+    place.start(['worker', '--queue', redis.url, '--lease', '5s']);
+    const { code, stderr } = await finished;
+    expect(code, stderr).toBe(5);
+    expect(stderr).toContain('3 workers in a row have died while record 2 was in progress');
+    expect(stderr).toContain('--resume');
+    expect(asked()).toBe(3);
+  });
+
+  test('spend together no more credits than the run allows', async () => {
     const { place, server, worker, run } = await queuedRun();
     const workers = [worker(), worker()];
     const { finished } = run(['--max-credits', '200']);
@@ -192,17 +344,114 @@ describe.skipIf(!hasRedis)(`workers of a queue${unlessRedis}`, { timeout: 60_000
   });
 });
 
-describe.skipIf(!hasRedis)(`a run without a worker that can do it${unlessRedis}`, { timeout: 60_000 }, () => {
-  test('names the command that starts one, and ends with 5', async () => {
+describe.skipIf(!hasRedis)(`a queue's worker whose requests are all refused${unlessRedis}`, { timeout: 60_000 }, () => {
+  /** Starts a run whose server accepts only one token, and a worker for each of the tokens. */
+  async function refusedRun(tokens: readonly string[]) {
+    const redis = await redisServer();
+    const server = await httpServer(async ({ headers }, response) => {
+      await sleep(10);
+      response.statusCode = headers.authorization === 'Bearer good-token-1' ? 200 : 401;
+      response.setHeader('content-type', 'application/json');
+      response.end('{"name":"a"}');
+    });
+    const text = `nodes:\n  - { type: http, url: "${server.origin}/{{id}}", concurrency: 4, map: [name], auth: { type: bearer, credential: api } }\n`;
+    const place = await workplace({ 'flow.yaml': text, 'in.csv': table });
+    const run = place.start(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--queue', redis.url]);
+    await until(() => isWaiting(place, redis));
+    for (const token of tokens) place.start(['worker', '--queue', redis.url, '--lease', '5s'], { env: { AUTOMATE_CREDENTIAL_API: token } });
+    return { place, server, redis, run };
+  }
+
+  const isWaiting = async (place: Workplace, { url }: RedisServer) =>
+    JSON.parse((await place.start(['status', '--queue', url, '--json']).finished).stdout).runs.length === 1;
+
+  test('leaves the run to other workers, which process the records', async () => {
+    const { place, run, redis } = await refusedRun(['bad-token-1', 'good-token-1']);
+    const { code, stderr } = await run.finished;
+    expect(code, stderr).toBe(0);
+    expect((await place.read('out.csv')).split('\n')).toHaveLength(records + 2);
+    const { stdout } = await place.start(['status', '--queue', redis.url, '--json']).finished;
+    const { workers } = JSON.parse(stdout) as { workers: { records: number }[] };
+    expect(Math.min(...workers.map((worker) => worker.records))).toBe(0);
+  });
+
+  test('makes the run end without a failed record if it is the only worker', async () => {
+    const { place, run, server } = await refusedRun(['bad-token-1']);
+    const { code, stderr } = await run.finished;
+    expect(code, stderr).toBe(5);
+    expect(stderr).toContain('the first 20 records all failed at http-1 with http 401');
+    expect(stderr).toContain('--resume');
+    expect(await place.files()).not.toContain('out.errors.csv');
+    expect(server.requests.length).toBeLessThan(40);
+  });
+});
+
+describe.skipIf(!hasRedis)(`a queue for runs and workers${unlessRedis}`, { timeout: 60_000 }, () => {
+  test('shows its runs and workers in `automate status`, without those that have ended', async () => {
+    const { redis, place, server, worker, run } = await queuedRun('', 50);
+    const idle = worker(['--exit-when-idle', '3s']);
+    const { finished } = run();
+    await until(() => server.requests.length > 50);
+    const status = async () => JSON.parse((await place.start(['status', '--queue', redis.url, '--json']).finished).stdout);
+    const [first, text] = await Promise.all([status(), place.start(['status', '--queue', redis.url]).finished]);
+    expect(first).toMatchObject({
+      queue: 'default',
+      runs: [{ flow: 'flow', state: 'running', coordinator: { alive: true } }],
+      workers: [{ pid: idle.child.pid, problems: [] }],
+    });
+    const {
+      runs: [shown],
+    } = first;
+    expect(Object.keys(shown).slice(-4)).toEqual(['coordinator', 'records', 'units', 'credits']);
+    const { stdout } = text;
+    expect(stdout).toMatch(/^queue default: \d+ units? waiting, \d+ active\nrun [\w-]+: flow, running\n/);
+    expect(stdout).toMatch(/, \d+ open, \d+ credits?\n/);
+    expect((await finished).code).toBe(4);
+    expect((await idle.finished).code).toBe(0);
+    expect(await status()).toEqual({ queue: 'default', runs: [], workers: [] });
+  });
+
+  test('allows only one coordinator for each run, and a second coordinator exits with 73', async () => {
+    const { redis, place, server, worker, run } = await queuedRun();
+    const first = run();
+    await until(async () => (await place.files()).some((name) => name.includes('automate')));
+    await until(async () => JSON.parse((await place.start(['status', '--queue', redis.url, '--json']).finished).stdout).runs.length === 1);
+    // The same run is resumed with a copy of its files, as if on a different machine.
+    const copy = await workplace({});
+    for (const name of await place.files()) if (!name.includes('lock')) await copy.write(name, await place.read(name));
+    const second = await copy.start(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--queue', redis.url, '--resume']).finished;
+    expect(second.code, second.stderr).toBe(73);
+    worker();
+    expect((await first.finished).code).toBe(4);
+    expect(await place.read('out.csv')).toBe(expectedRows);
+    expect(server.requests.length).toBe(records);
+  });
+
+  test('can process the failed records of `automate retry`', async () => {
+    const { redis, place, worker, run } = await queuedRun();
+    worker();
+    expect((await run().finished).code).toBe(4);
+    const healed = await httpServer((_, response) => void response.end('{"name":"late"}'));
+    await place.write('flow.yaml', flow(healed.origin));
+    const { code, stderr } = await place.start(['retry', 'out.csv', '--queue', redis.url]).finished;
+    expect(code, stderr).toBe(0);
+    expect(healed.requests.length).toBe(Math.floor(records / 9));
+    expect((await place.read('out.csv')).split('\n')[9]).toBe('9,late');
+  });
+});
+
+describe.skipIf(!hasRedis)(`a run with --queue but without a suitable worker${unlessRedis}`, { timeout: 60_000 }, () => {
+  test('exits with 5 and prints the command that starts a worker', async () => {
     const { redis, server, run } = await queuedRun();
     const { code, stderr } = await run(['--wait-for-workers', '2s']).finished;
     expect(code).toBe(5);
+    expect(stderr).toMatch(/^at most 4 requests at once in each worker\nwaiting for a worker: /m);
     expect(stderr).toContain(`waiting for a worker: automate worker --queue ${redis.url}`);
     expect(stderr).toContain('--resume');
     expect(server.requests).toHaveLength(0);
   });
 
-  test('names the credential that is missing, and ends with 7', async () => {
+  test('exits with 7 and prints which credential the workers lack', async () => {
     const { server, worker, run } = await queuedRun(', auth: { type: bearer, credential: crm-token }');
     worker();
     const { code, stderr } = await run(['--wait-for-workers', '4s']).finished;
@@ -211,26 +460,78 @@ describe.skipIf(!hasRedis)(`a run without a worker that can do it${unlessRedis}`
     expect(server.requests).toHaveLength(0);
   });
 
-  test('tells that a worker has another queue key', async () => {
+  test('reports that a worker uses a different queue key', async () => {
     const { server, worker, run } = await queuedRun();
     const other = worker([], { AUTOMATE_QUEUE_KEY: 'another key of the queue' });
     const { code, stderr } = await run(['--wait-for-workers', '4s'], { AUTOMATE_QUEUE_KEY: 'the key of this queue' }).finished;
     expect(code).toBe(5);
-    expect(stderr).toContain('its queue key is another one');
+    expect(stderr).toContain("its queue key is not the same as this worker's; set AUTOMATE_QUEUE_KEY to the same key everywhere");
     expect(server.requests).toHaveLength(0);
     other.child.kill('SIGTERM');
-    expect((await other.finished).stderr).toContain('its queue key is another one');
+    expect((await other.finished).stderr).toContain("its queue key is not the same as this worker's");
   });
 });
 
-describe.skipIf(!hasRedis)(`secrets and values of records${unlessRedis}`, { timeout: 60_000 }, () => {
-  test('are in no key of Redis, no log and no argument', async () => {
+describe.skipIf(!hasRedis)(`a run whose data in Redis was changed by somebody else${unlessRedis}`, { timeout: 60_000 }, () => {
+  const env = { AUTOMATE_QUEUE_KEY: 'the key of this queue' };
+
+  test('puts changed records into the queue once more', async () => {
+    const { place, server, client, worker, run } = await queuedRun();
+    const { finished } = run([], env);
+    await until(async () => (await keysOf(client, ':in:')).length > 0);
+    for (const key of await keysOf(client, ':in:')) await flip(client, key);
+    worker([], env);
+    const { code, stderr } = await finished;
+    expect(code, stderr).toBe(4);
+    expect(await place.read('out.csv')).toBe(expectedRows);
+    expect(server.requests.length).toBe(records);
+  });
+
+  test('requests records once more if their results were changed', async () => {
+    const { place, server, client, worker, run } = await queuedRun('', 30);
+    worker([], env);
+    const { child, finished } = run([], env);
+    await until(() => server.requests.length > 50);
+    // The coordinator is suspended, so it receives no results in the meantime.
+    child.kill('SIGSTOP');
+    await until(async () => (await keysOf(client, ':results')).length > 0);
+    const [key] = (await keysOf(client, ':results')) as [string];
+    await client.lset(key, 0, flipped((await client.lindexBuffer(key, 0)) as Buffer));
+    await client.rpush(key, 'foreign text');
+    child.kill('SIGCONT');
+    const { code, stderr } = await finished;
+    expect(code, stderr).toBe(4);
+    expect(await place.read('out.csv')).toBe(expectedRows);
+    expect(repeated(server)).toBeGreaterThan(0);
+    expect(await keysOfRuns(client)).toEqual([]);
+  });
+
+  test('ends without a request if its description was changed, and its workers report this', async () => {
+    const { server, client, worker, run } = await queuedRun();
+    const { finished } = run(['--wait-for-workers', '6s'], env);
+    await until(async () => (await keysOf(client, ':in:')).length > 0);
+    for (const key of await keysOf(client, ':manifest')) await flip(client, key);
+    const one = worker([], env);
+    const { code, stderr } = await finished;
+    expect(code).toBe(5);
+    expect(stderr).toContain('its manifest cannot be read');
+    one.child.kill('SIGTERM');
+    expect((await one.finished).stderr).toContain('its manifest cannot be read');
+    expect(server.requests).toEqual([]);
+  });
+});
+
+describe.skipIf(!hasRedis)(`secrets and the values in records${unlessRedis}`, { timeout: 60_000 }, () => {
+  test('appear in no Redis key, log or command-line argument of a run with a queue', async () => {
     const { place, server, client, worker, run } = await queuedRun(
       ', auth: { type: bearer, credential: crm-token }, body: { note: "{{note}}" }, method: POST',
     );
     const secret = 'canary-secret-5417';
     const value = 'canary value of a record';
-    await place.write('in.csv', `id,note\n${Array.from({ length: 200 }, (_, index) => `${index + 1},${value}\n`).join('')}`);
+    await place.write(
+      'in.csv',
+      `id,note\n${Array.from({ length: 200 }, (_, index) => `${index + 1},${index === 8 ? secret : value}\n`).join('')}`,
+    );
     const env = { AUTOMATE_QUEUE_KEY: 'the key of this queue', AUTOMATE_CREDENTIAL_CRM_TOKEN: secret };
     const one = worker([], env);
     const other = worker([], env);
@@ -240,12 +541,16 @@ describe.skipIf(!hasRedis)(`secrets and values of records${unlessRedis}`, { time
     for (const { pid } of [child, one.child, other.child]) expect(readFileSync(`/proc/${pid}/cmdline`, 'latin1')).not.toContain('canary');
     const { code, stderr } = await finished;
     expect(code, stderr).toBe(4);
+    // The coordinator does not know the secret, which the failed record 9 contains in a field.
+    const errors = await place.read('out.errors.csv');
+    expect(errors).toContain('9,***,');
+    expect(errors).not.toContain(secret);
     expect(server.requests[0]?.headers.authorization).toBe(`Bearer ${secret}`);
     one.child.kill('SIGTERM');
     other.child.kill('SIGTERM');
     const logs = [await one.finished, await other.finished].map(({ stdout, stderr: problems }) => stdout + problems).join();
     expect(logs + stderr).not.toContain('canary');
-    // It holds every text that was ever in a key.
+    // Redis writes every value that a key ever had to the append-only file.
     const written = commandsOf(await folderOf(client));
     expect(written).toContain(':results');
     expect(written).not.toContain('canary');

@@ -1,20 +1,27 @@
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import type { RunShape } from '../../src/serve/shapes.ts';
 import { readCredits, workplace } from '../helpers/cli.ts';
 import { type HttpServer, httpServer, type SeenRequest } from '../helpers/http-server.ts';
+import { listeningServer } from '../helpers/mcp/servers.ts';
 import { hasRedis, redisServer, unlessRedis } from '../helpers/redis.ts';
+import { type Serving, serving } from '../helpers/serving.ts';
 
-/** A flow and its input, run in one process and in several. */
+/** A flow and its input, which are run in one process and then in several processes. */
 interface Case {
   readonly name: string;
-  /** `API` stands for the origin of the server. */
+  /** The server's origin replaces the string `API` in the flow. */
   readonly flow: string;
   readonly input?: string | Buffer;
-  /** The name of the input. */
+  /** The name of the input file. */
   readonly file?: string;
   readonly args?: readonly string[];
   readonly out?: string;
+  /** `args` in the form of a query to the server. A case that has `args` but no query is not run on the server. */
+  readonly query?: string;
+  /** The content type if it differs from the usual type for the file's format. */
+  readonly type?: string;
 }
 
 const rows = (count: number, row: (id: number) => string) => Array.from({ length: count }, (_, index) => row(index + 1)).join('');
@@ -26,7 +33,14 @@ const cases: Case[] = [
   { name: 'failures, and quoted line breaks', flow: get(), input: table },
   { name: 'retries', flow: get().replace('/items/', '/flaky/'), input: few },
   { name: 'a byte order mark and gzip', flow: get(), input: gzipSync(`\ufeff${few}`), file: 'in.csv.gz', out: 'out.csv.gz' },
-  { name: 'Latin-1', flow: get(), input: Buffer.from('id,n\n1,\xe4\n2,\xf6\n', 'latin1'), args: ['--encoding', 'latin1'] },
+  {
+    name: 'Latin-1',
+    flow: get(),
+    input: Buffer.from('id,n\n1,\xe4\n2,\xf6\n', 'latin1'),
+    args: ['--encoding', 'latin1'],
+    query: '',
+    type: 'text/csv; charset=latin1',
+  },
   {
     name: 'a JSON array with exact digits',
     flow: get(),
@@ -56,6 +70,14 @@ const cases: Case[] = [
     flow: 'nodes:\n  - { type: http, method: POST, url: "API/batch", batch: { size: 20, items: "{{id}}", match: { field: id, path: "found[].id" } }, body: { ids: "{{items}}" }, map: { name: "found[].name" } }\n',
     input: table,
   },
+  {
+    name: 'batches that some records do not join, and that pass their failures',
+    flow: `nodes:
+  - { type: http, method: POST, url: "API/batch", when: "id != '7'", on_error: keep, batch: { size: 20, items: "{{id}}", match: { field: id, path: "found[].id" } }, body: { ids: "{{items}}" }, map: { name: "found[].name" } }
+  - { type: http, method: POST, url: "API/refused", on_error: keep, batch: { size: 4, items: "{{id}}" }, body: { ids: "{{items}}" } }
+`,
+    input: few,
+  },
   { name: 'conditions and passed failures', flow: get(', when: "id != \'5\'", on_error: keep'), input: few },
   {
     name: 'a filter and kept fields',
@@ -68,10 +90,54 @@ const cases: Case[] = [
     input: few,
   },
   {
+    name: 'a loop',
+    flow: `nodes:
+  - { type: set, fields: { cursor: "" } }
+  - type: loop
+    while: cursor != null
+    carry: [cursor]
+    nodes:
+      - { type: http, url: "API/cursors/{{id}}?cursor={{cursor}}", map: { cursor: next, item: "items[].n" } }
+`,
+    input: few,
+  },
+  {
+    name: 'a tool of an MCP server',
+    flow: `connections: { tools: { type: mcp, url: "MCP" } }
+nodes:
+  - { type: mcp, connection: tools, tool: echo, arguments: { message: "{{id}}" }, map: { said: text } }
+`,
+    input: few,
+  },
+  {
+    name: 'a model with a maximum cost',
+    flow: `connections: { m: { type: http, base_url: "API/v1" } }
+nodes:
+  - { type: llm, provider: openai, connection: m, model: m, prompt: "{{id}}", max_tokens: 10, output: { a: string }, price: { input: 10, output: 10 }, max_cost: 5 }
+`,
+    input: few,
+  },
+  {
+    name: 'places',
+    flow: 'nodes:\n  - { type: places, lookup: chain, name: "{{name}}" }\n',
+    input: 'name\nStarbucks\nno such chain\n',
+  },
+  {
     name: 'a lookup in embedded data',
     flow: 'nodes:\n  - { type: geocode, address: "{{town}}" }\n',
     input: 'town\nParis\nNowhereville\nBerlin\n',
   },
+  {
+    name: 'tabs between fields',
+    flow: get(),
+    input: `id\tnote\n${rows(20, (id) => `${id}\t"a, ""b""\tc"\n`)}`,
+    file: 'in.tsv',
+    out: 'out.tsv',
+  },
+  { name: 'stdin and stdout', flow: get(), input: few, file: '-', out: '-' },
+  { name: 'rows in any order', flow: get().replace('/items/', '/flaky/'), input: few, args: ['--unordered'], query: 'unordered' },
+  { name: 'an empty file', flow: get(), input: '', file: 'in.ndjson', out: 'out.ndjson' },
+  { name: 'empty lines alone', flow: get(), input: '\n\n', file: 'in.ndjson', out: 'out.ndjson' },
   { name: 'an empty input', flow: get(), input: '[]', file: 'in.json' },
   { name: 'a header alone', flow: get(), input: 'id\n' },
   { name: 'one record', flow: get(), input: 'id\n1\n' },
@@ -81,11 +147,16 @@ const cases: Case[] = [
     input: few,
     args: ['--set', 'tag=a', '--skip', '5', '--limit', '40'],
   },
+  {
+    name: 'long results, of which the first is late',
+    flow: 'nodes:\n  - { type: http, url: "API/long/{{id}}", map: [text] }\n',
+    input: `id\n${rows(5, (id) => `${id}\n`)}`,
+  },
   { name: 'a stop at a failure', flow: get(', on_error: stop'), input: few },
   { name: 'a maximum of errors', flow: get(), input: few, args: ['--max-errors', '0', '--concurrency', '1'] },
 ];
 
-/** Answers by the path alone, so that every run gets the same. */
+/** Responds according to the path and the number of earlier requests for it. Every run therefore gets the same responses. */
 function answers(): (request: SeenRequest, response: ServerResponse) => void {
   const asked = new Map<string, number>();
   return ({ path, body }, response) => {
@@ -103,7 +174,8 @@ function answers(): (request: SeenRequest, response: ServerResponse) => void {
     } else if (kind === 'items' && Number(id) % 7 === 0) {
       response.statusCode = 404;
       response.end('not there');
-    } else if (kind === 'lists') send({ items: Array.from({ length: Number(id) % 4 }, (_, n) => ({ n })) });
+    } else if (kind === 'long') setTimeout(() => send({ text: `${id}${'\u{1f600}'.repeat(400_000)}` }), id === '1' ? 500 : 0);
+    else if (kind === 'lists') send({ items: Array.from({ length: Number(id) % 4 }, (_, n) => ({ n })) });
     else if (kind === 'none') send({ items: Number(id) % 2 === 0 ? [] : [{ n: 1 }] });
     else if (kind === 'pages') {
       const page = Number(path.split('page=')[1] ?? 1);
@@ -111,55 +183,161 @@ function answers(): (request: SeenRequest, response: ServerResponse) => void {
     } else if (kind === 'batch') {
       const { ids } = JSON.parse(body) as { ids: string[] };
       send({ found: ids.map((found) => ({ id: found, name: `name ${found}` })) });
+    } else if (kind === 'refused') {
+      response.statusCode = 422;
+      response.end('not these');
+    } else if (kind === 'cursors') {
+      const cursor = Number(path.split('cursor=')[1] || 0);
+      send({ items: [{ n: `${id}.${cursor}` }], next: cursor < Number(id) % 3 ? cursor + 1 : null });
+    } else if (kind === 'v1') {
+      const message = { role: 'assistant', content: '{"a":"x"}' };
+      send({ choices: [{ message, finish_reason: 'stop' }], usage: { prompt_tokens: 20, completion_tokens: 5 } });
     } else if (kind === 'jobs') send({ state: times % 3 === 0 ? 'done' : 'busy' });
     else send({ name: `name ${id}`, price: Number(id) });
   };
 }
 
-async function outcome({ flow, input = '', file = 'in.csv', args = [], out = 'out.csv' }: Case, more: readonly string[]) {
-  const server: HttpServer = await httpServer(answers());
-  const place = await workplace({ 'flow.yaml': flow.replaceAll('API', server.origin), [file]: input });
-  const ended = await place.automate(['run', 'flow.yaml', '--in', file, '--out', out, '--quiet', ...args, ...more]);
-  const files = (await place.files()).filter((name) => name.startsWith('out') && !name.includes('automate'));
+/** The result of a run: everything that must be the same in one process and in several. */
+interface Outcome {
+  readonly code: number | null;
+  readonly output: string;
+  /** Undefined if there is no errors file. */
+  readonly errors: string | undefined;
+  readonly requests: number;
+  readonly credits: number;
+}
+
+/** A case with its own servers. `text` is the flow with their addresses. */
+interface StartedCase {
+  readonly text: string;
+  readonly server: HttpServer;
+  /**
+   * Returns the content of a file without the differences that are allowed between two runs: the server's port and, with --unordered, the
+   * order.
+   */
+  read(file: string): string;
+}
+
+async function started({ flow, args = [] }: Case): Promise<StartedCase> {
+  const server = await httpServer(answers());
+  const tools = flow.includes('MCP') ? (await listeningServer('streamableHttp')).url : '';
   return {
-    code: ended.code,
-    files: Object.fromEntries(
-      await Promise.all(files.map(async (name) => [name, (await place.read(name)).replaceAll(server.origin, 'API')])),
-    ),
-    requests: server.requests.length,
-    credits: (await readCredits(place)).spent,
-    stderr: ended.stderr,
+    text: flow.replaceAll('API', server.origin).replace('MCP', tools),
+    server,
+    read(file) {
+      const text = file.replaceAll(server.origin, 'API');
+      return args.includes('--unordered') ? text.split('\n').sort().join('\n') : text;
+    },
   };
 }
 
-describe('a run with --workers 2 has the files, exit code, requests and credits of a run in one process', () => {
-  test.each(cases)('for $name', async (one) => {
-    const plain = await outcome(one, []);
-    const { stderr, ...withWorkers } = await outcome(one, ['--workers', '2']);
-    expect(Object.keys(withWorkers.files)).toContain(one.out ?? 'out.csv');
-    // After a stop, other records may have been begun; what is written stays the beginning.
-    const isStopped = plain.code === 5;
-    const { stderr: _, ...expected } = plain;
-    if (!isStopped) expect(withWorkers, stderr).toEqual(expected);
-    else expect(withWorkers.code).toBe(5);
+async function outcome(one: Case, more: readonly string[]): Promise<Outcome & { readonly stderr: string }> {
+  const { input = '', file = 'in.csv', args = [], out = 'out.csv' } = one;
+  const { text, server, read } = await started(one);
+  const isStdin = file === '-';
+  const place = await workplace({ 'flow.yaml': text, ...(!isStdin && { [file]: input }) });
+  const command = ['run', 'flow.yaml', '--in', file, '--out', out, '--quiet', ...args, ...more];
+  const { code, stdout, stderr } = await place.automate(command, isStdin ? { stdin: input } : {});
+  const errors = (await place.files()).find((name) => name.includes('errors.'));
+  return {
+    code,
+    output: read(out === '-' ? stdout : await place.read(out)),
+    errors: errors && read(await place.read(errors)),
+    requests: server.requests.length,
+    credits: (await readCredits(place)).spent,
+    stderr,
+  };
+}
+
+const plainOutcomes = new Map<Case, Outcome>();
+
+/** Returns the result of the case in one process. */
+async function plainOutcome(one: Case): Promise<Outcome> {
+  const found = plainOutcomes.get(one);
+  if (found) return found;
+  const { stderr: _, ...plain } = await outcome(one, []);
+  plainOutcomes.set(one, plain);
+  return plain;
+}
+
+/** Compares two results. After an early stop, only the exit code must be equal, because different records may have been begun. */
+function expectSame({ stderr = '', ...found }: Outcome & { readonly stderr?: string }, plain: Outcome, name: string): void {
+  if (plain.code === 5) expect(found.code, `${name}: ${stderr}`).toBe(5);
+  else expect(found, `${name}: ${stderr}`).toEqual(plain);
+}
+
+describe('a run with --workers 2', () => {
+  test.each(cases)('has the same result as in one process: $name', async (one) => {
+    expectSame(await outcome(one, ['--workers', '2']), await plainOutcome(one), one.name);
   });
 });
 
-describe.skipIf(!hasRedis)(
-  `a run with --queue has the files, exit code, requests and credits of a run in one process${unlessRedis}`,
-  () => {
-    test('for each flow and input, with two workers', async () => {
-      const { url } = await redisServer();
-      const place = await workplace({});
-      const workers = [1, 2].map(() => place.start(['worker', '--queue', url, '--quiet']));
-      for (const one of cases) {
-        const { stderr: _, ...plain } = await outcome(one, []);
-        const { stderr, ...queued } = await outcome(one, ['--queue', url]);
-        if (plain.code === 5) expect(queued.code, one.name).toBe(5);
-        else expect(queued, `${one.name}: ${stderr}`).toEqual(plain);
-      }
-      for (const { child } of workers) child.kill('SIGTERM');
-      for (const { finished } of workers) expect((await finished).code).toBe(0);
-    }, 240_000);
-  },
-);
+describe.skipIf(!hasRedis)(`a run with --queue${unlessRedis}`, () => {
+  test('has the same result as in one process, for each flow and input', async () => {
+    const { url } = await redisServer();
+    const place = await workplace({});
+    const workers = [1, 2].map(() => place.start(['worker', '--queue', url, '--quiet']));
+    for (const one of cases) expectSame(await outcome(one, ['--queue', url]), await plainOutcome(one), one.name);
+    for (const { child } of workers) child.kill('SIGTERM');
+    for (const { finished } of workers) expect((await finished).code).toBe(0);
+  }, 240_000);
+});
+
+/** The cases that can be run on the server. */
+const servedCases = cases.filter(({ file, args, query }) => file !== '-' && (!args || query !== undefined));
+
+const types: Readonly<Record<string, string>> = {
+  csv: 'text/csv',
+  tsv: 'text/tab-separated-values',
+  json: 'application/json',
+  ndjson: 'application/x-ndjson',
+};
+
+/** Runs the cases one after another on a server. */
+async function expectSameOverServer(args: readonly string[], begin: (server: Serving) => void = () => undefined): Promise<void> {
+  const all = await Promise.all(servedCases.map(async (one) => ({ one, ...(await started(one)) })));
+  const server = await serving(Object.fromEntries(all.map(({ text }, index) => [`case-${index}`, text])), { args });
+  begin(server);
+  const key = server.key({ rate: '60000/min' });
+  const answer = (path: string, init: RequestInit = {}) => server.send(path, { key, ...init });
+  for (const [index, { one, server: api, read }] of all.entries()) {
+    const { input = '', file = 'in.csv', out = 'out.csv', query = '' } = one;
+    const kind = (name: string) => name.replace('.gz', '').split('.')[1] as string;
+    const headers = {
+      'content-type': one.type ?? (types[kind(file)] as string),
+      ...(file.endsWith('.gz') && { 'content-encoding': 'gzip' }),
+    };
+    const made = await answer(`/v1/flows/case-${index}/runs?out=${kind(out)}&${query}`, {
+      method: 'POST',
+      headers,
+      body: new Uint8Array(Buffer.from(input)),
+    });
+    expect(made.status, `${one.name}: ${await made.clone().text()}`).toBe(202);
+    let run = (await made.json()) as RunShape;
+    while (run.ended_at === null) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      run = (await (await answer(`/v1/runs/${run.id}`)).json()) as RunShape;
+    }
+    const errors = await answer(run.links.errors);
+    const found = {
+      code: run.exit_code,
+      output: read(await (await answer(run.links.output)).text()),
+      errors: errors.ok ? read(await errors.text()) : undefined,
+      requests: api.requests.length,
+      credits: run.credits,
+    };
+    expectSame(found, await plainOutcome(one), one.name);
+  }
+  expect((await server.end()).code).toBe(0);
+}
+
+describe('a run on the server', { timeout: 240_000 }, () => {
+  test('has the same result with --workers 2 as in one process, for each flow and input', () => expectSameOverServer(['--workers', '2']));
+
+  test.skipIf(!hasRedis)(`has the same result with --queue as in one process, for each flow and input${unlessRedis}`, async () => {
+    const { url } = await redisServer();
+    await expectSameOverServer(['--queue', url], ({ place }) => {
+      for (let worker = 1; worker <= 2; worker++) place.start(['worker', '--queue', url, '--quiet']);
+    });
+  });
+});

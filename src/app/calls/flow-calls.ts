@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { CodedMessage } from '../../core/error-code.ts';
 import type { Event, FailureReport } from '../../core/event.ts';
 import { AutomateError, errorOf } from '../../core/failure.ts';
@@ -8,63 +9,65 @@ import type { Redactor } from '../../io/secrets/redact.ts';
 import type { CallUnderWay, FlowRuntime, SharedParts } from '../flow-runtime.ts';
 import { type RuntimeRequest, Runtimes } from './runtimes.ts';
 
-/** One record for a flow. */
+/** A call that runs one record through a flow for a client, as opposed to a run over a whole input. */
 export interface FlowCall<Key extends PayingKey = PayingKey> extends RuntimeRequest {
   readonly fields: Fields;
   readonly key: Key | undefined;
-  /** The longest wait for its rows; undefined for no limit. */
+  /** Maximum time in ms that the caller waits for the resulting rows; undefined if there is no limit. */
   readonly waitMs: number | undefined;
-  /** Aborted when the caller no longer waits for the rows: the requests of the call end. */
+  /** Aborted when the caller stops waiting for the rows, so that the call's open requests are aborted, too. */
   readonly gone: AbortSignal;
-  /** Takes what happens in the call. Undefined if the caller does not watch it. `redactor`: masks the secrets of the flow. */
+  /** Receives the call's events, and a redactor that masks the flow's secrets. Undefined if the caller does not watch the call. */
   readonly report?: ((event: Event, redactor: Redactor) => void) | undefined;
 }
 
-/** The failure of a call's record, with its secrets masked. */
+/** Describes why the record of a call failed, with secrets masked. */
 export type CallFailure = Partial<Pick<FailureReport, 'node' | 'class' | 'status' | 'attempts'>> & { readonly message: string };
 
 /** The result of a call. */
 export type CallResult =
-  /** `rows`: a list as JSON text; numbers have their digits, secrets are masked. */
+  /** `rows` is the list of resulting rows as JSON text. Its numbers keep all their digits, and secrets are masked. */
   | { readonly kind: 'done'; readonly rows: string; readonly credits: number }
   | { readonly kind: 'failed'; readonly failure: CallFailure; readonly credits: number }
-  /** No credits were left. */
+  /** No credits were left for the call, so it ended without a result. */
   | { readonly kind: 'unpaid'; readonly reason: CodedMessage }
   | { readonly kind: 'late'; readonly waitMs: number }
-  /** The call was given up. `why`: undefined if nothing is known. */
+  /** The call was aborted. `why` is the reason, or undefined if it is unknown. */
   | { readonly kind: 'stopped'; readonly why: string | undefined; readonly credits: number };
 
-/** Takes the records and credits of a call. */
+/** Receives the number of records and credits that a call has used. `key` is the API key that pays for the call. */
 export type CallListener<Key> = (key: Key | undefined, work: { readonly records: number; readonly credits: number }) => void;
 
-/** Runs single records through flows. */
+/** Runs calls, each of which sends a single record through a flow. */
 export class FlowCalls<Key extends PayingKey = PayingKey> {
   readonly #runtimes: Runtimes;
   readonly #paid: CallListener<Key>;
   readonly #aborted = new AbortController();
 
-  /** `paid` takes the work of each call once the call has ended, even if it failed or was given up. */
+  /** `paid` receives the records and credits of each call when the call ends, even if it failed or was aborted. */
   constructor(shared: SharedParts, now: () => number, paid: CallListener<Key> = () => undefined) {
     this.#runtimes = new Runtimes(shared, now);
     this.#paid = paid;
+    // Every call adds a listener. Without this line, Node.js would warn of a leak at the 11th.
+    setMaxListeners(0, this.aborted);
   }
 
-  /** Aborted once all calls are given up. */
+  /** A signal that is aborted when `abort` is called. */
   get aborted(): AbortSignal {
     return this.#aborted.signal;
   }
 
-  /** Runs one record through a flow. Throws an error that is no record's, such as one of a missing credential. */
+  /** Runs one record through a flow. Throws errors that affect more than this record, such as a missing credential. */
   run(request: FlowCall<Key>): Promise<CallResult> {
     return this.#runtimes.within(request, (runtime) => this.#call(request, runtime));
   }
 
-  /** Gives up the calls under way. */
+  /** Aborts all calls that have not ended yet. */
   abort(): void {
     this.#aborted.abort();
   }
 
-  /** Waits for the calls under way and closes the runtimes. */
+  /** Waits until all calls have ended, then closes the runtimes of the flows. */
   close(): Promise<void> {
     return this.#runtimes.close();
   }
@@ -85,10 +88,13 @@ export class FlowCalls<Key extends PayingKey = PayingKey> {
     return late ?? callResultOf(call, redactor);
   }
 
-  /** Waits for the end of a call. Returns its result if it took too long. */
+  /**
+   * Waits until the call ends, but no longer than the request's `waitMs`. If the call ended in time, returns undefined. Otherwise aborts
+   * the call and returns the `late` or `stopped` result.
+   */
   async #ended({ run }: CallUnderWay, { waitMs, gone }: FlowCall<Key>): Promise<CallResult | undefined> {
     const giveUp = (message: string) => run.phase.advance('stopped', { ending: 'interrupted', message });
-    const left = () => giveUp('the client has gone');
+    const left = () => giveUp('the client disconnected');
     const stopped = () => giveUp('the server stopped');
     gone.addEventListener('abort', left, { once: true });
     this.aborted.addEventListener('abort', stopped, { once: true });
@@ -112,7 +118,7 @@ export class FlowCalls<Key extends PayingKey = PayingKey> {
   }
 }
 
-/** True for a call that ended without an outcome, because no credits were left: its record is not counted. */
+/** True if the credits ran out before the record of the call succeeded or failed. The record is then not counted. */
 function endedUnpaid({ run, output }: CallUnderWay): boolean {
   return output.outcome === undefined && run.phase.reason?.ending === 'max-credits';
 }

@@ -4,38 +4,38 @@ import type { GivenVariables } from '../flow/flow-file.ts';
 import type { ServedFlow } from '../flow/flow-folder.ts';
 import { FlowRuntime, type SharedParts } from '../flow-runtime.ts';
 
-/** The runtime that a call needs. */
+/** The flow, variables and API key that determine which runtime a call uses. */
 export interface RuntimeRequest {
   readonly flow: ServedFlow;
-  /** The variables of the flow that the call sets. */
+  /** The values of the flow's variables that the caller has set. */
   readonly given: GivenVariables;
-  /** Compiles the flow with them. */
+  /** Compiles the flow with the caller's variables. */
   plan(): Promise<Plan>;
-  /** The key that pays; absent for the page and the command line. */
+  /** The API key that pays for the call. It is undefined for calls from the web page or the command line. */
   readonly key: PayingKey | undefined;
 }
 
-/** Maximum of runtimes that are kept for calls with variables of their own. */
+/** Maximum number of runtimes to keep open for calls that set variables of the flow. */
 const maxGiven = 64;
 
-/** A runtime is opened again after this time: its secrets may have changed. */
+/** Age in ms after which a runtime is replaced by a new one, because the secrets that it has loaded might have changed. */
 const maxAgeMs = 60_000;
 
-/** A runtime without a call gives back the credits that it holds after this time. */
+/** An idle runtime gives back its reserved credits after this time in ms. */
 const idleMs = 200;
 
-/** The runtime of a flow that is open for calls. */
+/** A flow's runtime (compiled flow, secrets and connections) that stays open for further calls. */
 interface OpenRuntime {
   readonly flow: ServedFlow;
   readonly given: GivenVariables;
   readonly runtime: Promise<FlowRuntime>;
   readonly untilMs: number;
   calls: number;
-  /** The timer after which a runtime without a call gives back its credits. */
+  /** Timer that makes an idle runtime give back its reserved credits. */
   idle?: NodeJS.Timeout;
 }
 
-/** The open runtimes of all flows, by key and variables. They stay open between calls. */
+/** The open runtimes of all flows, one for each combination of flow, API key and variables. They stay open between calls. */
 export class Runtimes {
   readonly #shared: SharedParts;
   readonly #now: () => number;
@@ -47,7 +47,10 @@ export class Runtimes {
     this.#now = now;
   }
 
-  /** Does the work of a call with its runtime. Throws what the plan and the opening of the runtime throw, and what the work throws. */
+  /**
+   * Passes the runtime that a call needs to `work`, and returns what `work` returns. Throws if the flow does not compile, the runtime does
+   * not open, or `work` throws.
+   */
   async within<Result>(request: RuntimeRequest, work: (runtime: FlowRuntime) => Promise<Result>): Promise<Result> {
     const open = this.#runtimeOf(request);
     open.calls++;
@@ -61,7 +64,7 @@ export class Runtimes {
     }
   }
 
-  /** Waits for the calls under way and closes the runtimes. */
+  /** Waits until the calls that are under way have ended, and closes the runtimes. */
   async close(): Promise<void> {
     for (const open of this.#runtimes.values()) this.#close(open);
     this.#runtimes.clear();
@@ -99,7 +102,7 @@ export class Runtimes {
     }
   }
 
-  /** Closes the oldest runtime without a call if a caller's values would leave too many open. */
+  /** Makes room for a runtime whose caller has set variables: if the maximum number of these is open, closes the oldest idle one. */
   #forgetOtherGiven(): void {
     const some = [...this.#runtimes].filter(([, open]) => open.given.length > 0);
     const oldest = some.length < maxGiven ? undefined : some.find(([, { calls }]) => calls === 0);
@@ -108,7 +111,7 @@ export class Runtimes {
     this.#close(oldest[1]);
   }
 
-  /** Closes a runtime once its calls have ended. */
+  /** Closes a runtime as soon as the calls that use it have ended. */
   #close(open: OpenRuntime): void {
     const closed = this.#closed(open)
       .catch((error: unknown) => this.#shared.say((error as Error).message))

@@ -16,21 +16,27 @@ import type { Messages } from '../messages.ts';
 import type { WiredPorts } from '../ports/wire.ts';
 import { openSession, type SessionOptions, type SessionParts, type SessionUse } from '../session.ts';
 
-/** One request to a connection, and its answer or failure. */
+/** The request that was sent to test a connection, and the response or failure. */
 export interface ConnectionTest {
   readonly request: HttpRequest;
   readonly response: HttpResponse | Failure;
   readonly ms: number;
-  /** The credits that the test has cost; undefined if nothing limits or prices them. */
+  /** Credits spent on the test; undefined if the connection has neither a limit nor a price. */
   readonly spent: number | undefined;
-  /** The reason why the connection does not work, and what to check; undefined if it works, or if the server has nothing at the path. */
+  /**
+   * The reason why the connection does not work, and what to check. Undefined if it works. A 404 counts as working, because the server was
+   * reached.
+   */
   readonly problem: AutomateError | undefined;
 }
 
 const timeoutMs = 30_000;
 const maxBodyBytes = 10_000_000;
 
-/** Sends a GET request to a connection, which need not be saved. `path`: after the base URL. Throws an AutomateError if a secret or credits are missing. */
+/**
+ * Sends a GET request through a connection (saved or not). `path` is appended to the base URL. Throws an AutomateError if a secret is
+ * missing or no credits are left.
+ */
 export async function testConnection(
   connection: HttpConnection,
   { path, ...options }: SessionOptions & { readonly path?: string | undefined },
@@ -59,7 +65,7 @@ export async function testConnection(
   }
 }
 
-/** Sends a request for the credits of a connection. A failure of the request is returned. */
+/** Sends a request and charges its credits to the connection. If the request fails, returns the failure instead of throwing it. */
 async function sendPaid(connection: HttpConnection, request: HttpRequest, { ledger, http }: WiredPorts): Promise<HttpResponse | Failure> {
   const { name } = connection;
   const refusal = ledger.hold(name);
@@ -86,7 +92,7 @@ function certificatesOf({ clientCert }: HttpConnection): Pick<SessionUse, 'certi
   return clientCert ? { certificates: [clientCert] } : {};
 }
 
-/** Leaves out headers that need a record. */
+/** Returns the GET request for the test. Headers that contain a record's fields are left out, because there is no record. */
 function testedRequest({ baseUrl, origin, auth, clientCert, headers }: HttpConnection, path: string): HttpRequest {
   const url = new URL(path === '' ? baseUrl : `${baseUrl.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`);
   return {
@@ -102,14 +108,20 @@ function testedRequest({ baseUrl, origin, auth, clientCert, headers }: HttpConne
   };
 }
 
-/** Absent for a failed request, which costs the default price as in a run. */
+/**
+ * Returns the number of credits that the request cost according to the response. Undefined for a failed request, which costs the default
+ * price, as in a run.
+ */
 function costOfTest({ cost }: HttpConnection, response: HttpResponse | Failure): number | undefined {
   if (response instanceof Failure || response.status < 200 || response.status > 299) return undefined;
   const { status, header } = response;
   return costOf({ cost: costPath(cost) }, { status, header, body: readIfPossible(response, 'auto') });
 }
 
-/** A 404 at the base URL is not a problem: the server was reached. */
+/**
+ * Returns the problem that the response shows; undefined if there is none. A 404 at the base URL is not a problem: it shows that the server
+ * was reached.
+ */
 function testProblem(response: HttpResponse | Failure): string | undefined {
   if (response instanceof Failure) return cleaned(response.message);
   const { status } = response;

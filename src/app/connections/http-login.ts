@@ -13,14 +13,14 @@ import type { Messages } from '../messages.ts';
 import { version } from '../version.ts';
 import type { AskingOptions } from './tool-server.ts';
 
-/** The login of a connection; undefined if nobody logs in to it. */
+/** Returns the browser login in a connection's auth settings; undefined if the connection needs no login. */
 export function loginAuthOf({ auth = [] }: HttpConnection): Login | undefined {
   return auth.find((one) => one.type === 'oauth2_authorization_code');
 }
 
 /**
- * Logs a person in to an HTTP API and stores the tokens, for the host of the connection alone. Warns if they cannot be renewed. Throws an
- * AutomateError (`credential`).
+ * Logs a person in to an HTTP API and stores the tokens. They are then sent only to the connection's host. Warns if the tokens cannot be
+ * renewed. Throws an AutomateError (`credential`) if the login fails.
  */
 export async function logInToApi(
   connection: HttpConnection,
@@ -31,19 +31,22 @@ export async function logInToApi(
   const { name, origin, allowHttp } = connection;
   const variable = variableWith(auth.credential, process.env);
   if (variable !== undefined) {
-    const message = `the credential "${auth.credential}" comes from ${credentialVariable(auth.credential)}: a login could not replace it`;
+    const message = `the credential "${auth.credential}" is set in ${credentialVariable(auth.credential)}, so a login could not replace it`;
     throw new AutomateError('credential', `${message}\nunset that variable, and log in again`);
   }
   const { openCredentials } = await import('../ports/credential-store.ts');
   const store = openCredentials(env, messages);
   if (store.list().some((stored) => stored.name === auth.credential && stored.env === store.env && isCommand(stored)))
-    throw new AutomateError('credential', `the credential "${auth.credential}" is a command: name another one in the connection "${name}"`);
+    throw new AutomateError(
+      'credential',
+      `the credential "${auth.credential}" gets its secret from a command, which a login cannot replace: use a different credential in the connection "${name}"`,
+    );
   const clientSecret = await loginSecretOf(connection, auth, { env, cacert }, messages);
   const routes = new Routes({ cacert, environment: process.env, warn: messages.warn });
   try {
     const { logInWithBrowser } = await import('../../io/auth/browser-login.ts');
     const tools = {
-      // Never to metadata addresses: the server itself may name these URLs.
+      // The addresses of cloud metadata services stay blocked, because the API's server may have chosen these URLs.
       fetch: createGuardedFetch(routes, `automate/${version}`),
       secret: messages.redactor.add,
       wallNow: Date.now,
@@ -52,7 +55,7 @@ export async function logInToApi(
     await store.set(auth.credential, text, { hosts: [new URL(origin).host] });
     if (!isRenewable) {
       messages.warn(
-        `the server gave no refresh token: you have to log in again when the access token expires\nmany servers give one for the scope offline_access`,
+        `the server issued no refresh token, so you have to log in again when the access token expires\nmany servers issue one if you request the scope offline_access`,
       );
     }
   } catch (error) {
@@ -64,7 +67,10 @@ export async function logInToApi(
   }
 }
 
-/** The client's secret for an origin, bound to its hosts. */
+/**
+ * Returns a function that finds the OAuth client secret for a token server. The function throws a Failure if the secret must not be sent to
+ * that server.
+ */
 async function loginSecretOf(
   { name, origin }: HttpConnection,
   auth: Login,

@@ -5,8 +5,8 @@ import type { Messages } from '../messages.ts';
 import { openCredentials } from '../ports/credential-store.ts';
 
 /**
- * Removes a saved connection, and in every environment the tokens of its login. Returns the logins that stay because another saved connection
- * uses them. Throws an AutomateError (`credential`) if tokens cannot be deleted; then the connection stays.
+ * Removes a saved connection and deletes the tokens of its logins in every environment. Keeps logins that another saved connection uses,
+ * and returns their names. If tokens cannot be deleted, keeps the connection and throws an AutomateError (`credential`).
  */
 export async function removeConnection(name: string, messages: Pick<Messages, 'redactor' | 'findAsker'>): Promise<readonly string[]> {
   const { [name]: removed = {}, ...others } = readConnections(process.env);
@@ -17,7 +17,7 @@ export async function removeConnection(name: string, messages: Pick<Messages, 'r
   return logins.filter((login) => elsewhere.has(login));
 }
 
-/** The credentials of the logins in a connection, as it is written. */
+/** Returns the names of the credentials that store the login tokens of a connection. */
 function loginsIn({ auth }: Readonly<Record<string, unknown>>): string[] {
   return [auth].flat().flatMap((one) => {
     const isLogin = isMapping(one) && one.type === 'oauth2_authorization_code' && typeof one.credential === 'string';

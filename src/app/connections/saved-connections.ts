@@ -5,17 +5,20 @@ import { didYouMean } from '../../core/text/suggest.ts';
 import { compileSavedConnection } from '../../flow/saved-connection.ts';
 import { changeConnections, readConnections } from '../../io/connections.ts';
 
-/** A saved connection as it was written. Throws an AutomateError (`credential`) if there is none of that name. */
+/**
+ * Returns a saved connection as written in the file of saved connections. Throws an AutomateError (`credential`) if no connection has that
+ * name.
+ */
 export function findSaved(name: string): Readonly<Record<string, unknown>> {
   const saved = readConnections(process.env);
   const found = Object.hasOwn(saved, name) ? saved[name] : undefined;
   if (found) return found;
   const names = Object.keys(saved);
-  const choices = didYouMean(name, names) || (names.length === 0 ? '; none is saved' : `; there are ${names.join(', ')}`);
+  const choices = didYouMean(name, names) || (names.length === 0 ? '; none is saved' : `; available: ${names.join(', ')}`);
   throw new AutomateError('credential', `no connection "${name}"${choices}`);
 }
 
-/** Compiles a saved connection. Throws an AutomateError (`credential`). */
+/** Compiles the saved connection with this name. Throws an AutomateError (`credential`) if it does not exist or is not valid. */
 export function loadConnection(name: string, allowHttp: boolean): Connection {
   const written = findSaved(name);
   try {
@@ -26,7 +29,7 @@ export function loadConnection(name: string, allowHttp: boolean): Connection {
   }
 }
 
-/** Saves a connection. Throws an AutomateError (`usage`) if another process has saved one of that name. */
+/** Saves a connection. Throws an AutomateError (`usage`) if another process has meanwhile saved a connection with the same name. */
 export async function saveConnection(
   name: string,
   written: Readonly<Record<string, unknown>>,
@@ -38,7 +41,7 @@ export async function saveConnection(
   });
 }
 
-/** The error for a name that a saved connection has already. */
+/** Returns the error for a name that another saved connection already uses. */
 export function connectionExists(name: string): AutomateError {
   const facts = { code: 'connection-exists', details: { connection: name } } as const;
   return new AutomateError('usage', `there is a connection "${name}" already`, facts);

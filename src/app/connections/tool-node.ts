@@ -2,15 +2,15 @@ import { excerpt } from '../../core/answer/response.ts';
 import { escapedControls } from '../../core/text/shell-word.ts';
 import type { Tool, ToolSchema } from '../../core/tools/tools.ts';
 
-/** The first sentence of a tool's description. */
+/** Returns the first sentence of a tool's description, or of its title if it has no description. */
 export function summaryOf({ description = '', title = '' }: Tool): string {
   const text = excerpt(description || title, 1000);
   return excerpt(/^.*?[.!?](?=\s|$)/.exec(text)?.[0] ?? text, 90);
 }
 
 /**
- * A node that calls a tool: its required arguments come from fields of the same names.
- * Arguments other than texts make it one JSON text, in which a CSV cell can become a number.
+ * Returns the YAML of a node that calls a tool. Required arguments are filled from fields with the same names. If an argument is not a
+ * string, all arguments are written as one JSON string. In that string, a value from a CSV file can be a number.
  */
 export function nodeText(connection: string, { name, inputSchema: { properties = {}, required = [] } }: Tool): string {
   const values = required.map((argument) => ({ argument, ...argumentSample(argument, properties[argument] ?? {}) }));
@@ -29,7 +29,10 @@ export function nodeText(connection: string, { name, inputSchema: { properties =
   return escapedControls(text);
 }
 
-/** A sample value. `isBare`: it is a reference outside quotes, for anything but text. */
+/**
+ * Returns a sample value for an argument. `isBare` is true if the sample is a field reference without quotes, as it is for every type
+ * except strings.
+ */
 function argumentSample(argument: string, { type, default: usual, const: only }: ToolSchema): { json: string; isBare: boolean } {
   const literal = only ?? usual;
   if (literal !== undefined) return { json: JSON.stringify(literal), isBare: false };

@@ -11,21 +11,25 @@ import { type FlowSecrets, hide, loadSecretsOf } from '../flow/flow-secrets.ts';
 import type { Messages } from '../messages.ts';
 import { openSession } from '../session.ts';
 
-/** Options of the commands that query a server. */
+/** Options of the commands that query an MCP server. */
 export interface AskingOptions {
   readonly env?: string | undefined;
   readonly cacert?: string | undefined;
 }
 
-/** The secrets for a server, and the person who can log in to it; absent without a terminal. */
+/**
+ * The secrets for an MCP server, and the person who can log in to it. `person` is undefined if no person can log in, because there is no
+ * terminal.
+ */
 export interface ServerOptions extends AskingOptions {
   readonly credentials: FlowSecrets;
   readonly person?: LoginPerson | undefined;
 }
 
 /**
- * Queries the server of a connection for its name, version and tools. A person at the terminal logs in if the server requires it.
- * `given`: that person; undefined to look for one. It costs no credits. Throws an AutomateError (`connection-failed`).
+ * Asks a connection's MCP server for its name, version and tools. This costs no credits. If the server requires a login, asks the person in
+ * `given` to log in, or by default the person at the terminal. Throws an AutomateError (`connection-failed`) if the server does not
+ * respond.
  */
 export async function askServer(
   connection: McpConnection,
@@ -49,7 +53,7 @@ export async function askServer(
   }
 }
 
-/** Queries a server with the given secrets. Throws a Failure. */
+/** Asks an MCP server for its name, version and tools, with the given secrets. Throws a Failure if the server does not respond. */
 export async function queryServer(connection: McpConnection, options: ServerOptions, messages: Messages): Promise<ToolServer> {
   const { env, cacert, credentials, person } = options;
   const allowHttp = isRemote(connection.server) && connection.server.allowHttp;
@@ -63,17 +67,17 @@ export async function queryServer(connection: McpConnection, options: ServerOpti
   }
 }
 
-/** Caches the tools of a server for `automate nodes`. Warns if that fails. */
+/** Caches a server's list of tools for `automate nodes`. Warns if the list cannot be cached. */
 export async function cacheToolServer(name: string, written: object, server: ToolServer, { redactor, warn }: Messages): Promise<void> {
   try {
     await cacheServer({ environment: process.env, redactor }, name, written, server);
   } catch (error) {
     if (!(error instanceof AutomateError)) throw error;
-    warn(`the tools of "${name}" were not cached for automate nodes: ${error.message}`);
+    warn(`the list of tools of "${name}" could not be cached: ${error.message}`);
   }
 }
 
-/** The secrets of a connection. The secret of a login is missing before the first login. */
+/** Loads the secrets of a connection. A missing login token is not an error, because the person might not have logged in yet. */
 async function secretsOf(connection: McpConnection, options: AskingOptions, messages: Messages): Promise<FlowSecrets> {
   const needs = serverCredentials(connection);
   const uses = needs.filter(({ isLogin }) => !isLogin).map((need): CredentialUse => ({ ...need, problem: (message) => ({ message }) }));
@@ -90,10 +94,13 @@ async function secretsOf(connection: McpConnection, options: AskingOptions, mess
   return { ...found, secrets };
 }
 
-/** Opens the way to log in, for a command with a terminal or the variable BROWSER. A server has neither. */
+/**
+ * Prepares to log a person in with the browser. Returns undefined if the server needs no login, or if no person can log in: there is no
+ * terminal, and the variable BROWSER is not set.
+ */
 async function openLogin({ server }: McpConnection, { say, findAsker }: Messages): Promise<(LoginPerson & { close(): void }) | undefined> {
   if (!isRemote(server) || server.auth?.type !== 'oauth2_authorization_code') return undefined;
   if (!findAsker || !(findAsker() || process.env.BROWSER)) return undefined;
   const { openBrowser } = await import('../../io/auth/browser.ts');
-  return openBrowser(process.env, (url) => say(`log in with your browser; if it does not open:\n  ${url}`));
+  return openBrowser(process.env, (url) => say(`log in with your browser; if it does not open, go to:\n  ${url}`));
 }

@@ -3,7 +3,7 @@ import type { Spent } from '../../io/ledger/book.ts';
 
 type Dimension = 'month' | 'flow' | 'node' | 'connection' | 'env' | 'key';
 
-/** Sums of credits by one dimension, the largest first. */
+/** Sums spent credits by flow, by node, or by another dimension. The largest sum comes first in the result. */
 export function sums<Name extends Dimension>(spent: readonly Spent[], by: Name): ({ [name in Name]: string } & { credits: number })[] {
   const found = new Map<string, number>();
   for (const entry of spent) found.set(spenderName(entry, by), (found.get(spenderName(entry, by)) ?? 0) + entry.credits);
@@ -12,12 +12,18 @@ export function sums<Name extends Dimension>(spent: readonly Spent[], by: Name):
     .sort((a, b) => b.credits - a.credits);
 }
 
-/** Names a node together with its flow: two flows may use the same id. */
+/**
+ * Returns the name under which the credits of an entry are summed. A node's name includes the flow, because nodes of different flows can
+ * have the same id.
+ */
 function spenderName(entry: Spent, by: Dimension): string {
   return by === 'node' && entry.flow !== '' ? `${entry.flow} ${entry.node}` : entry[by];
 }
 
-/** Sums of credits by the API key that has paid, the largest first. Empty if no key has paid anything. `names`: by the keys' ids. */
+/**
+ * Sums spent credits by the API key that paid them, with the largest sum first. The result is empty if no key has paid anything. `names`
+ * maps key ids to names.
+ */
 export function keySums(
   spent: readonly Spent[],
   names: ReadonlyMap<string, string>,

@@ -2,13 +2,13 @@ import { durationText } from '../../core/duration.ts';
 import type { Event } from '../../core/event.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
 
-/** A call that nothing happens in says so this often: clients give up a call that they hear nothing of. */
+/** If there is no event for this many ms, a progress message is sent anyway, because clients abort calls that send no messages. */
 const beatMs = 5000;
 
-/** Time between two messages about answers: a call may have thousands. */
+/** Minimum time in ms between two progress messages that count answers, because one call can receive thousands of answers. */
 const shortestMs = 250;
 
-/** Tells the client of a call what happens in it. */
+/** Sends progress messages about a call to the client that waits for it. */
 export class CallProgress {
   readonly #tell: (message: string) => void;
   readonly #startedMs = performance.now();
@@ -24,12 +24,12 @@ export class CallProgress {
     }, beatMs);
   }
 
-  /** Takes an event of the call. */
+  /** Receives an event of the call. */
   readonly report = (event: Event, redactor: Redactor): void => {
     if (event.type === 'call-done' || event.type === 'cache-hit') this.#answered(event.node);
     else if (event.type === 'call-retried')
-      this.#say(redactor.text(`${event.node}: ${event.message}; asks again after ${durationText(event.waitMs)}`));
-    else if (event.type === 'gate-paused') this.#say(`waits ${durationText(event.waitMs)}, as the server wants`);
+      this.#say(redactor.text(`${event.node}: ${event.message}; retries after ${durationText(event.waitMs)}`));
+    else if (event.type === 'gate-paused') this.#say(`waits ${durationText(event.waitMs)}, because the server asked it to`);
     else if (event.type === 'tool-progress' && event.message !== undefined) this.#say(redactor.text(`${event.node}: ${event.message}`));
   };
 

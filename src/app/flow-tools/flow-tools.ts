@@ -14,48 +14,51 @@ import type { FlowFolder, ServedFlow } from '../flow/flow-folder.ts';
 import { CallProgress } from './call-progress.ts';
 import { toolOfFlow } from './tool-of-flow.ts';
 
-/** The call of a flow's tool. */
+/** A client's call to a flow that is provided as an MCP tool. */
 export interface FlowToolCall<Caller> {
   readonly flow: ServedFlow;
   readonly fields: Fields;
   readonly caller: Caller;
   readonly gone: AbortSignal;
-  /** Takes what happens in the call; undefined if the client does not watch it. */
+  /** Receives the call's events; undefined if the client does not watch them. */
   readonly report: ((event: Event, redactor: Redactor) => void) | undefined;
 }
 
-/** The parts that tools of flows take from the command or the server. */
+/** Functions with which a command or the server provides flows as MCP tools. */
 export interface FlowToolsOptions<Caller> {
   readonly flows: FlowFolder;
-  /** True if the caller may call a flow. */
+  /** True if the caller may see and call the flow. */
   sees(caller: Caller, flow: ServedFlow): boolean;
   /** Runs a record through a flow. */
   run(call: FlowToolCall<Caller>): Promise<CallResult>;
-  /** The text of an error that is no record's, with the way out; undefined for a bug. */
+  /** Returns the message, with a remedy, for an error that would affect other records, too. Undefined if the error is a bug. */
   errorText(error: unknown): string | undefined;
-  /** The text of credits that are used up, with what to do. */
+  /** Returns the message, with a remedy, for a call that ended without a result because no credits were left. */
   usedUpText(reason: CodedMessage): string;
-  /** Takes a line for the log. */
+  /** Writes a line to the log. */
   say(text: string): void;
-  /** Takes an error that is a bug. */
+  /** Receives an error that is a bug in automate. */
   bug(error: unknown): void;
 }
 
-/** A flow with the name of its tool. */
+/** A flow, and the name under which it is provided as an MCP tool. */
 interface NamedFlow {
   readonly name: string;
   readonly flow: ServedFlow;
 }
 
-/** Maximum length of a tool's name. */
+/** Maximum number of characters in a tool's name. */
 const maxName = 128;
 
-/** The valid flows of a folder as tools. */
+/** The valid flows of a folder, provided as MCP tools. */
 export class FlowTools<Caller> implements Toolbox<Caller> {
   readonly #options: FlowToolsOptions<Caller>;
-  /** Made once for each state of a flow's file. */
+  /** The tools of the flows. A tool is created on first use, and re-created when the flow's file changes. */
   readonly #tools = new WeakMap<ServedFlow, Omit<OfferedTool, 'name'>>();
-  /** The lines about flows that could not have their own name. */
+  /**
+   * Log lines already written about flows that could not use their own name as the tool's name. Kept so that each line is written only
+   * once.
+   */
   readonly #said = new Set<string>();
   #seen: string | undefined;
 
@@ -87,7 +90,7 @@ export class FlowTools<Caller> implements Toolbox<Caller> {
     this.#options.bug(error);
   }
 
-  /** True if the tools are others than at the last call, for some caller. */
+  /** True if any tool has changed since the previous call of this method. */
   async haveChanged(): Promise<boolean> {
     const flows = await this.#flows();
     const now = JSON.stringify(this.#namesOf(flows).map(({ name, flow }) => [name, flow.id, this.#toolOf(flow)]));
@@ -105,7 +108,7 @@ export class FlowTools<Caller> implements Toolbox<Caller> {
     return made;
   }
 
-  /** The flows of the folder; none once the folder is gone. */
+  /** Returns the flows of the folder; empty if the folder was deleted. */
   async #flows(): Promise<readonly ServedFlow[]> {
     try {
       return (await this.#options.flows.list()).flows;
@@ -120,7 +123,7 @@ export class FlowTools<Caller> implements Toolbox<Caller> {
     return this.#namesOf(flows).filter(({ flow }) => this.#options.sees(caller, flow));
   }
 
-  /** The valid flows with their names. A name is the same for all callers. */
+  /** Returns the valid flows with their tool names. A tool has the same name for all callers. */
   #namesOf(flows: readonly ServedFlow[]): NamedFlow[] {
     const taken = new Map<string, ServedFlow>();
     for (const flow of flows) {
@@ -128,7 +131,7 @@ export class FlowTools<Caller> implements Toolbox<Caller> {
       const own = toolName(flow.plan.name) || flow.id;
       const name = [own, flow.id].find((one) => !taken.has(one)) ?? freeName(flow.id, taken);
       const first = taken.get(own);
-      if (first) this.#sayOnce(`the flow ${flow.id} is the tool "${name}": the flow ${first.id} is the tool "${own}" already`);
+      if (first) this.#sayOnce(`the flow ${flow.id} becomes the tool "${name}", because the flow ${first.id} is already the tool "${own}"`);
       taken.set(name, flow);
     }
     return [...taken].map(([name, flow]) => ({ name, flow }));
@@ -149,7 +152,7 @@ export class FlowTools<Caller> implements Toolbox<Caller> {
       case 'unpaid':
         return errorAnswer(this.#options.usedUpText(result.reason));
       case 'late':
-        return errorAnswer(`${id} took more than ${result.waitMs / 1000} s; what was sent is paid`);
+        return errorAnswer(`${id} took more than ${result.waitMs / 1000} s; the requests already sent still cost credits`);
       case 'stopped':
         return errorAnswer(`${id} did not finish: ${result.why ?? 'it was stopped'}`);
     }
@@ -160,7 +163,7 @@ function errorAnswer(text: string): ToolAnswer {
   return { isError: true, text };
 }
 
-/** The record of a call. Throws a WrongCall if an argument is missing. */
+/** Returns the record that the arguments of a tool call describe. Throws a WrongCall if a required argument is missing. */
 function fieldsOfCall({ plan }: ServedFlow, args: JsonObject): Fields {
   const taken = plan ? fieldsTaken(plan) : [];
   const absent = taken.filter(({ name }) => !Object.hasOwn(args, name));

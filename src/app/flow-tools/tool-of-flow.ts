@@ -3,12 +3,12 @@ import type { OfferedTool } from '../../io/tool-server/toolbox.ts';
 import { nodeTypes } from '../../nodes/index.ts';
 import { fieldsTaken } from '../flow/fields-read.ts';
 
-/** A flow as a tool, without its name. */
+/** Returns the description of a flow as an MCP tool, without the tool's name. */
 export function toolOfFlow(plan: Plan): Omit<OfferedTool, 'name'> {
   const taken = fieldsTaken(plan);
   const input = taken.map(({ name, isOptional }) => [
     name,
-    { description: `the field "${name}" of the record, a text or any JSON value${isOptional ? '; null if it is left out' : ''}` },
+    { description: `the field "${name}" of the record, a string or any other JSON value${isOptional ? '; null if it is left out' : ''}` },
   ]);
   const row = { type: 'object', properties: Object.fromEntries(plan.columns([]).map((name) => [name, {}])) };
   return {
@@ -20,13 +20,15 @@ export function toolOfFlow(plan: Plan): Omit<OfferedTool, 'name'> {
     },
     outputSchema: {
       type: 'object',
-      properties: { rows: { type: 'array', description: 'the rows of the record: none if the flow drops it', items: row } },
+      properties: {
+        rows: { type: 'array', description: 'the rows that the record becomes; empty if the flow drops the record', items: row },
+      },
       required: ['rows'],
     },
   };
 }
 
-/** The nodes of a flow in words. */
+/** Describes for clients which nodes a flow has and which fields it adds. */
 function descriptionOf(plan: Plan): string {
   const nodes = allSteps(plan.steps).map(({ id, type }) => `- ${id}: ${summaryOf(type)}`);
   const added = plan.columns([]);

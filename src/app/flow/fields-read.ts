@@ -1,7 +1,7 @@
 import type { Step } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 
-/** The fields that the flow's records need: fields that a node or its condition reads and no earlier node adds. */
+/** Returns the input fields that every record needs. A node or its condition reads these fields, and no earlier node adds them. */
 export function fieldsRead(plan: Pick<Plan, 'steps'>): string[] {
   const needed = new Set<string>();
   let added: string[] = [];
@@ -18,17 +18,17 @@ function fieldsReadIn({ when, node }: Step): string[] {
   return [...(when?.fields ?? []), ...node.reads.map(({ field }) => field)];
 }
 
-/** A field of the records that a flow takes. */
+/** An input field that the flow uses. */
 export interface TakenField {
   readonly name: string;
-  /** True if a record may lack it, because the flow tests it for null. */
+  /** True if records can lack the field, because the flow tests it for null. */
   readonly isOptional: boolean;
 }
 
-/** Names that stand for the parts of an answer in a condition. */
+/** In a condition, these names refer to parts of a response, not to fields of the record. */
 const answerNames: ReadonlySet<string> = new Set(['status', 'headers', 'body', 'record']);
 
-/** The fields of the records that a flow takes: those that it reads, and those that it only tests for null. */
+/** Returns the input fields that the flow uses, including those that it only compares with null. */
 export function fieldsTaken(plan: Plan): TakenField[] {
   const read = fieldsRead(plan);
   const tested = plan.nullTests();

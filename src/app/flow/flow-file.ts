@@ -20,41 +20,47 @@ import { envOf } from '../env.ts';
 import { columnsOf, type InputOptions } from '../input/input.ts';
 import { dataFolder } from '../ports/late-lookups.ts';
 
-/** Maximum for one expression and one record. Meanwhile nothing else happens, signals included. */
+/**
+ * Time limit in ms for evaluating one expression for one record. Without a limit, a long evaluation would block everything, even signal
+ * handlers, so that Ctrl+C would not work.
+ */
 const maxEvaluationMs = 1000;
 
-/** The values of variables that were given, in the order in which they were given. */
+/** Values that the user or a caller sets for variables, in the order in which they are set. */
 export type GivenVariables = readonly (readonly [name: string, value: string])[];
 
-/** Options of the command line that a flow is compiled with. */
+/** The command-line options with which a flow is compiled. */
 export interface FlowFileOptions extends LimitOverrides {
-  /** The environment whose values its variables have; undefined for AUTOMATE_ENV. */
+  /** The environment that provides the values of variables; undefined to use the one in AUTOMATE_ENV. */
   readonly env?: string | undefined;
-  /** Values of its variables that win over the file. */
+  /** Values of variables, which override the values in the flow file. */
   readonly var?: GivenVariables | undefined;
-  /** The giver of `var`, if it may set only open variables; `later` if it will give them to another compilation. */
+  /**
+   * Set if the values in `var` come from a caller, who may set only variables marked as open. With `later`, the caller's values are not
+   * known yet, and the flow will be compiled once more when they are.
+   */
   readonly caller?: 'now' | 'later' | undefined;
-  /** Takes the name of each value in `var` that the flow has no variable for. Undefined if that is an error. */
+  /** Receives the name of each value in `var` that matches no variable of the flow. If undefined, such a value is an error. */
   readonly otherVariable?: ((name: string) => void) | undefined;
   readonly allowHttp: boolean;
-  /** True if there is no folder for files, and none will be named. */
+  /** True if there is no folder for the files that a flow sends or saves, and will be none later. */
   readonly withoutFiles?: boolean;
   readonly textCells: boolean;
   readonly columns?: readonly string[] | undefined;
-  /** The name of a flow that has none of its own; absent for that of its file. */
+  /** The name of a flow whose file has no `name` key; undefined to use the file's name. */
   readonly name?: string;
-  /** The saved connections; undefined for those of this machine. */
+  /** The saved connections that the flow may use; undefined to use those saved on this machine. */
   readonly saved?: SavedConnections | undefined;
-  /** Receives the credentials of a flow that has other problems. */
+  /** Receives the credentials that the flow uses, even if the flow has problems elsewhere. */
   readonly credentials?: (uses: readonly CredentialUse[]) => void;
 }
 
-/** Reads and compiles a flow file. Throws a FlowError. */
+/** Reads and compiles a flow file. Throws a FlowError if it cannot be read or is not valid. */
 export async function loadFlow(file: string, options: FlowFileOptions): Promise<Plan> {
-  return compileFlow(await readFlowText(file), file, options);
+  return compileFlow(await readFlowText(file, 'flow file'), file, options);
 }
 
-/** Compiles the text of a flow file. Throws a FlowError. */
+/** Compiles the text of a flow file. Throws a FlowError if the flow is not valid. */
 export async function compileFlow(text: string, file: string, options: FlowFileOptions): Promise<Plan> {
   await prepareExpressions(text);
   const { env, var: given, caller, saved, otherVariable, ...others } = options;
@@ -80,17 +86,17 @@ export async function compileFlow(text: string, file: string, options: FlowFileO
   return compiled();
 }
 
-/** Thrown out of a compilation by the first node that names a category. */
+/** Thrown to stop a compilation at the first node that uses the name of a place category, so that the names can be loaded. */
 const categoriesWanted = new Error('a node names a category');
 
-/** Finds the categories that flows name. Most flows name none: its code is loaded for the first that does. */
+/** Looks up the names of place categories. Most flows use none, so the data is loaded only when a flow needs it. */
 let categories: CategoryNames = () => {
   throw categoriesWanted;
 };
 
 /**
- * Reads and compiles a flow file before the input is read. For a flow with problems, the FlowError includes wrong references to the
- * columns of the input. `added`: further fields of every record.
+ * Reads and compiles a flow file before the input is read. If the flow has problems, the FlowError also lists references to columns that
+ * are not in the input. `added` lists fields that every record has besides the input's columns.
  */
 export async function loadFlowFor(
   input: InputOptions,
@@ -102,45 +108,48 @@ export async function loadFlowFor(
     return await loadFlow(file, options);
   } catch (error) {
     if (!(error instanceof FlowError)) throw error;
-    // The problems of a flow must not wait for a stream.
+    // Does not read stdin, because its first data might arrive late, and the flow's problems must be reported at once.
     const { columns } = input.noInput ? { columns: [] } : input.in === '-' ? {} : await columnsOf(input);
     if (columns) await loadFlow(file, { ...options, columns: [...columns, ...added] });
     throw error;
   }
 }
 
-/** Sets the limits and the clock of expressions. Loads the engine of patterns for a flow that could need it: a backslash may hide any word. */
+/**
+ * Sets the time limit and the clock for expressions. Loads the engine for regular expressions if the flow might need it. Any backslash in
+ * the flow is a reason to load it, because an escape sequence can hide a function's name.
+ */
 async function prepareExpressions(text: string): Promise<void> {
   setEvaluationClock(createClock().wallNow);
   limitLongEvaluations(createTimeLimit(maxEvaluationMs, `the expression takes more than ${durationText(maxEvaluationMs)} for this record`));
   if (/matches|regex|\\/.test(text)) await loadPatternEngine();
 }
 
-/** Throws a FlowError if a reference names a field that no record can have. */
+/** Throws a FlowError if the flow refers to a field that no record can have. `columns` are the columns of the input. */
 export function checkFields(plan: Plan, file: string, columns: readonly string[]): void {
   const problems = plan.unknownFields(columns);
   if (problems.length > 0) throw new FlowError(file, problems);
 }
 
-/** Throws a FlowError if the file cannot be read or is not UTF-8. */
-async function readFlowText(file: string): Promise<string> {
+/** Returns the text of a file. `kind` is the kind of file, for messages. Throws a FlowError if the file cannot be read or is not UTF-8. */
+export async function readFlowText(file: string, kind: string): Promise<string> {
   const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {
     const reason = error.code === 'ENOENT' ? 'there is no such file' : error.code === 'EISDIR' ? 'it is a folder' : systemReason(error);
-    throw new FlowError(file, [{ message: `the flow file cannot be read: ${reason}` }]);
+    throw new FlowError(file, [{ message: `the ${kind} cannot be read: ${reason}` }]);
   });
-  const problem = encodingProblem(bytes);
+  const problem = encodingProblem(bytes, kind);
   if (problem) throw new FlowError(file, [problem]);
   return bytes.toString();
 }
 
-/** Does not show the line: it cannot be searched for secrets. */
-function encodingProblem(bytes: Buffer): Problem | undefined {
-  if (isUtf16(bytes)) return { line: 1, column: 1, message: 'expected UTF-8, found UTF-16\nsave the flow file as UTF-8' };
+/** Returns the problem of a flow file that is not UTF-8. The message does not quote the line, because secrets in it could not be masked. */
+function encodingProblem(bytes: Buffer, kind: string): Problem | undefined {
+  if (isUtf16(bytes)) return { line: 1, column: 1, message: `expected UTF-8, found UTF-16\nsave the ${kind} as UTF-8` };
   if (isUtf8(bytes)) return undefined;
   const length = utf8Length(bytes);
   const lines = bytes.toString('utf8', 0, length).split('\n');
   const hex = (bytes[length] as number).toString(16).toUpperCase();
-  const message = `expected UTF-8, found the byte 0x${hex}\nsave the flow file as UTF-8`;
+  const message = `expected UTF-8, found the byte 0x${hex}\nsave the ${kind} as UTF-8`;
   return { line: lines.length, column: (lines.at(-1) as string).length + 1, message };
 }
 
@@ -149,7 +158,10 @@ function isUtf16([first, second]: Buffer): boolean {
   return (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff) || (first === 0) !== (second === 0);
 }
 
-/** Reads the files in which the plan looks things up; the run then has them in memory. Throws an AutomateError (`input`). */
+/**
+ * Reads the data files that lookup nodes use. The data then stays in memory for the run. Throws an AutomateError (`input`) if a file cannot
+ * be read.
+ */
 export async function readDataFiles(plan: Plan): Promise<void> {
   const files = dataFilesOf(plan);
   if (files.length === 0) return;

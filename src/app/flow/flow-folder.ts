@@ -9,81 +9,83 @@ import { orUndefined } from '../../core/value/value.ts';
 import { isNoFile } from '../../io/files/stat.ts';
 import { type FlowFileOptions, loadFlow } from './flow-file.ts';
 
-/** A flow that is served. */
+/** A flow that the server provides, read from a file. */
 export interface ServedFlow {
-  /** The file's name without its ending. */
+  /** The name of the flow file without the extension. */
   readonly id: string;
   readonly path: string;
   readonly text: string;
-  /** The hash of the text. */
+  /** The hash of the flow's text. */
   readonly etag: string;
   readonly updatedAt: Date;
-  /** Absent for a flow that is not valid. */
+  /** The compiled flow; undefined if the flow is not valid. */
   readonly plan: Plan | undefined;
-  /** The problems of a flow that is not valid. */
+  /** The problems that make the flow invalid; empty if it is valid. */
   readonly problems: readonly Problem[];
 }
 
-/** A file that looks like a flow and is not served. */
+/** A file that looks like a flow but is not served. */
 export interface Unserved {
   readonly file: string;
   readonly reason: string;
 }
 
-/** A flow that was read, and the version of its file. */
+/** A flow that was read earlier, and the version of the file at that time. */
 interface Seen {
-  /** Version of the file; empty if the file may change without a new version. */
+  /** A string that changes with the file. Empty if the file changed so recently that a further change might not change the string. */
   readonly version: string;
   readonly flow: ServedFlow;
 }
 
-/** A file of the folder that looks like a flow. */
+/** A file in the folder of flows whose name looks like a flow's. */
 interface Entry {
   readonly id: string;
   readonly file: string;
   readonly path: string;
-  /** True for a symbolic link: its target can change although the folder does not. */
   readonly isLink: boolean;
-  /** The reason for which a file with this name is not served; absent if it is served. */
+  /** The reason why a file with this name is not served; undefined if it is served. */
   readonly reason: string | undefined;
 }
 
-/** The names in the folder. */
+/** The files in the folder of flows that look like flows, keyed by file name. */
 interface Listing {
   readonly version: string;
   readonly root: string;
   readonly entries: ReadonlyMap<string, Entry>;
 }
 
-/** All flows by id, and the files that are not served. */
+/** All flows in the order of their ids, and the files that are not served. */
 export interface FlowList {
   readonly flows: readonly ServedFlow[];
   readonly unserved: readonly Unserved[];
 }
 
-/** A served flow, or undefined until its file is read. */
+/** A flow that was read, or a promise while its file is being read. It is undefined if the file is not served. */
 type Loaded = ServedFlow | undefined | Promise<ServedFlow | undefined>;
 
-/** The state of the folder in one turn of the event loop. */
+/** The contents of the folder of flows, kept for one turn of the event loop. */
 interface Turn {
   readonly listing: Listing;
   readonly loaded: Map<string, Loaded>;
   list: Promise<FlowList> | undefined;
 }
 
-/** A file of tests, such as flow.test.yaml, is no flow. */
+/** Pattern for the names of flow files. A test file, such as flow.test.yaml, is not a flow. */
 const flowFile = /^(.+)(?<!\.test)\.ya?ml$/;
 
-/** The shape of a flow's id. */
+/** Pattern for the id of a flow, which is the file name without extension. */
 export const flowId = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** Two changes within this time may leave the same time on a file: file systems count in steps of up to 2 s. */
+/**
+ * The coarsest resolution, in ms, of a file's time stamps. Some file systems round to 2 s, so two changes within 2 s can have the same time
+ * stamp.
+ */
 const stepMs = 2000;
 
-/** The options that the flows of a folder are compiled with. */
+/** The options with which a folder's flows are compiled. */
 export type FlowFolderOptions = Pick<FlowFileOptions, 'allowHttp' | 'env' | 'withoutFiles' | 'var' | 'otherVariable' | 'caller'>;
 
-/** The flows of a folder. A changed file counts from the next request on. */
+/** The flows in a folder. After a file is changed, the next request uses the new version. */
 export class FlowFolder {
   readonly #dir: string;
   readonly #options: FlowFolderOptions;
@@ -98,14 +100,14 @@ export class FlowFolder {
     this.#wallNow = wallNow;
   }
 
-  /** All flows by id, and the files that are not served. */
+  /** Returns all flows in the order of their ids, and the files that are not served. */
   list(): Promise<FlowList> {
     const turn = this.#thisTurn();
     turn.list ??= this.#all(turn);
     return turn.list;
   }
 
-  /** The flow with an id; absent if no flow with that id is served. */
+  /** Returns the flow with this id. It is undefined if there is no such flow or the file is not served. */
   async find(id: string): Promise<ServedFlow | undefined> {
     if (!flowId.test(id)) return undefined;
     const turn = this.#thisTurn();
@@ -114,7 +116,10 @@ export class FlowFolder {
     return entry && unservedReason(entry, root) === undefined ? this.#loadOnce(entry, turn) : undefined;
   }
 
-  /** Requests that are read in one turn of the event loop were sent before it: they share one look at the files. */
+  /**
+   * Returns the folder's contents for this turn of the event loop. The requests handled in one turn can share the contents, because they
+   * were sent before the turn began.
+   */
   #thisTurn(): Turn {
     if (!this.#turn) {
       this.#turn = { listing: this.#list(), loaded: new Map(), list: undefined };
@@ -142,7 +147,7 @@ export class FlowFolder {
     return loaded.get(entry.path);
   }
 
-  /** The names in the folder. They are read again when the folder has changed. */
+  /** Returns the list of flow files in the folder. Reads the folder again only if it has changed. */
   #list(): Listing {
     const version = this.#versionOf(statSync(this.#dir));
     if (this.#listing && version !== '' && this.#listing.version === version) return this.#listing;
@@ -153,7 +158,7 @@ export class FlowFolder {
 
   #load({ id, path }: Entry): Loaded {
     const stat = orUndefined(() => statSync(path, { throwIfNoEntry: false }));
-    // Reading a pipe might never end.
+    // A pipe is never read, because reading it might never end.
     if (!stat?.isFile()) return undefined;
     const version = this.#versionOf(stat);
     const seen = this.#seen.get(path);
@@ -166,19 +171,22 @@ export class FlowFolder {
       const etag = createHash('sha256').update(text).digest('base64url').slice(0, 22);
       const version = this.#versionOf(stat);
       const seen = this.#seen.get(path)?.flow;
-      // An unchanged flow stays the same object: calls then use the runtime that is open for it.
+      // Keeps the object of an unchanged flow, so that calls find the runtime that is already open for this object.
       const isSame = seen?.etag === etag && seen.updatedAt.getTime() === stat.mtime.getTime();
       const flow = isSame ? seen : { id, path, text, etag, updatedAt: stat.mtime, ...(await this.#check(id, path)) };
       this.#seen.set(path, { version, flow });
       return flow;
     } catch (error) {
-      // The file was deleted meanwhile, or it is not readable.
+      // The file was deleted, or it cannot be read.
       if (['ENOENT', 'EACCES', 'EISDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
       throw error;
     }
   }
 
-  /** Changes with every change of a file or folder. Empty while the next change might not be seen. */
+  /**
+   * Returns a string that changes whenever the file or folder does. It is empty if the last change is so recent that a further change could
+   * have the same time stamp.
+   */
   #versionOf({ mtimeMs, ctimeMs, size, ino, dev }: Stats): string {
     const ageMs = this.#wallNow() - Math.max(mtimeMs, ctimeMs);
     return ageMs > stepMs ? `${mtimeMs} ${ctimeMs} ${size} ${ino} ${dev}` : '';
@@ -189,7 +197,7 @@ export class FlowFolder {
       return { plan: await loadFlow(path, { ...this.#options, textCells: false, name: id }), problems: [] };
     } catch (error) {
       if (error instanceof FlowError) return { plan: undefined, problems: error.problems };
-      // A variable that was given has a value that this flow refuses.
+      // The flow does not allow the value that was set for one of its variables.
       if (detailsOf(error, 'invalid-option')) return { plan: undefined, problems: [error as AutomateError] };
       throw error;
     }

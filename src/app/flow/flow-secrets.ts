@@ -19,25 +19,25 @@ import { envOf } from '../env.ts';
 import type { Messages } from '../messages.ts';
 import type { CredentialStore } from '../ports/credential-store.ts';
 
-/** The secrets of a flow. */
+/** The secrets that a flow uses. */
 export interface FlowSecrets {
-  /** By credential name, without those that commands give. */
+  /** Secrets by credential name, except those that commands print. */
   readonly secrets: ReadonlyMap<string, Secret>;
-  /** The secrets that commands give; undefined if there is no command. */
+  /** The secrets that commands print; undefined if no credential has a command. */
   readonly commands: CommandSecrets | undefined;
-  /** The place of each login, by credential name. */
+  /** The logins that provide credentials, keyed by credential name. */
   readonly logins: ReadonlyMap<string, LoginPlace>;
-  /** The backends that were opened; undefined if variables hold all secrets. */
+  /** The opened keychain and vault. Undefined if they were not needed, because environment variables contain all secrets. */
   readonly store: CredentialStore | undefined;
-  /** Records that a request signed with this credential has succeeded. */
+  /** Must be called when a request signed with this credential has succeeded. */
   used(credential: string): void;
-  /** The credentials that have a previous secret and have not succeeded in this run. */
+  /** Returns the credentials whose secret has replaced a previous one and has not been accepted yet in this run. */
   unproven(): readonly string[];
-  /** Resolves once every use is recorded. */
+  /** Resolves when every use of a credential has been recorded. */
   usesRecorded(): Promise<void>;
 }
 
-/** The secrets of a flow that sends nothing. */
+/** The secrets of a flow that sends no requests. */
 export const noSecrets: FlowSecrets = {
   secrets: new Map(),
   commands: undefined,
@@ -48,23 +48,26 @@ export const noSecrets: FlowSecrets = {
   usesRecorded: async () => {},
 };
 
-/** The environment whose secrets are used. */
+/** Options for loading secrets. */
 export interface SecretsOptions {
-  /** Absent for AUTOMATE_ENV. */
+  /** The environment whose secrets are used; undefined to use AUTOMATE_ENV. */
   readonly env?: string | undefined;
-  /** Takes a warning for each credential that is in no variable. Without it, keychain and vault are opened, and such a credential is a problem. */
+  /**
+   * If set, the keychain and the vault stay closed, and this function receives a warning for each credential that is not in an environment
+   * variable. If undefined, both are opened, and a credential missing there is a problem.
+   */
   readonly offline?: ((problem: Problem) => void) | undefined;
 }
 
 /**
- * Loads the secrets of a flow, and masks them from now on. Throws a FlowError (`credential`) that names all secrets that are missing,
- * have expired, or are not allowed for their host.
+ * Loads the secrets of a flow and starts masking them in all output. Throws a FlowError (`credential`) that lists all secrets that are
+ * missing, expired, or not allowed for the host of the request.
  */
 export function loadSecrets(plan: Plan, file: string, options: SecretsOptions, messages: Messages): Promise<FlowSecrets> {
   return loadSecretsOf(plan.credentials, file, options, messages);
 }
 
-/** Loads the secrets of some uses, as `loadSecrets` does. Runs no command. */
+/** Loads the secrets for the given credential uses, as `loadSecrets` does. Commands that print secrets are not run yet. */
 export async function loadSecretsOf(
   uses: readonly CredentialUse[],
   file: string,
@@ -74,7 +77,7 @@ export async function loadSecretsOf(
   envOf(options.env);
   const names = [...new Set(uses.map(({ name }) => name))];
   if (names.length === 0) return noSecrets;
-  // If variables hold all of them, no backend is opened.
+  // If environment variables contain all secrets, neither the keychain nor the vault is opened.
   const store =
     options.offline || names.every(isGiven)
       ? undefined
@@ -106,10 +109,10 @@ export async function loadSecretsOf(
   return { ...recordUses(all, store, messages), secrets, commands: given, logins };
 }
 
-/** The parts of a secret that are known before its command is run. */
+/** The facts about a command's secret that are known before the command runs. */
 type Expiring = Pick<Secret, 'setAt' | 'expiresAt' | 'hasPrevious'>;
 
-/** The secrets of commands, which are masked as soon as they come. */
+/** Returns an object that runs the commands which print secrets. Each secret is masked as soon as its command has printed it. */
 async function commandSecrets(
   commands: readonly StoredCommand[],
   uses: readonly CredentialUse[],
@@ -124,7 +127,7 @@ async function commandSecrets(
   });
 }
 
-/** Runs one command for its secret. Throws an AutomateError (`credential`). */
+/** Runs a command that prints a secret, and returns the secret. Throws an AutomateError (`credential`) if the command fails. */
 export async function secretOfCommand(command: StoredCommand, messages: Messages): Promise<Secret> {
   try {
     const found = await (await commandSecrets([command], [], messages)).find([command.name]);
@@ -134,7 +137,7 @@ export async function secretOfCommand(command: StoredCommand, messages: Messages
   }
 }
 
-/** The place of each login that the uses are of. `file`: of the flow. */
+/** Returns the login of each credential that a login provides. `file` is the path of the flow. */
 function loginPlaces(uses: readonly CredentialUse[], file: string, { env: chosen }: SecretsOptions): ReadonlyMap<string, LoginPlace> {
   const env = envOf(chosen);
   return new Map(
@@ -146,13 +149,16 @@ function loginPlaces(uses: readonly CredentialUse[], file: string, { env: chosen
   );
 }
 
-/** Masks a secret, also without spaces at both ends, which HTTP removes. For `username:password`, also masks the password by itself. */
+/**
+ * Starts masking a secret, with and without leading and trailing spaces, which HTTP removes. If the secret is `username:password`, also
+ * masks the password alone.
+ */
 export function hide(secret: string, { redactor }: Messages): void {
   const password = secret.includes(':') ? secret.slice(secret.indexOf(':') + 1) : secret;
   for (const text of [secret, secret.trim(), password, password.trim()]) redactor.add(text);
 }
 
-/** Warns of secrets that expire soon. */
+/** Warns about secrets that expire soon. */
 export function warnOfExpiries(secrets: ReadonlyMap<string, Pick<Secret, 'expiresAt'>>, { warn }: Messages): void {
   for (const [name, secret] of secrets) {
     const warning = expiryWarning(name, secret.expiresAt, Date.now());
@@ -164,18 +170,18 @@ function problemAt(use: CredentialUse, { message, code, details }: CodedMessage)
   return { ...use.problem(message), code, details };
 }
 
-/** Nodes of one connection have the same problem at the same place. */
+/** Adds a problem unless it is already listed. Nodes that share a connection report the same problem at the same position. */
 function addOnce(problems: Problem[], problem: Problem): void {
   const { message, line, column } = problem;
   if (!problems.some((one) => one.message === message && one.line === line && one.column === column)) problems.push(problem);
 }
 
 const pairExpected =
-  'expected username:password, found no ":"\nor name the user in the flow: auth: { type: basic, username: NAME, credential: NAME }';
+  'expected username:password, found no ":"\nor write the user name into the flow: auth: { type: basic, username: NAME, credential: NAME }';
 
 interface UseContext {
   readonly store: CredentialStore | undefined;
-  /** Undefined for a credential that is no login. */
+  /** The login that provides the credential; undefined if no login does. */
   readonly login: LoginPlace | undefined;
 }
 
@@ -185,11 +191,14 @@ function problemOfUse(use: CredentialUse, finding: Finding | undefined, { store,
   const found = 'secret' in finding ? finding.secret : finding.command;
   if ('secret' in finding && use.isPair && !finding.secret.text.includes(':')) return credentialProblem(use.name, pairExpected);
   if ('command' in finding && login)
-    return credentialProblem(use.name, `the credential "${use.name}" is a command: a login, which renews itself, needs one of its own`);
+    return credentialProblem(
+      use.name,
+      `the credential "${use.name}" gets its secret from a command, but automate has to renew the login: use a different credential`,
+    );
   const refused = use.origins.find((origin) => !isAllowedHost(origin, found.hosts));
   if (refused === undefined) return undefined;
   const refusal = hostRefusal(use.name, found, refused);
-  if (login) return loginProblem(`${refusal}, which the connection "${login.connection}" asks`, login);
+  if (login) return loginProblem(`${refusal}, where the connection "${login.connection}" gets its tokens`, login);
   return credentialProblem(use.name, refusal, { remedy: 'other-hosts', env: found.env });
 }
 
@@ -197,14 +206,14 @@ function isGiven(name: string): boolean {
   return variableWith(name, process.env) !== undefined;
 }
 
-/** True if a variable of the credential is set, also to nothing. */
+/** True if the credential's environment variable is set, even if it is empty. */
 function isSet(name: string): boolean {
   const variable = credentialVariable(name);
   return [variable, `${variable}_FILE`].some((candidate) => process.env[candidate] !== undefined);
 }
 
 function offlineProblem(name: string): CodedMessage {
-  const message = `the credential "${name}" is in no variable; keychain and vault were not opened`;
+  const message = `the credential "${name}" is not in an environment variable; the keychain and the vault were not opened`;
   return credentialProblem(name, `${message}\na run needs it: ${variableText(name)}`);
 }
 
@@ -212,19 +221,19 @@ function loginProblem(message: string, details: LoginPlace): CodedMessage {
   return { message, code: 'login-needed', details };
 }
 
-/** The problem of a connection for which nobody has logged in. */
+/** Returns the problem of a connection whose login has not been done yet. */
 function missingLogin(name: string, login: LoginPlace, store: CredentialStore | undefined): CodedMessage {
   const elsewhere = (store?.list() ?? []).filter((other) => other.name === name).map((other) => other.env);
-  const message = `there is no credential "${name}": nobody has logged in for the connection "${login.connection}" yet`;
+  const message = `there is no credential "${name}": you have not logged in to the connection "${login.connection}" yet`;
   return loginProblem(message + elsewhereText(elsewhere), login);
 }
 
-/** The problem of a missing credential, with similar names. */
+/** Returns the problem of a missing credential, with suggestions of similar names. */
 export function missingCredential(name: string, store: CredentialStore | undefined): CodedMessage {
   const variable = credentialVariable(name);
   const empty = [variable, `${variable}_FILE`].find((candidate) => process.env[candidate] === '');
   if (empty !== undefined)
-    return credentialProblem(name, `the credential "${name}" is empty: ${empty} is set to nothing`, { takesVariable: true });
+    return credentialProblem(name, `the credential "${name}" is empty: ${empty} is set, but empty`, { takesVariable: true });
   const env = store?.env;
   const where = env === undefined || env === defaultEnv ? '' : ` for the environment ${env}`;
   const stored = store?.list() ?? [];
@@ -234,7 +243,7 @@ export function missingCredential(name: string, store: CredentialStore | undefin
   return credentialProblem(name, message, { remedy: 'store', env, elsewhere, takesVariable: true });
 }
 
-/** Records the uses of secrets during the run. Only warns if that fails. */
+/** Records when secrets are used during the run. Only warns if the uses cannot be recorded. */
 function recordUses(
   secrets: ReadonlyMap<string, Expiring>,
   store: CredentialStore | undefined,

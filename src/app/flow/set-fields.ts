@@ -2,15 +2,18 @@ import type { Step } from '../../core/node.ts';
 import type { Plan } from '../../core/plan.ts';
 import { withFields } from '../../core/record.ts';
 
-/** The fields that are set for every record, in the order in which they were given. */
+/** The fields that `--set` adds to every record, in the order of the options. */
 export type SetFields = readonly (readonly [name: string, value: string])[];
 
-/** The columns of an input and those that are set. */
+/** Returns the input's columns and the columns that --set adds. */
 export function withSetColumns(columns: readonly string[], set: SetFields): string[] {
   return [...new Set([...columns, ...set.map(([name]) => name)])];
 }
 
-/** The plan with a first step that gives every record these fields. Failed records keep the fields that the input has. */
+/**
+ * Returns the plan with a new first step that sets these fields in every record. The errors file contains failed records without these
+ * fields, as they are in the input.
+ */
 export function withSetFields(plan: Plan, set: SetFields): Plan {
   if (set.length === 0) return plan;
   const columns = (before: readonly string[]) => withSetColumns(before, set);

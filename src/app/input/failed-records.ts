@@ -9,9 +9,10 @@ import type { RunOptions } from '../run-options.ts';
 import { isTable, openInput } from './input.ts';
 
 /**
- * Opens an errors file, in any order of its rows and with any of the usual delimiters: a spreadsheet may have saved it. Its records have the
- * numbers of the run in which they failed, and come in their order unless the run is unordered. Throws an AutomateError (`input`) unless
- * every record is one that failed in that run, once, and the columns are those of the input.
+ * Opens an errors file, whose failed records are to be retried. Its rows can be in any order and have any common delimiter, because a
+ * spreadsheet program might have saved the file. Records keep the numbers that they had in the failed run, and come in that order unless
+ * the run is unordered. Throws an AutomateError (`input`) if a record did not fail in that run or occurs twice, or if the columns differ
+ * from the input's.
  */
 export async function openFailedRecords(given: RunOptions, from: Checkpoint, list: FoundFailures): Promise<Source> {
   const options = await withDelimiter(given, list);
@@ -21,7 +22,7 @@ export async function openFailedRecords(given: RunOptions, from: Checkpoint, lis
   return { ...source, columns: list.columns.input, read: () => (sorts ? sorted(source) : retried(source)) };
 }
 
-/** The options with the delimiter of the errors file, if its header shows another than that of the format. */
+/** Returns the options with the delimiter that the errors file's header really uses, if it differs from the format's usual one. */
 async function withDelimiter(options: RunOptions, { columns: { input } }: FoundFailures): Promise<RunOptions> {
   const source = await openInput(options);
   await source.close();
@@ -34,7 +35,7 @@ async function* retried(source: Source): AsyncGenerator<readonly Item[]> {
   for await (const items of source.read()) yield items.map((item) => retriedItem(item, item.number));
 }
 
-/** The records by their numbers. They all are in memory: someone has sorted them in a program that holds them all, too. */
+/** Sorts the records by number, in memory. They fit in memory, because they did in the spreadsheet program that saved the file. */
 async function* sorted(source: Source): AsyncGenerator<readonly Item[]> {
   const all: Item[] = [];
   for await (const items of source.read()) all.push(...items);
@@ -44,14 +45,14 @@ async function* sorted(source: Source): AsyncGenerator<readonly Item[]> {
   }
 }
 
-/** Number of sorted records that are passed on together. */
+/** Number of sorted records in each list that the generator yields. */
 const itemsAtOnce = 500;
 
 function retriedItem(item: Item, place: number): Item {
   return { ...item, number: item.failedAs ?? item.number, place };
 }
 
-/** Returns true if the records stand in the order of their numbers. */
+/** Throws if a record cannot be retried. Returns true if the records are in the order of their numbers. */
 async function checkRecords(source: Source, { in: errors, out }: RunOptions, list: FoundFailures): Promise<boolean> {
   try {
     if (isTable(source.format)) checkColumns(errors, source.columns ?? [], list.columns.input);
@@ -61,7 +62,7 @@ async function checkRecords(source: Source, { in: errors, out }: RunOptions, lis
     for await (const items of source.read()) {
       for (const item of items) {
         const number = numberOf(item, errors, out, list);
-        if (seen.has(number)) throw wrongRow(errors, item, `record ${number} stands here for the second time\nremove one of the rows`);
+        if (seen.has(number)) throw wrongRow(errors, item, `record ${number} appears a second time\nremove one of the two rows`);
         inOrder &&= number > last;
         last = number;
         seen.add(number);
@@ -73,7 +74,7 @@ async function checkRecords(source: Source, { in: errors, out }: RunOptions, lis
   }
 }
 
-/** The number of the record in the run in which it failed. */
+/** Returns the number that the record had in the run in which it failed. */
 function numberOf(item: Item, errors: string, out: string, { failed }: FoundFailures): number {
   const { failedAs, failure } = item;
   if (failedAs !== undefined && failed.placeOf(failedAs) !== undefined) return failedAs;
@@ -82,10 +83,10 @@ function numberOf(item: Item, errors: string, out: string, { failed }: FoundFail
     failedAs === undefined && failure
       ? failure.message
       : `expected the number of a failed record of ${out} in _error_record, found ${found}`;
-  throw wrongRow(errors, item, `${reason}\nrestore the row, or remove it to give the record up`);
+  throw wrongRow(errors, item, `${reason}\nrestore the row, or remove it to give up the record`);
 }
 
-/** The line is that on which the row ends. */
+/** Returns the error for an invalid row of an errors file. The message contains the number of the row's last line. */
 function wrongRow(errors: string, { end }: Item, message: string) {
   return inputError(errors, message, { line: end.line });
 }
@@ -95,7 +96,15 @@ function checkColumns(errors: string, columns: readonly string[], expected: read
   const more = columns.filter((name) => !expected.includes(name));
   const names = (some: readonly string[]) => listedNames(some, (name) => `"${name}"`);
   if (missing.length > 0)
-    throw inputError(errors, `expected the columns of the input, found none named ${names(missing)}\nrestore the header`, { line: 1 });
+    throw inputError(
+      errors,
+      `expected the columns of the input, but ${names(missing)} ${missing.length === 1 ? 'is' : 'are'} missing\nrestore the header`,
+      { line: 1 },
+    );
   if (more.length > 0)
-    throw inputError(errors, `expected the columns of the input, found ${names(more)} as well\nremove what was added`, { line: 1 });
+    throw inputError(
+      errors,
+      `expected only the columns of the input, found ${names(more)} in addition\nremove the columns that were added`,
+      { line: 1 },
+    );
 }

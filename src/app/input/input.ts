@@ -6,39 +6,40 @@ import { inputFormatOf, openSource, type Source } from '../../io/records/readers
 import { tellFormat } from '../../io/records/readers/stdin-format.ts';
 import { openJoined } from './joined-input.ts';
 
-/** The options of an input. */
+/** Options that select the input. */
 export interface InputOptions {
   /** A file, or `-` for stdin. */
   readonly in: string;
-  /** Further files with the same columns, which are read after it; absent for a single input. */
+  /** Further files with the same columns, read after `in`; undefined for a single input. */
   readonly moreIn?: readonly string[];
   readonly inFormat?: string;
   readonly delimiter?: string;
   readonly encoding?: string;
-  /** The path of the list of records in a JSON object. */
+  /** The path inside a JSON object to the list of records. */
   readonly records?: string;
-  /** The name of a sheet of a workbook. */
+  /** The name of the sheet to read in an Excel workbook. */
   readonly sheet?: string;
-  /** True for one record without fields, and no input. */
+  /** True for a run without input, which processes a single record without fields. */
   readonly noInput?: boolean;
-  /** Maximum size of a record; absent for that of the readers. */
+  /** Maximum size of a record in bytes; undefined to use the default of the file reader. */
   readonly maxRecordBytes?: number;
 }
 
-/** The paths of the inputs, in their order. */
+/** Returns the paths of the inputs, in order. */
 export function inputPaths({ in: input, moreIn = [] }: Pick<InputOptions, 'in' | 'moreIn'>): readonly string[] {
   return [input, ...moreIn];
 }
 
-/** The names of the inputs in messages. */
+/** Returns the name that messages use for the inputs. */
 export function inputLabel(options: Pick<InputOptions, 'in' | 'moreIn' | 'noInput'>): string {
   if (options.noInput) return 'none';
   return options.in === '-' ? 'stdin' : inputPaths(options).join(', ');
 }
 
 /**
- * The options with the format that stdin tells, unless one is named. `found`: receives the format.
- * The problems of a flow must not wait for stdin: they are reported before.
+ * Detects the format of the data on stdin and returns the options with this format. If the options already set a format, returns them
+ * unchanged. `found` receives the detected format. Call this after the flow was checked: detection waits for stdin, and the flow's problems
+ * must be reported first.
  */
 export async function withToldFormat<Options extends InputOptions>(options: Options, found?: (format: string) => void): Promise<Options> {
   if (options.in !== '-' || options.noInput || options.inFormat !== undefined) return options;
@@ -48,7 +49,10 @@ export async function withToldFormat<Options extends InputOptions>(options: Opti
   return { ...options, inFormat };
 }
 
-/** The format of a name such as `csv`. `option`: the option that names it. Throws an AutomateError (`usage`) for any other name. */
+/**
+ * Parses the name of a format, such as `csv`. `option` is the option that contained the name. Throws an AutomateError (`usage`) if the name
+ * is unknown.
+ */
 export function namedFormat(option: 'inFormat' | 'outFormat', name: string | undefined): Format | undefined {
   if (name === undefined) return undefined;
   const format = formatOfName(name);
@@ -56,12 +60,12 @@ export function namedFormat(option: 'inFormat' | 'outFormat', name: string | und
   return format;
 }
 
-/** The format of a file, or the one found in stdin. Throws an AutomateError (`usage`) if neither its name nor an option gives it. */
+/** Determines the input's format from the options or the file name. Throws an AutomateError (`usage`) if that is not possible. */
 export function inputFormat(options: InputOptions): Format {
   return inputFormatOf({ path: options.in, format: namedFormat('inFormat', options.inFormat) });
 }
 
-/** Opens the inputs at their beginning, or after the records that are done. */
+/** Opens the inputs as one source. With `from`, reading begins after the records that are already finished. */
 export function openInput(options: InputOptions, from?: Position): Promise<Source> {
   if (!options.moreIn) return openOne(options, from);
   return openJoined(inputPaths(options), (path, start) => openOne({ ...options, in: path }, start), from);
@@ -82,7 +86,9 @@ function openOne(options: InputOptions, from: Position | undefined): Promise<Sou
   });
 }
 
-/** True if all fields of an input are texts. False without a known format: opening it reports that. */
+/**
+ * True if all fields of the input are strings, as in CSV. It is false for an unknown format, which is reported when the input is opened.
+ */
 export function hasTextCells(options: Pick<InputOptions, 'inFormat'> & { readonly in?: string }): boolean {
   const format = options.inFormat === undefined ? formatOfPath(options.in ?? '') : formatOfName(options.inFormat);
   return format !== undefined && isTable(format);
@@ -93,16 +99,19 @@ export function isTable({ kind }: Format): boolean {
   return kind === 'csv' || kind === 'tsv' || kind === 'xlsx';
 }
 
-/** The fields that an input's records have. */
+/** The fields of an input's records. */
 export interface InputFields {
-  /** The columns; absent for JSON, in which each record may have other fields. */
+  /** The columns of a table. Undefined for JSON, because each record can have different fields. */
   readonly columns?: readonly string[];
-  /** All fields of the first records of JSON; absent for a table, and without a record. */
+  /** The names of all fields in the first records of a JSON input. Undefined for a table, and for an input without records. */
   readonly firstFields?: readonly string[] | undefined;
   readonly error?: unknown;
 }
 
-/** The columns of an input. An error of the input is returned, so that the problems of a flow are reported first. */
+/**
+ * Reads the column names of an input. If the input has an error, returns the error instead of throwing it, so that the flow's problems can
+ * be reported first.
+ */
 export async function columnsOf(options: InputOptions): Promise<InputFields> {
   try {
     const source = await openInput(options);

@@ -8,8 +8,8 @@ import type { Source } from '../../io/records/readers/source.ts';
 type Open = (path: string, from: Position | undefined) => Promise<Source>;
 
 /**
- * Opens several inputs as one: the records of a file follow those of the file before it, and their numbers go on. Throws an AutomateError
- * (`usage`, `input`) unless all have one format and the same columns.
+ * Opens several inputs as one. Records come in the order of the files and are numbered consecutively. Throws an AutomateError: `usage` if
+ * the files have different formats, `input` if they have different columns.
  */
 export async function openJoined(paths: readonly string[], open: Open, from?: Position): Promise<Source> {
   const joined = new JoinedInputs(paths, open, from);
@@ -21,7 +21,7 @@ export async function openJoined(paths: readonly string[], open: Open, from?: Po
   }
 }
 
-/** A file whose head was read. */
+/** A file whose format and columns are known, because its beginning was read. */
 interface Checked extends Pick<Source, 'format' | 'columns' | 'firstFields' | 'totalBytes'> {
   readonly path: string;
 }
@@ -29,13 +29,16 @@ interface Checked extends Pick<Source, 'format' | 'columns' | 'firstFields' | 't
 class JoinedInputs {
   readonly #paths: readonly string[];
   readonly #open: Open;
-  /** The index of the file in which reading begins. */
+  /** Index of the file at which reading begins. In a resumed run, earlier files are already finished. */
   readonly #start: number;
   readonly #from: Position | undefined;
-  /** Open sources: the one to read first, and streams, which cannot be opened twice. */
+  /**
+   * The sources opened so far, keyed by index. These are the file at which reading begins, and all streams, because a stream cannot be
+   * opened twice.
+   */
   readonly #sources = new Map<number, Source>();
   #files: readonly Checked[] = [];
-  /** The index of the file that is being read. */
+  /** Index of the file being read. */
   #present: number;
   #isClosed = false;
 
@@ -73,7 +76,7 @@ class JoinedInputs {
     await Promise.all([...this.#sources.values()].map((source) => source.close()));
   }
 
-  /** Reads the head of a file, so that all files are known to fit before the first record starts. */
+  /** Reads the beginning of a file, so that all files are known to match before the first record is processed. */
   async #check(index: number): Promise<Checked> {
     const path = this.#paths[index] as string;
     const source = await this.#open(path, index === this.#start ? this.#from : undefined);
@@ -86,7 +89,7 @@ class JoinedInputs {
   async *#read(): AsyncGenerator<readonly Item[]> {
     let last = this.#from?.records ?? 0;
     for (let index = this.#start; index < this.#paths.length && !this.#isClosed; index++) {
-      // A resumed file has its numbers already.
+      // In the file in which a resumed run continues, the record numbers already count the records of earlier files.
       const before = index === this.#start ? 0 : last;
       for await (const items of (await this.#sourceOf(index)).read()) {
         const joined = items.map((item) => this.#joined(item, before, index));
@@ -116,19 +119,19 @@ class JoinedInputs {
   }
 }
 
-/** Throws an AutomateError (`usage`, `input`) for a file that does not fit to the first one. */
+/** Throws an AutomateError if a file does not match the first file: `usage` if the formats differ, `input` if the columns do. */
 function refuseMisfit(first: Checked, other: Checked): void {
   const [kind, found] = [first.format.kind, other.format.kind];
   if (found !== kind)
     throw new AutomateError('usage', `expected inputs of one format: ${first.path} is ${kind}, and ${other.path} is ${found}`);
-  // Each JSON record may have other fields.
+  // The fields of JSON files are not compared, because each record can have different ones.
   if (kind === 'json' || kind === 'ndjson') return;
   const missing = columnsBeyond(first.columns, other.columns);
   const more = columnsBeyond(other.columns, first.columns);
   if (missing.length + more.length === 0) return;
   const parts = [
-    ...(missing.length > 0 ? [`none named ${columnNames(missing)}`] : []),
-    ...(more.length > 0 ? [`${columnNames(more)} as well`] : []),
+    ...(missing.length > 0 ? [`no column ${columnNames(missing)}`] : []),
+    ...(more.length > 0 ? [`${columnNames(more)} in addition`] : []),
   ];
   throw inputError(other.path, `expected the columns of ${first.path}, found ${parts.join(', and ')}`, { line: 1 });
 }
@@ -146,7 +149,7 @@ function knownFields(files: readonly Checked[]): string[] | undefined {
   return known.length === 0 ? undefined : [...new Set(known.flat())];
 }
 
-/** The size of all files; undefined if one of them is a stream. */
+/** Returns the total size of all files; undefined if a file is a stream. */
 function totalSize(files: readonly Checked[]): number | undefined {
   return files.reduce<number | undefined>(
     (sum, { totalBytes }) => (sum === undefined || totalBytes === undefined ? undefined : sum + totalBytes),

@@ -8,30 +8,36 @@ import type { Source } from '../../io/records/readers/source.ts';
 import { headerNames, noColumn } from '../../io/records/writers/csv-writer.ts';
 import { isTable } from './input.ts';
 
-/** The records to process, and their output. */
+/** Determines which records of the input to process. */
 export interface Selection {
   readonly options: { readonly skip?: number; readonly limit?: number };
   readonly plan: Plan;
-  /** The output's format. */
+  /** The format of the output. */
   readonly format: Format;
-  /** The checkpoint of an earlier run; absent for none. */
+  /** The checkpoint of the earlier run; undefined for a new run. */
   readonly done?: Checkpoint;
-  /** Receives each record that an earlier run finished after an unfinished one. */
+  /** Receives each record that is already finished although a record before it is unfinished. */
   skipped?(item: Item): void;
-  /** The rows of records that an earlier run parked. */
+  /**
+   * Rows of parked records. An earlier part of the run finished these records, but did not write their rows, because an earlier record was
+   * unfinished.
+   */
   readonly parked?: ParkedRecords<RenderedRows> | undefined;
-  /** Gives a record its old rows, if it has not changed since an earlier run. */
+  /**
+   * If the record has not changed since the previous run with `update`, returns it with that run's rows. Otherwise returns the record as it
+   * is.
+   */
   readonly takeOver?: ((item: Item) => Item) | undefined;
 }
 
-/** Selects the records between --skip and --limit, without those that an earlier run has finished. */
+/** Yields the records that --skip and --limit select and that are not finished yet. */
 export async function* selectRecords(source: Source, selection: Selection): AsyncGenerator<readonly Item[]> {
   const { options, plan, format, done = untouched, skipped, parked, takeOver } = selection;
   const { skip = 0, limit } = options;
   const last = limit === undefined ? Number.POSITIVE_INFINITY : skip + limit;
   const isDone = inRanges(done.beyond);
   if (last <= Math.max(skip, done.records)) return;
-  // The rows of an input table all have the same fields, which compile has checked.
+  // No check if the input is also a table: all its records have the same fields, which were checked when the flow was compiled.
   const checked = isTable(format) && !isTable(source.format) ? columnCheck(plan, source.columns ?? []) : undefined;
   for await (const items of source.read()) {
     let left = items.filter((item) => {
@@ -54,7 +60,10 @@ export async function* selectRecords(source: Source, selection: Selection): Asyn
   }
 }
 
-/** Tells if a record is in one of the ranges. Records and ranges come in order: searching all ranges per record would take minutes. */
+/**
+ * Returns a function that returns true if a record is in one of the ranges. The function must receive the records in order, because it
+ * never searches earlier ranges.
+ */
 function inRanges(ranges: Checkpoint['beyond']): (item: Item) => boolean {
   let at = 0;
   return (item) => {
@@ -69,11 +78,14 @@ function withParked(item: Item, parked: RenderedRows | undefined): Item {
 }
 
 /**
- * Fails records with a field for which the output table has no column, unless a node removes it: the failure after the requests
- * would cost their credits, and those of every retry.
+ * Returns a function that fails a record with a field that is not a column of the output table, unless a node removes the field. The record
+ * fails before it sends requests. Otherwise it would fail when its row is written, and would waste the cost of its requests on every retry.
  */
 function columnCheck(plan: Plan, inputColumns: readonly string[]): (item: Item) => Item {
-  /** Names that fit. Those that a node removes are added as they are found: there may be any number of others. */
+  /**
+   * Field names known to fit the output table. Names that a node removes are added when they first occur, because there can be any number
+   * of them.
+   */
   const fitting = new Set(headerNames(plan.columns(inputColumns)));
   const nodes = allSteps(plan.steps).flatMap(({ node }) => (node.inner ? [] : [node]));
   return (item) => {

@@ -4,7 +4,7 @@ import { futureMoment, futureTime } from '../../core/text/expiry.ts';
 import { defaultRate, defaultScopes, type KeyChanges, type KeySettings, rateOf, type Scope, scopes } from '../../io/server/api-key.ts';
 import { holdsKey } from '../../io/server/key-value.ts';
 
-/** The rights of a new key as they were written. */
+/** The rights of a new API key, as strings written by the user. */
 export interface WrittenRights {
   readonly flows?: readonly string[] | undefined;
   readonly scopes?: readonly string[] | undefined;
@@ -13,7 +13,7 @@ export interface WrittenRights {
   readonly expires?: string | undefined;
 }
 
-/** The settings of a new key as they were written. Throws an AutomateError (`usage`). */
+/** Parses the settings of a new API key from strings written by the user. Throws an AutomateError (`usage`) if a setting is not valid. */
 export function keySettings(name: string, { flows, scopes: rights, rate, credits, expires }: WrittenRights): KeySettings {
   return {
     name: checkedKeyName(name),
@@ -25,7 +25,7 @@ export function keySettings(name: string, { flows, scopes: rights, rate, credits
   };
 }
 
-/** The limits to change as they were written; null lifts a limit. */
+/** The limits of an API key that the user changes. A value of null removes the limit. */
 export interface WrittenChanges {
   readonly flows?: readonly string[] | null | undefined;
   readonly rate?: string | undefined;
@@ -33,7 +33,7 @@ export interface WrittenChanges {
   readonly expires?: string | null | undefined;
 }
 
-/** The limits of a key to change as they were written. Throws an AutomateError (`usage`), also if there are none. */
+/** Parses the changes to an API key's limits. Throws an AutomateError (`usage`) if a value is not valid or nothing changes. */
 export function keyChanges({ flows, rate, credits, expires }: WrittenChanges): KeyChanges {
   const changes = {
     ...(flows !== undefined && { flows: flows === null ? undefined : flowsOf(flows) }),
@@ -47,12 +47,15 @@ export function keyChanges({ flows, rate, credits, expires }: WrittenChanges): K
 
 const maxName = 64;
 
-/** Characters that would break a line, or show it in another order. */
+/** Characters that would break a line of output or reverse the direction of text. */
 const unshowable = /[\p{Cc}\p{Cs}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
 
 function checkedKeyName(text: string): string {
   if (holdsKey(text))
-    throw new AutomateError('usage', 'expected a name, found the value of a key\nrevoke that key: it is in the history of the shell now');
+    throw new AutomateError(
+      'usage',
+      'expected a name, found the value of a key\nrevoke that key, because it is now in the history of your shell',
+    );
   if (text.trim() !== '' && [...text].length <= maxName && !unshowable.test(text)) return text;
   throw new AutomateError(
     'usage',
@@ -62,7 +65,7 @@ function checkedKeyName(text: string): string {
 
 const flowName = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** The ids of flows: the names of their files without ending. */
+/** Checks the ids of flows, which are file names without extension. Throws an AutomateError (`usage`) if one is not valid. */
 function flowsOf(written: readonly string[]): string[] {
   const wrong = written.find((flow) => !flowName.test(flow));
   if (wrong === undefined && written.length > 0) return [...new Set(written)];
@@ -92,7 +95,10 @@ function expiryOf(text: string | undefined): number | undefined {
 
 const maxOverlapMs = 7 * 86_400_000;
 
-/** The ms for which a replaced value lives on, at most 7 days. Throws an AutomateError (`usage`). */
+/**
+ * Parses the time for which a replaced API key stays valid, and returns it in ms. Throws an AutomateError (`usage`) if the string is not a
+ * duration, or is longer than 7 days.
+ */
 export function overlapOf(text = '24h'): number {
   const ms = durationMs(text);
   if (ms !== undefined && ms <= maxOverlapMs) return ms;

@@ -9,7 +9,7 @@ import { isFileOrFree, type OutputPlan } from './output-plan.ts';
 import { knowsInput, refuseOtherRun, withoutVersion } from './run-identity.ts';
 import type { RetryClaim } from './unfinished-run.ts';
 
-/** A run or a retry that writes an output. */
+/** A run or retry that writes an output file. */
 export interface WritingRun {
   readonly run: string;
   readonly identity: Identity;
@@ -19,25 +19,27 @@ export interface WritingRun {
 }
 
 /**
- * The complete run that wrote the output of this run with `resume`; undefined if the run begins anew. Throws an AutomateError
- * (`output-exists`) if the output is another's or was changed, or if no run with `resume` has completed it.
+ * Finds the note (a file next to the output) of a complete run with `resume` that has already written this run's output. Returns undefined
+ * if the run has to start from the beginning. Throws an AutomateError (`output-exists`) if the output belongs to another run, was changed,
+ * or was not completed by a run with `resume`.
  */
 export async function findCompleteRun({ identity, plan, options, retry }: Omit<WritingRun, 'run'>): Promise<CompleteRun | undefined> {
   const { out } = plan;
   if (!options.resume || !isRegularFile(out)) return undefined;
   const complete = retry ? undefined : await readCompleteRun(completeRunPath(realFile(out)));
   if (!complete) {
-    // A retry, and a run that replaces its output, may have been killed before their journal was there: they begin anew.
+    // A retry or a run with `replace` may have been killed before it created a journal (its record of progress). So if there is no note, it
+    // starts from the beginning.
     if (retry || options.replace) return undefined;
-    const message = `${out} exists, and has no journal of an unfinished run: there is nothing to resume`;
+    const message = `${out} exists, but has no journal of an unfinished run, so there is nothing to resume`;
     throw new AutomateError('output-exists', message, { code: 'nothing-to-resume', details: { out } });
   }
-  // Nothing is left to write, so another version would not mix its rows with those of this one.
+  // The versions of automate may differ: nothing is left to write, so the output cannot mix rows of different versions.
   const [before, now] = [withoutVersion(complete.identity), withoutVersion(identity)];
   try {
     refuseOtherRun(before, now, out, true);
   } catch (error) {
-    // Its input or its flow is new: with replace, the complete output may be replaced.
+    // The input or the flow has changed. A run with `replace` may overwrite the complete output.
     if (options.replace) return undefined;
     throw error;
   }
@@ -48,8 +50,9 @@ export async function findCompleteRun({ identity, plan, options, retry }: Omit<W
 }
 
 /**
- * The note that a complete run leaves; undefined if it was not started with `resume`, or if nothing tells its input from another, as with
- * stdin. A retry brings the note of its run up to date.
+ * Returns the note that a complete run leaves next to its output. Because of the note, the same command does nothing if it is repeated.
+ * Returns undefined if the run was started without `resume`, or if the input cannot be identified, as when it is stdin. For a retry,
+ * returns the updated note of the run that is retried.
  */
 export async function completeRunOf(
   { run, identity, options, plan, retry }: WritingRun,

@@ -10,27 +10,31 @@ import type { RunOptions } from '../run-options.ts';
 import type { RunRequest } from '../run-request.ts';
 import { isFileOrFree, type OutputPlan } from './output-plan.ts';
 
-/** The options of a run that hold for its retries, too. */
+/** Options of a run that are stored with its failed records, because a retry uses them, too. */
 const lastingOptions = ['set', 'var', 'unordered', 'csvSafe', 'env', 'allowHttp', 'cacert', 'files', 'concurrency', 'rate'] as const;
 
-/** The options of a run that its list of failed records has. */
+/** The options of a run that are stored in its list of failed records, for later retries. */
 export type LastingOptions = Pick<RunOptions, (typeof lastingOptions)[number]>;
 
-/** A complete run. */
+/** A complete run that can leave a list of failed records. */
 export interface ListedRun {
   readonly request: RunRequest;
-  /** The columns of its input; empty for JSON. */
+  /** The columns of the input; empty for JSON. */
   readonly columns: readonly string[];
   readonly redactor: Redactor;
 }
 
-/** The list of failed records that a complete run leaves; undefined if none failed, or if they are in no file. */
+/**
+ * Returns the list of failed records that a complete run leaves for a retry. Returns undefined if no record failed, or if failed records
+ * are not written to a file.
+ */
 export function failedListOf({ request, columns, redactor }: ListedRun, ended: EndedOutput): ListOfRun | undefined {
   const { plan, options, flow, files, retried } = request;
   const { saved, out, firstRow, rowsEnd } = ended;
   if (saved.failed === 0 || files.errors === undefined || !isFileOrFree(files.errors)) return undefined;
   const set = JSON.stringify([options.set ?? [], options.var ?? []]);
-  // A secret may be in no file, and without it a retry would send something else.
+  // Returns no list if `--set` or `--var` contains a secret. The secret must not be written to a file, and without it, a retry would send
+  // different requests.
   if (redactor.json(set) !== set) return undefined;
   const { written = 0, rows = 0, filtered = 0 } = retried?.counts ?? {};
   const allFiltered = filtered + (saved.filtered ?? 0);
@@ -51,7 +55,10 @@ export function failedListOf({ request, columns, redactor }: ListedRun, ended: E
   };
 }
 
-/** Failed records that are not in the errors file any more, in this retry and in those before. `retried`: its number of rows. */
+/**
+ * Returns how many failed records the user has deleted from the errors file, before this retry and before earlier ones. `retried` is the
+ * number of rows in the errors file.
+ */
 export function givenUpOf({ counts: { failed, givenUp = 0 } }: FailedList, retried: number): number {
   return givenUp + failed - retried;
 }
@@ -63,12 +70,15 @@ function lasting(options: RunOptions): LastingOptions {
     ...given,
     env: envOf(options.env),
     ...(options.cacert !== undefined && { cacert: fullPath(options.cacert) }),
-    // The errors file may be in another folder than the input.
+    // The path is absolute, because a retry would look for the folder next to its input, and its input is the errors file.
     ...(files !== undefined && { files: resolve(files) }),
   };
 }
 
-/** The output into which a retry inserts its rows. Those of a run with --unordered go to its end. */
+/**
+ * Returns the existing output, and a function that returns the position at which a retry inserts a record's rows. After a run with
+ * --unordered, this is the end of the output.
+ */
 export function oldOutput({ out, format: { gzip } }: OutputPlan, { output, options, failed }: FoundFailures): OldOutput {
   const { firstRow, rowsEnd } = output;
   const placeOf = (record: number) => (options.unordered ? rowsEnd : (failed.placeOf(record) ?? rowsEnd));

@@ -2,10 +2,10 @@ import type { Item, Outcome, PartialRows } from '../../core/item.ts';
 import type { Output } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 
-/** The output of one record, in memory. */
+/** Keeps the result of a single record in memory instead of writing it to a file. */
 export class MemoryOutput implements Output {
   readonly waiting = 0;
-  /** Absent until the record is finished. */
+  /** The result of the record; undefined until the record is finished. */
   outcome: Outcome | undefined;
   #partial: Fields[] = [];
 

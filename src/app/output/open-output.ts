@@ -24,10 +24,10 @@ import type { Redactor } from '../../io/secrets/redact.ts';
 import { isTable } from '../input/input.ts';
 import { isFileOrFree, type OutputPlan } from './output-plan.ts';
 
-/** The facts about a run that its output depends on. */
+/** The properties of a run that determine how its output is opened. */
 export interface OutputRun {
   readonly inputFormat: Format;
-  /** The columns of the input, empty for JSON, and those of the output. */
+  /** The columns of the input (empty for JSON) and of the output. */
   readonly columns: { readonly input: readonly string[]; readonly output: readonly string[] };
   readonly redactor: Redactor;
   readonly csvSafe: boolean;
@@ -36,22 +36,25 @@ export interface OutputRun {
   credits(): number;
   spent(): Pick<Checkpoint, 'costs' | 'tokens'>;
   notes?: (() => object) | undefined;
-  /** The output into which a retry inserts its rows; absent for other runs. */
+  /** The existing output into which a retry inserts its rows; undefined for other runs. */
   readonly old?: OldOutput | undefined;
-  /** True if the run is complete: its files stay as they are. */
+  /** True if the run was already complete and its files must stay unchanged. */
   readonly isComplete: boolean;
   readonly memory?: OutputMemory | undefined;
   publish?: ((ended: EndedOutput) => Promise<void>) | undefined;
-  /** As in the parts of an output. */
+  /** See `settle` in `OutputParts`. */
   settle?: ((isComplete: boolean, saved: Checkpoint) => Promise<void>) | undefined;
 }
 
-/** Opens the output: new, or cut back to the checkpoint. Deletes an errors file that the checkpoint does not have; the first failure creates a new one. */
+/**
+ * Opens a new output file, or truncates the existing one after the rows that the checkpoint confirms. Deletes an errors file that is not in
+ * the checkpoint. The first failure then creates a new one.
+ */
 export async function openOutput(plan: OutputPlan, run: OutputRun): Promise<FileOutput> {
   const { from, csvSafe } = run;
   const writers = {
     records: createWriter(plan.format, run.columns.output, { csvSafe, hasTextCells: isTable(run.inputFormat) }),
-    // Without csvSafe: the errors file is an input for the next run.
+    // csvSafe is not applied to the errors file, because a retry reads it as input.
     errors: createWriter(plan.errorsFormat, columnsOfErrors(run)),
   };
   const { records, errors } = run.isComplete ? closedSinks(from) : await openSinks(plan, from);
@@ -103,13 +106,18 @@ async function openRecords({ out, format }: OutputPlan, keep: Written | undefine
   return out === '-' ? createStreamSink(process.stdout, 'stdout', format) : openFileSink(out, { ...format, keep });
 }
 
-/** Later records of a JSON input may have fields that the first one lacks: they get a column together. */
+/**
+ * Returns the columns of the errors file. Later JSON records can have fields that the first records lack. All such fields share one column.
+ */
 function columnsOfErrors({ inputFormat, columns: { input } }: OutputRun): string[] {
   if (isTable(inputFormat)) return [...input, ...errorColumns];
   return [...input, ...errorColumns, otherFields];
 }
 
-/** Next to the output, whose disk has space for it. */
+/**
+ * Returns the path of a spill file, which stores waiting rows that would take too much memory. The file is next to the output, because that
+ * disk needs space for these rows anyway.
+ */
 function spillPath(out: string): string {
   const [folder, name] = out === '-' || isNoFile(out) ? [tmpdir(), 'automate'] : [dirname(out), basename(out)];
   return join(folder, `.${name}.${randomUUID()}.part`);

@@ -23,39 +23,48 @@ import { finishRun, keepsOld, partPlan, removeMemory, removeNote, removeOldError
 import { type FlowInFile, identityOf, identityOfRetry, inputsIn, refuseOtherRun } from './run-identity.ts';
 import { findJournal, type RetryClaim } from './unfinished-run.ts';
 
-/** The right to write a run's output, and the checkpoint at which the run begins. */
+/** A flow, and the run that claims its output. */
+interface ClaimingFlow extends FlowInFile {
+  /** The id of a new run that writes a file. */
+  readonly run: string;
+}
+
+/** The right to write a run's output files, and the checkpoint from which the run continues. */
 export interface Claim {
-  /** The run's UUID. A resumed run keeps its first one. */
+  /** The run's id, such as a UUID. A resumed run keeps its id. */
   readonly run: string;
   readonly from: Checkpoint;
-  /** Records that an earlier run has parked. */
+  /** Rows of parked records, which an earlier part of the run finished while a record before them was unfinished. */
   readonly parked: FoundJournal['parked'];
-  /** The files that the run writes: those of the plan, or parts that replace them in the end. */
+  /** The files that the run writes. These are either the planned files, or part files that are moved to the planned paths at the end. */
   readonly work: OutputPlan;
-  /** Creates or continues the journal; absent for a stream, in which nothing can be cut off. */
+  /**
+   * Creates the journal (the run's record of progress) or continues it. Returns undefined for a stream, which cannot be truncated and so
+   * cannot be resumed.
+   */
   begin(): Promise<Journal | undefined>;
-  /** True if an earlier call has completed the run: its files are in their places. */
+  /** True if an earlier command has completed the run and moved its output files into place. */
   readonly isComplete: boolean;
-  /** The earlier run that has written the whole output, so that nothing is left to do; absent for all others. */
+  /** The earlier run that has already written the whole output. Undefined if something is left to write. */
   readonly earlier?: CompleteRun | undefined;
-  /** Completes the journal, puts the files of a complete run in place, and removes the journal. Absent for a stream. */
+  /** Completes the journal, moves the output files of a complete run into place, and removes the journal. Undefined for a stream. */
   publish?(journal: Journal, ended: EndedOutput, list: ListOfRun | undefined): Promise<void>;
-  /** Puts the files of a run without a journal in their places. Absent for a stream. */
+  /** Moves the output files of a run without a journal into place. Undefined for a stream. */
   settle?(isComplete: boolean, saved: Checkpoint): Promise<void>;
-  /** Removes what a run leaves that has done nothing. Absent for a stream, and for a run that continues. */
+  /** Removes the files of a run that has written nothing. Undefined for a stream, and for a resumed run. */
   undo?(): Promise<void>;
-  /** The memory of the output; absent for a run without one. */
+  /** The memory file, whose rows a later run with `update` can reuse. Undefined for a run that keeps no memory file. */
   readonly memory?: ClaimedMemory | undefined;
-  /** Gives the output up. */
+  /** Releases the locks that keep other runs from writing the same output. */
   release(): void;
 }
 
 /**
- * Claims the output of a run. Throws an AutomateError if another run is writing it, if an earlier run did not finish it and
- * neither `resume` nor `force` is set, or if `resume` finds another run's journal.
+ * Claims the output files of a run. Throws an AutomateError if another run is writing them, or if an earlier run did not finish and neither
+ * `resume` nor `force` is set. With `resume`, also throws if the journal belongs to another run.
  */
-export async function claimOutput(flow: FlowInFile, options: RunOptions, plan: OutputPlan, retry?: RetryClaim): Promise<Claim> {
-  // The errors file that a retry reads is the one that it replaces. The input of the whole run must stay, too.
+export async function claimOutput(flow: ClaimingFlow, options: RunOptions, plan: OutputPlan, retry?: RetryClaim): Promise<Claim> {
+  // A retry replaces the errors file that it reads, but it must not overwrite the input of the run that it retries.
   refuseMixedFiles(flow.file, retry ? { ...options, ...inputsOf(retry.list) } : options, plan);
   if (!retry) refuseNoInput(options);
   const out = plan.isStreamed ? undefined : realFile(plan.out);
@@ -70,7 +79,7 @@ export async function claimOutput(flow: FlowInFile, options: RunOptions, plan: O
   }
 }
 
-/** Throws the AutomateError that `claimOutput` would throw for the files that exist. Writes nothing, locks included. */
+/** Throws if `claimOutput` would throw because of existing files. Writes nothing, not even locks. */
 export async function refuseOutput(flow: string, options: RunOptions, plan: OutputPlan): Promise<void> {
   refuseMixedFiles(flow, options, plan);
   refuseNoInput(options);
@@ -85,32 +94,35 @@ function refuseNoInput(options: RunOptions): void {
   for (const path of inputPaths(options)) if (path !== '-') refuseMissing(path);
 }
 
-/** The inputs of the run that a list belongs to; `-` if it was stdin, or the errors file of an earlier retry. */
+/**
+ * Returns the inputs of the run that wrote a list of failed records. Returns `-` for stdin, and for an errors file that an earlier retry
+ * read.
+ */
 function inputsOf({ identity }: FailedList): Pick<RunOptions, 'in' | 'moreIn'> {
   const [input = 'stdin', ...moreIn] = inputsIn(identity);
   return { in: input === 'stdin' || input === identity[errorsFileKey] ? '-' : input, moreIn };
 }
 
-/** Refuses one file or stream in two roles. */
+/** Throws if two of the run's paths lead to the same file, or if two outputs go to stdout. */
 function refuseMixedFiles(flow: string, options: RunOptions, plan: OutputPlan): void {
   refusePlaces(flow, options, plan);
   refuseSharedStdout({ out: plan.out, errors: plan.errors, events: options.events, summary: options.summary });
 }
 
-/** The errors file; absent if it is not a regular file, nor will be. */
+/** Returns the path of the errors file. Undefined if there is none, or if the path leads to a stream or device. */
 function errorsFileOf({ errors }: OutputPlan): string | undefined {
   return errors !== undefined && isFileOrFree(errors) ? realFile(errors) : undefined;
 }
 
-/** Refuses the errors file of another output, also with `force`. */
+/** Throws if the file is the errors file of a different output. Not even `force` allows overwriting it. */
 async function refuseOthers(errors: string, out: string | undefined): Promise<void> {
   const owner = await ownerOfErrors(fullPath(errors), out && fullPath(out));
   if (owner === undefined) return;
   const facts = { code: 'place-refused', details: { of: 'errors' } } as const;
-  throw new AutomateError('output-exists', `${errors} is the errors file of ${shownPath(owner)}`, facts);
+  throw new AutomateError('output-exists', `${errors} is already the errors file of ${shownPath(owner)}`, facts);
 }
 
-/** Refuses several outputs on stdout: no reader could separate them. */
+/** Throws if more than one output goes to stdout, because the reader of stdout could not separate them. */
 function refuseSharedStdout(paths: { readonly [Role in OutputRole]?: string | undefined }): void {
   const of = (Object.keys(paths) as OutputRole[]).filter((role) => paths[role] === '-');
   if (of.length < 2) return;
@@ -119,7 +131,7 @@ function refuseSharedStdout(paths: { readonly [Role in OutputRole]?: string | un
   throw new AutomateError('usage', `${all} write to stdout; only one of them can`, { code: 'shared-stdout', details: { of } });
 }
 
-/** Takes all of the locks or none. Returns what releases them. */
+/** Takes the locks of both paths. If another run holds one of them, takes neither and throws. Returns a function that releases them. */
 function takeLocks(paths: { readonly out: string | undefined; readonly errors: string | undefined }): () => void {
   const locks: Lock[] = [];
   const release = () => {
@@ -134,12 +146,12 @@ function takeLocks(paths: { readonly out: string | undefined; readonly errors: s
   return release;
 }
 
-function claimPlaces(flow: FlowInFile, options: RunOptions, plan: OutputPlan, retry?: RetryClaim): Promise<Omit<Claim, 'release'>> {
+function claimPlaces(flow: ClaimingFlow, options: RunOptions, plan: OutputPlan, retry?: RetryClaim): Promise<Omit<Claim, 'release'>> {
   if (canResume(plan)) return claimFile(flow, options, plan, retry);
   return plan.isStreamed ? claimStream(options, plan) : claimWhole(options, plan);
 }
 
-/** The claim of a file that is written beside its place, and put there in the end. */
+/** Claims an output that is written to part files. At the end, the part files are moved to the final paths. */
 async function claimWhole(options: RunOptions, plan: OutputPlan): Promise<Omit<Claim, 'release'>> {
   const { replace = false } = options;
   const stream = await claimStream(options, plan);
@@ -160,7 +172,7 @@ async function claimWhole(options: RunOptions, plan: OutputPlan): Promise<Omit<C
   };
 }
 
-/** The rows of an unfinished run stay beside the old files. Nothing else has them. */
+/** Renames the part files of an unfinished run that cannot be resumed. They are not deleted, because their rows exist nowhere else. */
 async function keepUnfinished(plan: OutputPlan, hasErrors: boolean): Promise<void> {
   const [parts, kept] = [partPlan(plan), unfinishedPlan(plan)];
   await namingErrors(kept.out, 'written', () => rename(parts.out, kept.out));
@@ -169,12 +181,13 @@ async function keepUnfinished(plan: OutputPlan, hasErrors: boolean): Promise<voi
 }
 
 async function claimStream(options: RunOptions, plan: OutputPlan): Promise<Omit<Claim, 'release'>> {
-  // A stream itself cannot be replaced, but its errors file can: it goes when the run begins, as the earlier rows have gone.
+  // A stream cannot be replaced, but the errors file next to it can. It is deleted when the run begins, because its records belong to an
+  // earlier run.
   if (!options.force && !options.replace) await refuseExistingFiles(plan);
   return { run: randomUUID(), from: untouched, parked: new Map(), work: plan, isComplete: false, begin: async () => undefined };
 }
 
-async function claimFile(flow: FlowInFile, options: RunOptions, plan: OutputPlan, retry?: RetryClaim): Promise<Omit<Claim, 'release'>> {
+async function claimFile(flow: ClaimingFlow, options: RunOptions, plan: OutputPlan, retry?: RetryClaim): Promise<Omit<Claim, 'release'>> {
   const path = journalPath(realFile(plan.out));
   const identity = { ...(await identityOf(flow, options, plan)), ...(retry && identityOfRetry(retry.list)) };
   const found = await findJournal(path, options, plan, retry);
@@ -183,7 +196,7 @@ async function claimFile(flow: FlowInFile, options: RunOptions, plan: OutputPlan
   const work = replaces ? partPlan(plan) : plan;
   if (found) await refuseOtherFiles(found, identity, plan, work);
   const memory = found?.isComplete ? undefined : await claimMemory(flow.plan, { options, plan, found, retry });
-  const run = found?.run ?? randomUUID();
+  const run = found?.run ?? flow.run;
   return {
     run,
     from: found?.checkpoint ?? untouched,
@@ -220,19 +233,20 @@ async function claimFile(flow: FlowInFile, options: RunOptions, plan: OutputPlan
   };
 }
 
-/** Removes the journal of a run and the files that it has begun. */
+/** Removes the journal and the output files that a run has created. */
 async function removeBegun(journal: string, plan: OutputPlan, work: OutputPlan): Promise<void> {
   if (work === plan) await rm(realFile(plan.out), { force: true });
   else await removeParts(plan);
   await rm(journal, { force: true });
 }
 
-/** Refuses to resume another run, or to continue files that are not as they were left. */
+/** Throws if the journal belongs to another run, or if the output files have changed since the journal was written. */
 async function refuseOtherFiles({ identity, checkpoint }: FoundJournal, now: Identity, plan: OutputPlan, work: OutputPlan): Promise<void> {
   refuseOtherRun(identity, now, plan.out);
   if (checkpoint) await refuseChanged(work.out, checkpoint.out);
   const errors = errorsFileOf(work);
-  // A run notes its errors file in the journal before it creates it: one that is not noted is another run's.
+  // A run writes the name of its errors file to the journal before it creates the file. An errors file that exists but is not in the
+  // journal therefore belongs to another run.
   if (checkpoint?.errors === undefined) await refuseExistingErrors(work);
   if (checkpoint?.errors && errors !== undefined) await refuseChanged(errors, checkpoint.errors);
 }

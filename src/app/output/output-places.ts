@@ -6,7 +6,7 @@ import { inputPaths } from '../input/input.ts';
 import type { RunOptions } from '../run-options.ts';
 import type { OutputPlan } from './output-plan.ts';
 
-/** The names of the files that a run writes, in messages. */
+/** The names that messages use for a run's output files. */
 export const outputNames: Readonly<Record<OutputRole, string>> = {
   out: 'the output',
   errors: 'the errors file',
@@ -16,8 +16,8 @@ export const outputNames: Readonly<Record<OutputRole, string>> = {
 };
 
 /**
- * Refuses outputs that would overwrite the input, the flow, one another, the run's own files, or the home folder (`usage`), and
- * links that lead nowhere (`output-exists`): the file would be made in a place that the link's author chose.
+ * Throws an AutomateError (`usage`) if an output would overwrite the input, the flow, another output, one of the run's helper files, or the
+ * home folder. Throws `output-exists` for a dangling link, which would create a file at a path chosen by the link's author.
  */
 export function refusePlaces(flow: string, options: RunOptions, plan: OutputPlan): void {
   const { events, summary, report } = options;
@@ -28,10 +28,10 @@ export function refusePlaces(flow: string, options: RunOptions, plan: OutputPlan
   for (const { what, path, of } of outputs) {
     if (path === undefined || path === '-') continue;
     if (!plan.isOwn && isInHome(path, process.env)) {
-      throw placeRefused('usage', `${what} ${path} is in the home folder of automate`, { of });
+      throw placeRefused('usage', `${what} ${path} must not be in automate's home folder`, { of });
     }
     if (isLink(path) && !statOf(path)) {
-      throw placeRefused('output-exists', `${path} is a symbolic link that leads nowhere`, { of, isRemovable: true });
+      throw placeRefused('output-exists', `${path} is a symbolic link to a file that does not exist`, { of, isRemovable: true });
     }
   }
 }
@@ -48,7 +48,7 @@ function placeRefused(
   return new AutomateError(kind, message, of && { code: 'place-refused', details: { of, isRemovable } });
 }
 
-/** The files that a run has beside its output and its errors file. */
+/** Returns the helper files that a run keeps next to its output and its errors file, such as the journal. */
 function ownFiles({ out, errors, isStreamed }: OutputPlan): NamedFile[] {
   const beside = (path: string, what: string, ending: string) => ({ what, path: `${realFile(path)}.automate-${ending}` });
   const ofErrors =
@@ -62,33 +62,33 @@ function ownFiles({ out, errors, isStreamed }: OutputPlan): NamedFile[] {
     beside(out, 'the new output', 'part'),
     beside(out, 'the journal of the output', 'run'),
     beside(out, 'the journal of the output', 'run.new'),
-    beside(out, 'the note about the complete run', 'complete'),
-    beside(out, 'the note about the complete run', 'complete.new'),
-    beside(out, 'the memory of the output', 'rows'),
+    beside(out, 'the file that marks the run as complete', 'complete'),
+    beside(out, 'the file that marks the run as complete', 'complete.new'),
+    beside(out, 'the memory file of the output', 'rows'),
     beside(out, 'the list of failed records of the output', 'failed'),
   ];
 }
 
 /** A file that a run reads or writes. */
 interface NamedFile {
-  /** Its role, for messages. */
+  /** The purpose of the file, as it is called in messages. */
   readonly what: string;
   readonly path: string | undefined;
-  /** Its part in the run; undefined for a file that is no output. */
+  /** The kind of output that the file receives; undefined for a file that is not an output. */
   readonly of?: OutputRole;
 }
 
-/** Throws an AutomateError (`usage`) if two of the files are one. */
+/** Throws an AutomateError (`usage`) if two of these paths lead to the same file. */
 function refuseSameFiles(files: readonly NamedFile[]): void {
   const byIdentity = new Map<string, NamedFile>();
   for (const file of files) {
     if (file.path === undefined || file.path === '-') continue;
     const found = statOf(file.path);
-    // An existing file may have several names.
+    // Compares device and inode, because one file can have several paths.
     const identity = found?.isFile() ? `${found.dev}/${found.ino}` : fullPath(file.path);
     const other = byIdentity.get(identity);
     const isDevice = found !== undefined && !found.isFile() && !found.isDirectory();
-    const clash = other?.what === file.what ? 'named twice' : other?.what;
+    const clash = other?.what === file.what ? 'given twice' : other?.what;
     if (other && !isDevice) throw placeRefused('usage', `${file.what} ${file.path} is ${clash}`, file);
     byIdentity.set(identity, file);
   }

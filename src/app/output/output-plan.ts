@@ -6,26 +6,29 @@ import { extensionOf, type Format, formatOfPath } from '../../io/records/format.
 import { unknownFormat } from '../../io/records/readers/source.ts';
 import { namedFormat } from '../input/input.ts';
 
-/** The places and formats of a run's output. */
+/** The paths and formats of the files that a run writes. */
 export interface OutputPlan {
-  /** `-` is stdout. */
+  /** The path of the output; `-` for stdout. */
   readonly out: string;
-  /** True for stdout, a pipe or a device: nothing in it can be cut off, so it cannot be resumed. */
+  /** True if the output goes to stdout, a pipe or a device. The run then cannot be resumed, because such an output cannot be truncated. */
   readonly isStreamed: boolean;
   readonly format: Format;
-  /** Undefined if failed records are not kept. */
+  /** The path of the errors file; undefined if failed records are not written. */
   readonly errors: string | undefined;
   readonly errorsFormat: Format;
-  /** True for files that automate keeps in its own home folder; absent for all others. */
+  /** True for files in automate's own home folder; undefined for other files. */
   readonly isOwn?: boolean;
 }
 
-/** True for an output that an interrupted run leaves so that another can go on with it. A workbook can be read only when it is whole. */
+/**
+ * True if a later run can continue the output after an interruption. An Excel workbook cannot be continued, because the file is readable
+ * only if it is complete.
+ */
 export function canResume({ isStreamed, format }: Pick<OutputPlan, 'isStreamed' | 'format'>): boolean {
   return !isStreamed && format.kind !== 'xlsx';
 }
 
-/** The options for the places of a run's output. */
+/** The options that determine where a run's output is written. */
 export interface OutputOptions {
   readonly in: string;
   readonly out: string;
@@ -34,8 +37,8 @@ export interface OutputOptions {
 }
 
 /**
- * Plans the output of a flow, with its errors file beside it in the input's format: CSV if that is a workbook, which cannot be added to.
- * Throws an AutomateError (`usage`) for an output of unknown format.
+ * Plans a flow's output and its errors file, which has the input's format. If the input is a workbook, the errors file is CSV, because rows
+ * cannot be appended to a workbook. Throws an AutomateError (`usage`) if the format of the output is unknown.
  */
 export function planOutput(flow: string, options: OutputOptions, inputFormat: Format): OutputPlan {
   const input: Format = inputFormat.kind === 'xlsx' ? { kind: 'csv', gzip: false } : inputFormat;
@@ -46,7 +49,8 @@ export function planOutput(flow: string, options: OutputOptions, inputFormat: Fo
   const named = options.errors ?? defaultErrors(flow, options, input);
   const errors = named === 'none' ? undefined : named;
   const errorsFormat = errors === undefined ? input : byName(errors);
-  if (errorsFormat.kind === 'xlsx') throw invalidOption('errors', `expected a file that can grow, such as .csv, found ${errors}`);
+  if (errorsFormat.kind === 'xlsx')
+    throw invalidOption('errors', `expected a file to which rows can be added, such as .csv, found ${errors}`);
   return { out, isStreamed, format, errors, errorsFormat };
 }
 
@@ -56,7 +60,10 @@ function fileFormat(out: string): Format {
   throw unknownFormat(out, 'out');
 }
 
-/** Beside the output and named after it; for a stream in the current folder and named after the flow. */
+/**
+ * Returns the default path of the errors file, next to the output and with a similar name. If the output is a stream, the file is in the
+ * current folder, and its name comes from the flow.
+ */
 function defaultErrors(flow: string, { in: input, out }: OutputOptions, format: Format): string {
   const ending = `.errors${extensionOf(format, input)}`;
   if (!isFileOrFree(out)) return basename(flow, extname(flow)) + ending;
@@ -64,18 +71,18 @@ function defaultErrors(flow: string, { in: input, out }: OutputOptions, format: 
   return join(dirname(out), basename(out, named && extensionOf(named, out)) + ending);
 }
 
-/** True if a path has a regular file, or a place for one; false for stdout, pipes and devices. */
+/** True if the path leads to a regular file or to nothing. It is false for stdout, pipes and devices. */
 export function isFileOrFree(path: string): boolean {
   return path !== '-' && !isNoFile(path);
 }
 
-/** Refuses to overwrite an existing output or errors file. */
+/** Throws an AutomateError if the output or the errors file already exists. */
 export async function refuseExistingFiles(plan: OutputPlan): Promise<void> {
   if (plan.out !== '-') await refuseExisting(plan.out, 'out');
   await refuseExistingErrors(plan);
 }
 
-/** Refuses to overwrite an existing errors file. */
+/** Throws an AutomateError if the errors file already exists. */
 export async function refuseExistingErrors(plan: OutputPlan): Promise<void> {
   if (plan.errors === undefined || plan.errors === '-') return;
   await refuseExisting(plan.errors, 'errors');

@@ -12,7 +12,7 @@ import { savedNamesPath } from '../../io/transfers/saved-names.ts';
 import { memoryPath } from '../../io/update/memory-file.ts';
 import { isFileOrFree, type OutputPlan } from './output-plan.ts';
 
-/** The files that a run with --replace writes until it is complete: beside those that they will replace. */
+/** Returns the part files that a run with --replace writes. When the run is complete, they replace the old files next to them. */
 export function partPlan(plan: OutputPlan): OutputPlan {
   const { out, errors } = plan;
   return { ...plan, out: partPath(out), errors: errors !== undefined && isFileOrFree(errors) ? partPath(errors) : errors };
@@ -22,19 +22,22 @@ function partPath(path: string): string {
   return `${realFile(path)}.automate-part`;
 }
 
-/** The files that such a run leaves beside them if it ends early, and cannot be resumed. */
+/**
+ * Returns the paths to which a run with --replace moves its part files if it ends early and cannot be resumed. The paths are next to the
+ * old files.
+ */
 export function unfinishedPlan(plan: OutputPlan): OutputPlan {
   const named = (path: string) => path.replace(/(\.[^./\\]+)?$/, '.unfinished$1');
   const { out, errors } = plan;
   return { ...plan, out: named(out), errors: errors !== undefined && isFileOrFree(errors) ? named(errors) : errors };
 }
 
-/** True for a run that wrote nothing of what it read: it replaces nothing. */
+/** True if records failed and none was written. Such a run must not replace the old output. */
 export function keepsOld({ written, failed }: Pick<Checkpoint, 'written' | 'failed'>): boolean {
   return written === 0 && failed > 0;
 }
 
-/** Deletes the parts of an earlier run, and the list of the files that it saved. */
+/** Deletes the part files of an earlier run, and the list of files that its records saved. */
 export async function removeParts({ out, errors }: Pick<OutputPlan, 'out' | 'errors'>): Promise<void> {
   await rm(partPath(out), { force: true });
   await rm(memoryPart(out), { force: true });
@@ -43,16 +46,16 @@ export async function removeParts({ out, errors }: Pick<OutputPlan, 'out' | 'err
   if (errors !== undefined && isFileOrFree(errors)) await rm(partPath(errors), { force: true });
 }
 
-/** A complete run whose files are not all in their places. */
+/** A complete run whose files still have to be moved into place. */
 export interface EndedRun extends JournalEnd {
   readonly identity: Identity;
   readonly failed: number;
 }
 
 /**
- * Ends a complete run: puts the parts in place of the old files, if it has any, and the list of failed records and the note beside them;
- * then removes the journal. Without failed records the old errors file and the old list are deleted. Goes on where an earlier call was cut off.
- * Throws an AutomateError (`output`).
+ * Finishes a complete run. Replaces the old files with the part files, if the run wrote part files. Writes the list of failed records and
+ * the note about the complete run, and removes the journal. If no record failed, deletes the old errors file and the old list. If the
+ * process is killed during this, a further call does the rest. Throws an AutomateError (`output`) if a file cannot be written.
  */
 export async function finishRun(out: string, { identity, list, note, remembers, failed }: EndedRun): Promise<void> {
   const [journal, listPath] = [journalPath(realFile(out)), failedListPath(realFile(out))];
@@ -71,37 +74,37 @@ export async function finishRun(out: string, { identity, list, note, remembers, 
   });
   await rm(savedNamesPath(realFile(out)), { force: true });
   if (note) await writeCompleteRun(completeRunPath(realFile(out)), note);
-  // Without a sync after it: should a crash bring the journal back, the next command ends the run once more.
+  // The folder is not synced to disk. If a crash restores the journal, the next command finishes the run once more.
   await namingErrors(journal, 'written', () => rm(journal, { force: true }));
 }
 
-/** Deletes the errors file that the list of failed records names, unless a run with this identity writes the same one. */
+/** Deletes the errors file that the output's list of failed records names, unless the run with this identity writes to the same file. */
 export async function removeOldErrors(out: string, identity: Identity): Promise<void> {
   const old = (await readIdentity(failedListPath(realFile(out))))?.[errorsFileKey] ?? '';
   if (isAbsolute(old) && old !== identity[errorsFileKey]) await removeFile(old);
 }
 
-/** Deletes the note of an earlier complete run. */
+/** Deletes the note that an earlier complete run left next to the output. */
 export async function removeNote(out: string): Promise<void> {
   await rm(completeRunPath(realFile(out)), { force: true });
 }
 
-/** Deletes the memory of an earlier output. */
+/** Deletes the memory file that belongs to an earlier version of the output. */
 export async function removeMemory(out: string): Promise<void> {
   await rm(memoryPath(realFile(out)), { force: true });
 }
 
-/** The path at which the memory of a run with --update grows. */
+/** Returns the path at which a run with --update writes the memory file until the run is complete. */
 export function memoryPart(out: string): string {
   return partPath(memoryPath(realFile(out)));
 }
 
-/** The path at which the records of a retry are remembered until it is complete. */
+/** Returns the path at which a retry writes the memory file until the retry is complete. */
 export function retriedMemory(out: string): string {
   return `${memoryPart(out)}.new`;
 }
 
-/** A pipe or a device stays. */
+/** Removes a file if it is a regular file. Pipes and devices are left alone. */
 async function removeFile(path: string): Promise<void> {
   if (isRegularFile(path)) await rm(path);
 }

@@ -13,7 +13,7 @@ import type { RunOptions } from '../run-options.ts';
 import { version } from '../version.ts';
 import type { OutputPlan } from './output-plan.ts';
 
-/** A flow and its file. */
+/** A flow, and the path of the file from which it was read. */
 export interface FlowInFile {
   readonly file: string;
   readonly plan: Plan;
@@ -21,19 +21,19 @@ export interface FlowInFile {
 
 const writingKey = 'the way the output is written';
 
-/** True for a run with `replace`, whose files are no output yet. */
+/** True for the identity of a run with `replace`. The rows of such a run are in part files until it is complete. */
 export function isReplacing(identity: Identity): boolean {
   return JSON.parse(identity[writingKey] ?? '{}').replace === true;
 }
 
 const versionKey = 'the version of automate';
 
-/** An identity that is the same for every version of automate. */
+/** Returns the identity of a run without the version of automate. */
 export function withoutVersion({ [versionKey]: _, ...identity }: Identity): Identity {
   return identity;
 }
 
-/** True if an identity tells the input of its run from another; false for stdin and pipes. */
+/** True if the identity includes fingerprints of the input. It is false for stdin and pipes, which cannot be read twice. */
 export function knowsInput(identity: Identity): boolean {
   return Object.hasOwn(identity, contentKey);
 }
@@ -42,20 +42,20 @@ const flowKey = 'the flow';
 
 const variableKey = (name: string) => `the variable ${name}`;
 
-/** The variables that have another value than in an earlier run. */
+/** Returns the variables of the flow whose values have changed since the earlier run. */
 export function changedVariables({ variables }: Plan, before: Identity): string[] {
   const isChanged = ([name, value]: readonly [string, string]) => ![undefined, contentHash(value)].includes(before[variableKey(name)]);
   return [...variables.values].filter(isChanged).map(([name]) => name);
 }
 
-/** True if a flow is not as it was in an earlier run, apart from the values of its variables. */
+/** True if a flow has changed since an earlier run, apart from the values of its variables. */
 export async function hasChanged(flow: FlowInFile, { [flowKey]: before }: Identity): Promise<boolean> {
   return (await flowHash(flow)) !== before;
 }
 
 /**
- * A hash of a flow file without the values of its variables, which are compared one by one, and without the numbers of `max_cost`: a run that
- * one of them has stopped is resumed with another.
+ * Returns a hash of a flow file. The hash leaves out the values of variables, because these are compared one by one. It also leaves out the
+ * `max_cost` amounts, because the user raises an amount to resume a run that reached it.
  */
 async function flowHash({ file, plan }: FlowInFile): Promise<string> {
   const { range } = plan.variables;
@@ -66,17 +66,17 @@ async function flowHash({ file, plan }: FlowInFile): Promise<string> {
 
 const retryKey = 'the run whose failed records are retried';
 
-/** The part of an identity that a retry has besides. */
+/** Returns the entry that a retry's identity has in addition to the identity of the run that is retried. */
 export function identityOfRetry({ run }: FailedList): Identity {
   return { [retryKey]: run };
 }
 
-/** True for a retry. */
+/** Returns true if the run was started by `automate retry`. */
 export function isRetry(identity: Identity): boolean {
   return Object.hasOwn(identity, retryKey);
 }
 
-/** Everything that the bytes of the output depend on. The names are used in messages. */
+/** Returns the run's identity, which contains everything that determines the content of the output. Messages show its keys. */
 export async function identityOf(flow: FlowInFile, options: RunOptions, output: OutputPlan): Promise<Identity> {
   const {
     skip,
@@ -124,13 +124,13 @@ function contentHash(content: string): string {
   return createHash('sha256').update(content).digest('hex').slice(0, 16);
 }
 
-/** The size and the time of a file. */
+/** Returns the size and modification time of a file as one string. */
 function stateOf(file: string): string {
   const found = statOf(file);
   return found ? `${found.size} bytes of ${found.mtime.toISOString()}` : 'missing';
 }
 
-/** The fingerprints of all inputs. Those of several have the file in their names. */
+/** Returns the fingerprints of all inputs. If there are several inputs, the key of each fingerprint contains the input's path. */
 async function fingerprintsOf(paths: readonly string[]): Promise<Identity> {
   const [first = '', ...more] = paths;
   if (more.length === 0) return fingerprintOf(first);
@@ -148,7 +148,7 @@ const inputKey = 'input';
 
 const keyOfInput = (index: number) => (index === 0 ? inputKey : `${inputKey} ${index + 1}`);
 
-/** The full paths of the inputs of a run; `stdin` for stdin. */
+/** Returns the full paths of the inputs that an identity contains, or `stdin` for stdin. */
 export function inputsIn(identity: Identity): string[] {
   const inputs: string[] = [];
   for (let path = identity[inputKey]; path !== undefined; path = identity[keyOfInput(inputs.length)]) inputs.push(path);
@@ -161,17 +161,22 @@ async function fingerprintOf(input: string): Promise<Identity> {
   });
 }
 
-/** Throws an AutomateError (`output-exists`) that lists the differences between an earlier run and this one. `isComplete`: it has ended. */
+/**
+ * Throws an AutomateError (`output-exists`) if this run's identity differs from the earlier run's. The message lists the differences.
+ * `isComplete` is true if the earlier run is complete.
+ */
 export function refuseOtherRun(before: Identity, now: Identity, out: string, isComplete = false): void {
   const changed = changedNames(before, now);
   if (changed.length === 0) return;
   const lines = changed.flatMap((what) => describeChange(what, before[what] ?? 'nothing', now[what] ?? 'nothing'));
-  const what = isComplete ? 'was completed by another run than this one' : 'cannot be resumed, because this is not the run that began it';
+  const what = isComplete ? 'was completed by a different run' : 'cannot be resumed, because this is not the run that began it';
   const details = { isReplacing: isReplacing(before), isComplete };
   throw new AutomateError('output-exists', `${out} ${what}:\n${lines.join('\n')}`, { code: 'other-run', details });
 }
 
-/** Reports a hash only as "has changed"; of a set of options lists only those that differ. */
+/**
+ * Describes one difference between two runs. For a hash, the description is only "has changed". For options, it lists those that differ.
+ */
 function describeChange(what: string, before: string, now: string): string[] {
   if (/^[0-9a-f]{16}$/.test(now)) return [`${what} has changed`];
   if (!before.startsWith('{') || !now.startsWith('{')) return [`${what} was ${before}, is ${now}`];

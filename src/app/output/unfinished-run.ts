@@ -8,26 +8,26 @@ import { type OutputPlan, refuseExistingFiles } from './output-plan.ts';
 import { finishRun } from './replace.ts';
 import { isReplacing, isRetry } from './run-identity.ts';
 
-/** A retry that claims its output. */
+/** A retry that is about to claim its output. */
 export interface RetryClaim {
   readonly list: FailedList;
-  /** True if an unfinished retry is given up. */
+  /** True to discard an unfinished retry and start from the beginning. */
   readonly startsOver: boolean;
 }
 
-/** The journal to resume from; absent for a run from the beginning, and for one that may be complete. */
+/** Finds the journal from which a run is resumed. Returns undefined for a new run, and for a run that might already be complete. */
 export async function findJournal(
   path: string,
   options: RunOptions,
   plan: OutputPlan,
   retry?: RetryClaim,
 ): Promise<FoundJournal | undefined> {
-  // With `force` an existing journal is replaced when the run begins, not before.
+  // With `force`, the new run ignores the existing journal. It replaces the journal only when its first records start.
   if (options.force) return undefined;
   const found = await readUnfinished(path, options, plan.out);
   if (found && isRetry(found.identity) !== (retry !== undefined)) throw unfinishedRun(found, plan.out, path);
   if (found && !options.resume) {
-    // Its files are no output yet: the next run of the same line begins anew.
+    // The unfinished run has not replaced any output yet, so the same command can start over.
     if (retry ? retry.startsOver : options.replace && isReplacing(found.identity)) return undefined;
     throw unfinishedRun(found, plan.out, path);
   }
@@ -36,7 +36,7 @@ export async function findJournal(
   return found;
 }
 
-/** The journal of an unfinished run. If only the end of a complete one was cut off, that is made up for. */
+/** Reads the journal of an unfinished run. If a complete run was interrupted while it moved its files into place, does the rest now. */
 async function readUnfinished(path: string, { resume, dryRun }: RunOptions, out: string): Promise<FoundJournal | undefined> {
   const found = await readJournal(path);
   if (!found?.isComplete) return found;
@@ -44,17 +44,17 @@ async function readUnfinished(path: string, { resume, dryRun }: RunOptions, out:
   return resume ? found : undefined;
 }
 
-/** Puts the files of a complete run in their places. */
+/** Moves the output files of a complete run into place, using its journal. */
 export function finishFound(out: string, { identity, end, checkpoint }: FoundJournal): Promise<void> {
   return finishRun(out, { identity, ...end, failed: checkpoint?.failed ?? 0 });
 }
 
-/** The error for a journal of a run that has not finished its output. */
+/** Returns the error for an output whose journal shows that its run is unfinished. */
 export function unfinishedRun({ identity, checkpoint, parked }: FoundJournal, out: string, path: string): AutomateError {
   const done = checkpoint?.records ?? 0;
   const waiting = [...parked.keys()].filter((number) => number > done).length;
   const records = `${done === 0 ? 'no record' : counted(done, 'record')} ${done > 1 ? 'are' : 'is'} done`;
-  const finished = waiting === 0 ? '' : `, and ${formatCount(waiting)} more finished after one that is not`;
+  const finished = waiting === 0 ? '' : `, and ${formatCount(waiting)} more are finished, but are waiting for an earlier record`;
   const isOfRetry = isRetry(identity);
   const message = `an earlier ${isOfRetry ? 'retry' : 'run'} did not finish ${out}: ${records}${finished} (journal: ${path})`;
   return new AutomateError('output-exists', message, { code: 'unfinished-run', details: { out, isRetry: isOfRetry } });

@@ -3,14 +3,17 @@ import { AutomateError } from '../../core/failure.ts';
 import { byteSize } from '../../core/options/amounts.ts';
 import { homeFolder } from '../../io/files/home.ts';
 
-/** Path of the answer cache. */
+/** Returns the path of the file in which answers are cached. */
 export function cachePath(environment: NodeJS.ProcessEnv): string {
   return join(homeFolder(environment), 'cache.db');
 }
 
 const defaultMaxBytes = 500e6;
 
-/** Maximum size of the cache: AUTOMATE_CACHE_MAX, by default 500 MB. Throws an AutomateError (`usage`). */
+/**
+ * Returns the maximum size of the answer cache in bytes: the value of AUTOMATE_CACHE_MAX, or 500 MB. Throws an AutomateError (`usage`) if
+ * the variable is not a size.
+ */
 export function maxCacheBytes({ AUTOMATE_CACHE_MAX: written }: NodeJS.ProcessEnv): number {
   if (written === undefined || written === '') return defaultMaxBytes;
   const size = byteSize.safeParse(written);

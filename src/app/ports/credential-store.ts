@@ -9,18 +9,21 @@ import { homeFolder } from '../../io/files/home.ts';
 import { envOf } from '../env.ts';
 import type { Asker, Messages } from '../messages.ts';
 
-/** Timeouts of the keychain. With a person at the terminal, a window may ask for its password. */
+/**
+ * Timeouts in ms for the keychain. The timeout with a person at the terminal is longer, because a dialog can ask the person for the
+ * keychain's password.
+ */
 const keychainTimeoutMs = { alone: 10_000, withPerson: 120_000 };
 
-/** The credentials of an environment, and the backends that store them. */
+/** The credentials of an environment, and the backends (keychain and vault) that store them. */
 export interface CredentialStore extends Credentials {
   readonly env: string;
   readonly backends: Readonly<Record<BackendName, SecretBackend>>;
-  /** Path of the encrypted file. */
+  /** Path of the vault, an encrypted file. */
   readonly vaultPath: string;
 }
 
-/** Opens the credentials of an environment, by default AUTOMATE_ENV. Reads nothing until it is needed. */
+/** Opens the credentials of an environment, by default the one in AUTOMATE_ENV. Reads nothing until a credential is needed. */
 export function openCredentials(
   env: string | undefined,
   { redactor, warn, findAsker }: Pick<Messages, 'redactor' | 'findAsker'> & Partial<Pick<Messages, 'warn'>>,
@@ -58,6 +61,6 @@ export function openCredentials(
 async function askPassphrase(asker: Asker, isNew: boolean, isAgain: boolean): Promise<string> {
   if (!isNew) return asker.secret(isAgain ? 'That is not the passphrase. Passphrase of the vault' : 'Passphrase of the vault');
   const first = await asker.secret('Choose a passphrase for the new vault (without it, its secrets are lost)');
-  await asker.secret('Repeat it', (again) => (again === first ? undefined : 'the two differ'));
+  await asker.secret('Repeat it', (again) => (again === first ? undefined : 'the two passphrases differ'));
   return first;
 }

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import type { Lookups } from '../../core/lookups/lookup.ts';
 
-/** Loads the code of the lookups with the first of them, since most flows have none. */
+/** Creates lookups whose code is loaded on the first lookup, because most flows look nothing up. */
 export function createLateLookups(): Lookups {
   let coming: Promise<Lookups> | undefined;
   let lookups: Lookups | undefined;
@@ -17,5 +17,5 @@ export function createLateLookups(): Lookups {
   };
 }
 
-/** The folder of the embedded data: beside the bundle. */
+/** Path of the folder with the embedded data. The folder is next to the bundled program. */
 export const dataFolder = fileURLToPath(new URL('data', import.meta.url));

@@ -9,10 +9,10 @@ import type { FlowSecrets } from '../flow/flow-secrets.ts';
 import type { Messages } from '../messages.ts';
 import type { CredentialStore } from './credential-store.ts';
 
-/** Stores the tokens of a login as the secret of its credential, for the host of its server only. */
+/** Stores a login's tokens as the secret of a credential. The secret may be sent only to `host`. */
 export type StoreLogin = (credential: string, text: string, host: string) => Promise<void>;
 
-/** The secrets whose logins are storeTokens, and their environment. */
+/** The loaded secrets, and the environment in which login tokens are stored. */
 interface LoginOwner {
   readonly credentials: FlowSecrets;
   readonly env: string | undefined;
@@ -20,22 +20,34 @@ interface LoginOwner {
 
 type StoreMessages = Pick<Messages, 'redactor' | 'findAsker' | 'warn'>;
 
-/** Creates a store of logins. Warns if the tokens cannot be storeTokens: they still serve this command. */
+/**
+ * Creates a function that stores the tokens of a login. If the function cannot store them, it warns. The tokens still work for the current
+ * command.
+ */
 export function createLoginStore(owner: LoginOwner, messages: StoreMessages): StoreLogin {
   return async (credential, text, host) => {
-    // The owner of the variable renews the login.
+    // Tokens in an environment variable are not stored. Whoever sets the variable also renews the login.
     if (isInVariable(credential)) return;
-    await storeTokens(credential, text, [host], owner, messages);
+    await storeTokens(credential, { text, hosts: [host] }, owner, messages);
   };
 }
 
-/** Logins that could not be storeTokens, by environment and credential: the text that is storeTokens, and the one that is valid. */
+/**
+ * Renewed logins that could not be stored, keyed by environment and credential. `text` holds the valid tokens, and `over` the outdated ones
+ * that are still in the store.
+ */
 const unstored = new Map<string, { readonly over: string | undefined; readonly text: string }>();
 
-/** Longer than a token server that does not answer is waited for, several times. */
+/**
+ * Maximum time in ms to wait while another process renews the login. This is enough for several timeouts of a token server that does not
+ * respond.
+ */
 const maxWaitMs = 120_000;
 
-/** Creates the keeper of logins: one renewal at a time on this machine, the result of which is stored at once. */
+/**
+ * Creates a LoginKeeper, which renews logins. No two processes on this machine renew the same login at the same time, and new tokens are
+ * stored at once.
+ */
 export function createLoginKeeper(owner: LoginOwner, messages: StoreMessages): LoginKeeper {
   const env = envOf(owner.env);
   return {
@@ -53,15 +65,15 @@ async function heldLogin(credential: string, owner: LoginOwner, messages: StoreM
   return {
     text: newer && newer.over === found ? newer.text : found,
     async store(text) {
-      // The hosts stay.
-      const isStored = !isInVariable(credential) && (await storeTokens(credential, text, undefined, owner, messages));
+      // Passes no hosts, so that the secret keeps the hosts stored with it.
+      const isStored = !isInVariable(credential) && (await storeTokens(credential, { text }, owner, messages));
       if (isStored) unstored.delete(key);
       else unstored.set(key, { over: found, text });
     },
   };
 }
 
-/** The file itself is never written: it only names a lock. */
+/** Rejects any content of the file. The file is never written: its path is used only for a lock. */
 function isLockOnly(_found: unknown): _found is never {
   return false;
 }
@@ -71,13 +83,16 @@ function isInVariable(credential: string): boolean {
 }
 
 async function openStore({ credentials, env }: LoginOwner, { redactor, findAsker }: StoreMessages): Promise<CredentialStore> {
-  // The one that is open already knows the passphrase that someone has typed.
+  // Uses the store that is already open, because it knows the passphrase that the person typed.
   if (credentials.store) return credentials.store;
   const { openCredentials } = await import('./credential-store.ts');
   return openCredentials(env, { redactor, ...(findAsker && { findAsker }) });
 }
 
-/** The text that a credential has now; undefined for none. Throws an AutomateError (`credential`) if it cannot be read. */
+/**
+ * Returns the current secret of a credential as text; undefined if there is none. Throws an AutomateError (`credential`) if the secret
+ * cannot be read.
+ */
 async function currentText(credential: string, owner: LoginOwner, messages: StoreMessages): Promise<string | undefined> {
   const store = await openStore(owner, messages);
   const finding = (await store.find([credential])).get(credential);
@@ -85,11 +100,10 @@ async function currentText(credential: string, owner: LoginOwner, messages: Stor
   return finding && 'secret' in finding ? finding.secret.text : undefined;
 }
 
-/** Stores the tokens of a login. False, with a warning, if they cannot be storeTokens. */
+/** Stores the tokens of a login. If they cannot be stored, warns and returns false. */
 async function storeTokens(
   credential: string,
-  text: string,
-  hosts: readonly string[] | undefined,
+  { text, hosts }: { readonly text: string; readonly hosts?: readonly string[] },
   owner: LoginOwner,
   messages: StoreMessages,
 ): Promise<boolean> {
@@ -100,7 +114,7 @@ async function storeTokens(
     return true;
   } catch (error) {
     if (!(error instanceof AutomateError)) throw error;
-    messages.warn(`the login "${credential}" was not storeTokens: ${error.message}`);
+    messages.warn(`the login "${credential}" was not stored: ${error.message}`);
     return false;
   }
 }

@@ -12,18 +12,18 @@ export interface RunLedgerOptions {
   /** The run's UUID. */
   readonly run: string;
   readonly env: string | undefined;
-  /** Maximum of the credits that the run may spend; absent for no maximum. */
+  /** Maximum number of credits that the run may spend; undefined if there is no limit. */
   readonly maxCredits?: number | undefined;
-  /** True if its credits are not counted, as in the demo. */
+  /** True if the run's credits are not counted, as in the demo. */
   readonly isFree?: boolean | undefined;
-  /** Credits that the run spent before it was resumed, by its journal. */
+  /** Credits that the run had spent before it was resumed, according to its journal. */
   readonly before?: number;
-  /** The API key that pays; absent for a command. */
+  /** The API key that pays for the run; undefined for a command. */
   readonly key?: PayingKey | undefined;
   warn(message: string): void;
 }
 
-/** The price of each node of a flow. */
+/** Returns the price of each node in a flow, keyed by the node's id. */
 export function pricesOf(plan: Plan, env: string | undefined): Map<string, Price> {
   return new Map(
     allSteps(plan.steps).flatMap(({ id, node }) => {
@@ -34,12 +34,15 @@ export function pricesOf(plan: Plan, env: string | undefined): Map<string, Price
   );
 }
 
-/** True if the flow or one of its connections says what an action costs. */
+/** True if the flow or one of its connections states a price. */
 export function statesPrice(plan: Plan): boolean {
   return allSteps(plan.steps).some(({ node: { action } }) => action && (action.price.isStated || action.cost));
 }
 
-/** Opens the ledger of a run. If the credits of this machine cannot be opened, warns and runs without counting. */
+/**
+ * Opens the ledger of a run, which counts spent credits. If this machine's credits database cannot be opened, throws if the database might
+ * contain a limit on credits. Otherwise warns, and counts nothing.
+ */
 export async function openRunLedger(prices: ReadonlyMap<string, Price>, options: RunLedgerOptions): Promise<RunLedger> {
   const { run, maxCredits, key, before = 0 } = options;
   const { RunLedger } = await import('../../io/ledger/run-ledger.ts');
@@ -49,7 +52,7 @@ export async function openRunLedger(prices: ReadonlyMap<string, Price>, options:
   return new RunLedger({ run, home, prices, max: maxCredits, before, key, wallNow: Date.now }, book);
 }
 
-/** The database of the credits in a home folder. */
+/** Returns the path of the credits database in a home folder. */
 export function bookPath(home: string): string {
   return join(home, 'credits.db');
 }
@@ -61,10 +64,10 @@ async function bookIn(home: string, { warn }: RunLedgerOptions): Promise<Book | 
   try {
     return openBook(path);
   } catch (error) {
-    // An existing book may hold an allowance, which must not be ignored.
+    // An existing database can contain a limit on credits, which must not be ignored.
     const mayBeLimited = isLibraryMissing(error) ? isLimited(path) : existsSync(path);
     if (!(error instanceof AutomateError) || mayBeLimited) throw error;
-    warn(`credits are not counted: ${error.message} (AUTOMATE_HOME moves it)`);
+    warn(`credits are not counted: ${error.message} (to use a different folder, set AUTOMATE_HOME)`);
     return undefined;
   }
 }

@@ -3,7 +3,7 @@ import { type CommandSecrets, SecretCommands, type SecretUser } from '../../io/c
 import type { StoredCommand } from '../../io/credentials/secret.ts';
 import { homeFolder } from '../../io/files/home.ts';
 
-/** The commands of this process: all of its runs share what they give. */
+/** The commands that print secrets. All runs of this process share the printed secrets. */
 const secretCommands = new SecretCommands({
   get environment() {
     return process.env;
@@ -11,7 +11,7 @@ const secretCommands = new SecretCommands({
   clock: createClock(),
 });
 
-/** The secrets that some commands give. */
+/** Returns the secrets that the given commands print. */
 export function secretCommandsOf(commands: readonly StoredCommand[], user: SecretUser): CommandSecrets {
   return secretCommands.forUser(commands, homeFolder(process.env), user);
 }

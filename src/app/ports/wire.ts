@@ -1,6 +1,7 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { Event } from '../../core/event.ts';
 import { Failure } from '../../core/failure.ts';
+import type { SaveNames } from '../../core/files/transfer.ts';
 import type { Lookups } from '../../core/lookups/lookup.ts';
 import type { Cache, Clock, Ledger, Ports } from '../../core/ports.ts';
 import { RunSpending } from '../../core/spending.ts';
@@ -24,18 +25,19 @@ import { homepage, version } from '../version.ts';
 import { cachePath, maxCacheBytes } from './cache-file.ts';
 import { createLateLookups } from './late-lookups.ts';
 import { createLoginKeeper, createLoginStore } from './login-store.ts';
+import { createUuids } from './uuids.ts';
 
-/** The account of a run's credits. */
+/** The ledger that counts a run's credits. */
 export interface PaidLedger extends Ledger {
-  /** Writes held credits to disk, before their requests are sent. */
+  /** Writes the reserved credits to disk. Call this before sending the requests for which the credits are reserved. */
   flush(): void;
-  /** The credits of finished actions. */
+  /** Returns the credits spent on requests and lookups that have ended. */
   spent(): number;
 }
 
-/** The options of the ports. */
+/** Options for the ports that connect a run to the outside: network, cache, secrets and credits. */
 export interface WireOptions {
-  /** The run's UUID; absent outside a run. */
+  /** The run's UUID; undefined outside a run. */
   readonly run?: string;
   readonly credentials: FlowSecrets;
   readonly redactor: Redactor;
@@ -43,35 +45,37 @@ export interface WireOptions {
   readonly cacert: string | undefined;
   readonly files: RunFilesOptions;
   readonly ledger: PaidLedger;
-  /** The money that earlier parts of the run have spent, by node; absent for none. */
+  /** The money that earlier parts of the run have spent, keyed by node; undefined if they have spent none. */
   readonly costs?: Readonly<Record<string, number>> | undefined;
-  /** The environment of the credentials; absent for AUTOMATE_ENV. */
+  /** The environment of the credentials; undefined to use the one in AUTOMATE_ENV. */
   readonly env: string | undefined;
-  /** The connections of all runs of the process; absent for the run's own. */
+  /** The network connections that all runs of the process share; undefined if the run opens its own. */
   readonly routes?: Routes | undefined;
-  /** The connections with client certificates; absent for none. */
+  /** The network connections that use client certificates; undefined if there are none. */
   readonly certified?: CertifiedRoutes | undefined;
   report(event: Event): void;
-  /** The person who can log in to a server; absent if there is no terminal, and in a run. */
+  /** The person who can log in to a server. Undefined in a run, and without a terminal. */
   readonly person?: LoginPerson | undefined;
-  /** Finds the person at the terminal; absent if there is none. */
+  /** Finds the person at the terminal. Undefined if there is no terminal. */
   readonly findAsker?: Messages['findAsker'];
-  /** Prints a warning; absent for none. */
+  /** Prints a warning. If undefined, warnings are discarded. */
   warn?(message: string): void;
 }
 
-/** The ports of one run. */
+/** The ports that connect one run to the outside. */
 export type WiredPorts = Ports & {
   readonly spending: RunSpending;
-  /** The credits that the run has spent. */
+  /** The names of the files that the run's records have saved. They ensure that no two records use the same name. */
+  readonly saveNames: SaveNames;
+  /** Returns the credits that the run has spent. */
   readonly credits: () => number;
-  /** The same ports for another run, with credentials, connections, tools and ledger in common. */
+  /** Returns ports for a further run, which share this run's credentials, connections, tools and ledger. */
   forRun(run: string, report: (event: Event) => void): Ports;
-  /** Writes cached answers to disk and ends tool servers. A second call does nothing. */
+  /** Writes cached answers to disk and ends the MCP servers that run as commands. A second call does nothing. */
   close(): Promise<void>;
 };
 
-/** Creates the ports of a run. This is the only place that knows every adapter. */
+/** Creates a run's ports. Only this function connects the engine's ports to the code for network, files and secrets. */
 export function wire(options: WireOptions): WiredPorts {
   const clock = createClock();
   const { redactor, credentials, allowHttp } = options;
@@ -113,10 +117,11 @@ export function wire(options: WireOptions): WiredPorts {
   return {
     ...ports,
     spending,
+    saveNames: files.names,
     credits: () => options.ledger.spent(),
     forRun(run, report) {
       const own = createTransport(how, options.routes);
-      // The tools serve the other runs, too.
+      // `abort` does nothing, because one run must not abort tools that other runs share.
       return {
         ...ports,
         http: httpOver(own, new RunFiles({ ...options.files, list: undefined })),
@@ -131,7 +136,7 @@ export function wire(options: WireOptions): WiredPorts {
   };
 }
 
-/** The logins of people to HTTP APIs; undefined if the flow has none. */
+/** Returns the logins of people to HTTP APIs. Undefined if the flow uses no logins. */
 function loginsOf(options: WireOptions, { wallNow }: Clock): HttpTools['logins'] {
   const { logins } = options.credentials;
   if (logins.size === 0) return undefined;
@@ -143,7 +148,7 @@ function storeMessages({ redactor, findAsker, warn }: WireOptions) {
   return { redactor, ...(findAsker && { findAsker }), warn: (message: string) => warn?.(message) };
 }
 
-/** The tools of MCP servers, over the connections of the run. */
+/** Returns the port through which a run calls the tools of MCP servers. */
 function toolsOf(options: WireOptions, transport: Transport, clock: Clock): LateTools {
   const { credentials, redactor } = options;
   return createLateTools(options.ledger, async () => {
@@ -166,7 +171,7 @@ function toolsOf(options: WireOptions, transport: Transport, clock: Clock): Late
   });
 }
 
-/** The cached answers. */
+/** Opens the cache of answers. */
 function cacheOf(options: WireOptions, clock: Clock) {
   const maxBytes = maxCacheBytes(process.env);
   return createLateCache(envOf(options.env), async () => {
@@ -176,7 +181,10 @@ function cacheOf(options: WireOptions, clock: Clock) {
   });
 }
 
-/** Loads the cache with the first cached call, since most flows have none. Each environment has its own answers. */
+/**
+ * Creates a cache that is opened on the first cached call, because most flows cache nothing. Answers are cached separately for each
+ * environment.
+ */
 function createLateCache(env: string, create: () => Promise<FileCache>): Cache & { close(): Promise<void> } {
   let coming: Promise<FileCache> | undefined;
   let cache: FileCache | undefined;
@@ -192,7 +200,7 @@ function createLateCache(env: string, create: () => Promise<FileCache>): Cache &
   };
 }
 
-/** The lookups of a run. Before they answer, their credits are held on disk. */
+/** Returns lookups that write the run's reserved credits to disk, shortly after each lookup. */
 function flushingLookups(ledger: PaidLedger): Lookups {
   const lookups = createLateLookups();
   let isFlushing = false;
@@ -205,7 +213,7 @@ function flushingLookups(ledger: PaidLedger): Lookups {
     },
   };
 
-  /** Writes the held credits to disk once in a turn: thousands of lookups fit into one. */
+  /** Writes the reserved credits to disk at most once per turn of the event loop, so that thousands of lookups share one write. */
   function flushSoon(): void {
     if (isFlushing) return;
     isFlushing = true;
@@ -222,7 +230,7 @@ function flushingLookups(ledger: PaidLedger): Lookups {
 
 type LateTools = Tools & { close(): Promise<void> };
 
-/** Loads the MCP client with the first call of a tool, since most flows have none. */
+/** Creates tools whose MCP client is loaded on the first tool call, because most flows call no tools. */
 function createLateTools(ledger: PaidLedger, create: () => Promise<LateTools>): LateTools {
   let coming: Promise<LateTools> | undefined;
   let tools: LateTools | undefined;
@@ -252,24 +260,16 @@ function createLateTools(ledger: PaidLedger, create: () => Promise<LateTools>): 
   }
 }
 
-/** Writes the held credits to disk before each request. */
+/** Wraps a transport. Before each request, the wrapper writes the reserved credits to disk. */
 function flushingFirst(transport: Transport, ledger: PaidLedger): Transport {
   return {
     ...transport,
     async send(request) {
-      // The other records that go on in this turn hold their credits first: one write serves them all. Saves 5 % of a run's CPU.
+      // Waits until the other records that continue in this turn of the event loop have reserved their credits. A single write then covers
+      // all of them, which saves 5 % of a run's CPU time.
       await undefined;
       ledger.flush();
       return transport.send(request);
     },
-  };
-}
-
-/** Creates UUIDs from names: the same for the same name in the same run (RFC 9562, 5.8: version 8). */
-function createUuids(run: string): (name: string) => string {
-  return (name) => {
-    const hex = createHash('sha256').update(`${run} ${name}`).digest('hex');
-    const variant = ((Number.parseInt(hex.charAt(16), 16) & 3) | 8).toString(16);
-    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
   };
 }

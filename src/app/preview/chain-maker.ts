@@ -11,7 +11,7 @@ import { type Gates, RunGates } from '../../engine/gates.ts';
 import { RunPhase } from '../../engine/phase.ts';
 import type { WiredPorts } from '../ports/wire.ts';
 
-/** Runs single nodes for one record. */
+/** Runs single steps (nodes) of a flow for one record. */
 export class ChainMaker {
   readonly #phase = new RunPhase();
   readonly #gates: RunGates;
@@ -25,12 +25,12 @@ export class ChainMaker {
     this.#tools = { ports, phase, calls, batches };
   }
 
-  /** Ends the use of the gates. */
+  /** Closes the rate limiters (gates), so no further step can run. */
   close(): void {
     this.#gates.close();
   }
 
-  /** The first output record of a step, or why the record failed. Throws an AutomateError if there is none. */
+  /** Returns the first output record of a step, or the record's failure. Throws an AutomateError if the step produces no output record. */
   async firstRow(step: Step, item: Item): Promise<Fields | Failure> {
     const rows: Fields[] = [];
     const chain = new Chain({ steps: [step] }, { ...this.#tools, partialRows: () => gatherInto(rows) });
@@ -59,7 +59,7 @@ function gatherInto(rows: Fields[]): PartialRows {
   };
 }
 
-/** The error as a Failure. Throws any other, and an AutomateError for one that ends a run. */
+/** Returns the error if it is a Failure. If it is a limit that would end a run, throws it as an AutomateError. Rethrows other errors. */
 export function asFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (error instanceof LimitReached) throw errorOf(error.ending === 'max-credits' ? 'credits' : 'credential', error);

@@ -2,14 +2,17 @@ import { compilePath } from '../../core/answer/path.ts';
 import type { WrittenMap } from '../../flow/map-text.ts';
 import type { StructureRow } from './structure.ts';
 
-/** A map with further paths, each in a field of its own. A path that the map has already is not added again. */
+/** Adds paths to a node's `map`, each under a new field name. Skips paths that the map already contains. */
 export function withPaths(map: WrittenMap, paths: readonly string[]): WrittenMap {
   const whole = new Map(Object.entries(map));
   for (const path of paths) if (![...whole.values()].includes(path)) whole.set(freeField(whole, path), path);
   return Object.fromEntries(whole);
 }
 
-/** A field named after the last name of a path, with a number if the map has that field. The page proposes the same names. */
+/**
+ * Returns a field name that the map does not use yet. The name is the last one in the path, followed by a number if necessary. The web page
+ * suggests the same names.
+ */
 function freeField(map: ReadonlyMap<string, string>, path: string): string {
   const { root, legs } = compilePath(path);
   const name = legs.flat().findLast((step) => typeof step === 'string') ?? (path.startsWith('$') ? root : 'value');
@@ -20,8 +23,8 @@ function freeField(map: ReadonlyMap<string, string>, path: string): string {
 }
 
 /**
- * The paths of all values in an answer that one map can hold. One array of objects makes a row for each element; another one, and an array of
- * texts or numbers, stays whole.
+ * Returns paths for all values of a response that a single `map` can extract. A map can split only one array of objects, and the arrays
+ * inside it, into rows. For any other array, the path therefore leads to the whole array.
  */
 export function allPaths(rows: readonly StructureRow[]): string[] {
   const paths = new Set<string>();
@@ -39,11 +42,11 @@ export function allPaths(rows: readonly StructureRow[]): string[] {
 }
 
 function isBelow(path: string, outer: string): boolean {
-  // The elements of an array of texts or numbers are no values of their own.
+  // A string or number in an array does not count as below it, because such an array is extracted as a single value.
   return path.startsWith(outer) && /^(?:\.|\[[^\]]|\[\](?:\[\])*[.[])/.test(path.slice(outer.length));
 }
 
-/** The arrays on the way of a path, outermost first: `a[]` and `a[].b[]` for `a[].b[].c`. */
+/** Returns the paths of the arrays that a path goes through, outermost first. For `a[].b[].c`, these are `a[]` and `a[].b[]`. */
 function arraysOf(path: string): string[] {
   return [...path.matchAll(/\[\]/g)].map(({ index }) => path.slice(0, index + '[]'.length));
 }

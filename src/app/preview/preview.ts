@@ -9,24 +9,24 @@ import type { Fields } from '../../core/record.ts';
 import type { Value } from '../../core/value/value.ts';
 import { structureOf } from './structure.ts';
 
-/** One request of a flow, and its answer or failure. */
+/** One request of a flow, with its response or failure. */
 export interface Preview {
-  /** Absent if an earlier node failed, or if a run sends none. */
+  /** The request. Undefined if an earlier node failed, or if a run would not send the request. */
   readonly request?: ActionRequest;
   readonly response?: ActionResponse;
   readonly ms?: number;
-  /** As the map sees it; as a text if it could not be read. */
+  /** The parsed body from which the node's map reads. If the body could not be parsed, it is a string. */
   readonly body?: Value | undefined;
-  /** The reason why the body could not be read; absent if it could. */
+  /** The reason why the body could not be parsed; undefined if it was parsed. */
   readonly unread?: Failure;
-  /** The output records; absent if there is no success to map. */
+  /** The records that the node makes from the response; undefined if the response does not report success. */
   readonly rows?: readonly Fields[];
-  /** For each path of the map, true if it was found. */
+  /** For each path in the map: true if the response has a value at this path. */
   readonly found?: readonly boolean[];
   readonly failure?: Failure;
 }
 
-/** A preview for a program. `curl`: the request as a command line. */
+/** Returns a preview as JSON for programs. `curl` is the request as a curl command line. */
 export function previewValue(preview: Preview, action: Action, curl?: string): Value {
   const { request, response, body, unread, rows, failure } = preview;
   return {
@@ -50,13 +50,13 @@ function responseValue(response: ActionResponse, { ms: exactMs = 0, body = null,
   };
 }
 
-/** The type of a request's auth; a list of several. */
+/** Returns the type of a request's auth, or a list if there are several. */
 function authTypes(auth: HttpRequest['auth']): Value {
   const types = (auth ?? []).map(({ type }) => type);
   return types.length > 1 ? types : (types[0] ?? null);
 }
 
-/** A request as JSON, without its secrets. */
+/** Returns a request as JSON, without its secrets. */
 export function requestValue(request: ActionRequest): Value {
   if ('kind' in request) {
     if (request.kind === 'lookup') return { source: sourceOf(request), lookup: request.lookup, query: lookupQuestion(request) };
@@ -81,21 +81,21 @@ function partValue(part: FormPart): Value {
   };
 }
 
-/** The message of a Failure without its excerpt of the body. */
+/** Returns a Failure's message without the excerpt of the body in it. */
 export function unreadReason(failure: Failure): string {
   const notJson = detailsOf(failure, 'not-json');
   return notJson ? `the body is ${notJson.reason}` : failure.message;
 }
 
-/** Stands in the place of a request that no server gets. */
+/** Shown in place of a URL if a lookup uses the data embedded in automate. */
 export const embedded = 'embedded data';
 
-/** The data that answer a lookup. */
+/** Returns a name for the data source of a lookup. */
 export function sourceOf(request: LookupRequest): string {
   return request.lookup === 'points' ? 'a file' : embedded;
 }
 
-/** The question of a lookup, under the names of the node's options. */
+/** Returns the query of a lookup, with each part under the name of the node's option. */
 export function lookupQuestion({ query }: LookupRequest): Record<string, Value> {
   const given = Object.entries(query).filter(([, value]) => value !== undefined);
   return Object.fromEntries(given.map(([name, value]) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value as Value]));

@@ -13,7 +13,14 @@ import type { WiredPorts } from '../ports/wire.ts';
 import { asFailure, ChainMaker } from './chain-maker.ts';
 import type { Preview } from './preview.ts';
 
-/** The options that decide what is sent. */
+/** The objects that a preview uses from the run around it. */
+export interface PreviewParts {
+  readonly gates: Gates;
+  /** Ports that repeat the response of a run that has already sent the previewed request. Undefined to send the request. */
+  readonly repeated?: WiredPorts;
+}
+
+/** The options that determine which record is used, and whether requests are sent. */
 export interface RequestTestOptions {
   readonly in?: string;
   readonly moreIn?: readonly string[];
@@ -21,27 +28,23 @@ export interface RequestTestOptions {
   readonly send: boolean;
 }
 
-/** Sends one request of a flow, and those of earlier nodes that its record needs. */
+/** Sends one request of a flow. First, sends the requests of the earlier nodes, because the request may contain their results. */
 export class RequestTest {
   constructor(
     private readonly plan: Plan,
     private readonly ports: WiredPorts,
-    private readonly options: RequestTestOptions & { readonly gates: Gates },
+    private readonly options: RequestTestOptions & PreviewParts,
     private readonly messages: Messages,
   ) {}
 
-  /** The preview of a step's request for a record. */
+  /** Previews the request that a step (node) sends for a record. */
   async preview(step: Step, item: Item): Promise<Preview> {
-    const { failure } = item;
-    if (failure) {
-      const { in: input, moreIn } = this.options;
-      // Of several inputs, the message names the file.
-      const name = moreIn ? '' : `${input === '-' ? '<stdin>' : input}: `;
-      throw errorOf('input', { ...failure, message: `${name}${failure.message}` });
-    }
     const fields = await this.#fieldsBefore(step, item);
     if (fields instanceof Failure) return { failure: fields };
-    if (skips(step, fields)) this.messages.say(`a run skips ${step.id} for this record: its \`when\` is false`);
+    if (skips(step, fields)) {
+      this.messages.say(`a run skips ${step.id} for this record, because its \`when\` is false`);
+      if (this.options.repeated) return {};
+    }
     const action = step.node.action as Action;
     const named = prepareFor(action, fields, this.#unsentBefore(step));
     if (named instanceof Unasked) return this.#unasked(unaskedReason(action));
@@ -57,12 +60,12 @@ export class RequestTest {
     return {};
   }
 
-  /** The ids of earlier nodes whose requests are left out. */
+  /** If this preview sends nothing, returns the ids of the earlier nodes that would send requests. Otherwise returns an empty list. */
   #unsentBefore(step: Step): string[] {
     return this.options.send ? [] : callingIds(stepsBefore(this.plan.steps, step) ?? []);
   }
 
-  /** Sends a request as a call of a run: it waits at its gate, and counts among the calls in flight. */
+  /** Sends a request as a run does. The request waits for the gate (the rate limiter of the API), and counts as a request in flight. */
   #sentInTurn(node: string, action: Action, request: ActionRequest, fields: Fields): Promise<Preview> {
     const send = () => this.#sent(node, action, request, fields);
     const { limit, intervalMs } = action;
@@ -70,7 +73,8 @@ export class RequestTest {
   }
 
   async #sent(node: string, action: Action, request: ActionRequest, fields: Fields): Promise<Preview> {
-    const { ledger, clock, http, tools, lookups, documents } = this.ports;
+    const { ledger, lookups, documents } = this.ports;
+    const { http, tools, clock } = this.options.repeated ?? this.ports;
     const startedMs = clock.now();
     const refusal = ledger.hold(node);
     if (refusal) throw errorOf('credits', refusal);
@@ -90,7 +94,7 @@ export class RequestTest {
       cost = costOf(action, answer);
       return { ...preview, ...(action.makesDocument && { body: answer.body }), ...action.read(fields, answer) };
     } catch (error) {
-      // As in a run, a call that a limit has ended costs nothing.
+      // As in a run, a call costs nothing if a limit ends it.
       if (error instanceof LimitReached) cost = 0;
       return { ...preview, failure: asFailure(error) };
     } finally {
@@ -99,8 +103,8 @@ export class RequestTest {
   }
 
   /**
-   * The record as it reaches the step. Earlier nodes that send requests do so for real, which costs credits.
-   * If one of them makes several records, the first goes on alone.
+   * Returns the fields that the record has when it reaches the step. If the preview sends requests, the earlier nodes do, too, which costs
+   * credits. If an earlier node splits the record into several, only the first continues.
    */
   async #fieldsBefore(step: Step, item: Item): Promise<Fields | Failure> {
     const before = stepsBefore(this.plan.steps, step)?.filter(({ node }) => this.options.send || !makesCalls(node)) ?? [];
@@ -122,7 +126,7 @@ export class RequestTest {
 }
 
 function unaskedReason({ lookup }: Action): string {
-  return lookup === undefined ? 'null finds nothing in an answer' : 'there is nothing to look up';
+  return lookup === undefined ? 'null does not match anything in an answer' : 'there is nothing to look up';
 }
 
 function chainNameOf(request: ActionRequest): string {
@@ -138,7 +142,7 @@ function skips({ when }: Step, fields: Fields): boolean {
   }
 }
 
-/** The ids of the steps that send requests, in quotes. */
+/** Returns the quoted ids of the steps that send requests. */
 function callingIds(steps: readonly Step[]): string[] {
   return steps.flatMap(({ id, node }) => (makesCalls(node) ? [`"${id}"`] : []));
 }
@@ -149,7 +153,7 @@ function prepareFor(action: Action, fields: Fields, unsent: readonly string[]): 
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     if (error.kind === 'template' && unsent.length > 0) {
-      const reason = `nothing is sent, so ${unsent.join(', ')} before it give${unsent.length === 1 ? 's' : ''} no fields`;
+      const reason = `nothing is sent, so the earlier ${unsent.length === 1 ? 'node' : 'nodes'} ${unsent.join(', ')} ${unsent.length === 1 ? 'adds' : 'add'} no fields`;
       throw new AutomateError('usage', `${error.message}\n${reason}`, { code: 'field-missing', details: { unsent }, cause: error });
     }
     if (error.kind !== 'template') throw errorOf('flow', error, error);
@@ -157,7 +161,7 @@ function prepareFor(action: Action, fields: Fields, unsent: readonly string[]): 
   }
 }
 
-/** The steps that a record passes before one, in its first pass; absent if the step is not among them. */
+/** Returns the steps that a record goes through before it first arrives at the given step. Undefined if that step is not among `steps`. */
 function stepsBefore(steps: readonly Step[], step: Step): Step[] | undefined {
   for (const [index, candidate] of steps.entries()) {
     const inside = candidate === step ? [] : stepsBefore(candidate.node.inner?.steps ?? [], step);
@@ -170,13 +174,13 @@ function makesCalls({ action, inner }: Node): boolean {
   return action !== undefined || allSteps(inner?.steps ?? []).some(({ node }) => node.action);
 }
 
-/** The body for display, whatever the answer's status. */
+/** Returns the response body for display, whatever the status. */
 function shownBody({ responseMode = 'auto' }: Action, response: ActionResponse): Pick<Preview, 'body' | 'unread'> {
   if ('kind' in response) return { body: response.body };
   try {
     return { body: readBody(response, responseMode, false) };
   } catch (error) {
-    // The dots mark a body that was cut off: the beginning of a secret is masked only with them.
+    // The dots mark the body as cut off. Without them, half a secret at the end would not be masked.
     return { body: new TextDecoder().decode(response.body) + (response.endedByClose ? '...' : ''), unread: asFailure(error) };
   }
 }

@@ -4,17 +4,17 @@ import { counted } from '../../core/text/number.ts';
 import { escapedControls } from '../../core/text/shell-word.ts';
 import { isObject, jsonOf, type Value } from '../../core/value/value.ts';
 
-/** A path in an answer, as `map` takes it. */
+/** A path to a value in a response, in the syntax of a node's `map`. */
 export interface StructureRow {
   readonly path: string;
   readonly type: string;
   readonly sample: string;
 }
 
-/** Maximum of elements examined in an array. */
+/** Maximum number of elements that are examined in each array. */
 const maxElements = 100;
 
-/** Every path of an answer, with its types and a sample. The elements of an array share one path. */
+/** Returns every path in a response, with the types of its values and a sample value. The elements of an array share one path. */
 export function structureOf(body: Value | undefined): StructureRow[] {
   const found = new Map<string, { types: Set<string>; sample: Value }>();
   if (body !== undefined) visit('', body);
@@ -41,7 +41,7 @@ export function structureOf(body: Value | undefined): StructureRow[] {
   }
 }
 
-/** Appends a name to a path, so that it can be copied from a terminal. */
+/** Appends a member name to a path. Control characters are escaped, so that the path can be copied from a terminal. */
 function printablePath(path: string, name: string): string {
   return escapedControls(name) === name ? pathTo(path, name) : `${path}[${escapedControls(JSON.stringify(name))}]`;
 }

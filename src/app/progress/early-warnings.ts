@@ -4,10 +4,13 @@ import { allSteps, type Plan } from '../../core/plan.ts';
 import { formatCount } from '../../core/text/number.ts';
 import type { Tally } from './tally.ts';
 
-/** Finished records after which a run is looked at once. */
+/** Number of finished records after which a run is checked, once, for faults that affect all records. */
 const firstRecords = 100;
 
-/** Warnings of a fault that each of the first 100 records has; empty for most runs. Takes every event. */
+/**
+ * Returns warnings about faults that affect all of the first 100 records. Empty for most events. Must be called with every event of the
+ * run.
+ */
 export function earlyWarnings(event: Event, tally: Tally): string[] {
   if (tally.read !== firstRecords || !endsRecord(event)) return [];
   return [...sameFailure(tally), ...emptyPaths(tally)];
@@ -27,14 +30,14 @@ function sameFailure({ failures }: Tally): string[] {
 function emptyPaths({ hits }: Tally): string[] {
   return [...hits.values()].flat().flatMap(({ node, path, found, of }) => {
     if (found > 0 || of < firstRecords) return [];
-    return [`none of the first ${of} answers of ${node} has "${path}"; automate test-request shows the paths that there are`];
+    return [`none of the first ${of} answers of ${node} has "${path}"; automate test-request shows the paths of an answer`];
   });
 }
 
-/** From this number of records on, a public server is the wrong one. */
+/** A flow should not use a free public server for more records than this. */
 const manyRecords = 1000;
 
-/** Passes records on, and warns as soon as it is known that many of them may go to a public server. */
+/** Yields the records unchanged. Warns if there are too many of them for a free public server. */
 export async function* warnOfMany(
   records: AsyncIterable<readonly Item[]>,
   plan: Plan,
@@ -50,5 +53,5 @@ export async function* warnOfMany(
 }
 
 function manyText(server: string): string {
-  return `more than ${formatCount(manyRecords)} records may go to the public ${server} server, which takes one request in a second\nask your own server: connection: NAME`;
+  return `more than ${formatCount(manyRecords)} records might be sent to the public ${server} server, which accepts one request per second\nto use your own server, write: connection: NAME`;
 }

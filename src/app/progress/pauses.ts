@@ -3,22 +3,25 @@ import type { Event } from '../../core/event.ts';
 
 type GatePaused = Extract<Event, { readonly type: 'gate-paused' }>;
 
-/** A pause is shown if at least this much of it is left. */
+/** A pause is shown to the user only if it lasts for at least this many more ms. */
 const minShownMs = 1000;
 
-/** The pauses of one gate for one reason. */
+/** Number and total duration of the pauses of one gate (the rate limiter of an API) for one reason. */
 export interface GatePauses {
   readonly gate: string;
   readonly reason: string;
   readonly times: number;
-  /** The time for which it stood still. */
+  /** Total duration of the pauses in ms. */
   readonly ms: number;
 }
 
-/** Maximum of gates that are counted by themselves: records may name the hosts. */
+/**
+ * Maximum number of gates whose pauses are counted separately. There can be more gates, because URLs in records can lead to any number of
+ * hosts.
+ */
 const maxGates = 20;
 
-/** The pauses of one gate for one reason, and the end of the last one. */
+/** The pauses of one gate for one reason, with the end time of the last pause. */
 interface GateCount {
   readonly gate: string;
   readonly reason: string;
@@ -27,7 +30,7 @@ interface GateCount {
   untilMs: number;
 }
 
-/** The pauses of a run's gates, and the time for which at least one gate stood still. */
+/** Counts the pauses of a run's gates, and measures the time in which at least one gate was paused. */
 export class Pauses {
   readonly #now: () => number;
   readonly #reasons = new Set<string>();
@@ -50,29 +53,29 @@ export class Pauses {
     this.#last = { gate, reason, untilMs };
   }
 
-  /** The pauses of each gate until now. */
+  /** Returns the number and total duration of the pauses so far, for each gate and each reason. */
   gates(): GatePauses[] {
     const now = this.#now();
     return [...this.#gates.values()].map(({ untilMs, ms, ...gate }) => ({ ...gate, ms: ms - Math.max(0, untilMs - now) }));
   }
 
-  /** The pause that ends last; absent if less than a second of it is left. */
+  /** Returns the current pause that ends last; undefined if it ends in less than a second. */
   current(): { readonly gate: string; readonly reason: string; readonly leftMs: number } | undefined {
     const leftMs = this.#leftMs();
     return leftMs >= minShownMs ? { ...this.#last, leftMs } : undefined;
   }
 
-  /** The time until now for which a gate stood still. */
+  /** Returns the total time in ms in which at least one gate was paused. */
   totalMs(): number {
     return this.#totalMs - this.#leftMs();
   }
 
-  /** The answers that paused gates: 429s, or rate limits. */
+  /** Returns the reasons for which gates were paused, such as 429s or rate limits. */
   reasons(): string[] {
     return [...this.#reasons].map((reason) => `${reason}s`);
   }
 
-  /** Answers that come while the gate is paused prolong its pause. */
+  /** Counts a pause of a gate. If the gate is already paused, adds only the extra time. */
   #addToGate(named: string, reason: string, now: number, untilMs: number): void {
     const isKnown = this.#gates.has(`${reason} ${named}`) || this.#gates.size < maxGates;
     const gate = isKnown ? named : 'other servers';
@@ -90,7 +93,7 @@ export class Pauses {
   }
 }
 
-/** A pause as a message: `429: every request to https://api.example.com waits 4 s`. */
+/** Returns a message about a pause, such as `429: every request to https://api.example.com waits 4 s`. */
 export function pauseText({ gate, status, waitMs }: Pick<GatePaused, 'gate' | 'status' | 'waitMs'>): string {
   return `${status ?? 'rate limit'}: every request to ${gate} waits ${durationText(waitMs)}`;
 }

@@ -1,20 +1,20 @@
 import type { Item } from '../../core/item.ts';
 import type { Source } from '../../io/records/readers/source.ts';
 
-/** The position of a run in its input. */
+/** The part of its input that a run has read. */
 export interface Reading {
-  /** Records read for this run. */
+  /** Number of records that were read for this part of the run. */
   records: number;
-  /** Bytes of the input before these records, which were skipped or are already done. */
+  /** Number of input bytes before the first record of this part of the run: they were skipped, or processed before the run was resumed. */
   bytesBefore: number;
-  /** True once there are no more. */
+  /** True when all records have been read. */
   isComplete: boolean;
 }
 
-/** Batches that are read ahead: the last chunk of a file, and what its end adds. So all records are counted before the last ones begin. */
+/** Number of batches of records that are read ahead. With two, the total number of records is known before the last batch is processed. */
 const batchesAhead = 2;
 
-/** Counts the records of an input as they are read. */
+/** Yields the batches of an input and counts their records as they are read. */
 export async function* countItems(
   batches: AsyncIterable<readonly Item[]>,
   source: Pick<Source, 'readBytes' | 'earlierBytes'>,
@@ -28,7 +28,7 @@ export async function* countItems(
       yield next.value;
     }
   } finally {
-    // Not awaited: a pipe may never send what it is asked for.
+    // Not awaited, because the iterator would first wait for the next chunk of a pipe, which might never come.
     void iterator.return?.();
   }
 
@@ -38,7 +38,8 @@ export async function* countItems(
       else note(result.value);
       return result;
     });
-    // A fault is thrown once it is its turn.
+    // A read error is thrown later, when its batch is consumed. This handler keeps Node.js from reporting the error as unhandled before
+    // that.
     next.catch(() => undefined);
     return next;
   }
@@ -54,31 +55,34 @@ export async function* countItems(
   }
 }
 
-/** Offsets count unpacked text, so only their ratio applies to the file. */
+/**
+ * Returns which share of the text read so far comes before these records. Offsets are positions in the decompressed text, so they can be
+ * compared with each other, but not with byte counts.
+ */
 function shareBefore(items: readonly Item[]): number {
   const [first, last] = [items[0], items.at(-1)].map((item) => item?.end.offset ?? 0) as [number, number];
   return last === 0 ? 0 : first / last;
 }
 
-/** A finished share, 0 to 1. */
+/** The finished share of the work, from 0 to 1. `ofPart` is the share of the work since the run was resumed, `ofWhole` of the whole run. */
 export interface Share {
   readonly ofPart: number;
   readonly ofWhole: number;
 }
 
-/** The figures of the finished share. */
+/** The figures from which the finished share is computed. */
 export interface ShareFacts {
   readonly totalBytes: number | undefined;
   readonly readBytes: number;
   readonly reading: Reading;
-  /** Finished records of this run, and of those before it was resumed. */
+  /** Number of records finished since the run was resumed. `recordsBefore` is the number finished before that. */
   readonly doneRecords: number;
   readonly recordsBefore: number;
-  /** Maximum of records of this run; absent for all. */
+  /** Maximum number of records in this run; undefined if there is no limit. */
   readonly limit: number | undefined;
 }
 
-/** The finished share of the work; absent if it is not known. */
+/** Returns the share of the work that is finished. It is undefined if the size of the input is not known. */
 export function shareDone(facts: ShareFacts): Share | undefined {
   const { totalBytes, reading, doneRecords, recordsBefore } = facts;
   const ofPart = shareOfPart(facts);
@@ -87,7 +91,10 @@ export function shareDone(facts: ShareFacts): Share | undefined {
   return { ofPart, ofWhole: totalBytes === undefined ? ofPart : 1 - (1 - ofPart) * (1 - reading.bytesBefore / Math.max(1, totalBytes)) };
 }
 
-/** Reading runs ahead: of the bytes read, only the share of finished records counts. */
+/**
+ * Returns the finished share of the work since the run was resumed. Some of the records read are not finished, so the share of bytes read
+ * is multiplied by the finished share of these records.
+ */
 function shareOfPart({ totalBytes, readBytes, reading, doneRecords, limit }: ShareFacts): number | undefined {
   if (reading.records === 0) return undefined;
   if (reading.isComplete) return doneRecords / reading.records;

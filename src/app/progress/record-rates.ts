@@ -1,44 +1,47 @@
 import type { Event } from '../../core/event.ts';
 
-/** Widths of the buckets. Each is a multiple of the one before, so buckets can be merged. */
+/**
+ * Widths in ms that the time buckets can have. Each width is a multiple of the one before it, so that narrow buckets can be merged into
+ * wider ones.
+ */
 const widthsMs = [100, 200, 1000, 2000, 10_000, 30_000, 60_000, 120_000, 600_000, 1_800_000, 3_600_000, 21_600_000, 86_400_000];
 
-/** Maximum of buckets: one more makes all of them wider. */
+/** Maximum number of buckets that are stored. If more are needed, buckets are merged into wider ones. */
 const maxBuckets = 240;
 
-/** Maximum of buckets that are shown. */
+/** Maximum number of buckets in a chart. */
 const maxShown = 60;
 
-/** The records of a slice of time. */
+/** Number of records that ended in one time interval. */
 export interface Bucket {
-  /** Since the run began. */
+  /** Start of the interval, in ms since the run began. */
   readonly startMs: number;
   readonly ms: number;
   written: number;
   failed: number;
-  /** The time for which a gate stood still. */
+  /** Time in ms during the interval in which at least one gate (the rate limiter of an API) was paused. */
   pausedMs: number;
 }
 
 type Counts = Pick<Bucket, 'written' | 'failed' | 'pausedMs'>;
 
-/** Records over time, in buckets: memory does not grow with the run. */
+/** Counts ended records over time. The counts are kept in time buckets, so that memory use does not grow with the run. */
 export class RecordRates {
   readonly #now: () => number;
   readonly #startedMs: number;
   #width = 0;
   #buckets: Counts[] = [];
-  /** The part of a pause that is in no bucket yet. */
+  /** The current pause, without the time that was already added to buckets. */
   #pause = { fromMs: 0, untilMs: 0 };
   #lastMs = 0;
 
-  /** `now`: monotonic ms. */
+  /** `now` returns a monotonic time in ms. */
   constructor(now: () => number) {
     this.#now = now;
     this.#startedMs = now();
   }
 
-  /** Counts a record that has ended now. */
+  /** Counts a record that has just ended. */
   add(result: 'written' | 'failed'): void {
     const ms = this.#elapsed();
     this.#passPause(ms);
@@ -46,19 +49,21 @@ export class RecordRates {
     this.#lastMs = ms;
   }
 
-  /** Counts a pause that begins now. A shorter one does not end a longer one. */
+  /** Counts a pause that begins now. If a longer pause is already under way, the longer one continues. */
   pause(waitMs: number): void {
     const ms = this.#elapsed();
     this.#passPause(ms);
     this.#pause = { fromMs: ms, untilMs: Math.max(this.#pause.untilMs, ms + waitMs) };
   }
 
-  /** The time since the run began. */
+  /** Time in ms since the run began. */
   get ms(): number {
     return this.#elapsed();
   }
 
-  /** The buckets without gaps, as wide as their maximum demands. The last one ends after `ranMs`, or now. */
+  /**
+   * Returns the buckets without gaps, and merges them if a chart cannot show that many. The last bucket ends after `ranMs`, by default now.
+   */
   buckets(ranMs = this.#elapsed()): Bucket[] {
     const ms = Math.max(ranMs, this.#lastMs);
     this.#passPause(ms);
@@ -67,7 +72,7 @@ export class RecordRates {
     const shown = mergedBuckets(this.#buckets, width / this.#widthMs()).slice(0, Math.floor(ms / width) + 1);
     const all = shown.map((counts, index) => ({ startMs: index * width, ms: Math.min(width, ms - index * width), ...counts }));
     const last = all.at(-1);
-    // A short rest would look like a high or a low rate.
+    // A short last bucket is merged with the bucket before it, because its rate would look too high or too low.
     if (all.length > 1 && last && last.ms < width / 2) all.splice(-2, 2, joinedBuckets(all.at(-2) as Bucket, last));
     return all;
   }
@@ -80,7 +85,7 @@ export class RecordRates {
     return widthsMs[this.#width] as number;
   }
 
-  /** The bucket of a time. The widest buckets have no maximum. */
+  /** Returns the bucket to which a time belongs. Buckets that have the greatest width are not merged, so their number is then unlimited. */
   #at(ms: number): Counts {
     while (ms >= maxBuckets * this.#widthMs() && this.#width < widthsMs.length - 1) this.#widen();
     const index = Math.floor(ms / this.#widthMs());
@@ -93,7 +98,7 @@ export class RecordRates {
     this.#width++;
   }
 
-  /** Moves the elapsed part of the pause into its buckets. */
+  /** Adds the elapsed part of the current pause to the buckets that it covers. */
   #passPause(nowMs: number): void {
     const untilMs = Math.min(nowMs, this.#pause.untilMs);
     while (this.#pause.fromMs < untilMs) {
@@ -106,14 +111,14 @@ export class RecordRates {
   }
 }
 
-/** Counts an event if it is the end of a record or a pause. */
+/** Counts an event if it ends a record or pauses a gate. */
 export function addToRates(rates: RecordRates, event: Event): void {
   if (event.type === 'record-done' || event.type === 'record-filtered' || event.type === 'record-unchanged') rates.add('written');
   else if (event.type === 'record-failed') rates.add('failed');
   else if (event.type === 'gate-paused') rates.pause(event.waitMs);
 }
 
-/** The same in wider buckets. `times`: buckets that become one. */
+/** Merges buckets into wider ones. `times` is the number of buckets that become one. */
 function mergedBuckets(buckets: readonly Counts[], times: number): Counts[] {
   const wider: Counts[] = [];
   for (const [index, counts] of buckets.entries()) {

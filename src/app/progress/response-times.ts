@@ -1,20 +1,20 @@
-/** Buckets for each doubling of the time: a percentile is at most 9 % too high. */
+/** Number of buckets for each doubling of the response time. With 8, a percentile is at most 9 % too high. */
 const bucketsPerDoubling = 8;
 
-/** Times below this share a bucket. */
+/** Response time in ms below which all responses are counted in one bucket. */
 const minMs = 0.125;
 
-/** Limits of the bars of a histogram in ms: 1, 1.5, 2, 3, 5, 7, 10, 15, … */
+/** Upper limits in ms of the bars in the histogram: 1, 1.5, 2, 3, 5, 7, 10, 15, … */
 const barLimitsMs = Array.from({ length: 6 }, (_, decade) => [1, 1.5, 2, 3, 5, 7].map((step) => step * 10 ** decade)).flat();
 
-/** A bar of a histogram. */
+/** A bar of the histogram, with the number of responses in a range of times. */
 export interface TimesBar {
   readonly fromMs: number;
   readonly toMs: number;
   readonly count: number;
 }
 
-/** Response times in buckets: memory does not grow with the run. */
+/** Counts response times. The counts are kept in buckets, so that memory use does not grow with the run. */
 export class ResponseTimes {
   readonly #buckets: number[] = [];
   readonly #bars: number[] = Array.from({ length: barLimitsMs.length + 1 }, () => 0);
@@ -37,7 +37,7 @@ export class ResponseTimes {
     return this.#maxMs;
   }
 
-  /** The histogram from its first bar with a response to its last, without gaps. */
+  /** Returns the bars from the first to the last that contains a response, without gaps. */
   bars(): TimesBar[] {
     const first = this.#bars.findIndex((count) => count > 0);
     const last = this.#bars.findLastIndex((count) => count > 0);
@@ -46,7 +46,7 @@ export class ResponseTimes {
       .slice(Math.max(0, first), last + 1);
   }
 
-  /** The time that this share of the responses did not exceed, in ms. `share`: 0 to 1. */
+  /** Returns a percentile: the time in ms that this share of the responses did not exceed. `share` is from 0 to 1. */
   percentileMs(share: number): number {
     let left = share * this.#count;
     for (const [bucket, count] of this.#buckets.entries()) {
@@ -57,7 +57,7 @@ export class ResponseTimes {
   }
 }
 
-/** The index of a time's bar: the first one whose upper limit is above it. */
+/** Returns the index of the histogram bar for a response time. This is the first bar with an upper limit above the time. */
 function barOf(ms: number): number {
   let [low, high] = [0, barLimitsMs.length];
   while (low < high) {
@@ -68,12 +68,17 @@ function barOf(ms: number): number {
   return low;
 }
 
-/** The median, the 95th percentile and the maximum, in ms. The percentiles are near values, as the buckets are. */
+/**
+ * Returns the median, the 95th percentile and the maximum, in ms. The percentiles are approximate because they are computed from buckets.
+ */
 export function typicalMs(times: ResponseTimes): readonly [p50: number, p95: number, max: number] {
-  return [roundedMs(times.percentileMs(0.5)), roundedMs(times.percentileMs(0.95)), Math.max(1, Math.round(times.maxMs))];
+  const max = Math.max(1, Math.round(times.maxMs));
+  // Limited to the maximum, which is exact, because a rounded percentile could be higher.
+  const percentile = (share: number) => Math.min(max, roundedMs(times.percentileMs(share)));
+  return [percentile(0.5), percentile(0.95), max];
 }
 
-/** Two significant digits, and no fractions of a ms. */
+/** Rounds to two significant digits, and to whole ms. */
 function roundedMs(ms: number): number {
   return Math.max(1, Math.round(Number(ms.toPrecision(2))));
 }

@@ -1,6 +1,6 @@
 import type { Attempt } from '../../core/action.ts';
 
-/** Counts the answers to all attempts, by status or by the reason why there is none. */
+/** Counts the results of all attempts to send requests, by HTTP status or by the reason why there was no response. */
 export class Statuses {
   readonly #counts = new Map<string, number>();
 
@@ -9,7 +9,7 @@ export class Statuses {
     this.#counts.set(String(status), (this.#counts.get(String(status)) ?? 0) + 1);
   }
 
-  /** The most frequent first. */
+  /** Returns the count of each status or reason, sorted by count, highest first. */
   counts(): { readonly status: string; readonly count: number }[] {
     return [...this.#counts].map(([status, count]) => ({ status, count })).sort((one, other) => other.count - one.count);
   }

@@ -4,18 +4,18 @@ import type { SourceName } from '../../core/lookups/sources.ts';
 import { rounded } from '../../core/spending.ts';
 import { ResponseTimes } from './response-times.ts';
 
-/** Failures of the same node, class and status, with the message of the first one. */
+/** Failures with the same node, class and status, together with the message of the first one. */
 export interface FailureGroup extends FailureReport {
   count: number;
-  /** Numbers of the first few records, ascending. */
+  /** Numbers of the first few records with such a failure, in ascending order. */
   readonly firstRecords: number[];
-  /** The count of each message, for a limited number of messages. */
+  /** Maps messages to the number of failures that have them. The number of distinct messages is limited. */
   readonly messages: Map<string, number>;
-  /** The messages that have a code. */
+  /** The messages that have an error code, keyed by their text. */
   readonly coded: Map<string, CodedMessage>;
 }
 
-/** Counts how often a path of a map found a value. */
+/** Counts how often a node's map found a value at one of its paths. */
 export interface PathHits {
   readonly node: string;
   readonly path: string;
@@ -23,112 +23,117 @@ export interface PathHits {
   of: number;
 }
 
-/** The tokens that a node's models have read and written. */
+/** The number of tokens that a node's LLM calls have read and written. */
 export interface TokenCounts {
   input: number;
   output: number;
-  /** In the unit of the node's price; absent without one. */
+  /** The cost of the tokens, in the unit of the node's price; undefined if the node has no price. */
   cost: number | undefined;
 }
 
-/** The tokens of a node that has asked no model. */
+/** The token counts of a node that has not called an LLM. */
 export const noTokens: Readonly<TokenCounts> = { input: 0, output: 0, cost: undefined };
 
-/** Counts the lookups of a node. */
+/** Counts the results of a node's lookups. */
 export interface LookupCounts {
-  /** As summaries name it. */
+  /** The name that summaries use for the kind of lookup. */
   readonly lookup: string;
   readonly node: string;
   of: number;
   matched: number;
   ambiguous: number;
-  /** The first question that something else fits as well; absent without one. */
+  /** The first query that had several equally good matches; undefined if there was none. */
   firstAmbiguous: string | undefined;
-  /** Answers that are doubtful for another reason, and the first question. */
+  /**
+   * Number of doubtful answers, without those that have several equally good matches. `firstDoubtful` is the query of the first such
+   * answer.
+   */
   doubtful: number;
   firstDoubtful: string | undefined;
-  /** Records whose country is not known, and the first such country. */
+  /** Number of records whose country is unknown. `firstUnknownCountry` is the first of these countries. */
   unknownCountries: number;
   firstUnknownCountry: string | undefined;
-  /** Matches without a value, by field. */
+  /** Maps each field to the number of matches that have no value for it. */
   readonly lacking: Map<string, number>;
-  /** Answers that were cut off, and the maximum at which they were. */
+  /** Number of answers with more results than the maximum, so that some were left out. `cutOffAt` is the maximum. */
   cutOff: number;
   cutOffAt: number | undefined;
-  /** Answers in whose cut the nearest point may have been left out. */
+  /** Number of answers with left-out results in which the nearest point might be missing. */
   nearestUnknown: number;
 }
 
-/** The numbers of requests in flight that were found for a node or a connection. */
+/** The limits on requests in flight that automate has found by itself for a node or connection. */
 export interface FoundConcurrency {
   readonly gate: string;
-  /** The worker that found them; undefined in a run without workers. */
+  /** The number of the worker that found these limits; undefined in a run without workers. */
   readonly worker: number | undefined;
   now: number;
   least: number;
   most: number;
 }
 
-/** Counts the records with a short page. */
+/** Counts the records for which a node got a short page. This is a page of a list that has fewer items than expected. */
 export interface ShortPages {
   records: number;
-  /** The short page of the first such record. */
+  /** The first short page, and the number of the record for which the node got it. */
   readonly first: ShortPage & { readonly record: number };
 }
 
-/** The counts of a run so far. */
+/** All counts of a run so far. */
 export interface Tally {
   read: number;
   written: number;
   failed: number;
-  /** Records without a row in a flow with a filter. */
+  /** Records that a filter node dropped. */
   filtered: number;
-  /** Records whose rows were taken over from an earlier run. They count as written, too. */
+  /** Records whose rows were taken from an earlier run. They also count as written. */
   unchanged: number;
-  /** Failed records that `on_error: keep` passed through with `_error`. */
+  /** Failed records that are in the output, with an `_error` field, because of `on_error: keep`. */
   passedThrough: number;
-  /** Records that have finished after one that has not: the resumed run writes them. */
+  /** Records that finished while an earlier record was unfinished. Their rows are written when the run is resumed. */
   parked: number;
-  /** Parked records that finished in this run. */
+  /** Parked records that finished since the run was resumed. */
   newlyParked: number;
   retries: number;
-  /** Answers that needed no request: from the cache, or from a request in flight. */
+  /** Number of answers that needed no request of their own. They came from the cache, or another record's request fetched them. */
   readonly cacheHits: Record<HitSource, number>;
-  /** The credits that these answers would have cost. */
+  /** The credits that were saved because answers needed no request of their own. */
   creditsSaved: number;
   readonly failures: Map<string, FailureGroup>;
-  /** Failures passed through by records that have not ended yet, by record number: the record may still fail. */
+  /**
+   * For records that have not ended: the failures that `on_error: keep` passed through, keyed by record number. Such a record can still
+   * fail as a whole.
+   */
   readonly undecided: Map<number, Map<string, FailureReport>>;
   readonly hits: Map<string, PathHits[]>;
-  /** Nodes whose hits count pages. */
+  /** Nodes that fetch lists page by page. For these, how often a path was found is counted per page, not per record. */
   readonly paged: Set<string>;
-  /** Answers that hold errors beside their data, by node: the flow takes them for successes. */
+  /** For each node, the number of responses that contain errors next to data. The flow counts such responses as successes. */
   readonly ignoredErrors: Map<string, number>;
-  /** Records that lacked a field to rename, by node and field. */
+  /** For each node and each field that it renames, the number of records without that field. */
   readonly notRenamed: Map<string, Map<string, number>>;
-  /** The times of the attempts that succeeded. */
   readonly responseTimes: ResponseTimes;
-  /** The tokens of models and their cost, by node. */
+  /** For each node, the tokens of its LLM calls, and their cost. */
   readonly tokens: Map<string, TokenCounts>;
-  /** Records with a short page, by node. */
+  /** For each node, counts of the records for which it got a short page. */
   readonly short: Map<string, ShortPages>;
-  /** By node. */
+  /** For each node, counts of the results of lookups. */
   readonly lookups: Map<string, LookupCounts>;
-  /** The sources that have answered. */
+  /** The data sources that were used. */
   readonly sources: Set<SourceName>;
-  /** The first record whose answer was mapped, by node. */
+  /** For each node, the number of the first record for which the node mapped a response to fields. */
   readonly answered: Map<string, number>;
-  /** By node or connection, and worker. Empty if all numbers of requests in flight are fixed. */
+  /** Limits on requests in flight, keyed by node or connection, and by worker. Empty if the user has set all limits. */
   readonly concurrency: Map<string, FoundConcurrency>;
-  /** The reason of an early end. */
+  /** The reason why the run ended early; undefined if it did not end early. */
   stop: CodedMessage | undefined;
   ending: Ending | undefined;
   ms: number;
-  /** Number of the last record written or failed, in input order. */
+  /** The number of the record that was written or failed last. */
   lastRecord: number;
 }
 
-/** An empty tally. */
+/** Returns a tally in which everything is zero. */
 export function createTally(): Tally {
   return {
     read: 0,
@@ -164,14 +169,17 @@ export function createTally(): Tally {
 
 const maxRecords = 3;
 
-/** Maximum of distinct messages of a group: a message may name its record. */
+/**
+ * Maximum number of distinct messages that are counted in a group of failures. More can occur, because a message can contain record data.
+ */
 const maxMessages = 64;
 
 type EventOf<Type> = Extract<Event, { readonly type: Type }>;
 
-/** The handler of each event; `null` for events that are not counted. */
+/** A function for each type of event, which counts the event; `null` for events that are not counted. */
 const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: EventOf<Type>) => void) | null } = {
   'run-started': null,
+  'call-failed': null,
   'gate-paused': null,
   concurrency: addConcurrency,
   'tool-progress': null,
@@ -245,12 +253,12 @@ const handlers: { readonly [Type in Event['type']]: ((tally: Tally, event: Event
   },
 };
 
-/** Counts an event. */
+/** Adds one event of a run to its tally. */
 export function addToTally(tally: Tally, event: Event): void {
   (handlers[event.type] as ((tally: Tally, event: Event) => void) | null)?.(tally, event);
 }
 
-/** Several rows of one record may be passed through. */
+/** Adds a failure that was passed through. A record can have several such failures, because it can have several rows. */
 function addUndecided(tally: Tally, event: EventOf<'record-passed-through'>): void {
   const reports = tally.undecided.get(event.record) ?? new Map<string, FailureReport>();
   const key = groupKey(event);

@@ -3,17 +3,19 @@ import { besideOutput } from '../../io/files/naming-errors.ts';
 import { createStreamSink, openFileSink } from '../../io/output/sink.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
 
-/** The file of all events. */
+/** The file to which all events of a run are written. */
 export interface EventsFile {
   add(event: Event): void;
-  /** Throws an AutomateError if an event could not be written. */
+  /** Writes the remaining events and closes the file. Throws an AutomateError if an event could not be written. */
   close(): Promise<void>;
 }
 
 const flushEveryMs = 500;
 const flushAt = 64 * 1024;
 
-/** Opens the events file, with one JSON object per line; absent without `path`. A resumed run appends to the file. */
+/**
+ * Opens the events file, in which each line is a JSON object. Returns undefined if there is no `path`. A resumed run appends to the file.
+ */
 export async function openEvents(path: string | undefined, redactor: Redactor, isResumed: boolean): Promise<EventsFile | undefined> {
   if (path === undefined) return undefined;
   const sink =
@@ -27,7 +29,7 @@ export async function openEvents(path: string | undefined, redactor: Redactor, i
     const text = waiting;
     waiting = '';
     writing = writing
-      // After a line that was written in part, no other could be read.
+      // Writes nothing after a failed write. That write may have left half a line, and the next line would become part of it.
       .then(() => (error === undefined ? sink.write(text) : undefined))
       .catch((reason: unknown) => {
         error = reason;

@@ -9,9 +9,12 @@ import type { RunView } from '../../ui/run/run-view.ts';
 import { version } from '../version.ts';
 import { maskedView } from './run-view-of.ts';
 
-/** Writes a run as one HTML file, in one step: a reader never finds half of it. Masks secrets. */
+/**
+ * Writes the report of a run as one HTML file, with secrets masked. The file is replaced atomically, so that a reader never sees half a
+ * report.
+ */
 export async function writeReport(path: string, view: RunView, redactor: Redactor): Promise<void> {
-  // Loaded here: no other command needs it.
+  // Loaded only now, because most commands write no report.
   const { reportHtml } = await import('../../ui/report/report.tsx');
   const masked = maskedView(view, redactor);
   const file = realFile(path);
@@ -25,11 +28,14 @@ export async function writeReport(path: string, view: RunView, redactor: Redacto
   }
 }
 
-/** Checks before a run that its report can be written. Throws an AutomateError (`output`). Writes nothing. */
+/**
+ * Checks before a run that the report can be written, without writing anything. Throws an AutomateError (`output`) if the report cannot be
+ * written.
+ */
 export async function beginReport(path: string): Promise<void> {
   const found = statOf(path);
   if (found?.isDirectory()) throw new AutomateError('output', `${path} cannot be written: it is a folder`);
   if (found && !found.isFile()) throw new AutomateError('output', `${path} cannot be written: expected a file, found a pipe or a device`);
-  // With the dot, the path is a folder or an error.
+  // With `/.`, the check also fails if the parent path is not a folder.
   await namingErrors(path, 'written', () => access(`${dirname(realFile(path))}/.`, constants.W_OK));
 }

@@ -1,18 +1,18 @@
 import { type Share, shareDone } from '../progress/reading.ts';
 import type { OpenRun } from '../run-request.ts';
 
-/** Records of a run, with those of its earlier parts. */
+/** Record counts of a whole run, including the parts before it was resumed. */
 export interface RunCounts {
   readonly read: number;
   readonly written: number;
   readonly failed: number;
-  /** Records without a row in a flow with a filter; absent for none. */
+  /** Number of records that a filter node dropped; undefined if there are none. */
   readonly filtered?: number;
-  /** Finished before an earlier record: a resumed run writes them. */
+  /** Number of records that finished while an earlier record was unfinished. Their rows are written later. */
   readonly waiting: number;
 }
 
-/** Counts of one part of a run: from its start, or from a resumption. */
+/** Figures of a run since it started, or since it was last resumed. */
 export interface RunTotals {
   readonly retries: number;
   readonly credits: number;
@@ -20,7 +20,7 @@ export interface RunTotals {
   readonly mapped: readonly { readonly node: string; readonly path: string; readonly found: number; readonly of: number }[];
 }
 
-/** Failures of one kind, with the message of the first one. Secrets are masked. */
+/** Number of failures of one kind, and the message of the first one. Secrets are masked. */
 export interface FailureCount {
   readonly node: string | null;
   readonly class: string;
@@ -29,20 +29,20 @@ export interface FailureCount {
   readonly message: string;
 }
 
-/** Records that are done. */
+/** Counts of the records that are finished. */
 export interface DoneCounts extends Pick<RunCounts, 'written' | 'failed'> {
   readonly filtered?: number | undefined;
-  /** Failed records that someone has removed from the errors file: a retry does not run them. */
+  /** Number of failed records that the user has deleted from the errors file, so that a retry does not run them. */
   readonly givenUp?: number | undefined;
 }
 
-/** The number of records that counts say are done. */
+/** Returns the total number of finished records. */
 export function doneOf(counts: DoneCounts): number {
   const { written, failed, filtered = 0, givenUp = 0 } = counts;
   return written + failed + filtered + givenUp;
 }
 
-/** The counts of a run so far. */
+/** Returns the record counts of a run so far, including the parts before it was resumed. */
 export function countsOf({ progress: { tally }, claim }: OpenRun): RunCounts {
   const { written, failed, filtered = 0 } = claim.from;
   const allFiltered = filtered + tally.filtered;
@@ -55,7 +55,7 @@ export function countsOf({ progress: { tally }, claim }: OpenRun): RunCounts {
   };
 }
 
-/** The totals of this part of a run so far. */
+/** Returns the figures of a run since it was started or last resumed. */
 export function totalsOf({ progress: { tally }, session: { ports, redactor } }: OpenRun): RunTotals {
   return {
     retries: tally.retries,
@@ -67,15 +67,18 @@ export function totalsOf({ progress: { tally }, session: { ports, redactor } }: 
   };
 }
 
-/** The amount of a run's work, and the finished share of it. */
+/** Computes how many records a run has, and which share of the run is finished. */
 export interface RunWork {
-  /** Records of the whole run; undefined while they are not known. */
+  /** Returns the number of records in the whole run; undefined while it is unknown. */
   total(): number | undefined;
-  /** Undefined if it is not known. */
+  /** Returns the finished share of the run; undefined if it is not known. */
   share(): Share | undefined;
 }
 
-/** The work of a run. `waiting`: the number of finished records that wait for an earlier one. */
+/**
+ * Returns functions that compute a run's size and finished share. `waiting` returns the number of finished records whose rows wait for an
+ * earlier record.
+ */
 export function workOf(run: OpenRun, waiting: () => number = () => 0): RunWork {
   const { source, claim, progress } = run;
   const { tally, reading } = progress;
@@ -91,7 +94,7 @@ export function workOf(run: OpenRun, waiting: () => number = () => 0): RunWork {
   };
 }
 
-/** The part of the limit of records that a resumed run has left; undefined for all records. */
+/** Returns how many more records --limit allows after the run was resumed; undefined without a limit. */
 function remainingLimit({ request, claim }: OpenRun): number | undefined {
   const { skip = 0, limit } = request.options;
   return limit === undefined ? undefined : limit - Math.max(0, claim.from.records - skip);

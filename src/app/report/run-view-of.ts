@@ -10,21 +10,21 @@ import type { OpenRun, RunWords } from '../run-request.ts';
 import { doneOf, workOf } from './run-figures.ts';
 import { codedIn, endings, factsOf, frequentMessages, type SummaryFacts, sortedGroups, wholeCounts, wholeTokens } from './summary.ts';
 
-/** Maximum of rows of a table: a flow may have any number of nodes. */
+/** Maximum number of rows in each table of a report. A flow can have more nodes. */
 const maxRows = 60;
 
-/** Maximum of groups of failures. */
+/** Maximum number of groups of failures in a report. */
 const maxGroups = 30;
 
-/** Maximum of characters of a line that comes from a file or a server. */
+/** Maximum number of characters in a line of text from a file or a server. */
 const maxText = 160;
 
-/** Maximum of lines of a message: the reason, and what to do. */
+/** Maximum number of lines of a message. The first line is the reason, the second is what to do. */
 const maxLines = 2;
 
 const maxCommand = 2000;
 
-/** A run that has ended, in the figures that its report shows. */
+/** Returns the data that the report of a finished run shows. */
 export function runViewOf(run: OpenRun, facts: SummaryFacts, tally: Tally = run.progress.tally): RunView {
   const { request, progress } = run;
   const { rates, statuses, startedAtMs } = progress;
@@ -64,20 +64,30 @@ export function runViewOf(run: OpenRun, facts: SummaryFacts, tally: Tally = run.
   };
 }
 
-/** The view of a run under way, or of one whose end is shown elsewhere. Secrets are masked. */
+/**
+ * Returns the data that the web page shows for a run, with secrets masked. Leaves out the ending of a finished run, which the page shows
+ * elsewhere.
+ */
 export function liveViewOf(run: OpenRun): RunView {
   const { tally, rates } = run.progress;
   const facts = { ...factsOf(run), usage: undefined, attributions: [], exitCode: 0, next: [] };
   const view = runViewOf(run, facts, { ...tally, ms: tally.ms || rates.ms });
-  return { ...maskedView(view, run.session.redactor), state: 'running', ending: undefined, reason: undefined };
+  const { workers } = run.progress;
+  const living = {
+    state: 'running',
+    ending: undefined,
+    reason: undefined,
+    workers: workers && { now: workers.now, units: workers.units },
+  } as const;
+  return { ...maskedView(view, run.session.redactor), ...living };
 }
 
-/** The view with `***` for every secret, and without characters that could control what shows it. */
+/** Returns the data of a report with each secret replaced by `***`, and without control characters. */
 export function maskedView(view: RunView, redactor: Pick<Redactor, 'text'>): RunView {
   return JSON.parse(JSON.stringify(view), (_, value) => (typeof value === 'string' ? cleaned(redactor.text(value)) : value));
 }
 
-/** Of files that automate keeps in its home folder, only the names are shown. */
+/** Returns the paths of the run's files. For files in automate's home folder, returns only the names. */
 function placesOf(
   { request: { files } }: OpenRun,
   { input, output, errors, errorRecords }: SummaryFacts,
@@ -137,7 +147,7 @@ function mappingOf(plan: Plan, tally: Tally): MappingView[] {
   });
 }
 
-/** A text of limited length. */
+/** Shortens text to a few lines of limited length. */
 function shortened(long: string, length = maxText): string {
   return long
     .split('\n')
@@ -146,7 +156,7 @@ function shortened(long: string, length = maxText): string {
     .join('\n');
 }
 
-/** A command line of limited length. Its blanks stay. */
+/** Shortens a command line. Unlike `excerpt`, keeps all spaces, because they can be part of an argument. */
 function cutCommand(command: string): string {
   return command.length > maxCommand ? `${command.slice(0, maxCommand).toWellFormed()}...` : command;
 }

@@ -7,22 +7,22 @@ import { createStreamSink } from '../../io/output/sink.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
 
 /**
- * Checks before a run that its summary can be written, and empties the file: the summary of an earlier run would be wrong,
- * however this run ends. Throws an AutomateError (`output`).
+ * Checks before a run that the summary can be written, and empties the file, so that an earlier run's summary is not taken for this one.
+ * Throws an AutomateError (`output`) if the summary cannot be written.
  */
 export async function beginSummary(path: string): Promise<void> {
   if (path === '-') return;
   const found = statOf(path);
   if (found?.isDirectory()) throw new AutomateError('output', `${path} cannot be written: it is a folder`);
-  // With the dot, the path is a folder or an error.
+  // With `/.`, the check also fails if the parent path is not a folder.
   await namingErrors(path, 'written', () => access(found ? path : `${dirname(path)}/.`, constants.W_OK));
   if (found?.isFile()) await namingErrors(path, 'written', () => truncate(path));
 }
 
-/** Writes the summary for programs to a file, or to stdout for `-`. Masks secrets so that it stays JSON. */
+/** Writes the JSON summary to a file, or to stdout for `-`. Secrets are masked so that the JSON stays valid. */
 export async function writeSummary(path: string, text: string, redactor: Redactor): Promise<void> {
   const masked = `${redactor.json(text.trimEnd(), 2)}\n`;
-  // print() would mask it as plain text, which could break the JSON.
+  // Does not use the terminal's print(), because it masks secrets as in plain text, which could make the JSON invalid.
   if (path === '-') return createStreamSink(process.stdout, 'stdout', { gzip: false }).write(masked);
   return namingErrors(path, 'written', () => writeFile(path, masked)).catch((error: unknown) => {
     throw besideOutput(path, error);

@@ -13,49 +13,52 @@ import type { FailureGroup, Tally, TokenCounts } from '../progress/tally.ts';
 import { type OpenRun, showsCredits } from '../run-request.ts';
 import { type DoneCounts, doneOf } from './run-figures.ts';
 
-/** The facts of a summary that are not in the tally. */
+/** The figures of a run's summary that are not counted in the tally. */
 export interface SummaryFacts {
   readonly flow: string;
   readonly input: string;
   readonly output: string;
-  /** Absent for `--errors none`. */
+  /** Path of the errors file; undefined for `--errors none`. */
   readonly errors: string | undefined;
-  /** The reason why the files are as they were; absent if this run has written them. */
+  /** The reason why the output files were not changed; undefined if this run has written them. */
   readonly unchanged?: string | undefined;
-  /** The time at which the output that records were taken over from was complete; undefined for a run without `update`, and for the first with it. */
+  /**
+   * Set for a run with `update`, which takes over rows from an earlier output. `from` is the time at which that output was completed;
+   * undefined if there was no earlier output.
+   */
   readonly takenOver?: { readonly from: string | undefined } | undefined;
-  /** Number of the record after which the run was resumed; 0 for a run from the beginning. */
+  /** The number of the last record that was finished before the run was resumed; 0 for a new run. */
   readonly resumedAfter: number;
-  /** Records that were finished before this part of the run. */
+  /** Counts of records that were finished before the run was resumed. */
   readonly before: DoneCounts;
-  /** The credits and tokens of earlier parts of the run. */
+  /** Credits and tokens that earlier parts of the run have spent. */
   readonly spentBefore: { readonly credits: number; readonly tokens: ReadonlyMap<string, TokenCounts> };
-  /** Records in the files, including those from before the run was resumed. */
+  /** Number of records in the output, including those written before the run was resumed. */
   readonly outputRecords: number;
   readonly errorRecords: number;
   readonly credits: number;
-  /** True if credits matter to the user: something limits them, or the flow states a price. */
+  /** True if the user should see credits, because they are limited or the flow states a price. */
   readonly showsCredits: boolean;
-  /** Time for which gates stood still, and the answers that caused it. */
+  /** Time in ms in which requests were paused, and the reasons for the pauses, such as 429s. */
   readonly paused: { readonly ms: number; readonly reasons: readonly string[] };
-  /** Absent without an allowance. */
+  /** The monthly credit allowance, and how much of it is used; undefined if there is no allowance. */
   readonly usage: Usage | undefined;
-  /** The sources that have answered, as they want to be named. */
+  /** The attributions that the licenses of the data sources require. */
   readonly attributions: readonly Attribution[];
   readonly exitCode: number;
-  /** Absent if no report is wanted. */
+  /** Path of the report; undefined if none was requested. */
   readonly report?: string | undefined;
-  /** Undefined if its records passed the nodes in one process. */
+  /** Figures about the worker processes; undefined if the main process ran all nodes. */
   readonly workers?: WorkerFigures | undefined;
-  /** The reason of an early end, with the way out. */
+  /** The reason why the run ended early, and what to do; undefined if it did not end early. */
   readonly reason?: string | undefined;
-  /** The error that ended the run; absent if it ended by itself. */
+  /** The message of the error that ended the run; undefined if it ended normally. */
   readonly problem?: string;
-  /** The next steps, each with a command line to copy. */
+  /** The suggested next steps, each with a command line to copy. */
   readonly next: readonly { readonly why: string; readonly command: string }[];
 }
 
-/** Each ending in words. */
+/** Description of each ending, as the summary shows it. */
 export const endings: Record<Ending, string> = {
   complete: 'done',
   interrupted: 'interrupted',
@@ -64,12 +67,12 @@ export const endings: Record<Ending, string> = {
   'on-error-stop': 'stopped at a failed record (on_error: stop)',
   unreachable: 'stopped: the server cannot be reached',
   'same-failure': 'stopped: every record fails in the same way',
-  'workers-lost': 'stopped: workers die at the same records',
-  'no-workers': 'stopped: no worker can do the run',
-  'refused-credential': 'stopped: a credential is refused',
+  'workers-lost': 'stopped: workers crash on the same records',
+  'no-workers': 'stopped: no worker can process the run',
+  'refused-credential': 'stopped: a credential is missing or refused',
 };
 
-/** The summary as JSON, for programs. */
+/** Returns the summary of a run as JSON for programs. */
 export function summaryJson(tally: Tally, facts: SummaryFacts): string {
   const { read, written, failed, filtered, passedThrough, parked, retries, ms } = tally;
   return `${JSON.stringify(
@@ -124,7 +127,7 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
   )}\n`;
 }
 
-/** The counts of the whole run, with its earlier parts. */
+/** Returns the record counts of the whole run, including the parts before it was resumed. */
 export function wholeCounts({ read, written, failed, filtered }: Tally, { before }: Pick<SummaryFacts, 'before'>) {
   const { givenUp = 0 } = before;
   return {
@@ -140,7 +143,7 @@ function wholeSpent({ tokens }: Tally, { credits, spentBefore }: SummaryFacts): 
   return { credits: rounded(spentBefore.credits + credits), ...tokensJson(wholeTokens(tokens, spentBefore.tokens)) };
 }
 
-/** The tokens of the whole run by node, with those of its earlier parts. */
+/** Returns the tokens that each node has used in the whole run, including the parts before it was resumed. */
 export function wholeTokens(tokens: Tally['tokens'], before: ReadonlyMap<string, TokenCounts>): ReadonlyMap<string, TokenCounts> {
   const sums = [...tokens].map(([node, { input, output, cost }]) => {
     const earlier = before.get(node);
@@ -152,35 +155,35 @@ export function wholeTokens(tokens: Tally['tokens'], before: ReadonlyMap<string,
   return new Map([...before, ...sums]);
 }
 
-/** The tokens of earlier parts of a run, by its checkpoint. */
+/** Returns the tokens that each node had used before the run was resumed, according to the checkpoint. */
 function tokensBefore({ tokens = {}, costs = {} }: Checkpoint): ReadonlyMap<string, TokenCounts> {
   return new Map(Object.entries(tokens).map(([node, counts]) => [node, { ...counts, cost: costs[node] }]));
 }
 
-/** The groups of failures, the largest first. */
+/** Returns the groups of failures, the largest first. */
 export function sortedGroups({ failures }: Tally): FailureGroup[] {
   return [...failures.values()].sort((a, b) => b.count - a.count);
 }
 
 const maxMessages = 3;
 
-/** The most frequent messages of a group, with their counts. */
+/** Returns the three most frequent messages in a group of failures, with their counts. */
 export function frequentMessages({ messages }: FailureGroup): [string, number][] {
   return [...messages].sort(([, a], [, b]) => b - a).slice(0, maxMessages);
 }
 
-/** A message of a group with its code. */
+/** Returns a message of a group together with its error code, if it has one. */
 export function codedIn({ coded }: FailureGroup, message: string): CodedMessage {
   return coded.get(message) ?? { message };
 }
 
-/** The numbers of requests in flight that the run has found. */
+/** Returns the limits on requests in flight that automate has found by itself. */
 function concurrencyJson({ concurrency }: Tally): object {
   if (concurrency.size === 0) return {};
   return { concurrency: [...concurrency.values()].map(({ gate, worker, now, least, most }) => ({ gate, worker, end: now, least, most })) };
 }
 
-/** The tokens of each node that asked a model. */
+/** Returns the tokens of each node that made LLM calls. */
 function tokensJson(tokens: ReadonlyMap<string, TokenCounts>): object {
   if (tokens.size === 0) return {};
   const counts = [...tokens].map(([node, { input, output, cost }]) => ({
@@ -192,7 +195,6 @@ function tokensJson(tokens: ReadonlyMap<string, TokenCounts>): object {
   return { tokens: counts };
 }
 
-/** Response times in ms. */
 function responseTimesJson(times: ResponseTimes): object {
   if (times.count === 0) return {};
   const [p50, p95, max] = typicalMs(times);
@@ -228,7 +230,7 @@ function attributionsJson(attributions: readonly Attribution[]): object {
   return attributions.length === 0 ? {} : { attributions };
 }
 
-/** The facts of a run's summary that are known at any time. */
+/** Returns those figures of a run's summary that can be computed before the run ends. */
 export function factsOf(run: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 'usage' | 'attributions'> {
   const { request, claim, output, session, progress } = run;
   const { flow, options, files, retried } = request;
@@ -241,7 +243,7 @@ export function factsOf(run: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 
     takenOver: claim.memory && { from: claim.memory.old?.memory.at },
     output: files.out === '-' ? 'stdout' : files.out,
     errors: files.errors === '-' ? 'stdout' : files.errors,
-    // A retry counts in its errors file, whose records have other numbers.
+    // A retry reads the errors file, where records have different numbers from those in the run that is retried.
     resumedAfter: retried ? 0 : claim.from.records,
     outputRecords: rows + output.saved().rows,
     errorRecords: output.saved().failed,
@@ -260,14 +262,14 @@ export function factsOf(run: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 
   };
 }
 
-/** A source that has answered, as it wants to be named. */
+/** A data source, with the attribution that its license requires. */
 export interface Attribution extends Source {
   readonly source: SourceName;
-  /** Date of embedded data, such as 2026-09-18; absent for servers. */
+  /** Date of the embedded data, such as 2026-09-18; undefined if the data comes from a server. */
   readonly date?: string | undefined;
 }
 
-/** The attributions of sources. The dates are read from the embedded data, if there are any sources. */
+/** Returns the attributions that the data sources require. Reads the dates of the embedded data only if at least one source was used. */
 export async function attributionsOf(names: ReadonlySet<SourceName>): Promise<readonly Attribution[]> {
   if (names.size === 0) return [];
   const { readNotices } = await import('../../io/lookups/notices.ts');

@@ -13,17 +13,17 @@ import type { RunOptions } from '../run-options.ts';
 import { findOldFiles, makersIn } from './old-memory.ts';
 import { type OfRun, type OldFiles, openRecordMemory, type RecordMemory } from './record-memory.ts';
 
-/** The memory of an output that a run claims. */
+/** The memory file (the records that `update` remembers) of an output that a run has claimed. */
 export interface ClaimedMemory {
-  /** The output whose rows may be taken over; undefined if every record runs. */
+  /** The earlier output whose rows may be reused; undefined if every record has to run. */
   readonly old: OldFiles | undefined;
-  /** Creates or continues the file. */
+  /** Creates the memory file, or continues the file of a resumed run. */
   open(): Promise<MemoryLog>;
-  /** Completes the file and closes it. Answers true: it is there. */
+  /** Completes and closes the memory file. Returns true, because the file now exists. */
   finish(log: MemoryLog, ended: EndedOutput): Promise<true>;
 }
 
-/** The old rows that a run with `update` would take over; undefined if every record would run. */
+/** Opens the rows of an earlier output that a run with `update` would reuse. Returns undefined if every record would run. */
 export async function lookForOld(run: Omit<OfRun, 'key' | 'old' | 'log'>): Promise<RecordMemory | undefined> {
   const old = run.options.runsAll ? undefined : await findOldFiles(run.plan, run.options, run.files);
   return old && openRecordMemory({ ...run, key: old.memory.key, old });
@@ -32,12 +32,15 @@ export async function lookForOld(run: Omit<OfRun, 'key' | 'old' | 'log'>): Promi
 interface ClaimingRun {
   readonly options: RunOptions;
   readonly plan: OutputPlan;
-  /** The journal of its earlier part. */
+  /** The journal of the run's earlier part; undefined for a new run. */
   readonly found: FoundJournal | undefined;
   readonly retry: RetryClaim | undefined;
 }
 
-/** The memory that a run writes, and that of the output which it replaces; undefined for a run that remembers nothing. */
+/**
+ * Returns the memory file that a run writes, together with the earlier output whose rows the run can reuse. Returns undefined for a run
+ * without a memory file.
+ */
 export async function claimMemory(flow: Plan, run: ClaimingRun): Promise<ClaimedMemory | undefined> {
   const { options, plan, retry } = run;
   if (retry) return claimRetried(flow, run, retry);
@@ -53,7 +56,10 @@ export async function claimMemory(flow: Plan, run: ClaimingRun): Promise<Claimed
   };
 }
 
-/** The memory of an output into which a retry inserts rows; undefined if it has none, or if something else makes the new rows. */
+/**
+ * Returns the memory file of the output into which a retry inserts rows. Undefined if the output has no memory file, or if nodes or options
+ * that determine the rows have changed.
+ */
 async function claimRetried(flow: Plan, run: ClaimingRun, { list }: RetryClaim): Promise<ClaimedMemory | undefined> {
   const { plan, options } = run;
   const memory = await readMemory(memoryPath(realFile(plan.out))).catch(() => undefined);

@@ -2,23 +2,29 @@ import { allSteps, type Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';
 import type { SetFields } from '../flow/set-fields.ts';
 
-/** A flow whose first step sets fields. */
+/** A flow, and the fields that are set before its first node. */
 export interface FlowOfRecords {
   readonly plan: Plan;
   readonly set?: SetFields | undefined;
 }
 
 /**
- * The part of a field of the input: nodes read it, write it or rename it (`read`), it comes out as it was (`passes`), it never comes out
- * (`gone`), or every record gets the same value for it (`set`).
+ * The use of an input field in a flow. `read`: nodes read, write or rename the field. `passes`: it reaches the output unchanged. `gone`: it
+ * never reaches the output. `set`: the flow gives it the same value in every record.
  */
 type FieldUse = 'read' | 'passes' | 'gone' | 'set';
 
-/** Tells which fields of the input decide what a flow makes of a record. */
+interface KnownField {
+  readonly use: FieldUse;
+  /** The field's name as JSON. */
+  readonly json: string;
+}
+
+/** Determines how a flow uses each input field, and thus which fields affect a record's rows. */
 export class FieldUses {
   readonly #plan: Plan;
   readonly #set: ReadonlySet<string>;
-  readonly #known = new Map<string, FieldUse>();
+  readonly #known = new Map<string, KnownField>();
   #columns: { readonly of: string; readonly after: ReadonlySet<string> } = { of: '', after: new Set() };
 
   constructor({ plan, set = [] }: FlowOfRecords) {
@@ -26,15 +32,15 @@ export class FieldUses {
     this.#set = new Set(set.map(([name]) => name));
   }
 
-  of(name: string): FieldUse {
-    const known = this.#known.get(name);
-    if (known !== undefined) return known;
-    const use = this.#find(name);
-    if (this.#known.size < maxKnown) this.#known.set(name, use);
-    return use;
+  of(name: string): KnownField {
+    const found = this.#known.get(name);
+    if (found) return found;
+    const known = { use: this.#find(name), json: JSON.stringify(name) };
+    if (this.#known.size < maxKnown) this.#known.set(name, known);
+    return known;
   }
 
-  /** The names that rows of a record with these fields may have. */
+  /** Returns the names of all fields that a record's rows can have. `fields` are the record's fields. */
   columnsAfter(fields: Fields): ReadonlySet<string> {
     const of = JSON.stringify([...fields.keys()]);
     if (of !== this.#columns.of) this.#columns = { of, after: new Set(this.#plan.columns([...fields.keys()])) };
@@ -53,10 +59,13 @@ export class FieldUses {
       isRemoved ||= !after.includes(name);
     }
     if (!isRemoved) return 'passes';
-    // A node that some records skip removes it from the others alone.
+    // If only some records run the node that removes the field, the other records' rows still contain the field.
     return columns([name]).includes(name) ? 'read' : 'gone';
   }
 }
 
-/** Names that are remembered: each record of JSON may have others. */
+/**
+ * Maximum number of field names whose use is remembered. There can be any number of names, because each JSON record can have different
+ * fields.
+ */
 const maxKnown = 10_000;

@@ -9,7 +9,7 @@ import type { OutputPlan } from '../output/output-plan.ts';
 import type { RunOptions } from '../run-options.ts';
 import type { OldFiles } from './record-memory.ts';
 
-/** Everything that the rows of a record depend on besides its fields, as hashes by their names in messages. */
+/** Returns hashes of everything besides its fields that determines a record's rows, such as nodes and options. Messages show the keys. */
 export function makersIn(plan: Plan, { env, set = [], csvSafe = false }: RunOptions): Readonly<Record<string, string>> {
   const dataFiles = dataFilesOf(plan).map((file) => [`the data file ${file}`, `${statOf(file)?.size} ${statOf(file)?.mtimeMs}`]);
   return Object.fromEntries([
@@ -27,14 +27,14 @@ function makerHash(text: string): string {
 }
 
 /**
- * The output whose rows a run with `update` takes over; undefined if there is none yet. Throws an AutomateError (`output-exists`) if its rows
- * are not known, if it was changed, or if something else has made them.
+ * Finds the earlier output whose rows a run with `update` reuses. Returns undefined if there is none yet. Throws an AutomateError
+ * (`output-exists`) if the output has no memory file, was changed, or was made with a different flow or different options.
  */
 export async function findOldFiles(plan: Plan, options: RunOptions, { out, format }: OutputPlan): Promise<OldFiles | undefined> {
   if (!isRegularFile(out)) return undefined;
   const path = memoryPath(realFile(out));
   const memory = await readMemory(path);
-  if (!memory) throw updateRefused(`${out} exists, and nothing says which records its rows belong to: ${path} is missing`);
+  if (!memory) throw updateRefused(`${out} exists, but it is not known which records its rows belong to, because ${path} is missing`);
   try {
     await refuseChangedWhole(out, memory.out);
   } catch (error) {
@@ -45,7 +45,7 @@ export async function findOldFiles(plan: Plan, options: RunOptions, { out, forma
   if (memory.format.kind !== format.kind || memory.format.gzip !== format.gzip) changed.push('the format of the output');
   if (changed.length > 0) {
     const lines = changed.map((name) => `${name} ${wayOfChange(memory.makers[name], makers[name])}`);
-    throw updateRefused(`the rows of ${out} cannot be taken over, because they were made in another way:\n${lines.join('\n')}`);
+    throw updateRefused(`the rows of ${out} cannot be reused, because they were made in a different way:\n${lines.join('\n')}`);
   }
   return { memory, out, maxAge: options.maxAge };
 }

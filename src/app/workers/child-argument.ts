@@ -1,2 +1,2 @@
-/** The first argument of a child process in which records of a run pass the nodes. */
+/** As the first command-line argument, this string makes the program a child process that runs nodes for its parent. */
 export const childArgument = 'worker-child';

@@ -2,83 +2,107 @@ import { Socket } from 'node:net';
 import type { StopReason } from '../../core/workers/closing.ts';
 import { Gates } from '../../engine/gates.ts';
 import { createClock } from '../../io/clock/clock.ts';
-import { PipeLink } from '../../io/workers/pipe-link.ts';
+import { ChildPipe, type PipeLink } from '../../io/workers/pipe-link.ts';
 import { RunReports } from '../../io/workers/run-reports.ts';
 import { errorForm, type ToWorker, type UnitItem } from '../../io/workers/wire-form.ts';
 import { limitYoungGeneration } from '../heap-limit.ts';
 import type { Manifest } from './manifest.ts';
-import { prepareRun, WorkerRun } from './worker-run.ts';
+import { prepareRun, WorkerRun, type WorkerRunParts } from './worker-run.ts';
 
-/** The file descriptor of the pipe to the parent. */
+/** The file descriptor of the pipe to the parent process. */
 const pipeFd = 3;
 
-/** Passes records of a run in a child process, which the parent talks to over a pipe. Ends the process. */
-export async function childProcess(): Promise<void> {
+/** Runs records as a child process, which communicates with its parent over a pipe. */
+export function childProcess(): void {
   const pipe = new Socket({ fd: pipeFd, readable: true, writable: true });
   const child = new ChildWorker(pipe);
-  // The parent is dead, or the pipe is broken.
+  // The parent process has closed the pipe or has died.
+  pipe.on('end', () => process.exit(0));
   pipe.on('error', () => process.exit(1));
-  pipe.on('end', () => child.hasEnded || process.exit(1));
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) process.on(event, (error) => void child.fail(error));
-  await child.ended.catch((error: unknown) => child.fail(error));
-  process.exit(0);
 }
 
+type Told = Exclude<ToWorker, { kind: 'answer' }>;
+
 class ChildWorker {
-  readonly ended: Promise<void>;
-  hasEnded = false;
-  readonly #pipe: PipeLink;
-  readonly #link: RunReports;
+  readonly #pipe: ChildPipe;
   readonly #clock = createClock();
   readonly #gates: Gates;
-  /** Calls for the run that came before it was prepared. */
-  #early: ((run: WorkerRun) => void)[] = [];
-  #run: WorkerRun | undefined;
-  #begin: (manifest: Manifest) => void = () => undefined;
+  /** The parent's runs, keyed by the numbers of their channels on the pipe. */
+  readonly #runs = new Map<number, ChildRun>();
 
   constructor(pipe: Socket) {
-    this.#pipe = new PipeLink(pipe, { unit: (items) => this.#add(items), told: (message) => this.#told(message) });
-    this.#link = new RunReports(this.#pipe);
+    this.#pipe = new ChildPipe(pipe, {
+      unit: (channel, items) => this.#runs.get(channel)?.add(items),
+      told: (channel, message) => this.#told(channel, message),
+    });
     this.#gates = new Gates(this.#clock, (gate) => this.#pipe.permitsOf(gate));
-    this.ended = new Promise<Manifest>((resolve) => {
-      this.#begin = resolve;
-    }).then((manifest) => this.#pass(manifest));
   }
 
-  /** Reports an error, which ends the run, and exits. */
+  /** Reports an error, which ends all runs, and then exits the process. */
   async fail(error: unknown): Promise<never> {
-    this.#link.tell({ kind: 'error', error: errorForm(error) });
+    for (const run of this.#runs.values()) run.fail(error);
     await this.#pipe.close();
     return process.exit(1);
   }
 
-  #add(items: readonly UnitItem[]): void {
+  #told(channel: number, message: Told): void {
+    if (message.kind === 'pause') this.#gates.pauseHere(message.gate, message.waitMs);
+    else if (message.kind === 'run') this.#begin(channel, message.manifest as Manifest);
+    else this.#runs.get(channel)?.told(message);
+  }
+
+  #begin(channel: number, manifest: Manifest): void {
+    const link = this.#pipe.linkOf(channel);
+    const run = new ChildRun(manifest, link, { clock: this.#clock, gates: this.#gates });
+    this.#runs.set(channel, run);
+    void run.ended.catch(run.fail).then(() => {
+      this.#runs.delete(channel);
+      link.end();
+    });
+  }
+}
+
+/** A run whose records are processed in this child process. */
+class ChildRun {
+  /** Resolves when this process has reported the results of all records to the parent. */
+  readonly ended: Promise<void>;
+  readonly #link: RunReports;
+  /** Calls that arrived before the run was prepared. They are made once it is prepared. */
+  #early: ((run: WorkerRun) => void)[] = [];
+  #run: WorkerRun | undefined;
+
+  constructor(manifest: Manifest, link: PipeLink, parts: Pick<WorkerRunParts, 'clock' | 'gates'>) {
+    this.#link = new RunReports(link);
+    this.ended = this.#pass(manifest, parts);
+  }
+
+  add(items: readonly UnitItem[]): void {
     this.#withRun((run) => run.add(items));
   }
 
-  #told(message: Exclude<ToWorker, { kind: 'answer' }>): void {
-    if (message.kind === 'run') this.#begin(message.manifest as Manifest);
-    if (message.kind === 'pause') this.#gates.pauseHere(message.gate, message.waitMs);
+  told(message: Exclude<Told, { kind: 'run' | 'pause' }>): void {
     if (message.kind === 'end') this.#withRun((run) => run.end());
-    if (message.kind === 'closing') this.#withRun((run) => run.close(message));
+    else this.#withRun((run) => run.close(message));
   }
+
+  /** Reports an error to the parent. The error ends this run. */
+  readonly fail = (error: unknown): void => this.#link.tell({ kind: 'error', error: errorForm(error) });
 
   #withRun(act: (run: WorkerRun) => void): void {
     if (this.#run) act(this.#run);
     else this.#early.push(act);
   }
 
-  async #pass(manifest: Manifest): Promise<void> {
+  async #pass(manifest: Manifest, parts: Pick<WorkerRunParts, 'clock' | 'gates'>): Promise<void> {
     const link = this.#link;
     const prepared = await prepareRun(manifest, (message) => link.add({ kind: 'warning', message }));
     limitYoungGeneration();
     const leave = (reason: StopReason) => link.tell({ kind: 'closing', phase: 'finishing', reason });
-    const run = new WorkerRun(prepared, { link, clock: this.#clock, gates: this.#gates, unanswered: leave });
+    const run = new WorkerRun(prepared, { link, ...parts, unanswered: leave });
     this.#run = run;
     for (const act of this.#early) act(run);
     this.#early = [];
     await run.ended;
-    this.hasEnded = true;
-    await this.#pipe.close();
   }
 }

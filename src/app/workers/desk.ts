@@ -1,56 +1,90 @@
 import type { Attempt, Trace } from '../../core/action.ts';
 import type { Event } from '../../core/event.ts';
 import { Failure, type FailureClass } from '../../core/failure.ts';
-import type { Clock, ReservedStarts } from '../../core/ports.ts';
+import type { SaveNames } from '../../core/files/transfer.ts';
 import type { RunSpending } from '../../core/spending.ts';
 import type { HeldMoney, PaidCalls } from '../../core/workers/workers.ts';
-import { SharedStarts } from '../../engine/passage/shared-starts.ts';
 import type { RunLedger } from '../../io/ledger/run-ledger.ts';
 import type { WorkerDesk } from '../../io/workers/pool.ts';
-import type { Question, Report } from '../../io/workers/wire-form.ts';
+import type { Question, Report, SaveQuestion } from '../../io/workers/wire-form.ts';
+import type { WorkerFigures } from '../progress/run-progress.ts';
 
-/** The parts of a run that its workers share. */
+/**
+ * The parts of a run that its workers use through the desk. The desk (`RunDesk`) answers the workers' questions, such as whether credits
+ * are left.
+ */
 export interface DeskParts {
-  readonly clock: Clock;
   readonly ledger: RunLedger;
   readonly spending: RunSpending;
-  /** By node, the credits of a call. */
+  readonly saveNames: SaveNames;
+  /** The credits that a call costs, keyed by node. */
   readonly prices: ReadonlyMap<string, { readonly credits: number }>;
   readonly workers: number;
-  /** Pauses a gate in all workers but one. */
-  pause(gate: string, waitMs: number, except: number): void;
   report(event: Event): void;
   warn(message: string): void;
   readonly attempt?: Trace | undefined;
 }
 
-/** Everything that a worker holds of a run. */
-interface Holding {
-  /** By node, calls whose credits are taken, and which are neither settled nor given back. */
-  readonly calls: Map<string, number>;
-  /** By node, what its calls in flight hold of the money. */
-  readonly money: Map<string, number[]>;
+/**
+ * Counts a run's workers: how many are alive now, the most that were alive at once, and how many were lost. Also counts unfinished units
+ * (groups of records).
+ */
+export interface LivingWorkers {
+  readonly alive: number;
+  readonly most: number;
+  readonly lost: number;
+  readonly openUnits: number;
 }
 
-/** Gives the workers of a run its credits, its money and the starts at its gates, and takes back what lost workers held. */
+/** The credits and money that a run has reserved for one worker. */
+interface Holding {
+  /** For each node, the number of calls whose reserved credits were neither spent nor returned yet. */
+  readonly calls: Map<string, number>;
+  /** For each node, the amounts of money reserved for calls in flight. */
+  readonly money: Map<string, number[]>;
+  /** Paths reserved for files that the worker has not saved yet. */
+  readonly paths: Set<string>;
+}
+
+/** Reserves credits and money for a run's workers. If a worker is lost, counts everything that it had reserved as spent. */
 export class RunDesk implements WorkerDesk {
-  /** Credits that lost workers had taken and did not report: they count as spent. */
+  /** Credits that lost workers had reserved and might have spent. They count as spent. */
   maybeSpent = 0;
   readonly #parts: DeskParts;
-  readonly #starts: SharedStarts;
   readonly #holdings = new Map<number, Holding>();
   readonly #warnings = new Set<string>();
   readonly #waiting: (() => void)[] = [];
 
   constructor(parts: DeskParts) {
     this.#parts = parts;
-    this.#starts = new SharedStarts(parts.clock);
   }
 
-  answer(worker: number, question: Question): Promise<ReservedStarts | PaidCalls | HeldMoney> {
-    if (question.kind === 'reserve') return Promise.resolve(this.#starts.reserve(question.gate, question.intervalMs, question.count));
+  figuresOf(workers: LivingWorkers, queueStatus?: WorkerFigures['queueStatus']): WorkerFigures {
+    const desk = this;
+    return {
+      queueStatus,
+      get now() {
+        return workers.alive;
+      },
+      get most() {
+        return workers.most;
+      },
+      get lost() {
+        return workers.lost;
+      },
+      get units() {
+        return workers.openUnits;
+      },
+      get maybeSpent() {
+        return desk.maybeSpent;
+      },
+    };
+  }
+
+  answer(worker: number, question: Question): Promise<unknown> {
     if (question.kind === 'take-calls') return this.#takeCalls(worker, question.node, question.calls);
-    return this.#holdMoney(worker, question);
+    if (question.kind === 'hold-money') return this.#holdMoney(worker, question);
+    return this.#save(worker, question);
   }
 
   take(worker: number, report: Parameters<WorkerDesk['take']>[1]): void {
@@ -59,10 +93,16 @@ export class RunDesk implements WorkerDesk {
     else if (report.kind === 'attempt') this.#parts.attempt?.(attemptOf(report.attempt));
     else if (report.kind === 'warning') this.#warn(report.message);
     else if (report.kind === 'unstated') spending.of(report.node).noteUnstated();
-    else if (report.kind === 'pause') this.#pause(worker, report);
     else if (report.kind === 'end-money') this.#endMoney(worker, report);
     else if (report.kind === 'give-back') this.#release(worker, report.node, report.calls, () => ledger.release(report.node));
     else this.#release(worker, report.node, 1, () => ledger.settle(report.node, report.cost));
+  }
+
+  takeEarlier(report: Parameters<WorkerDesk['takeEarlier']>[0]): void {
+    const { ledger, spending } = this.#parts;
+    if (report.kind === 'settle') ledger.addEarlier(report.node, report.cost);
+    else if (report.kind === 'end-money') spending.of(report.node).add(report.cost ?? 0);
+    else if (report.kind !== 'give-back') this.take(0, report);
   }
 
   lost(worker: number): void {
@@ -74,11 +114,15 @@ export class RunDesk implements WorkerDesk {
       for (let call = 0; call < calls; call++) ledger.settle(node);
     }
     for (const [node, held] of holding.money) for (const money of held) spending.of(node).end(money, money);
+    for (const path of holding.paths) this.#parts.saveNames.release(path);
     this.#holdings.delete(worker);
     this.#wake();
   }
 
-  /** Near the end of the credits, calls are given one by one. If others hold the last credits, waits for what they give back. */
+  /**
+   * Reserves credits for several calls of a worker at once, or for one call if few credits are left. If other workers have reserved the
+   * last credits, waits until they return some.
+   */
   async #takeCalls(worker: number, node: string, most: number): Promise<PaidCalls> {
     const { ledger, workers } = this.#parts;
     for (;;) {
@@ -98,7 +142,10 @@ export class RunDesk implements WorkerDesk {
     }
   }
 
-  /** Takes calls from those that a worker holds. A worker that was taken for lost holds none. */
+  /**
+   * Removes a number of calls from those reserved for a worker, and runs `act` for each of them. Does nothing for a lost worker, for which
+   * nothing is reserved any more.
+   */
   #release(worker: number, node: string, count: number, act: () => void): void {
     const { calls } = this.#holdingOf(worker);
     const held = calls.get(node) ?? 0;
@@ -124,9 +171,13 @@ export class RunDesk implements WorkerDesk {
     spending.end(held, cost);
   }
 
-  #pause(worker: number, { gate, waitMs }: Extract<Report, { kind: 'pause' }>): void {
-    this.#starts.pause(gate, waitMs);
-    this.#parts.pause(gate, waitMs, worker);
+  async #save(worker: number, { act, path, owner }: SaveQuestion): Promise<unknown> {
+    const { saveNames } = this.#parts;
+    const { paths } = this.#holdingOf(worker);
+    const answer = await saveNames[act](path, owner);
+    if (answer === 'free' || act === 'takeBack') paths.add(path);
+    else if (act !== 'claim') paths.delete(path);
+    return answer;
   }
 
   #warn(message: string): void {
@@ -155,13 +206,13 @@ export class RunDesk implements WorkerDesk {
   #holdingOf(worker: number): Holding {
     const found = this.#holdings.get(worker);
     if (found) return found;
-    const holding = { calls: new Map<string, number>(), money: new Map<string, number[]>() };
+    const holding = { calls: new Map<string, number>(), money: new Map<string, number[]>(), paths: new Set<string>() };
     this.#holdings.set(worker, holding);
     return holding;
   }
 }
 
-/** An attempt from its form. */
+/** Converts an attempt back from the form in which workers send attempts. */
 function attemptOf(form: object): Attempt {
   const { result, ...others } = form as Omit<Attempt, 'result'> & {
     readonly result: Attempt['result'] | { kind: FailureClass; message: string };

@@ -1,9 +1,13 @@
 import { fileURLToPath } from 'node:url';
 import type { Trace } from '../../core/action.ts';
+import type { Clock } from '../../core/ports.ts';
 import type { Passage, PassageTools } from '../../engine/passage/passage.ts';
+import { SharedStarts } from '../../engine/passage/shared-starts.ts';
 import { UnitPassage } from '../../engine/passage/unit-passage.ts';
+import { Children } from '../../io/workers/children.ts';
 import { Pool } from '../../io/workers/pool.ts';
 import { isTable } from '../input/input.ts';
+import { filesOf } from '../open-run.ts';
 import { pricesOf } from '../ports/run-ledger.ts';
 import type { WorkerFigures } from '../progress/run-progress.ts';
 import type { OpenRun } from '../run-request.ts';
@@ -11,57 +15,65 @@ import { childArgument } from './child-argument.ts';
 import { RunDesk } from './desk.ts';
 import { manifestOf } from './manifest.ts';
 
-/** The workers of a run. */
+/** A run's workers, which are other processes that process its records. */
 export interface Workers {
   readonly figures: WorkerFigures;
   passage(tools: PassageTools): Passage;
-  /** Ends the workers that a failed run has left. */
+  /** Ends the remaining workers of a failed run. */
   kill(): void;
 }
 
-/** Starts child processes that pass the records of a run. */
-export function openWorkers(run: OpenRun, children: number, attempt: Trace | undefined, warn: (message: string) => void): Workers {
+/** Receives the attempts and warnings that a run's child processes report. `shared` are the child processes that all runs share. */
+export interface ChildrenFollower {
+  readonly attempt: Trace | undefined;
+  readonly shared: Children | undefined;
+  warn(message: string): void;
+}
+
+/**
+ * Starts child processes for one run, or for all runs of a server. `paused` is called when a child reports a pause of a gate (the rate
+ * limiter of an API).
+ */
+export function startChildren(children: number, clock: Clock, paused?: (gate: string, waitMs: number) => void): Children {
+  const command = [...process.execArgv, programPath(), childArgument];
+  return new Children({ children, command, starts: new SharedStarts(clock), ...(paused && { paused }) });
+}
+
+/**
+ * Processes the records of a run in child processes. `shared` are the child processes that all runs of this process share, or undefined to
+ * start new ones.
+ */
+export function openWorkers(run: OpenRun, count: number, { attempt, warn, shared }: ChildrenFollower): Workers {
   const { session, source, request } = run;
   const { ports, ledger } = session;
+  const children = shared ?? startChildren(count, ports.clock);
   const desk = new RunDesk({
-    clock: ports.clock,
     ledger,
     spending: ports.spending,
+    saveNames: ports.saveNames,
     prices: pricesOf(request.plan, request.options.env),
-    workers: children,
-    pause: (gate, waitMs, except) => pool.pause(gate, waitMs, except),
+    workers: children.count,
     report: ports.report,
     warn,
     attempt,
   });
-  const pool = new Pool({
-    children,
-    command: [...process.execArgv, programPath(), childArgument],
-    manifest: manifestOf(run, attempt !== undefined),
-    isTable: isTable(source.format),
-    desk,
-  });
+  const { folder, ownFiles } = filesOf(run);
+  const manifest = manifestOf(run, attempt !== undefined, { cacert: request.options.cacert, files: { folder, ownFiles } });
+  const pool = new Pool({ children, manifest, isTable: isTable(source.format), desk, newText: () => run.output.newText() });
   return {
     passage: (tools) => new UnitPassage(request.plan, pool, ports.clock, tools),
-    figures: {
-      get now() {
-        return pool.living;
-      },
-      get most() {
-        return pool.most;
-      },
-      get lost() {
-        return pool.lost;
-      },
-      get maybeSpent() {
-        return desk.maybeSpent;
-      },
+    figures: desk.figuresOf(pool),
+    kill() {
+      pool.kill();
+      if (!shared) children.close();
     },
-    kill: () => pool.kill(),
   };
 }
 
-/** The program that starts a child: the installed command, whatever has loaded this module. */
+/**
+ * Returns the path of the program that child processes run. This is always the installed command, no matter which program has loaded this
+ * module.
+ */
 function programPath(): string {
   return fileURLToPath(new URL('../bin/automate.js', import.meta.url));
 }

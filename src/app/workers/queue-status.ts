@@ -1,11 +1,11 @@
 import { deadMs } from '../../io/queue/queue-units.ts';
-import { seenWorkers } from '../../io/queue/worker-signs.ts';
+import { seenWorkers, type WorkerSign } from '../../io/queue/worker-signs.ts';
 import type { OpenQueue } from './open-queue.ts';
 
-/** The state of a run: `waiting` if no worker can do it, `orphaned` if its coordinator has not been seen for 15 s. */
+/** The state of a queued run: `waiting` if no worker can process it, `orphaned` if its coordinator has sent no heartbeat for 15 s. */
 export type QueuedRunState = 'running' | 'waiting' | 'stopping' | 'orphaned';
 
-/** A run in a queue. */
+/** The status of a queued run. */
 export interface QueuedRun {
   readonly run: string;
   readonly flow: string;
@@ -14,12 +14,12 @@ export interface QueuedRun {
   readonly version: string;
   readonly coordinator: { readonly host: string; readonly pid: number; readonly alive: boolean };
   readonly records: { readonly read: number; readonly written: number; readonly failed: number; readonly open: number };
-  /** Units of all runs of the queue. */
+  /** For all runs of the queue: how many units (groups of records) wait for a worker, and how many a worker has taken. */
   readonly units: { readonly waiting: number; readonly active: number };
   readonly credits: number;
 }
 
-/** A worker of a queue that lives. */
+/** A worker that is alive and takes records from the queue. */
 export interface QueuedWorker {
   readonly id: string;
   readonly host: string;
@@ -30,21 +30,18 @@ export interface QueuedWorker {
   readonly problems: readonly { readonly run: string; readonly problem: string }[];
 }
 
-/** The runs and the workers of a queue. */
+/** The status of a queue, with all runs and workers. */
 export interface QueueStatus {
   readonly queue: string;
   readonly runs: readonly QueuedRun[];
   readonly workers: readonly QueuedWorker[];
 }
 
-/** Reads the runs and the workers of a queue. */
+/** Reads the runs and workers of a queue from Redis. */
 export async function queueStatus({ name, redis, keys, jobs }: OpenQueue): Promise<QueueStatus> {
   const all = await seenWorkers(redis, keys);
   const living = all.filter(({ ageMs, leaseMs }) => ageMs < leaseMs);
-  const workers = living.map(({ id, host, pid, version, units, records, problems }) => ({
-    ...{ id, host, pid, version, units, records },
-    problems: problems.map(({ run, problem }) => ({ run, problem })),
-  }));
+  const workers = living.map(queuedWorker);
   const units = await jobs.counts();
   const ids = await redis.client.smembers(keys.runs);
   const time = await redis.client.time();
@@ -55,20 +52,34 @@ export async function queueStatus({ name, redis, keys, jobs }: OpenQueue): Promi
       if (facts.seen === undefined) return [];
       const alive = nowUs - Number(facts.seen) < deadMs * 1000;
       const isWaiting = workers.every((worker) => cannotDo(worker, run));
-      return [{ ...queuedRun(run, facts, alive, isWaiting), units }];
+      return [queuedRun(run, facts, { alive, isWaiting, units })];
     }),
   );
   return { queue: name, runs: runs.flat(), workers };
+}
+
+/** Returns the short name of a run for printed lines: the beginning of the id if it is a UUID, or the whole id for a run of a server. */
+export function shortId(run: string): string {
+  return run.startsWith('run_') ? run : run.slice(0, 8);
+}
+
+/** Returns a worker's status from the heartbeat that it writes to Redis. */
+export function queuedWorker({ id, host, pid, version, units, records, problems }: WorkerSign): QueuedWorker {
+  return { id, host, pid, version, units, records, problems: problems.map(({ run, problem }) => ({ run, problem })) };
 }
 
 function cannotDo({ problems }: QueuedWorker, run: string): boolean {
   return problems.some((problem) => problem.run === run);
 }
 
-function queuedRun(run: string, facts: Record<string, string>, alive: boolean, isWaiting: boolean): Omit<QueuedRun, 'units'> {
+function queuedRun(
+  run: string,
+  facts: Record<string, string>,
+  { alive, isWaiting, units }: Pick<QueuedRun, 'units'> & { readonly alive: boolean; readonly isWaiting: boolean },
+): QueuedRun {
   const { flow = '', started = '', version = '', host = '', pid, closing, counts = '{}' } = facts;
   const { credits = 0, read = 0, written = 0, failed = 0, open = 0 } = JSON.parse(counts) as Record<string, number>;
   const state = !alive ? 'orphaned' : closing !== undefined ? 'stopping' : isWaiting ? 'waiting' : 'running';
   const coordinator = { host, pid: Number(pid), alive };
-  return { run, flow, state, started, version, coordinator, records: { read, written, failed, open }, credits };
+  return { run, flow, state, started, version, coordinator, records: { read, written, failed, open }, units, credits };
 }

@@ -1,63 +1,41 @@
 import { randomBytes } from 'node:crypto';
-import { rmSync, writeFileSync } from 'node:fs';
-import { hostname, tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { AutomateError, FlowError } from '../../core/failure.ts';
-import type { Closing, StopReason } from '../../core/workers/closing.ts';
+import { hostname } from 'node:os';
+import type { Closing } from '../../core/workers/closing.ts';
 import { Gates } from '../../engine/gates.ts';
 import { createClock } from '../../io/clock/clock.ts';
-import type { RunKeys } from '../../io/queue/queue-keys.ts';
-import { QueueLink } from '../../io/queue/queue-link.ts';
 import type { QueueAnswer } from '../../io/queue/queue-message.ts';
 import { deadMs, unitsPerWorker } from '../../io/queue/queue-units.ts';
 import { takeUnits, type UnitEnd, type UnitPlace, type UnitTaker } from '../../io/queue/unit-jobs.ts';
-import { type RunProblem, removeWorker, Silences, showWorker, type WorkerSign } from '../../io/queue/worker-signs.ts';
-import { RunReports } from '../../io/workers/run-reports.ts';
-import { isUnit, type ResultForm, type UnitItem, unitItems } from '../../io/workers/wire-form.ts';
+import { removeWorker, Silences, showWorker, type WorkerSign } from '../../io/queue/worker-signs.ts';
+import type { Metrics } from '../metrics/metrics.ts';
 import { version } from '../version.ts';
-import type { Manifest } from './manifest.ts';
+import { JoinedRun } from './joined-run.ts';
 import type { OpenQueue } from './open-queue.ts';
-import { type PreparedRun, prepareRun, WorkerRun } from './worker-run.ts';
+import { queuedWorker, shortId } from './queue-status.ts';
 
-/** A worker shows itself this often. */
+/** Interval in ms at which a worker tells Redis that it is alive. */
 const beatMs = 1000;
 
-/** A run that this worker could not do is looked at again after this time. */
-const againMs = 10_000;
-
-/** A worker that nobody answers leaves the run for this time. */
-const unableMs = 60_000;
-
-/** The starts of a unit without a result in between, after which it is not begun again. */
-const maxStarts = 3;
-
-/** The settings of a worker. */
+/** The settings of a worker that processes queued runs. */
 export interface QueueWorkerOptions {
   readonly leaseMs: number;
-  /** The time that records under way may take after `stop`. */
+  /** After `stop`, open records have this time in ms to end. */
   readonly graceMs: number;
-  /** The worker ends after this time without a unit; undefined for never. */
+  /**
+   * Time in ms without a unit (a group of records for one worker) after which the worker ends. If undefined, the worker waits for work
+   * without a limit.
+   */
   readonly idleMs?: number | undefined;
   say(text: string): void;
-  /** Takes problems. */
   warn(text: string): void;
+  /** Counts the worker's work; undefined if the worker serves no metrics. */
+  readonly metrics?: Pick<Metrics, 'follow' | 'addWorker'> | undefined;
 }
 
-/** The reason to end the records of a run that are under way here. */
-type Leaving = 'closing' | 'stopping' | 'stale' | 'unable';
-
-/** A unit that this worker holds. */
-interface HeldUnit {
-  readonly place: UnitPlace;
-  /** By place in the unit, the number of each record without a result. */
-  readonly left: Map<number, number>;
-  end(how: UnitEnd): void;
-}
-
-/** Units of a queue pass the nodes in this process, for every run of the queue that it can do. */
+/** A worker of a queue. In this process, it processes units of every queued run that it can process. */
 export class QueueWorker {
   readonly id = `${hostname()}-${process.pid}-${randomBytes(2).toString('hex')}`;
-  /** Resolves when the worker has ended: true if everything was handed back. */
+  /** Resolves when the worker has ended. The value is true if all unfinished records were handed back to the queue. */
   readonly ended: Promise<boolean>;
   readonly #queue: OpenQueue;
   readonly #options: QueueWorkerOptions;
@@ -69,7 +47,7 @@ export class QueueWorker {
   #beat: NodeJS.Timeout | undefined;
   #isBeating = false;
   #isStopping = false;
-  /** The time at which Redis was last known to know this worker, by its own clock. */
+  /** The time, by this worker's clock, of its last sign of life in Redis. */
   #shownMs: number;
   #busyMs: number;
   #records = 0;
@@ -83,20 +61,21 @@ export class QueueWorker {
     this.#silences = new Silences(queue.now);
     this.#shownMs = queue.now();
     this.#busyMs = queue.now();
+    options.metrics?.addWorker({ queue: queue.name, sign: () => queuedWorker(this.#sign()) });
     this.ended = new Promise((resolve, reject) => {
       this.#end = resolve;
       this.#fail = reject;
     });
   }
 
-  /** Begins to take units. */
+  /** Starts taking units from the queue. */
   async start(): Promise<void> {
     const { redis, keys, seal, gates } = this.#queue;
     await gates.onPause((gate, waitMs) => this.#gates.pauseHere(gate, waitMs));
     const subscriber = redis.duplicate();
     subscriber.on('messageBuffer', (_channel, message: Buffer) => {
-      const text = seal.unseal(message, `to ${this.id}`);
-      if (text !== undefined) this.#told(JSON.parse(text) as QueueAnswer);
+      const answer = seal.unsealValue(message, `to ${this.id}`) as QueueAnswer | undefined;
+      if (answer) this.#told(answer);
     });
     await redis.insist(() => subscriber.subscribe(keys.worker(this.id)));
     await this.#look();
@@ -105,21 +84,39 @@ export class QueueWorker {
     this.#taker = await takeUnits(redis, keys.prefix, { units: unitsPerWorker, leaseMs }, (place) => this.#take(place));
   }
 
-  /** Begins no more records, reports those under way, and hands the units back. Resolves `ended` with false if the time is not enough. */
+  /**
+   * Starts no further records, reports the open ones, and hands the rest back to the queue. If the grace period ends before this is done,
+   * `ended` resolves with false.
+   */
   async stop(): Promise<void> {
     if (this.#isStopping) return;
     this.#isStopping = true;
     this.#taker?.pause();
     const { graceMs } = this.#options;
-    const all = Promise.all([...this.#runs.values()].map((run) => run.leave('stopping', graceMs)));
+    const all = this.#leaveAll(graceMs);
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<boolean>((resolve) => {
       timer = setTimeout(() => resolve(false), graceMs);
     });
-    const isClean = await Promise.race([all.then(() => true), late]);
+    // If the connection to Redis is lost in the meantime, these calls might never return.
+    const isClean = await Promise.race([all.then(() => this.#close()).then(() => true), late]);
     clearTimeout(timer);
-    await this.#close();
+    if (!isClean) void this.#close();
     this.#end(isClean);
+  }
+
+  /** Leaves all runs. Resolves once their open records are reported. */
+  async #leaveAll(patienceMs: number): Promise<void> {
+    const all = [...this.#runs].map(async ([id, run]) => {
+      await run.leave('stopping', patienceMs);
+      this.#sayLeft(id, run, 'this worker stops');
+    });
+    await Promise.all(all);
+  }
+
+  /** Prints that this worker has left a run that it had joined. */
+  #sayLeft(id: string, { isReady }: JoinedRun, why: string): void {
+    if (isReady) this.#options.say(`left run ${shortId(id)}: ${why}`);
   }
 
   async #close(): Promise<void> {
@@ -129,7 +126,7 @@ export class QueueWorker {
     if (!redis.isAway) await removeWorker(redis, keys, this.id).catch(() => undefined);
   }
 
-  /** True while its units cannot belong to others. */
+  /** True while no other worker can have taken this worker's records, because this worker's lease in Redis has not expired. */
   readonly #isShown = () => this.#queue.now() - this.#shownMs < this.#options.leaseMs;
 
   async #look(): Promise<void> {
@@ -145,7 +142,7 @@ export class QueueWorker {
       await this.#lookAtRuns();
       this.#endIfIdle();
     } catch {
-      // Redis is away or full: the next look comes soon.
+      // Redis cannot be reached or is full. The next heartbeat tries again.
     } finally {
       this.#isBeating = false;
     }
@@ -163,6 +160,8 @@ export class QueueWorker {
     const runs = new Set(await redis.client.smembers(keys.runs));
     for (const [id, run] of this.#runs) if (!runs.has(id)) this.#forget(id, run);
     for (const id of runs) await this.#lookAt(id);
+    const all = [...this.#runs.values()];
+    this.#taker?.setTaking(all.length === 0 || all.some(({ problem }) => !problem));
   }
 
   async #lookAt(id: string): Promise<void> {
@@ -172,7 +171,7 @@ export class QueueWorker {
     const [gen, seen, closing, ended, runVersion, fingerprint, flow] = facts;
     const known = this.#runs.get(id);
     if (!gen || !seen) {
-      // Its keys are kept no longer.
+      // The run no longer exists, because its keys in Redis have expired.
       await redis.client.srem(keys.runs, id);
       if (known) this.#forget(id, known);
       return;
@@ -180,13 +179,19 @@ export class QueueWorker {
     const ageMs = (Number(time[0]) * 1e6 + Number(time[1]) - Number(seen)) / 1000;
     const silentMs = this.#silences.note(id, Number(seen), ageMs);
     const run = known?.gen === String(gen) ? known : this.#join(id, String(gen), String(flow ?? ''));
-    if (known && known !== run) known.abandon();
-    run.isOrphaned = silentMs >= deadMs;
-    if (run.isOrphaned) void run.leave('stale');
+    if (known && known !== run) {
+      this.#sayLeft(id, known, 'its coordinator is queuing its records again');
+      known.abandon();
+    }
+    const isOrphaned = silentMs >= deadMs;
+    if (isOrphaned) {
+      this.#sayLeft(id, run, `its coordinator has not been seen for ${deadMs / 1000} s`);
+      run.orphan();
+    }
     if (ended) return void run.finish();
-    const text = closing && seal.unseal(closing, `${id} closing`);
-    if (text) run.close(JSON.parse(text) as Closing);
-    await run.prepare({ version: String(runVersion), fingerprint: String(fingerprint) });
+    const told = closing && (seal.unsealValue(closing, `${id} closing`) as Closing | undefined);
+    if (told) run.close(told);
+    if (!isOrphaned) await run.prepare({ version: String(runVersion), fingerprint: String(fingerprint) });
   }
 
   #join(id: string, gen: string, flow: string): JoinedRun {
@@ -200,6 +205,7 @@ export class QueueWorker {
         isShown: this.#isShown,
         say: this.#options.say,
         warn: this.#options.warn,
+        metrics: this.#options.metrics,
       },
       finished: (records) => {
         this.#records += records;
@@ -215,7 +221,7 @@ export class QueueWorker {
     this.#runs.delete(id);
     run.abandon();
     this.#silences.forget(id);
-    if (run.isReady) this.#options.say(`left run ${shortId(id)}: it has ended`);
+    this.#sayLeft(id, run, 'it has ended');
   }
 
   async #take(place: UnitPlace): Promise<UnitEnd> {
@@ -242,278 +248,13 @@ export class QueueWorker {
     if (this.#queue.now() - this.#busyMs >= idleMs) void this.stop();
   }
 
-  /** Ends the worker because of a bug, or because its disk is full: its units are handed back. */
+  /** Ends the worker because of a bug or a full disk. Unfinished records go back to the queue. */
   async #break(error: unknown): Promise<void> {
     if (this.#isStopping) return;
     this.#isStopping = true;
     this.#taker?.pause();
-    await Promise.all([...this.#runs.values()].map((run) => run.leave('stopping', 0)));
+    await this.#leaveAll(0);
     await this.#close();
     this.#fail(error);
   }
-}
-
-/** The parts of a worker that its runs share. */
-interface JoinedRunOptions {
-  readonly id: string;
-  readonly gen: string;
-  readonly flow: string;
-  readonly clock: ReturnType<typeof createClock>;
-  readonly gates: Gates;
-  readonly isShown: () => boolean;
-  say(text: string): void;
-  warn(text: string): void;
-  finished(records: number): void;
-  failed(error: unknown): void;
-}
-
-/** A run of which this worker can take units. */
-class JoinedRun {
-  readonly gen: string;
-  isReady = false;
-  isOrphaned = false;
-  #problem: RunProblem | undefined;
-  readonly #queue: OpenQueue;
-  readonly #keys: RunKeys;
-  readonly #options: JoinedRunOptions;
-  readonly #link: QueueLink;
-  readonly #reports: RunReports;
-  readonly #units = new Map<number, HeldUnit>();
-  /** Units that were handed back while their records were under way: results may still come. */
-  readonly #handedBack = new Map<number, HeldUnit>();
-  #prepared: PreparedRun | undefined;
-  #preparing: Promise<void> | undefined;
-  #lookAgainMs = 0;
-  #worker: WorkerRun | undefined;
-  #closing: Closing | undefined;
-  #leaving: Leaving | undefined;
-  #cacert: string | undefined;
-  #hasEnded = false;
-
-  constructor(queue: OpenQueue, worker: string, options: JoinedRunOptions) {
-    this.#queue = queue;
-    this.#options = options;
-    this.gen = options.gen;
-    const keys = queue.keys.run(options.id);
-    this.#keys = keys;
-    const { redis, seal } = queue;
-    this.#link = new QueueLink({
-      ...{ redis, keys, seal, run: options.id, gen: options.gen, worker },
-      numberOf: (unit, index) => (this.#units.get(unit) ?? this.#handedBack.get(unit))?.left.get(index),
-      sent: (results) => this.#sent(results),
-    });
-    this.#reports = new RunReports(this.#link);
-  }
-
-  get problem(): RunProblem | undefined {
-    return this.#problem;
-  }
-
-  /** Prepares the run, unless that is done. A problem is looked at again after a while. */
-  async prepare(facts: { readonly version: string; readonly fingerprint: string }): Promise<void> {
-    if (this.isReady || this.#queue.now() < this.#lookAgainMs) return;
-    this.#preparing ??= this.#prepare(facts).finally(() => {
-      this.#preparing = undefined;
-    });
-    await this.#preparing;
-  }
-
-  async #prepare(facts: { readonly version: string; readonly fingerprint: string }): Promise<void> {
-    const { redis, seal } = this.#queue;
-    const { id, flow, say } = this.#options;
-    this.#lookAgainMs = this.#queue.now() + againMs;
-    if (facts.version !== version) return this.#cannot({ problem: `it needs automate ${facts.version}, and this is ${version}` });
-    if (!seal.fits(facts.fingerprint)) return this.#cannot({ problem: 'its queue key is another one' });
-    const sealed = await redis.client.getBuffer(this.#keys.manifest);
-    const text = sealed && seal.unseal(sealed, `${id} manifest`);
-    if (!text) return this.#cannot({ problem: 'its manifest cannot be read' });
-    try {
-      const warn = (message: string) => this.#reports.add({ kind: 'warning', message });
-      this.#prepared = await prepareRun(this.#withAuthorities(JSON.parse(text) as Manifest), warn);
-    } catch (error) {
-      if (!(error instanceof AutomateError)) throw error;
-      return this.#cannot({ problem: error.message, credentials: missingIn(error) });
-    }
-    this.#problem = undefined;
-    this.isReady = true;
-    say(`joined run ${shortId(id)} of ${flow}`);
-  }
-
-  /** The authorities of the run are a file on this machine as long as the run is known here. */
-  #withAuthorities(manifest: Manifest): Manifest {
-    if (manifest.cacert === undefined) return manifest;
-    this.#cacert ??= join(tmpdir(), `.automate.${this.#options.id}.${process.pid}.pem`);
-    writeFileSync(this.#cacert, manifest.cacert, { mode: 0o600 });
-    return { ...manifest, cacert: this.#cacert };
-  }
-
-  #cannot(problem: Omit<RunProblem, 'run'>): void {
-    const { id, flow, warn } = this.#options;
-    if (problem.problem !== this.#problem?.problem) warn(`cannot do run ${shortId(id)} of ${flow}: ${problem.problem}`);
-    this.#problem = { run: id, ...problem };
-  }
-
-  /** Takes a unit. Resolves with the end of its hold. */
-  async take(place: UnitPlace): Promise<UnitEnd> {
-    // In a run that closes, each unit is ended before the next begins.
-    while (this.#closing && this.#worker) await this.#worker.ended.catch(() => undefined);
-    if (!this.isReady || this.isOrphaned || this.#problem || this.#leaving) return this.#hasEnded ? 'done' : 'later';
-    const { redis, seal } = this.#queue;
-    const { id } = this.#options;
-    const number = Number(place.unit.slice(this.gen.length + 1));
-    const [sealed, done, starts] = await redis.insist(() =>
-      Promise.all([
-        redis.client.getBuffer(this.#keys.records(place.unit)),
-        redis.client.smembers(this.#keys.done(place.unit)),
-        redis.client.hincrby(this.#keys.starts, place.unit, 1),
-      ]),
-    );
-    // The unit has ended meanwhile.
-    if (!sealed) return this.#say('missing', number);
-    const text = seal.unseal(sealed, `${id} in ${place.unit}`);
-    if (text === undefined || !isUnit(text)) return this.#say('missing', number);
-    if (starts > maxStarts) return this.#say('deadly', number);
-    const marked = new Set(done.map(Number));
-    const items = unitItems(text).filter(({ index }) => !marked.has(index));
-    if (items.length === 0) return 'done';
-    return new Promise((end) => {
-      this.#units.set(number, { place, left: new Map(items.map((item) => [item.index, item.number])), end });
-      this.#pass(items);
-    });
-  }
-
-  async #say(kind: 'missing' | 'deadly' | 'left', unit: number): Promise<UnitEnd> {
-    await this.#link.say({ kind, unit });
-    return 'done';
-  }
-
-  #pass(items: readonly UnitItem[]): void {
-    const prepared = this.#prepared as PreparedRun;
-    this.#worker ??= this.#open(prepared);
-    this.#worker.add(items);
-    // In a run that closes, each unit is ended at once: records that are still wanted pass, and the others are left unfinished.
-    if (this.#closing) this.#worker.end();
-  }
-
-  #open(prepared: PreparedRun): WorkerRun {
-    const { clock, gates, isShown, failed } = this.#options;
-    const worker = new WorkerRun(prepared, {
-      ...{ link: this.#reports, clock, gates, mayBegin: isShown },
-      unanswered: (reason) => this.#leaveAsUnable(reason),
-    });
-    if (this.#closing) worker.close(this.#closing);
-    worker.ended.then(() => this.#passed(worker), failed);
-    return worker;
-  }
-
-  /** Leaves the run for a minute: no server answers this worker. */
-  #leaveAsUnable({ message }: StopReason): void {
-    this.#lookAgainMs = this.#queue.now() + unableMs;
-    this.isReady = false;
-    this.#cannot({ problem: message, isUnable: true });
-    void this.leave('unable');
-  }
-
-  told(message: QueueAnswer): void {
-    if (message.kind === 'answer') this.#link.answered(message.id, message.value);
-    if (message.kind === 'closing') this.close(message);
-    if (message.kind === 'end') void this.finish();
-  }
-
-  /** Closes the run here, because its coordinator closes it. */
-  close(closing: Closing): void {
-    if (this.#closing?.phase === closing.phase) return;
-    this.#closing = closing;
-    this.#worker?.close(closing);
-    this.#worker?.end();
-  }
-
-  /** Begins no more records. Resolves when those under way are reported, and the units handed back. */
-  async leave(why: Leaving, patienceMs?: number): Promise<void> {
-    const worker = this.#worker;
-    if (!worker || this.#leaving) return worker?.ended.catch(() => undefined);
-    this.#leaving = why;
-    worker.leave({ ending: 'interrupted', message: 'this worker stops', ...(patienceMs !== undefined && { patienceMs }) });
-    // Others may have the units by now.
-    if (why === 'stale' || why === 'closing') this.#handBack();
-    await worker.ended.catch(() => undefined);
-  }
-
-  /** Leaves a run that has gone on elsewhere, or is gone. Records under way may still be reported. */
-  abandon(): void {
-    if (this.#hasEnded) return;
-    this.#hasEnded = true;
-    this.#link.close();
-    void this.leave('stale');
-    this.#handBack();
-    this.#removeAuthorities();
-  }
-
-  /** Gives back everything of a run that has ended. */
-  async finish(): Promise<void> {
-    if (this.#hasEnded) return;
-    this.#hasEnded = true;
-    this.#worker?.end();
-    await this.#worker?.ended.catch(() => undefined);
-    for (const unit of this.#units.values()) unit.end('done');
-    await this.#link.say({ kind: 'ended' });
-    this.#link.close();
-    this.#removeAuthorities();
-  }
-
-  #removeAuthorities(): void {
-    if (this.#cacert !== undefined) rmSync(this.#cacert, { force: true });
-  }
-
-  /** The records of a worker run have ended: units that it has not finished are left unfinished, or go back. */
-  #passed(worker: WorkerRun): void {
-    if (this.#worker !== worker) return;
-    this.#worker = undefined;
-    this.#handedBack.clear();
-    const why = this.#leaving;
-    this.#leaving = undefined;
-    if (why || !this.#closing) {
-      this.#handBack();
-      return;
-    }
-    for (const [number, unit] of [...this.#units]) {
-      this.#units.delete(number);
-      void this.#say('left', number).then(unit.end);
-    }
-  }
-
-  #handBack(): void {
-    const { client } = this.#queue.redis;
-    for (const [number, unit] of [...this.#units]) {
-      this.#units.delete(number);
-      this.#handedBack.set(number, unit);
-      client.hdel(this.#keys.starts, unit.place.unit).catch(() => undefined);
-      unit.end('back');
-    }
-  }
-
-  #sent(results: readonly ResultForm[]): void {
-    for (const [number, index] of results) {
-      const unit = this.#units.get(number);
-      if (!unit) continue;
-      unit.left.delete(index);
-      if (unit.left.size > 0) continue;
-      this.#units.delete(number);
-      unit.end('done');
-    }
-    if (results.length > 0) this.#options.finished(results.length);
-  }
-}
-
-function shortId(run: string): string {
-  return run.slice(0, 8);
-}
-
-/** The names of the credentials that are missing; undefined for another error. */
-function missingIn(error: AutomateError): string[] | undefined {
-  if (!(error instanceof FlowError) || error.kind !== 'credential') return undefined;
-  return error.problems.flatMap(({ details }) => {
-    const { credential } = (details ?? {}) as { readonly credential?: string };
-    return credential === undefined ? [] : [credential];
-  });
 }

@@ -5,39 +5,41 @@ import { UnitPassage } from '../../engine/passage/unit-passage.ts';
 import { QueueUnits } from '../../io/queue/queue-units.ts';
 import type { RunProblem, SeenWorker } from '../../io/queue/worker-signs.ts';
 import { isTable } from '../input/input.ts';
+import { recordCounts } from '../metrics/run-status.ts';
 import { pricesOf } from '../ports/run-ledger.ts';
-import type { OpenRun } from '../run-request.ts';
+import type { OpenRun, WorkerWait } from '../run-request.ts';
 import { version } from '../version.ts';
 import { RunDesk } from './desk.ts';
 import { manifestOf } from './manifest.ts';
 import type { OpenQueue } from './open-queue.ts';
 import type { Workers } from './open-workers.ts';
-import type { WorkerWait } from './worker-wait.ts';
+import { queueStatus } from './queue-status.ts';
 
-/** A run waits this long for a worker that can do it, unless it is told. */
+/** Default time in ms for which a run waits for a worker that can process it. */
 const defaultWaitMs = 600_000;
 
-/** While a run waits for workers, it says so this often. */
+/** Interval in ms between messages while a run waits for workers. */
 const sayEveryMs = 10_000;
 
-/** The parts of a run that its workers in a queue concern. */
+/** Functions that receive reports from a run's workers in a queue. */
 export interface QueueFollower {
   readonly attempt: Trace | undefined;
   warn(message: string): void;
-  /** No worker can do the run for now. */
+  /** Called repeatedly while no worker can process the run. */
   waiting?(wait: WorkerWait): void;
 }
 
-/** Puts the records of a run into a queue. Throws an AutomateError (`output-exists`) if the run has another coordinator. */
+/**
+ * Puts the records of a run into a queue, from which workers take them. Throws an AutomateError (`output-exists`) if another process
+ * already coordinates the run.
+ */
 export async function openQueueWorkers(run: OpenRun, queue: OpenQueue, follower: QueueFollower): Promise<Workers> {
   const { session, source, request, claim, progress } = run;
   const { ports, ledger } = session;
   const { plan, options, retried } = request;
   const { attempt, warn } = follower;
   const desk = new RunDesk({
-    ...{ clock: ports.clock, ledger, spending: ports.spending, prices: pricesOf(plan, options.env), workers: 1 },
-    // Pauses go over Redis.
-    pause: () => undefined,
+    ...{ ledger, spending: ports.spending, saveNames: ports.saveNames, prices: pricesOf(plan, options.env), workers: 1 },
     ...{ report: ports.report, warn, attempt },
   });
   const cacert = options.cacert === undefined ? undefined : readFileSync(options.cacert, 'utf8');
@@ -50,39 +52,28 @@ export async function openQueueWorkers(run: OpenRun, queue: OpenQueue, follower:
     started: new Date(progress.startedAtMs).toISOString(),
   };
   const units = new QueueUnits(queue, {
-    ...{ run: claim.run, manifest: manifestOf(run, attempt !== undefined, cacert), facts, isTable: isTable(source.format), desk },
+    ...{
+      run: claim.run,
+      manifest: manifestOf(run, attempt !== undefined, { cacert, files: { folder: undefined } }),
+      facts,
+      isTable: isTable(source.format),
+      desk,
+    },
     takesOldResults: retried === undefined,
+    newText: () => run.output.newText(),
     counts: () => recordCounts(run),
+    emptied: () => warn(`${queue.url} has lost its data; the open records of this run are queued again`),
     looked: (workers) => watch.see(workers, units),
   });
   await units.begin();
   return {
     passage: (tools) => new UnitPassage(plan, units, ports.clock, tools),
-    figures: {
-      get now() {
-        return units.ableWorkers;
-      },
-      get most() {
-        return units.most;
-      },
-      get lost() {
-        return units.lost;
-      },
-      get maybeSpent() {
-        return desk.maybeSpent;
-      },
-    },
+    figures: desk.figuresOf(units, async () => (queue.redis.isAway ? undefined : queueStatus(queue))),
     kill: () => units.drop(),
   };
 }
 
-/** The counts of a run, for `status`. */
-function recordCounts({ progress: { tally, reading }, session: { ports } }: OpenRun): object {
-  const { written, failed } = tally;
-  return { read: reading.records, written, failed, open: Math.max(0, reading.records - written - failed), credits: ports.credits() };
-}
-
-/** Says that no worker can do the run, and ends it when that has lasted too long. */
+/** Checks if any worker can process the run. While none can, reports this repeatedly, and ends the run if the wait is too long. */
 class WorkerWatch {
   readonly #run: OpenRun;
   readonly #queue: OpenQueue;
@@ -113,9 +104,9 @@ class WorkerWatch {
       const { url } = this.#queue;
       this.#follower.waiting?.({ url, queueName: this.#run.request.options.queueName, problems });
     }
-    const unable = problems.find(({ isUnable }) => isUnable);
-    if (unable && problems.every(({ isUnable }) => isUnable))
-      units.closeEarly({ phase: 'finishing', reason: { ending: 'unreachable', message: unable.problem, patienceMs: 0 } });
+    const [unable] = problems;
+    if (unable?.ending && problems.every(({ ending }) => ending))
+      units.closeEarly({ phase: 'stopped', reason: { ending: unable.ending, message: unable.problem } });
     const { waitForWorkers = defaultWaitMs } = this.#run.request.options;
     if (now - this.#sinceMs >= waitForWorkers) this.#end(units, problems);
   }
@@ -123,7 +114,7 @@ class WorkerWatch {
   #end(units: QueueUnits, problems: readonly RunProblem[]): void {
     const lacksSecrets = problems.length > 0 && problems.every(({ credentials }) => credentials);
     const ending = lacksSecrets ? 'refused-credential' : 'no-workers';
-    const message = problems[0] ? `no worker can do the run: ${problems[0].problem}` : 'there is no worker';
+    const message = problems[0] ? `no worker can process the run: ${problems[0].problem}` : 'there is no worker';
     units.closeEarly({ phase: 'stopped', reason: { ending, message } });
   }
 }

@@ -1,7 +1,7 @@
 import { Wakeup } from '../../engine/phase.ts';
 import type { UnitItem } from '../../io/workers/wire-form.ts';
 
-/** The records that a worker gets, as the input of its run. */
+/** Collects the units (groups of records) that a worker takes, and yields their records as the input of a run. */
 export class WorkerInput {
   readonly #waiting: (readonly UnitItem[])[] = [];
   readonly #more = new Wakeup();
@@ -12,13 +12,13 @@ export class WorkerInput {
     this.#more.wake();
   }
 
-  /** No more records come. */
+  /** Ends the input. No more records can be added after that. */
   end(): void {
     this.#hasEnded = true;
     this.#more.wake();
   }
 
-  /** The records, a unit at a time. An empty list says that no more come for now. */
+  /** Yields the records, one unit at a time. An empty list means that no record is available at the moment. */
   async *read(): AsyncGenerator<readonly UnitItem[]> {
     for (;;) {
       const next = this.#waiting.shift();

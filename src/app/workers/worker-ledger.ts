@@ -5,24 +5,25 @@ import type { HeldMoney, RunLink } from '../../core/workers/workers.ts';
 import type { Price } from '../../io/ledger/run-ledger.ts';
 import type { PaidLedger } from '../ports/wire.ts';
 
-/** Calls that a worker takes the credits of at a time, at most. */
+/** Number of calls for which a worker takes credits at once. */
 const blockCalls = 64;
 
-/** Credits that are not used for this time go back. */
+/** Time in ms after which a worker returns unused credits to its run. */
 const idleMs = 1000;
 
-/** The credits of a worker: it takes them from its run in blocks, before they are needed. */
+/** Takes a worker's credits from its run. It takes them in advance, for many calls at once. */
 export class WorkerLedger implements PaidLedger {
   readonly #link: RunLink;
   readonly #prices: ReadonlyMap<string, Price>;
   readonly #clock: Clock;
-  /** By node, the calls whose credits are taken and not used. */
+  /** For each node, the number of calls for which the worker has unused credits. */
   readonly #taken = new Map<string, number>();
   readonly #asking = new Map<string, Promise<void>>();
   #refusal: CodedMessage | undefined;
-  /** The credits that are left for this worker besides those that are taken; undefined if nothing limits them. */
+  /** The credits that the worker can still take; undefined if credits are not limited. */
   #left: number | undefined;
   #usedMs = 0;
+  #spent = 0;
   #willGiveBack = false;
 
   constructor(link: RunLink, prices: ReadonlyMap<string, Price>, clock: Clock) {
@@ -44,6 +45,7 @@ export class WorkerLedger implements PaidLedger {
   }
 
   settle(node: string, cost?: number): void {
+    this.#spent += cost ?? this.#priceOf(node);
     this.#link.settle(node, cost);
   }
 
@@ -63,21 +65,21 @@ export class WorkerLedger implements PaidLedger {
   }
 
   flush(): void {
-    // The run has written the credits to disk before it gave them.
+    // Does nothing, because the run wrote the credits to disk before it passed them to this worker.
   }
 
   spent(): number {
-    return 0;
+    return this.#spent;
   }
 
-  /** Gives back what is not used. */
+  /** Returns the worker's unused credits to the run. */
   giveBack(): void {
     for (const [node, calls] of this.#taken) if (calls > 0) this.#link.giveBackCalls(node, calls);
     this.#taken.clear();
   }
 
   #take(node: string): Promise<void> {
-    const asking = this.#link.takeCalls(node, blockCalls).then(({ calls, refusal, left }) => {
+    const asking = this.#link.takeCalls(node, blockCalls, this.#left !== undefined).then(({ calls, refusal, left }) => {
       this.#asking.delete(node);
       this.#left = left;
       this.#refusal = refusal;
@@ -108,7 +110,7 @@ export class WorkerLedger implements PaidLedger {
   }
 }
 
-/** The money of one node in a worker: its run holds it. */
+/** Tracks the money that one node spends in a worker. The run reserves the money for it. */
 class WorkerSpending implements Spending {
   readonly prompts = new PromptTokens();
   readonly #link: RunLink;
@@ -139,7 +141,7 @@ class WorkerSpending implements Spending {
   }
 }
 
-/** The money of a worker, by node. */
+/** Returns an object that tracks the money spent by a worker's nodes. The run reserves this money. */
 export function workerSpending(link: RunLink): { of(node: string): Spending } {
   const nodes = new Map<string, Spending>();
   return {

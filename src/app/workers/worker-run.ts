@@ -26,18 +26,25 @@ import { WorkerInput } from './worker-input.ts';
 import { WorkerLedger, workerSpending } from './worker-ledger.ts';
 import { WorkerOutput } from './worker-output.ts';
 
-/** The parts of a worker process that its runs share, and the link to one of them. */
+/** Everything that the runs of a worker process share, and the connection over which one run's results are reported. */
 export interface WorkerRunParts {
   readonly link: RunReports;
   readonly clock: Clock;
   readonly gates: Gates;
-  /** Takes the reason to leave the run because no server answers. */
+  /** Called with the reason if the worker must leave the run, because no server responds to it. */
   unanswered(reason: StopReason): void;
-  /** False while no record may begin; absent for always. */
+  /**
+   * Called with the reason if the worker must leave the run, because its first records all failed in the same way on this machine.
+   * Undefined for a worker on the same machine as the run.
+   */
+  readonly failedAlike?: ((reason: StopReason) => void) | undefined;
+  /** Returns false while no record is allowed to start. Undefined if records can always start. */
   readonly mayBegin?: (() => boolean) | undefined;
+  /** Receives every event of the records. */
+  event?(event: Event): void;
 }
 
-/** Everything of a run that a worker needs before its first record. */
+/** Everything that a worker needs for a run before it can process the first record. */
 export interface PreparedRun {
   readonly manifest: Manifest;
   readonly plan: Plan;
@@ -45,7 +52,10 @@ export interface PreparedRun {
   readonly messages: Messages;
 }
 
-/** Prepares a run: its plan, and its secrets, which are on this machine. Throws a FlowError (`credential`) if one is missing. */
+/**
+ * Prepares a worker for a run: compiles the plan, and loads the secrets from this machine. Throws a FlowError (`credential`) if a secret is
+ * missing.
+ */
 export async function prepareRun(manifest: Manifest, warn: (message: string) => void): Promise<PreparedRun> {
   const redactor = createRedactor();
   const messages: Messages = { redactor, say: () => undefined, warn: (message) => warn(redactor.text(message)) };
@@ -55,15 +65,18 @@ export async function prepareRun(manifest: Manifest, warn: (message: string) => 
   return { manifest, plan, credentials: await loadSecrets(plan, flow.file, { env }, messages), messages };
 }
 
-/** The part of a run that takes place in a worker: records pass the nodes, and their results go to the run. */
+/** One worker's part of a run. Sends records through the nodes, and reports their results to the run. */
 export class WorkerRun {
-  /** Resolves once every record that was begun is reported, and everything is closed. */
+  /** Resolves when the results of all started records have been reported, and everything is closed. */
   readonly ended: Promise<void>;
   readonly #input = new WorkerInput();
   readonly #parts: WorkerRunParts;
   #run: Run | undefined;
   #closing: Closing | undefined;
-  /** True once this worker leaves the run, which goes on elsewhere. */
+  /** Number of records that this worker has received, in all units (groups of records). */
+  #added = 0;
+  #ledger: WorkerLedger | undefined;
+  /** True if this worker is leaving the run, while the run continues in other workers. */
   #isLeaving = false;
 
   constructor(prepared: PreparedRun, parts: WorkerRunParts) {
@@ -71,23 +84,27 @@ export class WorkerRun {
     this.ended = this.#pass(prepared);
   }
 
-  /** Takes the records of a unit. */
+  /** Returns the credits that this worker's calls have cost. */
+  credits(): number {
+    return this.#ledger?.spent() ?? 0;
+  }
+
   add(items: readonly UnitItem[]): void {
+    this.#added += items.length;
     this.#input.add(items);
   }
 
-  /** No more units come. */
   end(): void {
     this.#input.end();
   }
 
-  /** Closes the run in this worker. */
+  /** Closes this worker's part of the run, because the coordinator is closing the run. */
   close(closing: Closing): void {
     this.#closing = closing;
     this.#run?.phase.advance(closing.phase, closing.reason);
   }
 
-  /** Begins no more records, and ends once those under way have. The run goes on in other workers. */
+  /** Starts no further records. This part of the run ends when its open records have ended, and the run continues in other workers. */
   leave(reason: StopReason): void {
     this.#isLeaving = true;
     this.close({ phase: 'finishing', reason });
@@ -95,20 +112,29 @@ export class WorkerRun {
   }
 
   async #pass({ manifest, plan, credentials, messages }: PreparedRun): Promise<void> {
-    const { link, clock, gates, unanswered, mayBegin } = this.#parts;
+    const { link, clock, gates, unanswered, failedAlike, mayBegin } = this.#parts;
     const { redactor, warn } = messages;
-    const { env, cacert, flow, run, format, columns, csvSafe } = manifest;
+    const { env, cacert, files, flow, run, format, columns, csvSafe } = manifest;
     const how = { cacert, environment: process.env, warn };
     const routes = new Routes(how);
     const certified = await certifiedRoutes(plan.certificates, credentials, how);
     const ledger = new WorkerLedger(link, pricesOf(plan, env), clock);
+    this.#ledger = ledger;
     const { allowHttp } = flow.options;
     const ports = wire({
-      ...{ run, credentials, redactor, allowHttp, cacert, ledger, env, routes, certified, files: { folder: undefined } },
-      report: (event) => isOfWorker(event) && link.report(event),
+      ...{ run, credentials, redactor, allowHttp, cacert, ledger, env, routes, certified },
+      files: { ...files, names: link.saveNames },
+      report: (event) => {
+        this.#parts.event?.(event);
+        if (isOfWorker(event)) link.report(event);
+      },
       warn,
     });
-    const output = new WorkerOutput(link, createWriter(format, columns, { csvSafe }), redactor, new SpillFiles(spillPath));
+    const output = new WorkerOutput(link, createWriter(format, columns, { csvSafe }), redactor, {
+      spillFiles: new SpillFiles(spillPath),
+      added: () => this.#added,
+      failedAlike: manifest.keepsGoing ? undefined : failedAlike,
+    });
     const parts = {
       input: this.#input.read(),
       output,
@@ -120,12 +146,15 @@ export class WorkerRun {
     const started = startRun(plan, parts, { unordered: true, maxErrors: undefined, keepsGoing: true, worker });
     this.#run = started;
     started.phase.onPhase((phase) => {
-      if (!this.#isLeaving) link.tell({ kind: 'closing', phase, reason: started.phase.reason });
+      const { reason } = started.phase;
+      // If there is no reason, an error has ended only this worker's part, and the run itself continues.
+      if (!reason) this.end();
+      else if (!this.#isLeaving) link.tell({ kind: 'closing', phase, reason });
     });
     if (this.#closing) this.close(this.#closing);
     try {
       await started.ended;
-      await output.flush();
+      await output.end();
       ledger.giveBack();
     } finally {
       await ports.close();
@@ -137,12 +166,12 @@ export class WorkerRun {
   }
 }
 
-/** True for an event that the run does not report itself. */
+/** True for an event that only the worker knows about. The run creates all other events itself. */
 function isOfWorker({ type }: Event): boolean {
   return !['record-done', 'record-failed', 'record-filtered', 'record-parked', 'stopping', 'run-ended'].includes(type);
 }
 
-/** The parts of an attempt that reports and lines show. */
+/** Returns only the parts of an attempt that are sent to the run: those that reports and log lines show. */
 function attemptForm({ record, node, request, ms, result }: Attempt): object {
   const { method, origin, path, kind, tool, connection } = request as unknown as Record<string, unknown>;
   const failure = result instanceof Failure ? { kind: result.kind, message: result.message } : undefined;

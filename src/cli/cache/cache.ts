@@ -9,7 +9,7 @@ import { systemReason } from '../../io/files/naming-errors.ts';
 import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** Shows the size and age of the cache. Returns the exit code. */
+/** Prints the size and age of the cache of responses. Returns the exit code. */
 export async function infoCommand(options: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
   const path = cachePath(process.env);
   const maxBytes = maxCacheBytes(process.env);
@@ -50,13 +50,13 @@ function cachedTime(ms: number): string {
 
 const units = ['bytes', 'kB', 'MB', 'GB'] as const;
 
-/** A size such as 1.2 MB. */
+/** Returns a size in readable form, such as 1.2 MB. */
 function bytesText(bytes: number): string {
   const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(bytes) / 3)));
   return `${(bytes / 1000 ** power).toLocaleString('en-US', { maximumFractionDigits: 1 })} ${units[power]}`;
 }
 
-/** Deletes all cached answers. Active runs continue, and may cache further answers. Returns the exit code. */
+/** Deletes all cached responses. Active runs continue, and can cache new responses. Returns the exit code. */
 export async function clearCommand(terminal: Terminal): Promise<number> {
   const path = cachePath(process.env);
   if (existsSync(path)) terminal.say(clearCache(path));
@@ -71,16 +71,16 @@ function clearCache(path: string): string {
   } catch (error) {
     if (!(error instanceof AutomateError) || !isUnreadable(error.cause)) throw error;
     deleteDatabase(path);
-    return 'the cache could not be read, and is deleted';
+    return 'the cache could not be read, so it was deleted';
   }
 }
 
-/** True if the content of the file is the cause: it is damaged, or of a newer version. */
+/** True if the content of the cache file caused the error, because it is damaged or was written by a newer version. */
 function isUnreadable(error: unknown): boolean {
   return isDamaged(error) || (error instanceof Error && !('code' in error));
 }
 
-/** Maximum wait for another process, whose transactions are short. */
+/** Maximum time in ms to wait while another process uses the cache file. Such uses are short. */
 const timeoutMs = 10_000;
 
 function useCache<Result>(path: string, act: (file: AnswersFile) => Result): Result {
@@ -90,7 +90,7 @@ function useCache<Result>(path: string, act: (file: AnswersFile) => Result): Res
     return act(file);
   } catch (error) {
     if (error instanceof AutomateError) throw error;
-    const advice = isUnreadable(error) ? '\nautomate cache clear starts a new one' : '';
+    const advice = isUnreadable(error) ? '\nto start a new one: automate cache clear' : '';
     throw new AutomateError('output', `the cache ${path} cannot be used: ${systemReason(error as Error)}${advice}`, { cause: error });
   } finally {
     file?.close();

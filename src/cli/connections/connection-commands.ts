@@ -2,25 +2,25 @@ import { argument, type CommandSpec, command, negated } from '../options.ts';
 import { file, httpOptions, json, varOption } from '../shared-options.ts';
 import { addOptions, pathOption } from './connection-options.ts';
 
-const name = argument('<name>', "the connection's name", { listedBy: 'connections' });
+const name = argument('<name>', 'the name of the connection', { listedBy: 'connections' });
 const commands = () => import('./connections.ts');
 
-/** `automate connections` and its commands. */
+/** Declares `automate connections` and its subcommands. */
 export const connections: CommandSpec = {
   name: 'connections',
-  help: 'save named endpoints for flows: URL, authentication and limits, no secrets',
+  help: 'save endpoints that flows can use by name: URL, authentication and limits, but not secrets',
   commands: [
     command({
       name: 'add',
-      help: 'save a connection; in a terminal it asks for what is missing',
+      help: 'save a connection; at a terminal, it asks for what is missing',
       examples: [
         'automate connections add http crm --base-url https://crm.example.com/v2',
         'automate connections add --client-cert client.pem --client-key client.key',
         'automate connections add mcp search --url https://mcp.example.com/mcp',
       ],
       args: {
-        type: argument('[type]', 'http or mcp', { choices: async () => ['http', 'mcp'] }),
-        name: argument('[name]', "the connection's name, as in flows"),
+        type: argument('[type]', 'the type of the connection: http or mcp', { choices: async () => ['http', 'mcp'] }),
+        name: argument('[name]', 'the name of the connection, as it is written in flows'),
       },
       options: addOptions,
       run: async ({ args, options, terminal }) => (await import('./connections-add.ts')).addCommand(args, options, terminal),
@@ -28,8 +28,8 @@ export const connections: CommandSpec = {
     command({
       name: 'list',
       help: 'list the saved connections',
-      examples: ['automate connections list'],
-      args: { name: argument('[name]', 'only this one', { listedBy: 'connections' }) },
+      examples: ['automate connections list', 'automate connections list --json'],
+      args: { name: argument('[name]', 'list only this connection', { listedBy: 'connections' }) },
       options: { json },
       run: async ({ args, options, terminal }) => (await commands()).listConnections(args.name, options, terminal),
     }),
@@ -43,7 +43,7 @@ export const connections: CommandSpec = {
     }),
     command({
       name: 'test',
-      help: 'http: send one GET request, which costs a credit; mcp: ask the server for its tools, and log in if it requires that',
+      help: 'test a connection: send a GET request, which costs one credit, or list the tools of an MCP server, which may require a login',
       examples: ['automate connections test crm --path /health'],
       args: { name },
       options: { path: pathOption, ...httpOptions },
@@ -51,12 +51,12 @@ export const connections: CommandSpec = {
     }),
     command({
       name: 'login',
-      help: 'log in to a connection with oauth2_authorization_code: opens the browser, and stores the tokens that renew themselves',
+      help: 'use your browser to log in to a connection that has oauth2_authorization_code; runs then renew the tokens themselves',
       examples: ['automate connections login crm', 'automate connections login crm --no-browser'],
       args: { name },
       options: {
-        browser: negated('--no-browser', 'open no browser, and print the address to open'),
-        flow: file('--flow <file>', 'log in to a connection of this flow, instead of a saved one'),
+        browser: negated('--no-browser', 'print the address to open, instead of opening the browser'),
+        flow: file('--flow <file>', 'log in to a connection of this flow instead of a saved one'),
         var: varOption,
         ...httpOptions,
       },
@@ -64,16 +64,16 @@ export const connections: CommandSpec = {
     }),
     command({
       name: 'tools',
-      help: 'list the tools of an MCP connection, or explain one, with a node to paste',
-      examples: ['automate connections tools search'],
-      args: { name, tool: argument('[tool]', 'only this one') },
+      help: 'list the tools of an MCP connection, or explain one tool with a node to copy',
+      examples: ['automate connections tools search', 'automate connections tools search find_company'],
+      args: { name, tool: argument('[tool]', 'the tool to explain') },
       options: { json, ...httpOptions },
       run: async ({ args, options, terminal }) =>
         (await import('./connections-tools.ts')).toolsCommand(args.name, args.tool, options, terminal),
     }),
     command({
       name: 'remove',
-      help: 'remove a saved connection, and the tokens of its login',
+      help: 'remove a saved connection and the tokens of its login',
       examples: ['automate connections remove crm'],
       args: { name },
       run: async ({ args, terminal }) => (await commands()).removeCommand(args.name, terminal),

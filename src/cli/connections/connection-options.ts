@@ -6,56 +6,69 @@ const authChoices = async () => (await import('../../core/auth/auth.ts')).allAut
 
 /** The options of `automate connections add`. */
 export const addOptions = {
-  ...grouped('For http', { baseUrl: textOption('--base-url <url>', 'base of the relative URLs in flows') }),
+  ...grouped('For http', { baseUrl: textOption('--base-url <url>', 'the URL that nodes add their relative URL to') }),
   ...grouped('For mcp', {
-    url: textOption('--url <url>', 'the URL of the server (Streamable HTTP, or SSE)'),
-    command: textOption('--command <line>', 'command that starts the server on this machine (stdio)'),
-    passEnv: parsedOption('--pass-env <name>', listArgument, 'pass this variable to the --command; may be repeated'),
+    url: textOption('--url <url>', 'the URL of the MCP server (Streamable HTTP, or SSE)'),
+    command: textOption('--command <line>', 'a command that starts the MCP server on this machine (stdio)'),
+    passEnv: parsedOption(
+      '--pass-env <name>',
+      listArgument,
+      'with --command: an environment variable to pass on to the server; can be repeated',
+    ),
     passCredential: parsedOption(
       '--pass-credential <var=name>',
       passCredentialArgument,
-      'pass the secret of a credential to the --command in a variable; may be repeated',
+      'with --command: an environment variable that passes the secret of a credential to the server; can be repeated',
     ),
-    startTimeout: textOption('--start-timeout <duration>', 'how long the server may take to start, such as 60s'),
-    test: negated('--no-test', 'save it without asking the server first'),
+    startTimeout: textOption('--start-timeout <duration>', 'how long the server can take to start (default: 60s)'),
+    test: negated('--no-test', 'save the connection without testing it'),
   }),
   ...grouped('Authentication', {
-    auth: textOption('--auth <type>', 'none, bearer, api_key, basic, oauth2_client_credentials or oauth2_authorization_code', {
-      choices: authChoices,
-    }),
-    credential: textOption('--credential <name>', 'name of the credential that holds the secret', { listedBy: 'credentials' }),
-    header: textOption('--header <name>', 'api_key: header that carries the key'),
-    query: textOption('--query <name>', 'api_key: query parameter that carries the key'),
-    username: textOption('--username <name>', 'basic: user name; without it the secret is username:password'),
-    tokenUrl: textOption('--token-url <url>', 'oauth2: URL of the token server'),
+    auth: textOption(
+      '--auth <type>',
+      'how requests are authenticated: none, bearer, api_key, basic, oauth2_client_credentials or oauth2_authorization_code',
+      {
+        choices: authChoices,
+      },
+    ),
+    credential: textOption('--credential <name>', 'the name of the credential that holds the secret', { listedBy: 'credentials' }),
+    header: textOption('--header <name>', 'with api_key: the header that carries the key, such as X-API-Key'),
+    query: textOption('--query <name>', 'with api_key: the query parameter that carries the key'),
+    username: textOption('--username <name>', 'with basic: the user name; leave it out if the secret is username:password'),
+    tokenUrl: textOption('--token-url <url>', 'with oauth2: the URL from which access tokens are requested'),
     authorizeUrl: textOption(
       '--authorize-url <url>',
-      'oauth2_authorization_code: URL where you log in; without it and --token-url, the host of --base-url is asked for both',
+      'with oauth2_authorization_code: the URL where you log in (default: the one that the host of --base-url publishes; the same for --token-url)',
     ),
-    clientId: textOption(
-      '--client-id <id>',
-      'oauth2: client id; with --url, oauth2_authorization_code does without it if the server registers clients',
-    ),
+    clientId: textOption('--client-id <id>', 'with oauth2: the client id; not needed for an MCP server that registers clients by itself'),
     clientCredential: textOption(
       '--client-credential <name>',
-      'oauth2_authorization_code: credential that holds the client secret, if the client has one',
+      'with oauth2_authorization_code: the credential that holds the client secret, if the client has one',
     ),
-    scopes: parsedOption('--scopes <scopes>', listArgument, 'oauth2: such as read,write'),
+    scopes: parsedOption('--scopes <scopes>', listArgument, 'with oauth2: the scopes to request, such as read,write'),
     params: parsedOption(
       '--params <name=value>',
       paramArgument,
-      'oauth2: further parameter of token requests, such as audience=https://api.example.com; may be repeated',
+      'with oauth2: an additional parameter for token requests, such as audience=https://api.example.com; can be repeated',
     ),
-    clientAuth: textOption('--client-auth <place>', 'oauth2: where the client secret goes in token requests: basic (default) or body', {
-      choices: async () => ['basic', 'body'],
-    }),
+    clientAuth: textOption(
+      '--client-auth <place>',
+      'with oauth2: how token requests send the client secret, basic (the Authorization header) or body (default: basic)',
+      {
+        choices: async () => ['basic', 'body'],
+      },
+    ),
   }),
   ...grouped('Client certificate, for http', {
-    clientCert: textOption('--client-cert <file>', 'certificate that the server is shown (mTLS), PEM, such as client.pem'),
-    clientKey: textOption('--client-key <file>', 'its private key, PEM'),
-    clientKeyPassphrase: textOption('--client-key-passphrase <name>', 'credential that holds the passphrase of an encrypted key', {
-      listedBy: 'credentials',
-    }),
+    clientCert: textOption('--client-cert <file>', 'the certificate to present to the server (mTLS), a PEM file such as client.pem'),
+    clientKey: textOption('--client-key <file>', 'the private key of the certificate, a PEM file'),
+    clientKeyPassphrase: textOption(
+      '--client-key-passphrase <name>',
+      'the credential that holds the passphrase, if the private key is encrypted',
+      {
+        listedBy: 'credentials',
+      },
+    ),
   }),
   ...grouped('Requests', {
     setHeader: defaultsTo(
@@ -63,28 +76,30 @@ export const addOptions = {
       parsedOption(
         '--set-header <header>',
         headerArgument,
-        "add a header to every request, such as 'Accept: application/json'; may be repeated",
+        "a header for every request, such as 'Accept: application/json'; can be repeated",
       ),
       'none',
     ),
     rate: textOption('--rate <rate>', 'maximum rate of requests, such as 10/s'),
-    concurrency: parsedOption('--concurrency <n>', concurrencyArgument, 'at most N requests in flight at once; auto: find the number', {
-      choices: async () => ['auto'],
-    }),
-    allowHttp: flag('--allow-http', 'allow an http:// URL to another machine'),
+    concurrency: parsedOption(
+      '--concurrency <n>',
+      concurrencyArgument,
+      'send at most N requests at once; auto adapts the number to the server',
+      {
+        choices: async () => ['auto'],
+      },
+    ),
+    allowHttp: flag('--allow-http', 'allow an http:// URL, which is not encrypted, to another machine'),
   }),
   ...grouped('Test', {
-    env: textOption(
-      '--env <name>',
-      'environment of the credentials, such as staging (default: AUTOMATE_ENV, else default); not --pass-env',
-    ),
+    env: textOption('--env <name>', 'environment for the credentials of the test, such as staging (default: $AUTOMATE_ENV, or default)'),
     cacert: cacertOption(),
   }),
-  ...grouped('Saving', { force: flag('--force', 'replace an existing connection of that name', { short: 'f' }) }),
+  ...grouped('Saving', { force: flag('--force', 'replace an existing connection with this name', { short: 'f' }) }),
 };
 
 /** The values of the options of `automate connections add`. */
 export type AddOptions = ValuesOf<typeof addOptions>;
 
 /** The path that `automate connections test` requests. */
-export const pathOption = defaultsTo('', textOption('--path <path>', 'path after the base URL'), 'none');
+export const pathOption = defaultsTo('', textOption('--path <path>', 'the path to request, after the base URL'), 'none');

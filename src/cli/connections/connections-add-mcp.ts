@@ -15,7 +15,7 @@ import type { AddOptions } from './connection-options.ts';
 import { authOf } from './connections-auth.ts';
 import { chooseName, offerSecret, setHeaders, type WrittenConnection, withoutAbsent } from './connections-saving.ts';
 
-/** Saves a connection to an MCP server, after a test of it: a failed test saves nothing. Returns the exit code. */
+/** Tests a connection to an MCP server and saves it. Saves nothing if the test fails. Returns the exit code. */
 export async function addMcpCommand(given: string | undefined, options: AddOptions, terminal: Terminal): Promise<number> {
   const asker = findAsker();
   refuseMistakes(options);
@@ -34,7 +34,9 @@ export async function addMcpCommand(given: string | undefined, options: AddOptio
   return exitCodes.success;
 }
 
-/** Queries the server. A missing credential need not prevent saving: the error names --no-test. */
+/**
+ * Asks the MCP server for its tools. If a credential is missing, the error suggests --no-test, which saves the connection without a test.
+ */
 async function testServer(connection: McpConnection, options: AddOptions, terminal: Terminal): Promise<ToolServer> {
   try {
     return await askServer(connection, options, terminal);
@@ -51,7 +53,7 @@ function compileMcp(name: string, written: object): McpConnection {
   throw new AutomateError('usage', `expected a connection of type mcp, found ${connection.type}`);
 }
 
-/** Refuses options that are easily confused. */
+/** Throws an AutomateError (`usage`) if options belong to another type of connection, or if two options were probably confused. */
 function refuseMistakes({ baseUrl, url, command, env, clientCert, clientKey, clientKeyPassphrase }: AddOptions): void {
   if (clientCert !== undefined || clientKey !== undefined || clientKeyPassphrase !== undefined)
     throw new AutomateError('usage', '--client-cert and --client-key are for connections of type http');
@@ -60,12 +62,12 @@ function refuseMistakes({ baseUrl, url, command, env, clientCert, clientKey, cli
   if (command !== undefined && env !== undefined && process.env[env] !== undefined) {
     throw new AutomateError(
       'usage',
-      `--env names the environment of the credentials; to pass the variable ${env} to the server: --pass-env ${env}`,
+      `--env chooses the environment of the credentials; to pass the variable ${env} to the server: --pass-env ${env}`,
     );
   }
 }
 
-/** The connection that options and answers make. Without --url and --command, a person is asked for everything. */
+/** Builds the connection from the options and the person's answers. If neither --url nor --command is set, asks for every setting. */
 async function mcpConnection(name: string, options: AddOptions, asker: Asker | undefined): Promise<WrittenConnection> {
   const { command, rate, concurrency, passEnv: pass_env, passCredential, startTimeout: start_timeout } = options;
   if (command !== undefined) refuseAuth(options);
@@ -76,7 +78,10 @@ async function mcpConnection(name: string, options: AddOptions, asker: Asker | u
   return { written: withoutAbsent({ ...server, rate, concurrency, allow_http: options.allowHttp }), auth };
 }
 
-/** A server that automate starts gets its secrets in variables. */
+/**
+ * Throws if the options contain auth settings for a server that automate starts as a command. Such a server gets secrets in environment
+ * variables instead.
+ */
 function refuseAuth({ auth, credential }: AddOptions): void {
   if ((auth === undefined || auth === 'none') && credential === undefined) return;
   throw new AutomateError(

@@ -13,7 +13,7 @@ import { type AddOptions, addOptions } from './connection-options.ts';
 import { authOf, exampleOf, type WrittenAuth } from './connections-auth.ts';
 import { chooseName, offerSecret, setHeaders, type WrittenConnection, withoutAbsent } from './connections-saving.ts';
 
-/** Saves a connection; a person at the terminal is asked for what is missing. Returns the exit code. */
+/** Saves a connection. Asks the person at the terminal for settings that the options do not contain. Returns the exit code. */
 export async function addCommand(
   given: { readonly type?: string; readonly name?: string },
   options: AddOptions,
@@ -42,7 +42,7 @@ export async function addCommand(
   return exitCodes.success;
 }
 
-/** The connection that options and answers make. Without --base-url, a person is asked for everything. */
+/** Builds the connection from the options and the person's answers. If --base-url is not set, asks for every setting. */
 async function httpConnection(name: string, options: AddOptions, asker: Asker | undefined): Promise<WrittenConnection> {
   const isWalk = options.baseUrl === undefined;
   const base_url = options.baseUrl ?? (await askBaseUrl(asker, options.allowHttp ?? false));
@@ -65,7 +65,10 @@ async function httpConnection(name: string, options: AddOptions, asker: Asker | 
   };
 }
 
-/** The client certificate that options name, with full paths; absent for none. Throws an AutomateError (`usage`) if one of its files is missing. */
+/**
+ * Returns the client certificate set by the options, with full paths; undefined if there is none. Throws an AutomateError (`usage`) if the
+ * certificate is set without its private key, or the key without the certificate.
+ */
 function clientCertificate({ clientCert: cert, clientKey: key, clientKeyPassphrase: credential }: AddOptions): object | undefined {
   if (cert === undefined && key === undefined && credential === undefined) return undefined;
   if (cert === undefined || key === undefined)
@@ -73,7 +76,10 @@ function clientCertificate({ clientCert: cert, clientKey: key, clientKeyPassphra
   return { cert: resolve(cert), key: resolve(key), ...(credential !== undefined && { passphrase: { credential } }) };
 }
 
-/** The secret that someone has to store before the login; undefined for a public client. */
+/**
+ * Returns auth settings that name the credential of the OAuth client secret, which must be stored before the login. Returns undefined for a
+ * public client, which has no secret.
+ */
 function clientSecretOf({ client_credential: credential }: WrittenAuth): WrittenAuth | undefined {
   return typeof credential === 'string' ? { type: 'bearer', credential } : undefined;
 }
@@ -88,7 +94,7 @@ function typeFor(type: string | undefined, { url, command }: AddOptions): string
   return type ?? (url !== undefined || command !== undefined ? 'mcp' : 'http');
 }
 
-/** Refuses options that would have no effect: they were probably meant for an MCP server. */
+/** Throws if an option is set that belongs to MCP servers only, because it would have no effect on an HTTP connection. */
 function refuseMcpOptions(options: AddOptions): void {
   const mcpOptions = ['url', 'command', 'passEnv', 'passCredential', 'startTimeout'] as const;
   const found = mcpOptions.find((name) => options[name] !== undefined);
@@ -103,9 +109,9 @@ async function askBaseUrl(asker: Asker | undefined, allowHttp: boolean): Promise
   return asker.text('Base URL, such as https://crm.example.com/v2', { check });
 }
 
-/** Absent for no maximum. */
+/** Asks the person for a rate limit. Returns undefined if there should be none. */
 async function askRate(asker: Asker): Promise<string | undefined> {
-  const answer = await asker.text('Maximum rate of requests, such as 10/s (empty for none)', { check: rateProblem });
+  const answer = await asker.text('Maximum rate of requests, such as 10/s (empty for no limit)', { check: rateProblem });
   return answer || undefined;
 }
 

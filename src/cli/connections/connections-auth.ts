@@ -12,13 +12,13 @@ type Camel<Name> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capi
 type KeysOf<Parts> = Parts extends unknown ? keyof Parts : never;
 type PartKey = KeysOf<(typeof authTypes | typeof loginTypes)[number]['parts']>;
 
-/** The options of `connections add` that concern auth: `--auth`, and one for each part of each type. */
+/** The options of `connections add` that set the authentication: `--auth`, and one option for each setting of each auth type. */
 export type AuthOptions = Pick<AddOptions, 'auth' | Camel<PartKey>>;
 
-/** Auth as a flow writes it. */
+/** Authentication settings in the form in which a flow file contains them. */
 export type WrittenAuth = Readonly<Record<string, unknown>> & { readonly type: string; readonly credential: string };
 
-/** The type of the connection that is added. */
+/** The type of the connection to add. */
 export type ConnectionType = 'http' | 'mcp';
 
 type Type = Pick<AuthType, 'type' | 'label'> & { readonly parts: Readonly<Record<string, AuthPart>> };
@@ -27,15 +27,18 @@ const none: Type = { type: 'none', label: 'none', parts: {} };
 const allTypes: readonly Type[] = [none, ...authTypes, ...loginTypes];
 const mcpTypes: readonly Type[] = [none, ...authTypes, ...loginTypes.map(({ type, label }) => ({ type, label, parts: mcpLoginParts }))];
 
-/** The person to ask for missing parts. */
+/** The person who can be asked for missing settings, and how much to ask. */
 export interface AuthQuestions {
-  /** Absent without a person to ask. */
+  /** The person at the terminal; undefined if there is none. */
   readonly asker: Asker | undefined;
-  /** True if the person is asked for the whole connection. */
+  /** True to ask the person for every setting of the connection, false to ask only for the required ones. */
   readonly isWalk: boolean;
 }
 
-/** The auth that flags and answers make. Absent for none. `name`: the connection's. Throws an AutomateError (`usage`). */
+/**
+ * Builds the authentication settings from options and answers; undefined if the connection needs none. `name` is the connection's name.
+ * Throws an AutomateError (`usage`) if a setting is missing or not valid.
+ */
 export async function authOf(
   name: string,
   options: AuthOptions,
@@ -50,7 +53,7 @@ export async function authOf(
   const auth: Record<string, unknown> = { type: type.type };
   for (const [key, part] of parts) {
     const check = (answer: string) => {
-      if (answer === '') return part.isOptional ? undefined : 'expected something, found nothing';
+      if (answer === '') return part.isOptional ? undefined : 'expected a value, found nothing';
       return problemWith({ ...Object.fromEntries(parts.flatMap(example)), type: type.type, [key]: answer }, connection);
     };
     const value = given(options, key) ?? (await answerFor(key, part, type, { name, check, connection, ...questions }));
@@ -59,7 +62,7 @@ export async function authOf(
   return auth as WrittenAuth;
 }
 
-/** True if the secret of the credential must be `username:password`. */
+/** True if the credential's secret must have the form `username:password`. */
 export function needsPair(written: WrittenAuth): boolean {
   const { data: auth = null } = connectionAuth.safeParse(written);
   return placedAuths(auth)
@@ -73,7 +76,7 @@ interface Question extends AuthQuestions {
   check(answer: string): string | undefined;
 }
 
-/** The answer to a part's question. Absent for a part that is not asked for. */
+/** Asks for one of the authentication settings. Returns undefined for a setting that the person is not asked for. */
 async function answerFor(key: string, part: AuthPart, type: Type, question: Question): Promise<string | undefined> {
   const { asker, isWalk, name, connection, check } = question;
   if (part.question === undefined || (part.isOptional && !(asker && isWalk))) return undefined;
@@ -83,7 +86,7 @@ async function answerFor(key: string, part: AuthPart, type: Type, question: Ques
   return (await asker.text(part.question, { check, ...(suggested !== undefined && { default: suggested }) })) || undefined;
 }
 
-/** A command that adds a connection with all that the auth type needs. */
+/** Returns an example of a command that adds a connection with all options that the auth type requires. */
 export function exampleOf(type: string, connection: ConnectionType = 'http'): string {
   return addLine(typeNamed(type, typesFor(connection)), connection);
 }
@@ -117,7 +120,10 @@ function refuseForeignFlags(type: Type, options: AuthOptions, connection: Connec
   throw new AutomateError('usage', `${flagFor(foreign)} is for --auth ${owners.join(', ')}, not for ${type.type}`);
 }
 
-/** Without `--auth` the flags decide: the first type that asks for one of them, for a credential alone the first type of all. */
+/**
+ * Returns the auth type. Without `--auth`, it is the first type that has one of the other options. If the only option is a credential, it
+ * is the first type that uses one.
+ */
 async function chosenType(options: AuthOptions, { asker, isWalk }: AuthQuestions, connection: ConnectionType): Promise<Type> {
   const types = typesFor(connection);
   const asks = ({ parts }: Type, isCredential: boolean) =>
@@ -159,7 +165,7 @@ function flagFor(key: string): string {
   return `--${key.replaceAll('_', '-')}`;
 }
 
-/** The flags that give a part: its own, and those of the parts that replace it. */
+/** Returns the options that provide a setting: its own option, and the options of settings that replace it. */
 function flagsFor(key: string, { parts }: Type): string {
   const others = Object.keys(parts).filter((other) => parts[other]?.replaces === key);
   return [key, ...others].map(flagFor).join(' or ');

@@ -21,13 +21,13 @@ export interface LoginOptions {
   readonly allowHttp?: boolean;
 }
 
-/** Logs a person in to the server of a connection, and stores the tokens. Returns the exit code. */
+/** Logs a person in to the server of a connection and stores the tokens. Returns the exit code. */
 export async function loginCommand(name: string, options: LoginOptions, terminal: Terminal): Promise<number> {
   const connection = await namedConnection(name, options);
   const login = 'server' in connection ? undefined : loginAuthOf(connection);
   if ('server' in connection ? !logsIn(connection) : !login) throw noLogin(name);
   const showAddress = (url: string) =>
-    options.browser ? terminal.say(`log in with your browser; if it does not open:\n  ${url}`) : void terminal.print(url);
+    options.browser ? terminal.say(`log in with your browser; if it does not open, go to:\n  ${url}`) : void terminal.print(url);
   if (!options.browser) terminal.say('open this address in a browser on this machine, and log in:');
   const person = await openBrowser(options.browser ? process.env : undefined, showAddress);
   try {
@@ -44,14 +44,14 @@ export async function loginCommand(name: string, options: LoginOptions, terminal
   return exitCodes.success;
 }
 
-/** The saved connection of that name, or that of a flow. */
+/** Returns the connection with this name. With `--flow`, it is a connection in that flow, otherwise a saved one. */
 async function namedConnection(name: string, { flow, ...options }: LoginOptions): Promise<HttpConnection | McpConnection> {
   const allowHttp = options.allowHttp ?? false;
   if (flow === undefined) return loadConnection(name, allowHttp);
   const plan = await loadFlow(flow, { ...options, allowHttp, textCells: false });
   const found = plan.credentials.flatMap(({ login }) => login?.connection ?? []).find((one) => one.name === name);
   if (found) return found;
-  throw new AutomateError('usage', `no node of ${shellWord(flow)} uses a connection "${name}" to which someone logs in`);
+  throw new AutomateError('usage', `no node of ${shellWord(flow)} uses a connection "${name}" that needs a login`);
 }
 
 function logsIn({ server }: McpConnection): boolean {
@@ -59,5 +59,5 @@ function logsIn({ server }: McpConnection): boolean {
 }
 
 function noLogin(name: string): AutomateError {
-  return new AutomateError('usage', `nobody logs in to "${name}": its auth is not of type oauth2_authorization_code`);
+  return new AutomateError('usage', `"${name}" needs no login: its auth is not of type oauth2_authorization_code`);
 }

@@ -11,19 +11,21 @@ import type { Terminal } from '../terminal.ts';
 import type { AddOptions } from './connection-options.ts';
 import { type ConnectionType, exampleOf, needsPair, type WrittenAuth } from './connections-auth.ts';
 
-/** A connection as a flow writes it. */
+/** A connection in the form in which a flow file contains it. */
 export interface WrittenConnection {
   readonly written: Readonly<Record<string, unknown>>;
-  /** Absent for none. */
+  /** The authentication settings; undefined if the connection has none. */
   readonly auth: WrittenAuth | undefined;
 }
 
-/** Leaves out options without a value. */
+/** Returns the settings without the undefined ones. */
 export function withoutAbsent(written: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(written).filter(([, value]) => value !== undefined));
 }
 
-/** The headers of `--set-header`; absent for none. Throws an AutomateError (`usage`) for a header given twice. */
+/**
+ * Returns the headers that `--set-header` sets; undefined if there are none. Throws an AutomateError (`usage`) if a header is set twice.
+ */
 export function setHeaders({ setHeader: given }: AddOptions): Record<string, string> | undefined {
   if (given.length === 0) return undefined;
   const headers = new Map<string, string>();
@@ -34,7 +36,10 @@ export function setHeaders({ setHeader: given }: AddOptions): Record<string, str
   return Object.fromEntries(headers);
 }
 
-/** The name of a new connection, asked for if it is not given. Throws an AutomateError (`usage`). */
+/**
+ * Returns the name of the new connection, after asking for it if it is missing. Throws an AutomateError (`usage`) if the name cannot be
+ * used.
+ */
 export async function chooseName(
   given: string | undefined,
   options: AddOptions,
@@ -56,7 +61,7 @@ function nameProblem(name: string, { force }: AddOptions): string | undefined {
   return !force && Object.hasOwn(readConnections(process.env), name) ? messageWithAdvice(connectionExists(name)) : undefined;
 }
 
-/** Asks for the secret of a new connection, or says how to store it. */
+/** Asks for the secret of a new connection and stores it. If there is no terminal, prints how to store it. */
 export async function offerSecret(auth: WrittenAuth, asker: Asker | undefined, terminal: Terminal, env?: string): Promise<void> {
   const { credential } = auth;
   if (variableWith(credential, process.env) !== undefined) return;

@@ -16,7 +16,7 @@ export interface TestOptions extends AskingOptions {
   readonly allowHttp?: boolean;
 }
 
-/** Tests a saved connection: one GET request, or a query of its MCP server. Returns the exit code. */
+/** Tests a saved connection with one GET request, or by listing the tools of its MCP server. Returns the exit code. */
 export async function testCommand(name: string, options: TestOptions, terminal: Terminal): Promise<number> {
   const connection = loadConnection(name, options.allowHttp ?? false);
   return connection.type === 'mcp' ? testMcp(connection, options, terminal) : testHttp(connection, options, terminal);
@@ -39,7 +39,7 @@ async function testHttp(connection: HttpConnection, options: TestOptions, termin
   if (spent !== undefined) terminal.say(`${creditsText(spent)} spent`);
   if (problem) throw problem;
   const isMissing = 'status' in response && response.status === 404;
-  if (isMissing) terminal.say(`the server was reached, and has nothing at ${request.path}; --path tries another path`);
-  await terminal.print(isMissing ? `${name}: reached, and answers 404` : `${name}: works`);
+  if (isMissing) terminal.say(`the server was reached, but has nothing at ${request.path}; choose another path with --path`);
+  await terminal.print(isMissing ? `${name}: reached, but it answers 404` : `${name}: works`);
   return exitCodes.success;
 }

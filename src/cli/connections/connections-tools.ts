@@ -16,13 +16,13 @@ export interface ToolsOptions extends AskingOptions {
   readonly allowHttp?: boolean;
 }
 
-/** Lists the tools of a connection's server, or explains one. Returns the exit code. */
+/** Prints the tools of a connection's MCP server, or one tool in detail. Returns the exit code. */
 export async function toolsCommand(name: string, wanted: string | undefined, options: ToolsOptions, terminal: Terminal): Promise<number> {
   const connection = loadConnection(name, options.allowHttp ?? false);
   if (connection.type !== 'mcp') {
     throw new AutomateError(
       'usage',
-      `"${name}" is a connection of type ${connection.type}; expected one of type mcp: only their servers have tools`,
+      `"${name}" is a connection of type ${connection.type}; expected one of type mcp, because only MCP servers have tools`,
     );
   }
   const server = await askServer(connection, options, terminal);

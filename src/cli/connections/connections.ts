@@ -7,7 +7,7 @@ import { noteInAudit } from '../keys/stored-keys.ts';
 import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** Lists the saved connections, or one of them. Returns the exit code. */
+/** Prints all saved connections, or only the one with this name. Returns the exit code. */
 export async function listConnections(name: string | undefined, options: { json?: boolean }, terminal: Terminal): Promise<number> {
   const saved = readConnections(process.env);
   const names = name === undefined ? Object.keys(saved).sort() : findSaved(name) && [name];
@@ -37,7 +37,7 @@ function connectionRows(names: readonly string[], saved: SavedConnections): stri
   ];
 }
 
-/** Shows a saved connection as YAML for a flow. Returns the exit code. */
+/** Prints a saved connection as YAML that can be pasted into a flow. Returns the exit code. */
 export async function showConnection(name: string, options: { json?: boolean }, terminal: Terminal): Promise<number> {
   const written = findSaved(name);
   await terminal.print(options.json ? JSON.stringify({ name, ...written }, null, 2) : connectionText(name, written));
@@ -49,6 +49,8 @@ export async function removeCommand(name: string, terminal: Terminal): Promise<n
   findSaved(name);
   const kept = await removeConnection(name, terminal);
   noteInAudit('connection.remove', name, terminal);
-  terminal.say(`"${name}" is removed${kept.map((login) => `; the login "${login}" stays: another saved connection uses it`).join('')}`);
+  terminal.say(
+    `"${name}" is removed${kept.map((login) => `; the login "${login}" is kept, because another saved connection uses it`).join('')}`,
+  );
   return exitCodes.success;
 }

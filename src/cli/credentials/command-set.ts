@@ -10,7 +10,7 @@ import type { Terminal } from '../terminal.ts';
 import type { SetOptions } from './credential-options.ts';
 import { checkedLimits, saySet } from './credentials-set.ts';
 
-/** Stores the command that gives a secret. Returns the exit code. */
+/** Stores a command line. The command is run whenever the secret is needed, and prints the secret. Returns the exit code. */
 export async function setSecretCommand(
   name: string,
   options: SetOptions & { readonly command: string },
@@ -24,21 +24,29 @@ export async function setSecretCommand(
   });
   const stored = await openCredentials(options.env, terminal).setCommand(name, command, { forMs, ...limits });
   const again = forMs === undefined ? '' : `, and again after ${durationText(forMs)}`;
-  saySet(stored, `is a command, which runs when a request needs it${again}`, terminal);
+  saySet(stored, `gets its secret from a command, which runs when a request needs it${again}`, terminal);
   const { say, warn } = terminal;
   if (words.some((word, index) => holdsSecret(word, words[index - 1] ?? '')))
-    warn('the command line holds what looks like a secret, and is stored as it is written: let the command find the secret elsewhere');
+    warn(
+      'the command line contains what looks like a secret, and is stored as you wrote it: let the command read the secret from elsewhere',
+    );
   const forShell = words.find((word) => shellSign.test(word));
   if (forShell !== undefined)
-    warn(`no shell runs the command, so that ${forShell} is passed on as it is written; if it is meant for a shell: sh -c '...'`);
+    warn(`the command is not run by a shell, so ${forShell} is passed on as written; to run it in a shell: sh -c '...'`);
   say(`try it: automate credentials check ${name}${envWords(stored.env)}`);
   return exitCodes.success;
 }
 
-/** Matches a word that only a shell understands: a pipe, a list, a redirection, a variable, a home folder. */
+/**
+ * Matches a word that only a shell interprets, such as a pipe, a list operator, a redirection, a variable, or a home folder. Commands that
+ * print secrets are run without a shell.
+ */
 const shellSign = /^(?:\|\|?|&&?|;|\d?[<>]{1,2}&?\d?|\$\{?\w+\}?|~(?:\/.*)?)$/;
 
-/** True for a token, for a generated text, and for a value whose name says that it is a secret, as in `--password=...`. `option`: the word before. */
+/**
+ * True if the word is probably a secret, such as a token, a random string, or the value in `--password=...`. `option` is the word before it
+ * on the command line.
+ */
 function holdsSecret(word: string, option: string): boolean {
   const [, name = '', value = ''] = /^-{0,2}([\w-]+)(?:=|:\s+)(.+)$/s.exec(word) ?? [];
   const [, before = ''] = word.startsWith('-') ? [] : (/^--?([\w-]+)$/.exec(option) ?? []);

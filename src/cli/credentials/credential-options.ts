@@ -5,28 +5,46 @@ import { type Declared, parsedOption, textOption, type ValuesOf } from '../optio
 
 const backendChoices = async () => (await import('../../io/credentials/backend.ts')).backendNames;
 
-/** Reads the time for which a secret is used. A number alone could be minutes or seconds. */
+/**
+ * Parses the time after which a command that prints a secret is run again. Returns it in ms. Throws for a number without a unit, which
+ * could mean minutes or seconds.
+ */
 function timeArgument(text: string): number {
   const ms = /^\d+$/.test(text) ? undefined : durationMs(text);
   if (ms === undefined || ms === 0) throw new InvalidArgumentError(`expected a duration such as 50m, found "${text}"`);
   return ms;
 }
 
-/** The environment of a credential. `unnamed`: the default, as the help names it. */
-export function ofEnv(unnamed = 'AUTOMATE_ENV, else default'): Declared<string | undefined> {
-  return textOption('--env <name>', `environment of the credential, such as staging (default: ${unnamed})`);
+/** Declares the option for a credential's environment. `unnamed` is the help text for the default environment. */
+export function ofEnv(unnamed = '$AUTOMATE_ENV, or default'): Declared<string | undefined> {
+  return textOption('--env <name>', `the environment of the credential, such as staging (default: ${unnamed})`);
 }
 
 /** The options of `automate credentials set`. */
 export const setOptions = {
   env: ofEnv(),
   expires: textOption('--expires <when>', 'when the secret expires: a duration such as 90d, or a day such as 2030-12-31'),
-  hosts: parsedOption('--hosts <hosts>', listArgument, 'send it to these hosts only, such as api.example.com,*.example.com; * allows all'),
-  command: textOption('--command <line>', "run this command for the secret when a request needs it, such as 'op read op://team/crm/token'"),
-  for: parsedOption('--for <duration>', timeArgument, 'run the command again after this time, such as 50m (default: never)'),
-  backend: textOption('--backend <name>', 'where to store it: keychain or vault (default: where it is, else the first available)', {
-    choices: backendChoices,
-  }),
+  hosts: parsedOption(
+    '--hosts <hosts>',
+    listArgument,
+    'send the secret only to these hosts, such as api.example.com,*.example.com; * allows all hosts',
+  ),
+  command: textOption(
+    '--command <line>',
+    "store a command instead, which prints the secret when a request needs it, such as 'op read op://team/crm/token'",
+  ),
+  for: parsedOption(
+    '--for <duration>',
+    timeArgument,
+    'with --command: run the command again after this time, such as 50m (default: never)',
+  ),
+  backend: textOption(
+    '--backend <name>',
+    'where to store the secret: keychain or vault (default: where it is now, or the first that works)',
+    {
+      choices: backendChoices,
+    },
+  ),
 };
 
 /** The values of the options of `automate credentials set`. */

@@ -13,7 +13,7 @@ import { findAsker } from '../ask.ts';
 import type { Terminal } from '../terminal.ts';
 import type { SetOptions } from './credential-options.ts';
 
-/** Stores a secret, from a prompt or from stdin. Returns the exit code. */
+/** Stores a secret that is read from a prompt or from stdin. Returns the exit code. */
 export async function setCommand(name: string, options: SetOptions, terminal: Terminal): Promise<number> {
   const limits = checkedLimits(name, options);
   if (options.for !== undefined)
@@ -31,7 +31,7 @@ export async function setCommand(name: string, options: SetOptions, terminal: Te
   return exitCodes.success;
 }
 
-/** Says what is stored now: its limits, the secret before it, and a variable that takes precedence. */
+/** Prints a message about a stored credential, with its limits and its previous secret. Warns if an environment variable overrides it. */
 export function saySet(stored: StoredCredential, isStored: string, { say, warn }: Terminal): void {
   const { name, env, expiresAt, hosts, previous } = stored;
   const where = env === defaultEnv ? '' : `, for --env ${env}`;
@@ -39,19 +39,19 @@ export function saySet(stored: StoredCredential, isStored: string, { say, warn }
   const only = hosts === undefined ? '' : `, for ${hosts.join(', ')} only`;
   say(`"${name}" ${isStored}${where}${expiry}${only}`);
   if (previous)
-    say(`the previous secret is stored until this one has worked; to bring it back: automate credentials restore ${name}${envWords(env)}`);
+    say(`the previous secret stays stored until this one has worked; to restore it: automate credentials restore ${name}${envWords(env)}`);
   const variable = variableWith(name, process.env);
   if (variable !== undefined) warn(`${variable} is set, and takes precedence`);
 }
 
-/** The expiry and the hosts that the options name. Throws an AutomateError (`usage`) for wrong ones, and for a wrong name. */
+/** Returns the expiry time and the hosts that the options set. Throws an AutomateError (`usage`) if they or the name are not valid. */
 export function checkedLimits(name: string, { expires, hosts }: SetOptions): Pick<StoreOptions, 'expiresAt' | 'hosts'> {
   const { error } = credentialName.safeParse(name);
   if (error) throw new AutomateError('usage', error.issues[0]?.message ?? 'expected a name');
   return { expiresAt: expiryOf(expires), hosts: hostsOf(hosts) };
 }
 
-/** Reads the secret from a prompt if stdin is a terminal, else from stdin. */
+/** Reads a secret. If stdin is a terminal, asks the person for it. Otherwise reads it from stdin. */
 async function secretFrom(name: string): Promise<string> {
   if (!process.stdin.isTTY) return oneLine(await stdinText(), 'stdin');
   const asker = findAsker();
@@ -81,7 +81,7 @@ async function stdinText(): Promise<string> {
   }
 }
 
-/** Reads a duration from now on, or the last day. */
+/** Parses an expiry time, which is written as a duration from now, or as the last valid day. */
 function expiryOf(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   const end = /^\d+$/.test(text) ? undefined : futureTime(text, Date.now());
@@ -89,16 +89,16 @@ function expiryOf(text: string | undefined): string | undefined {
   throw new AutomateError('usage', `--expires: expected a duration such as 90d, or a future day such as 2030-12-31, found "${text}"`);
 }
 
-/** Checks the hosts; absent leaves them as they are, `*` allows all. */
+/** Checks the hosts to which a secret may be sent. Undefined leaves the stored hosts unchanged, and `*` allows all hosts. */
 function hostsOf(written: readonly string[] | undefined): string[] | undefined {
   if (written?.length === 0) throw hostExpected('');
   return written?.map((text) => (text === '*' ? text : hostOf(text)));
 }
 
-/** Matches a name in any script, or an address. */
+/** Matches a host name in any script, or an IP address. */
 const hostName = /^(?:[\p{L}\p{M}\p{N}._-]+|\[[0-9a-f:.]+\])$/iu;
 
-/** Normalizes a host as URLs do: `127.1` to `127.0.0.1`, names to punycode. */
+/** Normalizes a host name in the way URLs do. For example, `127.1` becomes `127.0.0.1`, and non-Latin names become punycode. */
 function hostOf(text: string): string {
   const [, wildcard = '', name = '', port = ''] = /^(\*\.)?([^/?#@\\*\s]*?)\.?(:\d{1,5})?$/.exec(text) ?? [];
   const url = `https://${name}`;

@@ -14,13 +14,13 @@ import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
 import { tryCommand } from './try-command.ts';
 
-/** The options of most commands. */
+/** The options that most of the `credentials` subcommands have. */
 export interface CredentialOptions {
   readonly env?: string;
   readonly json?: boolean;
 }
 
-/** Lists all credentials without their secrets, or those of one environment or name. Returns the exit code. */
+/** Prints all credentials, or only the credentials of one environment or name. Never prints a secret. Returns the exit code. */
 export async function listCredentials(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
   const shown = shownCredentials(store.list(), process.env).filter(
@@ -40,7 +40,7 @@ function emptyText(name: string | undefined, env: string | undefined, store: Cre
   return `${what}${env === undefined ? ' here' : ` for --env ${env}`}\n  ${rest}`;
 }
 
-/** Shows one credential without its secret. Returns the exit code. */
+/** Prints one credential without its secret. Returns the exit code. */
 export async function showCredential(name: string, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
   const shown = findShown(name, store);
@@ -62,21 +62,23 @@ export async function removeCommand(name: string, options: CredentialOptions & {
   const store = openCredentials(options.env, terminal);
   const isRemoved = await store.remove(name, options.force ?? false);
   terminal.say(
-    isRemoved ? `"${name}" is removed` : `"${name}" is forgotten; its secret is still in its backend, which could not be reached`,
+    isRemoved
+      ? `"${name}" is removed`
+      : `"${name}" is removed from the list, but its secret is still in its backend, which could not be reached`,
   );
   const variable = variableWith(name, process.env);
   if (variable !== undefined) terminal.warn(`${variable} is still set, and flows still use it`);
   return exitCodes.success;
 }
 
-/** Brings back the previous secret. Returns the exit code. */
+/** Restores the previous secret of a credential. Returns the exit code. */
 export async function restoreCommand(name: string, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const { setAt } = await openCredentials(options.env, terminal).restore(name);
-  terminal.say(`"${name}" is again the secret set on ${setAt.slice(0, 16).replace('T', ' at ')} UTC`);
+  terminal.say(`restored "${name}" to the secret that was set on ${setAt.slice(0, 16).replace('T', ' at ')} UTC`);
   return exitCodes.success;
 }
 
-/** Looks up one credential or all, as a run does, and reports problems. Returns the exit code. */
+/** Looks up one credential, or all of them, in the way a run does, and prints any problems. Returns the exit code. */
 export async function checkCommand(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
   const names = name === undefined ? namesOf(store) : [name];
@@ -101,12 +103,12 @@ export async function checkCommand(name: string | undefined, options: Credential
 
 type CheckedFinding = { readonly problem: CodedMessage } | { readonly found: string; readonly limits: Pick<Secret, 'hosts' | 'expiresAt'> };
 
-/** The place of a secret. A command is run. */
+/** Returns the place where a secret was found, and the limits on its use. If a command prints the secret, runs the command. */
 async function checkedFinding(finding: Finding, terminal: Terminal): Promise<CheckedFinding> {
   if ('problem' in finding) return finding;
   if ('command' in finding) {
     const tried = await tryCommand(finding.command, terminal);
-    return 'problem' in tried ? tried : { found: `its command gave a secret in ${durationText(tried.ms)}`, limits: finding.command };
+    return 'problem' in tried ? tried : { found: `its command printed a secret in ${durationText(tried.ms)}`, limits: finding.command };
   }
   hide(finding.secret.text, terminal);
   return { found: `found in ${finding.secret.from}`, limits: finding.secret };
@@ -117,7 +119,7 @@ function namesOf(store: CredentialStore): string[] {
   return [...new Set(shown.map(({ name }) => name))];
 }
 
-/** Shows the backends: the active one, and why others are not available. Returns the exit code. */
+/** Prints which backend (keychain or vault) stores secrets, and why others are not available. Returns the exit code. */
 export async function backendCommand(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
   const store = openCredentials(options.env, terminal);
   const present = store.list().find((stored) => stored.name === name && stored.env === store.env && isInBackend(stored))?.backend;

@@ -4,7 +4,7 @@ import { AutomateError } from '../../core/failure.ts';
 import type { StoredCommand } from '../../io/credentials/secret.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** Runs the command of a credential. Resolves to the time that it took, or to its problem. */
+/** Runs the command that prints a credential's secret. Resolves to the time it took, or to the problem. */
 export async function tryCommand(
   command: StoredCommand,
   terminal: Terminal,
@@ -14,7 +14,7 @@ export async function tryCommand(
     await secretOfCommand(command, terminal);
     return { ms: performance.now() - startedMs };
   } catch (error) {
-    // Its advice is to try the command.
+    // The advice in the error is left out, because it suggests trying the command, which the user has just done.
     if (error instanceof AutomateError) return { problem: { message: error.message } };
     throw error;
   }

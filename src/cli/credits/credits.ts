@@ -18,7 +18,7 @@ interface JsonOption {
   readonly json?: boolean;
 }
 
-/** Shows this month's credits and the allowance. Returns the exit code. */
+/** Prints the credits spent this month and the monthly allowance. Returns the exit code. */
 export async function creditsCommand({ json }: JsonOption, terminal: Terminal): Promise<number> {
   const month = monthOf(Date.now()).name;
   const { limit, spent, held } = withBook((book) => ({
@@ -44,7 +44,7 @@ export async function creditsCommand({ json }: JsonOption, terminal: Terminal): 
   return exitCodes.success;
 }
 
-/** Sets the monthly allowance. Returns the exit code. */
+/** Sets the monthly allowance of credits. Returns the exit code. */
 export async function limitCommand(written: string, terminal: Terminal): Promise<number> {
   const limit = limitOf(written);
   const book = openBook(bookPath(homeFolder(process.env)));
@@ -65,7 +65,7 @@ function limitOf(written: string): number | undefined {
   throw new AutomateError('usage', `expected a whole number of credits, or unlimited, found "${written}"`);
 }
 
-/** Shows the credits of each month. Returns the exit code. */
+/** Prints the credits spent in each month. Returns the exit code. */
 export async function historyCommand({ json }: JsonOption, terminal: Terminal): Promise<number> {
   const months = sums(withBook((book) => book.spent()) ?? [], 'month').sort((a, b) => (a.month < b.month ? -1 : 1));
   if (json) await terminal.print(JSON.stringify(months, null, 2));
@@ -74,7 +74,7 @@ export async function historyCommand({ json }: JsonOption, terminal: Terminal): 
   return exitCodes.success;
 }
 
-/** The names of the API keys by their ids. Empty if they cannot be read: the ids are shown then. */
+/** Returns the names of the API keys, keyed by id. If they cannot be read, the result is empty, and the ids are shown instead. */
 async function keyNames(): Promise<Map<string, string>> {
   const { readKeyNames } = await import('../../io/server/keys.ts');
   return readKeyNames(homeFolder(process.env));
@@ -82,7 +82,10 @@ async function keyNames(): Promise<Map<string, string>> {
 
 const accountColumns = ['month', 'flow', 'node', 'connection', 'env', 'credits'] as const;
 
-/** Prints the credits of every account; with the id of the key once a key has paid. Returns the exit code. */
+/**
+ * Prints the credits spent for each combination of month, flow, node, connection and environment. Includes the ids of API keys if any key
+ * has spent credits. Returns the exit code.
+ */
 export async function exportCommand({ json }: JsonOption, terminal: Terminal): Promise<number> {
   const all = withBook((book) => book.spent()) ?? [];
   const columns = all.some(({ key }) => key !== '') ? ([...accountColumns, 'key'] as const) : accountColumns;
@@ -106,11 +109,14 @@ export async function exportCommand({ json }: JsonOption, terminal: Terminal): P
   return exitCodes.success;
 }
 
-/** Reads the book, after settling the credits that dead runs held. Absent if there is no book. */
+/**
+ * Reads the ledger's database. Credits that a run had reserved when it died are counted as spent first. Returns undefined if there is no
+ * database.
+ */
 export function withBook<Result>(read: (book: Book) => Result): Result | undefined {
   const home = homeFolder(process.env);
   if (!existsSync(bookPath(home))) {
-    // Runs may have spent credits that nobody has counted.
+    // Throws if this machine cannot open databases, because runs might then have spent credits without counting them.
     requireLibrary(bookPath(home));
     return undefined;
   }

@@ -8,7 +8,10 @@ import { clockFinding, diskFindings, homeFindings, nodeFinding } from './machine
 import { authorityFinding, proxyFindings } from './network-findings.ts';
 import { backendFindings } from './secret-findings.ts';
 
-/** Checks this machine, and perhaps a flow's credentials and hosts. Sends nothing. Returns the exit code: 1 if there is a problem, 7 if a command gives no secret. */
+/**
+ * Checks this machine without sending a request. For a flow, also checks the flow's credentials and hosts. Returns the exit code: 1 if
+ * there is a problem, 7 if a command that prints a secret failed.
+ */
 export async function doctorCommand(flow: string | undefined, options: DoctorOptions, terminal: Terminal): Promise<number> {
   const findings = [
     nodeFinding(process.versions.node),

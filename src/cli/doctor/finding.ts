@@ -1,39 +1,39 @@
 import { AutomateError } from '../../core/failure.ts';
 import { messageWithAdvice } from '../advice.ts';
 
-/** The result of one check. */
+/** The result of one check of the `doctor` command. */
 export interface Finding {
-  /** The thing that was checked. */
+  /** The name of the thing that was checked. */
   readonly check: string;
   readonly state: 'ok' | 'warning' | 'problem';
-  /** The facts that were found. */
+  /** A description of what was found. */
   readonly message: string;
-  /** The way out; `null` if there is nothing to do. */
+  /** Advice for the user; `null` if nothing has to be done. */
   readonly advice: string | null;
 }
 
-/** A check whose thing is as it should be. */
+/** Returns the finding for a check without problems. */
 export function okFinding(check: string, message: string): Finding {
   return { check, state: 'ok', message, advice: null };
 }
 
-/** A check whose thing may be in the way. */
+/** Returns the finding for something that might cause problems. */
 export function warningFinding(check: string, message: string, advice: string): Finding {
   return { check, state: 'warning', message, advice };
 }
 
-/** A check whose thing will make runs fail. */
+/** Returns the finding for something that will make runs fail. */
 export function problemFinding(check: string, message: string, advice: string | null): Finding {
   return { check, state: 'problem', message, advice };
 }
 
-/** A problem from a message whose further lines say what to do. */
+/** Returns a problem made from a message whose second and further lines are the advice. */
 export function problemIn(check: string, message: string, advice: string | null = null): Finding {
   const [first = '', ...others] = message.split('\n');
   return problemFinding(check, first, others.length > 0 ? others.join('\n') : advice);
 }
 
-/** The findings of a check; a problem if it throws an AutomateError. */
+/** Runs a check and returns its finding. If the check throws an AutomateError, returns a problem with the error's message. */
 export async function orProblem(check: string, find: () => Finding | Promise<Finding>): Promise<Finding> {
   try {
     return await find();

@@ -13,7 +13,7 @@ import type { DoctorOptions } from './doctor-options.ts';
 import { type Finding, okFinding, problemFinding, problemIn } from './finding.ts';
 import { hostFindings } from './network-findings.ts';
 
-/** Checks a flow file, its credentials and its hosts. */
+/** Checks a flow file, the flow's credentials, and the hosts to which it sends requests. */
 export async function flowFindings(file: string, options: DoctorOptions, terminal: Terminal): Promise<Finding[]> {
   let plan: Plan;
   try {
@@ -44,10 +44,10 @@ async function credentialFindings(plan: Plan, file: string, { env }: DoctorOptio
   }
 }
 
-/** The beginning of the name of each check of a command. */
+/** The beginning of the name of each check of a command that prints a secret. */
 const commandCheck = 'command of ';
 
-/** True for a command that has given no secret: every run of the flow would end with its exit code. */
+/** True if a command that prints a secret failed. Every run of the flow would then end with the exit code 7. */
 export function isFailedCommand({ check, state }: Finding): boolean {
   return state === 'problem' && check.startsWith(commandCheck);
 }
@@ -55,16 +55,16 @@ export function isFailedCommand({ check, state }: Finding): boolean {
 async function commandFinding(command: StoredCommand, terminal: Terminal): Promise<Finding> {
   const check = commandCheck + command.name;
   const tried = await tryCommand(command, terminal);
-  if ('ms' in tried) return okFinding(check, `it gave a secret in ${durationText(tried.ms)}`);
+  if ('ms' in tried) return okFinding(check, `it printed a secret in ${durationText(tried.ms)}`);
   return problemIn(check, messageWithAdvice(tried.problem));
 }
 
 async function hosts(plan: Plan, options: DoctorOptions): Promise<Finding[]> {
-  if (plan.origins.length === 0) return [okFinding('hosts', 'the flow names none')];
+  if (plan.origins.length === 0) return [okFinding('hosts', 'no host is written in the flow')];
   try {
     return await hostFindings(plan.origins, options);
   } catch {
-    // A proxy or a certificate file that cannot be used is a finding of its own.
+    // The hosts are not checked if the proxy or certificate settings cannot be used, which another check reports.
     return [];
   }
 }

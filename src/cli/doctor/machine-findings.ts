@@ -15,7 +15,7 @@ export function nodeFinding(version: string): Finding {
     : problemFinding('node', `Node.js ${version} is too old`, `install Node.js ${least} or later`);
 }
 
-/** Checks the folder that holds the credentials, connections and credits. */
+/** Checks the folder that contains credentials, connections and credits. */
 export function homeFindings(): Finding[] {
   const home = homeFolder(process.env);
   const place = placeAt(home);
@@ -24,23 +24,23 @@ export function homeFindings(): Finding[] {
     return [problemFinding('home', `${home} is not a folder`, 'move it away, or set AUTOMATE_HOME to a folder')];
   if (!place.isWritable) {
     const what = place.exists ? 'cannot be written' : 'cannot be created';
-    return [problemFinding('home', `${home} ${what}`, 'give yourself the right to write there, or set AUTOMATE_HOME to another folder')];
+    return [problemFinding('home', `${home} ${what}`, 'make it writable for you, or set AUTOMATE_HOME to another folder')];
   }
   if (!place.exists) return [okFinding('home', `${home} does not exist yet; it is created when it is needed`)];
   if (place.othersMay & 2) return [problemFinding('home', `other users can change files in ${home}`, `chmod 700 ${word}`)];
-  if (place.othersMay !== 0) return [warningFinding('home', `other users can look into ${home}`, `chmod 700 ${word}`)];
+  if (place.othersMay !== 0) return [warningFinding('home', `other users can list the files in ${home}`, `chmod 700 ${word}`)];
   const { exposed } = place;
   if (exposed.length > 0) {
-    return [warningFinding('home', `other users have rights on files in ${home}: ${exposed.join(', ')}`, `chmod -R go= ${word}`)];
+    return [warningFinding('home', `other users have access to files in ${home}: ${exposed.join(', ')}`, `chmod -R go= ${word}`)];
   }
-  return [okFinding('home', `${home} is only yours`)];
+  return [okFinding('home', `only you have access to ${home}`)];
 }
 
 const leastTime = Date.UTC(2026, 0, 1);
 const lastTime = Date.UTC(2100, 0, 1);
 const toleranceMs = 3_600_000;
 
-/** Checks the clock: expiries, certificates and the months of credits depend on it. */
+/** Checks the clock, because expiry dates, certificates and monthly credits depend on it. */
 export function clockFinding(nowMs: number, newestMs = placeAt(homeFolder(process.env)).newestMs): Finding {
   const time = new Date(nowMs).toISOString().replace(/\.\d+Z$/, 'Z');
   const advice = 'set the clock: certificates, expiries and credits depend on it';
@@ -53,7 +53,7 @@ export function clockFinding(nowMs: number, newestMs = placeAt(homeFolder(proces
 
 const leastBytes = { problem: 10e6, warning: 200e6 };
 
-/** Checks the free space of the home folder and of the current one. */
+/** Checks the free disk space of the home folder and the current folder. */
 export function diskFindings(): Finding[] {
   const places = [
     ['disk of the home folder', homeFolder(process.env)],
@@ -62,9 +62,9 @@ export function diskFindings(): Finding[] {
   return places.map(([check, path]) => diskFinding(check, freeBytes(path)));
 }
 
-/** Judges the free space of one place. */
+/** Returns the finding for the free disk space of one folder. `free` is in bytes; undefined if it is not known. */
 export function diskFinding(check: string, free: number | undefined): Finding {
-  if (free === undefined) return okFinding(check, 'the platform does not say how much is free');
+  if (free === undefined) return okFinding(check, 'the amount of free space is not known');
   const message = `${free >= 1e9 ? `${Math.floor(free / 1e9)} GB` : `${Math.floor(free / 1e6)} MB`} free`;
   const advice = 'free some space: outputs and checkpoints are written there';
   if (free < leastBytes.problem) return problemFinding(check, message, advice);

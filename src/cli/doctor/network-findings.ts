@@ -7,7 +7,7 @@ import { messageWithAdvice } from '../advice.ts';
 import type { DoctorOptions } from './doctor-options.ts';
 import { type Finding, okFinding, orProblem, problemFinding, problemIn, warningFinding } from './finding.ts';
 
-/** Checks HTTP_PROXY, HTTPS_PROXY and NO_PROXY, and connects to the proxies. */
+/** Checks the proxies in HTTP_PROXY, HTTPS_PROXY and NO_PROXY, and tries to connect to them. */
 export async function proxyFindings(): Promise<Finding[]> {
   let proxyOf: ReturnType<typeof proxyFinder>;
   try {
@@ -23,7 +23,7 @@ export async function proxyFindings(): Promise<Finding[]> {
   return Promise.all(found.map(({ scheme, proxy }) => proxyFinding(scheme, proxy)));
 }
 
-/** Names the proxy by its origin only: its URL may hold a password. */
+/** Checks a proxy. The finding does not show the whole URL of the proxy, because it might contain a password. */
 async function proxyFinding(scheme: string, proxy: URL): Promise<Finding> {
   const reached = await tryReach(proxy.origin);
   if (!(reached instanceof Failure)) return okFinding('proxy', `${scheme} requests go through ${proxy.host}, which can be reached`);
@@ -31,7 +31,7 @@ async function proxyFinding(scheme: string, proxy: URL): Promise<Finding> {
   return problemFinding('proxy', message, `check ${scheme.toUpperCase()}_PROXY`);
 }
 
-/** Checks the certificate authorities beside the default ones. */
+/** Checks the certificate authorities that are trusted besides the default ones. */
 export function authorityFinding({ cacert }: DoctorOptions): Promise<Finding> {
   const check = 'certificates';
   return orProblem(check, () => {
@@ -42,14 +42,14 @@ export function authorityFinding({ cacert }: DoctorOptions): Promise<Finding> {
         authorities(extra, {});
       } catch (error) {
         const message = `NODE_EXTRA_CA_CERTS: ${(error as Error).message}`;
-        return problemIn(check, message, 'name a PEM file that can be read, or unset it');
+        return problemIn(check, message, 'set it to a PEM file that can be read, or unset it');
       }
     }
     if (reject === '0') {
       return warningFinding(
         check,
         'NODE_TLS_REJECT_UNAUTHORIZED=0 has no effect here',
-        'unset it, and name your own certificate authority with --cacert FILE',
+        'unset it, and give your own certificate authority with --cacert FILE',
       );
     }
     const more = [...(extra ? [extra] : []), ...(cacert === undefined ? [] : [cacert])];
@@ -57,7 +57,7 @@ export function authorityFinding({ cacert }: DoctorOptions): Promise<Finding> {
   });
 }
 
-/** Connects to the origins of a flow. Sends nothing. Through a proxy, a host itself cannot be checked so. */
+/** Connects to the hosts of a flow without sending a request. If a proxy is used, the hosts cannot be checked in this way. */
 export function hostFindings(origins: readonly string[], { cacert }: DoctorOptions): Promise<Finding[]> {
   const context = authorities(cacert, process.env);
   const proxyOf = proxyFinder(process.env);
@@ -79,7 +79,7 @@ async function hostFinding(check: string, origin: string, context: SecureContext
   if (reached instanceof Failure) return problemIn(check, messageWithAdvice(reached), 'check the URL, the network and the firewall');
   const { address, tls } = reached;
   const until = tls && new Date(tls.validUntilMs).toISOString().slice(0, 10);
-  const message = `${origin} accepts connections at ${address}${tls ? ` with ${tls.version}; its certificate ends on ${until}` : ''}`;
+  const message = `${origin} accepts connections at ${address}${tls ? ` with ${tls.version}; its certificate expires on ${until}` : ''}`;
   const isLate = tls !== undefined && tls.validUntilMs - Date.now() < warnedMs;
   return isLate ? warningFinding(check, message, "tell the server's owner to renew its certificate") : okFinding(check, message);
 }

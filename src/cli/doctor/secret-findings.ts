@@ -6,7 +6,7 @@ import type { Terminal } from '../terminal.ts';
 import type { DoctorOptions } from './doctor-options.ts';
 import { type Finding, okFinding, orProblem, problemIn, warningFinding } from './finding.ts';
 
-/** Checks the list of credentials, the keychain and the vault. One place for secrets is enough. */
+/** Checks the list of credentials, the keychain and the vault. One usable backend (keychain or vault) is enough. */
 export async function backendFindings({ env }: DoctorOptions, terminal: Terminal): Promise<Finding[]> {
   const store = openCredentials(env, terminal);
   const stored = await orProblem('credentials', () => okFinding('credentials', `${counted(store.list().length, 'credential')} stored`));
@@ -20,17 +20,20 @@ export async function backendFindings({ env }: DoctorOptions, terminal: Terminal
   ];
 }
 
-/** `isNeeded`: it holds secrets. `isReplaced`: the other backend can be used. */
+/**
+ * Returns the finding for a backend (keychain or vault). `isNeeded` is true if secrets are stored in it. `isReplaced` is true if the other
+ * backend can be used.
+ */
 function backendFinding(
   check: string,
   reason: string | undefined,
   { isNeeded, isReplaced }: { readonly isNeeded: boolean; readonly isReplaced: boolean },
 ): Finding {
-  if (reason === undefined) return okFinding(check, isNeeded ? 'it holds secrets, and can be opened' : 'it can be used');
+  if (reason === undefined) return okFinding(check, isNeeded ? 'it contains secrets, and can be opened' : 'it can be used');
   if (isNeeded)
     return problemIn(
       check,
-      `it holds secrets, and cannot be used: ${reason}`,
+      `it contains secrets, but cannot be used: ${reason}`,
       'secrets can also be set in variables: AUTOMATE_CREDENTIAL_...',
     );
   const [first = ''] = reason.split('\n');

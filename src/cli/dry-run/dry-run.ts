@@ -12,20 +12,20 @@ import type { RunOptions } from '../run/run-options.ts';
 import { type Allowance, type PlanFacts, planJson, planText } from '../show/plan.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** A run that sends nothing. */
+/** A run with --dry-run, which shows what the run would do. */
 export interface DryRun {
-  /** The flow's file. */
+  /** The path of the flow file. */
   readonly flow: string;
   readonly plan: Plan;
   readonly options: RunOptions;
-  /** The records that the command line selects. */
+  /** The records that the run would process. */
   readonly records: AsyncIterable<readonly Item[]>;
 }
 
-/** Number of requests that are shown. */
+/** Maximum number of requests that are printed. */
 const maxRequests = 3;
 
-/** Prints what the run would do. Sends nothing and spends nothing. Returns the exit code. */
+/** Prints what a run would do, without sending or spending anything. Returns the exit code. */
 export async function dryRun({ flow, plan, options, records }: DryRun, terminal: Terminal): Promise<number> {
   const forecaster = new Forecaster(plan, { maxRequests, maxErrors: options.maxErrors, lookups: createLateLookups() });
   let unchanged = 0;
@@ -49,11 +49,11 @@ export async function dryRun({ flow, plan, options, records }: DryRun, terminal:
   return exitCodes.success;
 }
 
-/** This month's allowance; absent if none is set. If the ledger cannot be read, warns and returns nothing. */
+/** Returns this month's allowance of credits; undefined if none is set. If the ledger cannot be read, warns and returns undefined. */
 async function currentAllowance(warn: (message: string) => void): Promise<Allowance | undefined> {
   const home = (await import('../../io/files/home.ts')).homeFolder(process.env);
   const path = bookPath(home);
-  // Opening a book creates it.
+  // The ledger is not opened if it does not exist, because opening would create it.
   if (!statOf(path)?.size) return undefined;
   try {
     return await readAllowance(home, path);

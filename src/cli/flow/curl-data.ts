@@ -7,7 +7,7 @@ export interface Given {
   readonly value: string;
 }
 
-/** The body; absent without an option for it, which differs from an empty body. */
+/** Returns the request body that the options set, which can be empty; undefined if no option sets a body. */
 export function dataOf(given: readonly Given[]): string | undefined {
   let data: string | undefined;
   for (const { name, value } of given) {
@@ -22,22 +22,22 @@ export function dataOf(given: readonly Given[]): string | undefined {
   }
 }
 
-/** Encodes a value as --data-urlencode does; a leading plus marks an encoded one. */
+/** Encodes a value for the query of a URL as --data-urlencode does. A leading plus means that the value is already encoded. */
 export function inQuery(value: string): string {
   return value.startsWith('+') ? value.slice(1) : urlEncoded(value);
 }
 
-/** Refuses `@`, with which curl reads a file. */
+/** Returns the value unchanged. Throws if it begins with `@`, which makes curl read a file. */
 function inPlace(value: string): string {
-  if (value.startsWith('@')) throw unusableRequest('a body from a file (@...) has no counterpart in a flow; put its text into the command');
+  if (value.startsWith('@')) throw unusableRequest('a flow cannot read a body from a file (@...); put its text into the command');
   return value;
 }
 
-/** Encodes `content`, `=content` or `name=content` (curl's --data-urlencode). */
+/** Encodes `content`, `=content` or `name=content` as curl's --data-urlencode does. */
 function urlEncoded(value: string): string {
   const [, name, content = value] = /^([^=@]*)=(.*)$/s.exec(value) ?? [];
   if (name === undefined && value.includes('@'))
-    throw unusableRequest('data from a file (@...) has no counterpart in a flow; put its text into the command');
+    throw unusableRequest('a flow cannot read data from a file (@...); put its text into the command');
   const encoded = encodeURIComponent(content).replaceAll('%20', '+');
   return name ? `${name}=${encoded}` : encoded;
 }
@@ -47,8 +47,8 @@ const formType = 'application/x-www-form-urlencoded';
 type Sent = Pick<WrittenRequest, 'body' | 'form' | 'text' | 'headers'>;
 
 /**
- * The body as a flow writes it, with its headers: JSON, a form, or a text. Without a Content-Type, curl says that it is a form;
- * a text that begins as JSON is taken for JSON all the same.
+ * Returns the body in the form in which a flow contains it (JSON, a web form, or plain text), and its headers. Without a Content-Type, curl
+ * would send a form, but text that begins like JSON is treated as JSON.
  */
 export function payloadOf(data: string, headers: WrittenRequest['headers'], isJson: boolean): Sent {
   const type = headers.find(([name]) => /^content-type$/i.test(name))?.[1];
@@ -58,7 +58,9 @@ export function payloadOf(data: string, headers: WrittenRequest['headers'], isJs
   return { headers: type === undefined ? [...headers, ['Content-Type', formType]] : headers, text: data };
 }
 
-/** The names and values of a form, each name once. Absent if the text is none, or would be sent otherwise. */
+/**
+ * Parses the text of a web form into names and values. Returns undefined if the text is not a form, or if a flow would send it differently.
+ */
 function formIn(data: string): Record<string, string | string[]> | undefined {
   const form = new Map<string, string[]>();
   for (const pair of data.split('&')) {

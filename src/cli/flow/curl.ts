@@ -5,17 +5,17 @@ import { wordsOf } from '../../core/text/words.ts';
 import { unusableRequest, type WrittenRequest } from '../../flow/starter/written-node.ts';
 import { dataOf, type Given, inQuery, payloadOf } from './curl-data.ts';
 
-/** The request of a curl command line, and notes on the options that a flow cannot express. */
+/** The request that a curl command line sends, and notes on options that a flow cannot express. */
 export interface CurlRequest {
   readonly request: WrittenRequest;
   readonly notes: readonly string[];
 }
 
-/** Options with a value that change the request. A letter is the short form. */
+/** Names of curl options that take a value and change the request. The letter before a colon is the short form. */
 const requestOptions =
   'X:request H:header d:data data-ascii data-raw data-binary data-urlencode json u:user A:user-agent e:referer b:cookie oauth2-bearer url url-query m:max-time retry';
 
-/** Options with a value that do not change the request. */
+/** Names of curl options that take a value but do not change the request. */
 const otherOptions =
   'o:output w:write-out D:dump-header c:cookie-jar connect-timeout retry-delay retry-max-time max-redirs stderr keepalive-time';
 
@@ -25,7 +25,7 @@ const flags =
 const notes: Readonly<Record<string, string>> = {
   insecure: '-k was left out: certificates are always checked; use --cacert for your own',
   proxy: '-x was left out: set the proxy in HTTPS_PROXY',
-  cacert: '--cacert was left out of the flow: it is an option of automate as well',
+  cacert: '--cacert was left out of the flow: pass it to automate when you run the flow',
 };
 
 const options: NonNullable<ParseArgsConfig['options']> = {
@@ -42,7 +42,10 @@ function optionsIn(names: string, type: 'string' | 'boolean'): typeof options {
   );
 }
 
-/** Reads a curl command line. Throws an AutomateError (`usage`), which shows no value of it: any may be a secret. */
+/**
+ * Parses a curl command line. Throws an AutomateError (`usage`) if a flow cannot send the request. The message shows no value, because any
+ * value might be a secret.
+ */
 export function curlRequest(text: string): CurlRequest {
   const given = readArguments(text);
   const texts = (...names: readonly string[]) => given.flatMap(({ name, value }) => (names.includes(name) ? [value] : []));
@@ -69,7 +72,7 @@ const multipart = new Set(['-F', '--form', '--form-string']);
 const multipartHint =
   '-d or --data-urlencode sends a form without files; for one with files write form: { name: { file: PATH } } into the flow';
 
-/** The options in their order. An argument without an option is a URL. */
+/** Returns the curl options in their original order. Arguments that belong to no option are URLs. */
 function readArguments(text: string): Given[] {
   const [program, ...args] = wordsIn(text);
   if (!/(?:^|[/\\])curl(?:\.exe)?$/.test(program)) throw unusableRequest('expected a command line that begins with curl');
@@ -80,18 +83,22 @@ function readArguments(text: string): Given[] {
     const { name, rawName, value } = token;
     if (!Object.hasOwn(options, name))
       throw unusableRequest(
-        multipart.has(rawName) ? `curl's ${rawName} is not read here: ${multipartHint}` : `a flow has no counterpart of curl's ${rawName}`,
+        multipart.has(rawName)
+          ? `curl's ${rawName} is not supported: ${multipartHint}`
+          : `a flow cannot do what this option of curl does: ${rawName}`,
       );
-    if (options[name]?.type === 'string' && value === undefined) throw unusableRequest(`curl's ${rawName} lacks its value`);
+    if (options[name]?.type === 'string' && value === undefined) throw unusableRequest(`curl's ${rawName} needs a value`);
     return [{ name, value: value ?? '' }];
   });
 }
 
-/** Refuses an argument that belongs to another command or to cmd.exe. */
+/**
+ * Returns a word of the command line unchanged. Throws if it shows that another command follows, or that the line was quoted for cmd.exe.
+ */
 function argument(word: string): string {
   const operator = /^(?:\|\|?|&&?|;|\d?>>?|<|#)/.exec(word)?.[0];
-  if (operator !== undefined) throw unusableRequest(`expected a curl command alone, found "${operator}" after it`);
-  if (word.startsWith('^')) throw unusableRequest('found the quotes of cmd.exe (^); let the browser copy it as cURL (bash)');
+  if (operator !== undefined) throw unusableRequest(`expected only a curl command, found "${operator}" after it`);
+  if (word.startsWith('^')) throw unusableRequest('found quoting for cmd.exe (^); in your browser, choose "Copy as cURL (bash)"');
   return word;
 }
 
@@ -104,7 +111,7 @@ function wordsIn(text: string): readonly [string, ...string[]] {
   }
 }
 
-/** Adds a missing scheme: https where curl takes http, except for this machine. */
+/** Adds the scheme to a URL that has none: http for this machine, otherwise https, although curl would use http. */
 function urlOf(written: string): string {
   const url = written.replace(/#.*$/s, '');
   if (/^(?:[a-z][a-z\d+.-]*:\/\/|\{\{)/i.test(url)) return url;
@@ -112,7 +119,7 @@ function urlOf(written: string): string {
   return `${isLoopback(host) ? 'http' : 'https'}://${url}`;
 }
 
-/** Splits off a user name without a password, which is a login as well: some APIs take a token there. */
+/** Splits off a user name without a password from a URL. Some APIs expect a token as the user name, so it counts as a login. */
 function withoutName(url: string): { readonly url: string; readonly login: readonly Given[] } {
   const [whole = '', scheme = '', name = ''] = /^([a-z][a-z\d+.-]*:\/\/)([^/?#:@{]+):?@/i.exec(url) ?? [];
   if (whole === '') return { url, login: [] };
@@ -134,7 +141,7 @@ function curlHeaders(written: readonly string[], given: readonly Given[]): Heade
   return [...byOption, ...mergedHeaders(cookies), ...mergedHeaders(written.flatMap(headerOf))];
 }
 
-/** Combines headers of one name into one that lists their values (RFC 9110, 5.3). */
+/** Combines headers with the same name into one header with a list of their values (RFC 9110, 5.3). */
 function mergedHeaders(headers: readonly Header[]): Header[] {
   const byName = new Map<string, Header>();
   for (const header of headers) {
@@ -158,14 +165,14 @@ function headerOfOption(option: string, value: string): Header | undefined {
     case 'referer':
       return ['Referer', value];
     case 'cookie':
-      if (!value.includes('=')) throw unusableRequest('cookies from a file (-b FILE) have no counterpart in a flow');
+      if (!value.includes('=')) throw unusableRequest('a flow cannot read cookies from a file (-b FILE)');
       return ['Cookie', value];
     default:
       return undefined;
   }
 }
 
-/** Reads `Name: value`. `Name;` has no value, and `Name:` removes a header that curl would send. */
+/** Parses `Name: value`. As in curl, `Name;` sends an empty value, and `Name:` removes a header that curl would send. */
 function headerOf(written: string): Header[] {
   const [, name = '', value = ''] = /^([^:;]+)(?::\s*|;$)(.*)$/s.exec(written) ?? [];
   if (name === '') throw unusableRequest("expected headers such as -H 'Accept: application/json'");

@@ -2,17 +2,27 @@ import type { JsonSchema } from '../../flow/json-schema.ts';
 
 /** An option of a node or a connection, as documentation shows it. */
 export interface DescribedOption {
-  /** With the options around it: `retry.max`. */
+  /** The option's name, preceded by the names of the options that contain it, such as `retry.max`. */
   readonly name: string;
-  /** The kinds of values, in the words of the flow file. */
+  /** The kinds of values that the option accepts, in the terms of the flow format. */
   readonly kind: string;
+  /** True if the mapping around the option is not valid without it. */
   readonly isRequired: boolean;
-  /** The default; absent if there is none, or if it is in the options inside. */
+  /** The default value according to the JSON Schema. Undefined if there is none, or if it is shown with the inner options. */
   readonly value: string | undefined;
+  /**
+   * The default in words, for a default that depends on other options. In the schema, it is the end of the description: `(default: 60s, or
+   * initial if that is longer)`.
+   */
+  readonly defaultText: string | undefined;
+  /** The description without the default; undefined if the JSON Schema has no description. */
   readonly description: string | undefined;
 }
 
-/** Lists the options of a mapping but for its type, each before those inside it. Required is what every variant requires. */
+/**
+ * Lists the options of a mapping except `type`. Each option is followed by the options inside it. An option is required if every variant of
+ * the mapping requires it.
+ */
 export function describedOptions(schema: JsonSchema): DescribedOption[] {
   const variants = variantsOf(schema);
   return innerOptions(schema)
@@ -26,12 +36,23 @@ export function describedOptions(schema: JsonSchema): DescribedOption[] {
     );
 }
 
-/** Also the type, for mappings inside. Nothing inside an option is required: that depends on its variants. */
+/**
+ * Lists an option and the options inside it, including the `type` of inner mappings. An inner option is required if every variant of the
+ * mapping requires it.
+ */
 function described(name: string, option: JsonSchema, isRequired: boolean): DescribedOption[] {
   const value = isRequired ? undefined : defaultOf(option);
+  const mappings = variantsOf(option).filter(({ properties }) => properties);
+  const [, description, defaultText] = /^(.*?)(?: \(default: ([^()]*)\))?$/s.exec(option.description ?? '') ?? [];
   return [
-    { name, kind: optionKind(option), isRequired, value, description: option.description },
-    ...innerOptions(option).flatMap(([inner, of]) => described(`${name}.${inner}`, of, false)),
+    { name, kind: optionKind(option), isRequired, value, defaultText, description: description || undefined },
+    ...innerOptions(option).flatMap(([inner, of]) =>
+      described(
+        `${name}.${inner}`,
+        of,
+        mappings.every(({ required = [] }) => required.includes(inner)),
+      ),
+    ),
   ];
 }
 
@@ -39,7 +60,7 @@ function defaultOf({ default: value }: JsonSchema): string | undefined {
   return value === undefined || isPlainObject(value) ? undefined : shownValue(value);
 }
 
-/** The options of a mapping, or of every mapping among the variants of an option. */
+/** Returns the options of a mapping. If an option accepts several mappings, returns the options of all of them. */
 function innerOptions(option: JsonSchema): [string, JsonSchema][] {
   const found = new Map<string, JsonSchema>();
   for (const variant of variantsOf(option)) {
@@ -57,7 +78,7 @@ function variantsOf({ anyOf, oneOf, ...option }: JsonSchema): JsonSchema[] {
 }
 
 const words: Readonly<Record<string, string>> = {
-  string: 'text',
+  string: 'string',
   number: 'number',
   integer: 'whole number',
   boolean: 'true | false',
@@ -65,14 +86,18 @@ const words: Readonly<Record<string, string>> = {
   object: 'mapping',
 };
 
-/** The kind of an option, in the words of the flow file. */
+/** Returns the kinds of values that an option accepts, in the terms of the flow format. */
 function optionKind(option: JsonSchema): string {
-  const kinds = variantsOf(option).flatMap(({ type, const: only, enum: some }) => {
-    if (only !== undefined) return [String(only)];
-    if (some) return some.map(String);
-    return [type ?? 'any'].flat().map((kind) => words[kind] ?? kind);
-  });
-  return [...new Set(kinds)].join(' | ');
+  return [...new Set(kindsOf(option))].join(' | ');
+}
+
+function kindsOf({ title, type, const: only, enum: some, anyOf = [], oneOf = [] }: JsonSchema): string[] {
+  const variants = [...anyOf, ...oneOf];
+  if (title !== undefined) return [title];
+  if (variants.length > 0) return variants.flatMap(kindsOf);
+  if (only !== undefined) return [String(only)];
+  if (some) return some.map(String);
+  return [type ?? 'any'].flat().map((kind) => words[kind] ?? kind);
 }
 
 function shownValue(value: unknown): string {

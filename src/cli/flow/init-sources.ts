@@ -1,46 +1,55 @@
 import { text as textOf } from 'node:stream/consumers';
 import { AutomateError } from '../../core/failure.ts';
 import type { ValuePath } from '../../flow/starter/example-marks.ts';
+import type { AnswerExample } from '../../flow/starter/openapi/answer-example.ts';
 import { type Example, referableNames } from '../../flow/starter/starter-references.ts';
 import type { NeededCredential } from '../../flow/starter/starter-secrets.ts';
 import type { WrittenRequest } from '../../flow/starter/written-node.ts';
 import { curlRequest } from './curl.ts';
 import type { InitOptions } from './flow-options.ts';
 
-/** The request that a first flow sends. */
+/** The request from which `automate init` makes the first flow. */
 interface SourceRequest {
   readonly request: WrittenRequest;
-  /** The records, as far as the request is still to be matched with them. */
+  /** Records of the input, if their fields still have to be inserted into the request; otherwise undefined. */
   readonly example: Example | undefined;
-  /** Notes about the parts of the source that the flow does not have. */
+  /** Notes about parts of the source (such as a curl command) that the flow does not include. */
   readonly notes: readonly string[];
-  /** True if the host may name the flow: it is no placeholder. */
+  /** True if the flow may be named after the URL's host. It is false if the host is only a placeholder. */
   readonly isNamedByHost: boolean;
-  /** The description of the flow. */
+  /** The description to write into the flow. */
   readonly description?: string | undefined;
-  /** Lines to write above the node. */
+  /** Comment lines to write above the node in the flow file. */
   readonly comments?: readonly string[];
-  /** The places of values that are only examples. */
+  /** The paths of those values in the request that are only examples. */
   readonly examples?: readonly ValuePath[];
   readonly credentials?: readonly NeededCredential[];
-  /** True if a field that the request needs is no column of the example. A note says so. */
+  /** True if the request needs a field that is not a column of the input. A note then says so. */
   readonly lacksColumns?: boolean;
+  /** An example of the server's response. */
+  readonly answer?: AnswerExample | undefined;
+  /** An example for each value that the request takes from a record. */
+  readonly samples?: ReadonlyMap<string, unknown>;
 }
 
-/** Makes the request for the records of an example. Absent: without an input. `isText`: true if all their fields are texts. */
+/**
+ * Makes a request that fits the records of the input. `example` contains such records; undefined without an input. `isText` is true if all
+ * fields are strings.
+ */
 type RequestSource = (example: Example | undefined, isText: boolean) => SourceRequest;
 
-/** Throws an AutomateError (`usage`) for options that name two sources, or stdin twice. */
+/** Throws an AutomateError (`usage`) if the options name two sources of the request, or use stdin twice. */
 export function checkSources({ in: input, fromCurl, fromOpenapi, operation }: InitOptions): void {
   if (fromCurl !== undefined && fromOpenapi !== undefined)
-    throw new AutomateError('usage', 'expected one of --from-curl and --from-openapi, found both');
+    throw new AutomateError('usage', 'expected --from-curl or --from-openapi, found both');
   if (operation !== undefined && fromOpenapi === undefined)
-    throw new AutomateError('usage', '--operation names an operation of an OpenAPI file: --from-openapi FILE');
-  if (input === '-' && fromCurl === '-')
-    throw new AutomateError('usage', '--in and --from-curl both read stdin; expected one of them there');
+    throw new AutomateError('usage', '--operation works only with --from-openapi FILE');
+  if (input === '-' && fromCurl === '-') throw new AutomateError('usage', '--in and --from-curl both read stdin; only one of them can');
 }
 
-/** Reads the source that the options name. Throws an AutomateError (`usage`) if it is no request that a flow can send. */
+/**
+ * Reads the source of the request that the options name. Throws an AutomateError (`usage`) if it contains no request that a flow can send.
+ */
 export async function requestSource({ fromCurl, fromOpenapi, operation }: InitOptions): Promise<RequestSource> {
   if (fromCurl !== undefined) {
     const read = curlRequest(fromCurl === '-' ? await textOf(process.stdin) : fromCurl);
@@ -49,7 +58,7 @@ export async function requestSource({ fromCurl, fromOpenapi, operation }: InitOp
   if (fromOpenapi !== undefined) {
     const { operationSource } = await import('./openapi-file.ts');
     const requestFor = await operationSource(fromOpenapi, operation);
-    // Fields are matched by their names: an example's value says nothing about a record's.
+    // Fields of the records are matched by name only, because the values in the API's example do not come from a record.
     return (example, isText) => ({
       ...requestFor(example, isText),
       example: example && { ...example, fields: undefined },
@@ -59,7 +68,7 @@ export async function requestSource({ fromCurl, fromOpenapi, operation }: InitOp
   return (example) => ({ request: defaultRequest(example), example, notes: [], isNamedByHost: false });
 }
 
-/** A request for one item: by the field that looks like an id, else by the first field. */
+/** Returns a request that fetches one item. The item's id is the first field that looks like an id, or else the first field. */
 function defaultRequest(example: Example | undefined): WrittenRequest {
   const names = referableNames(example?.columns ?? []);
   const columns = [...names.keys()];

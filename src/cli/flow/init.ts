@@ -6,6 +6,7 @@ import { checkFields, loadFlow } from '../../app/flow/flow-file.ts';
 import { hasTextCells, type InputOptions, inputFormat, isTable, openInput, withToldFormat } from '../../app/input/input.ts';
 import { otherDelimiter } from '../../core/columns.ts';
 import { AutomateError } from '../../core/failure.ts';
+import type { Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';
 import { shellWord } from '../../core/text/shell-word.ts';
 import { type Starter, starterFlow } from '../../flow/starter/starter.ts';
@@ -19,7 +20,7 @@ import { sayFormat, type Terminal } from '../terminal.ts';
 import type { InitOptions } from './flow-options.ts';
 import { checkSources, requestSource } from './init-sources.ts';
 
-/** Writes a first flow into a folder, which it creates if needed. Returns the exit code. */
+/** Writes a first flow into a folder, which is created if necessary. Returns the exit code. */
 export async function initCommand(folder: string, given: InitOptions, terminal: Terminal): Promise<number> {
   const path = join(folder, 'flow.yaml').replace(/^-/, './-');
   checkSources(given);
@@ -36,28 +37,37 @@ export async function initCommand(folder: string, given: InitOptions, terminal: 
   const starter = { ...made, credentials, notes, text: schemaLine(path, options.schema) + made.text };
   await writeFlow(path, starter.text, options.force ?? false);
   terminal.say(`${terminal.colors.green('wrote')} ${resultText(starter, path, options)}`);
-  await checkWritten(path, starter, { options, example: source.lacksColumns ? undefined : example }, terminal);
+  const plan = await checkWritten(path, starter, { options, example: source.lacksColumns ? undefined : example }, terminal);
+  if (source.answer) {
+    const { writeFirstTest } = await import('./init-test.ts');
+    const { answer, samples } = source;
+    await writeFirstTest(path, { plan, answer, samples, fields: example?.fields, allowHttp: starter.needsAllowHttp }, terminal);
+  }
   return exitCodes.success;
 }
 
-/** Reports the warnings of the flow that was written. Throws a FlowError if it is not valid, which its request can cause. */
+/**
+ * Prints warnings about the flow that was written, and returns its plan. Throws a FlowError if the flow is not valid, which can happen if
+ * the source request was wrong.
+ */
 async function checkWritten(
   path: string,
   { needsAllowHttp }: Starter,
   { options, example }: { readonly options: InitOptions; readonly example: Example | undefined },
   terminal: Terminal,
-): Promise<void> {
+): Promise<Plan> {
   const textCells = hasTextCells(options);
   const plan = await loadFlow(path, { allowHttp: needsAllowHttp, textCells });
   printWarnings(plan, path, terminal);
   if (example && textCells) checkFields(plan, path, example.columns);
+  return plan;
 }
 
-/** The line that names the JSON Schema for editors (yaml-language-server): by its path from the flow. */
+/** Returns the comment line by which editors find the JSON Schema (yaml-language-server). The path in it is relative to the flow file. */
 function schemaLine(flow: string, schema: string | undefined): string {
   if (schema === undefined) return '';
   const path = relative(dirname(resolve(flow)), resolve(schema)).replaceAll('\\', '/');
-  // A path ends at the first blank.
+  // A path with spaces is written as a URL, because editors read the path only up to the first space.
   const place = /^https?:\/\//.test(schema) ? schema : /\s/.test(path) ? pathToFileURL(resolve(schema)).href : path;
   return `# yaml-language-server: $schema=${place}\n`;
 }
@@ -67,7 +77,10 @@ function schemaNotes(schema: string | undefined): string[] {
   return [`there is no ${schema} yet; write it: automate schema --out ${shellWord(schema)}`];
 }
 
-/** The name of the flow, under which its credits are counted: the folder's, or the host's for a flow in the current folder. */
+/**
+ * Returns the name of the flow, under which its credits are counted. It is the name of the folder, or the URL's host if the flow is in the
+ * current folder.
+ */
 function flowName(folder: string, url: string | undefined): string {
   const host = url !== undefined && resolve(folder) === process.cwd() && URL.canParse(url) ? new URL(url).hostname : '';
   return host || basename(resolve(folder)) || 'flow';
@@ -89,13 +102,15 @@ async function readExample(source: Source): Promise<Omit<Example, 'name'>> {
     const fields = await firstRecord(source);
     return { columns: source.columns ?? [...(fields?.keys() ?? [])], fields };
   } catch (error) {
-    // The run reports a record that cannot be read.
+    // An unreadable record in the input is not reported here, because the run will report it.
     if (isTable(source.format) && source.columns) return { columns: source.columns };
     throw error;
   }
 }
 
-/** Refuses a header that is several names in one: the flow would be made for the wrong fields. */
+/**
+ * Throws if one column name contains the names of several columns. The delimiter is then wrong, and the flow would use wrong field names.
+ */
 function refuseJoinedNames(name: string, { format, columns = [] }: Source, { delimiter }: InputOptions): void {
   const other = isTable(format) && delimiter === undefined ? otherDelimiter(columns) : undefined;
   if (other === undefined) return;
@@ -118,7 +133,7 @@ async function writeFlow(path: string, text: string, force: boolean): Promise<vo
   });
 }
 
-/** The flow that was written, and the next steps as command lines to copy. */
+/** Returns the text about the flow that was written, with the next steps as command lines to copy. */
 function resultText(starter: Starter, path: string, options: InitOptions): string {
   const { credentials, notes } = starter;
   const isStream = options.in === undefined || options.in === '-';
@@ -133,7 +148,7 @@ function resultText(starter: Starter, path: string, options: InitOptions): strin
     ...(starter.needsAllowHttp ? ['--allow-http'] : []),
   ];
   const command = (...words: readonly string[]) => `  ${['automate', ...words].map(shellWord).join(' ')}`;
-  const unused = starter.usesFields ? [] : ['it uses no field yet: write {{name}} where the value of that field belongs'];
+  const unused = starter.usesFields ? [] : ['it does not use a field yet: write {{name}} where the value of that field belongs'];
   return [
     path,
     ...[...notes, ...unused].map((note) => `  ${note}`),

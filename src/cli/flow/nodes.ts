@@ -13,11 +13,13 @@ import { nodeTypes } from '../../nodes/index.ts';
 import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
 import { type DescribedOption, describedOptions } from './described-options.ts';
-import type { NodesOptions, SchemaOptions } from './flow-options.ts';
+import { type NodesOptions, type SchemaOptions, schemaKinds } from './flow-options.ts';
 
-/** Prints the JSON Schema of the flow file, or writes it to a file. Returns the exit code. */
-export async function schemaCommand({ out }: SchemaOptions, terminal: Terminal): Promise<number> {
-  const text = JSON.stringify(flowJsonSchema(nodeTypes), null, 2);
+/** Prints the JSON Schema for flow files or test files, or writes it to a file. Returns the exit code. */
+export async function schemaCommand(kind: string, { out }: SchemaOptions, terminal: Terminal): Promise<number> {
+  if (!schemaKinds.includes(kind)) throw new AutomateError('usage', `expected ${schemaKinds.join(' or ')}, found "${kind}"`);
+  const schema = kind === 'test' ? (await import('../../flow/test-file/test-json-schema.ts')).testJsonSchema() : flowJsonSchema(nodeTypes);
+  const text = JSON.stringify(schema, null, 2);
   if (out === undefined) await terminal.print(text);
   else {
     await writeSchema(out, `${text}\n`);
@@ -26,16 +28,19 @@ export async function schemaCommand({ out }: SchemaOptions, terminal: Terminal):
   return exitCodes.success;
 }
 
-/** Writes a JSON Schema. Throws an AutomateError (`output-exists`) for an existing file that is none: it may be a flow or an input. */
+/**
+ * Writes a JSON Schema to a file. Throws an AutomateError (`output-exists`) if the file exists and is not a schema, because it might be a
+ * flow or an input.
+ */
 async function writeSchema(path: string, text: string): Promise<void> {
   const found = statOf(path) ? orUndefined(() => JSON.parse(readFileSync(path, 'utf8')) as unknown) : {};
   if (statOf(path) && !(isMapping(found) && '$schema' in found)) {
-    throw new AutomateError('output-exists', `${path} exists already, and is no JSON Schema\nname another file with --out`);
+    throw new AutomateError('output-exists', `${path} already exists, and is not a JSON Schema\nchoose another file with --out`);
   }
   await namingErrors(path, 'written', () => writeFile(path, text));
 }
 
-/** Lists the node types and the tools of the saved MCP connections, or explains a type. Returns the exit code. */
+/** Prints the node types and the tools of the saved MCP connections, or explains one node type. Returns the exit code. */
 export async function nodesCommand(name: string | undefined, options: NodesOptions, terminal: Terminal): Promise<number> {
   const tools = async () => (await import('./nodes-tools.ts')).connectionLines(options, terminal);
   if (name === undefined)
@@ -61,8 +66,12 @@ function explanationOf(type: NodeType): string {
   ].join('\n');
 }
 
-/** An option with its kind and its default. Those inside it follow it without a blank line. */
-function optionLines({ name, kind, isRequired, value, description }: DescribedOption): string[] {
-  const more = isRequired ? ', required' : value === undefined ? '' : `, default ${value}`;
+/**
+ * Returns lines that describe an option of a node, with its kind and its default. The inner options of an option follow it without a blank
+ * line.
+ */
+function optionLines({ name, kind, isRequired, value, defaultText, description }: DescribedOption): string[] {
+  const shown = defaultText ?? value;
+  const more = isRequired ? ', required' : shown === undefined ? '' : `, default ${shown}`;
   return [...(name.includes('.') ? [] : ['']), `  ${name}: ${kind}${more}`, ...(description === undefined ? [] : [`      ${description}`])];
 }

@@ -6,7 +6,10 @@ import { operationNamed } from '../../flow/starter/openapi/operations.ts';
 import type { Example } from '../../flow/starter/starter-references.ts';
 import { systemReason } from '../../io/files/naming-errors.ts';
 
-/** Reads an OpenAPI file, and finds an operation. Throws an AutomateError (`input`, `usage`). */
+/**
+ * Reads an OpenAPI file and finds one of the operations in it. Throws an AutomateError: `input` if the file cannot be read, `usage` if
+ * there is no such operation.
+ */
 export async function operationSource(file: string, name: string | undefined) {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     const reason = error.code === 'ENOENT' ? 'there is no such file' : systemReason(error);

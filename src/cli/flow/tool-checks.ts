@@ -7,8 +7,8 @@ import { messageWithAdvice } from '../advice.ts';
 import type { Terminal } from '../terminal.ts';
 
 /**
- * Asks the servers of a flow for their tools. Throws a FlowError for unknown tools, and for unknown or missing arguments.
- * Warns of a server that cannot be reached, which is not a problem of the flow.
+ * Asks a flow's MCP servers for their tools. Throws a FlowError for unknown tools, and for unknown or missing arguments. Only warns if a
+ * server cannot be reached, because that is not a fault of the flow.
  */
 export async function checkTools(
   plan: Plan,

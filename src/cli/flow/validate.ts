@@ -15,7 +15,10 @@ import type { ValidateOptions } from './flow-options.ts';
 
 type Chosen = WithInputs<ValidateOptions>;
 
-/** Checks a flow: its file, its references to the columns of an input, its credentials and tools. Returns the exit code. */
+/**
+ * Checks a flow file, its credentials and its tools. With an input, also checks that the fields in the flow are columns of it. Returns the
+ * exit code.
+ */
 export async function validateCommand(flow: string, written: ValidateOptions, terminal: Terminal): Promise<number> {
   const given = withInputs(written);
   const { in: input, allowHttp = false, env, var: variables } = given;
@@ -27,7 +30,7 @@ export async function validateCommand(flow: string, written: ValidateOptions, te
     throw error;
   });
   if (read?.error !== undefined) throw read.error;
-  // A run ends without them; the flow itself is valid.
+  // Only warns about missing data files. A run would fail without them, but the flow itself is valid.
   for (const file of dataFilesOf(plan)) await stat(file).catch((error) => terminal.warn(readError(file, error).message));
   printWarnings(plan, flow, terminal, read?.columns);
   if (read?.firstFields) printUnknownFields(plan, flow, terminal, read.firstFields);
@@ -45,22 +48,22 @@ export async function validateCommand(flow: string, written: ValidateOptions, te
   return exitCodes.success;
 }
 
-/** With --offline, a credential that is in no variable is a warning. */
+/** Returns the options for loading secrets. With --offline, a credential that is not in an environment variable only causes a warning. */
 function secretsOptions(flow: string, { env, offline }: Chosen, { say, colors }: Terminal): SecretsOptions {
   const warn = (problem: Problem) => say(problemText(flow, problem, colors, 'warning'));
   return { ...(env !== undefined && { env }), ...(offline && { offline: warn }) };
 }
 
-/** Says what the references were checked against; empty without an input. */
+/** Returns the part of a message that names the input whose columns were compared with the flow's fields; empty without an input. */
 function against({ in: first, moreIn }: Chosen, read: InputFields | undefined): string {
   if (!read || first === undefined) return '';
   const input = moreIn ? inputLabel({ in: first, moreIn }) : first;
-  if (read.columns) return `, every reference is in ${input}`;
+  if (read.columns) return `, every referenced field is in ${input}`;
   if (!read.firstFields) return `; ${input} has no record to check references against`;
-  return `; references are checked against the first records of ${input}: others may have other fields`;
+  return `; references are checked against the first records of ${input}: later records may have different fields`;
 }
 
-/** The checks of a flow that does not compile: its references and its credentials may be wrong as well. */
+/** Returns the checks for a flow that does not compile. Its field references and its credentials might be wrong, too. */
 function invalidFlowChecks(flow: string, fileOptions: FlowFileOptions, options: Chosen, terminal: Terminal): (() => unknown)[] {
   let uses: readonly CredentialUse[] = [];
   const credentials = (found: readonly CredentialUse[]) => {
@@ -72,7 +75,9 @@ function invalidFlowChecks(flow: string, fileOptions: FlowFileOptions, options: 
   ];
 }
 
-/** Runs every check, and throws all problems as one FlowError. Its kind is `credential` if only credentials are wrong. */
+/**
+ * Runs every check and throws all problems as one FlowError. The kind of the error is `credential` if all problems are about credentials.
+ */
 async function reportTogether(flow: string, checks: readonly (() => unknown)[]): Promise<void> {
   const errors: FlowError[] = [];
   for (const check of checks) {
@@ -86,7 +91,7 @@ async function reportTogether(flow: string, checks: readonly (() => unknown)[]):
   const [first] = errors;
   if (!first) return;
   const ofFlow = problemsIn(errors.filter(({ kind }) => kind !== 'credential'));
-  // If an option is wrong, the intended credential is not known.
+  // A credential problem is left out if the flow has a problem at the same position. It is then not known which credential the user meant.
   const ofCredentials = problemsIn(errors.filter(({ kind }) => kind === 'credential')).filter(
     (one) => !ofFlow.some((other) => isAt(one, other)),
   );
@@ -98,7 +103,7 @@ function problemsIn(errors: readonly FlowError[]): Problem[] {
   return errors.flatMap(({ problems }) => problems);
 }
 
-/** True for two problems at one place. */
+/** True if two problems have the same position. */
 function isAt(one: Problem, other: Problem): boolean {
   return one.line === other.line && one.column === other.column;
 }

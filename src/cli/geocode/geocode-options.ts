@@ -3,12 +3,16 @@ import { httpOptions, json } from '../shared-options.ts';
 
 /** The options of `automate geocode`. */
 export const geocodeOptions = {
-  point: textOption('--point <lat,lon>', 'decimal degrees: find the nearest place instead, such as --point=-33.86,151.21'),
-  country: textOption('--country <country>', 'only places there, by code or name, or several: US,Canada'),
-  provider: textOption('--provider <name>', 'who answers (default: embedded, without any network)', {
-    choices: async () => (await import('../../nodes/geocode/geocode-options.ts')).providerNames,
-  }),
-  connection: textOption('--connection <name>', "a saved connection to your own server, in place of the provider's", {
+  point: textOption('--point <lat,lon>', 'find the place nearest to this point, in decimal degrees, such as --point=-33.86,151.21'),
+  country: textOption('--country <country>', 'find only places in this country, or in several, by code or name, such as US,Canada'),
+  provider: textOption(
+    '--provider <name>',
+    'the source of places: embedded (on this machine), census-us (addresses in the USA), nominatim or photon (OpenStreetMap) (default: embedded)',
+    {
+      choices: async () => (await import('../../nodes/geocode/geocode-options.ts')).providerNames,
+    },
+  ),
+  connection: textOption('--connection <name>', "a saved connection to your own server, to use instead of the provider's", {
     listedBy: 'connections',
   }),
   ...httpOptions,

@@ -13,7 +13,9 @@ import type { geocodeOptions } from './geocode-options.ts';
 
 type GeocodeOptions = ValuesOf<typeof geocodeOptions>;
 
-/** Prints the place that an address names, or the one nearest to a point. Returns the exit code: 4 if nothing was found. */
+/**
+ * Prints the place that matches a postal address, or the place nearest to a point. Returns the exit code, which is 4 if nothing was found.
+ */
 export async function geocodeCommand(address: string | undefined, options: GeocodeOptions, terminal: Terminal): Promise<number> {
   const asked = lookupOf(address, options);
   const document = await lookUpOne(asked, terminal);
@@ -32,7 +34,7 @@ export async function geocodeCommand(address: string | undefined, options: Geoco
   return exitCodes.success;
 }
 
-/** The lookup that the words mean. Throws an AutomateError (`usage`). */
+/** Returns the lookup for a postal address or a point. Throws an AutomateError (`usage`) unless exactly one of them is specified. */
 function lookupOf(address: string | undefined, options: GeocodeOptions): OneLookup {
   const { point, country, provider, connection } = options;
   if ((address === undefined) === (point === undefined)) {
@@ -62,7 +64,7 @@ function countryCodeOf(text: string): string {
   return code;
 }
 
-/** The fields lat and lon of `LAT,LON`. Throws an AutomateError (`usage`). */
+/** Parses `LAT,LON` into the fields lat and lon. Throws an AutomateError (`usage`) if they are not coordinates. */
 export function pointFields(text: string): Fields {
   const [lat = '', lon = '', ...more] = text.split(',');
   try {

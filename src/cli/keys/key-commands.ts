@@ -2,30 +2,30 @@ import { argument, type CommandSpec, command } from '../options.ts';
 import { json } from '../shared-options.ts';
 import { changeOptions, createOptions, listOptions, revokeOptions, rotateOptions, usageOptions } from './key-options.ts';
 
-const name = argument('<name>', "the key's name or id", { listedBy: 'keys' });
+const name = argument('<name>', 'the name or id of the key', { listedBy: 'keys' });
 const commands = () => import('./keys.ts');
 const making = () => import('./keys-making.ts');
 
-/** `automate keys` and its commands. */
+/** Declares `automate keys` and its subcommands. */
 export const keys: CommandSpec = {
   name: 'keys',
-  help: 'make, watch and revoke the API keys with which programs use your server',
+  help: 'make, list and revoke API keys, which programs need to use your server',
   commands: [
     command({
       name: 'create',
-      help: 'make a key and print it: it is shown only this once',
+      help: 'make a key and print its value, which is shown only once',
       examples: [
         'automate keys create crm',
         'automate keys create crm --flows enrich --scopes run,read --expires 90d',
         'automate keys create shop --rate 60/min --credits 1000 > shop.key',
       ],
-      args: { name: argument('<name>', 'a name for it, of 1 to 64 characters') },
+      args: { name: argument('<name>', 'a name for the key, 1 to 64 characters') },
       options: createOptions,
       run: async ({ args, options, terminal }) => (await making()).createCommand(args.name, options, terminal),
     }),
     command({
       name: 'list',
-      help: 'list keys with their rights, expiry and last use; never their values',
+      help: 'list the keys with their rights, expiry and last use, but without their values',
       examples: ['automate keys list', 'automate keys list --all --json'],
       options: listOptions,
       run: async ({ options, terminal }) => (await commands()).listKeys(options, terminal),
@@ -33,22 +33,22 @@ export const keys: CommandSpec = {
     command({
       name: 'show',
       help: 'show a key without its value',
-      examples: ['automate keys show crm'],
+      examples: ['automate keys show crm', 'automate keys show crm --json'],
       args: { name },
       options: { json },
       run: async ({ args, options, terminal }) => (await commands()).showKey(args.name, options, terminal),
     }),
     command({
       name: 'usage',
-      help: 'show what keys have done in a month, or one key by day',
+      help: 'show what each key did in a month, or what one key did each day',
       examples: ['automate keys usage', 'automate keys usage crm --month 2026-11'],
-      args: { name: argument('[name]', 'only this key, by day', { listedBy: 'keys' }) },
+      args: { name: argument('[name]', 'show only this key, day by day', { listedBy: 'keys' }) },
       options: usageOptions,
       run: async ({ args, options, terminal }) => (await import('./keys-usage.ts')).usageCommand(args.name, options, terminal),
     }),
     command({
       name: 'change',
-      help: 'change the limits of a key; its value stays, and a running server takes the change at once',
+      help: 'change the limits of a key, but not its value; this takes effect at once, even on a running server',
       examples: ['automate keys change crm --credits 5000', 'automate keys change crm --credits unlimited --expires 90d'],
       args: { name },
       options: changeOptions,
@@ -56,7 +56,7 @@ export const keys: CommandSpec = {
     }),
     command({
       name: 'rotate',
-      help: 'give a key a new value and print it; the old one stays valid for a while',
+      help: 'give a key a new value and print it; the old value still works for a while',
       examples: ['automate keys rotate crm', 'automate keys rotate crm --overlap 7d'],
       args: { name },
       options: rotateOptions,
@@ -64,7 +64,7 @@ export const keys: CommandSpec = {
     }),
     command({
       name: 'revoke',
-      help: 'end a key at once and for good',
+      help: 'make a key invalid, at once and permanently',
       examples: ['automate keys revoke crm', 'automate keys revoke crm --stop-runs'],
       args: { name },
       options: revokeOptions,

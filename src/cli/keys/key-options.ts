@@ -6,18 +6,27 @@ const scopeChoices = async () => (await import('../../io/server/api-key.ts')).sc
 
 /** The options of `automate keys create`. */
 export const createOptions = {
-  expires: textOption('--expires <when>', 'when it expires: a duration such as 90d, a day, or a time in RFC 3339 (default: never)'),
-  flows: parsedOption('--flows <names>', listArgument, 'the flows that it may use, such as enrich,geocode (default: all)'),
-  scopes: parsedOption('--scopes <names>', listArgument, 'its rights: run, test, read (default: run)', { choices: scopeChoices }),
-  rate: textOption('--rate <rate>', 'requests per s, min, h or d (default: 600/min)'),
-  credits: parsedOption('--credits <n>', wholeNumber(0), 'credits that it may spend in a calendar month (default: no limit of its own)'),
+  expires: textOption(
+    '--expires <when>',
+    'when the key expires: a duration such as 90d, a day such as 2030-12-31, or a time in RFC 3339 (default: never)',
+  ),
+  flows: parsedOption('--flows <names>', listArgument, 'the flows that the key can use, such as enrich,geocode (default: all)'),
+  scopes: parsedOption('--scopes <names>', listArgument, 'the rights of the key: run, test and read, such as run,read (default: run)', {
+    choices: scopeChoices,
+  }),
+  rate: textOption('--rate <rate>', 'maximum rate of requests, such as 10/s (default: 600/min)'),
+  credits: parsedOption(
+    '--credits <n>',
+    wholeNumber(0),
+    'how many credits the key can spend in a calendar month (default: no limit for this key)',
+  ),
   json,
 };
 
 /** The values of the options of `automate keys create`. */
 export type CreateOptions = ValuesOf<typeof createOptions>;
 
-/** Reads the value of a limit, or the word that lifts it, which stays as it is. */
+/** Returns a parser for a limit of an API key. The parser also accepts the word that removes the limit, and returns that word unchanged. */
 function orLifted<Word extends string, Value>(word: Word, read: (text: string) => Value): (text: string) => Value | Word {
   return (text) => (text === word ? word : read(text));
 }
@@ -27,11 +36,11 @@ export const changeOptions = {
   credits: parsedOption(
     '--credits <n>',
     orLifted('unlimited', wholeNumber(0)),
-    'credits that it may spend in a calendar month, or unlimited',
+    'how many credits the key can spend in a calendar month, or unlimited',
   ),
-  rate: textOption('--rate <rate>', 'requests per s, min, h or d, such as 600/min'),
-  expires: textOption('--expires <when>', 'when it expires: as for keys create, or never'),
-  flows: parsedOption('--flows <names>', orLifted('all', listArgument), 'the only flows that it may use, or all'),
+  rate: textOption('--rate <rate>', 'maximum rate of requests, such as 600/min'),
+  expires: textOption('--expires <when>', 'when the key expires: a duration, a day or a time, as for keys create, or never'),
+  flows: parsedOption('--flows <names>', orLifted('all', listArgument), 'the flows that the key can use, such as enrich,geocode, or all'),
   json,
 };
 
@@ -40,7 +49,7 @@ export type ChangeOptions = ValuesOf<typeof changeOptions>;
 
 /** The options of `automate keys rotate`. */
 export const rotateOptions = {
-  overlap: textOption('--overlap <duration>', 'how long the old value stays valid, 0 to 7d (default: 24h)'),
+  overlap: textOption('--overlap <duration>', 'how long the old value still works, from 0 to 7d (default: 24h)'),
   json,
 };
 
@@ -48,10 +57,13 @@ export const rotateOptions = {
 export type RotateOptions = ValuesOf<typeof rotateOptions>;
 
 /** The options of `automate keys revoke`. */
-export const revokeOptions = { stopRuns: flag('--stop-runs', 'stop the runs that it has started, too') };
+export const revokeOptions = { stopRuns: flag('--stop-runs', 'stop all runs that the key has started') };
 
 /** The options of `automate keys list`. */
-export const listOptions = { all: flag('--all', 'revoked and expired ones too'), json };
+export const listOptions = { all: flag('--all', 'include revoked and expired keys'), json };
 
 /** The options of `automate keys usage`. */
-export const usageOptions = { month: textOption('--month <month>', 'a month such as 2026-11, in UTC (default: this one)'), json };
+export const usageOptions = {
+  month: textOption('--month <month>', 'the month to show, such as 2026-11, in UTC (default: this month)'),
+  json,
+};

@@ -11,14 +11,14 @@ import type { Terminal } from '../terminal.ts';
 import type { ChangeOptions, CreateOptions, RotateOptions } from './key-options.ts';
 import { withKey, withKeys } from './stored-keys.ts';
 
-/** Makes a key and prints it. Returns the exit code. */
+/** Creates an API key and prints it. Returns the exit code. */
 export async function createCommand(name: string, options: CreateOptions, terminal: Terminal): Promise<number> {
   const settings = keySettings(name, options);
   const made = withKeys(({ keys }) => keys.create(settings));
   try {
     await printValue(made, options, terminal);
   } catch (error) {
-    // Nobody has seen its value.
+    // If the key's value could not be printed, nobody knows it, so the key is revoked.
     withKeys(({ keys }) => keys.revoke(made.key.id, { stopRuns: false }));
     throw error;
   }
@@ -28,7 +28,7 @@ export async function createCommand(name: string, options: CreateOptions, termin
   return exitCodes.success;
 }
 
-/** Gives a key a new value and prints it. Returns the exit code. */
+/** Replaces the value of an API key, and prints the new value. The old value stays valid for a while. Returns the exit code. */
 export async function rotateCommand(name: string, options: RotateOptions, terminal: Terminal): Promise<number> {
   const overlapMs = overlapOf(options.overlap);
   const made = withKey(name, ({ keys }) => keys.rotate(name, overlapMs));
@@ -40,7 +40,7 @@ export async function rotateCommand(name: string, options: RotateOptions, termin
   return exitCodes.success;
 }
 
-/** Changes the limits of a key. Returns the exit code. */
+/** Changes the limits of an API key. Returns the exit code. */
 export async function changeCommand(name: string, options: ChangeOptions, terminal: Terminal): Promise<number> {
   const { credits, expires, flows, rate, json } = options;
   const changes = keyChanges({
@@ -61,15 +61,15 @@ function printValue({ key, value }: MadeKey, { json }: { readonly json?: boolean
 }
 
 function sayOnce(terminal: Terminal): void {
-  terminal.say('its value is shown only now and stored nowhere: put it where the program reads it');
+  terminal.say('its value is shown only once and is not stored: put it where your program can read it');
 }
 
-/** Warns of flows that are not in the folder of the server; before its first start, in the present folder. */
+/** Warns about flows that are not in the server's folder of flows. If no server was ever started, checks the current folder. */
 function warnOfFlows(flows: readonly string[], { warn }: Terminal): void {
   const server = lastServer(homeFolder(process.env));
   const folder = resolve(server?.folder ?? '.');
   const missing = flows.filter((flow) => !['.yaml', '.yml'].some((end) => existsSync(join(folder, flow + end))));
   const where = server ? `${folder}, which the server serves` : 'this folder';
   const advice = server ? '' : '\nto have its name checked, run this in the folder of the flows';
-  for (const flow of missing) warn(`there is no flow "${flow}" in ${where}: the key may use it once the server has it${advice}`);
+  for (const flow of missing) warn(`there is no flow "${flow}" in ${where}: the key can use it as soon as the server has it${advice}`);
 }

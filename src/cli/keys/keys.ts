@@ -6,7 +6,7 @@ import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
 import { readingKeys, type StoredKeys, withKey } from './stored-keys.ts';
 
-/** Lists the living keys, or all. Returns the exit code. */
+/** Prints the API keys that are valid, or all of them. Returns the exit code. */
 export async function listKeys(options: { readonly all?: boolean; readonly json?: boolean }, terminal: Terminal): Promise<number> {
   const nowMs = Date.now();
   const all = readingKeys((stored) => shownKeys(stored, stored.keys.list())) ?? [];
@@ -25,25 +25,27 @@ export async function listKeys(options: { readonly all?: boolean; readonly json?
 }
 
 function emptyText(ended: number): string {
-  const others = ended > 0 ? `; ${counted(ended, 'key')} ended: automate keys list --all` : '';
+  const others = ended > 0 ? `; ${counted(ended, 'expired or revoked key')}: automate keys list --all` : '';
   return `there are no keys${others}\n  make one: automate keys create NAME`;
 }
 
-/** Shows one key without its value. Returns the exit code. */
+/** Prints one API key without its value. Returns the exit code. */
 export async function showKey(name: string, { json }: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
   const [shown] = withKey(name, (stored) => shownKeys(stored, [stored.keys.find(name)])) as [ShownKey];
   await terminal.print(json ? JSON.stringify(shownKeyJson(shown, Date.now()), null, 2) : keyText(shown, Date.now()));
   return exitCodes.success;
 }
 
-/** Ends a key. Returns the exit code. */
+/** Revokes an API key. Returns the exit code. */
 export async function revokeCommand(
   name: string,
   { stopRuns = false }: { readonly stopRuns?: boolean },
   terminal: Terminal,
 ): Promise<number> {
   const { key, isNew } = withKey(name, ({ keys }) => keys.revoke(name, { stopRuns }));
-  const runs = key.stopsRuns ? 'a server stops the runs that it has started' : 'runs that it has started go on (--stop-runs stops them)';
+  const runs = key.stopsRuns
+    ? 'the server stops the runs that the key has started'
+    : 'runs that the key has started continue (--stop-runs stops them)';
   terminal.say(`the key "${key.name}" (${key.start}…) ${isNew ? 'is revoked' : 'was revoked before'}; ${runs}`);
   return exitCodes.success;
 }

@@ -6,13 +6,13 @@ import { KeyStore, noKey } from '../../io/server/keys.ts';
 import { UsageStore } from '../../io/server/usage.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** The keys of this home, and what they have done. */
+/** The API keys that are stored in automate's home folder, and their usage. */
 export interface StoredKeys {
   readonly keys: KeyStore;
   readonly usage: UsageStore;
 }
 
-/** Does something with the keys of this home. Creates their database if there is none. */
+/** Runs `act` with the API keys in automate's home folder. Creates the database of keys if there is none. */
 export function withKeys<Result>(act: (stored: StoredKeys) => Result): Result {
   const database = new ServerDatabase(homeFolder(process.env));
   try {
@@ -22,18 +22,24 @@ export function withKeys<Result>(act: (stored: StoredKeys) => Result): Result {
   }
 }
 
-/** Reads the keys of this home. Absent if there is no database: reading creates none. */
+/**
+ * Runs `read` with the API keys in automate's home folder. Returns undefined if there is no database of keys. Unlike `withKeys`, does not
+ * create it.
+ */
 export function readingKeys<Result>(read: (stored: StoredKeys) => Result): Result | undefined {
   return existsSync(serverDatabasePath(homeFolder(process.env))) ? withKeys(read) : undefined;
 }
 
-/** Does something with a key of this home. Throws an AutomateError (`usage`) if there is no database. */
+/** Runs `act` with the API keys in automate's home folder. Throws an AutomateError (`usage`) that names the key if there is no database. */
 export function withKey<Result>(nameOrId: string, act: (stored: StoredKeys) => Result): Result {
   if (!existsSync(serverDatabasePath(homeFolder(process.env)))) throw noKey(nameOrId);
   return withKeys(act);
 }
 
-/** Records what a command has done in the audit of the server. Does nothing on a home without one; an audit that cannot be written is a warning. */
+/**
+ * Records an action of a command in the server's audit log. Does nothing if the home folder has no audit log. Warns if the log cannot be
+ * written.
+ */
 export function noteInAudit(what: string, target: string, { warn }: Terminal): void {
   const home = homeFolder(process.env);
   if (!existsSync(serverDatabasePath(home))) return;

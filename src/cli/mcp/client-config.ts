@@ -3,8 +3,8 @@ import type { JsonObject } from '../../core/value/value.ts';
 import type { McpOptions } from './mcp-options.ts';
 
 /**
- * The settings of a desktop client that starts this server. Paths are absolute, because clients start it in another folder and without the
- * PATH of a shell. `dir`: the folder of the flows, absolute.
+ * Returns the settings with which a desktop client starts this MCP server. All paths are absolute, because clients start the server in
+ * another folder and without a shell's PATH. `dir` is the absolute path of the folder with the flows.
  */
 export function clientConfig(dir: string, options: McpOptions): JsonObject {
   const [node, script = ''] = process.argv;

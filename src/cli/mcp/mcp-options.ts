@@ -4,13 +4,13 @@ import { file, httpOptions, varOption } from '../shared-options.ts';
 
 /** The options of `automate mcp`. */
 export const mcpOptions = {
-  printConfig: flag('--print-config', 'print the JSON that desktop clients want, and end'),
+  printConfig: flag('--print-config', 'print the JSON that adds this server to a desktop client, and exit'),
   var: varOption,
   ...httpOptions,
-  files: file('--files <dir>', 'let flows send and save files below this folder (default: none may)'),
+  files: file('--files <dir>', 'folder below which flows can send and save files (default: none)'),
 };
 
-/** The options of `automate mcp`, as they were given. */
+/** The values of the options of `automate mcp`. */
 export interface McpOptions {
   readonly printConfig?: boolean;
   readonly var: GivenVariables;

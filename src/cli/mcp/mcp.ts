@@ -22,10 +22,13 @@ import type { Terminal } from '../terminal.ts';
 import { clientConfig } from './client-config.ts';
 import type { McpOptions } from './mcp-options.ts';
 
-/** Changes of the folder are looked for this often. */
+/** Interval in ms at which the folder of flows is checked for changes. */
 const lookMs = 1000;
 
-/** Offers the flows of a folder as MCP tools over stdin and stdout, or prints how a client starts that. Returns the exit code. */
+/**
+ * Provides the flows of a folder as MCP tools over stdin and stdout. With --print-config, only prints the settings with which a client
+ * starts this server. Returns the exit code.
+ */
 export async function mcpCommand(dir: string, options: McpOptions, terminal: Terminal): Promise<number> {
   if (!statOf(dir)?.isDirectory()) throw new AutomateError('usage', `expected a folder with flows, found none at ${dir}`);
   refuseNoFolder(options.files);
@@ -43,13 +46,11 @@ export async function mcpCommand(dir: string, options: McpOptions, terminal: Ter
     await terminal.print(JSON.stringify(clientConfig(resolve(dir), options), null, 2));
     return exitCodes.success;
   }
-  const sayProblems = problemSayer(terminal);
   greet(dir, list, terminal);
-  sayProblems(list);
-  return await serveFlows(flows, options, { terminal, sayProblems });
+  return await serveFlows(flows, options, { terminal, sayProblems: problemSayer(terminal) });
 }
 
-/** The terminal of the server. */
+/** The terminal to which the MCP server prints problems of its flows. */
 interface ServerTerminal {
   readonly terminal: Terminal;
   sayProblems(list: FlowList): void;
@@ -69,8 +70,9 @@ async function serveFlows(flows: FlowFolder, options: McpOptions, { terminal, sa
     bug: (error) => terminal.say(`automate: this is a bug, please report it: ${(error as Error).stack ?? error}`),
   });
   await toolbox.haveChanged();
+  sayProblems(await flows.list());
   const { stdin, stdout } = process;
-  const server = serveToolsOverStdio({ toolbox, version, stdin, stdout });
+  const server = serveToolsOverStdio({ toolbox, version, stdin, stdout, say: terminal.say });
   const look = async () => {
     if (!(await toolbox.haveChanged())) return;
     server.toolsChanged();
@@ -89,7 +91,10 @@ async function serveFlows(flows: FlowFolder, options: McpOptions, { terminal, sa
   return exitCodes.success;
 }
 
-/** Throws an AutomateError (`usage`) for a variable that no flow has, and for a value that a flow refuses. `unknown`: the number of flows that lack each variable. */
+/**
+ * Throws an AutomateError (`usage`) for a variable that no flow has, and for a value that a flow does not allow. `unknown` maps each
+ * variable to the number of flows that do not have it.
+ */
 function refuseVariables(given: GivenVariables, unknown: ReadonlyMap<string, number>, { flows }: FlowList): void {
   const refused = flows.flatMap(({ problems }) => problems).find((problem) => detailsOf(problem, 'invalid-option'));
   if (refused) throw invalidOption('var', refused.message);
@@ -97,14 +102,14 @@ function refuseVariables(given: GivenVariables, unknown: ReadonlyMap<string, num
   if (name !== undefined) throw invalidOption('var', `no flow has the variable "${name}"`);
 }
 
-/** Says what is offered. */
+/** Prints which tools the MCP server provides. */
 function greet(dir: string, { flows }: FlowList, { say }: Terminal): void {
   const valid = flows.filter(({ plan }) => plan);
   say(`automate: ${counted(valid.length, 'flow')} of ${dir} as MCP tools over stdin and stdout`);
-  if (process.stdin.isTTY) say(`  (a program starts this; its settings: automate mcp ${shellWord(dir)} --print-config)`);
+  if (process.stdin.isTTY) say(`  (AI clients start this command; for their settings: automate mcp ${shellWord(dir)} --print-config)`);
 }
 
-/** Says which files are no tools, and why; each line once. */
+/** Returns a function that prints which flow files are not provided as tools, and why. Each line is printed only once. */
 function problemSayer({ say }: Terminal): (list: FlowList) => void {
   const said = new Set<string>();
   return ({ flows, unserved }) => {
@@ -126,13 +131,13 @@ function sharedParts({ cacert, env, files, allowHttp = false }: McpOptions, { sa
   return { gates: new Gates(createClock()), routes, allowHttp, cacert, env, files, withoutFiles: files === undefined, say };
 }
 
-/** The plan of a flow that is valid: others are no tools. */
+/** Returns the plan of a flow that is known to be valid, because invalid flows are not tools. */
 function validPlanOf({ id, plan }: ServedFlow): Plan {
   if (plan) return plan;
   throw new Error(`${id} is not valid`);
 }
 
-/** Resolves at the first SIGINT, SIGTERM or SIGHUP. */
+/** Resolves on the first SIGINT, SIGTERM or SIGHUP. */
 function firstSignal(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve());

@@ -4,17 +4,17 @@ import { type Source, sources } from '../../core/lookups/sources.ts';
 import { type Notice, readNotices } from '../../io/lookups/notices.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** Prints the notices of all sources, and the licences of everything embedded. Returns the exit code. */
+/** Prints the notices of all data sources, and the licences of all embedded data and code. Returns the exit code. */
 export async function noticesCommand(terminal: Terminal): Promise<number> {
   const notices = await readNotices(dataFolder);
   const embedded = new Set(notices.map(({ source }) => source));
   const servers = Object.entries<Source>(sources).filter(([source]) => !embedded.has(source));
   await terminal.print(
     [
-      'Data that are part of automate:',
+      'Data that is included in automate:',
       ...notices.flatMap(embeddedLines),
       '',
-      'Data that servers and your own files answer:',
+      'Data from servers and your own files:',
       ...servers.flatMap(([source, { text, url }]) => ['', source, ...indented(text.includes(url) ? text : `${text}\n${url}`)]),
     ].join('\n'),
   );

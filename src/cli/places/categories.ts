@@ -15,13 +15,13 @@ interface CategoriesOptions {
   readonly json?: boolean;
 }
 
-/** Most categories that are shown for words. */
+/** Maximum number of place categories that are printed for a search. */
 const maxShown = 10;
 
-/** Longest list of other words. */
+/** Maximum length of a category's list of synonyms, in characters. */
 const maxWords = 60;
 
-/** Prints the categories that words may mean; without words, all of them. Returns the exit code. */
+/** Prints the place categories that match the words, or all categories if there are no words. Returns the exit code. */
 export async function categoriesCommand(words: string | undefined, options: CategoriesOptions, terminal: Terminal): Promise<number> {
   const wrong = options.language === undefined ? undefined : noLanguage(options.language);
   if (wrong !== undefined) throw new AutomateError('usage', `--language: ${wrong}`);

@@ -17,7 +17,7 @@ interface ChainsOptions {
   readonly json?: boolean;
 }
 
-/** Prints the chains that a name may mean. Returns the exit code. */
+/** Prints the retail chains that a name might refer to. Returns the exit code. */
 export async function chainsCommand(name: string, options: ChainsOptions, terminal: Terminal): Promise<number> {
   refuseBlank('a name', name);
   const country = options.country === undefined ? undefined : countryOf(options.country);
@@ -38,21 +38,21 @@ export async function chainsCommand(name: string, options: ChainsOptions, termin
   return exitCodes.success;
 }
 
-/** Says whether a run would match the best candidate, and the doubt about it. */
+/** Returns text that says whether a run would accept the best candidate, and why the match is doubtful. */
 function matchText({ score, method }: ChainCandidate, doubt: string | null): string {
   const found = `${method}, ${score.toFixed(2)}`;
   if (score < minScore) return `no match: ${found} is below min_score ${minScore}`;
   return `match: ${found} is at least min_score ${minScore}${doubt === null ? '' : `\ndoubt: ${doubt}`}`;
 }
 
-/** The default `min_score` of `lookup: chain`. */
+/** The default of the option `min_score` of nodes with `lookup: chain`. */
 const minScore = 0.85;
 
 function chainCells({ name, id, category, countries, score }: ChainCandidate): string[] {
   return [name, id ?? '', category ?? '', countriesText(countries), score.toFixed(2)];
 }
 
-/** Most countries that are named. */
+/** Maximum number of countries that are listed for a chain. */
 const maxCountries = 6;
 
 function countriesText(countries: readonly string[]): string {
@@ -67,12 +67,12 @@ function countryOf(text: string): string {
   return code;
 }
 
-/** The id of a category. Throws an AutomateError (`usage`) for words that mean none, or several. */
+/** Returns the id of a place category. Throws an AutomateError (`usage`) if the words match no category, or more than one. */
 async function categoryOf(words: string): Promise<string> {
   const { loadCategoryNames } = await import('../../io/lookups/categories/category-names.ts');
   const named = loadCategoryNames(dataFolder)(words);
   if ('id' in named) return named.id;
   const choices = named.choices.length === 0 ? 'find one: automate places categories WORDS' : `choose one of ${named.choices.join(', ')}`;
-  const reason = named.reason === 'ambiguous' ? `the category "${words}" may mean several` : `no category is called "${words}"`;
+  const reason = named.reason === 'ambiguous' ? `the category "${words}" is ambiguous` : `no category is called "${words}"`;
   throw new AutomateError('usage', `--category: ${reason}\n${choices}`);
 }

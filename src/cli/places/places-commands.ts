@@ -5,12 +5,12 @@ import { pointsOptions } from './points-options.ts';
 
 const chains = command({
   name: 'chains',
-  help: 'find the chain that a name means, in the data that are part of automate',
+  help: 'find the chain that a name means, in the data that comes with automate',
   examples: ['automate places chains starbuks', 'automate places chains target --country AU --json'],
-  args: { words: argument('<words...>', 'a name as people write it') },
+  args: { words: argument('<words...>', 'the name, as people write it') },
   options: {
-    country: textOption('--country <code>', 'prefer chains in this country: a code or a name, such as DE or Germany'),
-    category: textOption('--category <words>', 'prefer chains of this category: an id, or words for it'),
+    country: textOption('--country <code>', 'prefer chains in this country, by code or name, such as DE or Germany'),
+    category: textOption('--category <words>', 'prefer chains of this category: an id, or words such as coffee shop'),
     limit: defaultsTo(5, parsedOption('--limit <n>', wholeNumber(1), 'show at most N chains')),
     json,
   },
@@ -21,9 +21,9 @@ const categories = command({
   name: 'categories',
   help: 'find the category that words mean, or list all categories',
   examples: ['automate places categories coffee shop', 'automate places categories Apotheke --language de'],
-  args: { words: argument('[words...]', 'words in any language, or an id; without them all categories are listed') },
+  args: { words: argument('[words...]', 'words in any language, or the id of a category; without them, all categories are listed') },
   options: {
-    language: textOption('--language <code>', 'language of the words, tried first, and of the names, such as de (default: en)'),
+    language: textOption('--language <code>', 'the language to try first, in which the names are printed, such as de (default: en)'),
     json,
   },
   run: async ({ args, options, terminal }) => (await import('./categories.ts')).categoriesCommand(args.words, options, terminal),
@@ -31,7 +31,7 @@ const categories = command({
 
 const points = command({
   name: 'points',
-  help: 'find points of interest near a point, by OpenStreetMap (costs a credit)',
+  help: 'find points of interest near a point, from OpenStreetMap (costs one credit)',
   examples: [
     'automate places points --near 52.52,13.405 --category cafe',
     'automate places points --near 41.88,-87.63 --chain starbucks --geojson',
@@ -40,9 +40,9 @@ const points = command({
   run: async ({ options, terminal }) => (await import('./points.ts')).pointsCommand(options, terminal),
 });
 
-/** `automate places`: looks into the embedded data by hand. */
+/** Declares `automate places`, which searches retail chains, place categories and points of interest. */
 export const places: CommandSpec = {
   name: 'places',
-  help: 'find chains and categories of places by hand, for free, and points of interest',
+  help: 'find chains and categories of places, which is free, and points of interest',
   commands: [chains, categories, points],
 };

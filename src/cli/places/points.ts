@@ -13,7 +13,7 @@ import type { pointsOptions } from './points-options.ts';
 
 type PointsOptions = ValuesOf<typeof pointsOptions>;
 
-/** Prints the points of interest near a point. Returns the exit code: 4 if there are none. */
+/** Prints the points of interest near a point. Returns the exit code, which is 4 if there are none. */
 export async function pointsCommand(options: PointsOptions, terminal: Terminal): Promise<number> {
   const { near, radius, category, chain, limit, connection, file } = options;
   if (near === undefined)
@@ -66,7 +66,7 @@ function pointsText(document: LookupDocument, width: number | undefined): string
       .join(', '),
     textOf(id ?? ''),
   ]);
-  const warning = document.nearest === null ? ', and nearer ones may be missing' : '';
+  const warning = document.nearest === null ? ', and nearer points might be missing' : '';
   const more = document.truncated ? [`there are more than ${counted(Number(document.count), 'point')}${warning}; --limit shows more`] : [];
   const table = tableText([['name', 'distance', 'category', 'address', 'id'], ...rows], { width, cut: [0, 3] });
   return [...table, '', ...more, `data: ${document.attribution}`].join('\n');
@@ -76,7 +76,7 @@ function pointsIn({ points }: LookupDocument): JsonObject[] {
   return (points as Value[]).filter(isObject);
 }
 
-/** A FeatureCollection (RFC 7946). */
+/** Returns the points of interest as a GeoJSON FeatureCollection (RFC 7946). */
 function featuresOf(document: LookupDocument): Value {
   const features = pointsIn(document).map(({ id = null, lat = null, lon = null, ...properties }) => ({
     type: 'Feature',

@@ -15,6 +15,7 @@ const {
   events,
   summary,
   report,
+  metrics,
   quiet,
   verbose,
   var: variables,
@@ -23,17 +24,19 @@ const {
   files,
 } = runOptions;
 
-/** The output whose failed records are retried. */
-export const retriedOutput = argument('<out>', 'the output of a complete run, in which records failed');
+/** Declares the argument for the path of the output whose failed records are retried. */
+export const retriedOutput = argument('<out>', 'the output of a complete run in which some records failed');
 
 /** The options of `automate retry`. */
 export const retryOptions = {
-  errors: file('--errors <file>', 'the failed records, as they are now (default: the errors file of the run)', { about: 'output' }),
-  ...{ concurrency, workers, queue, queueName, waitForWorkers, rate, maxErrors, keepGoing, maxCredits, events, summary, report },
-  resume: flag('--resume', 'continue an unfinished retry; without one, begin one', { about: 'start' }),
-  force: flag('--force', 'give up an unfinished retry, and start over', { about: 'start' }),
+  errors: file('--errors <file>', 'the failed records, which you can edit before the retry (default: the errors file of the run)', {
+    about: 'output',
+  }),
+  ...{ concurrency, workers, queue, queueName, waitForWorkers, rate, maxErrors, keepGoing, maxCredits, events, summary, report, metrics },
+  resume: flag('--resume', 'continue an unfinished retry, or start one if there is none', { about: 'start' }),
+  force: flag('--force', 'discard an unfinished retry, and start over', { about: 'start' }),
   ...{ quiet, verbose, var: variables, allowHttp, cacert, files },
 };
 
-/** The options of a retry as they were given. */
+/** The values of the options of `automate retry`. */
 export type RetryOptions = ValuesOf<typeof retryOptions>;

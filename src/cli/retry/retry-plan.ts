@@ -12,13 +12,16 @@ import type { GivenRunOptions, WrittenRun } from '../run/run-options.ts';
 import type { Terminal } from '../terminal.ts';
 import type { RetryOptions } from './retry-options.ts';
 
-/** A retry as the command line asks for it. */
+/** A retry as written on the command line. */
 export interface RetryRequest extends Pick<WrittenRun, 'written'> {
   readonly out: string;
   readonly options: RetryOptions;
 }
 
-/** The files of a retry: those of the run whose failed records it runs. Throws an AutomateError (`usage`) for an errors file that is none. */
+/**
+ * Returns the files that a retry writes, which are the files of the run whose records failed. Throws an AutomateError (`usage`) if there is
+ * no usable errors file.
+ */
 export function filesOf({ out, options }: RetryRequest, { identity, formats }: FailedList): OutputPlan {
   const errors = options.errors ?? shownPath(identity[errorsFileKey] ?? '');
   if (errors === 'none' || !isFileOrFree(errors))
@@ -26,7 +29,7 @@ export function filesOf({ out, options }: RetryRequest, { identity, formats }: F
   return { out, isStreamed: false, format: formats.output, errors, errorsFormat: formatOfPath(errors) ?? formats.errors };
 }
 
-/** The run of the failed records, with the options of the run in which they failed unless the retry has its own. */
+/** Returns the run that processes the failed records. It has the options of the failed run, unless the retry overrides them. */
 export function retryRun(retry: RetryRequest, list: FailedList, files: OutputPlan): WrittenRun<GivenRunOptions> {
   const { out, options, written } = retry;
   const { force: _, ...given } = options;
@@ -42,13 +45,13 @@ export function retryRun(retry: RetryRequest, list: FailedList, files: OutputPla
 }
 
 /**
- * Says that the flow has changed. Throws a FlowError if it gives other columns than the output has, and an AutomateError (`output-exists`) if a
- * variable has another value than in the run: the output would hold rows of both.
+ * Prints a note if the flow has changed since the failed run. Throws a FlowError if the flow's columns differ from the output's. Throws an
+ * AutomateError (`output-exists`) if a variable has changed, because the output would mix rows made with both values.
  */
 export async function checkFlow(plan: Plan, { flow, options }: WrittenRun, list: FailedList, terminal: Terminal): Promise<void> {
   const [variable] = changedVariables(plan, list.identity);
   if (variable !== undefined) {
-    const message = `${options.out} cannot be retried with other values: the variable ${variable} has changed`;
+    const message = `${options.out} cannot be retried with different values: the variable ${variable} has changed`;
     throw new AutomateError('output-exists', `${message}\n${otherWay(flow, options.in)}`);
   }
   if (!(await hasChanged({ file: flow, plan }, list.identity))) return;
@@ -65,12 +68,12 @@ function difference(how: string, some: readonly string[], others: readonly strin
 }
 
 function otherColumns(flow: string, { out, in: errors }: Pick<WrittenRun['options'], 'out' | 'in'>, others: readonly string[]): FlowError {
-  const found = others.length === 0 ? 'found another order' : `found them ${others.join(' and ')}`;
+  const found = others.length === 0 ? 'found them in a different order' : `found them ${others.join(' and ')}`;
   const message = `the flow has changed: expected the columns of ${out}, ${found}\n${otherWay(flow, errors)}`;
   return new FlowError(flow, [{ message }]);
 }
 
-/** The way to run failed records without a retry. */
+/** Returns advice for an output that `retry` cannot use: a command line that runs the failed records into another file. */
 export function otherWay(flow: string, errors: string): string {
   return `run the failed records into another file: ${['automate', 'run', flow, '--in', errors, '--out', 'other.csv'].map(shellWord).join(' ')}`;
 }

@@ -16,19 +16,21 @@ import { planRun } from '../run/run-input.ts';
 import type { Terminal } from '../terminal.ts';
 import { checkFlow, filesOf, otherWay, type RetryRequest, retryRun } from './retry-plan.ts';
 
-/** Runs the failed records of an output, and puts what comes of them into their places of the same output. Returns the exit code. */
+/**
+ * Runs the failed records of an output again, and inserts their rows into the output at their original positions. Returns the exit code.
+ */
 export async function retryCommand(retry: RetryRequest, terminal: Terminal): Promise<number> {
   const { out, options } = retry;
   if (!isFileOrFree(out)) throw notRetriable(out, `expected an output file, found ${out === '-' ? 'stdout' : out}`);
   if (options.resume && options.force) {
-    throw new AutomateError('usage', '--resume continues a retry, --force starts it over: expected one of them');
+    throw new AutomateError('usage', '--resume continues a retry, --force starts it over: use only one of them');
   }
-  if (formatOfPath(out)?.kind === 'xlsx') throw notRetriable(out, `no rows can be put into the workbook ${out}`);
+  if (formatOfPath(out)?.kind === 'xlsx') throw notRetriable(out, `rows cannot be inserted into the workbook ${out}`);
   return withSignals(terminal, async (start) => {
     const wasComplete = await endComplete(out);
     const list = await readFailedList(failedListPath(realFile(out)));
     if (wasComplete && (options.resume || !list)) {
-      if (!options.quiet) terminal.say(`${out}: the earlier run is complete, and its files are in their places`);
+      if (!options.quiet) terminal.say(`${out}: the earlier run had finished, and its files are in place now`);
       return list ? exitCodes.someFailed : exitCodes.success;
     }
     if (!list) throw notRetriable(out, `${out} has no failed records to retry: there is no ${failedListPath(out)}`);
@@ -45,8 +47,8 @@ export async function retryCommand(retry: RetryRequest, terminal: Terminal): Pro
 }
 
 /**
- * Puts the files of a complete run in their places if that was cut off. Returns true if it was. Throws an AutomateError (`output-exists`)
- * if a run has not finished the output.
+ * Finishes a complete run that was interrupted while its files were being moved into place, and returns true. Returns false if there is no
+ * such run. Throws an AutomateError (`output-exists`) if the run is not complete.
  */
 async function endComplete(out: string): Promise<boolean> {
   const path = journalPath(realFile(out));
@@ -61,7 +63,7 @@ async function endComplete(out: string): Promise<boolean> {
   }
 }
 
-/** The places of the failed records hold for the output as it was written. */
+/** Throws if the output has changed since the run, because the positions at which rows are to be inserted would be wrong. */
 async function refuseChangedOutput(out: string, { output }: FailedList, flow: string, errors: string): Promise<void> {
   const advice = `restore its content, or ${otherWay(flow, errors)}`;
   await refuseChangedWhole(out, output).catch((error: Error) => {
@@ -69,7 +71,7 @@ async function refuseChangedOutput(out: string, { output }: FailedList, flow: st
   });
 }
 
-/** The error for an output without a list of failed records. It names the way by `run`. */
+/** Returns the error for an output without a list of failed records. It suggests using `automate run` instead. */
 function notRetriable(out: string, problem: string): AutomateError {
   const { errors = '' } = planOutput('flow.yaml', { in: out, out, outFormat: 'csv' }, { kind: 'csv', gzip: false });
   const way = statOf(errors) ? otherWay('flow.yaml', errors) : `if you have an errors file, ${otherWay('FLOW', 'ERRORS')}`;

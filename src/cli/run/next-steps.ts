@@ -16,7 +16,7 @@ import type { Declared } from '../options.ts';
 import { testRequestOptions } from '../test-request/test-request-options.ts';
 import { runOptions, type WrittenRun } from './run-options.ts';
 
-/** The words of the command line about a run. */
+/** Returns the run's command line, and functions that return the suggested next steps and the message of an error. */
 export function wordsOf(written: WrittenRun): RunWords {
   return {
     command: commandOf(written),
@@ -25,15 +25,18 @@ export function wordsOf(written: WrittenRun): RunWords {
   };
 }
 
-/** A refused secret that was set recently may be the wrong one. */
+/** Suggests restoring the previous secret of a credential if the server refused a secret that was set recently. */
 function restoreSteps({ progress: { tally }, session: { credentials }, request: { options } }: OpenRun): NextStep[] {
   if (![...tally.failures.values()].some(({ status }) => status === 401 || status === 403)) return [];
-  const why = 'if the new secret was refused, bring back the previous one with';
+  const why = 'if the new secret was refused, restore the previous one with';
   const env = envWords(envOf(options.env));
   return credentials.unproven().map((name) => ({ why, command: `automate credentials restore ${name}${env}` }));
 }
 
-/** The message of an error that ended a run, or of its early end, with the records that are done and the command line for the rest. */
+/**
+ * Returns the message for an error that ended a run early. If the input or output broke, adds the number of finished records and the
+ * command line for the rest.
+ */
 export function messageInRun(reason: CodedMessage, written: WrittenRun): string {
   const brokenInput = detailsOf(reason, 'input-broken');
   const brokenOutput = detailsOf(reason, 'output-broken');
@@ -45,11 +48,11 @@ export function messageInRun(reason: CodedMessage, written: WrittenRun): string 
   return `${message}\n${done}:\n  ${resumeCommand(written)}`;
 }
 
-/** The records before the fault of an input, which are done, and the options for the rest. */
+/** Returns lines that say which records were finished before the input became unreadable, and which options run the rest. */
 function restLines({ records, written: rows, failed, files }: ErrorDetails['input-broken'], { options }: WrittenRun): string[] {
   if (rows + failed === 0) return [];
   const isStreamed = !isFileOrFree(files.out);
-  // Unless it was named, the errors file of another output is another file.
+  // The next command needs a different errors file, unless the default name of that file changes together with the name of the output.
   const keepsErrors = failed > 0 && files.errors !== undefined && (isStreamed || options.errors !== undefined);
   const others = [...(isStreamed ? [] : ['--out']), ...(keepsErrors ? ['--errors'] : [])];
   const rest = `--skip ${records}${others.length === 0 ? '' : `, and another ${others.join(' and ')}`}`;
@@ -65,7 +68,7 @@ function doneText(written: number, failed: number, { out, errors }: ErrorDetails
   return `of the ${before}, ${formatCount(written)} went to ${outName}, and ${formatCount(failed)} failed and went to ${errorsName}`;
 }
 
-/** The steps that may follow a run, as command lines to copy. */
+/** Returns the suggested next steps after a run, as command lines to copy. */
 function nextSteps(request: WrittenRun, ended: EndedRun): NextStep[] {
   return [
     ...checkSteps(request, ended),
@@ -76,7 +79,7 @@ function nextSteps(request: WrittenRun, ended: EndedRun): NextStep[] {
   ];
 }
 
-/** The advice after a run that could only fail. */
+/** Returns advice for a run that ended because no server responded or every record failed in the same way. */
 function checkSteps(request: WrittenRun, { run, ending }: EndedRun): NextStep[] {
   const { tally } = run.progress;
   const steps = allSteps(run.request.plan.steps);
@@ -103,7 +106,7 @@ function credentialSteps({ options: { env } }: WrittenRun, { node }: Step): Next
   });
 }
 
-/** The options of a node that are probably wrong if every record fails in this way. */
+/** Returns the node options that are probably wrong if every record fails with this failure. */
 function whatToCheck({ status, class: kind }: FailureGroup): string {
   if (kind === 'parse') return 'url and response';
   if (status === 405) return 'method and url';
@@ -111,7 +114,10 @@ function whatToCheck({ status, class: kind }: FailureGroup): string {
   return 'auth, which sends no credential, and url';
 }
 
-/** The rest of a run that stopped early: a file is resumed; after an ordered stream, a new run skips the finished records. */
+/**
+ * Returns the command that runs the rest of a run that ended early. If the output is a file, it resumes the run. If it is an ordered
+ * stream, it starts a new run that skips the finished records.
+ */
 function resumeSteps(request: WrittenRun, { run, ending }: EndedRun): NextStep[] {
   if (ending === 'complete') return [];
   const { tally } = run.progress;
@@ -119,24 +125,32 @@ function resumeSteps(request: WrittenRun, { run, ending }: EndedRun): NextStep[]
   const short = ending === 'max-credits' && tally.read + tally.newlyParked === 0 ? shortOf(tally) : undefined;
   if (canResume(files))
     return [{ why: short?.why ?? goingOn(ending, raising(tally, 'resume')), command: resumeCommand(request, short?.more) }];
-  const { skip: skipped = 0, limit, in: input, unordered } = request.options;
-  if (input === '-' || unordered) return [];
-  const skip = Math.max(tally.lastRecord, skipped);
-  const left = limit === undefined ? undefined : limit - (skip - skipped);
-  // The last record of the limit itself stopped the run.
-  if (left === 0) return [];
-  const more = [
-    ...['--skip', String(skip)],
-    ...(left === undefined ? [] : ['--limit', String(left)]),
-    ...(files.isStreamed ? [] : ['--out', insertWord(files.out, 'rest')]),
-    ...(tally.failed > 0 && hasErrorsFile(files) ? ['--errors', insertWord(files.errors, 'rest')] : []),
-    ...(short?.more ?? []),
-  ];
+  const { in: input, unordered } = request.options;
+  const rest = input === '-' || unordered ? undefined : restOptions(request, run);
+  if (!rest) return [];
+  const more = [...rest, ...(short?.more ?? [])];
   const why = short?.why ?? goingOn(ending, raising(tally, 'continue after the last record written'));
   return [{ why, command: runAgain(request, (name, { about }) => about !== 'start' && name !== 'errors', more) }];
 }
 
-/** A changed flow cannot resume a run: one that could only fail begins anew with it. */
+/** Returns the options that run only the records after the last record that was written; undefined if --limit allows no further record. */
+function restOptions({ options }: WrittenRun, { progress: { tally }, request: { files } }: OpenRun): string[] | undefined {
+  const { skip: skipped = 0, limit } = options;
+  const skip = Math.max(tally.lastRecord, skipped);
+  const left = limit === undefined ? undefined : limit - (skip - skipped);
+  if (left === 0) return undefined;
+  return [
+    ...['--skip', String(skip)],
+    ...(left === undefined ? [] : ['--limit', String(left)]),
+    ...(files.isStreamed ? [] : ['--out', insertWord(files.out, 'rest')]),
+    ...(tally.failed > 0 && hasErrorsFile(files) ? ['--errors', insertWord(files.errors, 'rest')] : []),
+  ];
+}
+
+/**
+ * Suggests starting from the beginning if every record failed. The user will change the flow, and a run cannot be resumed with a changed
+ * flow.
+ */
 function startOverSteps(request: WrittenRun, { run, ending }: EndedRun): NextStep[] {
   if (!canOnlyFail(ending) || !canResume(run.request.files)) return [];
   const more = request.options.replace ? [] : ['--force'];
@@ -148,38 +162,41 @@ function canOnlyFail(ending: Ending): boolean {
 }
 
 function goingOn(ending: Ending, how: string): string {
-  return canOnlyFail(ending) ? `once that is solved, ${how} with (--keep-going lifts this stop)` : `${how} with`;
+  return canOnlyFail(ending) ? `once that is solved, ${how} with (--keep-going turns this stop off)` : `${how} with`;
 }
 
-/** The way on after a run that a `max_cost` of its flow has stopped: with the same one it would stop again. */
+/** If `max_cost` stopped the run, adds that it must be raised first, because a resumed run would stop at once. */
 function raising({ stop }: Tally, how: string): string {
   const maxCost = detailsOf(stop, 'max-cost');
   return maxCost ? `raise max_cost of ${maxCost.node}, then ${how}` : how;
 }
 
-/** With the same credits, no record would be completed the next time either. Absent if another limit has stopped the run. */
+/**
+ * Returns text and options for resuming a run that a credit limit stopped before it completed a single record. With the same limit, the
+ * next run would stop, too. Returns undefined if another limit stopped the run.
+ */
 function shortOf({ stop }: Tally): { readonly why: string; readonly more: readonly string[] } | undefined {
   if (stop?.code === 'allowance')
-    return { why: 'the rest of the allowance did not complete a single record; once there is more, resume with', more: [] };
+    return { why: 'the rest of the allowance was not enough for a single record; once there is more, resume with', more: [] };
   const reached = detailsOf(stop, 'max-credits');
   if (!reached) return undefined;
   return {
-    why: `${creditsText(reached.credits)} did not complete a single record: one record or batch may need more; resume with a higher N`,
+    why: `not even one record could be completed with ${creditsText(reached.credits)}: one record or batch might need more; resume with a higher N`,
     more: ['--max-credits', 'N'],
   };
 }
 
-/** The command line of this run. */
+/** Returns the command line that started this run. */
 function commandOf(request: WrittenRun): string {
   return runAgain(request, () => true, []);
 }
 
-/** The command line that resumes a run: as it was started, and `--resume`. */
+/** Returns the command line that resumes a run, which is the original command line with `--resume`. */
 function resumeCommand(request: WrittenRun, more: readonly string[] = []): string {
   return runAgain(request, (_, { about }) => about !== 'start', ['--resume', ...more]);
 }
 
-/** While a run can be resumed, more records may fail and go into the same file. */
+/** Suggests a retry of the failed records. Suggests nothing if the run can be resumed, because more records might fail after that. */
 function retrySteps(request: WrittenRun, { run, ending, failed }: EndedRun): NextStep[] {
   const { files } = run.request;
   const isWhole = ending === 'complete' || !canResume(files);
@@ -193,7 +210,7 @@ function hasErrorsFile(files: OutputPlan): files is PlanWithErrors {
   return files.errors !== undefined && isFileOrFree(files.errors);
 }
 
-/** Records that could not be read fail again until they are corrected. */
+/** Returns the reason for suggesting a retry. Records that could not be read fail again unless the user corrects them first. */
 function retryText({ failures }: Tally, failed: number, { errors, errorsFormat }: PlanWithErrors): string {
   const unread = [...failures.values()].reduce((sum, { class: kind, count: times }) => sum + (kind === 'input' ? times : 0), 0);
   if (unread === 0) return 'retry failed records';
@@ -203,7 +220,10 @@ function retryText({ failures }: Tally, failed: number, { errors, errorsFormat }
   return `${counted(unread, 'record')} could not be read; correct ${them} in ${errors} and clear ${their} ${column}, then run`;
 }
 
-/** The command that runs the failed records. After a stream its input is the errors file, so options about the input do not carry over. */
+/**
+ * Returns the command that runs the failed records. If the output was a stream, the command is a run that reads the errors file, without
+ * the original options for the input.
+ */
 function retryCommand(request: WrittenRun, files: PlanWithErrors): string {
   const { errors, errorsFormat, isStreamed, out } = files;
   if (canResume(files)) return commandLine('retry', out, []);
@@ -214,24 +234,27 @@ function retryCommand(request: WrittenRun, files: PlanWithErrors): string {
   ]);
 }
 
-/** Puts a word before the extensions of a path. */
+/** Inserts a word into a file name, before the extensions. */
 function insertWord(path: string, word: string): string {
   if (path === '-') return '-';
   return path.replace(/((?:\.[A-Za-z]+)?(?:\.gz)?)$/, `.${word}$1`);
 }
 
-/** A path that is found in no answer is probably wrong: `test-request` shows the paths that there are. */
+/** Suggests `test-request`, which lists the paths in a response, if no response contained one of the paths in a node's map. */
 function previewSteps(request: WrittenRun, { run, failed }: EndedRun): NextStep[] {
   const { hits, answered } = run.progress.tally;
-  // A retry without failures has deleted the file of its records.
+  // A retry in which no record failed has deleted its errors file, from which the preview would take a record.
   if (request.retryOf !== undefined && failed === 0) return [];
   const missing = [...hits.values()].flat().find(({ found, of }) => found === 0 && of > 0);
   if (!missing || request.options.in === '-') return [];
   const command = previewCommand(request, missing.node, answered.get(missing.node));
-  return [{ why: `no answer has ${missing.path}; list the paths of one with`, command }];
+  return [{ why: `no answer has ${missing.path}; list the paths of an answer with`, command }];
 }
 
-/** The command line that previews the request of a node for a record. stdin cannot be read again: then the record is given by hand. */
+/**
+ * Returns the command line that previews a node's request for a record. Options for the input are left out if it was stdin, which cannot be
+ * read again.
+ */
 function previewCommand(request: WrittenRun, node: string, record = 1): string {
   const { retryOf, options } = request;
   const isStdin = options.in === '-';
@@ -247,7 +270,10 @@ function previewCommand(request: WrittenRun, node: string, record = 1): string {
 
 type Choice = (name: string, option: Declared<unknown>) => boolean;
 
-/** The command line of this run with the chosen options and more of them, which replace those of the same name. */
+/**
+ * Returns this run's command line with the options that `choose` selects. The options in `more` are added and replace options of the same
+ * name.
+ */
 function runAgain(request: WrittenRun, choose: Choice, more: readonly string[]): string {
   const words = commandWords(request, (name, option) => choose(name, option) && !more.includes(option.flags.split(' ')[0] ?? ''));
   const [command, argument] = request.retryOf === undefined ? ['run', request.flow] : ['retry', request.retryOf];
@@ -262,7 +288,7 @@ function commandLine(command: string, argument: string, words: readonly string[]
   return ['automate', command, argument, ...words].map(shellWord).join(' ');
 }
 
-/** The text of a run that did nothing, because an earlier run of the same command line has written the whole output. */
+/** Returns the text for a run that did nothing, because an earlier run with the same command line had already written the whole output. */
 export function alreadyCompleteText(request: WrittenRun, files: OutputPlan, { written, failed, filtered = 0 }: CompleteCounts): string {
   const counts = [
     `${formatCount(written)} written`,

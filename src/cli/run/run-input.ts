@@ -7,7 +7,10 @@ import { withInputs } from '../shared-options.ts';
 import { sayFormat, type Terminal } from '../terminal.ts';
 import type { GivenRunOptions, RunOptions, WrittenRun } from './run-options.ts';
 
-/** Chooses the input: a file, stdin unless it is a terminal, or none. Throws an AutomateError (`usage`). */
+/**
+ * Determines the input, and returns the options with it. The input is the file in the options, otherwise stdin unless it is a terminal.
+ * With --no-input, there is none. Throws an AutomateError (`usage`) if there is no usable input.
+ */
 function chooseInput(options: GivenRunOptions): RunOptions {
   if (!options.input) {
     const useless = (['in', 'inFormat', 'delimiter', 'sheet', 'encoding', 'records'] as const).find((name) => options[name] !== undefined);
@@ -20,11 +23,11 @@ function chooseInput(options: GivenRunOptions): RunOptions {
   if (!process.stdin.isTTY) return { ...options, in: '-' };
   throw new AutomateError(
     'usage',
-    'expected --in FILE, found none, and stdin is a terminal\nname the records with --in, pipe them in, or run the flow once with --no-input',
+    'expected --in FILE, found none, and stdin is a terminal\ngive the records with --in, pipe them in, or run the flow once with --no-input',
   );
 }
 
-/** Loads the flow of a run, and chooses its input. Waits for stdin only once the flow is valid. */
+/** Loads the flow of a run and determines the input. Does not wait for stdin until the flow is known to be valid. */
 export async function planRun(given: WrittenRun<GivenRunOptions>, terminal: Terminal): Promise<{ plan: Plan; written: WrittenRun }> {
   if (given.options.quiet && given.options.verbose) throw new AutomateError('usage', 'expected --quiet or --verbose, found both');
   const chosen = chooseInput(given.options);

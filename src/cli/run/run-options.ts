@@ -8,6 +8,7 @@ import {
   httpOptions,
   inputOptions,
   inputsOption,
+  metricsOption,
   queueNameOption,
   queueOption,
   setOption,
@@ -18,12 +19,12 @@ import {
 export const runOptions = {
   ...grouped('Input', {
     in: inputsOption(
-      'the input: .csv .tsv .json .jsonl .ndjson, each also .gz, .xlsx, or - for stdin (default: stdin, unless it is a terminal)',
+      'the input: a .csv, .tsv, .json, .jsonl or .ndjson file, one of these with .gz, an .xlsx file, or - for stdin (default: stdin, unless it is a terminal)',
       {
         about: 'input',
       },
     ),
-    input: negated('--no-input', 'run the flow once, over one record without fields', { about: 'input' }),
+    input: negated('--no-input', 'run the flow once, with one record that has no fields', { about: 'input' }),
     ...inputOptions,
     limit: parsedOption('--limit <n>', wholeNumber(0), 'process at most N records', { about: 'input', short: 'n' }),
     skip: parsedOption('--skip <n>', wholeNumber(0), 'skip the first N records', { about: 'input' }),
@@ -31,56 +32,78 @@ export const runOptions = {
     var: varOption,
   }),
   ...grouped('Output', {
-    out: defaultsTo('-', file('--out <file>', 'the output, or - for stdout', { about: 'output', short: 'o' })),
-    outFormat: format('--out-format <format>', 'format of the output (default: by its name, else as the input)'),
-    errors: file('--errors <file>', 'the failed records, or none (default: <out>.errors.<ext> beside the output)', { about: 'output' }),
-    replace: flag('--replace', 'keep existing files until the run is complete, then replace them; with stdout, replace the errors file', {
+    out: defaultsTo('-', file('--out <file>', 'the output file, or - for stdout', { about: 'output', short: 'o' }), 'stdout'),
+    outFormat: format(
+      '--out-format <format>',
+      'format of the output, as for --in-format (default: from the name of the file, or the format of the input)',
+    ),
+    errors: file('--errors <file>', 'the file for failed records, or none (default: <out>.errors.<ext>, next to the output)', {
       about: 'output',
     }),
-    update: flag('--update', 'run only records that are new or have changed since the run that wrote the output with --update', {
+    replace: flag(
+      '--replace',
+      'replace existing files, but only when the run is complete; if the output is stdout, replace the errors file',
+      {
+        about: 'output',
+      },
+    ),
+    update: flag('--update', 'run only records that are new or have changed since the last run with --update', {
       about: 'output',
     }),
-    maxAge: parsedOption('--max-age <duration>', duration, 'with --update, run a record again if its rows are older, such as 30d', {
-      about: 'output',
-    }),
-    resume: flag('--resume', 'continue an earlier run of the same command line; do nothing if it is complete', { about: 'start' }),
+    maxAge: parsedOption(
+      '--max-age <duration>',
+      duration,
+      'with --update: run a record again if its rows are older than this, such as 30d',
+      {
+        about: 'output',
+      },
+    ),
+    resume: flag('--resume', 'continue an unfinished run of the same command line; do nothing if it is complete', { about: 'start' }),
     force: flag('--force', 'overwrite existing files', { about: 'start', short: 'f' }),
-    unordered: flag('--unordered', 'write records as they finish, not in input order'),
-    csvSafe: flag('--csv-safe', "put ' before cells that a spreadsheet would run as a formula"),
+    unordered: flag('--unordered', 'write each record as soon as it is finished, instead of in input order'),
+    csvSafe: flag('--csv-safe', "write ' before cells that a spreadsheet would read as a formula"),
   }),
   ...grouped('Limits', {
     concurrency: parsedOption(
       '--concurrency <n>',
       concurrencyArgument,
-      'at most N requests in flight at once, per node; auto: find the number',
+      'send at most N requests at once in each node; auto adapts the number to the server',
       { choices: async () => ['auto'] },
     ),
-    rate: parsedOption('--rate <rate>', rateArgument, 'maximum rate of requests, such as 10/s, per origin and credential'),
-    workers: parsedOption('--workers <n>', workersArgument, 'pass the records in N processes; auto: one for each core but one'),
-    queue: queueOption('pass the records in workers that watch this queue: redis://host:6379, or rediss:// for TLS'),
+    rate: parsedOption('--rate <rate>', rateArgument, 'maximum rate of requests to each server with each credential, such as 10/s'),
+    workers: parsedOption(
+      '--workers <n>',
+      workersArgument,
+      'process the records in N processes; auto uses one fewer than the number of cores',
+    ),
+    queue: queueOption('let workers that watch this queue process the records: redis://host:6379, or rediss:// for TLS'),
     queueName: queueNameOption,
     waitForWorkers: parsedOption(
       '--wait-for-workers <time>',
       duration,
-      'end the run after this time without a worker that can do it (default: 10m)',
+      'with --queue: stop the run if there is no suitable worker for this long (default: 10m)',
     ),
     maxCredits: parsedOption('--max-credits <n>', wholeNumber(0), 'spend at most N credits'),
     maxErrors: parsedOption(
       '--max-errors <n>',
       maxErrorsArgument,
-      'stop once more records than this have failed: a number, or a percentage such as 5%',
+      'stop if more records than this fail: a number, or a percentage such as 5%',
     ),
-    keepGoing: flag('--keep-going', 'do not stop when nobody answers, or when the first records all fail alike'),
+    keepGoing: flag('--keep-going', 'do not stop early if no server answers, or if the first records all fail in the same way'),
   }),
   ...grouped('Showing', {
-    dryRun: flag('--dry-run', 'send nothing: print the plan with its records, requests, credits and time'),
-    quiet: flag('--quiet', 'show nothing if all goes well; else only what failed', { short: 'q' }),
-    verbose: flag('--verbose', 'show a line for each attempt: record, node, request, status and time', { short: 'v' }),
-    summary: file('--summary <file>', 'write the summary as JSON', { about: 'output' }),
-    report: parsedOption('--report <file>', reportName, 'write the run as a page (HTML) to look at, when it has ended', {
+    dryRun: flag(
+      '--dry-run',
+      'send nothing, and print how many records, requests and credits the run would need, and how long it would take',
+    ),
+    quiet: flag('--quiet', 'show only failures, and nothing if there are none', { short: 'q' }),
+    verbose: flag('--verbose', 'show a line for each attempt, with record, node, request, status and time', { short: 'v' }),
+    summary: file('--summary <file>', 'write the summary to this file, as JSON', { about: 'output' }),
+    report: parsedOption('--report <file>', reportName, 'when the run has ended, write a report of it to this file, as a web page', {
       about: 'output',
     }),
-    events: file('--events <file>', 'write every event as NDJSON', { about: 'output' }),
+    events: file('--events <file>', 'write every event of the run to this file, as NDJSON', { about: 'output' }),
+    metrics: metricsOption,
   }),
   ...grouped('Requests', {
     ...httpOptions,
@@ -88,19 +111,19 @@ export const runOptions = {
   }),
 };
 
-/** The options of `automate run` as they were given. */
+/** The values of the options of `automate run`. */
 export type GivenRunOptions = ValuesOf<typeof runOptions>;
 
-/** The options of a run whose input is chosen. */
+/** The options of a run whose input has been determined. */
 export type RunOptions = Omit<GivenRunOptions, 'in'> & InputOptions & { readonly runsAll?: boolean };
 
-/** A run as the command line asks for it. */
+/** A run as written on the command line. */
 export interface WrittenRun<Options = RunOptions> {
   readonly flow: string;
   readonly options: Options;
   readonly written: WrittenOptions;
-  /** The output whose failed records are retried, as it was named; absent for a run of other records. */
+  /** The output whose failed records are retried, as written by the user; undefined for other runs. */
   readonly retryOf?: string;
-  /** True if its credits are not counted, as in the demo. */
+  /** True if the run's credits are not counted, as in the demo. */
   readonly isFree?: boolean;
 }

@@ -17,11 +17,12 @@ import { authorities } from '../../io/http/authorities.ts';
 import type { CompleteRun } from '../../io/journal/complete-run.ts';
 import type { Source } from '../../io/records/readers/source.ts';
 import { dryRun } from '../dry-run/dry-run.ts';
+import { openMetrics } from '../metrics.ts';
 import { printWarnings } from '../show/problems.ts';
 import { attemptText, eventText } from '../show/run/attempts.ts';
 import { type ProgressShow, showProgress } from '../show/run/progress.ts';
 import { quietText, summaryText } from '../show/run/summary.ts';
-import { waitText } from '../show/run/waiting.ts';
+import { atOnceText, waitText } from '../show/run/waiting.ts';
 import type { Terminal } from '../terminal.ts';
 import { alreadyCompleteText, messageInRun, wordsOf } from './next-steps.ts';
 import { planRun } from './run-input.ts';
@@ -42,10 +43,10 @@ export async function runCommand(given: WrittenRun<GivenRunOptions>, terminal: T
   });
 }
 
-/** Starts a run and shows it. Returns the exit code. */
+/** Starts a run, and prints its progress and result. Resolves to the exit code. */
 type Start = (request: RunRequest, written: WrittenRun) => Promise<number>;
 
-/** Does something that may start a run. A signal before the run sends anything ends the process; later ones stop the run. */
+/** Runs an action that can start a run. Until the run sends requests, a signal ends the process. After that, a signal stops the run. */
 export async function withSignals(terminal: Terminal, act: (start: Start) => Promise<number>): Promise<number> {
   const signals = stopOnSignals(terminal);
   try {
@@ -65,12 +66,16 @@ async function showRun(
   signals: { follow(run: RunHandle): void },
 ): Promise<number> {
   const follower = new Follower(written, terminal);
-  const run = runFlow({ ...request, words: wordsOf(written) }, follower.surroundings(request));
-  signals.follow(run);
+  const metrics = await openMetrics(written.options, terminal);
   try {
+    const worded = { ...request, words: wordsOf(written) };
+    const surroundings = follower.surroundings(request);
+    const run = metrics ? metrics.run(worded, surroundings) : runFlow(worded, surroundings);
+    signals.follow(run);
     return await follower.conclude(await run.ended, request);
   } finally {
     follower.stop();
+    await metrics?.close();
   }
 }
 
@@ -86,7 +91,7 @@ class Follower {
     this.#terminal = terminal;
   }
 
-  surroundings({ plan, flow }: RunRequest): RunSurroundings {
+  surroundings({ plan, flow, options }: RunRequest): RunSurroundings {
     const { quiet = false, verbose = false } = this.#written.options;
     const terminal = this.#terminal;
     const { say } = terminal;
@@ -100,6 +105,8 @@ class Follower {
         if (line !== undefined) say(line);
       },
       started: async (run, waiting) => {
+        const atOnce = (options.workers ?? options.queue) === undefined || quiet ? undefined : atOnceText(plan);
+        if (atOnce !== undefined) say(atOnce);
         const text = quiet ? quietText : summaryText;
         this.#summary = ({ facts }) => (facts ? text(run.progress.tally, facts, terminal.colors) : '');
         if (!quiet) this.#progress = await showProgress(run, waiting, terminal);
@@ -110,7 +117,7 @@ class Follower {
     };
   }
 
-  /** Prints the summary. Returns the exit code, or throws the error that ended the run. */
+  /** Prints the summary and returns the exit code. Throws if an error ended the run. */
   async conclude(result: RunResult, request: RunRequest): Promise<number> {
     this.stop();
     const { exitCode, error, earlier } = result;
@@ -121,7 +128,7 @@ class Follower {
     throw new AutomateError(error.kind, messageInRun(error, this.#written), { cause: error });
   }
 
-  /** Quiet runs say nothing if nothing failed. */
+  /** Returns the text for a run whose output was already complete. With --quiet, it is empty unless records failed. */
   #alreadyComplete({ counts }: CompleteRun, { files }: RunRequest): string {
     if (this.#written.options.quiet && counts.failed === 0) return '';
     return alreadyCompleteText(this.#written, files, counts);
@@ -149,12 +156,12 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
     const records = selectRecords(source, { options, plan, format, takeOver: memory && ((item) => memory.takeOver(item)) });
     await dryRun({ flow, plan, options, records }, terminal);
     memory?.close();
-    // Ends as the run would, with the plan all the same.
+    // If options exclude each other, --dry-run fails as the run would, but only after it has printed the plan.
     if (!options.update) refuseConflicts(options, files);
     warnOfWorkbook(plan, options, files, terminal);
     await refuseOutput(flow, options, files);
     authorities(options.cacert, process.env);
-    // The workers of a queue have the secrets.
+    // In a run with a queue, only the workers need the secrets.
     if (options.queue === undefined) await loadSecrets(plan, flow, options, terminal);
     return exitCodes.success;
   } finally {
@@ -162,31 +169,36 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
   }
 }
 
-/** A run with --update replaces the old files in the end. With --replace beside it, every record runs. */
+/**
+ * Returns the run with the options that --update implies. The old files are replaced at the end of the run. If the user also set --replace,
+ * every record is run, and no rows are reused.
+ */
 function updating({ plan, written }: { readonly plan: Plan; readonly written: WrittenRun }): { plan: Plan; written: WrittenRun } {
   const { options } = written;
   if (!options.update) return { plan, written };
   return { plan, written: { ...written, options: { ...options, replace: true, ...(options.replace && { runsAll: true }) } } };
 }
 
-/** Refuses options that --update cannot go with. */
+/** Throws if an option cannot be combined with --update. */
 function refuseUpdate({ update, maxAge, unordered, limit, skip, force }: RunOptions, files: OutputPlan): void {
   const refuse = (message: string) => {
     throw new AutomateError('usage', message);
   };
   if (!update) {
-    if (maxAge !== undefined) refuse('--max-age says which rows --update takes over: expected --update beside it');
+    if (maxAge !== undefined) refuse('--max-age works only with --update: add --update, or leave --max-age out');
     return;
   }
-  if (files.isStreamed) refuse('--update needs an output file, whose rows it takes over\nname a file with --out');
+  if (files.isStreamed) refuse('--update needs an output file, because it reuses its rows\ngive one with --out');
   if (!canResume(files))
-    refuse(`--update needs an output that can grow: the workbook ${files.out} is written whole\nwrite CSV: --out FILE.csv`);
+    refuse(
+      `--update needs an output to which rows can be added: the workbook ${files.out} is written all at once\nwrite CSV: --out FILE.csv`,
+    );
   if (unordered) refuse('--update writes the records in their order: leave --unordered out');
   if (limit !== undefined || skip !== undefined) refuse('--update needs all records of the input: leave --limit and --skip out');
-  if (force) refuse('--update keeps the old output until the end, --force deletes it now: expected one of them');
+  if (force) refuse('--update keeps the old output until the end, --force deletes it now: use only one of them');
 }
 
-/** Refuses options that exclude each other, or that a stream cannot follow. */
+/** Throws if options exclude each other, or if the output is a stream that does not support them. */
 function refuseConflicts(options: RunOptions, files: OutputPlan): void {
   refuseUpdate(options, files);
   const { resume, replace, force } = options;
@@ -195,17 +207,17 @@ function refuseConflicts(options: RunOptions, files: OutputPlan): void {
   };
   if (resume && !files.isStreamed && !canResume(files))
     refuse(
-      `--resume needs an output that can grow: the workbook ${files.out} is written whole, at the end of a run\nfor a long run write CSV: --out FILE.csv`,
+      `--resume needs an output to which rows can be added: the workbook ${files.out} is written all at once, at the end of a run\nfor a long run write CSV: --out FILE.csv`,
     );
-  if (resume && files.isStreamed) refuse('--resume needs an output file: a stream cannot be resumed\nname a file with --out');
-  if (resume && force) refuse('--resume continues an output, --force overwrites it: expected one of them');
-  if (replace && force) refuse('--replace keeps the old output until the end, --force deletes it now: expected one of them');
+  if (resume && files.isStreamed) refuse('--resume needs an output file, because a stream cannot be resumed\ngive one with --out');
+  if (resume && force) refuse('--resume continues an output, --force overwrites it: use only one of them');
+  if (replace && force) refuse('--replace keeps the old output until the end, --force deletes it now: use only one of them');
 }
 
-/** Says before anything is paid for what a run would lose that is killed. */
+/** Warns before the run spends anything. An Excel workbook is written only at the end, so its rows are lost if the process is killed. */
 function warnOfWorkbook(plan: Plan, { quiet }: RunOptions, files: OutputPlan, { warn }: Terminal): void {
   if (quiet || files.isStreamed || canResume(files) || !statesPrice(plan)) return;
-  warn(`${files.out} is written whole, when the run ends: if the process is killed, its rows are lost; for a long run write CSV`);
+  warn(`${files.out} is written all at once, when the run ends: if the process is killed, its rows are lost; for a long run write CSV`);
 }
 
 function checkInput(plan: Plan, { format, columns }: Source, { flow, options }: WrittenRun, terminal: Terminal): void {

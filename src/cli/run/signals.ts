@@ -4,23 +4,23 @@ import type { Terminal } from '../terminal.ts';
 
 const signals: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
-/** Time for unfinished records after the first signal. */
+/** Time in ms that records in progress have to finish after the first signal. */
 const graceMs = 10_000;
 
-/** Ignores a second signal for this long: one Ctrl-C may arrive twice, from the terminal and from a parent process. */
+/** Time in ms during which a second signal is ignored. One Ctrl-C can arrive twice, from the terminal and from a parent process. */
 const echoMs = 200;
 
-/** Listens to Ctrl-C (SIGINT), SIGTERM and SIGHUP. */
+/** Handles Ctrl-C (SIGINT), SIGTERM and SIGHUP. */
 export interface Signals {
-  /** Stops this run at the next signal. */
+  /** Makes the next signal stop this run instead of ending the process. */
   follow(run: RunHandle): void;
-  /** Listens no longer. */
+  /** Stops handling signals. */
   stop(): void;
 }
 
 /**
- * Before a run has started records, the first signal ends the process. After that, the first signal starts no more records and finishes
- * those under way; the second, or the end of `graceMs`, aborts them.
+ * Starts handling signals. Before a run has started records, the first signal ends the process. After that, the first signal lets the
+ * records in progress finish, but no more are started. A second signal, or the end of `graceMs`, aborts the records in progress.
  */
 export function stopOnSignals({ say }: Terminal): Signals {
   let run: RunHandle | undefined;

@@ -1,12 +1,19 @@
 import { AutomateError } from '../../core/failure.ts';
 import type { RunOptions } from './run-options.ts';
 
-/** Throws an AutomateError (`usage`) for options of workers that exclude each other, or that need another one. */
-export function refuseWorkerConflicts({ workers, queue, queueName, waitForWorkers }: Partial<RunOptions>): void {
+/** Options for workers, which only some commands have. */
+type WorkerOptions = Partial<Pick<RunOptions, 'workers' | 'queue' | 'queueName' | 'waitForWorkers'>>;
+
+/** Throws an AutomateError (`usage`) if worker options exclude each other or lack an option that they need. */
+export function refuseWorkerConflicts({ workers, queue, queueName, waitForWorkers }: WorkerOptions): void {
   if (workers !== undefined && queue !== undefined)
-    throw new AutomateError('usage', '--workers starts processes here, --queue uses those that watch a queue: expected one of them');
+    throw new AutomateError(
+      'usage',
+      '--workers starts processes on this machine, --queue uses workers that watch a queue: expected one of the two',
+    );
   if (queue !== undefined) return;
-  if (queueName !== undefined) throw new AutomateError('usage', '--queue-name says which queue of a Redis: expected --queue beside it');
+  if (queueName !== undefined)
+    throw new AutomateError('usage', '--queue-name works only with --queue: add --queue, or leave --queue-name out');
   if (waitForWorkers !== undefined)
-    throw new AutomateError('usage', '--wait-for-workers waits for those of a queue: expected --queue beside it');
+    throw new AutomateError('usage', '--wait-for-workers works only with --queue: add --queue, or leave --wait-for-workers out');
 }

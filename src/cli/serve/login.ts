@@ -5,11 +5,14 @@ import { Links } from '../../io/server/links.ts';
 import { runningServer } from '../../io/server/running-server.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** Prints a link to the page of the server that runs on this home. Returns the exit code. */
+/**
+ * Prints a link that logs the user in to the web page of the running server. The server is the one that uses automate's current home
+ * folder. Returns the exit code.
+ */
 export async function loginCommand(terminal: Terminal): Promise<number> {
   const home = homeFolder(process.env);
   const server = runningServer(home);
-  if (!server?.address) throw new AutomateError('usage', 'no server runs on this home\nstart one: automate serve flows');
+  if (!server?.address) throw new AutomateError('usage', 'no server is running with this home folder\nstart one: automate serve flows');
   await terminal.print(`${server.address}/login#${new Links(home).create()}`);
   return exitCodes.success;
 }

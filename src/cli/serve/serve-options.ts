@@ -1,11 +1,11 @@
 import { InvalidArgumentError } from 'commander';
 import { byteCount } from '../../core/text/byte-size.ts';
-import { duration, listArgument, wholeNumber } from '../arguments.ts';
+import { duration, listArgument, wholeNumber, workersArgument } from '../arguments.ts';
 import { argument, defaultsTo, flag, grouped, negated, parsedOption, textOption } from '../options.ts';
-import { cacertOption, envOption, file } from '../shared-options.ts';
+import { cacertOption, envOption, file, metricsOption, queueNameOption, queueOption } from '../shared-options.ts';
 
-/** The folder of the flows. */
-export const servedFolder = argument('[dir]', 'the folder of the flows', { default: '.' });
+/** Declares the argument for the folder with the flows. */
+export const servedFolder = argument('[dir]', 'the folder with the flows', { default: '.' });
 
 function parsePort(text: string): number {
   const number = wholeNumber(0)(text);
@@ -27,40 +27,59 @@ function logForm(text: string): 'text' | 'json' {
 /** The options of `automate serve`. */
 export const serveOptions = {
   ...grouped('Address', {
-    host: defaultsTo('127.0.0.1', textOption('--host <host>', 'the address to listen at')),
-    port: defaultsTo(4020, parsedOption('--port <n>', parsePort, 'the port to listen at; 0 for any free one')),
-    tlsCert: file('--tls-cert <file>', 'the certificate of the server (PEM)'),
-    tlsKey: file('--tls-key <file>', 'the private key of the certificate (PEM)'),
-    behindProxy: flag('--behind-proxy', 'a proxy encrypts: believe its X-Forwarded-For and -Proto'),
+    host: defaultsTo('127.0.0.1', textOption('--host <host>', 'the address to listen on')),
+    port: defaultsTo(4020, parsedOption('--port <n>', parsePort, 'the port to listen on; 0 for any free port')),
+    tlsCert: file('--tls-cert <file>', "the server's certificate, a PEM file"),
+    tlsKey: file('--tls-key <file>', 'the private key of the certificate, a PEM file'),
+    behindProxy: flag(
+      '--behind-proxy',
+      'trust X-Forwarded-For and X-Forwarded-Proto from a proxy, which must encrypt connections to clients',
+    ),
     allowHost: defaultsTo(
       [],
-      parsedOption('--allow-host <name>', listArgument, 'a name that clients use; may be repeated', { isRepeatable: true }),
+      parsedOption('--allow-host <name>', listArgument, 'a host name that clients use for the server; can be repeated', {
+        isRepeatable: true,
+      }),
       'none',
     ),
   }),
   ...grouped('Limits', {
-    maxRuns: defaultsTo(4, parsedOption('--max-runs <n>', wholeNumber(1), 'at most N runs at once')),
-    maxQueue: defaultsTo(100, parsedOption('--max-queue <n>', wholeNumber(0), 'at most N waiting runs')),
-    maxUpload: defaultsTo(1e9, parsedOption('--max-upload <size>', parseSize, 'the largest body'), '1GB'),
-    maxDisk: defaultsTo(10e9, parsedOption('--max-disk <size>', parseSize, 'the space of all runs on disk'), '10GB'),
-    keep: defaultsTo(30 * 86_400_000, parsedOption('--keep <duration>', duration, 'delete ended runs after this time'), '30d'),
-    grace: defaultsTo(30_000, parsedOption('--grace <duration>', duration, 'time to end after a signal'), '30s'),
+    maxRuns: defaultsTo(4, parsedOption('--max-runs <n>', wholeNumber(1), 'how many runs can be active at the same time')),
+    maxQueue: defaultsTo(100, parsedOption('--max-queue <n>', wholeNumber(0), 'how many more runs can wait')),
+    maxUpload: defaultsTo(1e9, parsedOption('--max-upload <size>', parseSize, 'the largest request body'), '1GB'),
+    maxDisk: defaultsTo(10e9, parsedOption('--max-disk <size>', parseSize, 'the disk space that all runs together can use'), '10GB'),
+    keep: defaultsTo(30 * 86_400_000, parsedOption('--keep <duration>', duration, 'how long a finished run is kept'), '30d'),
+    grace: defaultsTo(
+      30_000,
+      parsedOption('--grace <duration>', duration, 'how long to wait for open requests when the server is stopped'),
+      '30s',
+    ),
+  }),
+  ...grouped('Workers', {
+    workers: parsedOption(
+      '--workers <n>',
+      workersArgument,
+      'process the records of all runs in N processes; auto uses one fewer than the number of cores',
+    ),
+    queue: queueOption('let workers that watch this queue process the records: redis://host:6379, or rediss:// for TLS'),
+    queueName: queueNameOption,
   }),
   ...grouped('Page', {
-    edit: flag('--edit', 'let the page save maps into the flows'),
-    ui: negated('--no-ui', 'serve no page'),
-    open: flag('--open', 'open the page in the browser'),
+    edit: flag('--edit', 'allow the page to save maps into the flow files'),
+    ui: negated('--no-ui', 'do not serve the page'),
+    open: flag('--open', 'open the page in your browser'),
   }),
   ...grouped('Running', {
-    resume: negated('--no-resume', 'let runs that a crash has cut off wait for a person'),
-    mcp: negated('--no-mcp', 'offer no MCP tools at /mcp'),
+    resume: negated('--no-resume', 'do not resume runs that a crash interrupted'),
+    mcp: negated('--no-mcp', 'do not offer the flows as MCP tools at /mcp'),
     log: defaultsTo(
       'text' as const,
-      parsedOption('--log <form>', logForm, 'the form of the log: text or json', { choices: async () => ['text', 'json'] }),
+      parsedOption('--log <form>', logForm, 'the log format: text or json', { choices: async () => ['text', 'json'] }),
     ),
+    metrics: metricsOption,
     env: envOption(),
-    allowHttp: flag('--allow-http', 'allow http:// URLs to other machines'),
+    allowHttp: flag('--allow-http', 'allow http:// URLs, which are not encrypted, to other machines'),
     cacert: cacertOption(),
-    files: file('--files <dir>', 'let flows send and save files below this folder (default: none may)'),
+    files: file('--files <dir>', 'folder below which flows can send and save files (default: none)'),
   }),
 };

@@ -2,24 +2,27 @@ import { durationText } from '../../core/duration.ts';
 import { variableWith } from '../../io/credentials/environment.ts';
 import { expiryWarning, type StoredCredential } from '../../io/credentials/secret.ts';
 
-/** A credential as lists show it. */
+/** A credential with the facts that lists show about it. */
 export interface ShownCredential extends Partial<Omit<StoredCredential, 'name' | 'backend'>> {
   readonly name: string;
   readonly backend: string;
-  /** The variable that holds it; absent for a stored one. */
+  /** The environment variable or the backend that contains the secret. */
   readonly from?: string;
 }
 
 const variableShape = /^AUTOMATE_CREDENTIAL_(.+?)(_FILE)?$/;
 
-/** The stored credentials, and those in variables. Variables are upper case, so the name is a guess unless a stored credential has it. */
+/**
+ * Returns all credentials, from environment variables and from backends (keychain and vault). Variables are upper-case, so the credential
+ * name of a variable is guessed unless it matches a stored credential.
+ */
 export function shownCredentials(
   stored: readonly StoredCredential[],
   environment: NodeJS.ProcessEnv,
 ): (ShownCredential & { from: string })[] {
   const given = Object.keys(environment)
     .filter((variable) => variableShape.test(variable) && environment[variable])
-    // The variable itself takes precedence over its _FILE.
+    // A variable with the secret takes precedence over one with the suffix _FILE, which names a file with the secret.
     .filter((variable) => !variable.endsWith('_FILE') || !environment[variable.slice(0, -'_FILE'.length)])
     .sort()
     .map((variable) => {
@@ -34,7 +37,7 @@ export function shownCredentials(
   return [...given, ...listed.map((credential) => ({ ...credential, from: credential.backend }))];
 }
 
-/** A credential in JSON. */
+/** Returns a credential as JSON. */
 export function credentialJson(shown: ShownCredential): object {
   const { name, env, backend, setAt, expiresAt, hosts, lastUsedAt, previous, command, forMs } = shown;
   const orNull = (value: unknown) => value ?? null;
@@ -51,7 +54,7 @@ export function credentialJson(shown: ShownCredential): object {
   };
 }
 
-/** A table of credentials, with its header. */
+/** Returns the rows of a table of credentials, with a header. */
 export function credentialRows(shown: readonly ShownCredential[], nowMs: number): string[][] {
   return [
     ['name', 'env', 'backend', 'age', 'expires', 'last used', 'hosts'],
@@ -67,7 +70,7 @@ export function credentialRows(shown: readonly ShownCredential[], nowMs: number)
   ];
 }
 
-/** One credential, with one fact per line. */
+/** Describes one credential, with one fact per line. */
 export function credentialText(shown: ShownCredential, nowMs: number): string {
   const [head = [], row = []] = credentialRows([shown], nowMs);
   const previous = shown.previous ? [['previous', `set ${agoText(shown.previous.setAt, nowMs)} ago`]] : [];
@@ -78,7 +81,7 @@ export function credentialText(shown: ShownCredential, nowMs: number): string {
   return [...lines.map(([label = '', text = '']) => `${`${label}:`.padEnd(11)}${text}`), ...(warning ? [warning] : [])].join('\n');
 }
 
-/** The day on which something expires. */
+/** Returns the day on which something expires, as text. */
 export function expiryText(expiresAt: string | undefined, nowMs: number): string {
   if (expiresAt === undefined) return '-';
   return Date.parse(expiresAt) <= nowMs ? `expired ${expiresAt.slice(0, 10)}` : expiresAt.slice(0, 10);
@@ -91,7 +94,7 @@ const units = [
   ['s', 1000],
 ] as const;
 
-/** The time since then, in the largest unit that fits. */
+/** Returns the time since something happened, in the largest unit that fits. */
 export function agoText(time: string | undefined, nowMs: number): string {
   if (time === undefined) return '-';
   const ms = Math.max(0, nowMs - Date.parse(time));

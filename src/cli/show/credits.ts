@@ -3,20 +3,23 @@ import { creditText } from '../../core/text/number.ts';
 import type { Spent } from '../../io/ledger/book.ts';
 import { tableText } from './table.ts';
 
-/** The credits of a month. */
+/** The credits spent in a month. */
 export interface MonthUsage {
   readonly month: string;
   readonly spent: number;
-  /** Held by active runs and not yet spent. */
+  /** Credits that active runs have reserved but not spent. */
   readonly held: number;
-  /** Absent for unlimited. */
+  /** The monthly allowance; undefined if credits are not limited. */
   readonly limit: number | undefined;
 }
 
-/** The credits of a month against the allowance, and their sums by each dimension. */
+/**
+ * Returns text that compares the credits spent in a month with the allowance. It also lists the sums for each flow, node, connection,
+ * environment and API key.
+ */
 export function usageText(usage: MonthUsage, spent: readonly Spent[], keys: ReturnType<typeof keySums>): string {
   const { month, held, limit } = usage;
-  const underWay = held > 0 ? [`held by active runs: ${creditText(held)}`] : [];
+  const underWay = held > 0 ? [`reserved by active runs: ${creditText(held)}`] : [];
   const remaining = limit === undefined ? [] : [`remaining: ${creditText(Math.max(0, limit - usage.spent - held))}`];
   return [
     headline(usage),
@@ -57,7 +60,7 @@ function section(title: string, rows: readonly (readonly [string, number])[]): s
   return ['', `${title}:`, ...tableText(rows.map(([name, credits]) => [`  ${name}`, creditText(credits)]))];
 }
 
-/** A bar for each month, in proportion to the month with the most credits. */
+/** Returns lines with a bar for each month. The month with the most credits has the longest bar. */
 export function historyText(months: readonly { readonly month: string; readonly credits: number }[]): string {
   const most = Math.max(...months.map(({ credits }) => credits));
   return tableText(months.map(({ month, credits }) => [month, bar(most === 0 ? 0 : credits / most, 40, ' '), creditText(credits)])).join(
@@ -65,7 +68,7 @@ export function historyText(months: readonly { readonly month: string; readonly 
   );
 }
 
-/** A bar. Any share above zero fills at least one cell. */
+/** Returns a bar of characters. Any share above zero fills at least one character. */
 export function bar(share: number, width: number, rest: string): string {
   const full = share <= 0 ? 0 : Math.max(1, Math.min(width, Math.round(share * width)));
   return '█'.repeat(full) + rest.repeat(width - full);

@@ -3,7 +3,7 @@ import { formatCount } from '../../core/text/number.ts';
 import { isObject, textOf, type Value } from '../../core/value/value.ts';
 import { tableText } from './table.ts';
 
-/** The answer to a geocode, for a person: its parts, and other places that could be meant. */
+/** Returns the text that `geocode` prints. It contains the parts of the answer, and other places that the address might mean. */
 export function geocodeText(document: LookupDocument): string {
   const { attribution, candidates, ambiguous } = document;
   const understood = understoodRows(document);
@@ -17,7 +17,10 @@ export function geocodeText(document: LookupDocument): string {
   ].join('\n');
 }
 
-/** The reason for which an address has no match, with the parts that were understood and the rest, on one line. Empty if nothing was understood. */
+/**
+ * Returns one line that says which parts of an address without a match were understood, and what was left over. It is empty if nothing was
+ * understood.
+ */
 export function noMatchText(document: LookupDocument): string {
   const { matched, left_over: leftOver } = document;
   const kinds = Array.isArray(matched) ? matched.map((part) => (isObject(part) ? part.as : undefined)) : [];
@@ -26,15 +29,15 @@ export function noMatchText(document: LookupDocument): string {
 }
 
 function reasonOf(kinds: readonly (Value | undefined)[], leftOver: Value | undefined): string {
-  if (kinds.includes('place')) return 'one name of a place among other words, and no region, country or postcode that agrees';
+  if (kinds.includes('place')) return 'one word is the name of a place, but no region, country or postcode confirms it';
   if (leftOver)
     return kinds.some((kind) => kind === 'region' || kind === 'country')
-      ? 'no place of that name is known there'
-      : 'no place of that name is known';
-  return kinds.includes('street') ? 'a street without a town' : 'nothing that names a place';
+      ? 'no place with that name is known there'
+      : 'no place with that name is known';
+  return kinds.includes('street') ? 'a street without a town' : 'no word that is the name of a place';
 }
 
-/** The parts of an address that were understood, and the rest. */
+/** Returns the parts of an address that were understood, and what was left over. */
 function understoodRows({ matched, left_over: leftOver }: LookupDocument): string[][] {
   const parts = Array.isArray(matched) ? matched.filter(isObject).map(({ text, as }) => `${cellText(text)} (${cellText(as)})`) : [];
   const rows: [string, string][] = [
@@ -48,7 +51,7 @@ function geocodeRows({ name, city, level, region, region_code, country, country_
   const { county, fips, population, distance_m: distance, doubt } = more;
   const countyCode = isObject(fips) ? fips.county : undefined;
   const rows: [string, string][] = [
-    // Regions and countries have a row of their own.
+    // If the answer is itself a region or country, it is not named here, because it has its own row.
     [cellText(level), level === 'region' || level === 'country' ? '' : cellText(name)],
     ['part of', city === name ? '' : cellText(city)],
     ['county', withCode(county, countyCode)],

@@ -4,13 +4,13 @@ import type { KeyUsage } from '../../io/server/usage.ts';
 import { agoText } from './credentials.ts';
 import { bar } from './credits.ts';
 
-/** A key as lists show it. */
+/** An API key with the facts that lists show about it. */
 export interface ShownKey {
   readonly key: ApiKey;
   readonly lastUsedAtMs: number | undefined;
 }
 
-/** A key in JSON, without its value. */
+/** Returns an API key as JSON, without the secret value. */
 export function shownKeyJson({ key, lastUsedAtMs }: ShownKey, nowMs: number): object {
   return {
     ...apiKeyJson(key),
@@ -21,12 +21,12 @@ export function shownKeyJson({ key, lastUsedAtMs }: ShownKey, nowMs: number): ob
   };
 }
 
-/** Replaced values that are still let in. */
+/** Returns the old values of an API key that are still accepted after it was rotated. */
 function livingValues(key: ApiKey, nowMs: number): ApiKey['replaced'] {
   return keyState(key, nowMs) === 'living' ? key.replaced.filter(({ endsAtMs }) => endsAtMs > nowMs) : [];
 }
 
-/** A table of keys, with its header. */
+/** Returns the rows of a table of API keys, with a header. */
 export function keyRows(shown: readonly ShownKey[], { nowMs, withState }: { nowMs: number; withState: boolean }): string[][] {
   return [
     ['name', 'key', ...(withState ? ['state'] : []), 'scopes', 'flows', 'rate', 'credits', 'expires', 'last used'],
@@ -44,7 +44,7 @@ export function keyRows(shown: readonly ShownKey[], { nowMs, withState }: { nowM
   ];
 }
 
-/** One key, with one fact per line. */
+/** Describes one API key, with one fact per line. */
 export function keyText({ key, lastUsedAtMs }: ShownKey, nowMs: number): string {
   const { name, id, start, scopes, flows, rate, quota, createdAtMs, expiresAtMs, revokedAtMs } = key;
   const facts: (readonly [string, string])[] = [
@@ -55,7 +55,7 @@ export function keyText({ key, lastUsedAtMs }: ShownKey, nowMs: number): string 
     ['scopes', scopes.join(', ')],
     ['flows', flows?.join(', ') ?? 'all'],
     ['rate', rate],
-    ['credits', quota === undefined ? 'no limit of its own' : `${creditText(quota)} a month`],
+    ['credits', quota === undefined ? 'no limit for this key' : `${creditText(quota)} a month`],
     ['created', momentText(createdAtMs)],
     ['expires', expiresAtMs === undefined ? 'never' : momentText(expiresAtMs)],
     ...(revokedAtMs === undefined ? [] : [['revoked', momentText(revokedAtMs)] as const]),
@@ -65,7 +65,7 @@ export function keyText({ key, lastUsedAtMs }: ShownKey, nowMs: number): string 
   return facts.map(([label, text]) => `${`${label}:`.padEnd(11)}${text}`).join('\n');
 }
 
-/** The rights of a new key, after its name. */
+/** Describes the rights of a new API key. The text is printed after the key's name. */
 export function rightsText({ scopes, flows, rate, quota, expiresAtMs }: ApiKey): string {
   const rights = `${scopes.length === 1 ? 'scope' : 'scopes'} ${scopes.join(', ')}`;
   const credits = quota === undefined ? '' : `, with ${creditText(quota)} credits a month`;
@@ -73,7 +73,7 @@ export function rightsText({ scopes, flows, rate, quota, expiresAtMs }: ApiKey):
   return `has the ${rights} for ${flows?.join(', ') ?? 'all flows'}, at ${rate}${credits}; it ${end}`;
 }
 
-/** A moment to the minute. */
+/** Returns a time as text, to the minute. */
 export function momentText(wallMs = 0): string {
   return `${new Date(wallMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }
@@ -82,14 +82,14 @@ function dayText(wallMs: number): string {
   return new Date(wallMs).toISOString().slice(0, 10);
 }
 
-/** The work of a key in a month. */
+/** The usage of one API key in a month. */
 export interface MonthOfKey {
   readonly key: ApiKey;
   readonly month: string;
   readonly days: readonly KeyUsage[];
-  /** Spent, as the ledger has it. */
+  /** Credits that the API key has spent, according to the ledger. */
   readonly credits: number;
-  /** Credits left of its quota; absent without one. */
+  /** Credits that are left of the API key's quota; undefined if it has no quota. */
   readonly remaining: number | undefined;
 }
 
@@ -104,7 +104,7 @@ function monthTotals({ days }: MonthOfKey) {
   return total;
 }
 
-/** The work of a key in JSON. */
+/** Returns the usage of an API key as JSON. */
 export function usageJson(shown: MonthOfKey): object {
   const { key, month, credits, remaining = null } = shown;
   const { requests, refused, records, lastUsedAtMs } = monthTotals(shown);
@@ -123,12 +123,12 @@ export function usageJson(shown: MonthOfKey): object {
   };
 }
 
-/** True for a key that has spent credits, but whose other counts the server has not written yet. */
+/** True if an API key has spent credits but the server has not written its other counts yet. */
 export function isUnwritten({ days, credits }: MonthOfKey): boolean {
   return days.length === 0 && credits > 0;
 }
 
-/** A table of keys with their work in a month, with its header. */
+/** Returns the rows of a table that shows the usage of API keys in a month, with a header. */
 export function usageRows(shown: readonly MonthOfKey[], nowMs: number): string[][] {
   return withNumbers(
     ['name', 'requests', 'refused', 'records', 'credits', 'quota', 'left', 'last used'],
@@ -143,7 +143,7 @@ export function usageRows(shown: readonly MonthOfKey[], nowMs: number): string[]
   );
 }
 
-/** A table of a key's days, with its header, bars and sums. */
+/** Returns the rows of a table that shows the usage of an API key on each day, with a header, bars and sums. */
 export function dayRows(shown: MonthOfKey): string[][] {
   const most = Math.max(...shown.days.map(({ requests }) => requests));
   const { requests, refused, records } = monthTotals(shown);
@@ -163,7 +163,7 @@ export function dayRows(shown: MonthOfKey): string[][] {
   );
 }
 
-/** Rows whose columns of numbers end at one line: all but the first and the last. */
+/** Right-aligns the columns with numbers, which are all columns but the first and the last. */
 function withNumbers(head: readonly string[], rows: readonly (readonly string[])[]): string[][] {
   const all = [head, ...rows];
   const widths = head.map((_, column) => Math.max(...all.map((row) => (row[column] ?? '').length)));

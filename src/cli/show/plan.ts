@@ -9,22 +9,22 @@ import type { Usage } from '../../io/ledger/holds.ts';
 import { messageWithAdvice } from '../advice.ts';
 import { requestText } from './request.ts';
 
-/** A month's allowance, and the part of it that runs under way hold and have not spent. */
+/** The monthly allowance of credits, and the credits that active runs have reserved but not spent. */
 export type Allowance = Usage & { readonly held: number };
 
-/** The facts of a plan besides the forecast. */
+/** The facts that the plan of a dry run shows in addition to its forecast. */
 export interface PlanFacts {
   readonly flow: string;
   readonly input: string;
-  /** Absent if none is set. */
+  /** The monthly allowance of credits; undefined if none is set. */
   readonly allowance: Allowance | undefined;
-  /** The value of --max-credits; absent without it. */
+  /** The value of --max-credits; undefined without this option. */
   readonly maxCredits: number | undefined;
-  /** Records whose old rows --update takes over; undefined without it. They are not in the forecast. */
+  /** Number of records whose rows --update reuses. They are not in the forecast. Undefined without --update. */
   readonly unchanged?: number | undefined;
 }
 
-/** The plan for people. */
+/** Returns the plan of a dry run as text. */
 export function planText(forecast: Forecast, { allowance, maxCredits, unchanged }: PlanFacts): string {
   const { actions, credits, tokens, time, requests } = forecast;
   const lines: [string, string | undefined][] = [
@@ -48,12 +48,12 @@ export function planText(forecast: Forecast, { allowance, maxCredits, unchanged 
 
 function assumptions({ hasPasses, hasPages, hasBatches }: Forecast): string {
   return [
-    'every answer a success that leads to one record',
-    'every condition after the first request true',
-    ...(hasPasses ? ['one pass of each loop and poll'] : []),
-    ...(hasPages ? ['one page for each record'] : []),
-    ...(hasBatches ? ['full batches'] : []),
-    'nothing from the cache',
+    'if every answer is a success with one record',
+    'every condition after the first request is true',
+    ...(hasPasses ? ['each loop and poll has one pass'] : []),
+    ...(hasPages ? ['each record has one page'] : []),
+    ...(hasBatches ? ['batches are full'] : []),
+    'nothing comes from the cache',
   ].join(', ');
 }
 
@@ -70,7 +70,7 @@ function recordsText({ records, failing, firstFailure, passedThrough }: Forecast
 }
 
 function firstRequests({ requests, hasBatches }: Forecast): string {
-  return `the first ${requests.length === 1 ? 'one' : requests.length}${hasBatches ? ' (of a batch, as it would be for one record)' : ''}`;
+  return `the first ${requests.length === 1 ? 'one' : requests.length}${hasBatches ? ' (of a batch, shown with only one record)' : ''}`;
 }
 
 const stopReasons = { 'on-error-stop': 'on_error: stop', 'max-errors': '--max-errors' };
@@ -99,7 +99,7 @@ function costNote({ nodesStatingCost }: Forecast): string {
 function allowanceText({ month, limit, spent, held }: Allowance, forecast: Forecast): string {
   const left = Math.max(0, limit - spent - held);
   const text = `${creditText(left)} of ${creditsText(limit)} ${left === 1 ? 'is' : 'are'} left in ${month}`;
-  const others = held > 0 ? ` (runs under way may spend ${creditText(held)} more)` : '';
+  const others = held > 0 ? ` (active runs can spend ${creditText(held)} more)` : '';
   const { expected } = forecast.credits;
   if (expected > left) return `${text}${others}: ${shortageText(left, forecast)}`;
   return `${text}${others}; ${creditText(left - expected)} afterwards${overrunNote(left, forecast)}`;
@@ -116,7 +116,7 @@ function shortageText(left: number, { records, credits }: Forecast): string {
 }
 
 function overrunNote(left: number, { credits }: Forecast): string {
-  return credits.most > left ? ', if no more than expected is needed' : '';
+  return credits.most > left ? ', unless more than expected is needed' : '';
 }
 
 function tokensText({ input, maxOutput, maxCost, stops }: Tokens): string {
@@ -134,17 +134,17 @@ function costStopText({ node, maxCost, questions }: Tokens['stops'][number]): st
 function forecastTime(time: Duration): string {
   const about = `about ${durationText(time.ms)}`;
   if (time.by === 'rate') return `${about} at ${rateText(time.intervalMs)} to ${cleaned(time.origin)}`;
-  return `${about} at ${formatCount(time.atOnce)} at once and ${durationText(time.latencyMs)} a request`;
+  return `${about} with ${formatCount(time.atOnce)} at once and ${durationText(time.latencyMs)} per request`;
 }
 
-/** A rate as a flow writes it. */
+/** Returns a rate in the syntax of a flow, such as 10/s. */
 function rateText(intervalMs: number): string {
   const unitMs = { s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 };
   const [unit, ms] = Object.entries(unitMs).find(([, unitMs]) => intervalMs <= unitMs) ?? ['d', unitMs.d];
   return `${(ms / intervalMs).toLocaleString('en-US', { maximumFractionDigits: 2 })}/${unit}`;
 }
 
-/** The plan as JSON. `most` is null for any number. */
+/** Returns the plan of a dry run as JSON. `most` is null if there is no upper bound. */
 export function planJson(forecast: Forecast, { flow, input, allowance, maxCredits, unchanged }: PlanFacts): string {
   const { records, failing, passedThrough: kept, firstFailure, stopsAt, tokens, time, requests } = forecast;
   const left = allowance && Math.max(0, allowance.limit - allowance.spent - allowance.held);

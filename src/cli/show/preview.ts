@@ -8,7 +8,10 @@ import { textOf } from '../../core/value/value.ts';
 import { requestText } from './request.ts';
 import { tableText } from './table.ts';
 
-/** A preview for a person: the request, the answer's structure, and what the map yields. */
+/**
+ * Returns the preview of a request as text. It shows the request, the structure of the response, and the values that the node's map finds
+ * in it.
+ */
 export function previewText(preview: Preview, action: Action, curl?: string): string {
   const { request, response } = preview;
   const lines = request === undefined ? [] : curl === undefined ? requestText(request) : [curl];
@@ -24,7 +27,7 @@ function bodyLines({ body, unread, response }: Preview): string[] {
     const { path, bytes } = response.saved;
     return [`a run saves the body to ${path}: ${bytes} bytes; nothing was written here`];
   }
-  if (unread) return [`${unreadReason(unread)}; as a text:`, `  ${excerpt(textOf(body ?? ''))}`];
+  if (unread) return [`${unreadReason(unread)}; as text:`, `  ${excerpt(textOf(body ?? ''))}`];
   const structure = structureOf(body).map(({ path, type, sample }) => [path, type, sample]);
   return structure.length > 0 ? tableText([['path', 'type', 'sample'], ...structure]) : ['the body is empty'];
 }
@@ -41,7 +44,7 @@ const shownRows = 3;
 
 function mapLines({ rows, found }: Preview, action: Action): string[] {
   if (!rows) return [];
-  if (action.fields.length === 0) return ['', 'without map no field is added'];
+  if (action.fields.length === 0) return ['', 'without map, no field is added'];
   const shown = rows
     .slice(0, shownRows)
     .flatMap((row, index) => [

@@ -6,7 +6,9 @@ import { messageWithAdvice } from '../advice.ts';
 import type { Terminal } from '../terminal.ts';
 import { flowErrorText } from './problems.ts';
 
-/** Prints an error; returns the exit code. An error while printing prints a fixed text, for nothing may be printed unmasked. */
+/**
+ * Prints an error and returns the exit code for it. If printing fails, prints a fixed text instead, so that no secret is printed unmasked.
+ */
 export function reportError(error: unknown, terminal: Terminal): number {
   try {
     return printError(error, terminal);

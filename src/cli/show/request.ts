@@ -14,7 +14,7 @@ import { jsonOf, textOf } from '../../core/value/value.ts';
 import { credentialVariable } from '../../io/credentials/environment.ts';
 import { certificateFiles } from '../../io/http/client-certificate.ts';
 
-/** A request as it is shown: every secret is `***`. */
+/** Returns the lines of a request in readable form, with `***` in place of every secret. */
 export function requestText(request: ActionRequest): string[] {
   if (!('kind' in request)) return httpText(request);
   return request.kind === 'lookup' ? lookupText(request) : callText(request);
@@ -40,7 +40,7 @@ function httpText(request: HttpRequest): string[] {
   ];
 }
 
-/** A part of a form that sends files. */
+/** Returns one part of a form that sends files, as text. */
 function formPartText(part: FormPart): string {
   if (!('file' in part)) return `${part.name}: ${part.value}`;
   const { name, file, fileName, contentType } = part;
@@ -48,16 +48,19 @@ function formPartText(part: FormPart): string {
   return `${name}: file ${file}${more.length === 0 ? '' : ` (${more.join(', ')})`}`;
 }
 
-/** A request as a curl command line. Secrets are taken from the environment when it is run. `folder`: the one for files. */
+/**
+ * Returns a request as a curl command line that takes secrets from environment variables. `folder` is the folder of the files that flows
+ * send.
+ */
 export function curlText(request: HttpRequest, folder = ''): string {
   const { method, headers, body, form, secretBody, auth, clientCert, save } = request;
   const url = request.origin + request.path;
   return [
     'curl',
     ...(method === 'GET' ? [] : ['-X', method]),
-    // curl would take brackets for a range of URLs.
+    // Without --globoff, curl would treat brackets in a URL as a range of URLs.
     ...(/[[\]{}]/.test(url) ? ['--globoff'] : []),
-    // Its way to write a header without a value.
+    // For curl, a header name followed by a semicolon means an empty value.
     ...Object.entries(headers).flatMap(([name, value]) => ['-H', shellWord(value === '' ? `${name};` : `${name}: ${value}`)]),
     ...(clientCert ? certificateWords(clientCert) : []),
     ...(auth ?? []).flatMap((one) => curlAuth(one, body !== undefined || form !== undefined)),
@@ -68,7 +71,10 @@ export function curlText(request: HttpRequest, folder = ''): string {
   ].join(' ');
 }
 
-/** The options for a client certificate. curl takes what follows a colon for a passphrase. */
+/**
+ * Returns the curl options for a client certificate. Colons in the path are escaped, because curl takes the text after a colon as the
+ * passphrase.
+ */
 function certificateWords(certificate: ClientCertificate): string[] {
   const { cert, key } = certificateFiles(certificate);
   const { passphrase } = certificate;
@@ -76,11 +82,14 @@ function certificateWords(certificate: ClientCertificate): string[] {
   return passphrase === undefined ? words : [...words, '--pass', withVariable('', credentialVariable(passphrase))];
 }
 
-/** Names the variables of a curl command line that hold no secret as it is stored: curl asks no token server. */
+/**
+ * Returns notes about environment variables that must contain an access token instead of the stored secret, because curl cannot request
+ * tokens.
+ */
 export function curlNotes({ auth = [] }: HttpRequest): string[] {
   const tokens = auth.map((one) => curlSecret(one, credentialVariable(one.credential)).variable);
   const isToken = (variable: string, index: number) => variable !== credentialVariable((auth[index] as Auth).credential);
-  return tokens.filter(isToken).map((variable) => `curl asks no token server: set ${variable} to an access token`);
+  return tokens.filter(isToken).map((variable) => `curl does not request an access token: set ${variable} to one`);
 }
 
 function curlAuth(auth: Auth, hasBody: boolean): string[] {
@@ -90,7 +99,7 @@ function curlAuth(auth: Auth, hasBody: boolean): string[] {
   return [place === 'user' ? '-u' : '-H', word];
 }
 
-/** The options for the parts of a form that sends files. */
+/** Returns the curl options for the parts of a form that sends files. */
 function partWords(form: readonly FormPart[], secretBody: HttpRequest['secretBody'], folder: string): string[] {
   return form.flatMap((part, index) => {
     if ('file' in part) return ['-F', shellWord(`${part.name}=${fileWord(part, folder)}`)];
@@ -106,14 +115,14 @@ function partWords(form: readonly FormPart[], secretBody: HttpRequest['secretBod
   });
 }
 
-/** A file as curl's -F takes it. */
+/** Returns the text that names a file in curl's -F option. */
 function fileWord({ file, fileName, contentType }: FilePart, folder: string): string {
   const curlQuoted = (text: string) => (/[",;\\]/.test(text) ? `"${text.replace(/["\\]/g, '\\$&')}"` : text);
   const type = contentType === undefined ? '' : `;type=${contentType}`;
   return `@${curlQuoted(join(folder, file))}${type}${fileName === undefined ? '' : `;filename=${curlQuoted(fileName)}`}`;
 }
 
-/** A body as a word of the command line, with a variable in place of each secret. */
+/** Returns the body as a word of the curl command line, with variables in place of secrets. */
 function bodyWord(body: string, secretBody: HttpRequest['secretBody']): string {
   if (!secretBody) return shellWord(body);
   let mark = 'variable-';
@@ -124,7 +133,7 @@ function bodyWord(body: string, secretBody: HttpRequest['secretBody']): string {
   return pieces.map((piece, index) => (index % 2 === 1 ? variable(piece) : piece === '' ? '' : shellWord(piece))).join('');
 }
 
-/** A word that ends with a variable's value. */
+/** Returns a shell word that consists of the text and the value of a variable. */
 function withVariable(text: string, variable: string): string {
   return /[\\"$`!]/.test(text) ? `${shellWord(text)}"$${variable}"` : `"${text}$${variable}"`;
 }

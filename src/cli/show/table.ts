@@ -1,15 +1,15 @@
-/** The place that a table has. */
+/** The space that is available for a table. */
 export interface TablePlace {
-  /** Columns of the terminal; absent for any number. */
+  /** Width of the terminal in columns; undefined if it is unlimited. */
   readonly width: number | undefined;
-  /** The indexes of the columns of free text, which may be cut. */
+  /** Indexes of the columns with free text, whose cells may be shortened. */
   readonly cut: readonly number[];
 }
 
-/** Characters that every column keeps. */
+/** Minimum number of characters that a shortened cell keeps. */
 const minCut = 8;
 
-/** Rows as aligned columns. If they are too wide for their place, the longest texts that may be cut are. */
+/** Aligns rows in columns. If they are too wide, shortens the longest cells in the columns listed in `cut`. */
 export function tableText(
   rows: readonly (readonly string[])[],
   { width = Infinity, cut }: TablePlace = { width: undefined, cut: [] },
@@ -30,7 +30,7 @@ export function tableText(
   );
 }
 
-/** A text of at most that many columns of a terminal. */
+/** Shortens text to a number of terminal columns. */
 function cutTo(width: number, text: string): string {
   if (shownWidth(text) <= width) return text;
   let start = text;
@@ -38,11 +38,11 @@ function cutTo(width: number, text: string): string {
   return `${start.trimEnd()}…`;
 }
 
-/** Characters that take two columns of a terminal, and those that take none (Unicode Standard Annex 11, roughly). */
+/** Characters that take two terminal columns, and characters that take none (roughly Unicode Standard Annex 11). */
 const wide = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303f\uff01-\uff60\p{Emoji_Presentation}]/gu;
 const marks = /[\p{Mn}\p{Me}\u200b-\u200d]/gu;
 
-/** The columns of a terminal that a text takes. */
+/** Returns the number of terminal columns that a string takes. */
 function shownWidth(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
   return [...text].length + (text.match(wide)?.length ?? 0) - (text.match(marks)?.length ?? 0);

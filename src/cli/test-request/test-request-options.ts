@@ -4,24 +4,28 @@ import { file, httpOptions, inputOptions, inputsOption, json, setOption, varOpti
 
 /** The options of `automate test-request`. */
 export const testRequestOptions = {
-  in: inputsOption('take the record from this file, or - for stdin'),
-  record: defaultsTo(1, parsedOption('--record <n>', wholeNumber(1), 'number of the record, from 1')),
+  in: inputsOption('the file from which to take a record, or - for stdin'),
+  record: defaultsTo(1, parsedOption('--record <n>', wholeNumber(1), 'the number of the record to use')),
   set: setOption,
   var: varOption,
-  node: textOption('--node <id>', 'the node to preview (default: the first that sends a request)'),
+  node: textOption('--node <id>', 'the node whose request is sent (default: the first one that sends a request)'),
   json,
-  curl: flag('--curl', 'print the request as a curl command line, and send nothing; secrets come from variables'),
+  curl: flag('--curl', 'send nothing, and print a curl command, which takes the secrets from environment variables'),
   write: optionalText(
     '--write [paths]',
-    'put these paths of the answer, separated by commas, or all of them into the map; asks without any',
+    "add paths in the answer to the flow's map: paths separated by commas, or all; without a value, you choose from a list",
     {
       choices: async () => ['all'],
     },
   ),
-  send: negated('--no-send', 'send nothing'),
+  saveTest: textOption(
+    '--save-test <name>',
+    "run the record through the whole flow, and save it with its answers and rows as a test in the flow's .test.yaml file",
+  ),
+  send: negated('--no-send', 'show the request, but do not send it'),
   ...inputOptions,
   ...httpOptions,
-  files: file('--files <dir>', 'send files only below this folder (default: the folder of the input); a test saves none'),
+  files: file('--files <dir>', 'folder below which files can be sent; a test does not save files (default: the folder of the input)'),
 };
 
 /** The values of the options of `automate test-request`. */

@@ -1,11 +1,12 @@
 import { exitCodes } from '../../app/exit-codes.ts';
 import { checkFields, loadFlow, loadFlowFor } from '../../app/flow/flow-file.ts';
+import type { Recorder } from '../../app/flow-test/recorder.ts';
 import { filesFolder } from '../../app/input/files-folder.ts';
 import { hasTextCells, inputLabel, isTable, openInput, withToldFormat } from '../../app/input/input.ts';
 import { embedded, type Preview, previewValue } from '../../app/preview/preview.ts';
 import { chosenStep, previewRecord } from '../../app/preview/preview-record.ts';
 import { cleaned } from '../../core/answer/response.ts';
-import { AutomateError } from '../../core/failure.ts';
+import { AutomateError, type Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import type { Action, Step } from '../../core/node.ts';
 import type { Plan } from '../../core/plan.ts';
@@ -18,35 +19,54 @@ import { printWarnings } from '../show/problems.ts';
 import { curlNotes, curlText } from '../show/request.ts';
 import { sayFormat, type Terminal } from '../terminal.ts';
 import type { TestRequestOptions } from './test-request-options.ts';
+import type { MapPlace } from './write-map.ts';
 
-/** Previews one request of a flow; answers the exit code. With `--curl` nothing is sent. */
+/** Previews one request of a flow. With `--curl`, nothing is sent. Returns the exit code. */
 export async function testRequestCommand(flow: string, given: TestRequestOptions, terminal: Terminal): Promise<number> {
   const chosen = withInputs(given.curl ? { ...given, send: false } : given);
   const options = chosen.in === undefined ? chosen : await withToldFormat({ ...chosen, in: chosen.in }, sayFormat(terminal));
-  const allowHttp = options.allowHttp ?? false;
-  const { env, var: variables } = options;
+  const place = await previewedPlace(flow, options);
+  const { plan, step } = place;
+  await checkOptions(place, options, terminal);
+  const { item, columns } = await recordOf(plan, flow, options);
+  printWarnings(plan, flow, terminal, columns);
+  const recorder = options.saveTest === undefined ? undefined : await newRecorder();
+  const { preview, spent } = await previewRecord({ plan, flow, step, item, options }, terminal, { ...(recorder && { recorder }) });
+  await show(preview, step.node.action as Action, options, terminal);
+  if (options.curl && preview.request && !('kind' in preview.request)) curlNotes(preview.request).forEach(terminal.say);
+  if (recorder) await (await import('./save-test.ts')).saveTest({ plan, flow, item, recorder }, options, terminal);
+  else if (spent !== undefined) terminal.say(`${creditsText(spent)} spent`);
+  if (preview.failure) return sayFailure(preview.failure, terminal);
+  if (options.write !== undefined) await (await import('./write-map.ts')).writeMap(place, preview, options.write, terminal);
+  return exitCodes.success;
+}
+
+/** Compiles the flow and finds the node to preview. */
+async function previewedPlace(flow: string, options: WithInputs<TestRequestOptions>): Promise<MapPlace> {
+  const { env, var: variables, allowHttp = false } = options;
   const check = { allowHttp, env, var: variables, textCells: options.in === undefined || hasTextCells(options) };
   const plan =
     options.in === undefined
       ? await loadFlow(flow, check)
       : await loadFlowFor({ ...options, in: options.in }, flow, check, setNames(options));
-  const step = chosenStep(plan, options.node);
-  if (options.curl) refuseCurl(step);
-  const place = { flow, plan, step, check };
+  return { flow, plan, step: chosenStep(plan, options.node), check };
+}
+
+/** Throws before anything is sent if options do not fit the flow. */
+async function checkOptions(place: MapPlace, options: WithInputs<TestRequestOptions>, terminal: Terminal): Promise<void> {
+  if (options.curl) refuseCurl(place.step);
   if (options.write !== undefined) await (await import('./write-map.ts')).checkWrite(place, options, terminal);
-  const { item, columns } = await recordOf(plan, flow, options);
-  printWarnings(plan, flow, terminal, columns);
-  const { preview, spent } = await previewRecord({ plan, flow, step, item, options }, terminal);
-  await show(preview, step.node.action as Action, options, terminal);
-  if (options.curl && preview.request && !('kind' in preview.request)) curlNotes(preview.request).forEach(terminal.say);
-  if (spent !== undefined) terminal.say(`${creditsText(spent)} spent`);
-  if (!preview.failure) {
-    if (options.write !== undefined) await (await import('./write-map.ts')).writeMap(place, preview, options.write, terminal);
-    return exitCodes.success;
-  }
-  const { kind, node } = preview.failure;
-  terminal.say(`${terminal.colors.red('failed:')} ${node}: ${kind}: ${cleaned(messageWithAdvice(preview.failure))}`);
+  if (options.saveTest !== undefined) await (await import('./save-test.ts')).checkSave(place, options);
+}
+
+function sayFailure(failure: Failure, { say, colors }: Terminal): number {
+  say(`${colors.red('failed:')} ${failure.node}: ${failure.kind}: ${cleaned(messageWithAdvice(failure))}`);
   return exitCodes.someFailed;
+}
+
+async function newRecorder(): Promise<Recorder> {
+  const { Recorder } = await import('../../app/flow-test/recorder.ts');
+  return new Recorder();
 }
 
 async function show(preview: Preview, action: Action, options: WithInputs<TestRequestOptions>, terminal: Terminal): Promise<void> {
@@ -62,16 +82,19 @@ async function show(preview: Preview, action: Action, options: WithInputs<TestRe
 function refuseCurl({ id, node: { action } }: Step): void {
   const { isLocal = false, dataFile } = action?.lookup ?? {};
   const source = dataFile === undefined ? embedded : `the file ${dataFile}`;
-  const reason = action?.tool ? 'calls a tool, in a session that curl does not have' : `is answered by ${source}, and sends nothing`;
+  const reason = action?.tool ? 'calls an MCP tool, which curl cannot do' : `is answered by ${source}, and sends nothing`;
   if (action?.tool || isLocal)
-    throw new AutomateError('usage', `--curl shows HTTP requests; "${id}" ${reason}\nleave --curl out, or take --json`);
+    throw new AutomateError('usage', `--curl shows HTTP requests; "${id}" ${reason}\nleave --curl out, or use --json`);
 }
 
 function setNames({ set }: WithInputs<TestRequestOptions>): string[] {
   return set.map(([field]) => field);
 }
 
-/** The record that was asked for, with the fields that were set. Throws a FlowError for a reference that no record of a table can satisfy. */
+/**
+ * Returns the record that the options select, with the fields of --set added. Throws a FlowError if the flow refers to a column that is not
+ * in the table.
+ */
 async function recordOf(
   plan: Plan,
   flow: string,

@@ -15,7 +15,7 @@ import { writeDurably } from '../../io/files/state-file.ts';
 import type { Terminal } from '../terminal.ts';
 import type { TestRequestOptions } from './test-request-options.ts';
 
-/** The node whose map is written, and its flow. */
+/** The node whose `map` is written, and the flow that contains it. */
 export interface MapPlace {
   readonly flow: string;
   readonly plan: Plan;
@@ -23,7 +23,9 @@ export interface MapPlace {
   readonly check: FlowFileOptions;
 }
 
-/** Checks before the request that a map can be written from its answer. Throws an AutomateError (`usage`). */
+/**
+ * Checks before the request is sent that the node's map can be written from the response. Throws an AutomateError (`usage`) if it cannot.
+ */
 export async function checkWrite(
   { flow, plan, step }: MapPlace,
   { write, send, curl }: Pick<TestRequestOptions, 'write' | 'send' | 'curl'>,
@@ -37,12 +39,12 @@ export async function checkWrite(
   if (typeof write === 'string' && write !== 'all') pathsIn(write);
   const index = plan.steps.indexOf(step);
   const node = index < 0 ? undefined : nodeTexts(await readFile(flow, 'utf8'))[index];
-  if (!node)
-    throw new AutomateError('usage', `--write changes the map of a node of its own; "${step.id}" is inside another: write it by hand`);
-  if (!node.map) throw new AutomateError('usage', `the map of "${step.id}" says more than fields and paths: write it by hand`);
+  if (!node) throw new AutomateError('usage', `--write cannot change the map of "${step.id}", which is inside another node: edit the flow`);
+  if (!node.map)
+    throw new AutomateError('usage', `the map of "${step.id}" has more than fields and paths, which --write cannot change: edit the flow`);
 }
 
-/** Puts the chosen paths of an answer into the map of its node. Nothing else in the file changes. */
+/** Writes the chosen paths of a response to the node's map. The rest of the flow file does not change. */
 export async function writeMap(place: MapPlace, preview: Preview, write: string | true, terminal: Terminal): Promise<void> {
   const { flow, plan, step, check } = place;
   const rows = structureOf(preview.unread ? undefined : preview.body);
@@ -84,10 +86,13 @@ async function chosenPaths(
   throw new AutomateError('usage', `the answer has no "${missing}"${found}\nnothing was written`);
 }
 
-/** The paths of a list. A comma in quotes belongs to its path. Throws an AutomateError (`usage`) for one that is no path. */
+/**
+ * Parses a list of paths separated by commas. A comma in quotes belongs to its path. Throws an AutomateError (`usage`) if a path is not
+ * valid.
+ */
 function pathsIn(list: string): string[] {
   const paths = (list.match(/(?:"(?:[^"\\]|\\.)*"|[^,"])+/g) ?? []).map((path) => path.trim()).filter((path) => path !== '');
-  if (paths.length === 0) throw invalidOption('write', 'expected all, or paths such as data.name,data.email');
+  if (paths.length === 0) throw invalidOption('write', 'expected "all", or paths such as data.name,data.email');
   try {
     for (const path of paths) compilePath(path);
   } catch (error) {

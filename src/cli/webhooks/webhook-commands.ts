@@ -2,35 +2,35 @@ import { argument, type CommandSpec, command } from '../options.ts';
 import { json } from '../shared-options.ts';
 import { addOptions } from './webhook-options.ts';
 
-const name = argument('<name>', "the webhook's name", { listedBy: 'webhooks' });
+const name = argument('<name>', 'the name of the webhook', { listedBy: 'webhooks' });
 const commands = () => import('./webhooks.ts');
 
-/** `automate webhooks` and its commands. */
+/** Declares `automate webhooks` and its subcommands. */
 export const webhooks: CommandSpec = {
   name: 'webhooks',
-  help: 'tell other programs when runs of your server end',
+  help: 'notify other programs when a run of your server ends',
   commands: [
     command({
       name: 'add',
-      help: 'add an address, and print the secret of its messages: it is shown only this once',
+      help: 'add a URL to notify, and print the secret that signs its messages, which is shown only once',
       examples: [
         'automate webhooks add crm --url https://crm.example.com/hooks/automate',
         'automate webhooks add ops --url https://ops.example.com/in --flows enrich',
       ],
-      args: { name: argument('<name>', 'a name for it: letters, digits, _ and -') },
+      args: { name: argument('<name>', 'a name for the webhook: letters, digits, _ and -') },
       options: addOptions,
       run: async ({ args, options, terminal }) => (await commands()).addWebhook(args.name, options, terminal),
     }),
     command({
       name: 'list',
-      help: 'list the webhooks with the outcome of their last message',
+      help: 'list the webhooks, with the result of the last message of each',
       examples: ['automate webhooks list', 'automate webhooks list --json'],
       options: { json },
       run: async ({ options, terminal }) => (await commands()).listWebhooks(options, terminal),
     }),
     command({
       name: 'test',
-      help: 'send a message of the type webhook.test now, once',
+      help: 'send one test message now, of the type webhook.test',
       examples: ['automate webhooks test crm'],
       args: { name },
       options: {},
@@ -38,7 +38,7 @@ export const webhooks: CommandSpec = {
     }),
     command({
       name: 'remove',
-      help: 'remove a webhook, its secret and the messages that wait',
+      help: 'remove a webhook, with its secret and its unsent messages',
       examples: ['automate webhooks remove crm'],
       args: { name },
       options: {},

@@ -33,12 +33,14 @@ export async function addWebhook(name: string, { url, flows, allowPrivate = fals
   await terminal.print(secret);
   terminal.redactor.add(secret);
   terminal.say(`the webhook "${name}" gets a message when a run of ${flows?.join(', ') ?? 'any flow'} ends`);
-  terminal.say(`its secret is shown only now: the receiver checks the messages with it (it is "${stored.name}" in the ${stored.backend})`);
+  terminal.say(
+    `its secret is shown only once: the receiver verifies messages with it (it is stored as "${stored.name}" in the ${stored.backend})`,
+  );
   terminal.say(`try it: automate webhooks test ${name}`);
   return exitCodes.success;
 }
 
-/** Lists the webhooks. Returns the exit code. */
+/** Prints all webhooks. Returns the exit code. */
 export async function listWebhooks({ json }: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
   const isThere = existsSync(serverDatabasePath(homeFolder(process.env)));
   const [all, last] = isThere ? withWebhooks((store) => [store.all(), store.lastDeliveries()] as const) : [[], new Map()];
@@ -63,7 +65,7 @@ export async function listWebhooks({ json }: { readonly json?: boolean }, termin
   return exitCodes.success;
 }
 
-/** Sends a test message. Returns the exit code: 4 unless the receiver takes it. */
+/** Sends a test message to a webhook. Returns the exit code, which is 4 if the receiver does not accept the message. */
 export async function testWebhook(name: string, terminal: Terminal): Promise<number> {
   const webhook = withWebhooks((store) => store.find(name));
   const secret = await readWebhookSecret(name, openCredentials('default', terminal), terminal);
@@ -84,7 +86,7 @@ export async function testWebhook(name: string, terminal: Terminal): Promise<num
 }
 
 function failureText(receipt: string): string {
-  return /^\d+$/.test(receipt) ? `expected an answer of 200 to 299, found ${receipt}` : receipt;
+  return /^\d+$/.test(receipt) ? `expected an answer with status 200 to 299, found ${receipt}` : receipt;
 }
 
 /** Removes a webhook. Returns the exit code. */
@@ -103,7 +105,7 @@ export async function removeWebhook(name: string, terminal: Terminal): Promise<n
 
 type Note = (what: string, target: string, outcome: string) => void;
 
-/** Does something with the webhooks of this home. Creates their database if there is none. */
+/** Runs an action with the webhooks stored in automate's home folder. Creates their database if there is none. */
 function withWebhooks<Result>(act: (store: WebhookStore, note: Note) => Result): Result {
   const database = new ServerDatabase(homeFolder(process.env));
   try {
@@ -114,7 +116,7 @@ function withWebhooks<Result>(act: (store: WebhookStore, note: Note) => Result):
   }
 }
 
-/** An address as it is shown: what stands in its query may be secret. */
+/** Returns the URL of a webhook for display. The values in the query are hidden, because they might be secret. */
 function shownAddress(url: string): string {
   const start = url.indexOf('?') + 1;
   if (start === 0) return url;
@@ -124,7 +126,7 @@ function shownAddress(url: string): string {
 
 function lastText(last: LastDelivery | undefined): string {
   if (!last) return 'none';
-  return `${last.outcome}, ${momentText(last.atMs)}${last.isOpen ? ', it is sent again' : ''}`;
+  return `${last.outcome}, ${momentText(last.atMs)}${last.isOpen ? ', and will be sent again' : ''}`;
 }
 
 function webhookJson({ name, url, flows = undefined, allowsPrivate, createdAtMs, isOff }: Webhook, last: LastDelivery | undefined): object {

@@ -1,5 +1,5 @@
 import { exitCodes } from '../../app/exit-codes.ts';
-import { type QueueStatus, queueStatus } from '../../app/workers/queue-status.ts';
+import { type QueueStatus, queueStatus, shortId } from '../../app/workers/queue-status.ts';
 import { counted, formatCount } from '../../core/text/number.ts';
 import type { JsonObject } from '../../core/value/value.ts';
 import type { ValuesOf } from '../options.ts';
@@ -24,13 +24,16 @@ export async function statusCommand(options: ValuesOf<typeof statusOptions>, ter
 function statusText({ queue, runs, workers }: QueueStatus): string {
   const runLines = runs.flatMap(({ run, flow, state, records, coordinator, credits }) => [
     `run ${run}: ${flow}, ${state}`,
-    `  ${formatCount(records.read)} read, ${formatCount(records.written)} written, ${formatCount(records.failed)} failed, ${counted(credits, 'credit')}`,
+    `  ${formatCount(records.read)} read, ${formatCount(records.written)} written, ${formatCount(records.failed)} failed, ${formatCount(records.open)} open, ${counted(credits, 'credit')}`,
     `  coordinator: process ${coordinator.pid} on ${coordinator.host}${coordinator.alive ? '' : ', not seen for 15 s'}`,
   ]);
   const workerLines = workers.flatMap(({ id, version, units, records, problems }) => [
     `worker ${id}: automate ${version}, ${counted(units, 'unit')} now, ${counted(records, 'record')} done`,
-    ...problems.map(({ run, problem }) => `  cannot do run ${run.slice(0, 8)}: ${problem}`),
+    ...problems.map(({ run, problem }) => `  cannot process run ${shortId(run)}: ${problem}`),
   ]);
   const nothing = [...(runs.length === 0 ? ['no runs'] : []), ...(workers.length === 0 ? ['no workers'] : [])];
-  return [`queue ${queue}`, ...runLines, ...workerLines, ...nothing].join('\n');
+  // Each run states the number of units (groups of records) of all runs together, so the first one is enough.
+  const [units] = runs.map((run) => run.units);
+  const unitText = units ? `: ${counted(units.waiting, 'unit')} waiting, ${formatCount(units.active)} active` : '';
+  return [`queue ${queue}${unitText}`, ...runLines, ...workerLines, ...nothing].join('\n');
 }

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { duration } from '../arguments.ts';
 import { defaultsTo, flag, parsedOption } from '../options.ts';
-import { cacertOption, json, queueNameOption, queueOption } from '../shared-options.ts';
+import { cacertOption, json, metricsOption, queueNameOption, queueOption } from '../shared-options.ts';
 
 const leaseRange = { least: 5000, most: 600_000 };
 
@@ -11,7 +11,7 @@ function lease(text: string): number {
   throw new InvalidArgumentError(`expected 5s to 10m, found ${text}`);
 }
 
-const queue = queueOption('the queue: redis://host:6379, or rediss:// for TLS');
+const queue = queueOption('the URL of the queue: redis://host:6379, or rediss:// for TLS');
 
 /** The options of `automate worker`. */
 export const workerOptions = {
@@ -19,14 +19,15 @@ export const workerOptions = {
   queueName: queueNameOption,
   lease: defaultsTo(
     20_000,
-    parsedOption('--lease <time>', lease, 'others take the units of this worker after this time without a sign of life'),
+    parsedOption('--lease <time>', lease, 'if this worker is silent for this long, other workers take its records'),
     '20s',
   ),
-  grace: defaultsTo(25_000, parsedOption('--grace <time>', duration, 'time for the records under way after SIGTERM'), '25s'),
-  exitWhenIdle: parsedOption('--exit-when-idle <time>', duration, 'end after this time without work'),
-  cacert: cacertOption('for Redis: '),
-  quiet: flag('--quiet', 'show problems only', { short: 'q' }),
+  grace: defaultsTo(25_000, parsedOption('--grace <time>', duration, 'how long to wait for unfinished records after SIGTERM'), '25s'),
+  exitWhenIdle: parsedOption('--exit-when-idle <time>', duration, 'exit if there is no work for this long (default: never)'),
+  metrics: metricsOption,
+  cacert: cacertOption('with rediss://: '),
+  quiet: flag('--quiet', 'show only problems', { short: 'q' }),
 };
 
 /** The options of `automate status`. */
-export const statusOptions = { queue, queueName: queueNameOption, cacert: cacertOption('for Redis: '), json };
+export const statusOptions = { queue, queueName: queueNameOption, cacert: cacertOption('with rediss://: '), json };

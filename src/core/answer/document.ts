@@ -1,28 +1,28 @@
 import { isObject, type JsonObject, type Value } from '../value/value.ts';
 import type { Path } from './path.ts';
 
-/** The kinds of documents besides JSON that an answer can be. */
+/** The formats of documents that a response can contain, besides JSON. */
 export type DocumentKind = 'xml' | 'csv';
 
-/** Parses the text of a document. Throws a DocumentError. */
+/** Parses the text of a document. Throws a DocumentError if the text is not a valid document. */
 export type ParseDocument = (text: string) => Value;
 
-/** The parsers of documents. Each is loaded when the first answer needs it. */
+/** The parsers for documents. Each parser is loaded when the first response needs it. */
 export interface Documents {
   load(kind: DocumentKind): Promise<ParseDocument>;
 }
 
-/** The place of a mistake in a text, both 1-based. */
+/** The position of a mistake in a document. Line and column are 1-based. */
 export interface TextPlace {
   readonly line: number;
   readonly column: number;
 }
 
-/** A text that is not the document it should be. */
+/** The error for text that is not a valid document. */
 export class DocumentError extends Error {
   override readonly name = 'DocumentError';
 
-  /** `isCutOff`: the text ends too early, as if its end were missing. */
+  /** `isCutOff` is true if the text ends too early, so that the document is incomplete. */
   constructor(
     message: string,
     readonly place: TextPlace,
@@ -32,11 +32,14 @@ export class DocumentError extends Error {
   }
 }
 
-/** The way to a value. `each` stands for every element of a list. */
+/** The steps that lead to a value in a document. `each` stands for every element of a list. */
 type Steps = readonly (string | number | typeof each)[];
 const each = Symbol('each element');
 
-/** The places that a path takes for lists: those in front of `[]` and `[0]`. `isList`: the path itself leads to a list. */
+/**
+ * Returns the positions in the document at which a path expects a list, because `[]` or `[0]` follows. `isList` is true if the path itself
+ * leads to a list.
+ */
 export function listsOn({ legs, root }: Path, isList = false): Steps[] {
   if (root !== 'body') return [];
   const steps = legs.flatMap((leg, index) => (index === 0 ? [...leg] : [each, ...leg]) as Steps);
@@ -44,7 +47,10 @@ export function listsOn({ legs, root }: Path, isList = false): Steps[] {
   return isList ? [...places, steps] : places;
 }
 
-/** A document in which elements that stand alone are lists at these places: XML has no lists of one. Changes it in place. */
+/**
+ * Wraps the values at these positions in lists if they are not lists already. In XML, a list with one element looks like a single element.
+ * Changes the document in place, and returns it.
+ */
 export function withLists(document: Value, places: readonly Steps[]): Value {
   const holder: JsonObject = { document };
   for (const place of [...places].sort((a, b) => a.length - b.length)) makeList(holder, 'document', place);

@@ -4,65 +4,71 @@ import { membersOf } from '../value/dictionary.ts';
 import { isObject, type Value } from '../value/value.ts';
 import { compilePath, type Path, pathTo, valueAt } from './path.ts';
 
-/** One answer, as a node's `map` reads it. */
+/** A response in the form in which a node's `map` reads it. */
 export interface Answer {
-  /** Undefined for a tool's answer. */
+  /** The HTTP status; undefined for the response of a tool. */
   readonly status: number | undefined;
-  /** A header's value by its lower-case name; `undefined` if the answer has none. */
+  /** Returns the value of the header with this lower-case name; undefined if the response has no such header. */
   header(name: string): string | undefined;
-  /** The parsed body; `undefined` if it was empty. */
+  /** The parsed body; undefined if the body was empty. */
   readonly body: Value | undefined;
 }
 
-/** The fate of a record whose array to expand is empty or missing. */
+/**
+ * The option `when_empty` of a node that expands a list. It says whether a record with an empty or missing list is kept, is dropped, or
+ * fails.
+ */
 export type WhenEmpty = 'keep' | 'drop' | 'error';
 
-/** A compiled `map`. */
+/** A compiled `map`, which reads fields from a response. */
 export interface Mapping {
-  /** The fields that the map adds, in order. */
+  /** The names of the fields that the map adds, in order. */
   readonly fields: readonly string[];
-  /** The paths as they were written, one per field. */
+  /** The paths as they were written in the flow, one for each field. */
   readonly paths: readonly string[];
   /** True if one record can become several rows. */
   readonly expands: boolean;
-  /** True if a path leads into the body: a body that is not JSON is then a failure. */
+  /** True if a path leads into the body, so that the record fails if the body is not JSON. */
   readonly needsJson: boolean;
-  /** True if a path reads the body, `$body` included. */
+  /** True if any path reads the body, either as a whole (`$body`) or in part. */
   readonly readsBody: boolean;
-  /** Makes the record's rows. `found` gets, per path, true if it led to a value. Throws a Failure (`mapping`). */
+  /**
+   * Returns the rows for a record. Sets the elements of `found` to true for the paths that led to a value, and to false for the others.
+   * Throws a Failure (`mapping`) if the response lacks a required value.
+   */
   apply(record: Fields, answer: Answer, found: boolean[], part?: MappedPart): Fields[];
-  /** The steps to the outermost array that is expanded. Undefined without one. */
+  /** The steps to the outermost list that the map expands; undefined if the map expands no list. */
   readonly array: readonly (string | number)[] | undefined;
 }
 
-/** The part of an answer that belongs to a record. */
+/** The part of a response that belongs to one record, if several records share the response. */
 export interface MappedPart {
-  /** Elements of the outermost array; undefined for all elements. */
+  /** The elements of the outermost list that belong to the record; undefined if all of them do. */
   readonly elements?: readonly Value[];
-  /** The fate of the record without elements; undefined for the map's own rule. */
+  /** Replaces the map's `when_empty` if the record has no elements. If it is undefined, the map's own option applies. */
   readonly whenEmpty?: WhenEmpty;
 }
 
-/** A path, and what becomes of a record if it finds nothing. */
+/** A path as written in the flow, and the consequence if it finds nothing: a default value, or a failure. */
 export interface WrittenMember {
   readonly path: string;
   readonly required?: boolean | undefined;
-  /** Stands in for nothing found; undefined for null. */
+  /** The value that the field gets if the path finds nothing. If it is undefined, the field is null. */
   readonly default?: unknown;
 }
 
 interface Entry {
   readonly field: string;
-  /** The value if nothing is found. Undefined if that fails the record. */
+  /** The value that the field gets if the path finds nothing. If it is undefined, the record fails instead. */
   readonly fallback: Value | undefined;
   readonly path: Path;
   readonly place: number;
 }
 
-/** A `map` as it is written: a list of paths, or a mapping of field names to paths. */
+/** A `map` as written in the flow: a list of paths, or a mapping of field names to paths. */
 export type WrittenMap = readonly string[] | Readonly<Record<string, string | WrittenMember>>;
 
-/** Compiles a `map`. Throws an Error with the reason for a refusal. */
+/** Compiles a `map`. Throws an Error with the reason if the map is invalid. */
 export function compileMapping(written: WrittenMap, whenEmpty: WhenEmpty): Mapping {
   const pairs = Array.isArray(written)
     ? written.map((path: string) => [path, path] as const)
@@ -90,13 +96,13 @@ function mappingEntry(field: string, member: string | WrittenMember, place: numb
   return { field, path: compilePath(member.path), place, fallback };
 }
 
-/** The value for a path that found nothing. Throws a Failure if one is required. */
+/** Returns the value of a field whose path found nothing. Throws a Failure if the field is required. */
 function absentValue({ field, path, fallback }: Entry, { status }: Answer): Value {
   if (fallback !== undefined) return fallback;
-  throw new Failure('mapping', `the answer has no "${path.text}", and "${field}" is required`, { status });
+  throw new Failure('mapping', `the answer has no "${path.text}", but "${field}" is required`, { status });
 }
 
-/** The arrays that are expanded, outermost first. All expanding paths of a node must share them. */
+/** Returns the steps to each expanded list, from the outermost list inwards. Throws an Error if the paths expand different lists. */
 function chainOf(entries: readonly Entry[]): readonly (readonly (string | number)[])[] {
   const longest = entries.reduce<Entry | undefined>(
     (longest, entry) => (entry.path.legs.length > (longest?.path.legs.length ?? 1) ? entry : longest),
@@ -107,7 +113,7 @@ function chainOf(entries: readonly Entry[]): readonly (readonly (string | number
   for (const { path } of entries) {
     const other = path.legs.slice(0, -1).some((leg, depth) => JSON.stringify(leg) !== JSON.stringify(chain[depth]));
     if (other) {
-      throw new Error(`"${path.text}" and "${longest.path.text}" expand different arrays; a node can expand one (nested) array`);
+      throw new Error(`"${path.text}" and "${longest.path.text}" expand different arrays; a node can expand only one (nested) array`);
     }
   }
   return chain;
@@ -123,7 +129,7 @@ interface Application extends MappedPart {
 interface Expansion {
   readonly entries: readonly Entry[];
   readonly chain: Path['legs'];
-  /** The entries by the depth at which they are read. */
+  /** The fields of the map, grouped by the number of nested lists that their paths expand. */
   readonly byDepth: readonly (readonly Entry[])[];
 }
 
@@ -159,10 +165,11 @@ function apply({ entries, chain, byDepth }: Expansion, to: Application): Fields[
 
   function expandNothing(depth: number, isAbsent: boolean): void {
     const deeper = byDepth.slice(depth + 1).flat();
-    // An array that is not there is nothing found; an empty one is what when_empty speaks of.
+    // If the list is missing, the paths into it count as missing. If the list is empty, these paths do not count as missing, and only
+    // `when_empty` applies.
     const fallbacks = deeper.map((entry) => (isAbsent ? absentValue(entry, to.answer) : null));
     if (to.whenEmpty === 'error') {
-      throw new Failure('mapping', `the array "${arrayPath(chain, depth)}" is empty or absent`, { status: to.answer.status });
+      throw new Failure('mapping', `the array "${arrayPath(chain, depth)}" is empty or missing`, { status: to.answer.status });
     } else if (to.whenEmpty === 'keep') {
       for (const [index, { place }] of deeper.entries()) values[place] = fallbacks[index] as Value;
       rows.push([...values]);
@@ -176,7 +183,7 @@ function apply({ entries, chain, byDepth }: Expansion, to: Application): Fields[
   }
 }
 
-/** Maps to one row. `element`: of the array that is expanded, if it holds no other array to expand; undefined if nothing is expanded. */
+/** Maps a response to one row. `element` is an element of the only list that the map expands; undefined if the map expands no list. */
 function mappedRow(entries: readonly Entry[], element: Value | undefined, { record, answer, found }: Application): Fields {
   const fields = copyOf(record);
   for (const entry of entries) {
@@ -192,14 +199,14 @@ function arrayPath(chain: Path['legs'], depth: number): string {
   return chain.slice(0, depth + 1).reduce((path, leg) => `${leg.reduce(pathTo, path)}[]`, '');
 }
 
-/** The value at a path that expands nothing. */
+/** Returns the value at a path that leads to a single value, because it contains no `[]`. */
 export function rootValue(path: Path, answer: Answer, value: Value | undefined): Value | undefined {
   if (path.root === 'status') return answer.status;
   if (path.root === 'headers') return answer.header(path.legs[0]?.[0] as string);
   return valueAt(value, path.legs.at(-1) as (string | number)[]);
 }
 
-/** The kind of a value, for messages. */
+/** Returns the type of a value, in words for messages. */
 export function kindOf(value: Value): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'an array';

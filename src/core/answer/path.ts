@@ -1,19 +1,22 @@
 import { isObject, orUndefined, type Value } from '../value/value.ts';
 
-/** One step into a value: a name, an index, or each element of an array. */
+/** One step into a value: a member name, an index, or `each` for every element of a list. */
 type Step = string | number | typeof each;
 const each = Symbol('each element');
 
-/** A compiled path into an answer. */
+/** A compiled path to values in a response. */
 export interface Path {
   readonly text: string;
-  /** The part of the answer that the path starts from. A header's name is its only step, in lower case. */
+  /** The part of the response in which the path starts. After `headers`, the only step is the header name in lower case. */
   readonly root: 'body' | 'status' | 'headers';
-  /** The steps, cut at every `[]`: n expansions make n + 1 legs. */
+  /** The steps of the path, split into legs at every `[]`. A path with n `[]` has n + 1 legs. */
   readonly legs: readonly (readonly (string | number)[])[];
 }
 
-/** Compiles `data.user.name`, `results[0].value`, `items[].id`, `["odd key"]`, `$status`, `$headers.etag`, `$body`. Throws an Error with the reason for a refusal. */
+/**
+ * Compiles a path such as `data.user.name`, `results[0].value`, `items[].id`, `["odd key"]`, `$status`, `$headers.etag` or `$body`. Throws
+ * an Error with the reason if the path is invalid.
+ */
 export function compilePath(text: string): Path {
   const steps = stepsOf(text);
   const first = steps[0];
@@ -22,7 +25,7 @@ export function compilePath(text: string): Path {
   if (!quoted && first === '$headers') return headerPath(text, steps);
   if (!quoted && typeof first === 'string' && first.startsWith('$') && first !== '$body') {
     throw new Error(
-      `expected $status, $headers.NAME or $body, found "${text}"; ${otherSyntax(text) ?? `a field of that name is ["${first}"]`}`,
+      `expected $status, $headers.NAME or $body, found "${text}"; ${otherSyntax(text) ?? `for a field with that name, write ["${first}"]`}`,
     );
   }
   return { text, root: 'body', legs: legsOf(!quoted && first === '$body' ? steps.slice(1) : steps) };
@@ -67,11 +70,14 @@ function stepsOf(text: string): Step[] {
 function refusePath(text: string, at: number): never {
   const advice = otherSyntax(text);
   throw new Error(
-    `expected a path such as data.user.name, results[0].value, items[].id or ["odd key"], found "${text}"${advice ? `; ${advice}` : ` (wrong from character ${at + 1})`}`,
+    `expected a path such as data.user.name, results[0].value, items[].id or ["odd key"], found "${text}"${advice ? `; ${advice}` : ` (error at character ${at + 1})`}`,
   );
 }
 
-/** Advice for a path of JSONPath or jq: these begin with `$.` or `.`, and JSONPath writes `['name']` and `[*]`. */
+/**
+ * Returns the suggested path if the text is written in the syntax of JSONPath or jq. A JSONPath begins with `$.` and can contain `['name']`
+ * and `[*]`; a jq path begins with `.`. Returns undefined for other text.
+ */
 function otherSyntax(text: string): string | undefined {
   const plain = text
     .replace(/^\$?(?:\.|(?=\[))/, '')
@@ -81,7 +87,7 @@ function otherSyntax(text: string): string | undefined {
   return orUndefined(() => `did you mean ${compilePath(plain).text}?`);
 }
 
-/** The value at the end of the steps, `undefined` if there is none. Inherited properties do not count. */
+/** Returns the value at the end of the steps; undefined if there is none. Inherited properties of objects are ignored. */
 export function valueAt(value: Value | undefined, steps: readonly (string | number)[]): Value | undefined {
   let current = value;
   for (const step of steps) {
@@ -93,7 +99,7 @@ export function valueAt(value: Value | undefined, steps: readonly (string | numb
 
 const plainName = /^[^.[\]"\s$][^.[\]"\s]*$/;
 
-/** A path with one more step. A name is quoted if it has to be. */
+/** Appends one step to a path, and quotes the member name if necessary. */
 export function pathTo(path: string, name: string | number): string {
   if (typeof name === 'number') return `${path}[${name}]`;
   if (!plainName.test(name)) return `${path}[${JSON.stringify(name)}]`;

@@ -1,15 +1,18 @@
-/** Reads an answer's header by its lower-case name. */
+/** Returns the value of the header with this lower-case name. */
 type Header = (name: string) => string | undefined;
 
 /**
- * The wait in ms that an answer asks for. Undefined if it asks for none, or in an unknown form.
- * A stated wait wins over every reset: a reset is the time at which the whole limit is there again, and a request may pass long before.
- * Retry-After: RFC 9110, 10.2.3. A date is compared with the answer's own Date, so a wrong clock does no harm.
- * RateLimit: draft-ietf-httpapi-ratelimit-headers (`"default";r=0;t=30`), its draft 7 (`limit=10, remaining=0, reset=30`), and the older RateLimit-Reset.
- * X-RateLimit-Reset: seconds, or an epoch in seconds or ms.
- * Many servers send these reset headers with every answer: they count only with a 429, or if no request remains.
- * Servers of language models have headers of their own, which count with a 429 or a 5xx. The longest of several resets counts.
- * `nowMs`: the wall clock, for an answer without a Date.
+ * Returns the wait in ms that a response asks for. It is undefined if the response asks for no wait, or asks for one in an unknown form.
+ *
+ * A stated wait takes precedence over every reset. A reset is the time at which the whole limit is available again, but the server might
+ * accept a request long before that. Retry-After is defined in RFC 9110, 10.2.3. A date in it is compared with the response's own Date
+ * header, so that a wrong clock on this machine does not matter.
+ *
+ * RateLimit is read in three forms: draft-ietf-httpapi-ratelimit-headers (`"default";r=0;t=30`), its draft 7 (`limit=10, remaining=0,
+ * reset=30`), and the older RateLimit-Reset. X-RateLimit-Reset is read as seconds, or as an epoch in seconds or ms. Many servers send these
+ * reset headers with every response, so they count only with a 429, or if no requests remain. The APIs of language models have their own
+ * headers, which count with a 429 or a 5xx. If there are several resets, the longest wait is returned. `nowMs` is the wall clock, which is
+ * used if a response has no Date header.
  */
 export function retryAfterMs(status: number, header: Header, nowMs: number): number | undefined {
   const serverNow = () => dateMs(header('date')) ?? nowMs;
@@ -19,13 +22,16 @@ export function retryAfterMs(status: number, header: Header, nowMs: number): num
   return resets.reduce((longest, wait) => (wait === undefined || (longest !== undefined && longest >= wait) ? longest : wait), undefined);
 }
 
-/** The wait that an answer states in `retry-after-ms` or Retry-After. The first is the exact one: Retry-After rounds it to seconds. */
+/**
+ * Returns the wait that a response states in `retry-after-ms` or Retry-After. `retry-after-ms` takes precedence, because Retry-After is
+ * rounded to seconds.
+ */
 function statedWait(status: number, header: Header, serverNow: () => number): number | undefined {
   const ms = isModelRefusal(status) ? /^\s*\d+(?:\.\d+)?\s*$/.exec(header('retry-after-ms') ?? '')?.[0] : undefined;
   return ms === undefined ? retryAfterOf(header('retry-after'), serverNow) : Number(ms);
 }
 
-/** True for the statuses with which the headers of language models count. */
+/** True for a status for which the headers of language model APIs count. */
 function isModelRefusal(status: number): boolean {
   return status === 429 || status >= 500;
 }
@@ -43,15 +49,18 @@ function retryAfterOf(value: string | undefined, serverNow: () => number): numbe
   return date === undefined ? undefined : positive(date - serverNow());
 }
 
-/** A wait above 0. A time that is now or past asks for none: servers round, and an immediate retry would be refused again. */
+/**
+ * Returns the wait if it is greater than 0. A wait of 0 or less is ignored, because servers round, and an immediate retry would be refused
+ * again.
+ */
 function positive(ms: number): number | undefined {
   return ms > 0 ? ms : undefined;
 }
 
-/** Only an HTTP date (RFC 9110, 5.6.7): Date.parse alone would take "-5" for a year. */
+/** Returns an HTTP date (RFC 9110, 5.6.7) as ms since 1970. The form is checked first, because Date.parse would read "-5" as a year. */
 function dateMs(value: string | undefined): number | undefined {
   if (value === undefined || !/^\s*[A-Z][a-z]{2,8},? /.test(value)) return undefined;
-  // The asctime form names no zone, and Date.parse would take it for local time.
+  // A date in asctime form has no time zone. Without GMT, Date.parse would read it as local time.
   const ms = Date.parse(/[A-Z]{3}\s*$/.test(value) ? value : `${value} GMT`);
   return Number.isNaN(ms) ? undefined : ms;
 }
@@ -60,8 +69,9 @@ const openAiLimits = ['requests', 'tokens'];
 const anthropicLimits = ['requests', 'tokens', 'input-tokens', 'output-tokens'];
 
 /**
- * The resets of OpenAI's `x-ratelimit-reset-*` (`1s`, `6m0s`, `120ms`) and of Anthropic's
- * `anthropic-ratelimit-*-reset` (RFC 3339). If some limits are used up, only their waits count. A 5xx has no wait for a limit with something left.
+ * Returns the waits that the headers of language model APIs state: OpenAI's `x-ratelimit-reset-*` (`1s`, `6m0s`, `120ms`), and Anthropic's
+ * `anthropic-ratelimit-*-reset` (RFC 3339). If some limits are used up, only their resets count. Otherwise, all resets count with a 429.
+ * With a 5xx, a reset counts only if no header says how much of its limit remains.
  */
 function modelResets(status: number, header: Header, serverNow: () => number): (number | undefined)[] {
   const limits = [
@@ -81,7 +91,7 @@ function modelResets(status: number, header: Header, serverNow: () => number): (
 
 const unitsMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
-/** Ms of a duration as Go writes it, such as `6m0s`; undefined for another text. */
+/** Parses a duration as the language Go formats it, such as `6m0s`, into ms; undefined for any other text. */
 export function goDurationMs(text: string | undefined): number | undefined {
   if (text === undefined || !/^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/.test(text)) return undefined;
   return [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)].reduce(

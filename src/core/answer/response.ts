@@ -4,12 +4,13 @@ import { parseJson, TooDeep, tooDeep } from '../value/json.ts';
 import type { Value } from '../value/value.ts';
 import { DocumentError, type DocumentKind, type ParseDocument } from './document.ts';
 
-/** The mode in which a node reads bodies: `auto` goes by the content type, and takes a text for JSON if it looks like it. */
+/** The format in which a node reads bodies. `auto` follows the content type, and parses text as JSON if it looks like JSON. */
 export type ResponseMode = 'auto' | 'json' | 'xml' | 'csv' | 'text';
 
 /**
- * Reads the body of an answer: JSON, XML or CSV if the answer has its parser, or text; `undefined` if it is empty.
- * `needsJson`: true if the map looks into the body, so that a text is a failure. Throws a Failure (`parse`, or `network` for a body cut off).
+ * Reads the body of a response as JSON, as text, or with the response's parser for XML or CSV; undefined if the body is empty. `needsJson`
+ * is true if the map reads values inside the body, so that plain text is a failure. Throws a Failure if the body cannot be read (`parse`),
+ * or was cut off (`network`).
  */
 export function readBody(response: HttpResponse, mode: ResponseMode, needsJson: boolean): Value | undefined {
   if (response.body.length === 0) return undefined;
@@ -29,23 +30,29 @@ export function readBody(response: HttpResponse, mode: ResponseMode, needsJson: 
   }
 }
 
-/** True if the node or the answer's content type says that the body is JSON. */
+/** True if the node's option or the response's content type says that the body is JSON. */
 export function announcesJson(response: HttpResponse, mode: ResponseMode): boolean {
   return mode === 'json' || (mode === 'auto' && /[/+]json\b/i.test(response.header('content-type') ?? ''));
 }
 
-/** The kind of document that an answer is, if it is neither JSON nor a text. XHTML is a page, as HTML is. */
+/** Returns the document format of a response; undefined for JSON and text. XHTML is treated as text, like HTML. */
 export function documentKind(response: HttpResponse, mode: ResponseMode): DocumentKind | undefined {
   if (mode === 'xml' || mode === 'csv') return mode;
   if (mode !== 'auto') return undefined;
-  const [type = ''] = (response.header('content-type') ?? '').toLowerCase().split(';');
+  const contentType = response.header('content-type');
+  // Most responses are neither, and this check is faster than the following ones.
+  if (contentType === undefined || !/xml|csv/i.test(contentType)) return undefined;
+  const [type = ''] = contentType.toLowerCase().split(';');
   if (/^\s*text\/csv\s*$/.test(type)) return 'csv';
   return /^\s*(?:(?:application|text)\/xml|(?!application\/xhtml)\S+\+xml)\s*$/.test(type) ? 'xml' : undefined;
 }
 
 const documentNames: Readonly<Record<DocumentKind, string>> = { xml: 'XML', csv: 'CSV' };
 
-/** Fails for a text that is not the document. One that was cut off by the end of the connection was lost on its way: that failure is retried. */
+/**
+ * Parses a document. Throws a Failure if the document is invalid. The failure is retryable if the connection closed before the document was
+ * complete.
+ */
 function parsedDocument({ parse, status, endedByClose }: HttpResponse, kind: DocumentKind, text: string): Value {
   try {
     return (parse as ParseDocument)(text);
@@ -54,7 +61,7 @@ function parsedDocument({ parse, status, endedByClose }: HttpResponse, kind: Doc
     const { line, column } = error.place;
     const where = `line ${line}, column ${column}`;
     if (error.isCutOff && endedByClose) {
-      const message = `the connection closed in the middle of the ${documentNames[kind]} (${where})`;
+      const message = `the connection was closed in the middle of the ${documentNames[kind]} (${where})`;
       throw new Failure('network', message, { status, retryable: true });
     }
     throw new Failure('parse', `the body is not valid ${documentNames[kind]}: ${where}: ${excerpt(error.message)}`, { status });
@@ -75,7 +82,7 @@ function decodedText(response: HttpResponse, contentType: string, kind: Document
   }
 }
 
-/** The charset of XML: its byte order mark, the content type's, or the one in its declaration (RFC 7303, 3). */
+/** Returns the charset of an XML document, as stated by its byte order mark, its content type or its XML declaration (RFC 7303, 3). */
 function xmlCharset(body: Uint8Array, named: string | undefined): string | undefined {
   const [first, second] = body;
   if (first === 0xfe && second === 0xff) return 'utf-16be';
@@ -88,13 +95,13 @@ function decoderOf(charset: string, contentType: string, { status }: HttpRespons
   try {
     return new TextDecoder(charset, { fatal: true });
   } catch {
-    // As the server wrote it, so that a secret in it is found and masked.
+    // The message repeats the charset exactly as the server wrote it. If it contains a secret, masking can then find the secret.
     const named = /charset/i.test(contentType) ? `the charset of "${contentType}"` : `the encoding ${inQuotes(charset)} of its declaration`;
-    throw new Failure('parse', `the body cannot be read: ${named} is not known`, { status });
+    throw new Failure('parse', `the body cannot be read: ${named} is not supported`, { status });
   }
 }
 
-/** Fails for a text that is not JSON. JSON cut off by the end of the connection was lost on its way: that failure is retried. */
+/** Throws a Failure because the text is not JSON. The failure is retryable if the connection closed before the JSON was complete. */
 function notJson(response: HttpResponse, text: string, error?: Error): never {
   const isTooDeep = error instanceof TooDeep;
   const facts = { code: 'not-json', details: { reason: isTooDeep ? tooDeep : 'not valid JSON' } } as const;
@@ -103,7 +110,7 @@ function notJson(response: HttpResponse, text: string, error?: Error): never {
   const { status } = response;
   if (response.endedByClose && isCutOff(text, reason)) {
     const goesOn = found.endsWith('...') ? '' : '...';
-    throw new Failure('network', `the connection closed in the middle of the JSON, ${found}${goesOn}`, {
+    throw new Failure('network', `the connection was closed in the middle of the JSON, ${found}${goesOn}`, {
       status,
       retryable: true,
       ...facts,
@@ -116,13 +123,13 @@ function notJson(response: HttpResponse, text: string, error?: Error): never {
   throw new Failure('parse', `expected JSON${second}, found ${shown}${depth}`, { status, ...facts });
 }
 
-/** True if JSON.parse failed only at the end of the text. */
+/** True if JSON.parse failed only because the text ended too early. */
 function isCutOff(text: string, reason: string): boolean {
   if (reason.startsWith('Unexpected end') || reason.startsWith('Unterminated')) return true;
   return Number(/at position (\d+)/.exec(reason)?.[1]) === text.length;
 }
 
-/** Says where another JSON value follows the first on a line of its own; empty for any other text. */
+/** Returns a hint if several JSON values follow each other, with the line of the second one; empty for any other text. */
 function secondValue(text: string, reason: string): string {
   const [, at] = /after JSON at position (\d+)/.exec(reason) ?? [];
   if (at === undefined) return '';
@@ -130,14 +137,17 @@ function secondValue(text: string, reason: string): string {
   return line > 1 && /^[[{"\-\dtfn]/.test(text.slice(Number(at))) ? `; a second value begins at line ${line} (NDJSON?)` : '';
 }
 
-/** The beginning of a text from outside, on one line and safe to show. Three dots mark a cut: redaction needs them to recognize half a secret. */
+/**
+ * Returns the beginning of text from a server or file, on one line and safe to print. If the text is truncated, three dots mark its end, so
+ * that redaction can recognize a truncated secret there.
+ */
 export function excerpt(text: string, length = 200): string {
   const start = text.slice(0, length * 2);
   const line = cleaned(start).replace(/\s+/g, ' ').trim();
   return line.length > length || start.length < text.length ? `${line.slice(0, length).toWellFormed()}...` : line;
 }
 
-/** An excerpt in quotes. A blank at either end is shown, as it may be the mistake. */
+/** Returns an excerpt of the text in quotes. Spaces at either end are kept, because they might be the mistake. */
 export function inQuotes(text: string): string {
   const shown = excerpt(text, 80);
   const before = /^\s/.test(text) ? ' ' : '';
@@ -145,15 +155,15 @@ export function inQuotes(text: string): string {
   return JSON.stringify(`${before}${shown}${after}`);
 }
 
-/** A text without the control characters that could control a terminal. */
+/** Removes the characters that could control a terminal. */
 export function cleaned(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to remove
   return text.replace(/\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '');
 }
 
-/** The message of an answer that is not a success. */
+/** Returns the message for a response with an unsuccessful status. */
 export function answerMessage(response: Pick<HttpResponse, 'status' | 'body'>): string {
-  // More bytes than an excerpt holds, so that it sees the cut.
+  // An excerpt shows fewer than 2,000 bytes, so the excerpt of a longer body still ends in three dots.
   const text = response.body.length === 0 ? '' : excerpt(new TextDecoder().decode(response.body.subarray(0, 2000)));
   return `the server answered ${response.status}${text === '' ? '' : `: ${text}`}`;
 }

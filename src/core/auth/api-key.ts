@@ -8,20 +8,24 @@ const options = z.strictObject({
   credential: credentialName,
   header: headerName
     .refine((header) => !isClientHeader(header), {
-      error: ({ input }) => `the header "${input}" is set by the client; name another for the key`,
+      error: ({ input }) => `the header "${input}" is set by automate; use a different header for the key`,
     })
     .optional()
-    .describe('the header that carries the key'),
-  query: z.string().min(1, 'expected the name of a query parameter').optional().describe('the query parameter that carries the key'),
+    .describe('the header that carries the key, such as X-API-Key'),
+  query: z
+    .string()
+    .min(1, 'expected the name of a query parameter')
+    .optional()
+    .describe('instead of header: the query parameter that carries the key'),
 });
 
-/** A key in a header or in a query parameter. */
+/** An API key in a header or in a query parameter. */
 export const apiKey = defineAuthType({
   type: 'api_key',
   label: 'API key',
   options: describedAs(
     options.refine(({ header, query }) => (header === undefined) !== (query === undefined), {
-      error: 'expected either header or query, the place that carries the key',
+      error: 'expected either header or query, whichever carries the key',
     }),
     z.union([options.omit({ query: true }).required({ header: true }), options.omit({ header: true }).required({ query: true })]),
   ),

@@ -1,86 +1,89 @@
 import type * as z from 'zod';
 
-/** A type of auth: its options in a flow, and how `connections add` asks for them. */
+/** A type of authentication, with its options in a flow, and the questions that `connections add` asks to set them. */
 export interface AuthType<Options extends z.ZodType = z.ZodType> {
   readonly type: z.input<Options> extends { readonly type: infer Name } ? Name : string;
-  /** A few words for the list that a person chooses from. */
+  /** A short description for the list of auth types. */
   readonly label: string;
   readonly options: Options;
-  /** A part for each option, in the order of the questions. */
+  /** One entry for each option, in the order in which `connections add` asks for them. */
   readonly parts: { readonly [Key in Exclude<keyof z.input<Options>, 'type'>]-?: AuthPart };
-  /** Finds a mistake that the options' shapes cannot show; undefined if they show all. The message never holds the value. */
+  /**
+   * Returns a mistake that the schema of the options cannot detect; undefined if there is none. The message never contains the option's
+   * value, which might be a secret.
+   */
   problem?(auth: z.output<Options>, allowHttp: boolean): AuthProblem | undefined;
-  /** The credentials that a request to an origin needs. `origin`: undefined if records decide it. */
+  /** Returns the credentials that requests to an origin need. `origin` is undefined if the origin depends on the record. */
   credentials(auth: z.output<Options>, origin: string | undefined): readonly NeededCredential[];
 }
 
-/** A type of auth that signs each request with a secret. */
+/** A type of authentication that signs each request with a secret. */
 export interface SigningType<Options extends z.ZodType = z.ZodType> extends AuthType<Options> {
-  /** Puts the secret into a request. An OAuth type gets its access token as the secret. */
+  /** Returns the signature, which adds the secret to a request. For OAuth types, the secret is the access token. */
   sign(auth: z.output<Options>, secret: string): Signature;
-  /** The signature as previews show it; undefined if `***` in place of the secret hides all of it. */
+  /** Returns the signature to show in previews. If a type does not define it, previews call `sign` with `***` as the secret. */
   preview?(auth: z.output<Options>): Signature;
-  /** The signature in a curl command. `variable`: the environment variable of the credential. */
+  /** Returns the signature as an argument for the program curl. `variable` is the environment variable that contains the credential. */
   curl(auth: z.output<Options>, variable: string): CurlSecret;
 }
 
-/** An option of a type, as `connections add` asks for it or takes it from a flag such as `--token-url`. */
+/** One option of an auth type. `connections add` asks for it, or reads it from a flag such as `--token-url`. */
 export interface AuthPart {
-  /** Undefined for a part that is never asked for. */
+  /** The question that `connections add` asks; undefined if it never asks for this option. */
   readonly question?: string;
   readonly isOptional?: boolean;
-  /** True for the name of a credential. The values of all other parts are public. */
+  /** True if the value of the option is the name of a credential. The values of all other options are public. */
   readonly isCredential?: boolean;
-  /** A valid value, for the example and to complete the options while another part is checked. */
+  /** A valid value. It is shown as an example, and stands for this option while another option is checked. */
   readonly example?: string;
-  /** The default answer for a connection of that name. */
+  /** Returns the default answer to the question, for a connection with this name. */
   readonly suggested?: (connection: string) => string;
-  /** The part that this one replaces if it is given. */
+  /** Another option that is not needed if this one is set. */
   readonly replaces?: string;
 }
 
-/** A mistake in the options, and the option that holds it. */
+/** A mistake in the options of an auth type, and the option that contains it. */
 export interface AuthProblem {
   readonly option: string;
   readonly message: string;
 }
 
-/** Requirements for a secret. */
+/** The requirements that a secret has to meet. */
 export interface SecretUse {
-  /** True if the secret must be `username:password`. */
+  /** True if the secret must have the form `username:password`. */
   readonly isPair: boolean;
-  /** The origins that the secret is sent to, as far as they are known before the first record. */
+  /** The origins to which the secret is sent, as far as they are known before the first record. */
   readonly origins: readonly string[];
 }
 
-/** A credential that requests need. */
+/** A credential (the name of a stored secret) that requests need. */
 export interface NeededCredential extends SecretUse {
   readonly name: string;
-  /** True if a login makes it: it need not exist before the first one. */
+  /** True if a login creates the credential, so that it need not exist before the first login. */
   readonly isLogin: boolean;
 }
 
-/** A credential that is sent to an origin. `origin`: undefined if records decide it. */
+/** Returns the description of a credential that is sent to an origin. `origin` is undefined if it depends on the record. */
 export function credentialFor(name: string, origin: string | undefined, isPair = false): NeededCredential {
   return { name, isPair, isLogin: false, origins: origin === undefined ? [] : [origin] };
 }
 
-/** The origin of a URL. Undefined if the text is not a URL. */
+/** Returns the origin of a URL; undefined if the text is not a URL. */
 export function originOf(url: string): string | undefined {
   return URL.canParse(url) ? new URL(url).origin : undefined;
 }
 
-/** Additions to a request that prove who sends it. */
+/** The headers or query parameters that authenticate a request. */
 export interface Signature {
-  /** Headers, with names as written. They replace headers that differ only in upper and lower case. */
+  /** Headers, with their names as written. They replace the request's headers of the same name, ignoring case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** `name=value` for the query, percent-encoded. */
+  /** `name=value` pairs for the query, percent-encoded. */
   readonly query?: string;
-  /** The names in the query. Undefined for none. */
+  /** The names of the query parameters; undefined if the signature adds none. */
   readonly parameters?: readonly string[];
 }
 
-/** Several signatures as one. */
+/** Merges several signatures into one. */
 export function combined(signatures: readonly Signature[]): Signature {
   const [only, ...more] = signatures;
   if (only && more.length === 0) return only;
@@ -91,25 +94,25 @@ export function combined(signatures: readonly Signature[]): Signature {
   };
 }
 
-/** A signature in a header. */
+/** Returns a signature that consists of a header. */
 export function inHeader(name: string, value: string): Signature {
   return { headers: { [name]: value } };
 }
 
-/** A signature in the query. */
+/** Returns a signature that consists of a query parameter. */
 export function inQuery(parameter: string, value: string): Signature {
   return { headers: {}, query: `${encodeURIComponent(parameter)}=${encodeURIComponent(value)}`, parameters: [parameter] };
 }
 
-/** The argument of a curl option that holds the secret: a text, then the value of an environment variable. */
+/** The argument of a curl option that contains the secret. It is the text `before`, followed by the value of an environment variable. */
 export interface CurlSecret {
-  /** `header`: `-H`; `user`: `-u`; `query`: a parameter of the URL. */
+  /** The curl option: `header` for `-H`, `user` for `-u`, `query` for a parameter of the URL. */
   readonly in: 'header' | 'user' | 'query';
   readonly before: string;
   readonly variable: string;
 }
 
-/** Keeps the types of a definition. */
+/** Returns the definition of an auth type unchanged, so that TypeScript infers its types. */
 export function defineAuthType<Options extends z.ZodType>(type: SigningType<Options>): SigningType<Options> {
   return type;
 }

@@ -4,8 +4,8 @@ import { basic } from './basic.ts';
 import { bearer } from './bearer.ts';
 import { clientCredentials } from './client-credentials.ts';
 
-/** The types of auth for HTTP requests. To add one, add a file to this folder and a line here. */
+/** The auth types for HTTP requests. To add one, add a file to this folder and a line here. */
 export const authTypes = [bearer, apiKey, basic, clientCredentials] as const;
 
-/** The types that log a person in, only for connections. */
+/** The auth types with which a person logs in. Only connections can use them. */
 export const loginTypes = [authorizationCode] as const;

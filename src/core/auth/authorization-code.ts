@@ -7,29 +7,32 @@ const type = z.literal('oauth2_authorization_code');
 
 const common = {
   credential: credentialName.describe('the name of the credential that holds the tokens of a login'),
-  client_credential: credentialName.optional().describe("the name of the credential that holds the client's own secret"),
-  scopes: z.array(z.string()).default([]).describe('scopes to ask for'),
+  client_credential: credentialName.optional().describe("the name of the credential that holds the client's secret, if the client has one"),
+  scopes: z.array(z.string()).default([]).describe('the scopes to request'),
 };
 
-const clientId = z.string().describe('id of the client, which is no secret');
+const clientId = z.string().describe('the id of the client, which is not a secret');
 
-/** A login with a browser (OAuth 2.1, authorization code). */
+/** The settings of a login in a browser (OAuth 2.1, authorization code). */
 export interface Login extends TokenSettings {
   readonly type: z.output<typeof type>;
-  /** The credential that holds the tokens. */
+  /** The credential in which the tokens are stored. */
   readonly credential: string;
-  /** Undefined if the server registers clients by itself (RFC 7591). */
+  /**
+   * The id with which this program identifies itself to the server. It is undefined if the server assigns one (dynamic client registration,
+   * RFC 7591).
+   */
   readonly clientId: string | undefined;
-  /** The credential of the client's own secret. Undefined for a client without one. */
+  /** The credential that contains the client secret; undefined if the client has no secret. */
   readonly clientCredential: string | undefined;
   readonly scopes: readonly string[];
-  /** Undefined if the server says it. */
+  /** The URL of the login page; undefined if the server's metadata state it. */
   readonly authorizeUrl?: string | undefined;
-  /** Undefined if the server says it. */
+  /** The URL of the token server; undefined if the server's metadata state it. */
   readonly tokenUrl?: string | undefined;
 }
 
-/** A login to an HTTP API. The credential holds the tokens that it brings. */
+/** A login to an HTTP API. The credential stores the tokens that the login returns. */
 export const authorizationCode = defineAuthType({
   type: 'oauth2_authorization_code',
   label: 'log in with a browser',
@@ -38,8 +41,11 @@ export const authorizationCode = defineAuthType({
       type,
       ...common,
       client_id: clientId,
-      authorize_url: z.string().optional().describe('URL where a person logs in; without it the host of base_url is asked for it'),
-      token_url: z.string().optional().describe('URL of the token server; without it the host of base_url is asked for it'),
+      authorize_url: z.string().optional().describe('URL where you log in (default: the one that the host of base_url publishes)'),
+      token_url: z
+        .string()
+        .optional()
+        .describe('URL from which access tokens are requested (default: the one that the host of base_url publishes)'),
       ...tokenOptions,
     })
     .transform(
@@ -68,7 +74,10 @@ export const authorizationCode = defineAuthType({
   problem({ authorizeUrl, tokenUrl }, allowHttp) {
     if ((authorizeUrl === undefined) !== (tokenUrl === undefined)) {
       const [has, lacks] = authorizeUrl === undefined ? ['token_url', 'authorize_url'] : ['authorize_url', 'token_url'];
-      return { option: has, message: `expected ${lacks} beside ${has}\nor leave both out: then the host of base_url is asked for them` };
+      return {
+        option: has,
+        message: `expected ${lacks} together with ${has}\nor leave both out: they are then requested from the host of base_url`,
+      };
     }
     const wrong = authorizeUrl === undefined ? undefined : urlProblem('authorize_url', authorizeUrl, allowHttp);
     return wrong ?? (tokenUrl === undefined ? undefined : urlProblem('token_url', tokenUrl, allowHttp));
@@ -78,12 +87,16 @@ export const authorizationCode = defineAuthType({
   curl: () => ({ in: 'header', before: 'Authorization: Bearer ', variable: 'ACCESS_TOKEN' }),
 });
 
-/** A login to an MCP server, which says itself how to log in. */
+/** The options of a login to an MCP server. They include no URLs, because the server's metadata state them. */
 export const mcpLoginOptions = z
-  .strictObject({ type, ...common, client_id: clientId.optional().describe('without it the server registers a client by itself') })
+  .strictObject({
+    type,
+    ...common,
+    client_id: clientId.optional().describe('the id of the client (default: one that the server registers)'),
+  })
   .transform((options): Login => commonLogin(options));
 
-/** The parts of a login to an MCP server. */
+/** The options of a login to an MCP server for which `connections add` asks. */
 export const mcpLoginParts: Readonly<Record<string, AuthPart>> = {
   credential: authorizationCode.parts.credential,
   client_id: {},
@@ -109,7 +122,8 @@ function commonLogin({
 
 function loginCredentials({ credential, clientCredential, tokenUrl }: Login, origin: string | undefined) {
   const login = { ...credentialFor(credential, origin), isLogin: true };
-  // Without a token_url, the server itself says during the login where the client's secret goes.
+  // Without a token_url, the token server is not known yet: the login finds it in the server's metadata, and sends the client secret
+  // there.
   const tokenServer = tokenUrl === undefined ? undefined : originOf(tokenUrl);
   return clientCredential === undefined ? [login] : [login, credentialFor(clientCredential, tokenServer)];
 }

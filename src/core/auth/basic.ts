@@ -10,7 +10,7 @@ export const basic = defineAuthType({
   options: z.strictObject({
     type: z.literal('basic'),
     credential: credentialName,
-    username: z.string().optional().describe('without it the secret is username:password'),
+    username: z.string().optional().describe('the user name; leave it out if the secret is username:password'),
   }),
   parts: {
     username: { question: 'User name (empty when the secret is username:password)', isOptional: true, example: 'me' },

@@ -1,25 +1,28 @@
 import * as z from 'zod';
 import { credentialName } from '../options/names.ts';
 
-const file = z.string({ error: 'expected the name of a PEM file' }).min(1, 'expected the name of a PEM file, found an empty text');
+const file = z.string({ error: 'expected the name of a PEM file' }).min(1, 'expected the name of a PEM file, found an empty string');
 
 /** The option `client_cert` of a connection. */
 export const clientCertificateOption = z.strictObject({
-  cert: file.describe('the certificate, with those between it and the authority'),
-  key: file.describe('its private key'),
+  cert: file.describe('PEM file with the certificate, followed by any intermediate certificates'),
+  key: file.describe('PEM file with the private key of the certificate'),
   passphrase: z
     .strictObject({ credential: credentialName }, { error: 'expected { credential: NAME }' })
     .optional()
-    .describe('for a key that is encrypted'),
+    .describe('only for an encrypted key: its passphrase, as { credential: NAME }'),
 });
 
-/** The certificate by which a client proves who it is, as its connection names it. */
+/** The client certificate that a connection presents to its server. */
 export interface ClientCertificate {
-  /** The files of the certificate and its key, as they are written. */
+  /** The paths of the certificate file and of the key file, as written in the connection. */
   readonly cert: string;
   readonly key: string;
-  /** The credential that holds the passphrase of the key; undefined if the key is not encrypted. */
+  /** The credential that contains the passphrase of the key; undefined if the key is not encrypted. */
   readonly passphrase: string | undefined;
-  /** The flow file that relative names start from; undefined for a saved connection. */
+  /**
+   * The path of the flow file. Relative paths of the certificate and key start from the file's folder. It is undefined for a saved
+   * connection.
+   */
   readonly flow: string | undefined;
 }

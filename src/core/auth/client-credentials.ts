@@ -3,7 +3,7 @@ import { credentialName } from '../options/names.ts';
 import { credentialFor, defineAuthType, inHeader, originOf } from './auth-type.ts';
 import { tokenOptions, tokenSettings, urlProblem } from './token-options.ts';
 
-/** An access token that the program requests with its own id and secret (RFC 6749, 4.4). The secret goes only to the token server. */
+/** An access token that is requested with a client id and a client secret (RFC 6749, 4.4). The secret is sent only to the token server. */
 export const clientCredentials = defineAuthType({
   type: 'oauth2_client_credentials',
   label: 'OAuth2 client credentials',
@@ -11,9 +11,9 @@ export const clientCredentials = defineAuthType({
     .strictObject({
       type: z.literal('oauth2_client_credentials'),
       credential: credentialName.describe('the name of the credential that holds the client secret'),
-      token_url: z.string().describe('URL of the token server'),
-      client_id: z.string().describe('id of the client, which is no secret'),
-      scopes: z.array(z.string()).default([]).describe('scopes to ask for'),
+      token_url: z.string().describe('URL from which access tokens are requested'),
+      client_id: z.string().describe('the id of the client, which is not a secret'),
+      scopes: z.array(z.string()).default([]).describe('the scopes to request'),
       ...tokenOptions,
     })
     .transform(({ type, credential, token_url, client_id, scopes, ...settings }) => ({

@@ -2,12 +2,12 @@ import type { HttpConnection } from '../connection.ts';
 import type { McpConnection } from '../tools/tools.ts';
 import type { NeededCredential } from './auth-type.ts';
 
-/** A connection for which a person logs in. */
+/** A connection to which a person has to log in. */
 export interface LoginNeed {
   readonly connection: HttpConnection | McpConnection;
 }
 
-/** The login that a credential of a connection is; undefined for any other credential. */
+/** Returns the login that creates a connection's credential; undefined for any other credential. */
 export function loginIn(
   { isLogin }: Pick<NeededCredential, 'isLogin'>,
   connection: LoginNeed['connection'] | undefined | null,

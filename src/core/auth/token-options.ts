@@ -5,26 +5,26 @@ import { describedAs, dictionary } from '../value/dictionary.ts';
 import { orUndefined } from '../value/value.ts';
 import type { AuthProblem } from './auth-type.ts';
 
-/** The parameters of token requests that the type of auth itself sets. */
+/** The parameters of token requests that the auth type sets itself, so that `params` must not set them. */
 const ownParameters = new Set([
   ...['grant_type', 'client_id', 'client_secret', 'scope', 'refresh_token', 'response_type', 'code', 'redirect_uri', 'state'],
   ...['code_verifier', 'code_challenge', 'code_challenge_method'],
 ]);
 
-const parameterName = z.string().min(1, 'expected the name of a parameter, found an empty text');
+const parameterName = z.string().min(1, 'expected the name of a parameter, found an empty string');
 
 const parameterValue = z
-  .union([z.string(), z.number(), z.boolean()], { error: 'expected a text, a number, true or false' })
+  .union([z.string(), z.number(), z.boolean()], { error: 'expected a string, a number, true or false' })
   .transform(String);
 
 const written = dictionary(parameterName, parameterValue);
 
-/** The options of every type that asks a token server. */
+/** The options that all auth types with a token server have. */
 export const tokenOptions = {
   params: describedAs(
     written.superRefine((given, context) => {
       for (const name of Object.keys(given)) {
-        const message = name === 'client_secret' ? 'the secret is the credential that auth names' : 'auth itself sets it';
+        const message = name === 'client_secret' ? 'the secret comes from the credential in auth' : 'auth itself sets it';
         if (ownParameters.has(name)) {
           context.addIssue({
             code: 'custom',
@@ -38,22 +38,22 @@ export const tokenOptions = {
     written,
   )
     .optional()
-    .describe('further parameters of the token request, such as audience'),
+    .describe('more parameters for the token request, such as audience'),
   client_auth: z
     .enum(['basic', 'body'])
     .optional()
-    .describe('the place of client id and secret in the token request: basic (the Authorization header, the default) or body'),
+    .describe('how the token request sends client id and secret: basic uses the Authorization header, body uses the body (default: basic)'),
 };
 
-/** Further parameters of the token request, and the place of the client's secret in it. */
+/** Settings for requests to a token server: additional parameters, and the way in which the client secret is sent. */
 export interface TokenSettings {
-  /** Undefined for none. */
+  /** Additional parameters of the token request; undefined if there are none. */
   readonly params?: Readonly<Record<string, string>> | undefined;
-  /** Undefined for `basic`. */
+  /** The part of the token request that contains the client secret; undefined for the default, `basic`. */
   readonly clientAuth?: 'basic' | 'body' | undefined;
 }
 
-/** The settings of checked options. Absent ones stay absent. */
+/** Returns the settings from checked options. Options that are not set are left out. */
 export function tokenSettings({
   params,
   client_auth: clientAuth,
@@ -64,12 +64,12 @@ export function tokenSettings({
   return { ...(params && { params }), ...(clientAuth && { clientAuth }) };
 }
 
-/** True for a URL option of a token server. */
+/** True for an option that is the URL of a token server. */
 export function isServerUrl(option: string): boolean {
   return option === 'token_url' || option === 'authorize_url';
 }
 
-/** The problem of a URL option of a token server; undefined for a URL that can be asked. */
+/** Returns the problem with the URL of a token server; undefined if the URL can be used. */
 export function urlProblem(option: string, url: string, allowHttp: boolean): AuthProblem | undefined {
   if (orUndefined(() => targetOf(url, { allowHttp }))) return undefined;
   return { option, message: `expected an absolute https URL as the ${option}${shellVariableAdvice(url)}` };

@@ -1,6 +1,6 @@
 import { ExactNumber, isObject, type Value } from '../value/value.ts';
 
-/** A field's value as CEL sees it: a whole number is an int, every other number a double. */
+/** Converts a field's value to a value in CEL. A whole number becomes an int, every other number a double. */
 export function toCel(value: Value): unknown {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value;
   if (value instanceof ExactNumber) return /^-?\d+$/.test(value.text) ? BigInt(value.text) : Number(value.text);
@@ -9,7 +9,7 @@ export function toCel(value: Value): unknown {
   return value;
 }
 
-/** The result of an expression as a field's value. Throws an Error for a number that JSON cannot hold. */
+/** Converts the result of an expression to a field's value. Throws an Error for a number that JSON cannot represent. */
 export function fromCel(value: unknown): Value {
   if (typeof value === 'bigint') return fromBigInt(value);
   if (typeof value === 'number') return finite(value);

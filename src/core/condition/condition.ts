@@ -26,38 +26,47 @@ import {
   usesOfMembers,
 } from './references.ts';
 
-/** A compiled CEL expression over a record's fields. Evaluating throws a Failure (`template`). */
+/** A compiled CEL expression over a record's fields. `evaluate` throws a Failure (`template`) if the evaluation fails. */
 export interface Expression<Result> {
-  /** The fields that it needs, each once. A field that it tests with `has(field)` is not needed. */
+  /** The fields that the expression requires, without duplicates. A field is not required if the expression tests it with `has(field)`. */
   readonly fields: readonly string[];
-  /** Every field that it names, each once. */
+  /** All fields that the expression refers to, without duplicates. */
   readonly named: readonly string[];
-  /** The fields that are compared or calculated with a number: a text is neither. */
+  /**
+   * The fields that the expression compares with a number, or uses in a calculation. If such a field is a string, the evaluation fails, or
+   * the comparison is never true.
+   */
   readonly besideNumbers: readonly BesideNumber[];
   evaluate(fields: Fields): Result;
 }
 
-/** The free names that an expression may use. */
+/** The variables that an expression may use. */
 interface Scope {
-  /** The variable that holds what the names stand for; undefined if they are variables themselves. */
+  /**
+   * The variable whose members can be named directly, such as the record: its field `id` is then written `id`. It is undefined if members
+   * are always written in full.
+   */
   readonly owner?: string;
-  /** The types of the variables. */
+  /** The CEL types of the variables. */
   readonly types: Readonly<Record<string, string>>;
 }
 
 const recordScope: Scope = { owner: recordVariable, types: { [recordVariable]: 'map<string, dyn>' } };
 
-/** The variables of a condition over an answer, and their types. */
+/** The variables of a condition about a response, with their CEL types. */
 const answerTypes = { status: 'int', headers: 'map<string, string>', body: 'dyn', record: 'map<string, dyn>' } as const;
 
-/** A variable of a condition over an answer. */
+/** A variable that a condition about a response may use. */
 export type AnswerVariable = keyof typeof answerTypes;
 
 const answerScope: Scope = { types: answerTypes };
 
 const environments = new Map<Scope, Environment>();
 
-/** The CEL environment of a scope. It is made with its first expression: most flows have none. */
+/**
+ * Returns the CEL environment for a set of variables. It is created only for the first expression, because most flows contain no
+ * expressions.
+ */
 function environmentOf(scope: Scope): Environment {
   const known = environments.get(scope);
   if (known) return known;
@@ -71,35 +80,38 @@ function environmentOf(scope: Scope): Environment {
   return made;
 }
 
-/** Refuses a text that is not a number. CEL's own conversions would take an empty text for 0 and `0x10` for 16. */
+/** Throws an Error for a string that is not a number. CEL's own conversions would read an empty string as 0, and `0x10` as 16. */
 function asNumber(value: unknown, pattern: RegExp, expected: string): unknown {
   if (typeof value !== 'string' || pattern.test(value)) return value;
   throw new Error(`expected ${expected}, found ${inQuotes(value)}`);
 }
 
 /**
- * Compiles a CEL expression (github.com/google/cel-spec) whose free names are the record's fields.
- * `has(field)` is true if the record has the field and it is not null. Throws an ExpressionError.
+ * Compiles a CEL expression (github.com/google/cel-spec) in which the record's fields are variables. `has(field)` is true if the record has
+ * the field and the value is not null. Throws an ExpressionError if the expression is invalid.
  */
 export function compileExpression(source: string): Expression<Value> {
   return checkedExpression(source, recordScope).expression;
 }
 
-/** Compiles an expression that must be true or false. Throws an ExpressionError. */
+/** Compiles an expression that must evaluate to true or false. Throws an ExpressionError if the expression is invalid. */
 export function compileCondition(source: string): Expression<boolean> {
   return conditionOf(source, checkedExpression(source, recordScope));
 }
 
-/** A condition over an answer. */
+/** A compiled condition about a response. */
 export interface AnswerCondition extends Expression<boolean> {
   readonly source: string;
-  /** 0-based, in the expression's text: the place that names `record`. Undefined if none does. */
+  /** The 0-based offset of the first use of `record` in the expression; undefined if the expression does not use `record`. */
   readonly recordAt: number | undefined;
-  /** The record's fields that it needs, and each as it is written. */
+  /** The record's fields that the condition requires, each with the text by which the expression refers to it. */
   readonly recordFields: readonly Pick<Member, 'name' | 'written'>[];
 }
 
-/** Compiles a condition over an answer's variables, which `evaluate` takes as fields. Throws an ExpressionError. */
+/**
+ * Compiles a condition about a response that may use these variables. `evaluate` receives these variables as fields. Throws an
+ * ExpressionError if the condition is invalid.
+ */
 export function compileAnswerCondition(source: string, variables: readonly AnswerVariable[]): AnswerCondition {
   const typed = checkedExpression(source, answerScope, variables);
   return {
@@ -115,11 +127,11 @@ function refuseUnknown(names: References['names'], variables: readonly AnswerVar
   if (!unknown) return;
   const { field: name, start } = unknown;
   const expected = `${variables.slice(0, -1).join(', ')} or ${variables.at(-1)}`;
-  const wayOut = `a part of the answer is body.${name}, a field of the record is record.${name}`;
+  const wayOut = `write body.${name} for a part of the answer, or record.${name} for a field of the record`;
   throw new ExpressionError(`no variable "${name}"; expected ${expected}\n${wayOut}`, start);
 }
 
-/** Makes a condition of an expression. Throws an ExpressionError if it can never be true or false. */
+/** Returns the expression as a condition. Throws an ExpressionError if the expression can never evaluate to true or false. */
 function conditionOf(source: string, { expression, type }: TypedExpression): Expression<boolean> {
   if (type !== 'bool' && type !== 'dyn') {
     throw new ExpressionError(`expected a condition that is true or false, found one that gives ${type}`);
@@ -134,7 +146,10 @@ function conditionOf(source: string, { expression, type }: TypedExpression): Exp
   };
 }
 
-/** The CEL library parses and checks recursively. */
+/**
+ * Compiles an expression. If it is nested too deep for the CEL library, which works recursively, the library's error is replaced with a
+ * clearer one.
+ */
 function checkedExpression(source: string, scope: Scope, variables?: readonly AnswerVariable[]): TypedExpression {
   try {
     return typedExpression(source, scope, variables);
@@ -202,13 +217,13 @@ function parse(source: string, scope: Scope): ASTNode {
   }
 }
 
-/** The members of a free name in an expression, such as `vars.api`; none in a text that is no expression. */
+/** Returns every use of a member of a variable in an expression, such as `vars.api`; empty for an invalid expression. */
 export function memberUses(source: string, of: string): MemberUse[] {
   const parsed = orUndefined(() => environmentOf(recordScope).parse(source));
   return parsed ? usesOfMembers(parsed.ast, of) : [];
 }
 
-/** The fields of the record that an expression tests for null; none in a text that is no expression. */
+/** Returns the fields that an expression tests for null; empty for an invalid expression. */
 export function nullTests(source: string): string[] {
   const parsed = orUndefined(() => environmentOf(recordScope).parse(source));
   return parsed ? nullTestsOf(parsed.ast) : [];
@@ -218,7 +233,10 @@ function parses(text: string): boolean {
   return orUndefined(() => environmentOf(recordScope).parse(text)) !== undefined;
 }
 
-/** A macro that names a variable, such as cel.bind, is refused only here: its variable has become a look-up in the record. */
+/**
+ * Parses the rewritten expression. A macro that declares a variable, such as cel.bind, is rejected only here: the rewriting has replaced
+ * its variable with a field of the record.
+ */
 function programOf({ text, writtenAt }: References, scope: Scope): ReturnType<Environment['parse']> {
   try {
     return environmentOf(scope).parse(text);
@@ -263,7 +281,7 @@ function reasonText(summary: string): string {
   return key === undefined ? (overloadText(written(summary)) ?? written(summary)) : `there is no key "${shortName(key)}"`;
 }
 
-/** The way out if types do not fit together; empty for other errors. */
+/** Returns advice for an error message about types that do not fit together; empty for other errors. */
 function typeAdvice(summary: string): string {
   if (/overload.*\bnull\b|got 'null'$/.test(summary))
     return ' (a field is null, for example because the answer lacks it: test it first, as in has(age) && age >= 18)';

@@ -1,17 +1,17 @@
 let wallNow: (() => number) | undefined;
 let startedMs: number | undefined;
 
-/** Sets the clock of `now()`, in ms since 1970. */
+/** Sets the clock for the CEL function `now()`. `clock` returns ms since 1970. */
 export function setEvaluationClock(clock: () => number): void {
   wallNow = clock;
 }
 
-/** Begins an evaluation, in which time stands still. */
+/** Begins an evaluation. The CEL function `now()` returns the same time until the next evaluation begins. */
 export function beginEvaluation(): void {
   startedMs = undefined;
 }
 
-/** The time of the present evaluation, in ms since 1970. */
+/** Returns the time of the current evaluation, in ms since 1970. */
 export function evaluationTime(): number {
   if (!wallNow) throw new Error('the clock of now() is not set');
   startedMs ??= wallNow();

@@ -4,24 +4,24 @@ import { bytesOfBase64, toBase64 } from '../text/base64.ts';
 import { evaluationTime } from './evaluation-time.ts';
 import { extractPattern } from './pattern.ts';
 
-/** The functions that stand behind a name and a point, as in `base64.encode`. */
+/** The functions that are called with a library name before the dot, as in `base64.encode`. */
 const libraries = { base64: ['encode', 'decode'], math: ['round'], regex: ['extract'] };
 
-/** True if a name is that of a library with this function. A field may have the name of a library. */
+/** True if the library has this function. Both names must match, because a field can have the same name as a library. */
 export function isLibraryFunction(library: string, name: string): boolean {
   return Object.hasOwn(libraries, library) && libraries[library as keyof typeof libraries].includes(name);
 }
 
-/** A library is a constant whose methods are its functions. */
+/** In CEL, a library such as `base64` is a constant, and its functions are methods of this constant. */
 class Library {}
 
 /**
- * Registers the functions that the CEL library lacks. Names and meanings are those of cel-go's extensions
- * (github.com/google/cel-go/blob/master/ext/README.md), except `now`, `round`, and null instead of an optional value.
+ * Registers the functions that the CEL library lacks. Names and meanings follow cel-go's extensions
+ * (github.com/google/cel-go/blob/master/ext/README.md). The exceptions are `now`, `round`, and null in place of an optional value.
  */
 export function registerFunctions(environment: Environment): Environment {
   for (const name of Object.keys(libraries)) {
-    // Each library is a type of its own.
+    // Each library needs its own type, because methods belong to types.
     const type = class extends Library {};
     environment.registerType(name, type).registerConstant(name, name, new type());
   }
@@ -47,15 +47,15 @@ const handlers: Readonly<Record<string, (...values: never[]) => unknown>> = {
   'regex.extract(string, string): dyn': (_: unknown, text: string, pattern: string) => extractPattern(text, pattern),
 };
 
-/** Replaces all occurrences of a text, or the first ones up to a limit that is not negative. */
+/** Replaces all occurrences of a string. If the limit is not negative, at most that many are replaced. */
 function replaced(text: string, old: string, replacement: string, limit = -1n): string {
   if (limit < 0n) return text.replaceAll(old, () => replacement);
   let left = Number(limit);
-  // The last occurrences stand for themselves.
+  // Occurrences beyond the limit stay unchanged.
   return text.replaceAll(old, (found) => (left-- > 0 ? replacement : found));
 }
 
-/** Digits after the point, or before it if negative, to which a number is rounded at most. */
+/** Maximum number of digits for rounding. They are digits after the decimal point, or before it if the number of digits is negative. */
 const maxDigits = 15;
 
 function checked(digits: bigint): number {
@@ -68,7 +68,10 @@ function whole(number: number): number {
   throw new Error(`expected a number to round, found ${number}`);
 }
 
-/** A number rounded as people write it: half away from zero, and 1.005 to 1.01, though the nearest double is below 1.005. */
+/**
+ * Rounds a decimal number as people do on paper. Halves are rounded away from zero, and 1.005 becomes 1.01 although the nearest double is
+ * below 1.005.
+ */
 function roundedTo(number: number, digits: number): number {
   const shifted = (value: number, by: number) => {
     const [mantissa = '', exponent = '0'] = String(value).split('e');

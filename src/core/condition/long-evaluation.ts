@@ -1,12 +1,15 @@
 import { isObject, type Value } from '../value/value.ts';
 import { forgetPatterns } from './pattern.ts';
 
-/** Runs synchronous work. Throws an Error if the work takes too long, and ends it. */
+/** A function that runs synchronous work, and aborts it with an Error if it takes too long. */
 export type TimeLimit = <Result>(work: () => Result) => Result;
 
 let timeLimit: TimeLimit = (work) => work();
 
-/** Sets the limit of evaluations that may take long. It costs more than most evaluations take. Without one there is none. */
+/**
+ * Sets the time limit for long evaluations; by default there is none. Short evaluations run without it, because setting up the limit would
+ * take longer than the evaluation.
+ */
 export function limitLongEvaluations(limit: TimeLimit): void {
   timeLimit = limit;
 }
@@ -16,10 +19,13 @@ interface Loops {
   readonly length: number;
 }
 
-/** Steps that take well under a second. */
+/** An evaluation of at most this many steps certainly takes less than a second. */
 const shortSteps = 1_000_000;
 
-/** Evaluates an expression with `loops` loops, of a text with `length` characters. It has a time limit if it could take long. */
+/**
+ * Evaluates an expression. `loops` is the number of loops in the expression, and `length` its number of characters. The time limit applies
+ * if the evaluation might take long.
+ */
 export function evaluateWithin<Result>(evaluate: () => Result, { loops, length }: Loops, values: Iterable<Value>): Result {
   const maxSize = shortSteps ** (1 / loops);
   let size = length;
@@ -33,7 +39,7 @@ export function evaluateWithin<Result>(evaluate: () => Result, { loops, length }
   }
 }
 
-/** The characters and elements of a value. */
+/** Returns the number of characters and elements in a value. */
 function sizeOf(value: Value): number {
   if (typeof value === 'string') return value.length;
   if (Array.isArray(value)) return value.reduce<number>((size, element) => size + sizeOf(element), value.length);

@@ -2,15 +2,15 @@ import { Environment } from '@marcbachmann/cel-js';
 import { nearest } from '../text/suggest.ts';
 import { registerFunctions } from './functions.ts';
 
-/** A function of expressions, or a method of the values of a type. */
+/** The parameter and receiver types of a function that expressions can call. */
 interface Signature {
   readonly name: string;
-  /** Undefined for a function. */
+  /** The type to which the method belongs; undefined for a function that is not a method. */
   readonly receiver: string | undefined;
   readonly params: readonly string[];
 }
 
-/** The name of a function elsewhere, and its name here. */
+/** Names of functions in other languages, mapped to the names of the same functions in CEL. */
 const otherNames: Readonly<Record<string, string>> = {
   ...{ len: 'size', length: 'size', count: 'size', includes: 'contains', strip: 'trim', test: 'matches', extract: 'regex.extract' },
   ...{ lower: 'lowerAscii', toLowerCase: 'lowerAscii', upper: 'upperAscii', toUpperCase: 'upperAscii', replaceAll: 'replace' },
@@ -18,12 +18,12 @@ const otherNames: Readonly<Record<string, string>> = {
   ...{ floor: 'int', some: 'exists', any: 'exists', every: 'all', today: 'now', date: 'timestamp', btoa: 'base64.encode' },
 };
 
-/** Functions of the CEL library that expressions cannot use. */
+/** Matches the types of the CEL library that expressions cannot use. */
 const unused = /^(?:CelNamespace|OptionalNamespace|optional)\b/;
 
 let known: readonly Signature[] | undefined;
 
-/** The functions that expressions can call. */
+/** Returns the functions and methods that expressions can call. */
 export function knownFunctions(): readonly Signature[] {
   known ??= registerFunctions(new Environment())
     .getDefinitions()
@@ -32,7 +32,7 @@ export function knownFunctions(): readonly Signature[] {
   return known;
 }
 
-/** The CEL library's message for a call that fits no function, in our words; undefined for any other message. */
+/** Rewords the CEL library's message about a call that matches no function; undefined for any other message. */
 export function overloadText(summary: string): string | undefined {
   const [, receiver, name, list = ''] = /^found no matching overload for '(?:(.+)\.)?([^.(]+)\((.*)\)'$/s.exec(summary) ?? [];
   if (name === undefined) return undefined;
@@ -52,7 +52,7 @@ function unknownText({ name, receiver }: Signature): string {
   return `CEL has no ${subject}; ${lists.join('; ')}`;
 }
 
-/** The names of the functions, or of the methods of a type. */
+/** Returns the names of all functions, or of all methods of a type. */
 function namesFor(kind: string | undefined): string[] {
   const suited = knownFunctions().filter(({ receiver }) => baseOf(receiver) === kind);
   return [...new Set(suited.map(({ name }) => name))].sort();
@@ -62,7 +62,7 @@ function kindText(type: string | undefined): string {
   return type === 'string' ? 'text' : `a ${typeText(type ?? '')}`;
 }
 
-/** Signatures that a message shows. */
+/** Maximum number of signatures that a message lists. */
 const maxShown = 4;
 
 function wrongText(found: Signature, named: readonly Signature[]): string {
@@ -74,7 +74,10 @@ function wrongText(found: Signature, named: readonly Signature[]): string {
   return `expected ${expected.join(' or ')}, found ${signatureText(found)}${textAdvice(found, alike)}`;
 }
 
-/** The way out if a text stands where all functions of that length take a number; empty for other calls. */
+/**
+ * Returns advice to convert a string argument to a number. It is empty unless every function of this name with this number of arguments
+ * expects a number there.
+ */
 function textAdvice(found: Signature, expected: readonly Signature[]): string {
   const suited = expected.filter(({ params }) => params.length === found.params.length);
   const wanted = found.params.flatMap((type, index) => (type === 'string' ? [suited.map(({ params }) => params[index] ?? '')] : []));

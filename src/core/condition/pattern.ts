@@ -1,41 +1,41 @@
 import type { RE2JS } from 're2js';
 import { inQuotes } from '../answer/response.ts';
 
-/** The linear-time regular expressions that CEL prescribes (RE2). Loaded only for flows that have one. */
+/** The library for RE2, the linear-time syntax for regular expressions that CEL requires. It is loaded only for flows that contain a pattern. */
 let engine: typeof RE2JS | undefined;
 
 const compiled = new Map<string, RE2JS>();
 
-/** Patterns from fields may differ in every record: more than this many are not remembered. */
+/** Maximum number of compiled patterns to keep. If patterns come from fields, every record can have a different one. */
 const maxCompiled = 1000;
 
-/** Loads the engine of `matches` and `regex.extract`. Call it before a flow that has a pattern is compiled. */
+/** Loads the library for `matches` and `regex.extract`. Must be called before a flow with a pattern is compiled. */
 export async function loadPatternEngine(): Promise<void> {
   engine ??= (await import('re2js')).RE2JS;
 }
 
-/** True if the pattern matches some part of the text. Throws an Error for a pattern that RE2 does not know. */
+/** True if the pattern matches some part of the text. Throws an Error for a pattern that RE2 does not support. */
 export function matchesPattern(text: string, pattern: string): boolean {
   return compilePattern(pattern).test(text);
 }
 
 /**
- * The first part of a text that matches a pattern: the part in brackets if the pattern has some. Null if none matches. Throws an Error for
- * a pattern that RE2 does not know, or that has several parts in brackets.
+ * Returns the first match of a pattern in the text. If the pattern has a group, returns only the text of the group. Returns null if nothing
+ * matches. Throws an Error if RE2 does not support the pattern, or if it has several groups.
  */
 export function extractPattern(text: string, pattern: string): string | null {
   const matcher = compileExtract(pattern).matcher(text);
   return matcher.find() ? matcher.group(matcher.groupCount()) : null;
 }
 
-/** Compiles a pattern for `extractPattern`. Throws an Error as it does. */
+/** Compiles a pattern for `extractPattern`. Throws an Error if RE2 does not support the pattern, or if it has several groups. */
 export function compileExtract(pattern: string): RE2JS {
   const compiled = compilePattern(pattern);
   if (compiled.groupCount() <= 1) return compiled;
-  throw new Error(`expected a pattern with at most one part in brackets, found ${inQuotes(pattern)}; write (?:...) for the others`);
+  throw new Error(`expected a pattern with at most one capturing group, found ${inQuotes(pattern)}; write the others as (?:...)`);
 }
 
-/** Compiles a pattern, once. Throws an Error for one that RE2 does not know. */
+/** Returns the compiled pattern, which is cached. Throws an Error if RE2 does not support the pattern. */
 export function compilePattern(pattern: string): RE2JS {
   const known = compiled.get(pattern);
   if (known) return known;
@@ -46,7 +46,7 @@ export function compilePattern(pattern: string): RE2JS {
   return made;
 }
 
-/** Forgets all patterns: one whose matching was cut off may be in an inconsistent state. */
+/** Empties the cache of compiled patterns, because an aborted match might leave its pattern in an inconsistent state. */
 export function forgetPatterns(): void {
   compiled.clear();
 }
@@ -60,5 +60,5 @@ function compileWith(engine: typeof RE2JS, pattern: string): RE2JS {
   }
 }
 
-/** The way out for a pattern that RE2 does not know. */
+/** Advice for a pattern that RE2 does not support. */
 export const patternAdvice = 'RE2 has no lookahead, lookbehind or backreferences: https://github.com/google/re2/wiki/Syntax';

@@ -1,69 +1,75 @@
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { isLibraryFunction } from './functions.ts';
 
-/** A field with a number on the other side of an operator. */
+/** A field that the expression compares with a number, or uses in a calculation with one. */
 export interface BesideNumber {
   readonly field: string;
-  /** 0-based, in the expression's text. */
+  /** The 0-based position of the field in the expression. */
   readonly offset: number;
-  /** True if a text in the field is a failure. Otherwise it silently never equals the number. */
+  /**
+   * True if the evaluation fails when the field is a string. False if the evaluation succeeds, but the comparison with the number is never
+   * true.
+   */
   readonly fails: boolean;
 }
 
-/** A member of a free name, such as `record.id`. */
+/** A member of a variable, such as `record.id`. */
 export interface Member {
   readonly of: string;
   readonly name: string;
-  /** As the expression has it. */
+  /** The text by which the expression refers to the member. */
   readonly written: string;
 }
 
-/** A literal pattern. */
+/** A pattern that is written in the expression itself, as opposed to one from a field. */
 export interface LiteralPattern {
   readonly pattern: string;
-  /** 0-based, in the expression's text. */
+  /** The 0-based position of the pattern in the expression. */
   readonly offset: number;
-  /** True for a pattern of `regex.extract`. */
+  /** True for a pattern of `regex.extract`, false for a pattern of `matches`. */
   readonly extracts: boolean;
 }
 
-/** The references of an expression to fields, and its text for the CEL library. */
+/** The references to fields and other members in an expression, and the expression in the form that the CEL library evaluates. */
 export interface References {
-  /** The free names, which are the record's fields. */
+  /** The names in the expression that no macro declares. They are fields of the record, or other variables. */
   readonly names: readonly { readonly field: string; readonly start: number; readonly inHas: boolean }[];
-  /** The members of free names that the expression needs: one in `has()` is not needed. */
+  /** The members that must exist, such as `record.id`, because the expression uses them without testing them with `has()`. */
   readonly members: readonly Member[];
   readonly besideNumbers: readonly BesideNumber[];
-  /** The literal patterns of calls of `matches` and `regex.extract`. */
+  /** The patterns of `matches` and `regex.extract` that are written in the expression itself. */
   readonly patterns: readonly LiteralPattern[];
-  /** Calls that go through a list or match a pattern: over values of a size, an evaluation takes at most size ** loops steps. */
+  /**
+   * Number of calls that iterate over a list or match a pattern. If the values have a total size of n, an evaluation takes at most n to the
+   * power of `loops` steps.
+   */
   readonly loops: number;
-  /** The expression with every field looked up in the record, so that no name can clash with a word of CEL. */
+  /** The expression, rewritten so that every field is looked up in the record. No field name can then clash with a CEL keyword. */
   readonly text: string;
-  /** The offset in the written expression of an offset in `text`. */
+  /** Converts an offset in `text` to the offset in the expression as the user wrote it. */
   writtenAt(offset: number): number;
 }
 
-/** A text that is put into the expression. */
+/** Text to insert into the expression when it is rewritten. */
 interface Insertion {
   readonly at: number;
   readonly text: string;
 }
 
-/** The variable that holds the record's fields. */
+/** The internal variable that contains the record's fields. */
 export const recordVariable = 'record__';
 
-/** The variable that holds `true` for each field that is not null. */
+/** The internal variable that contains `true` for each field that is not null. */
 export const presentVariable = 'present__';
 
-/** The method that stands for `matches`: the CEL library's own takes exponential time for some patterns. */
+/** The method that is called instead of `matches`, because the CEL library's own method takes exponential time for some patterns. */
 export const matchesMethod = 'matches__';
 
 const macros = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);
 const typeNames = new Set(['int', 'uint', 'double', 'bool', 'string', 'bytes', 'list', 'map', 'null_type', 'type']);
 const conversions: Readonly<Record<string, string>> = { int: 'whole__(', uint: 'whole__(', double: 'number__(' };
 
-/** Operators that take numbers on both sides, or texts on both. */
+/** Operators whose operands must either both be numbers or both be strings. */
 const numberOperators = new Set(['==', '!=', '<', '<=', '>', '>=', '+', '-', '*', '/', '%']);
 
 interface Operation {
@@ -73,10 +79,13 @@ interface Operation {
   readonly end: number;
 }
 
-/** Variables that macros around a place bind. */
+/** The variables that enclosing macros declare, such as `x` in `list.all(x, x > 0)`. */
 type Bound = ReadonlySet<string>;
 
-/** Finds the references in a parsed expression. `owner`: the variable that holds what the free names stand for; undefined if they are variables themselves. */
+/**
+ * Finds the references in a parsed expression. `owner` is the variable whose members the expression names directly, such as the record. It
+ * is undefined if the names are variables themselves.
+ */
 export function referencesIn(ast: ASTNode, source: string, owner: string | undefined): References {
   const names: { field: string; start: number; inHas: boolean }[] = [];
   const insertions: Insertion[] = [];
@@ -137,15 +146,15 @@ export function referencesIn(ast: ASTNode, source: string, owner: string | undef
   }
 }
 
-/** A place in an expression that names a member, such as `vars.api`. */
+/** A position in an expression that refers to a member of a variable, such as `vars.api`. */
 export interface MemberUse {
   readonly name: string;
-  /** 0-based, in the expression's text. */
+  /** The 0-based start of the reference in the expression. */
   readonly start: number;
   readonly end: number;
 }
 
-/** The members of a free name in a parsed expression, in their order. One that `has()` tests stands with the call around it. */
+/** Returns every use of a member of the variable `of`, in order. If the member is tested with `has()`, its use is the whole call. */
 export function usesOfMembers(ast: ASTNode, of: string): MemberUse[] {
   const uses: MemberUse[] = [];
   visit(ast);
@@ -159,13 +168,13 @@ export function usesOfMembers(ast: ASTNode, of: string): MemberUse[] {
     const tested = op === 'call' && first === 'has' ? (second as Operation[])[0] : undefined;
     const name = memberOf(tested ?? node, of);
     if (name !== undefined) uses.push({ name, start: node.start, end: node.end });
-    // A macro such as all() may bind the name itself.
+    // A macro such as all() can declare a variable with the same name. Its body then refers to that variable, so the body is skipped.
     else if (op === 'rcall' && macros.has(first as string) && isNamed((third as Operation[])[0], of)) visit(second);
     else if (op !== 'value') visit(args);
   }
 }
 
-/** The fields that a parsed expression tests for null: `note == null`, `null != record.note`, `has(note)`. */
+/** Returns the fields that a parsed expression tests for null, as in `note == null`, `null != record.note` and `has(note)`. */
 export function nullTestsOf(ast: ASTNode): string[] {
   const found: string[] = [];
   visit(ast);
@@ -182,7 +191,7 @@ export function nullTestsOf(ast: ASTNode): string[] {
   }
 }
 
-/** The operands that an operation compares with null, or the argument of `has()`. */
+/** Returns the operands that an operation compares with null, or the argument of `has()`; empty for any other operation. */
 function testedOperands({ op, args }: Operation): unknown[] {
   if (op === 'call' && (args as unknown[])[0] === 'has') return (args as unknown[])[1] as unknown[];
   if (op !== '==' && op !== '!=') return [];
@@ -202,7 +211,7 @@ function isNamed(node: unknown, name: string): boolean {
   return isOperation(node) && node.op === 'id' && node.args === name;
 }
 
-/** True for a call such as `base64.encode(...)`, whose receiver is not a field. */
+/** True for a call such as `base64.encode(...)`, in which the name before the dot is a library rather than a field. */
 function isLibraryCall({ op, args }: Operation, name: string, bound: Bound): boolean {
   return op === 'id' && !bound.has(args as string) && isLibraryFunction(args as string, name);
 }
@@ -211,7 +220,7 @@ function insertionForMatches(source: string, receiver: Operation): Insertion {
   return { at: source.indexOf('matches', receiver.end) + 'matches'.length, text: matchesMethod.slice('matches'.length) };
 }
 
-/** The argument of a call that is a pattern; undefined for a call without one. */
+/** Returns the pattern among the arguments of a call; undefined if the called function takes no pattern. */
 function patternOf(called: string, [first, second]: readonly Operation[]): PatternArgument | undefined {
   if (called === 'matches') return { argument: first, extracts: false };
   return called === 'regex.extract' ? { argument: second, extracts: true } : undefined;
@@ -234,7 +243,7 @@ function besideNumberIn({ op, args }: Operation, bound: Bound): BesideNumber | u
   return field && isNumber ? { field: field.args as string, offset: field.start, fails: op !== '==' && op !== '!=' } : undefined;
 }
 
-/** Gathers the members of names: `record.id`, `record["first-name"]`. */
+/** Collects the members that an expression refers to, such as `record.id` and `record["first-name"]`. */
 class Members {
   readonly #found: Member[] = [];
   readonly #tested = new Set<string>();
@@ -249,7 +258,7 @@ class Members {
     if (member && !bound.has(member.of)) this.#found.push(member);
   }
 
-  /** Takes the argument of `has()`. */
+  /** Adds the argument of `has()` to the members that need not exist. */
   addTested(node: unknown): void {
     const member = isOperation(node) ? this.#in(node) : undefined;
     if (member) this.#tested.add(`${member.of}.${member.name}`);

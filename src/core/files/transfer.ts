@@ -1,46 +1,61 @@
-/** A file that a form sends. */
+/** A file that is sent as part of a form. */
 export interface FilePart {
   readonly name: string;
-  /** As the record has it: below the folder for files. */
+  /** The path of the file, as the record states it, relative to the folder for files. */
   readonly file: string;
-  /** The name that the server gets; undefined for the file's own. */
+  /** The file name that the server receives; undefined to send the file's actual name. */
   readonly fileName: string | undefined;
-  /** Undefined for the type that its ending stands for. */
+  /** The content type; undefined if it follows from the file extension. */
   readonly contentType: string | undefined;
 }
 
-/** A text of a form that sends files. */
+/** A text field in a form that sends files. */
 export interface TextPart {
   readonly name: string;
   readonly value: string;
 }
 
-/** A part of a form that sends files: multipart/form-data (RFC 7578). */
+/** One part of a form that sends files as multipart/form-data (RFC 7578). */
 export type FormPart = TextPart | FilePart;
 
-/** The file that the body of an answer goes to. */
+/** The file in which the body of a response is saved. */
 export interface Save {
-  /** Below the folder for files. */
+  /** The path of the file, relative to the folder for files. */
   readonly to: string;
-  /** True if it may replace a file. */
+  /** True if an existing file may be replaced. */
   readonly replace: boolean;
-  /** The record and the node that save it, by a UUID that a resumed run has again; undefined before the call begins. */
+  /** A UUID for the record and node that save the file. It is the same in a resumed run, and undefined before the call begins. */
   readonly owner?: string | undefined;
-  /** True for an answer whose body is saved; any other is read as usual. */
+  /** True for a response whose body is saved to the file. The body of any other response is read into memory. */
   takes(answer: AnswerHead): boolean;
 }
 
-/** The beginning of an answer. */
+/** The paths of the files that the records of a run save. Each path belongs to one record. */
+export interface SaveNames {
+  /**
+   * Claims a path for a record. Resolves to `own` if this record has already saved a file there, and to `taken` if another record has
+   * claimed the path.
+   */
+  claim(path: string, owner: string): Promise<'free' | 'own' | 'taken'>;
+  /** Releases the claim on a path, so that another record can claim it. */
+  release(path: string): void;
+  /** Notes in the run's list of files that a file is about to be created at a path. A resumed run then knows which record saved it. */
+  note(path: string, owner: string): Promise<void>;
+  /** Undoes `note`, because the file was not created at its path after all. */
+  takeBack(path: string): Promise<void>;
+}
+
+/** The status and headers of a response. */
 export interface AnswerHead {
   readonly status: number;
-  /** A header's value by its lower-case name. */
+  /** Returns the value of the header with this lower-case name; undefined if the response has no such header. */
   header(name: string): string | undefined;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** A file that was saved. */
+/** A file that has been saved. */
 export interface SavedFile {
-  /** As `to` says it. */
+  /** The path of the file, relative to the folder for files. */
   readonly path: string;
   readonly bytes: number;
 }

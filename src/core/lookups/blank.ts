@@ -17,15 +17,15 @@ const blanks = new Set(
   ]),
 );
 
-/** Longest of these texts. */
+/** The length of the longest text that means "no value". */
 const longest = 20;
 
-/** True for words that stand for no value: `None`, `null`, `n/a` and the like. */
+/** True for text that means "no value": `None`, `null`, `n/a` and the like. */
 export function isNoValue(text: string): boolean {
   return text.length <= longest && blanks.has(text.trim().toLowerCase());
 }
 
-/** True for a text that stands for no value, or has neither letters nor digits. */
+/** True for text that means "no value", or that contains no letters or digits. */
 export function isBlank(text: string): boolean {
   return isNoValue(text) || !/[\p{L}\p{N}]/u.test(text);
 }

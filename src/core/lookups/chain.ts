@@ -1,20 +1,23 @@
 import type { Tags } from './points.ts';
 
-/** A question for a chain. */
+/** A query for a retail chain. */
 export interface ChainQuery {
-  /** A name as people write it. */
+  /** The chain's name as people write it. */
   readonly name: string;
-  /** ISO 3166-1 alpha-2, upper case; undefined for no preference. */
+  /** The country whose chains are preferred, as an ISO 3166-1 alpha-2 code in upper case; undefined for no preference. */
   readonly country?: string | undefined;
-  /** Tag of the category to prefer, such as `amenity/fast_food`; undefined for no preference. */
+  /** The tag of the preferred category, such as `amenity/fast_food`; undefined for no preference. */
   readonly category?: string | undefined;
-  /** Least score of a match, 0.5 to 1. */
+  /** Minimum score of a match, from 0.5 to 1. */
   readonly minScore: number;
 }
 
-/** A chain that a request names. It is looked up first: if no chain has that name, there is nothing to ask. */
+/**
+ * A retail chain that a request refers to by name. The chain is looked up before the request is sent. If no chain has that name, no request
+ * is sent.
+ */
 export interface NamedChain<Request> {
   readonly query: ChainQuery;
-  /** The request for the chain with these tags. */
+  /** Returns the request for points (places on a map) that have these tags. */
   request(tags: Tags): Request;
 }

@@ -8,12 +8,12 @@ export interface Coordinates {
 
 const limits = { latitude: 90, longitude: 180 } as const;
 
-/** Reads a point. Throws a Failure (`request`) that says what is wrong with it. */
+/** Parses a latitude and a longitude. Throws a Failure (`request`) that names the invalid coordinate if one of them is invalid. */
 export function readCoordinates(lat: string, lon: string): Coordinates {
   return { lat: degrees('latitude', lat), lon: degrees('longitude', lon) };
 }
 
-/** True for a point on the earth. */
+/** True if the latitude and longitude are in the valid range. */
 export function isCoordinates({ lat, lon }: Coordinates): boolean {
   return Math.abs(lat) <= limits.latitude && Math.abs(lon) <= limits.longitude;
 }

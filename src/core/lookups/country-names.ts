@@ -2,10 +2,10 @@ import { isNoValue } from './blank.ts';
 import { countryCode } from './country.ts';
 import { placeKey } from './place-key.ts';
 
-/** Languages in which names of countries are known. */
+/** The languages in which names of countries are recognized. */
 const languages = ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl', 'pl', 'sv', 'cs', 'ru', 'uk', 'ja', 'ko', 'zh', 'tr', 'fi', 'el', 'da', 'no'];
 
-/** ISO 3166-1 alpha-3, each with its alpha-2. */
+/** Country codes of ISO 3166-1, from alpha-3 to alpha-2. */
 const codes: ReadonlyMap<string, string> = new Map(
   [
     'ANDAD AREAE AFGAF ATGAG AIAAI ALBAL ARMAM AGOAO ATAAQ ARGAR ASMAS AUTAT AUSAU ABWAW ALAAX AZEAZ BIHBA BRBBB BGDBD BELBE BFABF',
@@ -26,7 +26,7 @@ const codes: ReadonlyMap<string, string> = new Map(
     .map((pair) => [pair.slice(0, 3).toLowerCase(), pair.slice(3)]),
 );
 
-/** Names that Unicode's list has in another form, in the form of `placeKey`. Several are divided by a bar. */
+/** Country names that differ from the names in Unicode's list, in the normalized form of `placeKey`. A bar separates several names. */
 const otherNames: Readonly<Record<string, string>> = {
   AE: 'u a e|uae',
   AG: 'antigua and barbuda',
@@ -89,15 +89,18 @@ const otherNames: Readonly<Record<string, string>> = {
   WS: 'western samoa',
 };
 
-/** Countries within a country, in the form of `placeKey`. In an address they are regions. */
+/** Countries that are part of another country, in the normalized form of `placeKey`. In an address, they are treated as regions. */
 const innerCountries: ReadonlySet<string> = new Set(['england', 'scotland', 'wales', 'northern ireland']);
 
-/** The Norwegian name of the Isle of Man, which is a word and a town elsewhere. */
+/** The Norwegian name of the Isle of Man. It is not recognized, because "man" is an ordinary word and also a town elsewhere. */
 const otherWord = 'man';
 
 let names: ReadonlyMap<string, string> | undefined;
 
-/** The ISO 3166-1 alpha-2 code of a country by a code of two or three letters, or by its name in many languages; undefined for any other text. */
+/**
+ * Returns the ISO 3166-1 alpha-2 code for a country. The text can be a code of two or three letters, or a country's name in many languages;
+ * undefined for any other text.
+ */
 export function countryNamed(text: string): string | undefined {
   const code = countryCode(text);
   if (code !== undefined || isNoValue(text)) return code;
@@ -105,7 +108,7 @@ export function countryNamed(text: string): string | undefined {
   return innerCountries.has(key) ? 'GB' : countryNames().get(key);
 }
 
-/** The codes (alpha-2) of countries by their names, in the form of `placeKey`, and by their codes of three letters. */
+/** Returns the alpha-2 codes of all countries, keyed by name (in the normalized form of `placeKey`) and by three-letter code. */
 export function countryNames(): ReadonlyMap<string, string> {
   names ??= collectedNames();
   return names;
@@ -136,7 +139,7 @@ function displayNames(language: string): Intl.DisplayNames {
   return made;
 }
 
-/** The name of a country in the language that most people there write; undefined if the name is known already. */
+/** Returns a country's name in its main language; undefined if that is one of `languages`, whose names are included anyway. */
 function ownName(code: string): string | undefined {
   const { language } = new Intl.Locale(`und-${code}`).maximize();
   return languages.includes(language) ? undefined : displayNames(language).of(code);

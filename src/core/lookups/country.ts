@@ -1,4 +1,4 @@
-/** ISO 3166-1 alpha-2, and XK for Kosovo. */
+/** The country codes of ISO 3166-1 alpha-2, and XK for Kosovo. */
 const codes = new Set(
   [
     'AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ CA CC CD CF CG',
@@ -12,14 +12,14 @@ const codes = new Set(
     .split(' '),
 );
 
-/** The country code that a text means, in upper case; undefined if it means none. UK is taken for GB. */
+/** Returns the text in upper case if it is a country code, otherwise undefined. UK is read as GB. */
 export function countryCode(text: string): string | undefined {
   const code = text.trim().toUpperCase();
   if (code === 'UK') return 'GB';
   return codes.has(code) ? code : undefined;
 }
 
-/** The message for a text that is not a country. */
+/** Returns the message for text that is not a country. */
 export function noCountry(text: string): string {
   return `expected a country code such as DE, or a name such as Germany, found "${text.trim().slice(0, 40)}"`;
 }

@@ -1,9 +1,12 @@
 import type { Coordinates } from './coordinates.ts';
 
-/** Metres of a unit of length. A mile is the international one. */
+/** The length of each unit in metres. The mile is the international mile. */
 const metres: Readonly<Record<string, number>> = { m: 1, km: 1000, mi: 1609.344 };
 
-/** Reads a distance such as `250m`, `5km` or `2mi`, in whole metres. Throws an Error that says what was expected. */
+/**
+ * Parses a distance such as `250m`, `5km` or `2mi` into whole metres. Throws an Error that states the expected form if the text is not a
+ * distance.
+ */
 export function distanceMetres(text: string): number {
   const [, digits = '', unit = ''] = /^(\d+(?:\.\d+)?) ?(m|km|mi)$/.exec(text.trim()) ?? [];
   if (digits === '') throw new Error(`expected a distance such as 250m, 5km or 2mi, found ${JSON.stringify(text)}`);
@@ -13,7 +16,7 @@ export function distanceMetres(text: string): number {
 /** The mean radius of the earth in metres (IUGG). */
 export const earthRadius = 6_371_008.8;
 
-/** The distance of two points along the great circle (haversine), in metres. */
+/** Returns the great-circle distance between two points in metres (haversine). */
 export function metresBetween(from: Coordinates, to: Coordinates): number {
   const radians = Math.PI / 180;
   const half = (degrees: number) => Math.sin((degrees * radians) / 2) ** 2;

@@ -1,18 +1,18 @@
-/** The facts about an answer that may speak against it. */
+/** The facts about an answer that can make it doubtful. */
 interface Doubts {
-  /** True if something else fits as well. */
+  /** True if another answer fits the query just as well. */
   readonly isAmbiguous: boolean;
-  /** True if the name is written with mistakes. */
+  /** True if the name in the query is misspelt. */
   readonly isMisspelt?: boolean;
-  /** The country of the question in which the chain is not. */
+  /** The country in the query, if the chain does not exist there. */
   readonly missingIn?: string | undefined;
-  /** The words that nothing explains. */
+  /** The words of the query that matched nothing. */
   readonly leftOver?: string | null;
-  /** True if the score is low for a match. */
+  /** True if the match has a low score. */
   readonly isLow?: boolean;
 }
 
-/** The reasons to look at an answer, such as `ambiguous` or `left over: Lincs`, divided by semicolons; null if there are none. */
+/** Returns the reasons to check an answer, such as `ambiguous` or `left over: Lincs`, separated by semicolons; null if there are none. */
 export function doubtText({ isAmbiguous, isMisspelt = false, missingIn, leftOver = null, isLow = false }: Doubts): string | null {
   const reasons = [
     ...(isAmbiguous ? ['ambiguous'] : []),
@@ -20,7 +20,7 @@ export function doubtText({ isAmbiguous, isMisspelt = false, missingIn, leftOver
     ...(missingIn === undefined ? [] : [`not in ${missingIn}`]),
     ...(leftOver ? [`left over: ${leftOver}`] : []),
   ];
-  // The other reasons lower the score, too.
+  // `low score` is added only if there is no other reason, because the other reasons themselves lower the score.
   if (reasons.length === 0) return isLow ? 'low score' : null;
   return reasons.join('; ');
 }

@@ -1,4 +1,4 @@
-/** An address in parts. Absent or empty parts are not known. */
+/** A postal address in parts, such as street and city. A part that is undefined or empty is unknown. */
 export interface AddressParts {
   readonly street?: string | undefined;
   readonly city?: string | undefined;
@@ -7,45 +7,48 @@ export interface AddressParts {
   readonly country?: string | undefined;
 }
 
-/** A question for the place that an address names. */
+/** A query for the place at a postal address. */
 export interface AddressQuery {
   readonly address: string | AddressParts;
-  /** ISO 3166-1 alpha-2, upper case: places elsewhere do not count. Undefined for the whole world. */
+  /**
+   * Countries to search in, as ISO 3166-1 alpha-2 codes in upper case. Places in other countries are ignored. It is undefined to search the
+   * whole world.
+   */
   readonly country?: readonly string[] | undefined;
 }
 
-/** An address on one line. */
+/** Returns a postal address as one line. */
 export function addressText(address: AddressQuery['address']): string {
   if (typeof address === 'string') return address;
   const { street, city, state, postcode, country } = address;
   return [street, city, state, postcode, country].filter(Boolean).join(', ');
 }
 
-/** A question for the place nearest to a point. */
+/** A query for the place nearest to a point on the earth. */
 export interface PointQuery {
-  /** Decimal degrees, WGS 84. */
+  /** Latitude and longitude in decimal degrees, WGS 84. */
   readonly lat: number;
   readonly lon: number;
-  /** As in `AddressQuery`. */
+  /** Countries to search in, as ISO 3166-1 alpha-2 codes in upper case; undefined to search the whole world. */
   readonly country?: readonly string[] | undefined;
-  /** Metres to the farthest place that counts. */
+  /** Maximum distance of the place from the point in metres. */
   readonly maxDistance: number;
 }
 
-/** The answer document if nothing was found, without its attribution. */
+/** The answer document if no place was found, without the attribution of data sources. */
 export const noPlace = {
   ...{ match: false, lat: null, lon: null, level: null, name: null, street: null, housenumber: null, postcode: null, city: null },
   ...{ county: null, region: null, region_code: null, country: null, country_code: null, population: null, distance_m: null },
   ...{ score: null, ambiguous: false, doubt: null, matched: [], left_over: null, fips: null, candidates: [] },
 };
 
-/** A part of an address that was understood. */
+/** A part of a postal address whose meaning was recognized. */
 export interface UnderstoodPart {
-  /** As it was written. */
+  /** The part as it was written in the address. */
   readonly text: string;
-  /** `ignored`: a P.O. box, a mail address and the like, which say nothing about the place. */
+  /** The kind of the part. It is `ignored` for parts that do not help to find the place, such as a P.O. box or an email address. */
   readonly as: 'place' | 'region' | 'county' | 'country' | 'postcode' | 'street' | 'ignored';
 }
 
-/** Maximum of candidates in an answer. */
+/** Maximum number of candidates that an answer lists. */
 export const maxCandidates = 5;

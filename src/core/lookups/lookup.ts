@@ -4,7 +4,7 @@ import type { ChainQuery, NamedChain } from './chain.ts';
 import type { AddressQuery, PointQuery } from './geocode.ts';
 import type { PointsQuery } from './points.ts';
 
-/** The lookups that data on this machine answer, each with its question. */
+/** The lookups that can be answered from local data, with the type of query for each. */
 export interface LookupQueries {
   readonly chain: ChainQuery;
   readonly category: CategoryQuery;
@@ -13,29 +13,29 @@ export interface LookupQueries {
   readonly points: PointsQuery;
 }
 
-/** A question to one of the lookups. */
+/** A request for one kind of lookup. */
 type Asked<Name extends keyof LookupQueries> = {
   readonly kind: 'lookup';
   readonly lookup: Name;
   readonly query: LookupQueries[Name];
-  /** Undefined if it names no chain. */
+  /** The retail chain that the query refers to by name; undefined if it refers to none. */
   readonly chain?: NamedChain<LookupRequest>;
 };
 
-/** A request that data on this machine answer: no server, no gate, no retry. */
+/** A request that is answered from local data, without a server, rate limit or retries. */
 export type LookupRequest = { readonly [Name in keyof LookupQueries]: Asked<Name> }[keyof LookupQueries];
 
-/** The answer document of a lookup, as `map` reads it. */
+/** The document that a lookup returns, and from which `map` reads fields. */
 export type LookupDocument = JsonObject & {
-  /** True if something was found. */
+  /** True if the lookup found something. */
   readonly match: boolean;
-  /** True if something else fits as well. Undefined for a lookup whose answers are never ambiguous. */
+  /** True if another answer fits the query just as well; undefined for a lookup whose answers are never ambiguous. */
   readonly ambiguous?: boolean;
-  /** The reasons to look at the answer; null or undefined if there are none. */
+  /** The reasons to check the answer; null or undefined if there are none. */
   readonly doubt?: string | null;
 };
 
-/** The answer of data on this machine. */
+/** An answer that comes from local data. */
 export interface LookupAnswer {
   readonly kind: 'lookup';
   readonly body: LookupDocument;
@@ -43,6 +43,9 @@ export interface LookupAnswer {
 
 /** Answers lookups from embedded data and local files. */
 export interface Lookups {
-  /** Answers at once, but for the first lookup of each kind, which loads its data. Throws an AutomateError if the data cannot be read. */
+  /**
+   * Answers a lookup. It is synchronous, except for the first lookup of each kind, which loads the data. Throws an AutomateError if the
+   * data cannot be read.
+   */
   find(request: LookupRequest): LookupAnswer | Promise<LookupAnswer>;
 }

@@ -2,12 +2,12 @@ import type { ActionRequest } from '../action.ts';
 import type { Lookups } from './lookup.ts';
 import { chainTags } from './points.ts';
 
-/** True for a request that names a chain. */
+/** True for a request that refers to a retail chain by name. */
 export function namesChain(request: ActionRequest): boolean {
   return 'chain' in request && request.chain !== undefined;
 }
 
-/** The request for the chain that it names. Undefined if no chain has that name. */
+/** Looks up the retail chain that the request names. Returns the request with the chain's tags; undefined if no chain has that name. */
 export async function withChain(request: ActionRequest, lookups: Lookups): Promise<ActionRequest | undefined> {
   const chain = 'chain' in request ? request.chain : undefined;
   if (!chain) return request;

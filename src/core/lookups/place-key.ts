@@ -1,10 +1,12 @@
-// This file imports nothing: the build of the data runs it, too, so that both sides agree.
+// This file imports nothing, because the script that builds the embedded data uses it, too. Both then normalize names in the same way.
 
 const letters: Readonly<Record<string, string>> = { ß: 'ss', ø: 'o', đ: 'd', ł: 'l', æ: 'ae', œ: 'oe', ı: 'i', þ: 'th', ð: 'd' };
 
 const words: Readonly<Record<string, string>> = { st: 'saint', ste: 'sainte', ft: 'fort', mt: 'mount' };
 
-/** The form in which names of places are compared: lower case, without accents and punctuation, `st` written as `saint`. */
+/**
+ * Returns the normalized form in which names of places are compared: lower case, no accents or punctuation, and `st` expanded to `saint`.
+ */
 export function placeKey(name: string): string {
   const plain = isAscii(name) ? name.toLowerCase() : withoutAccents(name);
   return plain

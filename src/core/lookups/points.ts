@@ -1,47 +1,50 @@
 import type { Coordinates } from './coordinates.ts';
 
-/** Tags that a point has to have; `*` stands for any value. */
+/** The tags (properties in OpenStreetMap) that a point must have. `*` stands for any value. */
 export type Tags = Readonly<Record<string, string>>;
 
-/** A point of interest. */
+/** A point of interest that was found, such as a shop. */
 export interface FoundPoint extends Coordinates {
-  /** Such as `node/1`; null for a point without an id. */
+  /** An id such as `node/1`; null if the point has none. */
   readonly id: string | null;
   readonly tags: Readonly<Record<string, string>>;
 }
 
-/** The area around a point; `radius` in metres. */
+/** The area around a point. `radius` is in metres. */
 export interface Around {
   readonly near: Coordinates;
   readonly radius: number;
 }
 
-/** A box of degrees: south, west, north, east. West may be greater than east, across the date line. */
+/** A bounding box in degrees, in the order south, west, north, east. West is greater than east if the box crosses the date line. */
 export interface Box {
   readonly bbox: readonly number[];
 }
 
-/** A question for the points of a file. */
+/** A query for points of interest (such as shops) in a file. */
 export interface PointsQuery {
   readonly file: string;
   readonly where: Around | Box;
-  /** The tags of each category; empty for any category. */
+  /**
+   * The tags of each category to search for. A point matches if it has all tags of at least one category. An empty list matches every
+   * point.
+   */
   readonly categories: readonly Tags[];
-  /** The tags of a chain; undefined for any chain. */
+  /** The tags of the retail chain to search for; undefined to match points of any chain. */
   readonly chain?: Tags | undefined;
 }
 
 const wikidataId = /^Q[1-9]\d*$/i;
 
-/** True for the id of a chain. Any other text is a name. */
+/** True for the id of a retail chain. Any other text is a chain's name. */
 export function isChainId(text: string): boolean {
   return wikidataId.test(text);
 }
 
-/** The least score of a chain that a name stands for. */
+/** Minimum score at which the name of a retail chain is accepted. */
 export const minChainScore = 0.85;
 
-/** The tags of the points of a chain. `id`: null for a chain without an entry in Wikidata. */
+/** Returns the tags that the points of a retail chain have. `id` is null for a chain without an entry in Wikidata. */
 export function chainTags(id: string | null, name: string): Tags {
   return id === null ? { brand: name } : { 'brand:wikidata': id };
 }

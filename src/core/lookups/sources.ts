@@ -1,12 +1,12 @@
-/** A source of answers that wants to be named. */
+/** A data source whose terms of use require attribution. */
 export interface Source {
-  /** The notice of its terms of use. */
+  /** The attribution notice that the source's terms of use require. */
   readonly text: string;
   readonly licence: string;
   readonly url: string;
 }
 
-/** The sources of answers, by name. Embedded data have a file with the name of their source, for licence and date. */
+/** The data sources by name. For embedded data, a file with the name of the source contains its licence and date. */
 export const sources = {
   'name-suggestion-index': {
     text: 'name-suggestion-index, BSD 3-Clause, Copyright 2026, name-suggestion-index contributors',
@@ -36,5 +36,5 @@ export const sources = {
   'world-bank': { text: 'World Bank, CC BY 4.0', licence: 'CC-BY-4.0', url: 'https://data.worldbank.org' },
 } as const satisfies Readonly<Record<string, Source>>;
 
-/** The name of a source. */
+/** The name of a data source. */
 export type SourceName = keyof typeof sources;

@@ -3,28 +3,35 @@ import { compilePath } from '../answer/path.ts';
 import { type AnswerVariable, compileAnswerCondition, compileCondition, compileExpression } from '../condition/condition.ts';
 import type { ExpressionError } from '../condition/expression-error.ts';
 
-/** A path into an answer. It stays text here: the map that holds it compiles it. */
-export const path = z.string().superRefine((text, context) => {
-  try {
-    compilePath(text);
-  } catch (error) {
-    context.addIssue((error as Error).message);
-  }
-});
+/** A path into a response. The schema leaves it as a string, because the `map` that contains the path compiles it. */
+export const path = z
+  .string()
+  .superRefine((text, context) => {
+    try {
+      compilePath(text);
+    } catch (error) {
+      context.addIssue((error as Error).message);
+    }
+  })
+  .meta({ title: 'path' });
 
-/** A CEL expression that is true or false. Without quotes YAML reads the simplest ones as booleans. */
+/**
+ * A CEL expression that evaluates to true or false. YAML parses an unquoted `true` or `false` as a boolean, so booleans are accepted, too.
+ */
 export const condition = z
   .union([z.string(), z.boolean()], { error: 'expected a CEL expression such as status == "done"' })
-  .transform((written, context) => compiledIn(() => compileCondition(String(written)), context));
+  .transform((written, context) => compiledIn(() => compileCondition(String(written)), context))
+  .meta({ title: 'condition' });
 
-/** A CEL expression over an answer that is true or false. */
+/** Returns the schema of a CEL condition about a response, in which only these variables are allowed. */
 export function answerCondition(variables: readonly AnswerVariable[]) {
   return z
     .union([z.string(), z.boolean()], { error: 'expected a CEL expression such as has(body.errors)' })
-    .transform((written, context) => compiledIn(() => compileAnswerCondition(String(written), variables), context));
+    .transform((written, context) => compiledIn(() => compileAnswerCondition(String(written), variables), context))
+    .meta({ title: 'condition' });
 }
 
-/** A CEL expression that gives a value. */
+/** A CEL expression that evaluates to a value of any type. */
 export const expression = z.string().transform((text, context) => compiledIn(() => compileExpression(text), context));
 
 function compiledIn<Result>(compile: () => Result, context: z.RefinementCtx): Result {
@@ -37,8 +44,8 @@ function compiledIn<Result>(compile: () => Result, context: z.RefinementCtx): Re
   }
 }
 
-/** The nodes inside a node. */
+/** The option `nodes` of a node that contains other nodes. */
 export const innerNodes = z
   .array(z.unknown(), { error: 'expected a list of nodes' })
   .min(1, 'expected at least one node')
-  .describe('the nodes inside, each as anywhere else');
+  .describe('the nodes that each pass runs, written as at the top of the flow');

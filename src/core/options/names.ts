@@ -2,19 +2,22 @@ import * as z from 'zod';
 import { holdsToken, isRandomText } from '../template/token-text.ts';
 import { describedAs, dictionary } from '../value/dictionary.ts';
 
-/** The name of a credential or a connection. It is simple: messages and environment variables are made of it. */
+/**
+ * The name of a credential or a connection. Only some characters are allowed, because the name appears in messages and environment
+ * variables.
+ */
 export const name = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'expected a name of letters, digits, dots, dashes and underscores');
 
-/** The name of a record's field. */
-export const fieldName = z.string().min(1, 'expected a field name, found an empty text');
+/** The name of a field in a record. */
+export const fieldName = z.string().min(1, 'expected a field name, found an empty string');
 
-/** The name of a credential. A text that looks like the secret itself is refused, and not shown. */
+/** The name of a credential. Text that looks like a secret is rejected, and not shown in the message. */
 export const credentialName = name
   .refine((text) => text.length <= 100 && !holdsToken(text) && !isRandomText(text), {
     error: 'expected the name of a credential, found what looks like the secret itself',
   })
   .refine((text) => !/[-_.]file$/i.test(text), {
-    error: 'expected a name that does not end in "file": its variable would name the file of another credential',
+    error: 'expected a name that does not end in "file", because its variable would be read as the file of another credential',
   })
   .describe('the name of a credential, never its value');
 
@@ -23,26 +26,29 @@ export const headerName = z.string().regex(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, 'ex
 
 const clientHeaders = new Set(['content-length', 'transfer-encoding', 'keep-alive', 'upgrade', 'expect']);
 
-/** True for a header of the connection (RFC 9110, 7.6.1): undici sets it, or refuses it. */
+/**
+ * True for a header that describes the connection (RFC 9110, 7.6.1). Flows cannot set such headers, because the HTTP client undici sets
+ * them itself, or rejects them.
+ */
 export function isClientHeader(header: string): boolean {
   return clientHeaders.has(header.toLowerCase());
 }
 
-/** A header's value. YAML may have read it as a number or a boolean. */
+/** The value of a header. YAML might have parsed it as a number or a boolean. */
 export const headerValue = z
-  .union([z.string(), z.number(), z.boolean()], { error: 'expected a text, a number, true or false' })
+  .union([z.string(), z.number(), z.boolean()], { error: 'expected a string, a number, true or false' })
   .transform(String);
 
 const writtenHeaders = dictionary(headerName, headerValue);
 
-/** Header names to values. Each name may occur only once, ignoring case. */
+/** A mapping of header names to values. Each name may occur only once, ignoring case. */
 export const headers = describedAs(
   writtenHeaders.superRefine((written, context) => {
     const seen = new Map<string, string>();
     for (const header of Object.keys(written)) {
       const lower = header.toLowerCase();
       const wrong = (message: string) => context.addIssue({ code: 'custom', message, path: [header], params: { isName: true } });
-      if (isClientHeader(header)) wrong(`the header "${header}" is set by the client; leave it out`);
+      if (isClientHeader(header)) wrong(`the header "${header}" is set by automate; leave it out`);
       if (seen.has(lower)) wrong(`the header "${header}" is given twice, also as "${seen.get(lower)}"`);
       seen.set(lower, header);
     }

@@ -1,21 +1,24 @@
 import { isObject, type Value } from '../value/value.ts';
 
-/** Finds the secret of a credential. */
+/** Returns the secret of a credential. */
 export type SecretOf = (credential: string) => string;
 
-/** A credential whose secret stands in a body, and the place of its name. */
+/** A credential whose secret is inserted into a body, and the path of the option that contains the credential's name. */
 export interface BodyCredential {
   readonly name: string;
   readonly at: readonly (string | number)[];
 }
 
-/** The name in `{ credential: NAME }`. Undefined for any other value. */
+/** Returns the credential's name if the value is `{ credential: NAME }`; undefined for any other value. */
 export function credentialIn(value: Value | undefined): string | undefined {
   if (!isObject(value) || typeof value.credential !== 'string') return undefined;
   return Object.keys(value).length === 1 ? value.credential : undefined;
 }
 
-/** The credentials among the values of a body. The body itself is none: there `credential` is an ordinary name. */
+/**
+ * Returns the credentials among the values in a body. If the body itself is an object with the member `credential`, that is an ordinary
+ * member.
+ */
 export function credentialsWithin(body: Value | undefined, at: readonly (string | number)[]): BodyCredential[] {
   const values: [string | number, Value][] = Array.isArray(body) ? [...body.entries()] : isObject(body) ? Object.entries(body) : [];
   return values.flatMap(([key, value]) => {

@@ -1,14 +1,16 @@
 import { isObject, type Value } from '../value/value.ts';
 
-/** An expression that stands for a value of a body: `{ cel: "int(age)" }`. */
+/** An expression that stands for a value in a body, such as `{ cel: "int(age)" }`. */
 export interface BodyExpression {
-  /** The object that holds it, as it is written. */
+  /** The object that contains the expression, as written. */
   readonly holder: Value;
   readonly source: string;
   readonly at: readonly (string | number)[];
 }
 
-/** The expressions among the values of a body. The body itself is none: there `cel` is an ordinary name. */
+/**
+ * Returns the expressions among the values in a body. If the body itself is an object with the member `cel`, that is an ordinary member.
+ */
 export function expressionsWithin(body: Value | undefined, at: readonly (string | number)[]): BodyExpression[] {
   const values: [string | number, Value][] = Array.isArray(body) ? [...body.entries()] : isObject(body) ? Object.entries(body) : [];
   return values.flatMap(([key, value]) => {

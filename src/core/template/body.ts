@@ -5,21 +5,22 @@ import { isObject, jsonOf, textOf, type Value } from '../value/value.ts';
 import { credentialIn, type SecretOf } from './body-credential.ts';
 import { fieldOf, type Part, type TextTemplate, templateParts } from './template.ts';
 
-/** A piece of a JSON text: a constant, or a function that renders a field or a secret for its place. */
+/** A piece of a body's JSON text. It is constant text, or a function that renders a field or a secret there. */
 type Piece = string | BodyTemplate;
 
-/** Renders a record into a body. Without `secretOf`, `***` stands for each secret. */
+/** Renders a record into a body. Without `secretOf`, each secret is rendered as `***`. */
 export type BodyTemplate = (fields: Fields, secretOf?: SecretOf) => string;
 
-/** Renders a value that is more than data: the secret of a credential, the result of an expression. */
+/** Renders a value that is not plain data: the secret of a credential, or the result of an expression. */
 export type SpecialValue = (fields: Fields, secretOf?: SecretOf) => Value;
 
 /**
- * Compiles a request body into JSON text.
- * A mapping or list is JSON by construction; a string is JSON text with references in it.
- * `isCell`: true for a field from a table (CSV), where a number is written as a text.
- * `special` renders a value inside the body that is more than data; absent for any other.
- * `name`: its name in messages. Throws an Error if the text can never become JSON, with the reason.
+ * Compiles a template that renders a request body as JSON text. A mapping or list always becomes valid JSON; a string is JSON text that
+ * contains references such as `{{field}}`.
+ *
+ * `isCell` is true for a field from a table (CSV), in which numbers are text. `special` returns a function for a value that is not plain
+ * data, and undefined for any other value. `name` is the name of the body in messages. Throws an Error with the reason if the text can
+ * never become JSON.
  */
 export function bodyTemplate(
   body: Value,
@@ -31,7 +32,7 @@ export function bodyTemplate(
   return templateOf(piecesOf(body, special));
 }
 
-/** The name of a body in messages. */
+/** The name of a body in messages. The body of a tool call consists of its arguments. */
 type BodyName = 'body' | 'arguments';
 
 function bodyIs(name: BodyName): string {
@@ -40,7 +41,7 @@ function bodyIs(name: BodyName): string {
 
 type Special = (value: Value) => SpecialValue | undefined;
 
-/** The secret in place of `{ credential: NAME }`. Undefined for any other value. */
+/** Returns a function that renders the secret if the value is `{ credential: NAME }`; undefined for any other value. */
 export function secretValue(value: Value): SpecialValue | undefined {
   const name = credentialIn(value);
   return name === undefined ? undefined : (_fields, secretOf = masked) => secretOf(name);
@@ -50,7 +51,7 @@ function masked(): string {
   return '***';
 }
 
-/** The pieces of a value. */
+/** Splits a value into pieces of JSON text. */
 function piecesOf(value: Value, special: Special): Piece[] {
   const inside = (member: Value): Piece[] => {
     const render = special(member);
@@ -68,7 +69,7 @@ function separated(lists: Piece[][]): Piece[] {
   return lists.flatMap((list, index) => (index === 0 ? list : [',', ...list]));
 }
 
-/** A string that is nothing but one reference keeps the field's type. */
+/** Splits a string into pieces of JSON text. If the string consists of a single reference, the field's value keeps its type. */
 function stringPieces(text: string): Piece[] {
   const parts = templateParts(text);
   const [only] = parts;
@@ -110,7 +111,7 @@ function jsonTextTemplate(text: string, isCell: (field: string) => boolean, name
   };
 }
 
-/** True if a piece of JSON text ends inside a JSON string. */
+/** True if the piece of JSON text ends inside a JSON string. `quotedBefore` is true if the piece begins inside one. */
 export function isQuotedAfter(text: string, quotedBefore: boolean): boolean {
   let quoted = quotedBefore;
   for (let i = 0; i < text.length; i++) {
@@ -120,14 +121,17 @@ export function isQuotedAfter(text: string, quotedBefore: boolean): boolean {
   return quoted;
 }
 
-/** Samples for a reference: a number, a string, null. Each is as long as the reference, so that positions stay the same. */
+/**
+ * Sample values that stand for a reference when JSON text is checked: a number, a string, and null. Each is as long as the reference, so
+ * that positions in messages stay correct.
+ */
 const samples: readonly ((length: number) => string)[] = [
   (length) => '1'.repeat(length),
   (length) => `"${'x'.repeat(length - 2)}"`,
   (length) => 'null'.padEnd(length),
 ];
 
-/** Refuses a text that is not JSON with any of the samples: it is wrong for every record. */
+/** Throws an Error if the text is not JSON, no matter which sample stands for the references. Such text would fail for every record. */
 function refuseHopeless(text: string, name: BodyName): void {
   const reasons: string[] = [];
   for (const sample of samples) {
@@ -147,18 +151,18 @@ function refuseHopeless(text: string, name: BodyName): void {
   throw new Error(`${bodyIs(name)} not JSON for any record: ${withoutExcerpt(reasons[0] as string)}${otherBody(text)}`);
 }
 
-/** The way out for a text that does not begin as JSON does; empty for any other text. */
+/** Returns advice if the text does not begin like JSON; empty for any other text. */
 function otherBody(text: string): string {
   if (/^\s*(?:[[{"]|-?\d|true|false|null|\{\{)/.test(text)) return '';
   return '\nsend a form with form: { name: value } instead of body, and any other text with text:';
 }
 
-/** The length of a reference as it is written. */
+/** Returns the length of a reference as it is written, including its braces. */
 function lengthOf({ field }: { readonly field: string }): number {
   return `{{${field}}}`.length;
 }
 
-/** The reason in our words, without the text that JSON.parse quotes: it may hold a secret. */
+/** Rewords the reason that JSON.parse states, and removes the text that it quotes, because that text might contain a secret. */
 function withoutExcerpt(reason: string): string {
   return reason.replace(/, (?:\.{3})?".*" ?(?:\.{3})? is not valid JSON$/s, '').replace(/^Unexpected token '(.)'$/su, 'unexpected "$1"');
 }
@@ -173,7 +177,10 @@ function checkJson(text: string, problem: (reason: string) => Error): void {
 
 const literal = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/;
 
-/** Renders a field outside quotes as a JSON value. A CSV cell must itself be the literal. */
+/**
+ * Returns a piece that renders a field as a JSON value, because the reference is not inside a JSON string. If the field is a CSV cell, it
+ * must already be a JSON literal.
+ */
 function jsonValue(field: string, isCell: boolean, name: BodyName): Piece {
   return (fields) => {
     const value = fieldOf(fields, field);
@@ -181,7 +188,7 @@ function jsonValue(field: string, isCell: boolean, name: BodyName): Piece {
     if (literal.test(value)) return value;
     throw new Failure(
       'request',
-      `the field "${field}" is outside quotes in the ${name}: expected a number, true, false or null, found ${inQuotes(value)}`,
+      `the field "${field}" is used without quotes in the ${name}: expected a number, true, false or null, found ${inQuotes(value)}`,
       { sent: false },
     );
   };

@@ -5,7 +5,10 @@ import type { BodyTemplate, SpecialValue } from './body.ts';
 import type { SecretOf } from './body-credential.ts';
 import { textTemplate, valueTemplate } from './template.ts';
 
-/** Compiles a form into `application/x-www-form-urlencoded` text. A list repeats its name. `special` renders a value that is more than data. */
+/**
+ * Compiles a form into `application/x-www-form-urlencoded` text. For a list, the form field is repeated for each element. `special` returns
+ * a function for a value that is not plain data.
+ */
 export function formTemplate(form: Readonly<Record<string, Value>>, special: (value: Value) => SpecialValue | undefined): BodyTemplate {
   const members = Object.entries(form).map(([name, written]) => ({
     name: textTemplate(name),
@@ -30,5 +33,5 @@ function pairsOf(name: string, value: Value): string[] {
 
 function encoded(text: string, name: string): string {
   if (text.isWellFormed()) return encodeURIComponent(text);
-  throw new Failure('request', `"${name.toWellFormed()}" in the form holds a broken character (a lone surrogate)`, { sent: false });
+  throw new Failure('request', `"${name.toWellFormed()}" in the form contains a broken character (a lone surrogate)`, { sent: false });
 }

@@ -6,10 +6,10 @@ import type { SpecialValue } from './body.ts';
 import type { SecretOf } from './body-credential.ts';
 import { type TextTemplate, textTemplate, valueTemplate } from './template.ts';
 
-/** Renders a record into the parts of a form that sends files. Without `secretOf`, `***` stands for each secret. */
+/** Renders a record into the parts of a form that sends files. Without `secretOf`, each secret is rendered as `***`. */
 export type PartsTemplate = (fields: Fields, secretOf?: SecretOf) => FormPart[];
 
-/** A file in a form as it is written. */
+/** A file in a form, as written in the flow. */
 interface WrittenFile {
   readonly file: string;
   readonly name?: string;
@@ -26,7 +26,10 @@ export function sendsFiles(form: Readonly<Record<string, Value>> | undefined): b
   return Object.values(form ?? {}).some((value) => (Array.isArray(value) ? value : [value]).some(isFile));
 }
 
-/** Compiles a form that sends files. A list repeats its name. `special` renders a value that is more than data. */
+/**
+ * Compiles a form that sends files. For a list, the form field is repeated for each element. `special` returns a function for a value that
+ * is not plain data.
+ */
 export function partsTemplate(form: Readonly<Record<string, Value>>, special: (value: Value) => SpecialValue | undefined): PartsTemplate {
   const members = Object.entries(form).flatMap(([name, written]) =>
     (Array.isArray(written) ? written : [written]).map((value) => partTemplate(textTemplate(name), value, special(value))),
@@ -67,5 +70,5 @@ function optional(text: string | undefined): TextTemplate | undefined {
 
 function wellFormed(text: string, name: string): string {
   if (text.isWellFormed()) return text;
-  throw new Failure('request', `"${name.toWellFormed()}" in the form holds a broken character (a lone surrogate)`, { sent: false });
+  throw new Failure('request', `"${name.toWellFormed()}" in the form contains a broken character (a lone surrogate)`, { sent: false });
 }

@@ -1,18 +1,18 @@
 import { Failure } from '../failure.ts';
 import { shellVariableAdvice } from './template.ts';
 
-/** The rules of the flow and the command line for URLs. */
+/** The rules for URLs, which come from the flow and the command line. */
 export interface UrlRules {
-  /** The connection's base URL. Relative URLs need one. */
+  /** The base URL of the connection; undefined if relative URLs are not allowed. */
   readonly baseUrl?: string | undefined;
   readonly allowHttp: boolean;
 }
 
-/** The origin and the path of a rendered URL. Throws a Failure if it is not an absolute https URL. */
+/** Splits a rendered URL into origin and path. Throws a Failure if the text is not an absolute https URL. */
 export function targetOf(text: string, rules: UrlRules): { origin: string; path: string } {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: URL parsing would drop them silently
-  if (/[\x00-\x20\x7f\\]/.test(text)) throw urlFailure(`the URL "${shortened(text)}" holds a space, a backslash or a control character`);
-  if (!text.isWellFormed()) throw urlFailure('the URL holds a broken character (a lone surrogate)');
+  if (/[\x00-\x20\x7f\\]/.test(text)) throw urlFailure(`the URL "${shortened(text)}" contains a space, a backslash or a control character`);
+  if (!text.isWellFormed()) throw urlFailure('the URL contains a broken character (a lone surrogate)');
   if (!/^https?:\/\//i.test(text)) throw urlFailure(`expected an absolute https URL, found "${shortened(text)}"`);
   try {
     const url = checkedUrl(text, rules);
@@ -23,10 +23,13 @@ export function targetOf(text: string, rules: UrlRules): { origin: string; path:
   }
 }
 
-/** A URL without a host: URL parsing would take the first segment of the path for it. */
+/** Matches a URL without a host. The URL parser would use the first segment of the path as the host. */
 const hostless = /^[^:/?#]*:\/\/[/?#]/;
 
-/** Parses and checks a URL. `shown`: its text in messages. Throws an Error with the reason for a refusal, or a Failure (`plain-http`). */
+/**
+ * Parses and checks a URL. `shown` is the URL as it appears in messages. Throws a Failure (`plain-http`) if the URL begins with http://.
+ * For any other mistake in the URL, throws an Error with the reason.
+ */
 export function checkedUrl(text: string, rules: UrlRules, shown = text): URL {
   if (!URL.canParse(text) || hostless.test(text)) throw new Error(`not a valid URL: "${shortened(shown)}"${shellVariableAdvice(shown)}`);
   const url = new URL(text);
@@ -36,21 +39,24 @@ export function checkedUrl(text: string, rules: UrlRules, shown = text): URL {
     throw new Error(`expected an https URL, found the scheme "${url.protocol.slice(0, -1)}"`);
   }
   if (url.username !== '' || url.password !== '') {
-    throw new Error('a URL must not hold a user name or password; use auth: { type: basic, credential: NAME }');
+    throw new Error('a URL must not contain a user name or password; use auth: { type: basic, credential: NAME }');
   }
   if (url.protocol === 'http:' && !rules.allowHttp && !isLoopback(url.hostname)) {
-    const message = `expected an https URL, found ${url.origin}\nset allow_http: true on the connection if plain HTTP is what you want`;
+    const message = `expected an https URL, found ${url.origin}\nto allow plain HTTP, set allow_http: true on the connection`;
     throw new Failure('request', message, { sent: false, code: 'plain-http', details: {} });
   }
   return url;
 }
 
-/** True for a host name or address of this machine itself. */
+/** True for a host name or IP address of the local machine. */
 export function isLoopback(hostname: string): boolean {
   return /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/i.test(hostname) || hostname.endsWith('.localhost');
 }
 
-/** Refuses `.` and `..`: URL parsing removes them, so a record could leave the path that the flow names. */
+/**
+ * Throws a Failure if the URL contains the path segments `.` or `..`. The URL parser resolves them, so a record could leave the path that
+ * the flow specifies.
+ */
 export function refuseDotSegments(url: string): void {
   const path = url.replace(/[?#].*$/s, '');
   if (/\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path)) throw urlFailure(`a path segment must not be "." or "..", found in ${shortened(path)}`);
@@ -60,7 +66,7 @@ function shortened(text: string): string {
   return text.length > 200 ? `${text.slice(0, 200).toWellFormed()}...` : text;
 }
 
-/** The failure of a record whose URL cannot be requested. */
+/** Returns the failure of a record whose URL cannot be requested. */
 export function urlFailure(message: string): Failure {
   return new Failure('request', message, { sent: false });
 }

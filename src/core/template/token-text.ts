@@ -1,38 +1,38 @@
 import { bytesOfBase64 } from '../text/base64.ts';
 import { secretShapes } from '../text/secret-shapes.ts';
 
-/** A private key with all of its lines (RFC 7468), unless a reference gives them. */
+/** The pattern of a private key with all of its lines (RFC 7468). It does not match if a reference such as `{{key}}` replaces the lines. */
 const privateKey = '-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----(?!(?:\\s|\\\\[nr])*\\{\\{)(?:[^]*?-----END [A-Z0-9 ]+-----|[^]*)';
 
-/** The tokens of the table, each with its rest, and private keys. */
+/** Matches all known kinds of secret tokens, and private keys. */
 const knownTokens = new RegExp(`\\b(?:${tokenPatterns().join('|')})[\\w.-]*|${privateKey}`, 'g');
 
 function tokenPatterns(): string[] {
   return secretShapes.flatMap((shape) => ('begins' in shape ? [shape.begins.replaceAll('.', '\\.') + (shape.rest ?? '[\\w.-]{8,}')] : []));
 }
 
-/** True if a text holds a token or a private key. */
+/** True if the text contains a known secret token or a private key. */
 export function holdsToken(text: string): boolean {
   return text.search(knownTokens) >= 0;
 }
 
-/** The first token or private key in a text. */
+/** Returns the first secret token or private key in the text; undefined if there is none. */
 export function tokenIn(text: string): string | undefined {
   return text.match(knownTokens)?.[0];
 }
 
-/** The text with every token and private key replaced. */
+/** Returns the text with every secret token and private key replaced by the result of `hide`. */
 export function withoutTokens(text: string, hide: (token: string) => string): string {
   return text.replace(knownTokens, hide);
 }
 
-/** True if a text is as long and mixed as only generated secrets are. */
+/** True if the text looks like a generated secret, because it is long and mixes several kinds of characters. */
 export function isRandomText(text: string): boolean {
   if (/^[0-9a-f]{32,}$/i.test(text)) return true;
   return /^[\w.~+/=-]{24,}$/.test(text) && [/[a-z]/, /[A-Z]/, /\d/].every((kind) => kind.test(text)) && digitChanges(text) > 3;
 }
 
-/** True if a text is one word that only a generator makes. Plain text in base64 does not count: cursors of pages look like that. */
+/** True if the text is one word that looks generated. Base64 of plain text does not count, because page cursors look like that. */
 export function isGeneratedWord(text: string, shortest = 16): boolean {
   if (/^(?=.*\d)(?=.*[a-f])[\da-f]{32,}$/i.test(text)) return true;
   if (text.length < shortest || !/^(?=.*[a-z])(?=.*[A-Z])(?=.*\d)[\w~+/=-]+$/.test(text) || isEncodedText(text)) return false;
@@ -41,7 +41,10 @@ export function isGeneratedWord(text: string, shortest = 16): boolean {
   return ofDigits > 3 && ofDigits + turns(/[a-z](?=[A-Z])|[A-Z](?=[a-z])/g) >= 0.4 * (text.length - 1);
 }
 
-/** True if a word of 16 characters or more may be generated: letters and digits by turns, or letters of both cases. UUIDs count. */
+/**
+ * True if a word of at least 16 characters might be generated: it often changes between letters and digits, or between upper and lower
+ * case. UUIDs count, too.
+ */
 export function looksRandom(word: string): boolean {
   if (word.length < 16 || !/^[\w~+/=-]+$/.test(word) || new Set(word.toLowerCase()).size < 8) return false;
   const digits = digitTurns(word);
@@ -57,7 +60,10 @@ function isEncodedText(text: string): boolean {
   return /^[\x20-\x7e\s]+$/.test(bytesOfBase64(text) ?? '');
 }
 
-/** The number of changes between digits and other characters. Names keep their digits together. */
+/**
+ * Returns the number of changes between digits and other characters. In ordinary names there are few changes, because the digits are
+ * together.
+ */
 function digitChanges(text: string): number {
   return text.match(/\d(?=\D)|\D(?=\d)/g)?.length ?? 0;
 }

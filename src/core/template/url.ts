@@ -3,26 +3,26 @@ import { textOf, type Value } from '../value/value.ts';
 import { checkedUrl, refuseDotSegments, targetOf, type UrlRules, urlFailure } from './target.ts';
 import { fieldOf, type Part, shellVariableAdvice, templateParts } from './template.ts';
 
-/** The address of a request. */
+/** The URL that a request is sent to, as origin and path. */
 export interface Target {
-  /** `https://api.example.com`, with a port only if it is not the scheme's default. */
+  /** An origin such as `https://api.example.com`, with a port only if it is not the scheme's default. */
   readonly origin: string;
   /** Path and query, percent-encoded. */
   readonly path: string;
-  /** True if a record decided the host. Addresses inside the network are then refused. */
+  /** True if a record determined the host. Hosts inside the private network are then refused. */
   readonly fromData: boolean;
 }
 
-/** A URL that records are rendered into. */
+/** A compiled URL into which the fields of records are inserted. */
 export interface UrlTemplate {
-  /** The origin that the flow names literally. Undefined if a record decides it. */
+  /** The origin that is written literally in the flow; undefined if the record determines it. */
   readonly origin: string | undefined;
   render(fields: Fields): Target;
 }
 
 const absolute = /^[a-z][a-z0-9+.-]*:\/\//i;
 
-/** Compiles a URL, absolute or relative to the base URL. Throws an Error with the reason for a refusal. */
+/** Compiles a URL that is absolute, or relative to the base URL. Throws an Error with the reason if the URL is refused. */
 export function urlTemplate(text: string, rules: UrlRules): UrlTemplate {
   const parts = templateParts(underBase(text, rules.baseUrl));
   if (rules.baseUrl !== undefined && typeof templateParts(text)[0] === 'object') return eitherTemplate(text, rules);
@@ -35,7 +35,10 @@ export function urlTemplate(text: string, rules: UrlRules): UrlTemplate {
   return literalOrigin(parts, rules);
 }
 
-/** A URL that begins with a reference under a base URL. The record decides: an absolute URL, or a path under the base. */
+/**
+ * Compiles a URL that begins with a reference, if there is also a base URL. For each record, the result can be an absolute URL, or a path
+ * under the base URL.
+ */
 function eitherTemplate(text: string, rules: UrlRules): UrlTemplate {
   const relative = urlTemplate(`/${text}`, rules);
   const whole = urlTemplate(text, { allowHttp: rules.allowHttp });
@@ -58,7 +61,7 @@ function literalOrigin(parts: Part[], rules: UrlRules): UrlTemplate {
   const url = checkedUrl(sent.map((part) => (typeof part === 'string' ? part : mark)).join(''), rules, textOfParts(parts));
   const fields = sent.flatMap((part) => (typeof part === 'string' ? [] : [part.field]));
   const [first = '', ...rest] = (url.pathname + url.search).split(mark);
-  if (rest.length < fields.length) throw new Error('a ".." in the path takes away the reference before it');
+  if (rest.length < fields.length) throw new Error('a ".." in the path removes the reference before it');
   const pathHasReference = url.pathname.includes(mark);
   const { origin } = url;
   return {
@@ -74,14 +77,17 @@ function literalOrigin(parts: Part[], rules: UrlRules): UrlTemplate {
   };
 }
 
-/** The fragment after a # is not sent. */
+/** Removes the fragment after `#`, because it is not sent. */
 function withoutFragment(parts: Part[]): Part[] {
   const last = parts.findIndex((part) => typeof part === 'string' && part.includes('#'));
   if (last < 0) return parts;
   return [...parts.slice(0, last), (parts[last] as string).replace(/#.*$/s, '')];
 }
 
-/** A text that URL parsing does not change. It stands for a reference. */
+/**
+ * Returns text that stands for each reference while the URL is parsed. It does not occur in the URL, and the URL parser leaves it
+ * unchanged.
+ */
 function markNotIn(parts: Part[]): string {
   let mark = 'reference';
   while (parts.some((part) => typeof part === 'string' && part.includes(mark))) mark += '0';
@@ -117,6 +123,6 @@ function dataOrigin(parts: Part[], originLength: number, rules: UrlRules): UrlTe
 
 function encodedValue(value: Value, field: string): string {
   const text = textOf(value);
-  if (!text.isWellFormed()) throw urlFailure(`the field "${field}" holds a broken character (a lone surrogate)`);
+  if (!text.isWellFormed()) throw urlFailure(`the field "${field}" contains a broken character (a lone surrogate)`);
   return encodeURIComponent(text);
 }

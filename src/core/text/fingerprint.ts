@@ -1,6 +1,6 @@
 /**
- * A short text that identifies a long one: its length and two hashes of 53 bits (cyrb53, public domain).
- * Two of a million texts collide with a probability of about 1 in 10^20. It does not protect against deliberate collisions.
+ * Returns a short string that identifies a long one: its length and two hashes of 53 bits (cyrb53, public domain). Among a million strings,
+ * two collide with a probability of about 1 in 10^20. It does not protect against deliberate collisions.
  */
 export function fingerprint(text: string | Uint8Array): string {
   const bytes = typeof text === 'string' ? encoder.encode(text) : text;
@@ -12,7 +12,7 @@ const encoder = new TextEncoder();
 function cyrb53(bytes: Uint8Array, seed: number): number {
   let high = 0xdeadbeef ^ seed;
   let low = 0x41c6ce57 ^ seed;
-  // An iterator would take ten times as long, and bodies are long.
+  // An index is used because iterating with `for ... of` would take ten times as long, and bodies are long.
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at] as number;
     high = Math.imul(high ^ byte, 2654435761);

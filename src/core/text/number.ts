@@ -1,9 +1,12 @@
-/** A number with separators and up to 3 decimals: 9,812. Without Intl, whose data take 8 ms to load: a short run prints a few counts only. */
+/**
+ * Formats a number with separators and up to 3 decimals, such as 9,812. Intl is not used, because loading its data takes 8 ms and a short
+ * run prints only a few numbers.
+ */
 export function formatCount(number: number): string {
   return separated(number, 3);
 }
 
-/** A count with its noun: 1 record, 2 records, 3 retries. */
+/** Returns a count with its noun, such as 1 record, 2 records or 3 retries. */
 export function counted(number: number, noun: string): string {
   return `${formatCount(number)} ${number === 1 ? noun : plural(noun)}`;
 }
@@ -12,12 +15,12 @@ function plural(noun: string): string {
   return /[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}s`;
 }
 
-/** A number of credits with up to 4 decimals. */
+/** Formats a number of credits with up to 4 decimals. */
 export function creditText(credits: number): string {
   return separated(credits, 4);
 }
 
-/** Credits with their noun. */
+/** Returns a number of credits with the word `credit` or `credits`. */
 export function creditsText(credits: number): string {
   return `${creditText(credits)} credit${credits === 1 ? '' : 's'}`;
 }

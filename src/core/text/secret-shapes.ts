@@ -1,28 +1,30 @@
-/** A place where a name shows that its value is a secret. */
+/** A part of a request whose values have names. A name can show that its value is a secret. */
 export type NamedPlace = 'header' | 'query' | 'body';
 
-/** The form of a service's tokens. */
+/** A kind of secret token that is recognized by its first characters. */
 interface TokenShape {
   readonly begins: string;
-  /** The pattern of the rest, if `[\w.-]{8,}` would also match ordinary words. */
+  /**
+   * Pattern of the characters after `begins`. If it is undefined, `[\w.-]{8,}` is used, because `begins` already excludes ordinary words.
+   */
   readonly rest?: string;
   readonly of: string;
 }
 
-/** A name whose value is a secret. `*` stands for any text. */
+/** A name that shows that its value is a secret. `*` stands for any characters. */
 export interface SecretName {
   readonly named: string;
   readonly in: readonly NamedPlace[];
   /**
-   * Set if the name may also have a harmless value. `likely`: one word with digits is a secret. `random`: only a long generated
-   * text is. `generated`: shorter generated words are, too, but not the cursor of a page.
+   * Set if a value with this name might also be harmless. The value then counts as a secret only if it is a word with digits (`likely`), a
+   * long generated string (`random`), or a generated word that does not look like a page cursor (`generated`).
    */
   readonly if?: 'likely' | 'random' | 'generated';
 }
 
 /**
- * The known secrets: tokens by their prefix, and values by their name (of a header, a query parameter, a member of a body).
- * Tokens are compared exactly, names without case, `-`, `_` and a leading `x-`.
+ * The known kinds of secrets. Tokens are recognized by their first characters. Other values are recognized by the name of their header,
+ * query parameter or body member. Tokens are case-sensitive. Names are compared without case, `-`, `_` and a leading `x-`.
  */
 export const secretShapes: readonly (TokenShape | SecretName)[] = [
   { begins: 'amk_', rest: '[0-9A-Za-z]{49}', of: 'automate, API key of a server' },
@@ -155,7 +157,7 @@ export const secretShapes: readonly (TokenShape | SecretName)[] = [
   { named: 'deploy-token', in: ['header'] },
   { named: 'hapikey', in: ['query'] },
 
-  // A body's token may belong to the next page, and a key may be a search term.
+  // In a body, `token` might be the token of the next page, so only generated words count. In a query, `key` might be a search term.
   { named: 'token', in: ['body'], if: 'generated' },
   { named: 'key', in: ['query'], if: 'generated' },
   { named: 'appid', in: ['query'], if: 'generated' },

@@ -1,18 +1,21 @@
-/** Maximum length of a name that is compared with others, or shown whole in a message: names can come from any file or server. */
+/**
+ * Maximum length of a name that is compared with other names, or shown in full. Names can come from any file or server, so they can be
+ * long.
+ */
 const maxNameLength = 200;
 
 /** Maximum number of names that one name is compared with. */
 const maxChoices = 10_000;
 
-/** A name as messages show it: long names are cut. */
+/** Returns a name for a message, and shortens it if it is long. */
 export function shortName(name: string): string {
   return name.length <= maxNameLength ? name : `${name.slice(0, maxNameLength).toWellFormed()}...`;
 }
 
-/** A file or server can have hundreds of names: a message lists only this many. */
+/** Maximum number of names that a message lists. A file or server can have hundreds. */
 const maxListed = 20;
 
-/** The first names of a list, as messages show them: `a, b and 3 more`. `show`: makes the text of a name. */
+/** Returns the first names of a list in the form `a, b and 3 more` for a message. `show` formats one name. */
 export function listedNames(names: readonly string[], show: (name: string) => string = (name) => name): string {
   const more = names.length > maxListed ? ` and ${names.length - maxListed} more` : '';
   return `${names
@@ -21,18 +24,24 @@ export function listedNames(names: readonly string[], show: (name: string) => st
     .join(', ')}${more}`;
 }
 
-/** `; did you mean "x"?` for the choice nearest to the written text. Empty if none is near. */
+/** Returns `; did you mean "x"?` with the choice that is most similar to the written text; empty if no choice is similar. */
 export function didYouMean(written: string, choices: Iterable<string>): string {
   const best = nearest(written, choices);
   return best === undefined ? '' : `; did you mean "${withoutInvisible(best)}"?`;
 }
 
-/** The name with invisible characters as escapes. A blank is visible between quotes, a zero-width space is not. */
+/**
+ * Returns the name with invisible characters, such as a zero-width space, as escapes. Ordinary spaces stay, because quotes make them
+ * visible.
+ */
 function withoutInvisible(name: string): string {
   return name.replace(/(?! )[\p{Cf}\p{Z}]/gu, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** The choice nearest to the written text, ignoring spaces around it. Undefined if none is near. Long names, and choices after the first 10,000, are not compared. */
+/**
+ * Returns the choice that is most similar to the written text, ignoring spaces around the choice; undefined if no choice is similar. Long
+ * names are not compared, nor are choices after the first 10,000.
+ */
 export function nearest(written: string, choices: Iterable<string>): string | undefined {
   if (written.length > maxNameLength) return undefined;
   let best: string | undefined;
@@ -44,14 +53,17 @@ export function nearest(written: string, choices: Iterable<string>): string | un
     const name = choice.trim();
     if (Math.abs(written.length - name.length) >= least) continue;
     const distance = editDistance(written.toLowerCase(), name.toLowerCase());
-    // A choice without any letter in common is not near.
+    // A choice that has no letter in common with the text is not similar.
     const isOther = distance === Math.max(written.length, name.length);
     if (distance < least && !isOther) [best, least] = [choice, distance];
   }
   return best;
 }
 
-/** The number of insertions, deletions, replacements and swaps of neighbours between two words (optimal string alignment). */
+/**
+ * Returns the number of insertions, deletions, replacements and swaps of neighbouring letters that turn one word into the other (optimal
+ * string alignment distance).
+ */
 export function editDistance(a: string, b: string): number {
   let before: number[] = [];
   let above = Array.from({ length: b.length + 1 }, (_, column) => column);

@@ -1,16 +1,16 @@
 /**
- * Splits a command line into words as a POSIX shell does (IEEE Std 1003.1-2024, 2.2, with `$'...'`): only quotes and
- * backslashes have a meaning. Throws an Error for a quote without its end, and for a line without a word.
+ * Splits a command line into words as a POSIX shell does (IEEE Std 1003.1-2024, 2.2, with `$'...'`). Only quotes and backslashes are
+ * special. Throws an Error if a quote is not closed, or if the line contains no word.
  */
 export function wordsOf(text: string): [string, ...string[]] {
   const words: string[] = [];
   let rest = withoutBlanks(text);
   while (rest !== '') {
     const found = word.exec(rest)?.[0] ?? '';
-    if (found === '') throw new Error(`a quote in the command has no end: ${rest.charAt(0)}`);
+    if (found === '') throw new Error(`a quote in the command is not closed: ${rest.charAt(0)}`);
     words.push(found.replace(piece, unquoted));
     rest = rest.slice(found.length);
-    if (rest !== '' && !/^\s/.test(rest)) throw new Error(`a quote in the command has no end: ${rest.charAt(0)}`);
+    if (rest !== '' && !/^\s/.test(rest)) throw new Error(`a quote in the command is not closed: ${rest.charAt(0)}`);
     rest = withoutBlanks(rest);
   }
   const [program, ...more] = words;
@@ -20,10 +20,10 @@ export function wordsOf(text: string): [string, ...string[]] {
 
 const word = /^(?:\$'(?:[^'\\]|\\.)*'|'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^\s'"\\])+/s;
 
-/** A quoted piece of a word, or an escaped character. The groups say which. */
+/** Matches a quoted part of a word, or an escaped character. The name of the group that matched shows which kind it is. */
 const piece = /\$'(?<dollar>(?:[^'\\]|\\.)*)'|'(?<single>[^']*)'|"(?<double>(?:[^"\\]|\\.)*)"|\\(?<escaped>\r?\n|.)/gs;
 
-/** A backslash at the end of a line joins it with the next one. */
+/** Removes leading blanks. A backslash at the end of a line counts as a blank, because it continues the command on the next line. */
 function withoutBlanks(text: string): string {
   return text.replace(/^(?:\s|\\\r?\n)+/, '');
 }
@@ -34,7 +34,7 @@ function unquoted(...match: unknown[]): string {
   return single ?? double?.replace(/\\(?:\r?\n|(["\\$`]))/g, '$1') ?? escaped?.replace(/^\r?\n$/, '') ?? '';
 }
 
-/** An escape in `$'...'`: bytes of UTF-8, a code point, or a character. */
+/** Matches an escape sequence in `$'...'`: bytes of UTF-8, a code point, or a character. */
 const escapeSequence =
   /(?<bytes>(?:\\x[\da-fA-F]{1,2}|\\[0-7]{1,3})+)|\\(?:u(?<short>[\da-fA-F]{1,4})|U(?<long>[\da-fA-F]{1,8}))|\\(?<character>.)/gs;
 

@@ -2,16 +2,16 @@ import { isNestedTooDeep } from '../value/json.ts';
 import { isMapping } from '../value/value.ts';
 import type { Tool, ToolSchema } from './tools.ts';
 
-/** Deeper parts of a schema are left out: no check reads them. */
+/** Maximum depth of a tool's JSON Schema. Deeper parts are dropped, because no check reads them. */
 const maxDepth = 50;
 
-/** A tool whose schema is safe to read: keywords with values that JSON Schema does not allow are left out. */
+/** Returns a tool whose JSON Schema is safe to read. A keyword is dropped if its value is not allowed in JSON Schema. */
 export function tidiedTool(tool: Tool): Tool {
   const members = mappedMembers(tool, (value) => shallow(value, 0)) as unknown as Tool;
   return { ...members, inputSchema: tidied(tool.inputSchema, 0) };
 }
 
-/** Checks a keyword's value. Undefined if it is left out. */
+/** Returns the value of a keyword in a form that is safe to read, or undefined to drop the keyword. */
 type Tidy = (value: unknown, depth: number) => unknown;
 
 const tidied = (found: unknown, depth: number): ToolSchema =>

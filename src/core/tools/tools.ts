@@ -2,21 +2,21 @@ import type { Auth } from '../auth/auth.ts';
 import type { Concurrency } from '../options/amounts.ts';
 import type { JsonObject, Value } from '../value/value.ts';
 
-/** A saved or in-flow connection to an MCP server. */
+/** A connection to an MCP server, which is either saved or defined in a flow. */
 export interface McpConnection {
   readonly name: string;
-  /** True for a saved connection: all flows share it. */
+  /** True for a saved connection, which all flows share. */
   readonly isSaved: boolean;
   readonly server: RemoteServer | LocalServer;
-  /** The origin whose gate its calls pass. */
+  /** The origin that identifies the gate (the rate limiter of an API) for calls through this connection. */
   readonly origin: string;
   readonly intervalMs: number | undefined;
   readonly concurrency: Concurrency | undefined;
-  /** Credits for one call. */
+  /** The price of one call in credits (the unit in which runs are limited). */
   readonly credits: number;
-  /** The path in an answer to its real cost. Undefined without one. */
+  /** The path of the actual cost in a response; undefined if responses do not state the cost. */
   readonly cost: string | undefined;
-  /** Maximum time of the server's start. */
+  /** Maximum time in ms that the server may take to start. */
   readonly startTimeoutMs: number;
 }
 
@@ -28,17 +28,17 @@ export interface RemoteServer {
   readonly allowHttp: boolean;
 }
 
-/** An MCP server that runs on this machine and speaks over its stdin and stdout. */
+/** An MCP server that runs on this machine, and communicates over stdin and stdout. */
 export interface LocalServer {
-  /** The program and its arguments. No shell reads them. */
+  /** The program and its arguments. They are not interpreted by a shell. */
   readonly command: readonly [string, ...string[]];
-  /** Environment variables that the server's process gets, besides the variables that every program needs. */
+  /** Names of environment variables that are passed on to the server's process, in addition to the variables that every program needs. */
   readonly passEnv: readonly string[];
-  /** Further variables, and the credentials whose secrets they hold. */
+  /** The credentials whose secrets are passed to the server's process, keyed by the name of the environment variable. */
   readonly credentials: Readonly<Record<string, string>>;
 }
 
-/** The origin of all servers on this machine: a secret that is bound to hosts is never sent to them. */
+/** The origin that stands for every server on this machine. A secret that is restricted to certain hosts is never sent to it. */
 export const localOrigin = 'stdio://a-local-command';
 
 /** True for a server at a URL. */
@@ -51,11 +51,11 @@ export interface Tool {
   readonly name: string;
   readonly title?: string | undefined;
   readonly description?: string | undefined;
-  /** The JSON Schema of its arguments. */
+  /** The JSON Schema of the tool's arguments. */
   readonly inputSchema: ToolSchema;
 }
 
-/** The keywords of JSON Schema that are used here. */
+/** The keywords of JSON Schema that this program uses. */
 export interface ToolSchema {
   readonly type?: string | readonly string[];
   readonly title?: string;
@@ -76,51 +76,57 @@ export interface ToolSchema {
 export interface ToolServer {
   readonly name: string;
   readonly version: string;
-  /** The protocol revision that was agreed on. */
+  /** The protocol revision on which client and server agreed. */
   readonly protocol: string;
   readonly transport: 'streamable HTTP' | 'SSE' | 'stdio';
   readonly tools: readonly Tool[];
 }
 
-/** One call of a tool, rendered. The same object is sent again on a retry. */
+/** A tool call that is ready to send. Retries send the same object. */
 export interface ToolCall {
   readonly kind: 'tool';
   readonly connection: McpConnection;
-  /** The origin whose gate it passes. */
+  /** The origin that identifies the gate for the call. */
   readonly origin: string;
   readonly auth?: Auth;
   readonly tool: string;
   readonly arguments: JsonObject;
-  /** One limit for the whole call. The start of the server does not count. */
+  /** Time limit for the whole call in ms, not counting the start of the server. */
   readonly timeoutMs: number;
-  /** Never set: a record cannot choose the server. */
+  /** Never set, because a record cannot choose the server. */
   readonly hostFromData?: undefined;
 }
 
-/** A tool's answer. */
+/** A tool's response. */
 export interface ToolAnswer {
   readonly kind: 'tool';
-  /** True if the tool says that it has failed. */
+  /** True if the tool reported a failure. */
   readonly isError: boolean;
-  /** The value that the map reads: structuredContent, else the text as JSON, else `{ text }` with its links and files. */
+  /**
+   * The value that the map reads. It is structuredContent, or else the text parsed as JSON. If the text is not JSON, it is `{ text }` with
+   * the links and files of the response.
+   */
   readonly body: Value;
-  /** All its text. */
+  /** The complete text of the response. */
   readonly text: string;
 }
 
-/** A tool's progress, in its own unit. */
+/** The progress that a tool reports, in a unit that the tool chooses. */
 export interface ToolProgress {
   readonly progress: number;
   readonly total?: number | undefined;
   readonly message?: string | undefined;
 }
 
-/** Calls tools. Each connection has one client, opened for its first call. */
+/** Calls tools. Each connection has one client, which is opened for the first call. */
 export interface Tools {
-  /** Throws a Failure: `request` for arguments that the tool does not take, `network`, `timeout`, `http`, `parse`, or `tool` for a refusal. */
+  /**
+   * Calls a tool. Throws a Failure if the call fails: `request` if the tool does not accept the arguments, `tool` if the tool refuses the
+   * call, otherwise `network`, `timeout`, `http` or `parse`.
+   */
   call(call: ToolCall, progressed: (progress: ToolProgress) => void): Promise<ToolAnswer>;
-  /** Asks the server of a connection for its description. Throws a Failure. */
+  /** Asks the server of a connection for its description. Throws a Failure if the server does not respond. */
   server(connection: McpConnection): Promise<ToolServer>;
-  /** Cancels what is in flight. */
+  /** Cancels the tool calls in flight. */
   abort(): void;
 }

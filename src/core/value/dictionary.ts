@@ -1,29 +1,33 @@
 import * as z from 'zod';
 import { isMapping } from './value.ts';
 
-// A flow is checked once: generating code for the checks would take longer than it saves. Every schema of ours is made after this.
+// By default, zod generates code for each schema. Each flow is checked only once, so generating the code would take longer than it saves.
+// This line runs before any schema is created.
 z.config({ jitless: true });
 
 type Dictionary<Value extends z.ZodType> = z.ZodPipe<z.ZodUnknown, z.ZodTransform<Record<string, z.output<Value>>, unknown>>;
 
 const representations = new WeakMap<z.core.$ZodType, z.ZodType>();
 
-/** The members of objects in their written order, for objects that would reorder them. */
+/** The members of objects in the order in which they were written. Only objects that JavaScript would reorder are included. */
 const written = new WeakMap<object, readonly (readonly [string, unknown])[]>();
 
-/** An object with these members. `membersOf` gives them in this order, even if names are numbers, which an object puts first. */
+/**
+ * Returns an object with these members. `membersOf` returns them in this order, even if some names are numbers, which a JavaScript object
+ * would put first.
+ */
 export function objectOf<Value>(members: readonly (readonly [string, Value])[]): Record<string, Value> {
   const object = Object.fromEntries(members) as Record<string, Value>;
   if (members.some(([name]) => /^\d+$/.test(name))) written.set(object, members);
   return object;
 }
 
-/** An object's names and values in their written order. */
+/** Returns an object's names and values in the order in which they were written. */
 export function membersOf<Value>(object: Readonly<Record<string, Value>>): readonly (readonly [string, Value])[] {
   return (written.get(object) as (readonly [string, Value])[] | undefined) ?? Object.entries(object);
 }
 
-/** A schema of names to values. It keeps `__proto__`, which zod's own record leaves out. */
+/** Returns the schema of a mapping of names to values. It keeps a member named `__proto__`, which zod's own record schema drops. */
 export function dictionary<Value extends z.ZodType>(name: z.ZodString, value: Value): Dictionary<Value> {
   const schema = z.unknown().transform((input, context) => {
     if (!isMapping(input)) {
@@ -45,12 +49,12 @@ export function dictionary<Value extends z.ZodType>(name: z.ZodString, value: Va
   return schema;
 }
 
-/** The schema that stands for another in the JSON Schema. Undefined for most. */
+/** Returns the schema that replaces this one when the JSON Schema is generated; undefined if nothing replaces it. */
 export function representationOf(schema: z.core.$ZodType): z.ZodType | undefined {
   return representations.get(schema);
 }
 
-/** Describes a schema as another one in the JSON Schema. */
+/** Makes `representation` replace this schema when the JSON Schema is generated. Returns the schema itself. */
 export function describedAs<Schema extends z.ZodType>(schema: Schema, representation: z.ZodType): Schema {
   representations.set(schema, representation);
   return schema;

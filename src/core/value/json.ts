@@ -1,38 +1,41 @@
 import { ExactNumber, type Value } from './value.ts';
 
-/** Finds texts that may hold a number that a double would change. A false match only costs time. */
+/** Matches JSON text that might contain a number that a double would change. A false match only costs time. */
 const mayChangeDigits = /(?:^|[\s:,[])-?(?:\d+(?:\.\d+)?[eE]|[\d.]{16}|\d+\.\d*0(?!\d)|0\.0{6})|-0(?![.\d])/;
 
-/** A deeper value could be read, but writing it would overflow the stack. */
+/** Maximum nesting depth. A deeper value could be read, but writing it would overflow the stack. */
 export const maxDepth = 1000;
 
-/** The reason for refusing a deeper value. */
+/** The reason in messages about a value that is nested too deep. */
 export const tooDeep = `nested more than ${maxDepth} deep`;
 
-/** JSON that is nested more than 1000 deep. */
+/** The error for JSON that is nested more than 1000 levels deep. */
 export class TooDeep extends SyntaxError {
   override readonly name = 'TooDeep';
 }
 
 /**
- * Reads JSON text as JSON.parse does, but keeps the digits of every number that a double would change.
- * Throws the SyntaxError of JSON.parse, or TooDeep.
+ * Parses JSON text as JSON.parse does, but keeps the digits of every number that a double would change. Throws the SyntaxError of
+ * JSON.parse if the text is not JSON, or TooDeep if it is nested too deep.
  */
 export function parseJson(text: string): Value {
-  // Before JSON.parse, which would take all memory for millions of brackets.
+  // The depth is checked before JSON.parse, which would use up all memory for millions of brackets.
   if (isTooDeep(text)) throw new TooDeep(tooDeep);
   const value = JSON.parse(text) as Value;
   if (!mayChangeDigits.test(text)) return value;
   return JSON.parse(marked(text), (_name, marked: unknown) => (typeof marked === 'string' ? unmarked(marked) : marked)) as Value;
 }
 
-/** True if a value is nested deeper than `left`, by default than parseJson reads. */
+/** True if a value is nested more than `left` levels deep. The default is the limit of parseJson. */
 export function isNestedTooDeep(value: unknown, left = maxDepth): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return left <= 0 || Object.values(value).some((member) => isNestedTooDeep(member, left - 1));
 }
 
-/** The names in the text of an object, in their order. A JavaScript object would put names such as "2024" first. */
+/**
+ * Returns the member names in the JSON text of an object, in the order in which they are written. A JavaScript object would put names such
+ * as "2024" first.
+ */
 export function writtenNames(text: string): string[] {
   const names = new Set<string>();
   let depth = 0;
@@ -48,7 +51,10 @@ export function writtenNames(text: string): string[] {
   return [...names];
 }
 
-/** Marks values for the second parse: `s` before every string value; a number that a double would change becomes a string that begins with `n`. */
+/**
+ * Prepares JSON text for the second parse, which keeps the digits of numbers. A number that a double would change becomes a string that
+ * begins with `n`. To tell the two apart, every other string value is made to begin with `s`.
+ */
 function marked(text: string): string {
   const parts: string[] = [];
   let copied = 0;
@@ -80,7 +86,7 @@ function unmarked(text: string): string | ExactNumber {
   return text.startsWith('n') ? new ExactNumber(text.slice(1)) : text.slice(1);
 }
 
-/** The offset after the closing quote of a string; 0 if there is none. */
+/** Returns the offset after the closing quote of a string; 0 if there is no closing quote. */
 function stringEnd(text: string, start: number): number {
   let quote = start;
   for (;;) {
@@ -120,7 +126,9 @@ function isTooDeep(text: string): boolean {
   return false;
 }
 
-/** True if a text holds more than `count` opening brackets. Few texts do, and counting is faster than finding the depth. */
+/**
+ * True if the text contains more than `count` opening brackets. This is checked first, because counting is faster than computing the depth.
+ */
 function holdsMore(text: string, count: number): boolean {
   let left = count;
   for (const bracket of ['[', '{']) {

@@ -1,12 +1,14 @@
-/** A number whose digits a double would change: too large, too precise, or in another notation (`1.50`, `1e5`). */
+/**
+ * A number whose digits a double would change, because it is too large, too precise, or written in a different notation (`1.50`, `1e5`).
+ */
 export class ExactNumber {
   constructor(readonly text: string) {}
 }
 
-/** The value of a field: any JSON, with the digits of every number unchanged. */
+/** The value of a field, which can be any JSON value. The digits of every number are unchanged. */
 export type Value = string | number | boolean | null | ExactNumber | Value[] | JsonObject;
 
-/** A nested JSON object. Only own properties are data: `__proto__` is an ordinary name. */
+/** A nested JSON object. Only its own properties are data, so `__proto__` is an ordinary name. */
 export interface JsonObject {
   [name: string]: Value;
 }
@@ -21,14 +23,14 @@ export function isMapping(value: unknown): value is Record<PropertyKey, unknown>
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The value as a person writes it in a cell, a URL or a header: `null` is empty, objects and arrays are JSON text. */
+/** Returns the value as a person would write it in a cell, a URL or a header. `null` becomes empty; objects and lists become JSON text. */
 export function textOf(value: Value): string {
   if (typeof value === 'string') return value;
   if (value === null) return '';
   return jsonOf(value);
 }
 
-/** The value as JSON text, digits unchanged. */
+/** Returns the value as JSON text, with the digits of numbers unchanged. */
 export function jsonOf(value: Value): string {
   if (typeof value === 'string') return JSON.stringify(value);
   if (value === null || typeof value !== 'object') return numberOrLiteral(value);
@@ -39,7 +41,7 @@ export function jsonOf(value: Value): string {
     .join(',')}}`;
 }
 
-/** A double has no JSON text for infinities and NaN: they become `null`, as in JSON.stringify. */
+/** Returns the value as JSON text. JSON cannot represent infinities and NaN, so they become `null`, as in JSON.stringify. */
 function numberOrLiteral(value: number | boolean | null): string {
   return typeof value === 'number' && !Number.isFinite(value) ? 'null' : String(value);
 }

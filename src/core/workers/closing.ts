@@ -2,32 +2,32 @@ import type { CodedMessage } from '../error-code.ts';
 import type { Ending } from '../event.ts';
 
 /**
- * The phases of a run that closes. It only advances.
+ * The phases through which a run ends. A run never returns to an earlier phase.
  *
- * | | may continue |
+ * | phase | may continue |
  * |---|---|
  * | open | everything |
- * | finishing | records for which something was sent, and records before `StopReason.before` |
- * | unpaid | calls that hold their credit: there are no credits left |
+ * | finishing | records for which a request was sent, and records before `StopReason.before` |
+ * | unpaid | calls for which a credit is reserved, because no credits are left |
  * | stopped | nothing |
  */
 export type Phase = 'open' | 'finishing' | 'unpaid' | 'stopped';
 
-/** The reason for an early end. */
+/** The reason why a run ends early. */
 export interface StopReason extends CodedMessage {
   readonly ending: Ending;
-  /** Longest wait that is still waited out; absent for any. */
+  /** The longest wait in ms, such as a wait before a retry, that a run still accepts while it ends; undefined for no maximum. */
   readonly patienceMs?: number;
   /**
-   * Records before this number are still begun; absent if no record is. Without them, a resumed run could end at the same record again
-   * and never get further.
+   * Records with a lower number still begin; undefined if no more records begin. Without such a number, a resumed run could end at the same
+   * record every time and make no progress.
    */
   readonly before?: number;
 }
 
-/** A phase that a run reaches, and why. */
+/** The phase that a run enters when it ends, and the reason. */
 export interface Closing {
   readonly phase: Phase;
-  /** Undefined for an error that ends the run. */
+  /** The reason why the run ends early; undefined if an error ends it. */
   readonly reason: StopReason | undefined;
 }

@@ -1,70 +1,76 @@
 import type { CodedMessage } from '../error-code.ts';
 import type { Event } from '../event.ts';
 import type { Failure } from '../failure.ts';
-import type { Item, RowsText } from '../item.ts';
+import type { SaveNames } from '../files/transfer.ts';
+import type { Item, RowsText, SpilledRows } from '../item.ts';
 import type { SpendingRefusal } from '../spending.ts';
 import type { Closing } from './closing.ts';
 
-/** A group of records that goes to one worker. */
+/** A group of records that is sent to one worker process. */
 export interface Unit {
   readonly id: number;
   readonly items: readonly Item[];
 }
 
-/** The workers of a run, as its coordinator sees them. */
+/** The units (groups of records) of a run and the workers that process them, as the coordinator sees them. */
 export interface Units {
-  /** The number of units that the living workers can hold. */
+  /** The number of units that the available workers can process at once. */
   readonly capacity: number;
-  /** Begins to take results. Called once, before the first unit. */
+  /** Sets the listener that receives the results. Called once, before the first unit is sent. */
   listen(listener: UnitListener): void;
-  /** Hands a unit to a worker. It comes back to the queue if the worker is lost. */
+  /** Queues a unit for a worker. If that worker is lost, the unit returns to the queue. */
   put(unit: Unit): void;
-  /** Tells the workers that the run closes. */
-  tell(closing: Closing): void;
-  /** Notes that no more units come. */
+  /** Tells the workers that the run is ending. Records that no worker has yet stay unfinished, unless `wants` returns true for their number. */
+  tell(closing: Closing, wants: (record: number) => boolean): void;
+  /** Notes that no more units will follow. */
   end(): void;
-  /** Resolves once no worker works on the run. */
+  /** Resolves once no worker is working on the run. */
   close(): Promise<void>;
 }
 
-/** Takes what workers report. */
+/** Receives the results and reports of workers. */
 export interface UnitListener {
-  /** Takes the result of a record of a unit; undefined if it was left unfinished. Only the first result of a record counts. */
-  finished(unit: number, index: number, result: RowsText | Failure | undefined): void;
-  /** Takes the reason of a worker to close the run. */
+  /** Receives the result of a record; undefined if the record was left unfinished. Only the first result of each record counts. */
+  finished(unit: number, index: number, result: RowsText | SpilledRows | Failure | undefined): void;
+  /** Receives the reason why a worker wants the run to end. */
   closing(closing: Closing): void;
-  /** Ends the run with an error. */
+  /** Called if a worker's error ends the run. */
   failed(error: unknown): void;
 }
 
-/** Calls of a node that a worker may make. */
+/** The calls of a node for which a worker has received credits. */
 export interface PaidCalls {
-  /** Their number; 0 if they are refused. */
+  /** The number of calls; 0 if the credits were refused. */
   readonly calls: number;
   readonly refusal?: CodedMessage | undefined;
-  /** The credits that are left for this worker, roughly; undefined if nothing limits them. */
+  /** The approximate number of credits that are left for this worker; undefined if there is no limit. */
   readonly left?: number | undefined;
 }
 
-/** The money that a call of a node holds, and the cost of the node so far. */
+/** The money that is reserved for a call of a node, and the cost of the node's calls so far. */
 export interface HeldMoney {
   readonly held: number | SpendingRefusal;
   readonly total: number;
 }
 
-/** Everything that a worker asks from its run, or reports to it. */
+/** The requests and reports that a worker sends to the coordinator of its run. */
 export interface RunLink {
-  /** Takes the credits of up to `calls` calls of a node. */
-  takeCalls(node: string, calls: number): Promise<PaidCalls>;
-  /** Gives back the credits of calls that were not made. */
+  /**
+   * Reserves the credits for up to `calls` calls of a node. If `isScarce`, credits are running out, so the collected reports are sent first,
+   * because they may free credits.
+   */
+  takeCalls(node: string, calls: number, isScarce: boolean): Promise<PaidCalls>;
+  /** Gives back the credits for calls that were not made. */
   giveBackCalls(node: string, calls: number): void;
-  /** Reports a call that was made. `cost`: its real cost; undefined for the price of the node. */
+  /** Reports a call that was made. `cost` is the actual cost; undefined if the call cost the price of the node. */
   settle(node: string, cost: number | undefined): void;
-  /** Holds the most that a call can cost, as `Spending.begin` does. */
+  /** Reserves the maximum cost of a call, as `Spending.begin` does. */
   holdMoney(node: string, max: number, most: number): Promise<HeldMoney>;
-  /** Ends a call that holds money; without `held`, adds the cost of a call without a maximum. */
+  /** Ends a call, and adds its cost. `held` is the amount that was reserved for the call; undefined if nothing was reserved. */
   endMoney(node: string, held: number | undefined, cost: number | undefined): void;
-  /** Reports an answer that does not state its tokens. */
+  /** Reports that a language model did not state the number of tokens of its answer. */
   noteUnstated(node: string): void;
+  /** The paths of the files that records of the run save. */
+  readonly saveNames: SaveNames;
   report(event: Event): void;
 }

@@ -11,7 +11,10 @@ export interface BatchMember {
   readonly reject: (reason: unknown) => void;
 }
 
-/** Sends a batch and settles its members. A refused batch is halved until single records remain: the server does not say which record it refused. */
+/**
+ * Sends a batch in one call, and resolves or rejects its members with their results. The server does not say which record it refuses. So if
+ * it refuses a batch, both halves are sent separately, down to single records.
+ */
 export async function sendBatch(batch: Batch<unknown>, all: readonly BatchMember[], calls: Pick<Calls, 'make'>): Promise<void> {
   const members = all.filter(({ caller }) => !caller.isAbandoned());
   for (const { caller, reject } of all) if (caller.isAbandoned()) reject(new Unfinished());
@@ -34,7 +37,10 @@ function settleMember({ resolve, reject }: BatchMember, result: unknown): void {
   else resolve(result as never);
 }
 
-/** Statuses that no record causes: missing credentials (401, 407), too many requests (429), a timeout of the request (408). */
+/**
+ * Statuses that do not depend on the records, so that halving the batch would not help: missing credentials (401, 407), request timeout
+ * (408), too many requests (429).
+ */
 const otherStatuses = new Set([401, 407, 408, 429]);
 
 function isAboutRecords(error: unknown): boolean {
@@ -42,7 +48,10 @@ function isAboutRecords(error: unknown): boolean {
   return error.status >= 400 && error.status <= 499 && !otherStatuses.has(error.status);
 }
 
-/** The members of a batch as one caller: the call counts as sent for all members, and all members get its answer. */
+/**
+ * Combines the members of a batch into one caller, which makes their shared call. The call counts as sent for every member, and every
+ * member receives the response.
+ */
 function commonCaller(members: readonly BatchMember[]): Caller {
   const callers = members.map(({ caller }) => caller);
   const first = callers[0] as Caller;
@@ -61,7 +70,7 @@ function commonCaller(members: readonly BatchMember[]): Caller {
   return {
     ...{ record, node, http, tools, lookups, documents, spending, progress },
     report: (event) => first.report(event),
-    // A call with the same records gets the same key.
+    // If the same records form a batch once more, the batch gets the same idempotency key.
     idempotencyKey: () => first.idempotencyKey(callers.map((caller) => caller.idempotencyKey()).join(' ')),
     isAbandoned: () => callers.every((caller) => caller.isAbandoned()),
     heard: callers.every((caller) => caller.heard) ? heard : undefined,

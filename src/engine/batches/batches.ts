@@ -5,45 +5,54 @@ import type { Clock } from '../../core/ports.ts';
 import type { Caller, Calls } from '../call.ts';
 import { type BatchMember, sendBatch } from './batch-call.ts';
 
-/** The place at which a record joins. */
+/** The record that joins a batch, and the node where it joins. */
 export interface Place {
   readonly caller: Caller;
-  /** Index of the node in the flow, from 0. */
+  /**
+   * The 0-based index of the record's node in the flow. If that node is inside another node, such as a loop, this is the index of the
+   * outermost one.
+   */
   readonly step: number;
-  /** True if the record is inside that node: then it may come again in a later pass. */
+  /**
+   * True if the record is at a node inside the node at `step`, such as a loop. The record might then reach the same node once more, in a
+   * later pass.
+   */
   readonly isInner: boolean;
 }
 
-/** `more`: records will be read. `blocked`: no record is read until a record under way has ended. `ended`: all records have been read. */
+/**
+ * The state of a run's input. `more`: more records will be read. `blocked`: no record can be read until an open record has ended. `ended`:
+ * all records have been read.
+ */
 export type InputState = 'more' | 'blocked' | 'ended';
 
-/** A batch that is not sent yet. */
+/** A batch that has not been sent yet. */
 interface OpenBatch {
   readonly batch: Batch<unknown>;
   readonly place: Place;
   readonly members: BatchMember[];
-  /** For each key, the text that its entries ask for. */
+  /** The text to send for each entry, keyed by the value that identifies the entry in the response. */
   readonly questions: Map<string, string>;
   bytes: number;
 }
 
-/** The parts of a run that its batches use. */
+/** Everything that is needed to send a run's batches. */
 export interface BatchTools {
-  /** The steps of the flow, including inner steps, in their order. */
+  /** All steps of the flow in order, including those inside other steps. */
   readonly steps: readonly Step[];
   readonly clock: Pick<Clock, 'nextTurn'>;
   readonly calls: Pick<Calls, 'make'>;
   input(): InputState;
 }
 
-/** Gathers the records that share calls, in the open batches of a run. */
+/** A run's open batches. Each collects the records that share a call. */
 export class Batches {
-  /** True if the flow has nodes with batches. */
+  /** True if any node of the flow sends records in batches. */
   readonly areAny: boolean;
   readonly #tools: BatchTools;
   readonly #order: ReadonlyMap<string, number>;
   readonly #open = new Map<string, OpenBatch>();
-  /** For each node of the flow, the number of tasks that work there, and the number of tasks that only wait. */
+  /** For each node, the number of tasks that work there. `#waiting` counts the tasks that only wait there until a set time. */
   readonly #working: number[] = [];
   readonly #waiting: number[] = [];
   #willCheck = false;
@@ -54,7 +63,10 @@ export class Batches {
     this.areAny = tools.steps.some(isBatched);
   }
 
-  /** Adds a record to a batch; resolves with the record's result. A batch is sent when it is full, or when no more records can join it. */
+  /**
+   * Adds a record to a batch, and resolves with the record's result. The batch is sent when it is full, or when no more records can join
+   * it.
+   */
   join<Result>(entry: BatchEntry<Result>, place: Place): Promise<Result> {
     const { batch, bytes, question } = entry;
     const key = `${place.caller.node}\0${batch.key}`;
@@ -70,8 +82,8 @@ export class Batches {
   }
 
   /**
-   * Keeps the batches of later nodes open while `work` lasts: its records may join them. `step`: index of the node in the flow, from 0.
-   * `waiting`: the work only waits, so batches inside the same node need not wait for it.
+   * Keeps the batches of later nodes open until `work` has ended, because records from `work` might still join them. `step` is the 0-based
+   * index of the node in the flow. If `kind` is `waiting`, `work` is only a wait, and batches inside the same node do not stay open for it.
    */
   busyWhile<Result>(step: number, work: Promise<Result>, kind?: 'waiting'): Promise<Result> {
     return this.areAny ? this.#counted(step, work, kind === 'waiting' ? this.#waiting : this.#working) : work;
@@ -87,7 +99,10 @@ export class Batches {
     }
   }
 
-  /** Checks one turn later if more records can come: by then, every effect of a change is under way. */
+  /**
+   * Checks in the next turn of the event loop whether more records can join the open batches. By then, everything that follows from the
+   * latest change has started.
+   */
   recheck(): void {
     if (this.#willCheck || this.#open.size === 0) return;
     this.#willCheck = true;
@@ -97,7 +112,10 @@ export class Batches {
     });
   }
 
-  /** The open batch for an entry. If the open batch has no room for the entry, or has an entry that clashes with it, that batch is sent first. */
+  /**
+   * Returns the open batch that an entry can join. If the open batch has no room for the entry, or contains an entry that clashes with it,
+   * sends that batch and opens a new one.
+   */
   #openFor(key: string, { batch, bytes, question }: BatchEntry<unknown>, place: Place): OpenBatch {
     const open = this.#open.get(key);
     if (open) {
@@ -111,11 +129,15 @@ export class Batches {
     return next;
   }
 
-  /** Sends the complete batches of the first node that has open batches: their records may join the batches of later nodes. */
+  /**
+   * Sends the batches that no more records can join, but only at the first node that has open batches. The records in them might still join
+   * batches of later nodes.
+   */
   #sendComplete(): void {
     let first = Number.POSITIVE_INFINITY;
     for (const open of this.#open.values()) first = Math.min(first, this.#orderOf(open));
-    // A batch that is sent counts as work under way, so all complete batches are found first.
+    // Collects all complete batches before it sends the first. Once a batch is being sent, its node counts as busy, so that the other
+    // batches would not count as complete.
     const complete = [...this.#open].filter(([, open]) => this.#orderOf(open) === first && this.#isComplete(open.place));
     for (const [key] of complete) this.#send(key);
   }
@@ -141,7 +163,7 @@ export class Batches {
   }
 }
 
-/** True if anything is under way at the nodes before `end`. */
+/** True if any task is in progress at a node before index `end`. */
 function isBusy(counts: readonly number[], end: number): boolean {
   return counts.slice(0, end).some((count) => count > 0);
 }

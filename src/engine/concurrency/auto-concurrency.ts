@@ -2,88 +2,116 @@ import type { ConcurrencyEvent } from '../../core/event.ts';
 import { mostAuto } from '../../core/options/amounts.ts';
 
 /**
- * Finds how many calls at once a server likes. The number grows while answers stay as fast as the fastest round of answers, as in TCP Vegas
- * (Brakmo and Peterson, 1995): doubled in slow start, then one more for each round. If answers become slower, it falls with the gradient
- * of the times, as in Gradient2 of Netflix (https://github.com/Netflix/concurrency-limits); if they are refused, by a third, as in AIMD.
- * Pure: a state and an answer make the next state.
+ * Adjusts the number of calls in flight to the capacity of a server.
+ *
+ * The number grows while the server responds as quickly as in the fastest round, as in TCP Vegas (Brakmo and Peterson, 1995). It is doubled
+ * in slow start, the first stage, and later raised by one per round.
+ *
+ * If responses take longer, the number is lowered in proportion (by the gradient), as in Gradient2 by Netflix
+ * (https://github.com/Netflix/concurrency-limits). If calls are refused, it is lowered by a third, as in AIMD.
+ *
+ * All functions are pure: each computes the next state from the current state and a response.
  */
 
-/** Calls in flight at the beginning. */
+/** Number of calls in flight at the beginning, when nothing is known about the server. */
 const first = 4;
 
-/** Minimum of answers of a round: in slow start, which has to be quick, and after it. */
+/**
+ * Minimum number of responses in a round (the responses after which the number of calls is adjusted). It is lower during slow start, which
+ * has to be quick.
+ */
 const leastAnswers = { starting: 8, later: 20 };
 
-/** The more the times of answers vary, the more answers a round needs for its time to be this certain (standard error); at most `answers`. */
+/**
+ * Maximum standard error of a round's mean response time. The more the response times vary, the more responses a round needs. `answers` is
+ * the maximum.
+ */
 const certain = { error: 0.1, answers: 100 };
 
-/** The variance from which on the first answers after a change do not count: those that arrive first are the fast ones. */
+/**
+ * If the variance of the response times exceeds this value, the first responses after a change of the limit are ignored. The fastest ones
+ * arrive first, so these are not typical.
+ */
 const mixed = 0.02;
 
-/** Weight of a round in the variance of the times. */
+/** Weight of the latest round in the moving average of the response times' variance. */
 const varianceWeight = 0.2;
 
-/** The situation is still changing if fewer calls take longer than this multiple of the time before. */
+/**
+ * Response times should not rise when the number of calls is lowered. If they rise by more than this factor, the server itself is changing,
+ * and the result of the round is ignored.
+ */
 const stillChanging = 1.1;
 
-/** A round is slower from this multiple of the fastest round on: then the number holds. */
+/** If response times exceed those of the fastest round by more than this factor, the number of calls does not grow. */
 const slower = 1.15;
 
-/** A round is much slower from this multiple of the fastest round on: then the number falls. */
+/** If response times exceed those of the fastest round by at least this factor, the number of calls can be lowered. */
 const muchSlower = 1.35;
 
-/** The lowest share to which slow answers lower the number in one round. */
+/** A slow round multiplies the number of calls by this factor or more. */
 const leastGradient = 0.5;
 
-/** The share that is left after a refusal. */
+/** A refusal multiplies the number of calls by this factor. */
 const leftByRefusal = 2 / 3;
 
-/** Time after a refusal in which the number does not grow. */
+/** After a refusal, the number of calls does not grow for this time in ms. */
 const restMs = 5000;
 
-/** Time after which the fastest round is measured anew: the server may have become slower for good. */
+/** After this time in ms, the fastest round is measured once more, because the server might have become permanently slower. */
 const forgetMs = 60_000;
 
-/** The answers of a round. Their times are summed as logarithms, so that one late answer does not decide. */
+/**
+ * The responses of one round. It adds up the logarithms of the response times, so that a single late response does not distort the mean.
+ */
 interface Round {
-  /** Only answers to calls that started after this time belong to the round. */
+  /** A call belongs to the round only if it started after this time, in monotonic ms. */
   readonly sinceMs: number;
-  /** Answers that are left out at first. */
+  /** Number of the next responses that are ignored. */
   readonly skipped: number;
   readonly answers: number;
   readonly sum: number;
   readonly squares: number;
-  /** True if all calls that are allowed were in flight at once. Otherwise the round does not show what more of them would do. */
+  /**
+   * True if the allowed number of calls was in flight at some point in the round. Otherwise, the round does not show whether more calls
+   * would slow the server down.
+   */
   readonly isFull: boolean;
 }
 
-/** A round with fewer calls. `before`: the number that returns after it. `ms`: the time of the round before. */
+/**
+ * An experiment: a round with fewer calls. `relief` shows whether fewer calls shorten the response times, `measure` measures the fastest
+ * round once more. `before` is the number of calls to restore afterwards. `ms` is the previous round's response time.
+ */
 interface Trial {
   readonly kind: 'relief' | 'measure';
   readonly before: number;
   readonly ms: number;
 }
 
-/** The state of one limit that finds its number by itself. */
+/** The state of a limit on the calls in flight that adapts to a server. */
 export interface AutoState {
-  /** Calls that may be in flight now. */
+  /** Number of calls that may be in flight now. */
   readonly limit: number;
   readonly most: number;
-  /** The cause of the last change. */
+  /** The reason for the last change of the limit. */
   readonly reason: ConcurrencyEvent['reason'];
   readonly isStarting: boolean;
   readonly round: Round;
-  /** The time of an answer in the fastest round, and the time at which it was measured; undefined before the first round. */
+  /** The response time in the fastest round, and when it was measured; undefined until the first round has ended. */
   readonly fastest: { readonly ms: number; readonly atMs: number } | undefined;
   readonly trial: Trial | undefined;
-  /** True if the last round was much slower. One such round may be chance. */
+  /**
+   * True if the last round was much slower than the fastest one. The limit is lowered only after a second such round, because a single slow
+   * round can be chance.
+   */
   readonly wasSlow: boolean;
   readonly refusedAtMs: number;
-  /** The variance of the logarithms of the times in the last rounds; undefined before the first. */
+  /** The variance of the logarithms of the response times, averaged over the last rounds; undefined until the first round has ended. */
   readonly variance: number | undefined;
 }
 
-/** An answer: its duration, the times at which its call started and it arrived, and the calls in flight then, itself included. */
+/** A response: its response time, when its call started, when it arrived, and the number of calls in flight, including this one. */
 export interface AutoAnswer {
   readonly ms: number;
   readonly sentAtMs: number;
@@ -91,14 +119,14 @@ export interface AutoAnswer {
   readonly inFlight: number;
 }
 
-/** The state before the first call. `most`: maximum of calls in flight. */
+/** Returns the state before the first call. `most` is the maximum number of calls in flight. */
 export function startAuto(most: number = mostAuto): AutoState {
   return {
     limit: Math.min(first, most),
     most: Math.min(mostAuto, most),
     reason: 'start',
     isStarting: true,
-    // The first answers have waited for their connections.
+    // The first responses are ignored, because their response times include opening the connections.
     round: { ...emptyRound(Number.NEGATIVE_INFINITY), skipped: first },
     fastest: undefined,
     trial: undefined,
@@ -108,12 +136,20 @@ export function startAuto(most: number = mostAuto): AutoState {
   };
 }
 
-/** The number that was found. While the fastest round is measured anew, fewer calls are allowed. */
+/** Returns the state with a different maximum number of calls in flight. */
+export function withMost(state: AutoState, most: number): AutoState {
+  return { ...state, most: Math.min(mostAuto, most) };
+}
+
+/**
+ * Returns the limit that suits the server. This differs from the current limit while the fastest round is measured once more, because the
+ * limit is then temporarily lower.
+ */
 export function foundBy({ limit, trial }: AutoState): number {
   return trial?.kind === 'measure' ? trial.before : limit;
 }
 
-/** The state after an answer. */
+/** Returns the state after a response. */
 export function afterAnswer(state: AutoState, { ms, sentAtMs, atMs, inFlight }: AutoAnswer): AutoState {
   const { limit } = state;
   if (sentAtMs <= state.round.sinceMs) return state;
@@ -125,14 +161,20 @@ export function afterAnswer(state: AutoState, { ms, sentAtMs, atMs, inFlight }: 
   return round.answers < answersNeeded(state) ? next : afterRound(next, atMs);
 }
 
-/** The state after a refusal: a 429, a 503, a timeout, or a refused connection. Refusals of calls that started before the last one do not count. */
+/**
+ * Returns the state after a refusal: a 429, a 503, a timeout, or a refused connection. Ignores a refusal whose call started before the last
+ * refusal, because the limit was lowered after that.
+ */
 export function afterRefusal(state: AutoState, { sentAtMs, atMs }: Pick<AutoAnswer, 'sentAtMs' | 'atMs'>): AutoState {
   if (sentAtMs <= state.refusedAtMs) return state;
   const limit = Math.max(1, Math.floor(foundBy(state) * leftByRefusal));
   return { ...changed(state, limit, atMs), reason: 'refused', isStarting: false, trial: undefined, wasSlow: false, refusedAtMs: atMs };
 }
 
-/** The answers that a round needs. A round does not end because its own answers are alike: that would prefer lucky ones. */
+/**
+ * Returns the number of responses that a round needs. It depends only on earlier rounds. Otherwise, a round whose own responses happen to
+ * be similar could end early.
+ */
 function answersNeeded({ limit, isStarting, variance = 0 }: AutoState): number {
   const least = isStarting ? leastAnswers.starting : leastAnswers.later;
   return Math.max(limit, least, Math.min(certain.answers, variance / certain.error ** 2));
@@ -152,7 +194,7 @@ function afterRound(before: AutoState, atMs: number): AutoState {
   const held: AutoState = { ...state, isStarting: false, round: emptyRound(round.sinceMs) };
   const leastMs = typicalMs * Math.exp(-Math.sqrt(variance / round.answers));
   if (!round.isFull || limit === 1) return held;
-  // Slow start has gone too far.
+  // The round is only a little slower. In slow start, this means that doubling has raised the number too far.
   if (leastMs < fastest.ms * muchSlower)
     return before.isStarting ? { ...changed(held, Math.ceil((limit * fastest.ms) / typicalMs), atMs), reason: 'slow' } : held;
   if (!before.wasSlow) return { ...held, wasSlow: true };
@@ -161,27 +203,30 @@ function afterRound(before: AutoState, atMs: number): AutoState {
   return { ...tried(held, 'relief', { limit: lower, ms: typicalMs, atMs }), reason: 'slow', wasSlow: true };
 }
 
-/** True if fewer calls have hardly made it faster: then the server itself is slower now. */
+/**
+ * True if fewer calls have hardly shortened the response times. Then too many calls are not the reason for the slow responses: the server
+ * itself has become slower.
+ */
 function isUnrelieved({ before, ms }: Trial, limit: number, nowMs: number): boolean {
   return nowMs > (ms * (1 + limit / before)) / 2 && nowMs < ms * stillChanging;
 }
 
-/** Allows more calls, if all that were allowed were in flight. */
+/** Raises the limit after a fast round, if the allowed number of calls was in flight during the round. */
 function afterFastRound(state: AutoState, atMs: number): AutoState {
   const { limit, most, isStarting, round, refusedAtMs } = state;
   if (!round.isFull || limit >= most || atMs - refusedAtMs < restMs) return { ...state, round: emptyRound(round.sinceMs) };
   const more = { ...state, reason: 'fast' } as const;
   if (isStarting) return changed(more, Math.min(most, limit * 2), atMs);
-  // One more call changes little: the calls in flight belong to the next round.
+  // Raises the limit by just one call. Calls that are already in flight therefore count for the next round.
   return { ...more, limit: limit + 1, round: emptyRound(round.sinceMs) };
 }
 
-/** Allows fewer calls for a round, to see what it changes. */
+/** Lowers the limit on the calls in flight for one round, as an experiment. */
 function tried(state: AutoState, kind: Trial['kind'], { limit, ms, atMs }: { limit: number; ms: number; atMs: number }): AutoState {
   return { ...changed(state, Math.max(1, limit), atMs), trial: { kind, before: state.limit, ms } };
 }
 
-/** Sets the number. The calls in flight started under another number, and belong to no round. */
+/** Sets the limit. Calls that are already in flight started under the old limit, so they do not count for any round. */
 function changed(state: AutoState, limit: number, atMs: number): AutoState {
   return { ...state, limit, round: { ...emptyRound(atMs), skipped: (state.variance ?? 0) > mixed ? limit : 0 } };
 }
@@ -190,7 +235,7 @@ function emptyRound(sinceMs: number): Round {
   return { sinceMs, skipped: 0, answers: 0, sum: 0, squares: 0, isFull: false };
 }
 
-/** The typical time of an answer (the geometric mean), the most that it may be, and the variance of the times, with that of earlier rounds. */
+/** Returns the typical response time (the geometric mean), an upper bound for it, and the variance averaged with the earlier rounds. */
 function timesOf({ answers, sum, squares }: Round, earlier: number | undefined): { typicalMs: number; mostMs: number; variance: number } {
   const mean = sum / answers;
   const own = Math.max(0, squares / answers - mean * mean);

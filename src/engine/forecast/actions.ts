@@ -1,30 +1,36 @@
 import type { Inner, Step } from '../../core/node.ts';
 import { allSteps } from '../../core/plan.ts';
 
-/** A number that is known only within bounds. */
+/** An estimated number, with its lower and upper bounds. */
 export interface Range {
   readonly least: number;
   /**
-   * The number if every answer is a success that leads to one record, every condition after the first request is true,
-   * loops and polls end after one pass, and the cache is empty at the start.
+   * The number under these assumptions: every response is successful and becomes one record. Every condition after the first request is
+   * true. Loops and polls end after one pass. The cache is empty at the start.
    */
   readonly expected: number;
-  /** Can be infinite. */
+  /** The upper bound, which can be infinite. */
   readonly most: number;
 }
 
-/** The load of a step, from the records so far. */
+/** The load of one step, according to the records that have been read so far. */
 export interface StepLoad {
-  /** Records that make their first call there. */
+  /** Number of records that make their first call at this step. */
   readonly records: number;
-  /** The calls that these records need at least; absent if any records can share a batch. */
+  /**
+   * Minimum number of calls with which all these records make their first call. Undefined if any records can share a batch, so that this
+   * number follows from the batch size.
+   */
   readonly calls: number | undefined;
   readonly isCached: boolean;
-  /** Number of different requests among these calls, if equal requests are answered from the cache; absent if all calls are sent. */
+  /** Number of distinct requests among the first calls. The cache answers the others. Undefined if every call is sent. */
   readonly different: number | undefined;
 }
 
-/** The calls of each step. `steps`: all steps without inner ones, in their order; `loads` belong to them. */
+/**
+ * Estimates the number of calls at each step. `steps` are all steps of the flow in order, except those that contain other steps. `loads`
+ * has one entry for each of these steps.
+ */
 export function actionsOf(flow: readonly Step[], steps: readonly Step[], loads: readonly StepLoad[]): Range[] {
   const maxRecords = steps.map(() => 0);
   for (const [first, { records }] of loads.entries()) {
@@ -49,7 +55,10 @@ export function actionsOf(flow: readonly Step[], steps: readonly Step[], loads: 
   });
 }
 
-/** Adds up the ranges of all steps by weight. `fewest`: the number of calls after which the run may end. */
+/**
+ * Returns the sum of all steps' ranges, each multiplied by its weight. `fewest` is the smallest number of calls after which failures might
+ * end the run.
+ */
 export function sumOf(ranges: readonly Range[], weightOf: (index: number) => number, fewest: number): Range {
   const total = (key: keyof Range) =>
     ranges.reduce((sum, range, index) => (range[key] === 0 || weightOf(index) === 0 ? sum : sum + range[key] * weightOf(index)), 0);
@@ -62,13 +71,16 @@ export function sumOf(ranges: readonly Range[], weightOf: (index: number) => num
   };
 }
 
-/** A refused batch of n is halved down to single records: at most 2n - 1 requests in all. */
+/**
+ * Returns the maximum number of requests, including those for halved batches. If a batch of n records is refused, it is halved, down to
+ * single records. This takes at most 2n - 1 requests.
+ */
 function withHalving(requests: number, batchSize: number): number {
   if (batchSize === 1 || !Number.isFinite(requests)) return requests;
   return requests - Math.ceil(requests / 2 / batchSize);
 }
 
-/** The maximum of calls at each step for a record that makes its first call at `first`. */
+/** Returns the maximum number of calls that a record makes at each step if its first call is at the step `first`. */
 function maxCallsAfter(flow: readonly Step[], first: Step): Map<Step, number> {
   const calls = new Map<Step, number>();
   let hasCalled = false;
@@ -79,7 +91,7 @@ function maxCallsAfter(flow: readonly Step[], first: Step): Map<Step, number> {
     let rows = records;
     for (const step of steps) {
       const { action, inner } = step.node;
-      // The next pass of a loop can lead to the steps before `first`, too.
+      // The steps before `first` in the same loop count, too, because the next pass might reach them.
       if (step === first || (inner && allSteps(inner.steps).includes(first))) hasCalled = true;
       if (!hasCalled) continue;
       if (action) calls.set(step, rows * action.maxCalls);
@@ -89,10 +101,10 @@ function maxCallsAfter(flow: readonly Step[], first: Step): Map<Step, number> {
   }
 }
 
-/** The maximum of rows that one record can become at a step. */
+/** Returns the maximum number of rows that one record can become at a step. */
 function growth(step: Step): number {
   const { action, inner, streams } = step.node;
-  // The failed record itself passes through after the rows that came out before it failed.
+  // If the step fails after it has emitted rows, the record itself continues as an extra row.
   const failed = step.onError === 'keep' ? 1 : 0;
   if (action?.expands) return Number.POSITIVE_INFINITY;
   if (action && streams) return action.maxCalls + failed;

@@ -15,49 +15,49 @@ import { Demand, type Duration } from './time.ts';
 import { TokenCounts, type Tokens } from './tokens.ts';
 import { Walk, type WalkListener } from './walk.ts';
 
-/** The needs of a run, as far as they are known before anything is sent. */
+/** The estimated load of a run, as far as it is known before anything is sent. */
 export interface Forecast {
   readonly records: number;
-  /** Records that fail before anything is sent, and the first of them. */
+  /** Number of records that fail before anything is sent for them, and the first of these failures. */
   readonly failing: number;
   readonly firstFailure: ({ readonly record: number } & CodedMessage) | undefined;
-  /** Records that `on_error: keep` passes through before anything is sent. */
+  /** Number of records that fail before anything is sent for them, but continue because of `on_error: keep`. */
   readonly passedThrough: number;
-  /** The record whose failure ends the run; absent if no such failure is known. */
+  /** The record whose failure ends the run, and the setting that ends the run; undefined if no such failure is known. */
   readonly stopsAt: { readonly record: number; readonly why: 'on-error-stop' | 'max-errors' } | undefined;
   readonly actions: Range;
   readonly credits: Range;
-  /** True if the flow has loops or polls. */
+  /** True if the flow contains loops or polls, which can make several passes per record. */
   readonly hasPasses: boolean;
-  /** True if a node asks for several pages. */
+  /** True if a node requests several pages of results per record. */
   readonly hasPages: boolean;
-  /** True if records share requests. */
+  /** True if a node sends several records in one request. */
   readonly hasBatches: boolean;
-  /** Ids of the nodes whose answers state their real cost. */
+  /** The ids of the nodes whose responses state the actual cost of the call. */
   readonly nodesStatingCost: readonly string[];
-  /** Absent when nothing is sent. */
+  /** The estimated duration of the run; undefined if nothing is sent. */
   readonly time: Duration | undefined;
-  /** Absent if no node asks a language model. */
+  /** The estimated number of tokens; undefined if no node calls an LLM. */
   readonly tokens: Tokens | undefined;
-  /** The first requests. A request whose answer the cache has from an earlier record is left out. */
+  /** The first requests that the run will send. Leaves out a request that an earlier record sends, too, and that the cache then answers. */
   readonly requests: readonly ActionRequest[];
 }
 
-/** The limits of a forecast. */
+/** The limits of a forecast, and the data that it uses. */
 export interface ForecastSettings {
-  /** Number of requests to show. */
+  /** Maximum number of requests to include in the forecast. */
   readonly maxRequests: number;
-  /** Absent for any number of failures. */
+  /** The maximum number of failed records; undefined if any number of records may fail. */
   readonly maxErrors?: MaxErrors | undefined;
-  /** Finds the chains that requests name; absent if every name counts as the name of a chain. */
+  /** Finds the retail chains that requests name. If undefined, every chain name is accepted. */
   readonly lookups?: Lookups;
 }
 
-/** Counts what the records of a run will need, one record after another. Nothing is sent. */
+/** Estimates what a run will need. Reads the records one by one, and sends nothing. */
 export class Forecaster implements WalkListener {
   readonly #plan: Plan;
   readonly #settings: ForecastSettings;
-  /** The steps without inner nodes. All figures per step are in their order. */
+  /** All steps of the flow, except those that contain other steps. All lists with one entry per step have this order. */
   readonly #steps: readonly Step[];
   readonly #indexes: ReadonlyMap<Step, number>;
   readonly #probes: Probes;
@@ -65,12 +65,12 @@ export class Forecaster implements WalkListener {
   readonly #tokens: TokenCounts;
   readonly #groups: readonly (Groups | undefined)[];
   readonly #questions: readonly (Questions | undefined)[];
-  /** Records that make their first call at each step. */
+  /** For each step, the number of records that make their first call there. */
   readonly #firstCalls: number[];
   readonly #requests: ActionRequest[] = [];
   #records = 0;
   #failing = 0;
-  /** Records that come out of the flow without a call. */
+  /** Number of records that pass through the flow without a call. */
   #uncalled = 0;
   #passedThrough = 0;
   #firstFailure: Forecast['firstFailure'];
@@ -89,7 +89,7 @@ export class Forecaster implements WalkListener {
     this.#firstCalls = this.#steps.map(() => 0);
   }
 
-  /** Adds the next record. */
+  /** Adds the next record to the forecast. */
   async add(item: Item): Promise<void> {
     const walk = new Walk(item, this, this.#settings.lookups);
     this.#records++;
@@ -104,7 +104,7 @@ export class Forecaster implements WalkListener {
     }
   }
 
-  /** The forecast for the records so far. */
+  /** Returns the forecast for all records that were added. */
   forecast(): Forecast {
     const steps = this.#steps;
     const ranges = actionsOf(
@@ -137,7 +137,7 @@ export class Forecaster implements WalkListener {
     };
   }
 
-  /** Counts a record's first call. */
+  /** Counts the first call of a record, which the record makes at `step`. */
   firstCall(step: Step, request: ActionRequest, fields: Fields): Promise<void> | void {
     const index = this.#indexes.get(step) as number;
     this.#firstCalls[index] = (this.#firstCalls[index] as number) + 1;
@@ -149,7 +149,7 @@ export class Forecaster implements WalkListener {
     return this.#probes.of(index)?.isExact ? undefined : this.#probes.run(index, fields);
   }
 
-  /** Notes the first record at which `on_error: stop` ends the run. */
+  /** Remembers the first record whose failure ends the run because of `on_error: stop`. */
   stop(record: number): void {
     this.#stopsAt ??= { record, why: 'on-error-stop' };
   }
@@ -161,7 +161,10 @@ export class Forecaster implements WalkListener {
     if (maxErrors && 'count' in maxErrors && this.#failing > maxErrors.count) this.#stopsAt ??= { record, why: 'max-errors' };
   }
 
-  /** Minimum of calls before failures end the run. One answer can belong to a whole batch, and a cached answer to any number of records. */
+  /**
+   * Returns the minimum number of calls before failures end the run. It can be lower than the number of records that have received a
+   * response: one response can be for a whole batch, and a cached one for any number of records.
+   */
   #fewestCalls(): number {
     const records = this.#fewestRecords();
     if (records === Number.POSITIVE_INFINITY) return records;

@@ -2,19 +2,22 @@ import { type Action, type Step, Unasked } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import { fingerprint } from '../../core/text/fingerprint.ts';
 
-/** Bound on memory: records can differ in any number of ways. Later records count only in the groups that exist. */
+/**
+ * Maximum number of groups and entries to remember, which limits memory use. After that, records that would need a new group are not
+ * counted.
+ */
 const maxEntries = 100_000;
 
-/** The batches of one key. The last batch is open. */
+/** The batches with the same key. Only the last of them is still open. */
 interface Group {
   calls: number;
   records: number;
   bytes: number;
-  /** The text that each key asks for in the open batch, as fingerprints. */
+  /** For each entry of the open batch, a fingerprint of the text to send, keyed by the fingerprint of the entry's key. */
   readonly questions: Map<string, string>;
 }
 
-/** The records of a step, put into batches in their order. */
+/** Divides a step's records into batches, as the run will do, and counts the calls. */
 export class Groups {
   readonly #entryOf: NonNullable<Action['entryOf']>;
   readonly #groups = new Map<string, Group>();
@@ -24,7 +27,10 @@ export class Groups {
     this.#entryOf = entryOf;
   }
 
-  /** The groups of a step; absent if all records can share batches, or if no records can. */
+  /**
+   * Creates the groups that count a step's batches. Returns undefined if all records of the step can share batches, or if none can, because
+   * the batches can then be counted without groups.
+   */
   static of({ node: { action } }: Step): Groups | undefined {
     return action?.entryOf && new Groups(action.entryOf);
   }
@@ -47,7 +53,7 @@ export class Groups {
     group.questions.set(key, text);
   }
 
-  /** The calls of these batches. */
+  /** Returns the number of calls, which is one per batch. */
   calls(): number {
     let calls = 0;
     for (const group of this.#groups.values()) calls += group.calls;
@@ -62,7 +68,7 @@ export class Groups {
     group.bytes = 0;
   }
 
-  /** The group of that name; absent for a new group once there are too many groups. */
+  /** Returns the group with the given batch key. Creates the group if needed. Returns undefined if it would be one too many. */
   #groupOf(name: string): Group | undefined {
     const key = fingerprint(name);
     const found = this.#groups.get(key);

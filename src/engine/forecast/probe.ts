@@ -4,17 +4,17 @@ import { Failure } from '../../core/failure.ts';
 import { type Action, type NodeContext, type Step, Unasked } from '../../core/node.ts';
 import { type Fields, withFields } from '../../core/record.ts';
 
-/** The call of a step, as far as a record shows it. */
+/** Properties of a step's call, determined with the fields of one record. */
 export interface Probe {
-  /** Undefined if no request could be prepared, or if data on this machine answer it. */
+  /** The gate of the request. Undefined if no request could be prepared, or if local data answers it. */
   readonly gate: Call<unknown>['gate'] | undefined;
-  /** True if all fields came from a record; false if the fields that earlier answers add were guessed. */
+  /** True if all fields came from a record. False if values were made up for fields that earlier responses would add. */
   readonly isExact: boolean;
-  /** Tokens of a question to a language model; absent at other steps. */
+  /** Number of input tokens of an LLM call; undefined at other steps. */
   readonly inputTokens: number | undefined;
 }
 
-/** The probes of steps. */
+/** Prepares one request at each step to determine its gate and its number of tokens. Sends nothing. */
 export class Probes {
   readonly #steps: readonly Step[];
   readonly #probes: (Probe | undefined)[];
@@ -24,12 +24,18 @@ export class Probes {
     this.#probes = steps.map(() => undefined);
   }
 
-  /** Absent for a step that does not call, and until a record made its first call there or at an earlier step. */
+  /**
+   * Returns what is known about a step's call. Undefined if the step makes no call, or if no record has made its first call at this step or
+   * an earlier one yet.
+   */
   of(index: number): Probe | undefined {
     return this.#probes[index];
   }
 
-  /** Probes the step at which a record makes its first call, and the steps after it that have no probe yet. */
+  /**
+   * Prepares the request of the step at `index`, where a record makes its first call. Then prepares the requests of all later steps that
+   * have none yet.
+   */
   async run(index: number, fields: Fields): Promise<void> {
     let guessed = fields;
     for (let at = index; at < this.#steps.length; at++) {

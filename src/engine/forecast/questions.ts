@@ -3,10 +3,10 @@ import type { Action, Step } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import { fingerprint } from '../../core/text/fingerprint.ts';
 
-/** Bound on memory: later requests count as different requests. */
+/** Maximum number of requests to remember, which limits memory use. All requests after that count as distinct. */
 const maxKeys = 100_000;
 
-/** The different requests of a step whose answers are cached: equal requests are sent once. */
+/** Counts the distinct requests of a step that uses the cache. Equal requests are sent only once. */
 export class Questions {
   readonly #keyOf: NonNullable<Action['cache']>['key'];
   readonly #keys = new Set<string>();
@@ -16,12 +16,12 @@ export class Questions {
     this.#keyOf = keyOf;
   }
 
-  /** The requests of a step; absent if its answers are not cached, or if records share them. */
+  /** Creates the counter for a step. Returns undefined if the step does not use the cache, or if several records can share a request. */
   static of({ node: { action } }: Step): Questions | undefined {
     return action?.cache && action.batchSize === undefined ? new Questions(action.cache.key) : undefined;
   }
 
-  /** Adds a request. Returns false if an equal request was added before. */
+  /** Counts a request if it is new. Returns false if an equal request was counted before. */
   add(request: ActionRequest, fields: Fields): boolean {
     const key = fingerprint(this.#keyOf(request, fields));
     if (this.#keys.has(key)) return false;
@@ -30,7 +30,7 @@ export class Questions {
     return true;
   }
 
-  /** Number of different requests. */
+  /** Returns the number of distinct requests. */
   count(): number {
     return this.#keys.size + this.#others;
   }

@@ -4,33 +4,36 @@ import { gateKey } from '../gates.ts';
 import type { Range } from './actions.ts';
 import type { Probes } from './probe.ts';
 
-/** Assumed duration of a request. */
+/** Assumed duration of a request in ms. */
 const latencyMs = 200;
 
-/** Assumed number of requests in flight if the run will find it. */
+/** Assumed number of requests in flight if the run adapts this number to the server. */
 const assumedAuto = 16;
 
-/** The shortest duration of a run, and its bottleneck: the rate at an origin, or the number of requests in flight. */
+/** The shortest possible duration of a run, and what limits it: the rate at an origin, or the number of requests in flight. */
 export type Duration = { readonly ms: number } & (
   | { readonly by: 'rate'; readonly intervalMs: number; readonly origin: string }
   | { readonly by: 'concurrency'; readonly atOnce: number; readonly latencyMs: number }
 );
 
-/** Bound on memory: records can name any number of origins, but the busiest come early. */
+/**
+ * Maximum number of gates to count. It limits memory use, because the URLs in records can have any number of origins. The origins with the
+ * most calls usually occur early.
+ */
 const maxGates = 10_000;
 
-/** The calls that pass one gate. */
+/** The number of calls at one gate, which limits the rate at one origin. */
 interface GateLoad {
   readonly origin: string;
   count: number;
 }
 
-/** The calls that pass the gates and limits of a run. */
+/** Adds up the calls at each gate (the rate limiter of an API) and under each concurrency limit, to estimate the duration of a run. */
 export class Demand {
   readonly #steps: readonly Step[];
   readonly #intervals: readonly number[];
   readonly #isRated: boolean;
-  /** First calls of the records, by gate. */
+  /** For each gate, the number of records that make their first call there. */
   readonly #firstCalls = new Map<string, GateLoad>();
 
   constructor(steps: readonly Step[]) {
@@ -39,18 +42,21 @@ export class Demand {
     this.#isRated = this.#intervals.some((interval) => interval > 0);
   }
 
-  /** Adds a record's first call. */
+  /** Counts the first call of a record, in which the record sends `request`. */
   add(request: ActionRequest): void {
     if (!this.#isRated) return;
     const gate = isLocal(request) ? undefined : gateOf(request);
     if (gate) addTo(this.#firstCalls, gate.origin, gate.credential, 1);
   }
 
-  /** The time of the slowest gate or limit, plus the other calls of one record; absent when nothing is sent. `firstCalls`: by step. */
+  /**
+   * Returns the time that all calls need at the slowest gate or concurrency limit, plus the duration of one record's calls to other nodes.
+   * Undefined if nothing is sent. `firstCalls` is the number of records that make their first call at each step.
+   */
   time(ranges: readonly Range[], firstCalls: readonly number[], probes: Probes): Duration | undefined {
     const durations = [...this.#atGates(ranges, firstCalls, probes), ...this.#atLimits(ranges)];
     const [slowest] = durations.sort((a, b) => b.ms - a.ms);
-    // A record makes its calls one after the other.
+    // A record makes its calls one after another, so the duration also includes the last record's calls to other nodes.
     const others = ranges.filter(({ expected }, index) => expected > 0 && !this.#steps[index]?.node.action?.lookup?.isLocal).length - 1;
     return slowest && { ...slowest, ms: slowest.ms + others * latencyMs };
   }
@@ -65,7 +71,7 @@ export class Demand {
       const key = addTo(gates, gate.origin, gate.credential, expected - (firstCalls[index] as number));
       slowest.set(key, Math.max(slowest.get(key) ?? 0, this.#intervals[index] as number));
     }
-    // An origin that only records name has the rate of the node that they reach.
+    // For an origin that occurs only in records, it is unknown which node sends requests to it. So the lowest rate of all nodes is assumed.
     const other = Math.max(...this.#intervals);
     return [...gates].flatMap(([key, { origin, count }]) => {
       const intervalMs = slowest.get(key) ?? other;
@@ -93,7 +99,7 @@ export class Demand {
   }
 }
 
-/** Adds calls to a gate. Returns the gate's key. */
+/** Adds calls to a gate. Creates the gate if needed. Returns the key of the gate. */
 function addTo(gates: Map<string, GateLoad>, origin: string, credential: string | undefined, count: number): string {
   const key = gateKey(origin, credential);
   const gate = gates.get(key);

@@ -4,32 +4,35 @@ import { rounded } from '../../core/spending.ts';
 import type { Range } from './actions.ts';
 import type { Probes } from './probe.ts';
 
-/** A node whose maximum cost ends the run before its end, if every answer has the maximum length. */
+/** A node that ends the run early, because it reaches its maximum cost if every answer has the maximum length. */
 export interface CostStop {
   readonly node: string;
   readonly maxCost: number;
-  /** Questions that it can pay for. */
+  /** The node can ask this many questions before it reaches its maximum cost. */
   readonly questions: number;
 }
 
-/** Estimate of the tokens of a run. */
+/** Estimated number and cost of the tokens that a run needs. */
 export interface Tokens {
   readonly input: number;
-  /** Tokens of the answers if every answer has the maximum length. */
+  /** Number of tokens in all answers if every answer has the maximum length. */
   readonly maxOutput: number;
-  /** Maximum cost of these tokens; absent if a node has no price. */
+  /** Maximum cost of all tokens that the run needs; undefined if a node has no token price. */
   readonly maxCost: number | undefined;
-  /** Nodes that may end the run by their maximum cost. */
+  /** The nodes that might end the run because they reach their maximum cost. */
   readonly stops: readonly CostStop[];
 }
 
-/** The known questions of a step. */
+/** The number of known questions at a step, and the total number of their tokens. */
 interface Known {
   questions: number;
   input: number;
 }
 
-/** Counts the tokens of questions to language models. A question that is not known yet counts with the average length of the known questions. */
+/**
+ * Counts the tokens in questions to LLMs. A question that depends on an earlier response is not known yet, and is assumed to have the
+ * average length of the known questions.
+ */
 export class TokenCounts {
   readonly #steps: readonly Step[];
   readonly #known: readonly Known[];
@@ -39,7 +42,7 @@ export class TokenCounts {
     this.#known = steps.map(() => ({ questions: 0, input: 0 }));
   }
 
-  /** Adds the question that a record asks at a step. */
+  /** Counts the tokens of a record's question at a step. */
   add(index: number, fields: Fields): void {
     const { tokens } = this.#steps[index]?.node.action ?? {};
     if (!tokens) return;
@@ -48,7 +51,7 @@ export class TokenCounts {
     known.input += tokens.inputOf(fields);
   }
 
-  /** The tokens of all steps; absent if none asks a language model. */
+  /** Returns the tokens of all steps; undefined if no step calls an LLM. */
   total(ranges: readonly Range[], probes: Probes): Tokens | undefined {
     const each = this.#steps.flatMap((_, index) => this.#ofStep(index, (ranges[index] as Range).expected, probes) ?? []);
     if (each.length === 0) return undefined;

@@ -7,32 +7,35 @@ import { type NodeContext, type Step, Unasked } from '../../core/node.ts';
 import { type Fields, withNulls } from '../../core/record.ts';
 import { failureAt, withError } from '../chain.ts';
 
-/** Takes what a walk finds. */
+/** Receives what a walk finds: the first calls of a record, and the failure that ends the run. */
 export interface WalkListener {
-  /** A first call, with the fields from which its request was rendered. */
+  /** Called when a row makes its first call. `fields` are the fields that were used to prepare the request. */
   firstCall(step: Step, request: ActionRequest, fields: Fields): Promise<void> | void;
-  /** A failure at a step with `on_error: stop`. */
+  /** Called if the record fails at a step with `on_error: stop`. */
   stop(record: number): void;
 }
 
-/** One record on its way to its first calls. Nothing is sent: a row stops at its first call; steps without a call run for real. */
+/**
+ * Runs one record through the steps until its first call, without sending anything. If the record becomes several rows, each row stops at
+ * its own first call. Steps that make no call really run.
+ */
 export class Walk {
-  /** First calls so far. There are several if the record became several rows. */
+  /** Number of first calls so far. If the record has become several rows, each can make one. */
   calls = 0;
-  /** True once `on_error: keep` has passed a failure through. */
+  /** True once the record has failed but continues because of `on_error: keep`. */
   hasPassedThrough = false;
   readonly #item: Item;
   readonly #listener: WalkListener;
   readonly #lookups: Lookups | undefined;
 
-  /** `lookups`: finds the chains that requests name. Without it, every name counts as the name of a chain. */
+  /** `lookups` finds the retail chains that requests name. If undefined, every chain name is accepted. */
   constructor(item: Item, listener: WalkListener, lookups: Lookups | undefined) {
     this.#item = item;
     this.#listener = listener;
     this.#lookups = lookups;
   }
 
-  /** Takes a row through the steps. Returns the rows that came out without a call. Throws a Failure. */
+  /** Runs a row through the steps. Returns the rows that reached the end without a call. Throws a Failure if the row fails. */
   async through(steps: readonly Step[], row: Fields): Promise<Fields[]> {
     let fields = row;
     for (const [index, step] of steps.entries()) {
@@ -78,7 +81,9 @@ export class Walk {
     return this.#listener.firstCall(step, request, fields);
   }
 
-  /** The context of a node with inner nodes. Its clock jumps to the end of each wait. */
+  /**
+   * Returns the context for a node that contains other nodes. Its clock jumps to the end of each wait, so that the walk never really waits.
+   */
   #contextOf({ node: { inner } }: Step, emitted: Fields[]): NodeContext {
     if (!inner) return noContext;
     let nowMs = 0;
@@ -102,12 +107,12 @@ export class Walk {
   }
 }
 
-/** Adds rows one by one: a spread of all rows can have more arguments than a call may have. */
+/** Adds rows one by one, because spreading them could exceed the maximum number of arguments. */
 function addRows(to: Fields[], rows: readonly Fields[]): void {
   for (const row of rows) to.push(row);
 }
 
 const noContext = {} as NodeContext;
 
-/** Ends a node inside which a record came to its first call. */
+/** Thrown to end a node that contains other nodes, because a record has reached its first call inside that node. */
 const calledInside = new Unfinished();

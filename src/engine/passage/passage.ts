@@ -12,29 +12,29 @@ import { type Gates, RunGates } from '../gates.ts';
 import type { RunPhase } from '../phase.ts';
 import { windowSize } from '../window.ts';
 
-/** The way of records through the nodes of a flow: in this process, or in others. */
+/** Runs records through the nodes of a flow, in this process or in worker processes. */
 export interface Passage {
-  /** Maximum of records that are under way or not written yet. */
+  /** Maximum number of records that are in progress or not yet written. */
   readonly size: number;
-  /** Passes a record through all nodes. Rejects with a Failure, and with Unfinished when the run ends before the record does. */
+  /** Runs a record through all nodes. Rejects with a Failure, or with Unfinished if the run ends first. */
   pass(item: Item): Promise<readonly Fields[] | SpilledRows | RowsText>;
-  /** Resolves when another record may begin; `undefined` if it may now. */
+  /** Resolves when the next record may begin; undefined if it may begin now. */
   room(): Promise<void> | undefined;
-  /** Called when the state of the input may have changed. */
+  /** Must be called whenever the state of the input might have changed. */
   inputChanged(): void;
-  /** Ends the use of everything that the run shares with others. No record is under way. */
+  /** Releases what the run shares with other runs, such as slots. Must be called only when no record is in progress. */
   close(): Promise<void>;
 }
 
-/** The parts of a run that a passage uses. */
+/** Everything that is needed to pass a run's records through the nodes. */
 export interface PassageTools {
   readonly phase: RunPhase;
-  /** Ends the run because no server answers; undefined if the run continues all the same. */
+  /** Ends the run because no server responds; undefined if the run continues without responses. */
   readonly giveUp: ((reason: StopReason) => void) | undefined;
   input(): InputState;
 }
 
-/** The parts of a passage in this process. */
+/** Everything that is needed to run the nodes in this process. */
 export interface LocalPassageParts {
   readonly ports: Ports;
   readonly gates: Gates;
@@ -42,7 +42,7 @@ export interface LocalPassageParts {
   readonly trace?: Trace | undefined;
 }
 
-/** Records pass the nodes in this process. */
+/** Runs records through the nodes in this process. */
 export class LocalPassage implements Passage {
   readonly size: number;
   readonly #gates: RunGates;

@@ -5,42 +5,49 @@ import type { Clock } from '../../core/ports.ts';
 import type { Closing } from '../../core/workers/closing.ts';
 import type { Unit, Units } from '../../core/workers/workers.ts';
 import type { InputState } from '../batches/batches.ts';
+import { isVain, UnreachableWatch } from '../failure-limits.ts';
 import type { Passage, PassageTools } from './passage.ts';
 
-/** Maximum of records in a unit of a flow without batches. */
+/**
+ * Maximum number of records in a unit (a group of records for one worker). In a flow with batches, a unit can be larger, so that its last
+ * batch is full.
+ */
 const maxUnit = 500;
 
-/** The first units are small, so that every worker has one soon. */
+/** Number of records in the first unit. This number is small, so that every worker soon has work. It is doubled for each further unit. */
 const firstUnit = 16;
 
-/** Maximum of text in a unit, in bytes of the input. */
+/** Maximum size of a unit, in bytes of the input. */
 const maxUnitBytes = 1_000_000;
 
-/** A unit that is not full waits this long for more records. */
+/** A unit that is not full waits this many ms for more records. */
 const unitMs = 20;
 
-/** As many records are open as the run finishes in this time. */
+/** At most as many records are open as the run finishes in this many ms. */
 const openMs = 10_000;
 
-/** Minimum of open records, for each unit that the workers can hold. */
+/** Minimum number of open records for each unit that the workers can process at once. */
 const minOpen = 16;
 
-/** An open record. */
+/** A record that was sent to a worker, or that is about to be sent. */
 interface OpenRecord {
   readonly item: Item;
-  resolve(rows: RowsText): void;
+  resolve(rows: RowsText | SpilledRows): void;
   reject(reason: unknown): void;
 }
 
-/** The records of a unit, by their places. Those with a result are gone. */
+/** The open records of a unit, keyed by index. A record is removed when its result arrives. */
 type OpenUnit = Map<number, OpenRecord>;
 
-/** Records pass the nodes in workers: they go there in units, and come back one by one. */
+/** Runs records through worker processes. Workers receive records in units (groups), but return the results one by one. */
 export class UnitPassage implements Passage {
   readonly #units: Units;
   readonly #clock: Clock;
   readonly #tools: PassageTools;
-  /** The largest batch of the flow: units are multiples of it. 1 without batches. */
+  /**
+   * Number of records in the flow's largest batch; 1 if the flow has no batches. The number of records in a unit is a multiple of this
+   * number, so that batches are full.
+   */
   readonly #batch: number;
   readonly #open = new Map<number, OpenUnit>();
   #next: OpenRecord[] = [];
@@ -50,9 +57,16 @@ export class UnitPassage implements Passage {
   #unitSize = firstUnit;
   #timer: AbortController | undefined;
   #hasEnded = false;
-  /** True once a record had an answer. */
+  /** True once a server has responded for any record. */
   #hasAnswer = false;
-  /** The error of a worker that has ended the run. */
+  /**
+   * Records that failed because no server responded. Their failures count only once a server has responded, or when there are no more
+   * records. If the run ends because no server responds at all, these records stay unfinished.
+   */
+  #held: { readonly record: OpenRecord; readonly failure: Failure }[] = [];
+  /** Ends the run if no server responds; undefined if the run continues without responses. */
+  readonly #unreachable: UnreachableWatch | undefined;
+  /** The error of a worker that ended the run. */
   #error: unknown;
   readonly #rate: FinishRate;
 
@@ -67,9 +81,12 @@ export class UnitPassage implements Passage {
       closing: (closing) => this.#close(closing),
       failed: (error) => this.#fail(error),
     });
-    tools.phase.onPhase((phase) => {
-      units.tell({ phase, reason: tools.phase.reason });
+    const { phase, giveUp } = tools;
+    this.#unreachable = giveUp && new UnreachableWatch(giveUp);
+    phase.onPhase((entered) => {
+      units.tell({ phase: entered, reason: phase.reason }, (record) => phase.wants(record, false));
       this.#putUnit();
+      this.#settleHeld();
     });
   }
 
@@ -98,8 +115,10 @@ export class UnitPassage implements Passage {
   inputChanged(): void {
     const state: InputState = this.#tools.input();
     if (state === 'more') return;
-    // Records that share calls wait for each other as long as records under way make room for more.
+    // With batches, an incomplete unit waits for more records to fill its batches. It does not wait if no record is open, because then no
+    // record can end and make room for more.
     if (state === 'ended' || this.#batch === 1 || this.#open.size === 0) this.#putUnit();
+    if (this.#open.size === 0) this.#noneIsOpen(state);
     if (state !== 'ended' || this.#hasEnded) return;
     this.#hasEnded = true;
     this.#units.end();
@@ -116,7 +135,7 @@ export class UnitPassage implements Passage {
     return length >= this.#unitSize || this.#nextBytes >= maxUnitBytes;
   }
 
-  /** Records that share calls wait for each other as long as more may come. */
+  /** Sends the next unit after a short wait. With batches, sets no timer: the unit waits as long as there might be more records. */
   #putSoon(): void {
     if (this.#batch > 1 || this.#timer) return;
     const timer = new AbortController();
@@ -142,27 +161,67 @@ export class UnitPassage implements Passage {
     this.#units.put(unit);
   }
 
-  #finished(unit: number, index: number, result: RowsText | Failure | undefined): void {
+  #finished(unit: number, index: number, result: RowsText | SpilledRows | Failure | undefined): void {
     const records = this.#open.get(unit);
     const record = records?.get(index);
     if (!records || !record) return;
     records.delete(index);
     if (records.size === 0) this.#open.delete(unit);
     this.#rate.add();
-    if (result) this.#hasAnswer ||= !(result instanceof Failure) || result.status !== undefined;
     if (!result) record.reject(new Unfinished());
-    else if (result instanceof Failure) record.reject(result);
-    else record.resolve(result);
+    else if (result instanceof Failure) this.#failed(record, result);
+    else {
+      this.#answered();
+      record.resolve(result);
+    }
     if (this.#open.size === 0) this.inputChanged();
   }
 
-  /** Closes the run for the reason of a worker. That no server answers one worker closes no run in which a record has had an answer. */
+  #failed(record: OpenRecord, failure: Failure): void {
+    if (failure.status !== undefined) this.#answered();
+    if (!this.#unreachable || this.#hasAnswer || !isVain(failure) || this.#tools.phase.reason) {
+      record.reject(failure);
+      return;
+    }
+    this.#held.push({ record, failure });
+    // The records of a batch share their attempts. The origin is not known here, so the message, which contains it, is used instead.
+    if (this.#held.length % this.#batch !== 0) return;
+    for (let attempt = 0; attempt < failure.attempts; attempt++) this.#unreachable.failed(failure, failure.message);
+  }
+
+  #answered(): void {
+    if (this.#hasAnswer) return;
+    this.#hasAnswer = true;
+    this.#settleHeld();
+  }
+
+  /** Decides about the records for which no server has responded. Called when no record is left in a worker. */
+  #noneIsOpen(state: InputState): void {
+    const [first] = this.#held;
+    if (!first) return;
+    // All records of some batches have failed, and no other record can begin before these end.
+    if (state === 'blocked' && this.#batch > 1) this.#unreachable?.endRun(first.failure);
+    this.#settleHeld();
+  }
+
+  /** Ends the records for which no server has responded: as unfinished if this ends the run, otherwise as failed. */
+  #settleHeld(): void {
+    const held = this.#held;
+    this.#held = [];
+    const isUnreachable = this.#tools.phase.reason?.ending === 'unreachable';
+    for (const { record, failure } of held) record.reject(isUnreachable ? new Unfinished() : failure);
+  }
+
+  /**
+   * Advances the phase because a worker asks for it. If the reason is that no server responds, the run still continues if a server has
+   * responded for any record.
+   */
   #close({ phase, reason }: Closing): void {
     if (reason?.ending === 'unreachable' && this.#hasAnswer) return;
     this.#tools.phase.advance(phase, reason);
   }
 
-  /** Leaves every open record unfinished. */
+  /** Ends the run because of a worker's error, and leaves every open record unfinished. */
   #fail(error: unknown): void {
     const open = [...this.#open.values()].flatMap((unit) => [...unit.values()]);
     this.#open.clear();
@@ -176,7 +235,7 @@ function split<Entry>(entries: readonly Entry[], isFirst: (entry: Entry) => bool
   return [entries.filter(isFirst), entries.filter((entry) => !isFirst(entry))];
 }
 
-/** The rate at which records finish, over the last second or two. */
+/** Measures how many records finish per unit of time, over the last one to two seconds. */
 class FinishRate {
   readonly #clock: Clock;
   #startMs: number;
@@ -198,7 +257,7 @@ class FinishRate {
     this.#count++;
   }
 
-  /** The records that finish in this time, as far as is known. */
+  /** Returns the estimated number of records that finish within `ms`. */
   in(ms: number): number {
     const perMs = Math.max(this.#before / 1000, this.#count / Math.max(1000, this.#clock.now() - this.#startMs));
     return Math.ceil(perMs * ms);

@@ -5,14 +5,19 @@ import type { At } from '../source.ts';
 
 type Issue = z.core.$ZodIssue;
 
-/** The message for a wrong `type`. `hidden`: true if the value must not be printed. */
+/**
+ * Returns the message for an option that has no valid variant, such as an unknown `type`. `hidden` is true if the value must not be
+ * printed.
+ */
 export function choiceMessage({ path, input }: Issue, schema: z.ZodType, hidden: boolean): string {
   const choices = choicesAt(toJsonSchema(schema), path as At);
   const written = typeof input === 'object' && input !== null ? (input as Record<PropertyKey, unknown>)[path.at(-1) as string] : input;
   return `expected the type ${choicesText(choices)}${hidden ? '' : `, found ${kindOfValue(written)}${didYouMean(String(written), choices)}`}`;
 }
 
-/** The message for any other issue: expected and found. `hidden`: true if the value must not be printed. */
+/**
+ * Returns the message for any other issue. It says what was expected and what was found. `hidden` is true if the value must not be printed.
+ */
 export function messageOf(issue: Issue, hidden: boolean): string {
   const found = hidden ? '' : `, found ${kindOfValue(issue.input)}`;
   const own = ownMessage(issue);
@@ -35,19 +40,19 @@ export function messageOf(issue: Issue, hidden: boolean): string {
   }
 }
 
-/** The message that the schema itself gives; undefined if the issue has the words of zod. */
+/** Returns the message that the schema itself contains; undefined if the message is zod's default. */
 function ownMessage(issue: Issue): string | undefined {
   const words = z.config().localeError?.(issue as z.core.$ZodRawIssue);
   return issue.message === (typeof words === 'string' ? words : words?.message) ? undefined : issue.message;
 }
 
-/** The choices as a text: `a, b or c`. */
+/** Lists the choices as text: `a, b or c`. */
 export function choicesText(choices: readonly string[]): string {
   return choices.length === 1 ? `${choices[0]}` : `${choices.slice(0, -1).join(', ')} or ${choices.at(-1)}`;
 }
 
 const words: Readonly<Record<string, string>> = {
-  string: 'a text',
+  string: 'a string',
   number: 'a number',
   int: 'a whole number',
   boolean: 'true or false',

@@ -11,7 +11,7 @@ import { choiceMessage, choicesText, messageOf } from './issue-message.ts';
 
 type Issue = z.core.$ZodIssue;
 
-/** The place of a value, and the list for its problems. */
+/** The path of a value in the flow, and the list that collects its problems. */
 export interface Place {
   readonly source: Source;
   readonly at: At;
@@ -21,8 +21,8 @@ export interface Place {
 }
 
 /**
- * Checks a value of a flow and reports its problems, each at its place.
- * Returns the checked value without the wrong parts, so that the rest can be compiled, too. `undefined` if too little is left.
+ * Checks a value in a flow, and reports each problem at its position. Returns the checked value without its invalid parts, so that the rest
+ * can still be compiled. Returns `undefined` if too little is left.
  */
 export function checkedBy<Schema extends z.ZodType>(schema: Schema, value: unknown, place: Place): z.output<Schema> | undefined {
   const result = schema.safeParse(value, { reportInput: true });
@@ -33,7 +33,7 @@ export function checkedBy<Schema extends z.ZodType>(schema: Schema, value: unkno
   for (const issue of issues) place.problems.push(...problemsOf(issue, schema, place));
   for (const { path } of issues) if (path[0] !== undefined) place.wrong?.add(path[0]);
   if (issues === all) return rest(schema, value, issues);
-  // With the misspelt keys corrected, the other problems show.
+  // First moves the values of misspelt keys to the correct keys, so that the other problems are found.
   const corrected = unknown.reduce((left, issue) => withCorrectedKeys(left, issue, schema, place), value as Record<PropertyKey, unknown>);
   return checkedBy(schema, corrected, place);
 }
@@ -47,18 +47,18 @@ function isMissing(issue: Issue): boolean {
   );
 }
 
-/** The options that decide how all other options are read. If `type` or `connection` is wrong, further problems would be noise. */
+/** The options that determine the meaning of all other options. If one of them is invalid, further problems would not help the user. */
 const decisive = new Set<PropertyKey>(['type', 'connection']);
 
-/** Values for required options that are wrong: a method that may have a body, conditions that read no field. */
+/** Values that replace invalid required options: a method that may have a body, and conditions that read no field. */
 const standIns: Readonly<Record<PropertyKey, string>> = { method: 'POST', while: 'true', until: 'true' };
 
-/** The text after the message for a missing key whose value is not easily guessed. */
+/** Advice that is added to the message about a missing key, if the key's value is hard to guess. */
 const missingAdvice: Readonly<Record<string, string>> = {
   'paginate.items': '\nexpected the path of the list on a page: data.items, or $body if the answer is the list',
 };
 
-/** The checked value without its wrong parts. If the rest is still not valid, the parts around them are left out, too. */
+/** Returns the checked value without its invalid parts. If the rest is still invalid, removes the enclosing parts, too. */
 function rest<Schema extends z.ZodType>(schema: Schema, value: unknown, issues: readonly Issue[]): z.output<Schema> | undefined {
   if (!isMapping(value) || issues.some(({ path }) => decisive.has(path[0] as PropertyKey))) return undefined;
   const wrong = issues.map(({ path }) => path);
@@ -70,7 +70,7 @@ function rest<Schema extends z.ZodType>(schema: Schema, value: unknown, issues: 
   return undefined;
 }
 
-/** The value without its parts at the paths. */
+/** Returns the value without the parts at these paths. */
 function withoutAll(value: Record<PropertyKey, unknown>, paths: readonly (readonly PropertyKey[])[]): unknown {
   const left = paths.reduce<unknown>(without, value) as Record<PropertyKey, unknown>;
   const missing = paths.flatMap(([key]) => (key !== undefined && Object.hasOwn(standIns, key) ? [[key, standIns[key]]] : []));
@@ -100,14 +100,17 @@ function memberAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>((around, step) => (around as Record<PropertyKey, unknown>)[step], value);
 }
 
-/** The value with a member at the path. Its parents exist. */
+/** Returns the value with a member added at the path. All parents of the member must already exist. */
 function withMember(value: unknown, [step, ...more]: readonly PropertyKey[], member: unknown): unknown {
   if (step === undefined) return member;
   const inside = withMember((value as Record<PropertyKey, unknown>)[step], more, member);
   return Array.isArray(value) ? value.with(Number(step), inside) : { ...(value as object), [step]: inside };
 }
 
-/** The value without its part at the path. A list loses all elements from that index on, so that earlier elements keep their index. */
+/**
+ * Returns the value without the part at the path. If the part is a list element, removes all later elements, too, so that the remaining
+ * ones keep their index.
+ */
 function without(value: unknown, [step, ...more]: readonly PropertyKey[]): unknown {
   if (step === undefined || typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) {
@@ -119,7 +122,7 @@ function without(value: unknown, [step, ...more]: readonly PropertyKey[]): unkno
   return more.length === 0 || member === undefined ? others : { ...others, [step]: without(member, more) };
 }
 
-/** Replaces the issue of a union by the issues of the variant that fits the kind of the written value. */
+/** Replaces the issue of a union with the issues of the variant that fits the value's type, if only one variant does. */
 function plainIssues(issue: Issue): Issue[] {
   if (issue.code !== 'invalid_union') return [issue];
   const variants = issue.errors.filter((inner) => !inner.some((one) => one.path.length === 0 && isOfKind(one)));
@@ -134,9 +137,9 @@ function isOfKind(issue: Issue): boolean {
 }
 
 interface CustomParams {
-  /** The offset of the mistake in the text. */
+  /** The offset of the mistake in the option's text. */
   readonly offset?: number;
-  /** True if the name is wrong, not the value. */
+  /** True if the option's name is invalid, rather than its value. */
   readonly isName?: boolean;
 }
 
@@ -160,17 +163,20 @@ function problemsOf(issue: Issue, schema: z.ZodType, { source, at }: Place): Pro
   return [isName ? source.atName(place, message) : source.at(place, message, offset)];
 }
 
-/** True if the value must never be printed. Headers that are not a mapping may be the secret itself. */
+/**
+ * True if the value must never be printed, because it might contain secrets. If `headers` is not a mapping, its value might itself be a
+ * secret.
+ */
 function isSecret(place: At): boolean {
   return isUnderAuth(place.map(String)) || place.at(-1) === 'headers';
 }
 
-/** Names of the form that options have. Any other unknown name under `auth` may be the secret itself. */
+/** Matches names that are spelled like options. Any other unknown name under `auth` might be a secret. */
 const optionForm = /^[a-z]+(?:_[a-z]+)*$/;
 
 interface UnknownKey {
   readonly place: At;
-  /** True for a key without a value. */
+  /** True if the key has no value, as if a secret was written in place of an option. */
   readonly isAlone: boolean;
 }
 
@@ -181,7 +187,7 @@ function unknownKey(key: string, known: readonly string[], { place, isAlone }: U
   return `${isHidden ? 'unknown key' : `unknown key "${key}"`}${suggestion || (known.length > 0 ? `; expected one of ${known.join(', ')}` : '')}`;
 }
 
-/** True if the wrong option is the `type` that chooses the variant. */
+/** True if the invalid option is the `type` that selects the variant. */
 function isChoice(issue: Issue): boolean {
   return issue.code === 'invalid_union' && 'discriminator' in issue && issue.discriminator !== undefined;
 }

@@ -4,7 +4,7 @@ import { foreignReferences, isReferable, nearReferences, referable, shellVariabl
 import { orUndefined } from '../../core/value/value.ts';
 import type { At, Source } from '../source.ts';
 
-/** Warnings for texts that look like references but are not, anywhere in the flow. */
+/** Returns a warning for each text in the flow that looks like a reference such as `{{field}}` but is not one. */
 export function nearReferenceWarnings(source: Source): Problem[] {
   const warnings: Problem[] = [];
   visit(source.value, []);
@@ -30,11 +30,11 @@ function nearWarning(text: string, around: string): string {
     return `${text} is not a reference and stays text; a reference ends with two braces\nwrite ${text.replace(/\}$/, '')}}}`;
   const inside = text.slice(2, -2).trim();
   if (/^vars\.[A-Za-z_]\w*$/.test(inside))
-    return `${text} is not a reference and stays text; the braces hold no spaces\nwrite {{${inside}}}`;
+    return `${text} is not a reference and stays text; there can be no spaces between the braces\nwrite {{${inside}}}`;
   const name = withoutPrefix(inside);
   const equals = around.startsWith('=') && name !== inside ? ', and no = in front' : '';
   const wayOut = isReferable(name) ? `${name === inside ? 'drop the spaces:' : 'write'} {{${name}}}${equals}` : waysOut(name);
-  return `${text} is not a reference and stays text; a name holds only letters, digits and underscores\n${wayOut}`;
+  return `${text} is not a reference and stays text; a name can contain only letters, digits and underscores\n${wayOut}`;
 }
 
 function foreignWarning(text: string): string {
@@ -42,28 +42,28 @@ function foreignWarning(text: string): string {
   return `${text} is not a reference and stays text; a reference has two braces${shell}\n${shell === '' ? '' : 'or, for a field of the record, '}write {{${text.replace(/[^\p{L}\p{M}\p{N}_]/gu, '')}}}`;
 }
 
-/** The field's name without the prefix that other tools write, such as `$json.` and `.`. */
+/** Removes the prefix of a field name in other tools, such as `$json.` or `.`. */
 function withoutPrefix(inside: string): string {
   return inside.replace(/^(?:\$json)?\.(?=.)/, '').replace(/^\$json\[(["'])(.*)\1\]$/s, '$2');
 }
 
-/** The way out for a field whose name no reference can hold. */
+/** Returns the advice to rename a field whose name cannot be written in a reference. */
 export function renaming(name: string): string {
   return `rename the field with a set node first: rename: { ${JSON.stringify(name)}: ${referable(name)} }`;
 }
 
-/** The ways out for a name between braces that no field can have in a reference, the likeliest first. */
+/** Returns advice for a name in braces that cannot be a field reference, with the most likely advice first. */
 function waysOut(name: string): string {
   const better = referable(name);
   if (better === '') return 'write the name of a field between the braces';
   const rename = renaming(name);
   if (!/[.[]/.test(name) || !orUndefined(() => compilePath(name))) return rename;
-  // With a list of paths the whole path becomes the field's name.
-  const ways = [`if a map adds it, name it there: map: { ${better}: ${JSON.stringify(name)} }`, `if a column has this name, ${rename}`];
+  // Mentions `map`, because a map that is a list of paths uses each path as a field's name.
+  const ways = [`if a map adds it, rename it there: map: { ${better}: ${JSON.stringify(name)} }`, `if a column has this name, ${rename}`];
   return [...(isInsideField.test(name) ? [takingOut(name, better)] : []), ...ways].join('\n');
 }
 
-/** A path such as `nested.k` that CEL writes in the same way. */
+/** Matches a path such as `nested.k` that is also a valid CEL expression. */
 const isInsideField = /^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d+\])+$/;
 
 function takingOut(path: string, better: string): string {

@@ -1,10 +1,13 @@
-/** A scalar by its style and its value; any other node has no value. */
+/** The style and the value of a YAML scalar. A node that is not a scalar has no value. */
 interface Styled {
   readonly type?: string | null | undefined;
   readonly value?: unknown;
 }
 
-/** The offset in the file of a place inside a scalar: a text, or an offset in its value. If it cannot be found, the scalar's start. */
+/**
+ * Returns the offset in the file of a mistake inside a scalar. `within` is the text of the mistake, or its offset in the scalar's value. If
+ * the mistake cannot be found, returns the start of the scalar.
+ */
 export function offsetWithin(
   text: string,
   node: Styled | undefined,
@@ -30,7 +33,7 @@ function visibleCount(text: string): number {
   return text.replace(/\s/g, '').length;
 }
 
-/** Matches a name, but not inside a longer name. */
+/** Returns a pattern that matches a name, unless it is part of a longer name. */
 function wholeWord(text: string): RegExp {
   const escaped = text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
   return /^\w+$/.test(text) ? new RegExp(`(?<!\\w)${escaped}(?!\\w)`) : new RegExp(escaped);

@@ -1,18 +1,21 @@
 import { type Alias, type Document, isAlias, isCollection, isScalar, isSeq, type Node, visit, type YAMLError } from 'yaml';
 
-/** A problem of the YAML itself. */
+/** A problem with the YAML itself. */
 export interface YamlProblem {
-  /** 0-based, in the text. */
+  /** The 0-based position in the text of the file. */
   readonly offset: number;
   readonly message: string;
   readonly width?: number;
-  /** True if the file's meaning is clear anyway, so that the rest can be checked. */
+  /** True if the meaning of the file is clear despite the problem, so that the rest can be checked. */
   readonly leavesMeaning?: boolean;
 }
 
 const maxDepth = 200;
 
-/** The problem of a text that is nested deeper than any flow. Such a text must not be parsed: that could take minutes, or end the process. */
+/**
+ * Returns a problem if text is nested too deeply for a flow; otherwise undefined. Such text must not be parsed, because parsing could take
+ * minutes or crash the process.
+ */
 export function depthProblem(text: string): YamlProblem | undefined {
   let depth = 0;
   for (const { 0: found, index } of text.matchAll(/[[{\]}]|(?:[-?] +){201,}|^ {201,}(?=\S)/gm)) {
@@ -24,7 +27,7 @@ export function depthProblem(text: string): YamlProblem | undefined {
   return undefined;
 }
 
-/** The problems of a flow's YAML. No message quotes the file: in broken YAML any text may be a secret. */
+/** Returns the problems with a flow's YAML. No message quotes the file, because in invalid YAML, any text might be a secret. */
 export function yamlProblems(text: string, document: Document): YamlProblem[] {
   const tags = tagProblems(text, document);
   const errors = [...document.errors, ...document.warnings].filter(
@@ -33,7 +36,7 @@ export function yamlProblems(text: string, document: Document): YamlProblem[] {
   const barePaths = barePathsIn(text, errors);
   const reportedLines = new Set(barePaths.map((offset) => lineStart(text, offset)));
   const isNested = (at: number) => errors.some(({ code, pos }) => code === 'BLOCK_AS_IMPLICIT_KEY' && pos[0] === at);
-  // After one unexpected token, all later tokens are unexpected, too.
+  // Reports only the first unexpected token, because all tokens after it are unexpected, too.
   const first = errors.findIndex(({ code }) => code === 'UNEXPECTED_TOKEN');
   const problems = [
     ...errors
@@ -54,28 +57,31 @@ export function yamlProblems(text: string, document: Document): YamlProblem[] {
 
 const messages: Readonly<Record<string, string>> = {
   BAD_INDENT: 'not valid YAML: the indentation does not fit; items of one list or mapping start at the same column',
-  BLOCK_AS_IMPLICIT_KEY: 'not valid YAML: a value that holds ": " needs quotes',
+  BLOCK_AS_IMPLICIT_KEY: 'not valid YAML: a value that contains ": " needs quotes',
   BAD_DIRECTIVE: 'not valid YAML: a line that begins with % is a directive, and this one is not known',
   BAD_DQ_ESCAPE: 'not valid YAML: no such escape sequence; in double quotes a backslash is written \\\\',
   DUPLICATE_KEY: 'expected each key once, found this one twice',
-  MISSING_CHAR: 'not valid YAML: something is missing before this: a comma, a colon with a space, a dash; or the indentation does not fit',
+  MISSING_CHAR: 'not valid YAML: something is missing before this (a comma, a dash, or a colon with a space), or the indentation is wrong',
   MULTIPLE_DOCS: 'expected one YAML document, found a second one',
-  NON_STRING_KEY: 'expected a text as the key, found a list or a mapping',
+  NON_STRING_KEY: 'expected a string as the key, found a list or a mapping',
   TAB_AS_INDENT: 'not valid YAML: tabs are not allowed as indentation; expected spaces',
   TAG_RESOLVE_FAILED: 'expected plain YAML, found a tag that does not fit its value',
   UNEXPECTED_TOKEN: 'not valid YAML: this does not belong here; are quotes, a comma or a line break missing before it?',
 };
 
-/** For `{{name}}` without quotes: YAML reads it as a mapping with a mapping as its key. */
+/** The message for `{{name}}` without quotes, which YAML reads as a mapping whose key is a mapping. */
 const unquoted =
-  'expected a text, found {{ without quotes, which begins a mapping in YAML\nput the whole value in quotes, as in "{{field}}"; for a number from a table in a body: { cel: int(field) }';
+  'expected a string, found {{ without quotes, which begins a mapping in YAML\nput the whole value in quotes, as in "{{field}}"; for a number from a table in a body: { cel: int(field) }';
 
-/** For a path inside a list or mapping in brackets: YAML reads the path's brackets as its own. */
+/**
+ * The message for an unquoted path with `[ ]` inside a YAML list or mapping in brackets. YAML reads the path's brackets as the start or end
+ * of a list.
+ */
 const bare = 'not valid YAML: a path with [ ] needs quotes here\nput the whole path in quotes, as in "results[0].value"';
 
 const barePath = /(?<![\p{L}\p{N}_$.-])(?:[\p{L}\p{N}_$.-]+\[\d*\]|\[\d*\](?=\.))[\p{L}\p{N}_$.[\]-]*/gu;
 
-/** The offsets of unquoted paths with brackets that made YAML fail. */
+/** Returns the offsets of unquoted paths whose brackets made the YAML invalid. */
 function barePathsIn(text: string, errors: readonly YAMLError[]): number[] {
   const failures = errors.filter(({ code }) => code === 'MISSING_CHAR' || code === 'UNEXPECTED_TOKEN').map(({ pos }) => pos[0]);
   if (failures.length === 0) return [];
@@ -94,13 +100,16 @@ function yamlMessage({ code, message, pos }: YAMLError, text: string): string {
   if (bracket !== undefined)
     return `not valid YAML: opened here and never closed with ${bracket}; or what is inside is not indented enough`;
   if (message.startsWith('Missing closing')) return 'not valid YAML: this quote is never closed';
-  // The value ends with its line: the mistake is the indentation of the next one.
+  // The value ends at the end of its line, so the mistake is the next line's indentation.
   if (code === 'BLOCK_AS_IMPLICIT_KEY' && !/^.*:(?:\s|$)/.test(text.slice(pos[0]).split(/\r?\n/, 1)[0] as string))
     return messages.BAD_INDENT as string;
   return messages[code] ?? `not valid YAML: ${message.charAt(0).toLowerCase()}${message.slice(1)}`;
 }
 
-/** The offset of an error. An unclosed quote or bracket is reported where it was opened, not where the file ends. */
+/**
+ * Returns the offset at which an error is reported. For an unclosed quote or bracket, this is the position of the quote or bracket, not the
+ * end of the file.
+ */
 function problemOffset({ code, message, pos }: YAMLError, text: string, document: Document): number {
   let opened = pos[0];
   if (code === 'TAB_AS_INDENT') return opened;
@@ -114,7 +123,7 @@ function problemOffset({ code, message, pos }: YAMLError, text: string, document
   return opened;
 }
 
-/** Problems for all tags but YAML's own tags for plain data. */
+/** Returns a problem for each YAML tag (such as `!custom`), except for YAML's own tags for plain data. */
 function tagProblems(text: string, document: Document): YamlProblem[] {
   const problems: YamlProblem[] = [];
   visit(document, {
@@ -125,7 +134,7 @@ function tagProblems(text: string, document: Document): YamlProblem[] {
       const offset = /!\S*\s*(?:&\S+\s*)?$/.exec(before)?.index ?? node.range[0];
       problems.push({
         offset,
-        message: 'expected plain YAML, found a custom tag\na text that begins with ! needs quotes',
+        message: 'expected plain YAML, found a custom tag\ntext that begins with ! needs quotes',
         leavesMeaning: true,
       });
     },
@@ -133,7 +142,9 @@ function tagProblems(text: string, document: Document): YamlProblem[] {
   return problems;
 }
 
-/** Problems for `<<: *name`. In YAML 1.1 it merged another mapping's keys; in 1.2 it is an ordinary key. */
+/**
+ * Returns a problem for each `<<: *name`. In YAML 1.1, this merges the keys of a different mapping. In YAML 1.2, `<<` is an ordinary key.
+ */
 function mergeKeyProblems(document: Document): YamlProblem[] {
   const problems: YamlProblem[] = [];
   visit(document, {
@@ -150,7 +161,7 @@ function mergeKeyProblems(document: Document): YamlProblem[] {
   return problems;
 }
 
-/** Problems of aliases. An alias bomb is found here, before it can do harm. */
+/** Returns the problems with aliases. It also detects an alias bomb (nested aliases that expand to huge data) before this can do harm. */
 function aliasProblems(document: Document): YamlProblem[] {
   const problems: YamlProblem[] = [];
   let first: number | undefined;
@@ -167,12 +178,12 @@ function aliasProblems(document: Document): YamlProblem[] {
     document.toJS({ maxAliasCount: 1000 });
     return [];
   } catch {
-    return [{ offset: first, message: 'expected plain YAML, found aliases that expand to more than a flow can hold' }];
+    return [{ offset: first, message: 'expected plain YAML, found aliases that expand to more than a flow can contain' }];
   }
 }
 
 function aliasProblem(alias: Alias, document: Document, ancestors: readonly unknown[]): string | undefined {
   const target: Node | undefined = alias.resolve(document);
-  if (!target) return 'not valid YAML: there is no anchor of this name before the alias';
+  if (!target) return 'not valid YAML: there is no anchor with this name before the alias';
   return ancestors.includes(target) ? 'not valid YAML: the alias is inside its own anchor' : undefined;
 }

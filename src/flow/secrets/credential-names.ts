@@ -1,18 +1,21 @@
 import { credentialName } from '../../core/options/names.ts';
 import type { LiteralSecret } from './secrets.ts';
 
-/** The last word of a credential's name. */
+/** The kind of a secret. The invented name of its credential ends with this word. */
 export type CredentialKind = 'token' | 'login' | 'secret' | 'password';
 
-/** Invents names for credentials. They hold no part of a secret, so they may be printed. */
+/** Invents names for credentials. The names can be printed, because they contain no part of a secret. */
 export interface CredentialNames {
-  /** A name for the credential of a literal secret, such as `crm-token`. Two secrets never get the same name. */
+  /**
+   * Returns a name for the credential that will contain a literal secret, such as `crm-token`. Different secrets always get different
+   * names.
+   */
   of(secret: LiteralSecret, kind: CredentialKind): string;
-  /** True if a word holds no part of a secret. */
+  /** True if a word contains no part of a secret, and can be a name. */
   isFree(word: string): boolean;
 }
 
-/** Invents names for a flow's literal secrets. `taken`: names of other credentials. */
+/** Invents credential names for a flow's literal secrets. `taken` lists the names that other credentials already have. */
 export function credentialNames(secrets: readonly LiteralSecret[], taken: readonly string[] = []): CredentialNames {
   const values = secrets.map(({ carrier }) => carrier.value.toLowerCase());
   const pieces = values.flatMap((value) => value.match(/[\p{L}\p{N}_-]{4,}/gu) ?? []);

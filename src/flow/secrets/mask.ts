@@ -3,36 +3,39 @@ import { withoutTokens } from '../../core/template/token-text.ts';
 import { nearest } from '../../core/text/suggest.ts';
 import type { LiteralSecret } from './secrets.ts';
 
-/** Keeps a flow's secrets out of its problems. */
+/** Keeps a flow's secrets out of messages about problems in the flow. */
 export interface Mask {
-  /** A line of the flow (1-based). `undefined` if it may hold a secret: then the problem shows only its position. */
+  /**
+   * Returns the flow's line with this 1-based number. Returns `undefined` if the line might contain a secret: the message then shows only
+   * its position.
+   */
   line(number: number): string | undefined;
-  /** A message with every secret replaced by `***`. */
+  /** Returns a message with every secret replaced by `***`. */
   message(text: string): string;
 }
 
-/** A flow's text, parsed. */
+/** The parsed text of a flow. */
 interface ParsedText {
   readonly text: string;
   readonly document: Document;
   readonly counter: LineCounter;
-  /** True if the YAML has errors. */
+  /** True if the YAML has syntax errors. */
   readonly isBroken: boolean;
 }
 
 /**
- * Makes a flow's mask. Hidden are the lines of `auth` and `headers`, of literal secrets, of anchors (an alias may stand for one),
- * and every line that looks as if it held a secret.
+ * Creates the mask for a flow. It hides lines with `auth`, `headers` or literal secrets, and lines that look like a secret. It also hides
+ * lines with anchors, because an alias might repeat an anchor's value.
  */
 export function createMask(parsed: ParsedText, literals: readonly LiteralSecret[]): Mask {
   const lines = parsed.text.split(/\r?\n/);
   const hidden = hiddenLines(parsed, literals);
-  // Broken YAML has no reliable structure: a value may belong to any name above it.
+  // In invalid YAML, a value might belong to any name above it. So all lines from the first possible secret on are hidden.
   const firstSecret = parsed.isBroken ? lines.findIndex((line) => mayBeginSecret.test(line)) : -1;
   const shownUntil = firstSecret < 0 ? lines.length : firstSecret;
   const values = literals.map((secret) => secret.text).filter((value) => value.length >= 4);
   const message = (said: string) => withoutSecrets(values.reduce((left, value) => left.replaceAll(value, '***'), said));
-  // A long line may have many problems.
+  // Caches the result for each line, because a long line can have many problems.
   const harmless = new Map<number, boolean>();
   return {
     message,
@@ -48,7 +51,7 @@ export function createMask(parsed: ParsedText, literals: readonly LiteralSecret[
 
 function hiddenLines({ document, counter }: ParsedText, literals: readonly LiteralSecret[]): ReadonlySet<number> {
   const hidden = new Set<number>();
-  // The end of a block is the start of the next line.
+  // The end offset of a YAML block is the start of the next line. That line must stay visible, so `end - 1` is the last hidden offset.
   const hide = (start: number, end: number) => {
     const last = counter.linePos(Math.max(start, end - 1)).line;
     for (let { line } = counter.linePos(start); line <= last; line++) hidden.add(line);
@@ -67,7 +70,7 @@ function hiddenLines({ document, counter }: ParsedText, literals: readonly Liter
   return hidden;
 }
 
-/** True for `auth`, `headers` and every name for which the check suggests them. */
+/** True for `auth`, `headers`, and all misspellings of these two that the check of options recognizes. */
 function isSecretOption(name: string): boolean {
   return nearest(name, ['auth', 'headers']) !== undefined;
 }
@@ -76,15 +79,15 @@ const secretNames = 'authori[sz]ation|authentication|api[-_]?key|token|secret|pa
 
 const nameAndValue = new RegExp(`(?:${secretNames})["']?[\\s:=]+["']*(?!\\{\\{)[^\\s"']`, 'i');
 
-/** True for a name with a value after it, such as `token: x`. In a key, a colon or a space is missing. */
+/** True if the text contains the name of a secret followed by a value, such as `token: x`. A name without a value does not match. */
 export function holdsSecret(text: string): boolean {
   return nameAndValue.test(text);
 }
 
-/** A name of a secret, a login in a URL, an anchor, an alias or a tag. */
+/** Matches text that a secret might follow: the name of a secret, a login in a URL, an anchor, an alias or a tag. */
 const mayBeginSecret = new RegExp(`${secretNames}|auth|headers|key|://[^\\s/]*@|(?<!\\S)[&*!]\\S`, 'i');
 
-/** The parts of a message that are secrets: after a scheme, in JSON text, before a URL's host, and in a URL's query. */
+/** Patterns for secrets in a message: after an authentication scheme, in JSON text, before the host in a URL, and in the query of a URL. */
 const secretParts = [
   /(\b(?:bearer|basic)[ \t]+)(?!\{\{|--)[^\s"',{}]{6,}/gi,
   /(["'][\w-]*(?:authorization|api[-_]?key|token|secret|passw\w*)["']\s*:\s*["']?)(?!\{\{)[^\s"',}]+/gi,

@@ -2,21 +2,24 @@ import { stringify } from 'yaml';
 import type { CredentialKind, CredentialNames } from './credential-names.ts';
 import type { Carrier, LiteralSecret } from './secrets.ts';
 
-/** The auth that carries a secret instead. */
+/** The `auth` option that would send a secret in place of the literal text. */
 interface Replacement {
   readonly kind: CredentialKind;
-  /** The part of the value that is the secret, in words. Absent for the whole value. */
+  /** A description of the part of the value that is the secret; undefined if the whole value is the secret. */
   readonly what?: string;
   readonly auth: Readonly<Record<string, string>>;
 }
 
-/** The way out for a literal secret: the command that stores it, and the YAML that names it. `masked` hides the parts that must not be printed. */
+/**
+ * Returns the advice for a literal secret: the command that stores it, and the YAML that refers to it. `masked` hides the parts that must
+ * not be printed.
+ */
 export function secretAdvice(secret: LiteralSecret, names: CredentialNames, masked: (text: string) => string): string {
   const { carrier, owner } = secret;
   if (carrier.in === 'auth') return adviceUnderAuth(carrier.name);
   if (carrier.in === 'variable') {
     const name = names.of(secret, 'token');
-    return `a variable is no place for secrets: store it: automate credentials set ${name}\nand name it in the auth of what sends it: credential: ${name}`;
+    return `a variable must not contain a secret; store it: automate credentials set ${name}\nand refer to it in the auth of the node that sends it: credential: ${name}`;
   }
   if (carrier.in === 'elsewhere' && carrier.name === 'command') return adviceForCommand(names.of(secret, 'token'));
   const { kind, what = 'it', auth } = replacementFor(carrier, masked);
@@ -31,15 +34,15 @@ export function secretAdvice(secret: LiteralSecret, names: CredentialNames, mask
   }
   if (!owner.hasCredential) return `${store}\n${insteadOf(carrier)}: auth: ${one}`;
   if (fillsAuthorization(auth)) return 'auth signs the request already\nleave this one out';
-  return `${store}\nand add it to auth, which may be a list: ${one}`;
+  return `${store}\nand add it to auth, which can be a list: ${one}`;
 }
 
 function insteadOf({ in: place }: Carrier): string {
-  if (place === 'header') return 'remove the header, and write beside headers';
-  return place === 'query' || place === 'login' ? 'remove it from the URL, and write beside the URL' : 'and put in its place';
+  if (place === 'header') return 'remove the header, and write next to headers';
+  return place === 'query' || place === 'login' ? 'remove it from the URL, and write next to the URL' : 'and put in its place';
 }
 
-/** The way out for a secret in a body. A body that is a text becomes a mapping for it. */
+/** Returns the advice for a secret in a body. For JSON text, it includes the advice to write the body as a mapping. */
 function adviceInBody({ carrier, text, isBodyText }: LiteralSecret, credential: string): string {
   const what = isBodyText || text === carrier.value ? 'it' : 'the whole value';
   const place = isBodyText ? 'and write the body as a mapping, with this in its place:' : 'and put in its place:';
@@ -51,23 +54,26 @@ function fillsAuthorization({ type, header }: Readonly<Record<string, string>>):
 }
 
 function adviceUnderAuth(name: string): string {
-  if (name === 'username') return 'leave username out, and store username:password as the credential that auth names';
-  if (name === 'client_id') return "write the client's public id, and store its secret as the credential that auth names";
-  return 'leave it out, and store the secret as the credential that auth names';
+  if (name === 'username') return 'leave username out, and store username:password as the credential that auth refers to';
+  if (name === 'client_id') return "write the client's public id, and store its secret as the credential that auth refers to";
+  return 'leave it out, and store the secret as the credential that auth refers to';
 }
 
-/** The way out for a server on this machine: it gets its secrets from variables. */
+/** Returns the advice for a secret of a local MCP server, which gets its secrets through environment variables. */
 function adviceForCommand(credential: string): string {
   return `store it: automate credentials set ${credential}\nand give it to the server as a variable: credentials: { API_KEY: ${credential} }`;
 }
 
-/** The place in words, if `auth` cannot fill it; else `undefined`. */
+/** Returns the name of a place to which `auth` cannot add a secret; `undefined` for a place to which it can. */
 function withoutCredential(place: Carrier['in']): string | undefined {
   if (place === 'path') return "a URL's path";
   return place === 'elsewhere' ? 'this place' : undefined;
 }
 
-/** The auth that can carry the secret of a header, a parameter, a URL or a body. `masked` hides the parts that must not be printed. */
+/**
+ * Returns the `auth` that can replace a secret in a header, a parameter, a URL or a body. `masked` hides the parts that must not be
+ * printed.
+ */
 export function replacementFor({ in: place, name, value }: Carrier, masked: (text: string) => string): Replacement {
   switch (place) {
     case 'query':
@@ -81,12 +87,18 @@ export function replacementFor({ in: place, name, value }: Carrier, masked: (tex
   }
 }
 
-/** A hint for an encoded secret in a URL: `auth` encodes it itself. */
+/**
+ * If a secret in a URL is percent-encoded, returns a hint to decode it before storing it, because `auth` encodes it. Otherwise returns an
+ * empty string.
+ */
 function decodingHint(value: string): string {
   return /%[\da-f]{2}/i.test(value) ? ', percent-decoded' : '';
 }
 
-/** The auth for a header. Its scheme stays part of the secret, unless `auth` writes it itself. */
+/**
+ * Returns the `auth` for a header. If the value begins with a scheme such as `Bearer`, the scheme is part of the secret, unless `auth` adds
+ * it.
+ */
 function headerAuth(name: string, value: string, masked: (text: string) => string): Replacement {
   const scheme = /^authorization$/i.test(name) ? /^\s*(\S+)\s/.exec(value)?.[1]?.toLowerCase() : undefined;
   if (scheme === 'bearer') return { kind: 'token', auth: { type: 'bearer' } };
@@ -95,13 +107,16 @@ function headerAuth(name: string, value: string, masked: (text: string) => strin
   return { kind: 'token', what, auth: { type: 'api_key', header: masked(name) } };
 }
 
-/** The kind of a member of a body, guessed from its name. Without a place for it in a body, it may be sent as a bearer token. */
+/**
+ * Returns the kind of a secret in a body, which it guesses from the member's name. For places that cannot contain a credential, also
+ * returns `auth` with a bearer token.
+ */
 function inBodyOrElsewhere(name: string): Replacement {
   const kind = /secret/i.test(name) ? 'secret' : /pass|pwd/i.test(name) ? 'password' : 'token';
   return { kind, auth: { type: 'bearer' } };
 }
 
-/** A field for the secret, with the name that it has now. */
+/** Returns the name of a record field that can provide the secret. It is similar to the secret's current name. */
 export function fieldFor({ name }: Carrier, { isFree }: CredentialNames): string {
   const field = name.replace(/[^\p{L}\p{N}_]+/gu, '_');
   return /^(?:|body|url|base_url|value)$/.test(field) || !isFree(field) ? 'token' : field;

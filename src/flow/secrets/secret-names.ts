@@ -1,6 +1,6 @@
 import { type NamedPlace, type SecretName, secretShapes } from '../../core/text/secret-shapes.ts';
 
-/** The certainty of a name: `always` a secret, or only with a value that looks like one. */
+/** The certainty that a name belongs to a secret: `always`, or only if the value has a certain form. */
 export type Sureness = 'always' | NonNullable<SecretName['if']>;
 
 const rows = secretShapes.filter((shape) => 'named' in shape);
@@ -11,10 +11,10 @@ const whole = new Map(
 
 const partial = rows.filter(({ named }) => named.startsWith('*'));
 
-/** The certainty that a name's value is a secret. `undefined` if the name says nothing. */
+/** Returns how certain it is that the value with this name is a secret; `undefined` if the name does not suggest a secret. */
 export function surenessOf(name: string, place: NamedPlace): Sureness | undefined {
   const named = whole.get(`${place} ${plainName(name)}`) ?? whole.get(`${place} ${plainName(name.replace(/^x[-_]/i, ''))}`);
-  // `appid` is a key, `app_id` only identifies the client.
+  // `appid` can be a secret key, but `app_id` only identifies the client.
   if (named === 'generated' && /[-_]id$|[a-z]Id$/.test(name)) return undefined;
   if (named || /idempotency/i.test(name) || isAboutSecret(name)) return named;
   const row = partial.find((candidate) => candidate.in.includes(place) && isPartOf(name, candidate.named));
@@ -26,12 +26,12 @@ function isPartOf(name: string, pattern: string): boolean {
   return pattern.endsWith('*') ? dashed.includes(pattern.slice(1, -1)) : dashed.endsWith(pattern.slice(1));
 }
 
-/** True if a name is about a secret but does not hold it: `X-Secret-Version`. */
+/** True for a name that is about a secret, but whose value is not the secret, such as `X-Secret-Version`. */
 function isAboutSecret(name: string): boolean {
   return /secretar|secret.*[-_](?:id|name|version|type|hash)$/i.test(name);
 }
 
-/** True for a header whose value may look random without being a secret. */
+/** True for a header whose value can look random without being a secret. */
 export function isRandomHeader(name: string): boolean {
   return randomHeader.test(name);
 }
@@ -39,7 +39,7 @@ export function isRandomHeader(name: string): boolean {
 const randomHeader =
   /ids?$|uuid|guid|hash|sha-?\d|md5|checksum|digest|fingerprint|etag|trace|span|baggage|correlation|version|revision|commit|build|cursor|continuation|nonce|idempoten|agent|^(?:accept|content|if|sec)-|^(?:accept|range|referer|origin|prefer|signature)$/i;
 
-/** A name without the differences between spellings. */
+/** Returns a form of the name that is the same for different spellings. */
 function plainName(name: string): string {
   return name.replace(/[-_]/g, '').toLowerCase();
 }

@@ -1,14 +1,17 @@
 import { isMap, isPair, isScalar, isSeq } from 'yaml';
 
-/** The connection or node that holds a secret. */
+/** The connection or node that contains a secret. */
 export interface Owner {
-  /** Names for its credential, the best first. */
+  /** Possible names for the secret's credential, with the best one first. */
   readonly names: readonly string[];
-  /** True if it names a credential already. */
+  /** True if the connection or node already refers to a credential. */
   readonly hasCredential: boolean;
 }
 
-/** Finds the owner among the ancestors of a value, from the top of the document. */
+/**
+ * Finds the connection or node that contains a value. `ancestors` are the YAML nodes that contain the value, beginning at the top of the
+ * document.
+ */
 export function ownerOf(ancestors: readonly unknown[]): Owner {
   const isNode = (index: number) => isSeq(ancestors[index - 1]) && keyOfMember(ancestors[index - 2]) === 'nodes';
   const isConnection = (index: number) => index === 5 && keyOfMember(ancestors[2]) === 'connections';
@@ -27,7 +30,10 @@ function keyOfMember(node: unknown): string | undefined {
   return isPair(node) && isScalar(node.key) ? String(node.key.value) : undefined;
 }
 
-/** The label of a host before its public suffix. Absent for an address, for this machine, and for a host that a record decides. */
+/**
+ * Returns the label before the public suffix of a host, such as `example` in api.example.com. Returns undefined for an IP address, for this
+ * machine, and for a host that comes from a record.
+ */
 export function hostName(url: unknown): string | undefined {
   if (typeof url !== 'string') return undefined;
   const host = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?#]*@)?([^/?#@:]+)/i.exec(url)?.[1]?.toLowerCase() ?? '';
@@ -36,5 +42,5 @@ export function hostName(url: unknown): string | undefined {
   return labels.at(-2) ?? labels[0];
 }
 
-/** A public suffix of two labels, for example `.co.uk`. */
+/** Matches a public suffix that consists of two labels, such as `.co.uk`. */
 const suffixOfTwo = /(?<=.)\.(?:co|com|org|net|gov|gob|gouv|ac|edu|ne|or|go)\.[a-z]{2}$/;

@@ -10,7 +10,7 @@ const connectionPassword = /(?:^|[;\s"'])(?:password|pwd|accountkey|sharedaccess
 const connectionPart =
   /(?:^|[;\s"'])(?:server|data source|host|address|user(?: ?id|name)?|uid|database|initial catalog|endpoint|accountname)\s*=\s*[^;\s]/i;
 
-/** True if a value is a secret by its name and its form. */
+/** True if a value is a secret according to its name and its form. */
 export function isNamedSecret(name: string, place: NamedPlace, text: string, isLiteral: boolean): boolean {
   switch (surenessOf(name, place)) {
     case 'always':
@@ -28,12 +28,12 @@ export function isNamedSecret(name: string, place: NamedPlace, text: string, isL
   }
 }
 
-/** True if a value is a secret by its name, and perhaps by its form. */
+/** A rule that decides from the name of a value, and in some cases also from its form, whether the value is a secret. */
 export type NameRule = (name: string, place: NamedPlace, text: string, isLiteral: boolean) => boolean;
 
 /**
- * True if the name of a value may stand for a secret, whatever the value. Used for requests that people have really sent: their values are
- * real.
+ * True if the name might belong to a secret, no matter what the value looks like. Used for requests that people have really sent, because
+ * these contain real secrets.
  */
 export function isPossiblySecret(name: string, place: NamedPlace, text: string, isLiteral: boolean): boolean {
   if (!isLiteral || !hasLiteral(text)) return false;
@@ -42,7 +42,7 @@ export function isPossiblySecret(name: string, place: NamedPlace, text: string, 
   return places.some((one) => surenessOf(name, one) !== undefined);
 }
 
-/** True if a header holds a secret. */
+/** True if a header contains a secret. */
 export function isSecretHeader(name: string, text: string, isNamed: NameRule = isNamedSecret): boolean {
   if (!hasLiteral(text)) return false;
   return (
@@ -54,37 +54,42 @@ export function isSecretHeader(name: string, text: string, isNamed: NameRule = i
   );
 }
 
-/** True if a value looks like a secret: one word of at least eight characters with two digits. Versions have one digit; dates are excluded. */
+/**
+ * True if a value looks like a secret: one word of at least eight characters, with at least two digits, that does not begin with a date.
+ */
 function isLikely(text: string): boolean {
   return /^(?!\d{4}-\d\d-\d\d)(?=(?:\S*\d){2})\S{8,}$/.test(literalOf(text));
 }
 
-/** True if a value is a signature like that of an `Authorization` header (RFC 6750, RFC 7617). */
+/** True if a value looks like the value of an `Authorization` header (RFC 6750, RFC 7617). */
 export function isSigned(text: string): boolean {
   if (!hasLiteral(text)) return false;
   const signed = [...literalOf(text).matchAll(signedValue)];
   return signed.some(([, scheme = '', token = '']) => scheme.toLowerCase() === 'bearer' || isUserAndPassword(token));
 }
 
-/** True if a text holds the login of a database or a server: `scheme://user:password@host`, or `Server=...;Password=...`. */
+/** True if a string contains database or server credentials, as in `scheme://user:password@host` or `Server=...;Password=...`. */
 export function holdsLogin(text: string): boolean {
   const passwords = [...text.matchAll(urlWithLogin), ...(connectionPart.test(text) ? text.matchAll(connectionPassword) : [])];
   return passwords.some(([, password = '']) => hasLiteral(password));
 }
 
-/** True if a text is `username:password` in base64. */
+/** True if a value is `username:password` encoded in base64. */
 function isUserAndPassword(text: string): boolean {
   return /^[^:]+:/.test(bytesOfBase64(text) ?? '');
 }
 
-/** True if a value has a literal part. A scheme such as `Bearer` beside references does not count, unless the part looks like a secret. */
+/**
+ * True if a value has a literal part. Ignores a scheme such as `Bearer`. If the value has references, the text around them counts only if
+ * it looks like a secret.
+ */
 export function hasLiteral(text: string): boolean {
   const literal = literalOf(text).replace(/^\s*(?:bearer|basic|token|digest|apikey)\b/i, '');
   if (/\{\{[^{}]*\}\}/.test(text)) return /(?=[\w.~+/-]*\d)[\w.~+/-]{8,}/.test(literal);
   return /[A-Za-z0-9]/.test(literal);
 }
 
-/** A value without its references, and without texts that were meant as references. */
+/** Returns a value without its references, and without text in double braces that was meant as a reference. */
 function literalOf(text: string): string {
   return text.replace(/\{\{[^{}]*\}\}/g, '');
 }

@@ -8,28 +8,31 @@ import { isRandomHeader, surenessOf } from './secret-names.ts';
 import { type Owner, ownerOf } from './secret-owner.ts';
 import { hasLiteral, holdsLogin, isNamedSecret, isSecretHeader, isSigned, type NameRule } from './secret-text.ts';
 
-/** A literal secret in a flow. */
+/** A secret that is written literally in a flow. */
 export interface LiteralSecret extends Carried {
   readonly range: readonly [number, number];
-  /** The value itself. No message may hold it. */
+  /** The value in the flow that contains the secret. No message may contain this value. */
   readonly text: string;
-  /** True if the value is the whole body, as JSON text. */
+  /** True if the value is a whole body, as JSON text. */
   readonly isBodyText: boolean;
   readonly owner: Owner;
 }
 
-/** A place with a secret, in words, and the part of a request that would carry it. */
+/** The place where a secret was found: a description for messages, and the part of the request that would contain the secret. */
 interface Carried {
   readonly found: string;
   readonly carrier: Carrier;
 }
 
-/** The part of a request. `login`: before a URL's host; `path`: elsewhere in a URL, except its query; `auth`: an option beside the credential; `variable`: a value under `vars`. */
+/**
+ * The part of a request that contains a secret. `login` is the user name and password in a URL, and `path` is any other part of a URL
+ * except the query. `auth` is an option of `auth` other than the credential, and `variable` is a value under `vars`.
+ */
 export interface Carrier {
   readonly in: NamedPlace | 'login' | 'path' | 'auth' | 'variable' | 'elsewhere';
-  /** The name of the header, the parameter or the member. */
+  /** The name of the header, query parameter or body member. */
   readonly name: string;
-  /** The secret, perhaps with the text around it. */
+  /** The secret, with or without text around it. */
   readonly value: string;
 }
 
@@ -38,8 +41,8 @@ const member = /"([\w-]+)"\s*:\s*(?=(?:"([^"]+)"|(\d+)))/g;
 const login = /^[a-z]+:\/\/([^/?#]*:[^/?#@]+)@/i;
 
 /**
- * Finds literal secrets in the headers, URLs, bodies and fields of a flow. A flow is a file that people share: it must not hold them.
- * `isNamed`: the rule for values that are secrets by their name.
+ * Finds the literal secrets in the headers, URLs, bodies and fields of a flow. People share flow files, so a flow must not contain secrets.
+ * `isNamed` is the rule that decides from the name of a value whether it is a secret.
  */
 export function literalSecrets(document: Document, isNamed: NameRule = isNamedSecret): LiteralSecret[] {
   const secrets: LiteralSecret[] = [];
@@ -61,7 +64,7 @@ export function literalSecrets(document: Document, isNamed: NameRule = isNamedSe
 
 const dataNames = ['body', 'form', 'fields', 'arguments'];
 
-/** True for a place inside an option that holds data: the names in it are not options. */
+/** True if a path leads into an option that contains data, such as a body. Names inside data are not option names. */
 export function isData(names: readonly unknown[]): boolean {
   return names.some(
     (name, index) =>
@@ -71,13 +74,13 @@ export function isData(names: readonly unknown[]): boolean {
   );
 }
 
-/** True for a place under the option `auth`. A member of that name in a body or other data does not count. */
+/** True for a path under the option `auth`. A member named `auth` in a body or other data does not count. */
 export function isUnderAuth(names: readonly string[]): boolean {
   const auth = names.indexOf('auth');
   return auth >= 0 && !isData(names.slice(0, auth));
 }
 
-/** The literal secrets in an option under `auth` that is not the name of a credential. */
+/** Returns the literal secrets in an option under `auth`. The options that contain a credential's name are not checked here. */
 function foundUnderAuth(names: readonly string[], value: string): Carried[] {
   const name = names.at(-1) ?? '';
   if (names.at(-2) === 'params') return isSecretParameter(name, value) ? [parameterUnderAuth(name, value)] : [];
@@ -87,7 +90,7 @@ function foundUnderAuth(names: readonly string[], value: string): Carried[] {
   return found.map((text) => ({ found: text, carrier: { in: 'auth', name, value } }));
 }
 
-/** True for a parameter of a token request that is a secret by its name or by its form. */
+/** True for a parameter of a token request that is a secret according to its name or its form. */
 function isSecretParameter(name: string, text: string): boolean {
   if (isNamedSecret(name, 'body', text, hasLiteral(text)) || isNamedSecret(name, 'query', text, hasLiteral(text))) return true;
   return holdsToken(text) || isSigned(text) || holdsLogin(text) || foundInUrl(text, isNamedSecret).length > 0;
@@ -97,7 +100,7 @@ function parameterUnderAuth(name: string, value: string): Carried {
   return { found: `the parameter "${name}"`, carrier: { in: 'auth', name, value } };
 }
 
-/** The literal secrets in a value. */
+/** Returns the literal secrets in a value of the flow. `names` is the path of the value. */
 function foundIn(names: readonly string[], text: string, isNamed: NameRule): Carried[] {
   const found = namedIn(names, text, isNamed);
   if (found.length > 0) return found;
@@ -108,21 +111,21 @@ function foundIn(names: readonly string[], text: string, isNamed: NameRule): Car
       ? [{ found: `the variable "${variable}"`, carrier: { in: 'variable', name: variable, value: text } }]
       : [];
   }
-  // The option takes names only: its own check refuses a secret.
+  // Not checked here: the option `credential` accepts only credential names, and its own check rejects secrets.
   if (name === 'credential' && !isData(names)) return [];
   const isSent = isUrl(name) || names.includes('headers') || isData(names);
   if (!holdsToken(text) && !(isSent && (isSigned(text) || holdsLogin(text)))) return [];
   return [{ found: `the value of "${name}"`, carrier: carrierOf(names, text) }];
 }
 
-/** True for a value of a variable that is a secret by the name or by its form. */
+/** True for a variable whose value is a secret according to its name or its form. */
 export function isSecretVariable(name: string, text: string): boolean {
   if (isNamedSecret(name, 'body', text, hasLiteral(text)) || isSecretHeader(name, text)) return true;
   if (!isRandomHeader(name) && isGeneratedWord(text.trim())) return true;
   return holdsToken(text) || isSigned(text) || holdsLogin(text) || foundInUrl(text, isNamedSecret).length > 0;
 }
 
-/** The secrets that their names reveal. */
+/** Returns those secrets in a value that can be recognized by their names. */
 function namedIn(names: readonly string[], text: string, isNamed: NameRule): Carried[] {
   const name = names.at(-1) ?? '';
   if (names.includes('headers')) {
@@ -136,14 +139,14 @@ function namedIn(names: readonly string[], text: string, isNamed: NameRule): Car
       : [];
   }
   if (isData(names)) {
-    // The name of a field may only describe its topic.
+    // A field's name alone is not enough, because it can be about secrets without containing one. So the value must also look random.
     const isSecret = surenessOf(name, 'body') !== undefined && isGeneratedWord(text.trim());
     return isSecret ? [{ found: `the value of "${name}"`, carrier: carrierOf(names, text) }] : [];
   }
   return isUrl(name) ? foundInUrl(text, isNamed) : [];
 }
 
-/** The secrets of a URL: named parameters, and its user name and password. */
+/** Returns the secrets in a URL: parameters with secret names, and the user name and password. */
 function foundInUrl(text: string, isNamed: NameRule): Carried[] {
   const parameters = namedMembers(parametersOf(text), 'query', isNamed);
   const found = parameters.map((carrier) => ({ found: `the query parameter "${carrier.name}"`, carrier }));
@@ -158,7 +161,7 @@ function isUrl(name: string): boolean {
 
 type NameAndValue = readonly [name: string, value: string];
 
-/** The parameters of a query, a path or a fragment. Their names may be percent-encoded. */
+/** Returns the parameters in the query, path or fragment of a URL. Their names can be percent-encoded. */
 function parametersOf(text: string): NameAndValue[] {
   return [...text.matchAll(parameter)].map(([, name = '', value = '']) => {
     const plainName = percentDecoded(name);
@@ -170,7 +173,7 @@ function textMembers(text: string): NameAndValue[] {
   return [...text.matchAll(member)].map(([, name = '', quoted, bare]) => [name, quoted ?? bare ?? '']);
 }
 
-/** The members that are secrets, one of each name. */
+/** Returns the members that are secrets according to their names, at most one for each name. */
 function namedMembers(members: readonly NameAndValue[], place: NamedPlace, isNamed: NameRule): Carrier[] {
   const found = new Map<string, Carrier>();
   for (const [name, value] of members) {
@@ -179,7 +182,7 @@ function namedMembers(members: readonly NameAndValue[], place: NamedPlace, isNam
   return [...found.values()];
 }
 
-/** The part of a request that would carry a secret value, whatever its name. */
+/** Returns the part of a request that would contain a value. The value has already been recognized as a secret, but not by its name. */
 function carrierOf(names: readonly string[], text: string): Carrier {
   const name = names.at(-1) ?? '';
   const around = names.find((one) => /^(?:headers|body|form|fields|arguments)$/.test(one));

@@ -4,20 +4,20 @@ import { isMapping } from '../../core/value/value.ts';
 /** The names and indexes that lead to a value in a node. */
 export type ValuePath = readonly (string | number)[];
 
-/** The places of examples that a node would send as they are: neither a field nor a credential stands there. */
+/** Returns those paths at which the node would send an example from the API's documentation unchanged, without a field or a credential. */
 export function sentExamples(node: object, paths: readonly ValuePath[]): ValuePath[] {
   return paths.filter((path) => isSent(node, path));
 }
 
 function isSent(value: unknown, [step, ...rest]: ValuePath): boolean {
-  // A body that is one text has all values in it.
+  // If the body is a single string, it contains all the values.
   if (typeof value === 'string') return step !== undefined || !value.includes('{{');
   if (step === undefined) return typeof value !== 'object' || value === null;
   if (Array.isArray(value)) return isSent(value[Number(step)], rest);
   return isMapping(value) && Object.hasOwn(value, step) && isSent(value[step], rest);
 }
 
-/** Marks each example in the last node of a flow with a comment. */
+/** Adds a YAML comment to each example in a node of the flow. */
 export function markExamples(document: Document, node: number, paths: readonly ValuePath[]): void {
   for (const path of paths) {
     const found = document.getIn(['nodes', node, ...path], true);
@@ -27,12 +27,12 @@ export function markExamples(document: Document, node: number, paths: readonly V
 
 const maxNamed = 12;
 
-/** The note that names the examples; none if there are no examples. */
+/** Returns a note that lists the examples; empty if there are none. */
 export function exampleNotes(paths: readonly ValuePath[]): string[] {
   if (paths.length === 0) return [];
   const names = paths.slice(0, maxNamed).map(pathText);
   const more = paths.length > maxNamed ? [`and ${paths.length - maxNamed} more`] : [];
-  return [`examples, which every request would send: ${[...names, ...more].join(', ')}; put {{field}} in place of each`];
+  return [`examples, which every request would send: ${[...names, ...more].join(', ')}; replace each with {{field}}`];
 }
 
 function pathText(path: ValuePath): string {

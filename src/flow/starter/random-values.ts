@@ -2,7 +2,10 @@ import { percentDecoded } from '../../core/template/query.ts';
 import { looksRandom } from '../../core/template/token-text.ts';
 import type { WrittenNode } from './written-node.ts';
 
-/** A note for each value of a request that looks random, and may be a secret under a harmless name. No note holds the value. */
+/**
+ * Returns a note for each value in a request that looks random, because it might be a secret with a harmless name. The notes do not contain
+ * the values.
+ */
 export function randomValues({ url, headers = {}, body, form, text }: WrittenNode): string[] {
   const [address = '', query = ''] = url.split(/\?(.*)/s);
   const segments = address.replace(/^[a-z][a-z\d+.-]*:\/\/[^/]*/i, '').split('/');
@@ -16,7 +19,7 @@ export function randomValues({ url, headers = {}, body, form, text }: WrittenNod
     ...[body, form, text].flatMap((part) => randomIn(part, 'body')),
   ];
   return [...new Set(found)].map(
-    (place) => `${place} looks random: if it is a secret, store it as a credential, and name that in the flow`,
+    (place) => `${place} looks random: if it is a secret, store it as a credential, and refer to the credential in the flow`,
   );
 }
 

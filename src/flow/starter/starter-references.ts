@@ -5,25 +5,25 @@ import { isReferable, referable, referencedFields } from '../../core/template/te
 import { ExactNumber, textOf, type Value } from '../../core/value/value.ts';
 import { type WrittenNode, withLiterals } from './written-node.ts';
 
-/** The records that a flow is made for. */
+/** The records for which a flow is generated. */
 export interface Example {
   readonly name: string;
   readonly columns: readonly string[];
-  /** The first record. Absent for an empty input. */
+  /** The fields of the first record; undefined if the input is empty. */
   readonly fields?: Fields | undefined;
 }
 
-/** A node that takes values from the records. */
+/** A node in which record fields have replaced values. */
 export interface Referring {
   readonly node: WrittenNode;
   readonly notes: readonly string[];
-  /** The new name of each field whose own name no reference can hold, by the old name. Undefined if there is no such field. */
+  /** New names for fields whose names cannot be written in a reference, keyed by the old names; undefined if there are no such fields. */
   readonly renamed: Readonly<Record<string, string>> | undefined;
 }
 
 /**
- * Puts `{{field}}` in place of each URL segment, parameter and body text that equals a field of the first record. A number in the body
- * stays a number: it becomes `{ cel: int(field) }` if a cell has the same digits.
+ * Replaces each URL segment, parameter and string in the body that equals a field of the first record with `{{field}}`. A number in the
+ * body stays a number: if a field contains the same number as a string, it becomes `{ cel: int(field) }`.
  */
 export function withReferences(node: WrittenNode, example: Example | undefined): Referring {
   const used = new Set<string>();
@@ -33,7 +33,7 @@ export function withReferences(node: WrittenNode, example: Example | undefined):
   const body = node.body === undefined ? {} : { body: typeof node.body === 'string' ? inText(node.body) : inBody(node.body, inJson) };
   const form = node.form === undefined ? {} : { form: inBody(node.form, inForm) as Readonly<Record<string, unknown>> };
   const notes = references.flatMap(({ column, name }) =>
-    used.has(column) ? [`{{${name}}} is in place of the first record's ${plainName(column)}`] : [],
+    used.has(column) ? [`{{${name}}} replaces the first record's ${plainName(column)}`] : [],
   );
   const names = fieldsOf({ ...node, url, ...body, ...form });
   const missing = references.filter(({ column, name }) => column !== name && names.includes(name));
@@ -64,7 +64,7 @@ export function withReferences(node: WrittenNode, example: Example | undefined):
     return cell && asNumber(cell.slice(2, -2), Number.isInteger(written) ? 'int' : 'double');
   }
 
-  /** The values of a form are texts, whatever the type of the field. */
+  /** Returns the reference for a string in a form; undefined if no field equals it. Unlike in JSON, the string can also equal a number. */
   function inForm(written: unknown): string | undefined {
     return typeof written === 'string' ? referToText(written) : undefined;
   }
@@ -86,23 +86,26 @@ export function withReferences(node: WrittenNode, example: Example | undefined):
   }
 }
 
-/** The fields that a node takes from the records: in `{{field}}` and in `{ cel: int(field) }`. */
+/** Returns the fields that a node takes from the records, as `{{field}}` or as `{ cel: int(field) }`. */
 export function fieldsOf(node: WrittenNode): string[] {
   const text = JSON.stringify(node);
   return [...referencedFields(text), ...[...text.matchAll(/\{"cel":"\w+\((\w+)\)/g)].map(([, name = '']) => name)];
 }
 
-/** A cell as a number in a body. The cell stays a text if CEL cannot hold its name. */
+/** Returns the body value that inserts a field as a number, or as a string if CEL cannot refer to the field's name. */
 function asNumber(field: string, convert: 'int' | 'double'): unknown {
   return isCelName(field) ? { cel: `${convert}(${field})` } : `{{${field}}}`;
 }
 
-/** True if a value identifies its field. Empty texts, true and false occur in many places. */
+/**
+ * True if a value is specific enough to identify its field. Empty strings, true and false are not specific, because many fields contain
+ * them.
+ */
 function isDistinct(value: Value): boolean {
   return value !== '' && (['string', 'number'].includes(typeof value) || value instanceof ExactNumber);
 }
 
-/** A unique name for each column that a reference can hold: letters, digits and underscores. */
+/** Returns a unique name for each column that a reference can contain. Such a name has only letters, digits and underscores. */
 export function referableNames(columns: readonly string[]): ReadonlyMap<string, string> {
   const used = new Set(columns);
   const names = new Map<string, string>();
@@ -120,12 +123,12 @@ export function referableNames(columns: readonly string[]): ReadonlyMap<string, 
   }
 }
 
-/** A name that stays on its line. */
+/** Returns a name in a form that fits into one line. Puts it in quotes if it contains unusual characters. */
 export function plainName(name: string): string {
   return /^[\p{L}\p{M}\p{N}_ ./-]+$/u.test(name) ? name : JSON.stringify(name);
 }
 
-/** Puts references into the path and the query. The host stays: a record must not choose the server. */
+/** Inserts references into the path and the query of a URL. The host stays literal, because records must not choose the server. */
 function inUrl(url: string, refer: (text: string) => string | undefined): string {
   const [, start = '', path = '', query] = /^([a-z][a-z\d+.-]*:\/\/[^/?]*)([^?]*)(?:\?(.*))?$/is.exec(url) ?? [];
   if (start === '') return url;

@@ -6,22 +6,25 @@ import { isPossiblySecret } from '../secrets/secret-text.ts';
 import { type Carrier, type LiteralSecret, literalSecrets } from '../secrets/secrets.ts';
 import { unusableRequest, type WrittenAuth, type WrittenNode, withLiterals, yamlOf } from './written-node.ts';
 
-/** A node without literal secrets. */
+/** A node from which literal secrets have been removed. */
 export interface Cleaned {
   readonly node: WrittenNode;
-  /** The credentials that the flow names in place of secrets. */
+  /** The credentials that the flow refers to in place of the secrets. */
   readonly credentials: readonly NeededCredential[];
-  /** Notes about changes to the request. */
+  /** Notes about the changes to the request. */
   readonly notes: readonly string[];
 }
 
-/** A credential that a flow needs, and a note about its place and the secret to store. */
+/** A credential that a flow needs. The note says where the secret was found and what to store. */
 export interface NeededCredential {
   readonly name: string;
   readonly note: string;
 }
 
-/** Makes a credential of each secret. A secret that no credential can carry is left out, with a note. Throws an AutomateError (`usage`). */
+/**
+ * Replaces each literal secret with a credential. A secret that cannot be replaced is removed, with a note. Throws an AutomateError
+ * (`usage`) if the node still contains a secret after that.
+ */
 export function withoutSecrets(written: WrittenNode): Cleaned {
   const cleaning = new Cleaning(written);
   const removed: LiteralSecret[] = [];
@@ -34,14 +37,14 @@ export function withoutSecrets(written: WrittenNode): Cleaned {
   const again = removed.find(({ carrier }) => isDistinct(secretOf(carrier)) && left.includes(secretOf(carrier)));
   if (again)
     throw unusableRequest(
-      `${again.found} holds a secret that another part of the request contains, too\nput a field there, such as {{token}}`,
+      `${again.found} contains a secret that is also in another part of the request\nuse a field instead, such as {{token}}`,
     );
   return { ...cleaned, notes: [...new Set(cleaned.notes)] };
 }
 
 const maxSigners = 4;
 
-/** Takes secret after secret out of a node. */
+/** Removes the secrets from a node one by one. */
 class Cleaning {
   readonly #names: ReturnType<typeof credentialNames>;
   cleaned: Cleaned;
@@ -70,7 +73,7 @@ class Cleaning {
     this.cleaned = {
       node: { ...node, [part]: body },
       credentials: isText ? credentials : [...credentials, entry],
-      notes: isText ? [...notes, `${found} holds a secret: it is taken from the field "${field}"`] : notes,
+      notes: isText ? [...notes, `${found} contains a secret, which is taken from the field "${field}"`] : notes,
     };
   }
 
@@ -83,8 +86,10 @@ class Cleaning {
     const signers = node.auth ?? [];
     if (signers.length === maxSigners || signers.some((other) => secretPlace(other) === secretPlace(auth))) {
       const reason =
-        signers.length === maxSigners ? `a request carries at most ${maxSigners} credentials` : 'auth fills that place already';
-      this.cleaned = { credentials, node: bare, notes: [...notes, `${found} holds a secret and was left out: ${reason}`] };
+        signers.length === maxSigners
+          ? `a request carries at most ${maxSigners} credentials`
+          : 'auth already sets that part of the request';
+      this.cleaned = { credentials, node: bare, notes: [...notes, `${found} contains a secret and was left out: ${reason}`] };
       return;
     }
     const name = this.#names.of(secret, kind);
@@ -97,7 +102,7 @@ class Cleaning {
 
   #refusal({ found, carrier }: LiteralSecret): Error {
     return unusableRequest(
-      `${found} holds a secret, which must not stand in a flow\nput a field there, such as {{${fieldFor(carrier, this.#names)}}}`,
+      `${found} contains a secret, which must not be written into a flow\nuse a field instead, such as {{${fieldFor(carrier, this.#names)}}}`,
     );
   }
 }
@@ -106,12 +111,15 @@ function neededCredential(found: string, what: string, name: string): NeededCred
   return { name, note: `not written: ${found}; store ${what.replace(/^it as /, '')} as the credential ${name}` };
 }
 
-/** The place of a request that a way to sign fills. */
+/** Returns a string that identifies the header or query parameter in which this way to sign a request puts the secret. */
 export function secretPlace({ header = 'Authorization', query }: WrittenAuth): string {
   return query === undefined ? String(header).toLowerCase() : `?${query}`;
 }
 
-/** The secret that most likely signs the request. A cookie is the last choice: browsers send it everywhere. */
+/**
+ * Returns the secret that most likely signs the request; undefined if there is none. A cookie comes last, because browsers send cookies
+ * with every request.
+ */
 function firstSecret(node: WrittenNode): LiteralSecret | undefined {
   const likelihood = ({ carrier }: LiteralSecret) => {
     if (carrier.in !== 'header') return 1;
@@ -120,12 +128,12 @@ function firstSecret(node: WrittenNode): LiteralSecret | undefined {
   return secretsOf(node).sort((one, other) => likelihood(other) - likelihood(one))[0];
 }
 
-/** The literal secrets, as the check of a flow finds them, and every value whose name may stand for one. */
+/** Returns the literal secrets that the check of a flow would report, and every other value whose name might belong to a secret. */
 function secretsOf(node: WrittenNode): LiteralSecret[] {
   return literalSecrets(parseDocument(yamlOf([node])), isPossiblySecret);
 }
 
-/** The node without a secret's carrier. Absent if the request would change. */
+/** Returns the node without the header, parameter or login that contains the secret; undefined if the part cannot be removed. */
 function withoutCarrier(node: WrittenNode, { carrier }: LiteralSecret): WrittenNode | undefined {
   const { url } = node;
   switch (carrier.in) {
@@ -149,7 +157,7 @@ function withoutCarrier(node: WrittenNode, { carrier }: LiteralSecret): WrittenN
   }
 }
 
-/** The value with `substitute` in place of every text that holds the secret. */
+/** Returns the value with each string that contains the secret replaced by `substitute`. */
 function replaced(value: unknown, carrier: Carrier, substitute: object, name = 'body'): unknown {
   if (Array.isArray(value)) return value.map((member) => replaced(member, carrier, substitute, name));
   if (typeof value === 'object' && value !== null)
@@ -165,7 +173,7 @@ function isIt(text: string, name: string, carrier: Carrier): boolean {
   return text.includes(carrier.value) && (name === carrier.name || isDistinct(carrier.value));
 }
 
-/** True if a secret is distinct enough to be searched for elsewhere. `admin` is a user's name, too. */
+/** True if a secret is distinctive enough to search for it elsewhere in the node. `admin`, for example, might also be a user name. */
 function isDistinct(secret: string): boolean {
   return secret.length >= 8 && /\d/.test(secret);
 }

@@ -5,25 +5,25 @@ import { type Example, fieldsOf, plainName, type Referring, withReferences } fro
 import { type Cleaned, withoutSecrets } from './starter-secrets.ts';
 import { nodeOf, type WrittenHead, type WrittenNode, type WrittenRequest, yamlOf } from './written-node.ts';
 
-/** A flow to start from. */
+/** A generated flow that a user can start from. */
 export interface Starter extends Pick<Cleaned, 'credentials' | 'notes'> {
   readonly text: string;
-  /** True if the request differs from record to record. */
+  /** True if the request uses fields, and so can differ from record to record. */
   readonly usesFields: boolean;
-  /** True if it goes to another machine without TLS. */
+  /** True if the request goes to another machine without TLS. */
   readonly needsAllowHttp: boolean;
 }
 
-/** The records that a flow is made for, its name and description, and its comments. */
+/** A flow's name, description and comments, and the records for which it is generated. */
 export interface About extends WrittenHead {
   readonly example?: Example | undefined;
-  /** Lines above the node. */
+  /** Comment lines to write above the node. */
   readonly comments?: readonly string[] | undefined;
-  /** The places of values that are only examples. */
+  /** The paths of the values in the node that are only examples from the API's documentation. */
   readonly examples?: readonly ValuePath[] | undefined;
 }
 
-/** Makes a flow of one request, for the records of an example. Throws an AutomateError (`usage`) for a request that no flow can send. */
+/** Generates a flow that sends this request for each record. Throws an AutomateError (`usage`) if no flow can send the request. */
 export function starterFlow(request: WrittenRequest, about: About = {}): Starter {
   const { example, examples = [] } = about;
   const referring = withReferences(nodeOf(request), example);
@@ -38,7 +38,7 @@ export function starterFlow(request: WrittenRequest, about: About = {}): Starter
   };
 }
 
-/** The options in the order of the documentation. */
+/** Returns the node with its options in the order that the documentation uses. */
 function ordered({ type, method, url, auth, ...others }: WrittenNode): WrittenNode {
   return { type, ...(method === undefined ? {} : { method }), url, ...(auth ? { auth } : {}), ...others };
 }

@@ -3,14 +3,14 @@ import { AutomateError } from '../../core/failure.ts';
 import { parseJson } from '../../core/value/json.ts';
 import { markExamples, type ValuePath } from './example-marks.ts';
 
-/** A request as a person once made it. */
+/** A request from which a flow is generated, such as a request from a curl command or a recording. */
 export interface WrittenRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** JSON; absent for none, and for a form or a text. */
+  /** The body as JSON text; undefined if the body is empty, a form, or other text. */
   readonly body?: string;
-  /** The names and values of an URL-encoded form. */
+  /** The names and values of a URL-encoded form. */
   readonly form?: Readonly<Record<string, unknown>>;
   /** A body that is neither JSON nor a form. */
   readonly text?: string;
@@ -23,18 +23,18 @@ export interface WrittenRequest {
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 const withBody = ['POST', 'PUT', 'PATCH'];
 
-/** Headers of the connection, and headers that are always sent. */
+/** Matches headers that describe the connection, or that are always sent. A flow does not need them. */
 const ownHeaders = /^(?::.*|host|connection|content-length|transfer-encoding|keep-alive|upgrade|expect|te|accept-encoding)$/i;
 
-/** A way to sign a request, as a flow writes it. */
+/** A way to sign a request, as written in a flow. */
 export type WrittenAuth = Readonly<Record<string, string | readonly string[]>>;
 
-/** An http node as a flow writes it. */
+/** An http node, as written in a flow. */
 export interface WrittenNode {
   readonly type: 'http';
   readonly method?: string;
   readonly url: string;
-  /** The ways to sign. A single one is written without the list. */
+  /** The ways to sign the request. If there is only one, the flow contains it without a list. */
   readonly auth?: readonly WrittenAuth[];
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
@@ -45,7 +45,7 @@ export interface WrittenNode {
   readonly map?: Readonly<Record<string, string>>;
 }
 
-/** The node that sends a request. Throws an AutomateError (`usage`) for a request that no flow can send. */
+/** Returns the node that sends a request. Throws an AutomateError (`usage`) if no flow can send the request. */
 export function nodeOf(request: WrittenRequest): WrittenNode {
   const { url, auth, body, form, text, timeoutSeconds, retries, map } = request;
   const verb = verbOf(request);
@@ -70,11 +70,12 @@ function verbOf({ method, body, form, text }: WrittenRequest): string {
   if (!methods.includes(verb))
     throw unusableRequest(`expected one of ${methods.join(', ')}, found ${/^\w{1,20}$/.test(method) ? method : 'another method'}`);
   const hasBody = (body ?? form ?? text) !== undefined;
-  if (hasBody && !withBody.includes(verb)) throw unusableRequest(`a ${verb} has no body in a flow; ${withBody.join(', ')} have one`);
+  if (hasBody && !withBody.includes(verb))
+    throw unusableRequest(`a ${verb} cannot have a body in a flow; ${withBody.join(', ')} can have one`);
   return verb;
 }
 
-/** The headers that the flow has to name, by their names in lower case. */
+/** Returns the headers that the flow has to contain, keyed by lower-case name. */
 function sentHeaders({ headers, body, form, text }: WrittenRequest): Map<string, readonly [string, string]> {
   const implied = form !== undefined ? /^application\/x-www-form-urlencoded$/i : /^application\/json(?:; *charset=utf-8)?$/i;
   const isImplied = (type: string) => (text !== undefined ? false : (body ?? form) === undefined || implied.test(type));
@@ -87,7 +88,7 @@ function durationOf(seconds: number): string {
   return Number.isInteger(seconds) ? `${seconds}s` : `${Math.ceil(seconds * 1000)}ms`;
 }
 
-/** The body as YAML if that means the same, else as its text: numbers keep their digits. */
+/** Returns the body as a YAML value if that keeps the digits of all numbers, otherwise as text. */
 function parsedBody(text: string): unknown {
   const value = parsedJson(text);
   const isSame = typeof value === 'object' && value !== null && JSON.stringify(value) === text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, '$1');
@@ -96,15 +97,18 @@ function parsedBody(text: string): unknown {
 
 function parsedJson(text: string): unknown {
   try {
-    // parseJson refuses values that are nested too deep.
+    // parseJson throws if values are nested too deeply.
     parseJson(text);
     return JSON.parse(text);
   } catch {
-    throw unusableRequest('expected a JSON body\na body of another kind has a header Content-Type, such as text/plain');
+    throw unusableRequest('expected a JSON body\nfor any other body, add a Content-Type header such as text/plain');
   }
 }
 
-/** Replaces literals in a JSON text. `replacement` gets every text and number, with the name before it. */
+/**
+ * Replaces literals in JSON text. `replacement` receives each string or number, and the last member name before it. It returns the new
+ * text, or undefined to keep the old one.
+ */
 export function withLiterals(json: string, replacement: (literal: string, name: string) => string | undefined): string {
   let name = 'body';
   return json.replace(/("(?:[^"\\]|\\.)*")(\s*:)?|-?\d[\d.eE+-]*/g, (found: string, text: string, colon?: string) => {
@@ -114,18 +118,18 @@ export function withLiterals(json: string, replacement: (literal: string, name: 
   });
 }
 
-/** The error of a request that cannot become a flow. */
+/** Returns the error for a request that cannot be converted to a flow. */
 export function unusableRequest(message: string): AutomateError {
   return new AutomateError('usage', `the request cannot become a flow: ${message}`);
 }
 
-/** The options of a flow above its nodes. */
+/** The options at the top of a flow, above its nodes. */
 export interface WrittenHead {
   readonly name?: string | undefined;
   readonly description?: string | undefined;
 }
 
-/** A flow as YAML. `examples`: the places in its last node that get a comment. */
+/** Writes a flow as YAML. `examples` are the paths of values in the last node that are only examples, and therefore get a comment. */
 export function yamlOf(nodes: readonly object[], { name, description }: WrittenHead = {}, examples: readonly ValuePath[] = []): string {
   const head = { ...(name !== undefined && { name }), ...(description !== undefined && { description }) };
   const flow = { ...head, nodes: nodes.map(withSingleAuth) };

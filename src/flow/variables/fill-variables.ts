@@ -14,12 +14,12 @@ import {
   wholeValue,
 } from './written-variable.ts';
 
-/** The text of a scalar before its variables were filled in, and the way back to it. */
+/** The text of a YAML scalar before its variables were replaced, and a function that converts offsets back to that text. */
 export interface WrittenScalar extends Pick<FilledText, 'writtenAt'> {
   readonly value: string;
 }
 
-/** A document whose variables are filled in. */
+/** A document whose variables have been replaced with their values. */
 export interface FilledDocument {
   readonly written: ReadonlyMap<Node, WrittenScalar>;
   readonly problems: readonly PlacedIssue[];
@@ -28,10 +28,10 @@ export interface FilledDocument {
   readonly used: ReadonlyMap<string, VariableValue>;
 }
 
-/** Finds the offset in the file of an offset in a scalar's text. */
+/** Converts an offset in a scalar's text to the offset in the file. */
 type OffsetIn = (scalar: Scalar, within: number) => number;
 
-/** Writes the values of variables in place of their names: whatever reads the document later finds literal text. */
+/** Replaces the variables in a document with their values. Code that reads the document later finds only literal text. */
 export function fillVariables(document: Document, variables: FlowVariables, offsetIn: OffsetIn): FilledDocument {
   const problems: PlacedIssue[] = [...variables.issues];
   const found = optionsIn(document);
@@ -57,17 +57,17 @@ export function fillVariables(document: Document, variables: FlowVariables, offs
   return { written, problems, warnings, used: new Map(values) };
 }
 
-/** An option's text that may name variables. */
+/** An option that refers to variables. */
 interface FoundOption {
   readonly option: OptionPlace;
   readonly scalar: Scalar;
   readonly text: string;
   readonly uses: readonly VariableUse[];
-  /** True for the place of an alias: its text stands elsewhere. */
+  /** True if the option is a YAML alias, whose text is written elsewhere in the file. */
   readonly isAlias: boolean;
 }
 
-/** Every text of the flow that names variables, aliases at their own places, too. */
+/** Returns all options of a flow that refer to variables. An alias appears with its text, at the path of the alias. */
 function optionsIn(document: Document): FoundOption[] {
   const found: FoundOption[] = [];
   gather(document.contents, [], false);
@@ -100,7 +100,8 @@ function optionAt(key: unknown, text: string, ancestors: readonly unknown[]): Op
   return { names, isKey: false, isAlone: isMap(holder) && holder.items.length === 1, isInList };
 }
 
-const leavingPath = 'with this value the path of the URL has a segment "." or "..", which leaves the path that the flow names';
+const leavingPath =
+  'with this value the path of the URL has a segment "." or "..", which leads out of the path that is written in the flow';
 
 function problemOf(option: OptionPlace, use: VariableUse, text: string, { names, open }: FlowVariables): string | undefined {
   const { name } = use;
@@ -108,12 +109,12 @@ function problemOf(option: OptionPlace, use: VariableUse, text: string, { names,
   if (isExpressionPlace(option)) return undefined;
   const place = placeOfVariable(option);
   if (place === undefined)
-    return 'a variable cannot stand here\nit may stand where the fields of a record may, and in base_url, token_url, the url of an MCP connection, rate, concurrency and timeout';
+    return 'a variable is not allowed here\nit is allowed wherever {{field}} is, and in base_url, token_url, the url of an MCP connection, rate, concurrency and timeout';
   if (!open.has(name)) return undefined;
   const isInHost = place === 'url' && use.start < hostLength(text);
   if (!isInHost && !decidesHost(option)) return undefined;
   const where = isInHost ? 'the host of a URL' : (option.names.at(-1) as string);
-  return `a caller may set "${name}", which open_vars lists: it cannot stand in ${where}, where it could send a credential to another host\ntake it out of open_vars`;
+  return `"${name}" is listed in open_vars: it is not allowed in ${where}, because a caller could use it to send a credential to a different host\nremove it from open_vars`;
 }
 
 function fill(option: OptionPlace, text: string, uses: readonly VariableUse[], { values }: FlowVariables) {
@@ -132,7 +133,10 @@ function leavesPathIn(option: OptionPlace, text: string, uses: readonly Variable
   return placeOfVariable(option) === 'url' && leavesPath(text, uses, String(value));
 }
 
-/** The value of a variable without one, whose problem is reported or whose caller gives it later: it makes no other problem. */
+/**
+ * Returns a placeholder for a variable without a value, so that the option causes no further problems. The missing value has already been
+ * reported, or a caller will provide it.
+ */
 function standIn(name: string, option: OptionPlace, text: string): VariableValue {
   const place = placeOfVariable(option);
   if (place === 'setting') return option.names.at(-1) === 'rate' ? '1/s' : 1;

@@ -1,12 +1,12 @@
 import { isData } from '../secrets/secrets.ts';
 
 /**
- * The way in which a variable is written into an option: `url` escapes by its part of the URL, `json` by its place in JSON text, `value` keeps
- * the type, `text` does not, `setting` reads a number.
+ * The way in which a variable's value is inserted into an option. `url` escapes the value for its part of the URL, and `json` for its position in JSON
+ * text. `value` keeps the type of the value, `text` converts it to a string, and `setting` reads it as a number.
  */
 export type VariablePlace = 'url' | 'json' | 'value' | 'text' | 'setting';
 
-/** Options of nodes that say what a node is and does, not what it sends. */
+/** Options that define the node and what it does, as opposed to what it sends. They cannot contain variables. */
 const structure = new Set([
   ...['type', 'id', 'connection', 'credential', 'on_error', 'provider', 'lookup', 'tool', 'file', 'source', 'nodes'],
   ...['map', 'when_empty', 'no_match', 'error_message', 'cost', 'credits', 'rename', 'remove', 'keep', 'carry', 'emit', 'max', 'every'],
@@ -18,21 +18,21 @@ const settings = new Set(['rate', 'concurrency', 'timeout', 'start_timeout']);
 
 const urls = new Set(['url', 'base_url', 'token_url', 'authorize_url']);
 
-/** Options under `auth` that name no secret and no place for one. */
+/** Options under `auth` that may contain variables. These options do not affect which secret is sent, or in which header or parameter. */
 const authOptions = new Set(['client_id', 'username', 'scopes', 'params']);
 
-/** An option by the names that lead to it, from the top. */
+/** An option, identified by the names that lead to it from the top of the flow. */
 export interface OptionPlace {
   readonly names: readonly string[];
-  /** True for a name in a mapping of data, which is the last of `names`. */
+  /** True if the text is the name of a member, not a value. This name is then the last one in `names`. */
   readonly isKey: boolean;
-  /** True if it is the only one in its mapping. */
+  /** True if the mapping that contains the option has no other members. */
   readonly isAlone: boolean;
-  /** True if its mapping is an element of a list. */
+  /** True if the mapping that contains the option is an element of a list. */
   readonly isInList: boolean;
 }
 
-/** The place that an option is for variables; undefined if none can stand there. */
+/** Returns how a variable is inserted into this option; undefined if the option must not contain variables. */
 export function placeOfVariable({ names, isKey, isAlone }: OptionPlace): VariablePlace | undefined {
   if (isKey) return names.slice(0, -1).some((name) => name === 'body' || name === 'form') ? 'text' : undefined;
   if (names[0] === 'connections') return placeInConnection(names.slice(2));
@@ -41,7 +41,7 @@ export function placeOfVariable({ names, isKey, isAlone }: OptionPlace): Variabl
   return placeInNode(inNode);
 }
 
-/** The index of the name of a node's option. */
+/** Returns the index in `names` of the node's own option. */
 function optionIndex(names: readonly string[]): number {
   const index = names.findIndex((name) => name !== 'nodes');
   return index < 0 ? names.length : index;
@@ -70,14 +70,17 @@ function placeInAuth([option = '']: readonly string[]): VariablePlace | undefine
   return authOptions.has(option) ? 'text' : undefined;
 }
 
-/** True for an option that decides which host gets a credential, or is part of what proves it, whatever part of it a variable fills. */
+/**
+ * True for an option that decides which host receives a credential, or that is part of the authentication. It does not matter where in the
+ * option the variable is.
+ */
 export function decidesHost({ names }: OptionPlace): boolean {
   return names.includes('auth') || names.at(-1) === 'base_url';
 }
 
 const conditions = new Set(['when', 'where', 'while', 'until', 'fail_when', 'retry_when']);
 
-/** True for an option that is an expression. */
+/** True for an option whose value is an expression. */
 export function isExpressionPlace({ names, isKey, isAlone, isInList }: OptionPlace): boolean {
   const around = names.slice(0, -1);
   const last = names.at(-1) ?? '';
@@ -85,6 +88,7 @@ export function isExpressionPlace({ names, isKey, isAlone, isInList }: OptionPla
   if (conditions.has(last)) return around.every((name) => name === 'nodes' || name === 'paginate');
   const option = optionIndex(around);
   const isInside = around.length > option + 1 || isInList;
-  // `fields: { cel: ... }` sets a field of that name, and `body: { cel: ... }` has a member of that name.
+  // Only deeper inside `body` or `fields` does `cel` mark an expression. In `fields: { cel: ... }`, it is the name of a field, and in
+  // `body: { cel: ... }`, the name of a member.
   return last === 'cel' && isAlone && isInside && ['body', 'fields'].includes(around[option] ?? '');
 }

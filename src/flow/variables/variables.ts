@@ -1,6 +1,6 @@
 import { type Document, isAlias, isMap, isScalar, isSeq, type Node, type Pair, type Scalar, visit } from 'yaml';
 import type { CodedMessage } from '../../core/error-code.ts';
-import { invalidOption } from '../../core/failure.ts';
+import { AutomateError } from '../../core/failure.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { ExactNumber } from '../../core/value/value.ts';
 import { isSecretVariable } from '../secrets/secrets.ts';
@@ -8,43 +8,52 @@ import { isSecretVariable } from '../secrets/secrets.ts';
 /** The value of a variable. */
 export type VariableValue = string | number | boolean | ExactNumber;
 
-/** The values that a run gives to the variables of a flow. */
+/** The values that a run sets for a flow's variables. */
 export interface VariableChoice {
-  /** Values by name, as they were given: they win over the file. */
+  /** The values that the user or caller has set, keyed by variable. They override the values in the file. */
   readonly given?: ReadonlyMap<string, string>;
-  /** The environment whose values count. Called only if a variable has values by environment. */
+  /** Returns the environment whose values are used. Called only if a variable has separate values for environments. */
   env?(): string;
-  /** True if only open variables may be given. */
+  /** True if only open variables may be set. These are the variables that a flow on a server lets its callers set. */
   readonly onlyOpen?: boolean;
-  /** Takes the name of a given variable that the flow does not have. Undefined if that is an error. */
+  /**
+   * Called with the name of each variable that was set although the flow does not declare it. If `other` is undefined, such a variable is
+   * an error.
+   */
   readonly other?: ((name: string) => void) | undefined;
-  /** True for a check without a run: an open variable without a value gets a stand-in. */
+  /** True if the flow is only checked. An open variable without a value then gets a placeholder value. */
   readonly takesStandIns?: boolean;
 }
 
-/** A problem of a flow, by its place in the text. */
+/** A problem in a flow, with its position in the text. */
 export interface PlacedIssue extends CodedMessage {
-  /** 0-based. */
+  /** The 0-based position in the text. */
   readonly offset: number;
   readonly width: number;
 }
 
-/** The variables of a flow, with their values for a run. */
+/** The variables of a flow, with their values for one run. */
 export interface FlowVariables {
-  /** By name. Undefined for one whose value is wrong or missing: its problem is reported. */
+  /** The values, keyed by variable. An invalid or missing value has been reported, and is undefined here. */
   readonly values: ReadonlyMap<string, VariableValue | undefined>;
-  /** The variables that a caller may give. */
+  /** The variables that a caller may set. */
   readonly open: ReadonlySet<string>;
-  /** The open variables that have a stand-in for a value. */
+  /** The open variables (those that a caller may set) that have a placeholder value. */
   readonly standIns: ReadonlySet<string>;
-  /** The names as they stand in the file. */
+  /** The YAML keys in the file that contain the names of the variables. */
   readonly names: ReadonlyMap<string, Scalar>;
-  /** The place of `vars` with all of its values; undefined without variables, and if other places share a value. */
+  /**
+   * The start and end of `vars` in the file. Undefined if there are no variables, or if an alias in a different place might use one of the
+   * values.
+   */
   readonly range: readonly [number, number] | undefined;
   readonly issues: readonly PlacedIssue[];
 }
 
-/** Reads the variables of a flow. Values of a wrong kind are left to the schema. Throws an AutomateError (`usage`) for a given value that is refused. */
+/**
+ * Reads a flow's variables. The schema reports values of an invalid type later. Throws an AutomateError (`usage`) if a value that the user
+ * or caller has set is not allowed.
+ */
 export function variablesOf(document: Document, choice: VariableChoice): FlowVariables {
   const pair = pairOfVariables(document);
   const written = writtenIn(document, pair);
@@ -68,7 +77,10 @@ export function variablesOf(document: Document, choice: VariableChoice): FlowVar
   return { values, open, standIns, names, range: rangeOfVariables(pair), issues };
 }
 
-/** Passes on the names of given variables that the flow does not have. Throws an AutomateError (`usage`) for a given value that is refused. */
+/**
+ * Calls `other` for each variable that was set although the flow does not declare it. Throws an AutomateError (`usage`) if a value is not
+ * allowed.
+ */
 function checkGiven(choice: VariableChoice, written: ReadonlyMap<string, WrittenVariable>, open: ReadonlySet<string>): void {
   const { given = [], other, onlyOpen = false } = choice;
   for (const [name, text] of given) {
@@ -77,20 +89,20 @@ function checkGiven(choice: VariableChoice, written: ReadonlyMap<string, Written
   }
 }
 
-/** The member `vars` of a flow; undefined without one. */
+/** Returns the member `vars` of a flow; undefined if there is none. */
 function pairOfVariables({ contents }: Document) {
   return isMap(contents) ? contents.items.find(({ key }) => isScalar(key) && key.value === 'vars') : undefined;
 }
 
-/** True for null, and for no value at all. */
+/** True if the value is null or missing. */
 function isNothing(node: ReturnType<typeof chosenIn>): boolean {
   return !node || (isScalar(node) && node.value === null);
 }
 
-/** A variable as it is written. */
+/** A variable as written in the file. */
 interface WrittenVariable {
   readonly key: Scalar;
-  /** Its values by environment; by no name for one that all environments share. */
+  /** The variable's values, keyed by environment. The key is undefined for a value that applies to all environments. */
   readonly values: ReadonlyMap<string | undefined, Node | null>;
 }
 
@@ -115,11 +127,11 @@ function openNames(document: Document, written: ReadonlyMap<string, unknown>, is
   return new Set(entries.map(({ value }) => String(value)));
 }
 
-/** The message for a variable that the flow does not have. */
+/** Returns the message for a variable that the flow does not have. */
 export function unknownVariable(name: string, names: Iterable<string>): string {
   const all = [...names];
-  const wayOut = /^[A-Za-z_]\w*$/.test(name) ? `\nname it at the top of the flow: vars: { ${name}: VALUE }` : '';
-  const choices = didYouMean(name, all) || (all.length > 0 ? `; there are ${all.join(', ')}` : wayOut);
+  const wayOut = /^[A-Za-z_]\w*$/.test(name) ? `\ndeclare it at the top of the flow: vars: { ${name}: VALUE }` : '';
+  const choices = didYouMean(name, all) || (all.length > 0 ? `; available: ${all.join(', ')}` : wayOut);
   return `the flow has no variable "${name}"${choices}`;
 }
 
@@ -128,14 +140,16 @@ function missing(name: string, { values }: WrittenVariable, isOpen: boolean, { e
   return { message: `the variable "${name}" has no value${where}`, code: 'variable-missing', details: { variable: name, isOpen } };
 }
 
-/** The value for the environment of the run. */
+/** Returns the variable's value for the environment of the run. */
 function chosenIn({ values }: WrittenVariable, { env }: VariableChoice): Node | null | undefined {
   if (values.has(undefined)) return values.get(undefined);
   const own = env?.() ?? 'default';
   return values.get(values.has(own) ? own : 'default');
 }
 
-/** The value of a scalar, numbers with their digits; undefined for null, and for anything that is no value of a variable. */
+/**
+ * Returns the value of a scalar, and keeps all digits of a number. Undefined for null, and for anything that cannot be a variable's value.
+ */
 function scalarValue(node: Node | null | undefined): VariableValue | undefined {
   if (!isScalar(node)) return undefined;
   const { value, source } = node;
@@ -150,12 +164,12 @@ function numberOf(text: string): number | ExactNumber | undefined {
   return String(Number(text)) === text ? Number(text) : new ExactNumber(text);
 }
 
-/** The kinds of the values that a variable has in the file. */
+/** Returns the types of the values that a variable has in the file. */
 function kindsIn({ values }: WrittenVariable): Set<string> {
   return new Set([...values.values()].flatMap((value) => (isScalar(value) && value.value !== null ? [typeof value.value] : [])));
 }
 
-/** A given value. It has the kind of the values in the file; a text if there is none. */
+/** Converts a value that the user or caller has set to the type of the values in the file, or to a string if there are none. */
 function givenValue(name: string, text: string, kinds: ReadonlySet<string>): VariableValue {
   const [kind = 'string'] = kinds.size === 1 ? kinds : [];
   if (kind === 'boolean' && /^(?:true|false)$/.test(text)) return text === 'true';
@@ -163,7 +177,7 @@ function givenValue(name: string, text: string, kinds: ReadonlySet<string>): Var
   if (number !== undefined) return number;
   if (kind === 'string') return text;
   const expected = kind === 'number' ? 'a number' : 'true or false';
-  throw invalidOption('var', `expected ${expected} for "${name}", as in the flow, found ${JSON.stringify(text)}`);
+  throw refusedVariable(name, `expected ${expected} for "${name}", as in the flow, found ${JSON.stringify(text)}`);
 }
 
 interface Known {
@@ -174,29 +188,37 @@ interface Known {
 
 function refuseGiven(name: string, text: string, { written, open, onlyOpen }: Known): void {
   if (onlyOpen && !open.has(name)) {
-    const choices = open.size === 0 ? 'the flow lets callers set none' : `callers may set ${[...open].join(', ')}`;
-    throw invalidOption('var', `"${name}" is no variable that a caller may set; ${choices}`);
+    const choices = open.size === 0 ? 'callers cannot set any variable of this flow' : `callers may set ${[...open].join(', ')}`;
+    throw refusedVariable(name, `"${name}" is not a variable that a caller may set; ${choices}`);
   }
-  if (!written.has(name)) throw invalidOption('var', unknownVariable(name, written.keys()));
+  if (!written.has(name)) throw refusedVariable(name, unknownVariable(name, written.keys()));
   const wrong = isSecretVariable(name, text)
-    ? `the value of "${name}" looks like a secret, and a variable is no place for one\nstore it as a credential: automate credentials set NAME`
+    ? `the value of "${name}" looks like a secret, which a variable must not contain\nstore it as a credential: automate credentials set NAME`
     : wrongText(text);
-  if (wrong !== undefined) throw invalidOption('var', wrong);
+  if (wrong !== undefined) throw refusedVariable(name, wrong);
 }
 
-/** The reason for which a text cannot be the value of a variable; undefined if it can. */
+/** Returns the error for a value that a variable must not be set to. */
+function refusedVariable(name: string, message: string): AutomateError {
+  return new AutomateError('usage', message, { code: 'invalid-option', details: { option: 'var', entry: name } });
+}
+
+/** Returns the reason why a string cannot be the value of a variable; undefined if it can. */
 function wrongText(text: string): string | undefined {
   if (text.includes('{{')) return 'the value of a variable is fixed for the run: expected no references in it, found {{';
-  return text.isWellFormed() ? undefined : 'the value holds a broken character (a lone surrogate)';
+  return text.isWellFormed() ? undefined : 'the value contains a broken character (a lone surrogate)';
 }
 
-/** The place of a node. */
+/** Returns the position of a YAML node in the file. */
 export function placeOf({ range }: Node): Pick<PlacedIssue, 'offset' | 'width'> {
   const [offset = 0, end = 1] = range ?? [];
   return { offset, width: end - offset };
 }
 
-/** The place of the values; undefined if an anchor among them may stand for other values of the flow. */
+/**
+ * Returns the start and end of `vars` in the file. Returns undefined if a value contains an anchor, because an alias in a different place
+ * might use the value.
+ */
 function rangeOfVariables(pair: Pair | undefined): [number, number] | undefined {
   let hasAnchor = false;
   visit(pair?.value as Node | null, {

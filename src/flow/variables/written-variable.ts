@@ -4,15 +4,15 @@ import { ExactNumber, jsonOf, textOf } from '../../core/value/value.ts';
 import type { VariablePlace } from './variable-places.ts';
 import type { FlowVariables, VariableValue } from './variables.ts';
 
-/** A variable in an option's text. */
+/** A use of a variable in the text of an option. */
 export interface VariableUse {
   readonly name: string;
-  /** 0-based, in the option's text. */
+  /** The 0-based position in the text. */
   readonly start: number;
   readonly end: number;
 }
 
-/** The variables in a template, such as `{{vars.api}}`. */
+/** Returns the uses of variables in a template, such as `{{vars.api}}`. */
 export function usesInTemplate(text: string): VariableUse[] {
   return [...text.matchAll(/\{\{vars\.([^{}]*)\}\}/g)].map(({ 0: braces, 1: name = '', index }) => ({
     name,
@@ -21,19 +21,19 @@ export function usesInTemplate(text: string): VariableUse[] {
   }));
 }
 
-/** The variables in an expression, such as `vars.api`. */
+/** Returns the uses of variables in an expression, such as `vars.api`. */
 export function usesInExpression(text: string): VariableUse[] {
   return memberUses(text, 'vars');
 }
 
-/** The options' text with values in place of its variables. */
+/** The text of an option whose variables have been replaced with their values. */
 export interface FilledText {
   readonly text: string;
-  /** The offset in the text as it was written of an offset in `text`. */
+  /** Converts an offset in `text` to the offset in the text that the user wrote. */
   writtenAt(offset: number): number;
 }
 
-/** Fills a text. `shown`: the text of the value for its place. */
+/** Replaces the variables in a string. For each use of a variable, `shown` returns the text to insert. */
 function filled(text: string, uses: readonly VariableUse[], shown: (use: VariableUse) => string): FilledText {
   const pieces: { readonly from: number; readonly length: number; readonly use: VariableUse }[] = [];
   let result = '';
@@ -58,7 +58,7 @@ function filled(text: string, uses: readonly VariableUse[], shown: (use: Variabl
 
 type ValueFor = (name: string) => VariableValue;
 
-/** Fills an expression: a value is a literal of CEL. A variable without a value may have any type. */
+/** Replaces the variables in an expression with CEL literals. For a variable without a value, inserts a literal of unknown type. */
 export function filledExpression(text: string, uses: readonly VariableUse[], values: FlowVariables['values']): FilledText {
   return filled(text, uses, ({ name, start, end }) => {
     if (text.startsWith('has(', start) && text[end - 1] === ')') return 'true';
@@ -69,7 +69,7 @@ export function filledExpression(text: string, uses: readonly VariableUse[], val
   });
 }
 
-/** Fills a template for its place. */
+/** Replaces the variables in a template. Each value is escaped as the option requires. */
 export function filledTemplate(text: string, uses: readonly VariableUse[], place: VariablePlace, valueFor: ValueFor): FilledText {
   if (place === 'json')
     return filled(text, uses, ({ name, start }) => {
@@ -84,13 +84,18 @@ export function filledTemplate(text: string, uses: readonly VariableUse[], place
   });
 }
 
-/** The length of the part of a URL that decides its host. A relative URL that begins with a variable or a field may become a whole one. */
+/**
+ * Returns the length of the part of a URL that determines its host. If a relative URL begins with a variable or a field, that part counts,
+ * too, because its value might make the URL absolute.
+ */
 export function hostLength(url: string): number {
   const skeleton = url.replace(/\{\{[^{}]*\}\}/g, (braces) => '\0'.repeat(braces.length));
   return /^(?:[^/?#]*:\/\/)?[^/?#]*/.exec(skeleton)?.[0].length ?? 0;
 }
 
-/** True if a variable fills a URL's path with a segment `.` or `..`, which would leave the path that the flow names. */
+/**
+ * True if a variable's value adds a path segment `.` or `..` to a URL. The request would then go to a path other than the one in the flow.
+ */
 export function leavesPath(written: string, uses: readonly VariableUse[], value: string): boolean {
   return hasDots(value) && !hasDots(filled(written, uses, () => 'x').text);
 }
@@ -99,13 +104,16 @@ function hasDots(url: string): boolean {
   return /[/\\](?:\.|%2e){1,2}(?:[/\\?#]|$)/i.test(url.replace(/[?#].*$/s, ''));
 }
 
-/** The only variable of a text, if the text is nothing else. */
+/** Returns the use of a variable if it is the whole text; undefined otherwise. */
 export function wholeUse(text: string, uses: readonly VariableUse[]): VariableUse | undefined {
   const [use] = uses;
   return use && use.start === 0 && use.end === text.length ? use : undefined;
 }
 
-/** The value of an option that a whole variable fills. A setting that takes a number takes its digits, too. */
+/**
+ * Returns the value of an option that consists of a single variable; undefined if the value must be inserted as text. For a setting,
+ * converts a string of digits to a number.
+ */
 export function wholeValue(value: VariableValue, place: VariablePlace): VariableValue | undefined {
   if (place === 'value') return value;
   if (place !== 'setting') return undefined;

@@ -9,28 +9,32 @@ import { discover, type LoginServer } from './discovery.ts';
 import { type LoginTools, loginTextOf } from './login-tokens.ts';
 import { requestToken } from './token-request.ts';
 
-/** A login that a person is asked for. */
+/** The settings of one login in a browser, and the functions that it needs. */
 export interface LoginRequest {
   readonly auth: Login;
-  /** The origin of the API. */
+  /** The origin (scheme, host and port) of the API that the login is for. */
   readonly origin: string;
   readonly allowHttp: boolean;
-  /** The client's secret, to be sent to an origin; undefined for a public client. Throws a Failure if that host may not have it. */
+  /**
+   * Resolves to the client secret if it may be sent to this origin. It is undefined for a public client, which has no secret. Throws a
+   * Failure if the origin may not receive the secret.
+   */
   clientSecret(origin: string): Promise<string | undefined>;
   readonly person: LoginPerson;
 }
 
 /** The result of a login. */
 export interface NewLogin {
-  /** The text for its credential. */
+  /** The tokens as a string, which is stored as the secret of the login's credential. */
   readonly text: string;
-  /** False if the server has given nothing to renew it with. */
+  /** False if the server issued no refresh token. The user then has to log in again when the access token expires. */
   readonly isRenewable: boolean;
 }
 
 /**
- * Logs a person in: the authorization-code flow with PKCE (S256) and `state`, with a browser that comes back to this machine (RFC 8252).
- * Throws an AutomateError (`credential`) or a Failure.
+ * Logs a person in to an API with the OAuth authorization code flow, PKCE (S256) and `state`. The authorization server then redirects the
+ * browser to this machine (RFC 8252). Throws an AutomateError (`credential`) if no usable login URL is found, or a Failure if the login
+ * fails.
  */
 export async function logInWithBrowser(request: LoginRequest, tools: Pick<LoginTools, 'fetch' | 'secret' | 'wallNow'>): Promise<NewLogin> {
   const { auth, person } = request;
@@ -78,7 +82,10 @@ function serverMetadata({ issuer, authorizeUrl, tokenUrl }: LoginServer) {
   };
 }
 
-/** The code of an answer. Its state was compared already. Throws a Failure if the server refuses the login, or if another server answers. */
+/**
+ * Returns the authorization code from the redirect that ended a login. The caller has already checked the redirect's `state`. Throws a
+ * Failure if the server refused the login or if the redirect came from a different server.
+ */
 function codeOfAnswer(answer: URLSearchParams, { issuer, namesItself }: LoginServer): string {
   try {
     if (issuer !== undefined) {
@@ -89,7 +96,7 @@ function codeOfAnswer(answer: URLSearchParams, { issuer, namesItself }: LoginSer
       });
     }
   } catch {
-    throw new Failure('http', 'the answer to the login comes from another server than the one that was asked', { sent: false });
+    throw new Failure('http', 'the login was answered by a different server than expected', { sent: false });
   }
   const code = answer.get('code');
   if (code !== null && code !== '') return code;

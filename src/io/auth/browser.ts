@@ -4,20 +4,20 @@ import type { AddressInfo } from 'node:net';
 import { Failure } from '../../core/failure.ts';
 import { startBrowser } from '../start-browser.ts';
 
-/** A person with a browser. */
+/** A person who can log in to an authorization server with a browser. */
 export interface LoginPerson {
-  /** The address to which the browser comes back. */
+  /** The local URL that the authorization server redirects the browser to. */
   readonly redirectUrl: string;
   visit(url: URL): Promise<void>;
   answer(state: string): Promise<URLSearchParams>;
 }
 
-/** Longest wait for a user to log in. */
+/** Maximum time in ms that a person may take to log in. */
 const loginTimeoutMs = 300_000;
 
 /**
- * Listens on a free port for browsers that come back from a login (RFC 8252, 7.3). `show`: tells the person the address of the login.
- * `environment`: that of the browser; undefined to start none.
+ * Starts a local server that waits for the redirect at the end of a login (RFC 8252, 7.3). `show` prints the login page's URL for the user.
+ * The browser gets the environment variables in `environment`. If `environment` is undefined, no browser is started.
  */
 export async function openBrowser(environment: NodeJS.ProcessEnv | undefined, show: (url: string) => void): Promise<Browser> {
   const server = createServer().listen(0, '127.0.0.1');
@@ -31,14 +31,14 @@ interface PendingLogin {
   resolve(answer: URLSearchParams): void;
 }
 
-/** A browser in which a user logs in. */
+/** Opens login pages in the user's browser, and runs the local server that receives the redirects. */
 export class Browser implements LoginPerson {
   readonly redirectUrl: string;
   readonly #server: Server;
   readonly #environment: NodeJS.ProcessEnv | undefined;
   readonly #show: (url: string) => void;
   readonly #logins = new Set<PendingLogin>();
-  /** Answers that no login has taken. An answer may come before its login waits for it. */
+  /** The query parameters of redirects that no login has received yet. A redirect can arrive before its login starts to wait for it. */
   readonly #answers = new Set<URLSearchParams>();
 
   constructor(server: Server, environment: NodeJS.ProcessEnv | undefined, show: (url: string) => void) {
@@ -70,14 +70,17 @@ export class Browser implements LoginPerson {
   #receive(request: IncomingMessage, response: ServerResponse): void {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://127.0.0.1');
     if (pathname !== '/callback') return void response.writeHead(404).end();
-    const outcome = searchParams.has('error') ? 'was not let in' : 'has what it needs';
+    const outcome = searchParams.has('error') ? 'could not log in' : 'is logged in';
     response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8', connection: 'close' });
-    response.end(`automate ${outcome}; this window can be closed.\n`);
+    response.end(`automate ${outcome}; you can close this window.\n`);
     this.#answers.add(searchParams);
     this.#settle();
   }
 
-  /** Hands each login the answer with its state. An attacker may send answers with another state (RFC 6749, 10.12). */
+  /**
+   * Passes each redirect to the waiting login with the same `state`. Other redirects are ignored, because an attacker may have caused them
+   * (RFC 6749, 10.12).
+   */
   #settle(): void {
     for (const login of this.#logins) {
       const answer = [...this.#answers].find((candidate) => candidate.get('state') === login.state);
@@ -91,5 +94,5 @@ export class Browser implements LoginPerson {
 }
 
 function notLoggedIn(): Failure {
-  return new Failure('timeout', `nobody has logged in within ${loginTimeoutMs / 60_000} minutes`, { sent: false });
+  return new Failure('timeout', `you did not log in within ${loginTimeoutMs / 60_000} minutes`, { sent: false });
 }

@@ -3,25 +3,29 @@ import { excerpt } from '../../core/answer/response.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import type { Fetch } from '../http/fetch.ts';
 
-/** The URLs of an authorization server. */
+/** An authorization server's URLs and identifier. */
 export interface LoginServer {
-  /** Its name in answers (RFC 9207); undefined if it is not known. */
+  /**
+   * The server's identifier, which it sends as `iss` in a login's redirect (RFC 9207). It is undefined if the URLs come from the flow and
+   * were not looked up at the API.
+   */
   readonly issuer: string | undefined;
   readonly authorizeUrl: string;
   readonly tokenUrl: string;
-  /** True if it names itself in every answer. */
+  /** True if the server announces that every redirect contains its identifier as `iss`. */
   readonly namesItself: boolean;
 }
 
 /**
- * Finds the authorization server of an API by /.well-known/oauth-authorization-server (RFC 8414), then openid-configuration, at the API's own
- * origin. Throws an AutomateError (`credential`) if there is none, and a Failure if the API cannot be reached.
+ * Finds an API's authorization server. Requests `/.well-known/oauth-authorization-server` (RFC 8414) from the API's own origin, then
+ * `/.well-known/openid-configuration`. Throws an AutomateError (`credential`) if neither file is usable, or a Failure if the API cannot be
+ * reached.
  */
 export async function discover(origin: string, fetch: Fetch): Promise<LoginServer> {
   const missing = (reason: string) =>
     new AutomateError('credential', `${origin} does not say where to log in${reason}\nwrite authorize_url and token_url into auth`);
   try {
-    // An API may name the authorization server of another host: its issuer is not that of the API.
+    // An API may use an authorization server on a different host, so the server's identifier is not compared with the API's origin.
     const found = await discoverAuthorizationServerMetadata(origin, { fetchFn: fetch, skipIssuerValidation: true });
     if (!found) throw missing('');
     return {

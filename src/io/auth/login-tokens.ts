@@ -5,46 +5,50 @@ import { type TokenSource, usable, usableMs } from './oauth.ts';
 import { loginText, readLogin, type StoredLogin } from './stored-login.ts';
 import { type RequestTools, refusalIn, requestToken, type Token } from './token-request.ts';
 
-/** A login that nobody else can renew meanwhile. */
+/** A stored login that only this process can renew at the moment, because it has locked the login. */
 export interface HeldLogin {
-  /** The text that is stored now; undefined if there is none. */
+  /** The login as it is stored now; undefined if it has been deleted. */
   readonly text: string | undefined;
   store(text: string): Promise<void>;
 }
 
-/** The place where logins are stored. */
+/** The store of logins, which lets only one process at a time renew a login. */
 export interface LoginKeeper {
-  /** Works on a login alone: no other process and no other run renews it meanwhile. */
+  /** Locks the login, so that no other process can renew it, and runs `work`. */
   renewAlone<Result>(credential: string, work: (held: HeldLogin) => Promise<Result>): Promise<Result>;
 }
 
-/** The ports that logins use. */
+/** The functions with which logins are used and renewed, and the store that contains them. */
 export interface LoginTools extends RequestTools {
   readonly keeper: LoginKeeper;
   wallNow(): number;
-  /** The refresh tokens that were refused: they are not sent again. */
+  /** Refresh tokens that a token server has refused. They are not sent again. */
   readonly ended: Set<string>;
-  /** The place where someone has to log in. */
+  /** Returns the connection to which the user has to log in again, for the error message. */
   loginPlace(credential: string): LoginPlace;
 }
 
-/** A login as a request needs it. */
+/** A login that a run uses, with everything needed to get an access token. */
 export interface LoginInUse {
   readonly auth: Login;
-  /** The text of its credential when the run began. */
+  /** The secret of the login's credential, as it was when the run began. */
   readonly text: string;
-  /** The client's secret, to be sent to an origin; undefined for a public client. Throws a Failure if that host may not have it. */
+  /**
+   * Resolves to the client secret if it may be sent to this origin. It is undefined for a public client, which has no secret. Throws a
+   * Failure if the origin may not receive the secret.
+   */
   clientSecret(origin: string): Promise<string | undefined>;
-  /** The origin of the API, which knows the token server if nobody else does. */
+  /** The API's origin. The token server's URL is looked up there if neither the login nor the connection contains it. */
   readonly origin: string;
 }
 
-/** The errors of token servers that refuse a refresh token. The second is GitHub's. */
+/** Error codes that token servers send when they refuse a refresh token. GitHub sends `bad_refresh_token`. */
 const refusals: readonly (string | undefined)[] = ['invalid_grant', 'bad_refresh_token'];
 
 /**
- * Access tokens of a login. The stored one is used until it expires; then the refresh token renews it, while no other process does: a server
- * that gives each refresh token once would take the second use for a theft. What comes back is stored before anybody uses it.
+ * Returns a source of access tokens for a login. The stored token is used until it expires, and is then renewed with the refresh token.
+ * Only one process renews it at a time, because some servers accept a refresh token only once and treat a second use as theft. New tokens
+ * are stored before they are used.
  */
 export function loginTokens(use: LoginInUse, tools: LoginTools): TokenSource {
   const { auth, text } = use;
@@ -61,7 +65,10 @@ export function loginTokens(use: LoginInUse, tools: LoginTools): TokenSource {
   };
 }
 
-/** The token that another run has stored meanwhile, else a new one. */
+/**
+ * Returns a valid access token for a login that this process has locked. If another process stored one while this process waited for the
+ * lock, returns that token. Otherwise requests a new one and stores it.
+ */
 async function renewed(held: HeldLogin, use: LoginInUse, tools: LoginTools & { readonly refused: string | undefined }): Promise<Token> {
   const { auth } = use;
   const { credential, clientId = '', params, clientAuth } = auth;
@@ -70,7 +77,7 @@ async function renewed(held: HeldLogin, use: LoginInUse, tools: LoginTools & { r
   const stored = usableToken(ownLogin(login, use, tools), tools.refused, tools);
   if (stored) return stored;
   const { refreshToken } = login;
-  if (refreshToken === undefined) throw loginNeeded(credential, 'has expired, and its server gave nothing to renew it with', tools);
+  if (refreshToken === undefined) throw loginNeeded(credential, 'has expired, and its server issued no refresh token', tools);
   if (tools.ended.has(refreshToken)) throw loginNeeded(credential, 'has ended', tools);
   const url = login.tokenUrl ?? auth.tokenUrl ?? (await foundTokenUrl(use.origin, tools));
   const grant = { grant_type: 'refresh_token', refresh_token: refreshToken };
@@ -80,7 +87,7 @@ async function renewed(held: HeldLogin, use: LoginInUse, tools: LoginTools & { r
   ).catch((error: unknown) => {
     if (!refusals.includes(refusalIn(error))) throw error;
     tools.ended.add(refreshToken);
-    throw loginNeeded(credential, `has ended: ${new URL(url).origin} refuses to renew it (${refusalIn(error)})`, tools);
+    throw loginNeeded(credential, `is no longer valid: ${new URL(url).origin} refuses to renew it (${refusalIn(error)})`, tools);
   });
   await held.store(loginTextOf({ tokenUrl: url, clientId, refreshToken }, token, tools));
   return token;
@@ -91,7 +98,10 @@ async function foundTokenUrl(origin: string, { fetch }: LoginTools): Promise<str
   return (await discover(origin, fetch)).tokenUrl;
 }
 
-/** The text to store for a token. A server that gives no new refresh token means the old one. Both are masked from now on. */
+/**
+ * Returns a login with a new access token, as the string in which the login is stored. Keeps the old refresh token if the server sent no
+ * new one. The string and its tokens are masked in all output from now on.
+ */
 export function loginTextOf(
   before: Pick<StoredLogin, 'tokenUrl' | 'clientId' | 'refreshToken'>,
   { text: accessToken, lifetimeMs, refreshToken }: Token,
@@ -109,12 +119,15 @@ export function loginTextOf(
   return text;
 }
 
-/** Refuses a login that another server or another client was given. Masks its tokens. */
+/**
+ * Returns the stored login, whose tokens are masked in all output from now on. Throws if the login belongs to a different token server or
+ * to a different client.
+ */
 function ownLogin(login: StoredLogin, { auth }: LoginInUse, tools: LoginTools): StoredLogin {
   maskTokens(login, tools);
   const { tokenUrl, clientId } = login;
   const isOfOther = (tokenUrl !== undefined && tokenUrl !== (auth.tokenUrl ?? tokenUrl)) || (clientId ?? auth.clientId) !== auth.clientId;
-  if (isOfOther) throw loginNeeded(auth.credential, 'was made for another token_url or another client_id', tools);
+  if (isOfOther) throw loginNeeded(auth.credential, 'was made for a different token_url or client_id', tools);
   return login;
 }
 
@@ -122,7 +135,7 @@ function maskTokens({ accessToken, refreshToken }: StoredLogin, { secret }: Pick
   for (const token of [accessToken, refreshToken]) if (token !== undefined) secret(token);
 }
 
-/** The access token of a login; undefined if it cannot be used. */
+/** Returns the login's access token. It is undefined if there is no token, or if the token has expired or was refused. */
 function usableToken(
   { accessToken: text, renewMs = 0 }: StoredLogin,
   refused: string | undefined,

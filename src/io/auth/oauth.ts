@@ -2,40 +2,45 @@ import type { Auth } from '../../core/auth/auth.ts';
 import { type RenewalSource, Renewals, type Renewed } from './renewals.ts';
 import { type RequestTools, requestToken } from './token-request.ts';
 
-/** Authentication with the client credentials grant. */
+/**
+ * The settings for a client credentials grant (RFC 6749, 4.4). With this grant, a program gets access tokens without a person logging in.
+ */
 export type OAuth = Extract<Auth, { type: 'oauth2_client_credentials' }>;
 
-/** The ports that tokens use. */
+/** The functions that are used to obtain access tokens. */
 export interface TokenTools extends RequestTools {
-  /** The monotonic clock, in ms. */
+  /** Returns the time of the monotonic clock in ms. */
   now(): number;
-  /** Reports that a client secret was accepted. */
+  /** Called after a client secret has worked, so that its last use can be stored. */
   used(credential: string): void;
 }
 
-/** A way to get access tokens. */
+/** A source of access tokens. */
 export interface TokenSource extends RenewalSource {
-  /** The credential that is used for it. */
+  /** Name of the stored credential that the access tokens are requested with. */
   readonly credential: string;
 }
 
-/** A token is not used in the last 30 s of its life, or in the last tenth of a short life. */
+/** An access token is renewed this many ms before it expires. A token with a short lifetime is renewed after 90 % of its lifetime. */
 const marginMs = 30_000;
 
-/** The time for which a token is used, from the time for which it lives. */
+/** Returns for how many ms an access token is used. This is its lifetime minus a safety margin. */
 export function usableMs(lifetimeMs: number): number {
   return lifetimeMs - Math.min(marginMs, lifetimeMs / 10);
 }
 
-/** A token with the time for which it is used. */
+/** Returns the access token with its lifetime shortened by a safety margin. */
 export function usable({ text, lifetimeMs }: Renewed): Renewed {
   return { text, lifetimeMs: usableMs(lifetimeMs) };
 }
 
-/** Uses the secret of a client, which may have to be asked for first. */
+/** Obtains the client secret, if necessary, and calls `use` with it. */
 export type WithSecret = <Result>(use: (clientSecret: string) => Promise<Result>) => Promise<Result>;
 
-/** Access tokens. Each is used until shortly before it expires, and requested once, however many records wait for it. */
+/**
+ * Sends requests with access tokens, which are renewed shortly before they expire. Records that need the same new token at the same time
+ * share one token request.
+ */
 export class Tokens {
   readonly #tools: TokenTools;
   readonly #renewals: Renewals;
@@ -45,7 +50,7 @@ export class Tokens {
     this.#renewals = new Renewals(() => tools.now());
   }
 
-  /** Sends with a token of the client credentials grant (RFC 6749, 4.4), as `sendWith` does. */
+  /** Works like `sendWith`, but with an access token from a client credentials grant (RFC 6749, 4.4). */
   send<Answer extends { readonly status: number }>(
     auth: OAuth,
     withSecret: WithSecret,
@@ -55,7 +60,7 @@ export class Tokens {
     return this.sendWith(clientTokens(auth, withSecret, { ...this.#tools, fetch }), send);
   }
 
-  /** Sends with a token, as `Renewals` does. Throws a Failure if the token server refuses. */
+  /** Calls `send` with an access token. After a 401, calls it once more with a new token. Throws a Failure if no token can be obtained. */
   sendWith<Answer extends { readonly status: number }>(
     source: TokenSource,
     send: (token: string, refused?: Answer) => Promise<Answer>,
@@ -68,13 +73,13 @@ export class Tokens {
     return this.#renewals.sendWith<Answer>([{ ...source, came }], ([token = ''], refused) => send(token, refused));
   }
 
-  /** Waits for the requests under way. */
+  /** Resolves when all open token requests have ended. */
   close(): Promise<void> {
     return this.#renewals.close();
   }
 }
 
-/** Tokens by the client credentials grant. */
+/** Returns a source of access tokens from a client credentials grant. */
 function clientTokens(auth: OAuth, withSecret: WithSecret, tools: RequestTools): TokenSource {
   const { tokenUrl: url, clientId, credential, scopes, params, clientAuth } = auth;
   const grant = { grant_type: 'client_credentials', ...(scopes.length > 0 && { scope: scopes.join(' ') }) };

@@ -1,51 +1,57 @@
 import { Failure } from '../../core/failure.ts';
 
-/** A secret, and the time for which it is used. */
+/** A newly requested secret, such as an access token, and for how many ms it may be used. */
 export interface Renewed {
   readonly text: string;
   readonly lifetimeMs: number;
 }
 
-/** A way to get secrets that last for a time, such as access tokens. */
+/** A source of secrets that expire and can be requested again, such as access tokens. */
 export interface RenewalSource {
-  /** All requests with the same key share a secret. */
+  /** Identifies the secret. All requests whose sources have the same key share one secret. */
   readonly key: string;
-  /** Ms after it has come in which a 401 is no reason to renew it; undefined if the first 401 always is. */
+  /** For this many ms after a secret was obtained, a 401 does not cause a renewal. If undefined, every 401 causes one. */
   readonly youngMs?: number;
-  /** Gets a secret. `refused`: a secret that a server has refused although it looks valid; undefined for none. Throws a Failure. */
+  /**
+   * Requests a new secret. `refused` is the last secret that a server rejected although it had not expired; undefined if there is none.
+   * Throws a Failure if no secret can be obtained.
+   */
   request(refused: string | undefined): Promise<Renewed>;
-  /** Takes each secret as soon as it has come. */
+  /** Called with each secret as soon as it has been obtained. */
   came?(text: string): void;
 }
 
 interface Entry {
   readonly secret: Promise<string>;
-  /** The secret itself, once it has come. */
+  /** The secret; undefined until it has been obtained. */
   text?: string;
   expiresMs: number;
-  /** The time from which on a 401 counts as a refusal of the secret. */
+  /** Until this time of the monotonic clock, a 401 does not cause a renewal. */
   trustedUntilMs: number;
 }
 
-/** A refusal by the source, or a 401 for a new secret, counts for a minute: other records would be refused, too. */
+/**
+ * Wait in ms before the next request for a secret, if the last request failed for a reason that a retry cannot change, or if a server
+ * rejected the new secret with a 401.
+ */
 const refusalMs = 60_000;
 
-/** Secrets that are renewed. Each is used until it expires, and requested once, however many records wait for it. */
+/** Requests secrets and renews them when they expire. Records that need the same new secret at the same time share one request for it. */
 export class Renewals {
   readonly #now: () => number;
   readonly #entries = new Map<string, Entry>();
-  /** The last secret of each key that a server has refused. */
+  /** The last secret that a server has rejected for each source, keyed by the source's key. */
   readonly #refused = new Map<string, string>();
   readonly #requests = new Set<Promise<unknown>>();
 
-  /** `now`: the monotonic clock, in ms. */
+  /** `now` returns the time of the monotonic clock in ms. */
   constructor(now: () => number) {
     this.#now = now;
   }
 
   /**
-   * Sends with the secrets of these sources. After a 401 it sends once more, with new secrets: the first ones may have been revoked.
-   * `refused`: the answer to the first request. Throws a Failure if a source refuses.
+   * Calls `send` with one secret from each source. After a 401, the secrets may have been revoked. So they are renewed, and `send` is
+   * called once more. Its `refused` is then the response with the 401. Throws a Failure if a secret cannot be obtained.
    */
   async sendWith<Answer extends { readonly status: number }>(
     sources: readonly RenewalSource[],
@@ -61,14 +67,17 @@ export class Renewals {
     return second;
   }
 
-  /** The present secrets of these sources. They are requested one after another: two of them could ask a person. */
+  /**
+   * Resolves to one current secret from each source. The secrets are requested one after another, because two sources could prompt the user
+   * at the same time.
+   */
   async current(sources: readonly RenewalSource[]): Promise<readonly string[]> {
     const secrets: string[] = [];
     for (const source of sources) secrets.push(await this.#secretOf(source));
     return secrets;
   }
 
-  /** Waits for the requests under way: a secret that only its server knows would be lost. */
+  /** Resolves when all open requests for secrets have ended. Aborting one could lose a secret that the server has already issued. */
   async close(): Promise<void> {
     await Promise.allSettled(this.#requests);
   }
@@ -79,12 +88,15 @@ export class Renewals {
     try {
       return await entry.secret;
     } catch (error) {
-      // Each record gets a failure of its own, with its node and attempts.
+      // Copies the failure for each waiting record, because each record adds its node and its number of attempts to the failure.
       throw error instanceof Failure ? error.withMessage(error.message) : error;
     }
   }
 
-  /** True if no other secret would help. A refused secret is forgotten, unless a newer one has replaced it. */
+  /**
+   * Returns true if the secret is too new for a renewal to help after a 401. Otherwise discards the secret, unless it has already been
+   * renewed.
+   */
   #isTrusted(key: string, secret: string): boolean {
     const entry = this.#entries.get(key);
     if (!entry || entry.text !== secret) return false;

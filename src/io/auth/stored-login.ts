@@ -1,16 +1,19 @@
-/** The tokens of a login to an HTTP API, as its credential stores them. */
+/** The tokens from a login to an HTTP API, as stored in the login's credential. */
 export interface StoredLogin {
-  /** The token server that gave them; undefined for a refresh token alone. No other server gets the refresh token. */
+  /**
+   * URL of the token server that issued the tokens. The refresh token is sent only there. Undefined if the user set the refresh token by
+   * hand.
+   */
   readonly tokenUrl?: string | undefined;
   readonly clientId?: string | undefined;
   readonly accessToken?: string | undefined;
-  /** Time until which the access token is used, in ms since 1970. */
+  /** The time when the access token must be renewed, in ms since 1970. */
   readonly renewMs?: number | undefined;
-  /** Undefined if the server gave none. */
+  /** The token for requesting further access tokens; undefined if the server issued none. */
   readonly refreshToken?: string | undefined;
 }
 
-/** The text of a login for its credential. */
+/** Returns a login as the JSON text in which it is stored. */
 export function loginText({ tokenUrl, clientId, accessToken, renewMs, refreshToken }: StoredLogin): string {
   return JSON.stringify({
     token_url: tokenUrl,
@@ -21,7 +24,10 @@ export function loginText({ tokenUrl, clientId, accessToken, renewMs, refreshTok
   });
 }
 
-/** Reads the text of a credential. A text that is no JSON is a refresh token, as someone may set it by hand. Undefined for JSON that is no login. */
+/**
+ * Reads a stored login. If the text is not JSON, it is a refresh token that the user set by hand. Returns undefined if it is JSON without
+ * any token.
+ */
 export function readLogin(text: string): StoredLogin | undefined {
   const found = mappingIn(text);
   if (found === undefined) return { refreshToken: text.trim() };

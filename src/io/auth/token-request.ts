@@ -4,38 +4,46 @@ import { detailsOf } from '../../core/error-code.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Fetch } from '../http/fetch.ts';
 
-/** A request for an access token. */
+/** The settings of a request to a token server for an access token. */
 export interface TokenQuestion extends TokenSettings {
   readonly url: string;
   readonly clientId: string;
-  /** Undefined for a public client. */
+  /** The client secret; undefined for a public client, which has none. */
   readonly clientSecret: string | undefined;
-  /** The type of the grant, and its own parameters. */
+  /** The parameter `grant_type`, and the other parameters that this grant type requires. */
   readonly grant: Readonly<Record<string, string>>;
 }
 
-/** An access token. */
+/** An access token from a token server, perhaps with a refresh token. */
 export interface Token {
   readonly text: string;
   readonly lifetimeMs: number;
-  /** Undefined if the answer has none. */
+  /** The token for requesting further access tokens; undefined if the server sent none. */
   readonly refreshToken?: string | undefined;
 }
 
-/** The ports that a request for a token uses. */
+/** The functions that a token request uses. */
 export interface RequestTools {
   readonly fetch: Fetch;
-  /** Registers a token as a secret. It replaces the earlier token in its slot. */
+  /** Masks a token in all output from now on. It replaces the token that was masked earlier for the same `slot`. */
   secret(token: string, slot?: string): void;
 }
 
-/** A token that expires at once is used for the request that needed it. */
+/**
+ * Minimum assumed lifetime of an access token in ms. Even a token that expires immediately can then be used for the request that needed it.
+ */
 const minLifetimeMs = 1000;
 
-/** Without expires_in (RFC 6749, 5.1: recommended). A 401 requests a new token anyway. */
+/**
+ * Lifetime of an access token in ms if the server sends no `expires_in`, which is only recommended (RFC 6749, 5.1). If the token expires
+ * earlier, a 401 causes a renewal.
+ */
 const defaultLifetimeMs = 3_600_000;
 
-/** Requests an access token. Throws a Failure if the token server refuses, with its error among the details. */
+/**
+ * Requests an access token. Throws a Failure if the request fails. If the token server refused it, the Failure contains the server's error
+ * code.
+ */
 export async function requestToken(question: TokenQuestion, tools: RequestTools): Promise<Token> {
   const { url, grant, params = {}, clientId, clientSecret, clientAuth } = question;
   const headers: Record<string, string> = { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' };
@@ -46,13 +54,14 @@ export async function requestToken(question: TokenQuestion, tools: RequestTools)
     body.set('client_secret', clientSecret);
     tools.secret(encodeURIComponent(clientSecret));
   } else {
-    // RFC 6749, 2.3.1: id and secret are form-encoded before they are joined. A space becomes %20, which is read like `+` everywhere.
+    // RFC 6749, 2.3.1 requires that the client ID and the secret are form-encoded before they are joined. Servers decode both `%20` and `+`
+    // as a space.
     const pair = Buffer.from(`${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`).toString('base64');
     tools.secret(pair);
     headers.authorization = `Basic ${pair}`;
   }
   try {
-    // Loaded with the first token: ky loads Node's own fetch, which most runs do not need.
+    // Imported only when a token is requested, because this module loads Node's built-in fetch, which most runs do not need.
     const { readJson, statusFailure, sendSingle } = await import('../http/single-request.ts');
     const response = await sendSingle(tools.fetch, url, { method: 'post', headers, body, throwHttpErrors: false });
     if (!response.ok) {
@@ -65,7 +74,10 @@ export async function requestToken(question: TokenQuestion, tools: RequestTools)
   }
 }
 
-/** The error of RFC 6749, 5.2, with which a token server has refused; undefined for any other reason. */
+/**
+ * Returns the error code (RFC 6749, 5.2) with which a token server refused a token request. It is undefined if `error` is not such a
+ * refusal.
+ */
 export function refusalIn(error: unknown): string | undefined {
   return detailsOf(error, 'no-access-token')?.error;
 }
@@ -79,7 +91,10 @@ function refusalText(body: Uint8Array): string | undefined {
   }
 }
 
-/** Without a token the request itself was never sent. A failure of the network names its origin itself. */
+/**
+ * Returns the failure of an API request that was not sent because no access token could be obtained. Adds the token server's origin to the
+ * message, which a network failure already contains.
+ */
 function withoutToken(failure: Failure, url: string, error?: string): Failure {
   const { kind, message, status, retryable, retryAfterMs } = failure;
   const { origin } = new URL(url);
@@ -95,9 +110,9 @@ function toToken(answer: unknown, status: number): Token {
   if (typeof text !== 'string' || text === '') {
     throw new Failure('parse', `expected JSON with access_token, found ${membersIn(answer)}`, { status });
   }
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: a header cannot hold them
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: a header cannot contain them
   if (/[\x00-\x20\x7f]/.test(text))
-    throw new Failure('parse', 'expected an access_token without blanks and control characters', { status });
+    throw new Failure('parse', 'expected an access_token without spaces and control characters', { status });
   const lifetimeMs = seconds === undefined || seconds === null ? Number.NaN : Number(seconds) * 1000;
   return {
     text,
@@ -106,7 +121,10 @@ function toToken(answer: unknown, status: number): Token {
   };
 }
 
-/** The names in an answer, and the errors of RFC 6749, 5.2. Never another value: it may be the token under another name. */
+/**
+ * Describes a token server's response by the names of its fields and its error (RFC 6749, 5.2). The other values are left out, because one
+ * of them could be the token.
+ */
 function membersIn(answer: unknown): string {
   if (typeof answer !== 'object' || answer === null) return `a ${typeof answer}`;
   const names = excerpt(Object.keys(answer).join(', ') || 'nothing', 100);

@@ -10,13 +10,13 @@ import {
   unpackAnswer,
 } from './cached-answer.ts';
 
-/** The size of the cache: headers and bodies. */
+/** The number of cached responses, and the bytes of their headers and bodies together. */
 export interface CacheSize {
   readonly answers: number;
   readonly bytes: number;
 }
 
-/** The newest answer has the highest number. */
+/** The SQL that creates the tables of the cache file. The newest response has the highest `number`. */
 const schema = `
 create table answers (
   number integer primary key, key blob not null unique, kept_at integer not null, ends_at integer not null,
@@ -26,10 +26,13 @@ create index answers_end on answers (ends_at);
 create table amount (answers integer not null, bytes integer not null);
 insert into amount values (0, 0);`;
 
-/** The version of the tables above. */
+/** The version of the cache file's tables. It changes when the tables change. */
 const version = 1;
 
-/** Deletes are bounded per transaction, so that other processes need not wait long. */
+/**
+ * Limits for one transaction, so that other processes need not wait long. A transaction has at most ten rounds. Each round deletes up to
+ * 500 expired responses and up to 500 of the oldest responses.
+ */
 const maxDeleted = { atOnce: 500, rounds: 10 };
 
 interface NumberedAnswer {
@@ -37,7 +40,10 @@ interface NumberedAnswer {
   readonly bytes: number;
 }
 
-/** Every column is cast: a damaged file may hold any type in any column, and libsql aborts the process on text that is not UTF-8. */
+/**
+ * Casts every column to its type. In a damaged file, a column may contain any type, and libsql aborts the process on text that is not valid
+ * UTF-8.
+ */
 const selectNumbered = 'select number, cast(bytes as integer) as bytes from answers';
 
 const queries = {
@@ -51,13 +57,16 @@ const queries = {
   size: 'select cast(answers as integer) as answers, cast(bytes as integer) as bytes from amount',
 } as const;
 
-/** The file of answers. Keys are SHA-256 hashes in hex. Every method is one transaction and throws what libsql throws. */
+/**
+ * The SQLite file that contains the cached responses. A response's key is the SHA-256 hash of its request, in hex. All methods may throw
+ * errors of libsql, the SQLite library.
+ */
 export class AnswersFile {
   readonly #database: Database.Database;
   readonly #statements: Record<keyof typeof queries, Database.Statement>;
   #readEnd: NodeJS.Immediate | undefined;
 
-  /** Opens the file; creates it if there is no file. `timeoutMs`: longest wait for another process. */
+  /** Opens or creates the cache file. `timeoutMs` is the longest wait for a lock that another process has on the file. */
   constructor(path: string, timeoutMs: number) {
     this.#database = openDatabase(path, { schema, version, timeoutMs });
     try {
@@ -73,12 +82,15 @@ export class AnswersFile {
   find(key: string): CachedAnswer | undefined {
     this.#beginReading();
     const bytes = Buffer.from(key, 'hex');
-    // libsql takes a single object for named parameters; hence the array.
+    // Parameters are passed in an array, because libsql would treat a single Buffer as an object with named parameters.
     const row = this.#statements.find.get([bytes]) as AnswerRow | undefined;
     return row && unpackAnswer(bytes, row);
   }
 
-  /** Writes answers, and deletes some that have expired or exceed `maxBytes`, the oldest first. Returns true if there are more answers to delete. */
+  /**
+   * Writes new responses. Then deletes expired responses, and the oldest responses while the cache is larger than `maxBytes`. Returns true
+   * if more responses have to be deleted later.
+   */
   write(answers: ReadonlyMap<string, NewAnswer>, nowMs: number, maxBytes: number): boolean {
     if (answers.size === 0 && !this.#hasSurplus(nowMs, maxBytes)) return false;
     this.#endReading();
@@ -98,7 +110,7 @@ export class AnswersFile {
     return { answers: row.answers, bytes: row.bytes };
   }
 
-  /** The times at which the oldest and the newest answer were cached; absent if there is no answer. */
+  /** Returns the times at which the oldest and the newest response were cached; undefined if the cache is empty. */
   span(): { readonly oldestMs: number; readonly newestMs: number } | undefined {
     const [oldest, newest] = ['asc', 'desc'].map((order) => {
       const edge = this.#database.prepare(`select cast(kept_at as integer) as ms from answers order by number ${order} limit 1`);
@@ -107,7 +119,7 @@ export class AnswersFile {
     return oldest && newest && { oldestMs: oldest.ms, newestMs: newest.ms };
   }
 
-  /** Deletes all answers and frees the disk space. Returns the size before. */
+  /** Deletes all responses and frees their disk space. Returns the previous size of the cache. */
   clear(): CacheSize {
     const before = inTransaction(this.#database, () => {
       const size = this.size();
@@ -118,7 +130,7 @@ export class AnswersFile {
     return before;
   }
 
-  /** Sets the longest wait for another process. */
+  /** Sets the longest wait in ms for a lock that another process has on the file. */
   setBusyTimeout(ms: number): void {
     this.#database.exec(`PRAGMA busy_timeout = ${ms}`);
   }
@@ -126,15 +138,19 @@ export class AnswersFile {
   close(): void {
     this.#endReading();
     try {
-      // Moves the log into the file, unless another process is using it, so that the next run need not read the log.
+      // Merges SQLite's write-ahead log into the file, so that the next run need not read the log. This is skipped if another process uses
+      // the file.
       this.#database.exec('PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)');
     } catch {
-      // The answers are just as safe in the log.
+      // If the merge fails, no response is lost, because the log still contains all of them.
     }
     this.#database.close();
   }
 
-  /** All reads of one turn of the event loop share a transaction: its beginning and end take most of the time of a small read. */
+  /**
+   * Starts a transaction that all reads in this turn of the event loop share. Starting and ending a transaction takes longer than a small
+   * read.
+   */
   #beginReading(): void {
     if (this.#readEnd !== undefined) return;
     this.#database.exec('BEGIN');
@@ -151,7 +167,7 @@ export class AnswersFile {
     return this.size().bytes > maxBytes || this.#statements.expired.get(nowMs, 1) !== undefined;
   }
 
-  /** Skips an answer that alone is larger than the whole cache may be. */
+  /** Adds a response to the file, unless the response alone is larger than `maxBytes`. */
   #add(key: Buffer, answer: NewAnswer, maxBytes: number): void {
     const packed = packAnswer(answer);
     if (packed.length > maxBytes) return;
@@ -160,7 +176,7 @@ export class AnswersFile {
     this.#statements.resize.run(1, packed.length);
   }
 
-  /** The oldest answers, as many as take up `bytes`. */
+  /** Returns the oldest responses, as many as must be deleted to free `bytes`, but no more than the limit for one deletion. */
   #oldest(bytes: number): NumberedAnswer[] {
     if (bytes <= 0) return [];
     const candidates = this.#statements.oldest.all(maxDeleted.atOnce) as NumberedAnswer[];

@@ -3,36 +3,42 @@ import { systemReason } from '../files/naming-errors.ts';
 import { AnswersFile } from './answers-file.ts';
 import type { CachedAnswer, NewAnswer } from './cached-answer.ts';
 
-/** The file of the cache and its limit. */
+/** The path and maximum size of the cache file, and the functions that the cache uses. */
 export interface BufferedAnswersOptions {
   readonly path: string;
-  /** Maximum of headers and bodies together. */
+  /** Maximum total size in bytes of all cached headers and bodies. */
   readonly maxBytes: number;
   wallNow(): number;
-  /** Called at most once: if answers cannot be cached, or if a damaged file was replaced. */
+  /** Reports a problem with the cache to the user. It is called at most once. */
   warn(message: string): void;
 }
 
-/** The buffer is flushed once it reaches one of these limits. */
+/** The buffer of unwritten responses is written to the file when it reaches one of these limits. */
 const flushAt = { ms: 50, answers: 100, bytes: 1 << 20 };
 
-/** Maximum of the buffer while another process holds the file's lock. */
+/** Maximum size of the buffer of unwritten responses while another process has locked the file. */
 const maxBuffered = { answers: 10_000, bytes: 32 << 20 };
 
-/** Waits for other processes. A wait blocks this process, so during a run each wait is short, with pauses in between. */
+/**
+ * Longest waits in ms for a lock that another process has on the cache file. During a run, waits are short with pauses in between, because
+ * they block this process.
+ */
 const timeouts = { openMs: 2000, runningMs: 50, pauseMs: 250, closeMs: 2000 };
 
-/** The answers on disk, and a buffer of answers that are not written yet. Never throws: an answer that is not cached is requested again. */
+/**
+ * The cache file, with a buffer for responses that are not written yet. No errors are thrown, because a response that cannot be read is
+ * simply requested again.
+ */
 export class BufferedAnswers {
   readonly #options: BufferedAnswersOptions;
   readonly #buffer = new Map<string, NewAnswer>();
   #bufferedBytes = 0;
-  /** Opened when it is first needed. */
+  /** The cache file; undefined until it is first needed. */
   #file: AnswersFile | undefined;
   #timer: NodeJS.Timeout | undefined;
   #canOpen = true;
   #canWrite = true;
-  /** True while another process holds the file's lock. */
+  /** True while another process has locked the file. */
   #isBusy = false;
   #isReplaced = false;
   #hasWarned = false;
@@ -54,7 +60,7 @@ export class BufferedAnswers {
     else this.#flushAfter(flushAt.ms);
   }
 
-  /** Flushes the buffer. Nothing is found or added afterwards. */
+  /** Writes the buffered responses and closes the file. Afterwards, no responses can be found or added. */
   close(): void {
     if (this.#file) this.#attempt((file) => file.setBusyTimeout(timeouts.closeMs));
     if (this.#file || this.#buffer.size > 0) this.#flushAll();
@@ -72,7 +78,10 @@ export class BufferedAnswers {
     this.#timer ??= setTimeout(() => this.#flush(), ms).unref();
   }
 
-  /** Writes the buffer and deletes some surplus answers. `more`: there is more surplus. */
+  /**
+   * Writes the buffered responses to the file, and deletes some responses that have expired or exceed the cache's maximum size. Returns
+   * `more` if there are still responses to delete.
+   */
   #flush(): 'done' | 'more' | 'failed' {
     const { wallNow, maxBytes } = this.#options;
     clearTimeout(this.#timer);
@@ -90,7 +99,7 @@ export class BufferedAnswers {
 
   #flushAll(): void {
     let result = this.#flush();
-    // The first attempt may have replaced a damaged file; then the second attempt succeeds.
+    // The first attempt may have deleted a damaged file. The second attempt then creates a new file and writes the responses to it.
     if (result === 'failed' && !this.#isBusy) result = this.#flush();
     while (result === 'more') result = this.#flush();
     if (this.#buffer.size > 0) this.#giveUp(lockedError());
@@ -101,7 +110,7 @@ export class BufferedAnswers {
     this.#bufferedBytes = 0;
   }
 
-  /** Returns undefined if it failed. */
+  /** Calls `act` with the cache file. Returns undefined if the file cannot be opened or `act` throws. */
   #attempt<Result>(act: (file: AnswersFile) => Result): Result | undefined {
     if (!this.#file && !this.#canOpen) return undefined;
     try {
@@ -118,12 +127,12 @@ export class BufferedAnswers {
   #openFile(): AnswersFile {
     const file = new AnswersFile(this.#options.path, timeouts.openMs);
     file.setBusyTimeout(timeouts.runningMs);
-    // There may be surplus answers to delete.
+    // An earlier run may have left responses that have expired or exceed the maximum size, so a flush deletes them soon.
     this.#flushAfter(flushAt.ms);
     return file;
   }
 
-  /** Deletes a damaged file. The next attempt creates a new one. */
+  /** Deletes a damaged cache file. A new file is created the next time the cache is used. */
   #replaceFile(damage: Error): void {
     const { path } = this.#options;
     this.#isReplaced = true;
@@ -142,12 +151,14 @@ export class BufferedAnswers {
     file?.close();
   }
 
-  /** Stops caching. Answers that are cached already are still found. */
+  /** Stops adding responses to the cache. If the file is open, responses in it can still be found. */
   #giveUp(error: Error): void {
     this.#clearBuffer();
     this.#canWrite = false;
     if (!this.#file) this.#canOpen = false;
-    this.#warn(`answers are not cached: the cache ${this.#options.path} cannot be used: ${systemReason(error)} (AUTOMATE_HOME moves it)`);
+    this.#warn(
+      `answers are not cached: the cache ${this.#options.path} cannot be used: ${systemReason(error)} (to use a different folder, set AUTOMATE_HOME)`,
+    );
   }
 
   #warn(message: string): void {

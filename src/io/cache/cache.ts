@@ -8,17 +8,17 @@ import { BufferedAnswers, type BufferedAnswersOptions } from './buffered-answers
 import type { CachedAnswer, NewAnswer } from './cached-answer.ts';
 import { RecentAnswers } from './recent-answers.ts';
 
-/** The file of the cache, its limit, and the secrets that it must not hold. */
+/** The settings of the cache, with the redactor that masks secrets in responses before they are cached. */
 export interface CacheOptions extends BufferedAnswersOptions {
   readonly redactor: Redactor;
 }
 
-/** A cache in a file. `close` writes its last answers. */
+/** A cache whose responses are stored in a file. `close` writes the responses that are still buffered. */
 export type FileCache = Cache & {
   close(): void;
 };
 
-/** Creates the cache. An answer that cannot be cached is still used: it was paid for. */
+/** Creates the cache. If a response cannot be cached, the run still uses it, because its request has already been paid for. */
 export function createCache(options: CacheOptions): FileCache {
   const { wallNow } = options;
   const answers = new BufferedAnswers(options);
@@ -33,7 +33,8 @@ export function createCache(options: CacheOptions): FileCache {
         hit('in-flight');
         return answer;
       }
-      // The absolute value: an answer from the future was cached while the clock was wrong, and its age is not known.
+      // If the time of caching is in the future, the clock was wrong when the response was cached. Without the absolute value, the response
+      // would count as fresh for too long.
       const isFresh = ({ cachedAtMs }: CachedAnswer) => Math.abs(wallNow() - cachedAtMs) < maxAgeMs;
       const cached = recent.find(name, isFresh);
       if (cached && isFresh(cached)) {
@@ -60,15 +61,19 @@ export function createCache(options: CacheOptions): FileCache {
 }
 
 /**
- * A waiting record gets a copy of the failure, with its own node and attempts. If the first record gave up, the waiting records send the
- * request themselves.
+ * Handles the failure of a request that other records also wait for. Throws a copy of the failure, because each record adds its own node
+ * and attempts to the failure. If the request's own record was interrupted before the request ended, returns undefined. A waiting record
+ * then sends its own request.
  */
 function undefinedIfUnfinished(error: unknown): undefined {
   if (error instanceof Unfinished) return;
   throw error instanceof Failure ? error.withMessage(error.message) : error;
 }
 
-/** Masks secrets: an answer may echo the credential. Latin-1 turns bytes into characters and back, so other bodies stay as they are. */
+/**
+ * Returns a response in the form in which it is cached, with all secrets masked, because a server may echo the credential. The body is
+ * searched as Latin-1, which maps each byte to one character, so binary bodies stay intact.
+ */
 function newAnswer({ status, headers, body, redirectedTo }: HttpResponse, maxAgeMs: number, options: CacheOptions): NewAnswer {
   const { redactor, wallNow } = options;
   const cachedAtMs = wallNow();

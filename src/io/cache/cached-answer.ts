@@ -1,29 +1,29 @@
 import { crc32 } from 'node:zlib';
 import type { HttpResponse } from '../../core/ports.ts';
 
-/** An answer in the cache. */
+/** A server's response in the cache. */
 export interface CachedAnswer {
   readonly cachedAtMs: number;
   readonly status: number;
   readonly headers: HttpResponse['headers'];
   readonly body: Uint8Array;
-  /** The URL to which redirects have led: relative links in the answer start there. Undefined without a redirect. */
+  /** The URL after all redirects; undefined if there was no redirect. Relative links in the response are resolved against it. */
   readonly redirectedTo?: HttpResponse['redirectedTo'];
 }
 
-/** An answer to cache, and the time at which it expires. */
+/** A response that is to be cached, and the time when it expires. */
 export interface NewAnswer extends CachedAnswer {
   readonly expiresAtMs: number;
 }
 
-/** A checksum and the packed answer. */
+/** A row of the cache file, which contains the response in binary form and its checksum. */
 export type AnswerRow = readonly [number, Uint8Array];
 
 type Head = readonly [number, number, CachedAnswer['headers'], CachedAnswer['redirectedTo']?];
 
 const lengthBytes = 4;
 
-/** Packs an answer into bytes: the length of the head, the head, the body. */
+/** Converts a response to binary form, which is the length of its head, the head as JSON, and the body. */
 export function packAnswer({ cachedAtMs, status, headers, body, redirectedTo }: CachedAnswer): Buffer {
   const head = Buffer.from(JSON.stringify([cachedAtMs, status, headers, ...(redirectedTo ? [redirectedTo] : [])]));
   const length = Buffer.alloc(lengthBytes);
@@ -31,7 +31,7 @@ export function packAnswer({ cachedAtMs, status, headers, body, redirectedTo }: 
   return Buffer.concat([length, head, body]);
 }
 
-/** Unpacks the answer of a key. Throws a damage error if it belongs to another key or was changed. */
+/** Restores a response from its binary form. Throws a damage error if the response was stored for a different key or has been changed. */
 export function unpackAnswer(key: Uint8Array, [checksum, packed]: AnswerRow): CachedAnswer {
   if (answerChecksum(key, packed) !== checksum) throw damageError();
   const bytes = Buffer.from(packed.buffer, packed.byteOffset, packed.length);
@@ -40,12 +40,14 @@ export function unpackAnswer(key: Uint8Array, [checksum, packed]: AnswerRow): Ca
   return { cachedAtMs, status, headers, body: bytes.subarray(bodyAt), ...(redirectedTo && { redirectedTo }) };
 }
 
-/** The checksum of an answer together with its key: a damaged index may lead to the answer of another key. */
+/**
+ * Returns a checksum over a response and its key. The key is included to detect a damaged index that returns a different key's response.
+ */
 export function answerChecksum(key: Uint8Array, packed: Uint8Array): number {
   return crc32(packed, crc32(key));
 }
 
-/** The error for a cache file whose bytes have changed since they were written. */
+/** Creates the error for a damaged cache file, whose content has changed since it was written. */
 export function damageError(): Error {
-  return Object.assign(new Error('what is in it is not what was written'), { code: 'SQLITE_CORRUPT' });
+  return Object.assign(new Error('its content is not what was written'), { code: 'SQLITE_CORRUPT' });
 }

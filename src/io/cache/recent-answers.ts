@@ -1,15 +1,15 @@
 import type { CachedAnswer } from './cached-answer.ts';
 
-/** Limits on memory: the least recently found answers are forgotten. */
+/** Limits for the responses in memory. If one of them is exceeded, the least recently used responses are removed. */
 const max = { answers: 64, bytes: 16 << 20 };
 
 /**
- * The answers that were found last. Records with the same request often follow each other: they get the same object, at 1.1 million hits/s
- * instead of 0.19.
+ * The most recently used responses, in memory. Successive records often send the same request and then share one response object. In a
+ * measurement, 1.1 million responses per second were found, as opposed to 0.19 million from the file.
  */
 export class RecentAnswers {
   readonly #find: (key: string) => CachedAnswer | undefined;
-  /** By key; the answer that was found last is the last. */
+  /** The responses, keyed by the hash of their request and ordered by their last use. */
   readonly #answers = new Map<string, CachedAnswer>();
   #bytes = 0;
 
@@ -17,7 +17,10 @@ export class RecentAnswers {
     this.#find = find;
   }
 
-  /** `isFresh`: false for an answer that another run may have replaced. */
+  /**
+   * Finds a response in memory. If it is missing or no longer fresh, reads the response from the file, where another run may have stored a
+   * newer one.
+   */
   find(key: string, isFresh: (answer: CachedAnswer) => boolean): CachedAnswer | undefined {
     const known = this.#answers.get(key);
     const answer = known && isFresh(known) ? known : this.#find(key);
@@ -26,7 +29,7 @@ export class RecentAnswers {
     return answer;
   }
 
-  /** Forgets an answer, because a newer answer replaces it. */
+  /** Removes a response from memory, for example because a newer response is about to replace it. */
   forget(key: string): void {
     this.#bytes -= this.#answers.get(key)?.body.length ?? 0;
     this.#answers.delete(key);

@@ -2,15 +2,18 @@ import { longestTimerMs } from '../../core/duration.ts';
 import type { Clock } from '../../core/ports.ts';
 import { createYieldIfLong, inTurns } from './turns.ts';
 
-/** Creates the clock of this machine. */
+/** Creates a clock that uses the time and timers of this machine. */
 export function createClock(): Clock {
   return { now: () => performance.now(), wallNow: () => Date.now(), sleepUntil, nextTurn, yieldIfLong: createYieldIfLong() };
 }
 
-/** Thousands of sleeps may end at once. */
+/** Wakes callers a few at a time, because thousands of sleeps may end at the same time. */
 const wakeInTurn = inTurns();
 
-/** Sleeps again after an early timer: timers of Node.js may fire up to a millisecond early. */
+/**
+ * Resolves at the time `untilMs` of the monotonic clock, or when the signal is aborted. A timer in Node.js may fire up to 1 ms early.
+ * Another timer is then set for the remaining time.
+ */
 function sleepUntil(untilMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();
@@ -34,7 +37,10 @@ function sleepUntil(untilMs: number, signal?: AbortSignal): Promise<void> {
 
 const allSleepers = new WeakMap<AbortSignal, Set<() => void>>();
 
-/** The functions that a signal calls to wake its sleepers. They share one listener: removing one of thousands takes a search through all. */
+/**
+ * Returns the set of functions that are called when a signal is aborted. Each function ends one sleep. A single listener calls them all,
+ * because removing one of thousands of listeners would be slow.
+ */
 export function sleepersOf(signal: AbortSignal): Set<() => void> {
   const existing = allSleepers.get(signal);
   if (existing) return existing;
@@ -46,7 +52,7 @@ export function sleepersOf(signal: AbortSignal): Set<() => void> {
   return sleepers;
 }
 
-/** Takes two turns: undici writes to a connection that was idle one turn after it was asked to. */
+/** Waits for two turns of the event loop. Only then has undici (the HTTP client) written a request to an idle connection. */
 function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(() => setImmediate(resolve));

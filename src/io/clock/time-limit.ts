@@ -1,11 +1,11 @@
 import vm from 'node:vm';
 
-/** Only scripts can have a time limit, so a script calls the work. */
+/** A script that only calls the function whose duration is limited. Node can limit the duration of a script, but not of a function call. */
 const script = new vm.Script('work()');
 
 /**
- * Creates a time limit for synchronous work. Work that takes longer is ended, wherever it is, with an Error of `message`.
- * It costs 0.1 ms each time: a thread watches the work.
+ * Returns a function that runs synchronous work with a time limit. If the work takes longer, it is aborted with an Error that has this
+ * `message`. Each use costs 0.1 ms, because a separate thread watches the time.
  */
 export function createTimeLimit(maxMs: number, message: string): <Result>(limited: () => Result) => Result {
   let context: { work?: () => unknown } | undefined;

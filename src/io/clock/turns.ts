@@ -1,11 +1,12 @@
 import type { Clock } from '../../core/ports.ts';
 
-/** Callers that continue in one turn of the event loop. */
+/** Number of callers that may continue in each turn of the event loop. */
 const perTurn = 8;
 
 /**
- * Creates a queue whose callers continue in their order, a few per turn of the event loop, so that the requests of the first are
- * sent before the last continue. Measured: 4 % of the throughput at 20 ms latency and 64 in flight, nothing without latency.
+ * Creates a queue that lets its callers continue in order, a few in each turn of the event loop. The requests of the first callers are then
+ * sent before the last callers continue. In a measurement with 64 requests in flight, throughput rose by 4 % at a latency of 20 ms, and did
+ * not change without latency.
  */
 export function inTurns(): (continueCaller: () => void) => void {
   const queue: (() => void)[] = [];
@@ -20,10 +21,13 @@ export function inTurns(): (continueCaller: () => void) => void {
   };
 }
 
-/** Maximum duration of a turn, so that signals and answers need not wait for computations. */
+/** Maximum duration in ms of a turn of the event loop. Longer computations would delay signals and answers. */
 const maxTurnMs = 10;
 
-/** Yields to the event loop once a turn has lasted 10 ms. All callers that yield in one turn resume together in the next. */
+/**
+ * Creates a function that yields to the event loop if the current turn has lasted 10 ms. All callers that yield in the same turn resume
+ * together in the next.
+ */
 export function createYieldIfLong(): Clock['yieldIfLong'] {
   const callers: (() => void)[] = [];
   let endMs: number | undefined;

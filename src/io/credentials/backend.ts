@@ -1,25 +1,37 @@
 import { AutomateError } from '../../core/failure.ts';
 
-/** A place that stores secrets between runs. */
+/** A store that keeps secrets between runs, which is either the operating system's keychain or automate's vault file. */
 export interface SecretBackend {
   readonly name: BackendName;
-  /** The reason why it cannot be used here and now; absent if it can. */
+  /** Resolves to the reason why secrets cannot be stored or read now; undefined if they can. */
   problem(): Promise<string | undefined>;
-  /** Asks the user for a passphrase if the backend needs one, before a lock makes other processes wait. */
+  /**
+   * Asks the user for a passphrase if the backend needs one. It must be called before the list of credentials is locked, so that other
+   * processes need not wait for the user.
+   */
   unlock?(): Promise<void>;
-  /** The secrets of these accounts. Accounts without a secret are left out. Throws an AutomateError (`credential`). */
+  /**
+   * Reads the secrets stored under these account names, and leaves out names without a secret. Throws an AutomateError (`credential`) if
+   * the backend cannot be used.
+   */
   read(accounts: readonly string[]): Promise<ReadonlyMap<string, string>>;
-  /** Stores secrets in this order; `undefined` deletes one. Throws an AutomateError (`credential`). */
+  /**
+   * Stores secrets under their account names, in this order. A secret of `undefined` deletes the stored one. Throws an AutomateError
+   * (`credential`) if the backend cannot be used.
+   */
   write(changes: ReadonlyMap<string, string | undefined>): Promise<void>;
 }
 
-/** All backends, the preferred backend first. */
+/** The names of all stores for secrets, beginning with the preferred one. */
 export const backendNames = ['keychain', 'vault'] as const;
 
-/** A backend as the command line names it. */
+/** The name of a store for secrets, as typed on the command line. */
 export type BackendName = (typeof backendNames)[number];
 
-/** Resolves to the result of `work`, or to the error with which the backend refuses it. Rethrows any other error: a user who cancels a prompt ends the command. */
+/**
+ * Resolves to the result of `work`. If a store for secrets cannot be used, resolves to its AutomateError (`credential`) instead. All other
+ * errors are rethrown, such as the error if the user cancels a prompt.
+ */
 export async function orRefusal<Result>(work: Promise<Result>): Promise<Result | AutomateError> {
   try {
     return await work;

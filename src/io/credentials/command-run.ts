@@ -6,38 +6,41 @@ import { OutputTail } from '../mcp/local/output-tail.ts';
 import { ProcessGroup } from '../mcp/local/process-group.ts';
 import { withoutOwnVariables } from './environment.ts';
 
-/** The terminal of a person, lent to a command that may ask there. */
+/** The user's terminal while it is lent to a command. The command may prompt the user there. */
 export interface LentTerminal {
-  /** The file descriptor for the input of the command. */
+  /** The file descriptor of the terminal, which becomes the command's stdin. */
   readonly input: number;
-  /** Shows a part of what the command writes on stderr. */
+  /** Shows a piece of the command's stderr output in the terminal. */
   write(chunk: Buffer): void;
-  /** Takes the terminal back. */
+  /** Gives the terminal back to automate after the command has ended. */
   giveBack(): void;
 }
 
-/** The surroundings of a command. */
+/** The environment variables and the clock for a command that prints a secret. */
 export interface CommandTools {
   readonly environment: NodeJS.ProcessEnv;
   readonly clock: Pick<Clock, 'now' | 'sleepUntil'>;
 }
 
-/** The end of a command. */
+/** The result of a command that was run, with its output. */
 export interface CommandEnd {
   readonly stdout: Buffer;
-  /** The last line that is not empty; empty if there is none. */
+  /** The last non-empty line that the command wrote to stderr; empty if it wrote nothing. */
   readonly lastLine: string;
-  /** The end in words, with the exit code if there is one. */
+  /** The end of the command, as a phrase for messages, such as `ended with exit code 1`. */
   readonly how: string;
   readonly isSuccess: boolean;
 }
 
-/** Maximum duration of a command. */
+/** Maximum duration of a command in ms. A command that runs longer is killed. */
 const maxMs = 30_000;
 
 const maxBytes = 65_536;
 
-/** Splits a command line into words as a shell does: by blanks, quotes and backslashes. Nothing is expanded. Throws an AutomateError (`usage`). */
+/**
+ * Splits a command line into words at spaces. Quotes and backslashes work as in a shell, but variables and patterns are not expanded.
+ * Throws an AutomateError (`usage`) if a quote is not closed or if there is no command.
+ */
 export async function commandWords(line: string): Promise<[string, ...string[]]> {
   const { split } = await import('shlex');
   let words: string[];
@@ -52,8 +55,9 @@ export async function commandWords(line: string): Promise<[string, ...string[]]>
 }
 
 /**
- * Runs a command to its end, without a shell, and without our own variables. One that takes too long or writes too much is killed, with the
- * processes that it has started. `terminal`: undefined if no person can be asked; then its input is empty.
+ * Runs a command until it ends, without a shell and without automate's own environment variables. A command that takes too long or prints
+ * too much is killed, with every process that it started. If `terminal` is undefined, the command's stdin is empty, so it cannot prompt the
+ * user.
  */
 export async function runCommand(
   words: readonly [string, ...string[]],
@@ -83,19 +87,19 @@ export async function runCommand(
     };
     void clock
       .sleepUntil(clock.now() + maxMs, ended.signal)
-      .then(() => ended.signal.aborted || kill(`gave nothing within ${maxMs / 1000} s`));
+      .then(() => ended.signal.aborted || kill(`did not end within ${maxMs / 1000} s`));
     child.stdin?.on('error', () => {}).end();
     child.stdout.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
       chunks.push(chunk);
-      if (bytes > maxBytes) kill('gave more than 64 KB');
+      if (bytes > maxBytes) kill('printed more than 64 KB');
     });
     child.stderr.on('data', (chunk: Buffer) => {
       tail.add(chunk);
       terminal?.write(chunk);
     });
     const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
-    return end(code === null ? `was ended by ${signal}` : `ended with exit code ${code}`, code === 0);
+    return end(code === null ? `was killed by ${signal}` : `ended with exit code ${code}`, code === 0);
   } catch (error) {
     return end(`cannot be started: ${startProblem(error as Error, words[0])}`, false);
   } finally {
@@ -104,10 +108,10 @@ export async function runCommand(
   }
 }
 
-/** A secret that was written in place of the program is not shown. */
+/** Returns the reason why a program could not be started. Leaves out the program's name if it looks like a secret. */
 function startProblem(error: Error, program: string): string {
   const shown = holdsToken(program) || isRandomText(program) ? '' : ` "${program.replace(/=.*/s, '=...')}"`;
   const { code = error.message } = error as NodeJS.ErrnoException;
   if (code === 'ENOENT') return `there is no program${shown}`;
-  return code === 'EACCES' ? `the program${shown} may not be run` : code;
+  return code === 'EACCES' ? `the program${shown} is not executable` : code;
 }

@@ -6,24 +6,27 @@ import { type CommandEnd, type CommandTools, commandWords, type LentTerminal, ru
 import { utf8Of } from './environment.ts';
 import { defaultEnv, type Secret, type StoredCommand } from './secret.ts';
 
-/** The flow or command that uses secrets. */
+/** The part of the program that uses secrets, such as a flow or a command. It decides how secrets are masked, checked and asked for. */
 export interface SecretUser {
-  /** Masks a secret from now on. */
+  /** Masks a secret in all output from now on. */
   hide(secret: string): void;
-  /** The reason why a secret cannot be used; undefined if it can. */
+  /** Returns the reason why this secret cannot be used for the credential; undefined if it can be used. */
   problem?(credential: string, secret: string): string | undefined;
-  /** Lends the terminal to a command; undefined if no person can be asked. */
+  /** Lends the terminal to a command that may prompt the user. It is undefined, or returns undefined, if there is no user to prompt. */
   lend?: (() => LentTerminal | undefined) | undefined;
 }
 
-/** For this long after a secret has come, a 401 is no reason to run its command again. */
+/** For this many ms after a command has printed its secret, a 401 does not make the command run again. */
 const youngMs = 10_000;
 
-/** The commands of the whole process: each runs once, until its time is over or a server refuses the secret. Those who need it meanwhile wait. */
+/**
+ * Runs the commands that print secrets, for all flows in this process. Each command is run once, and again only when its secret expires or
+ * a server rejects it. While it runs, all callers that need its secret wait.
+ */
 export class SecretCommands {
   readonly #tools: CommandTools;
   readonly #renewals: Renewals;
-  /** Every secret that a command has ever given, by its key. */
+  /** All secrets that each command has printed so far, keyed by the command's key. */
   readonly #given = new Map<string, Set<string>>();
 
   constructor(tools: CommandTools) {
@@ -31,7 +34,10 @@ export class SecretCommands {
     this.#renewals = new Renewals(tools.clock.now);
   }
 
-  /** The secrets of some commands. `home`: of the list that has them. */
+  /**
+   * Returns the secrets that `commands` print, for a flow or command that uses them. `home` is the folder with the list of credentials that
+   * contains these commands.
+   */
   forUser(commands: readonly StoredCommand[], home: string, user: SecretUser): CommandSecrets {
     const sources = commands.map((command) => [command.name, this.#sourceOf(command, home, user)] as const);
     return new CommandSecrets(new Map(commands.map((command) => [command.name, command])), new Map(sources), this.#renewals, user);
@@ -58,7 +64,7 @@ export class SecretCommands {
     const end = await runCommand(words, this.#tools, terminal).finally(() => terminal?.giveBack());
     const found = secretIn(end);
     if ('secret' in found) return found.secret;
-    // It may have written the secret all the same.
+    // A command that failed may still have printed a secret, so everything that it printed is masked.
     const { lines } = found;
     for (const line of lines) user.hide(line);
     const redactor = createRedactor();
@@ -72,14 +78,14 @@ interface CommandSource extends RenewalSource {
   readonly given: ReadonlySet<string>;
 }
 
-/** The secrets that commands give to one flow. A command is run when its secret is needed first. */
+/** The secrets that commands print for one flow. Each command is run when its secret is first needed. */
 export class CommandSecrets {
   readonly #sources: ReadonlyMap<string, CommandSource>;
   readonly #renewals: Renewals;
   readonly #user: SecretUser;
 
   constructor(
-    /** The commands, by the name of their credential. */
+    /** The commands that print secrets, keyed by the names of their credentials. */
     readonly commands: ReadonlyMap<string, StoredCommand>,
     sources: ReadonlyMap<string, CommandSource>,
     renewals: Renewals,
@@ -90,15 +96,18 @@ export class CommandSecrets {
     this.#user = user;
   }
 
-  /** The present secrets of these credentials; names of others are left out. Throws LimitReached. */
+  /**
+   * Resolves to the current secrets, keyed by the names of their credentials. Credentials without a command are left out. Throws
+   * LimitReached if a command prints no secret.
+   */
   async find(names: Iterable<string>): Promise<ReadonlyMap<string, Secret>> {
     const known = this.#known(names);
     return this.#withTexts(known, await this.#renewals.current(this.#sourcesOf(known)));
   }
 
   /**
-   * Sends with the secrets of these credentials; names of others are left out. After a 401 it sends once more, with new secrets. Throws
-   * LimitReached if a command gives none.
+   * Calls `send` with the secrets that commands print for the named credentials. Credentials without a command are left out. After a 401,
+   * calls `send` once more with new secrets. Throws LimitReached if a command prints no secret.
    */
   sendWith<Answer extends { readonly status: number }>(
     names: Iterable<string>,
@@ -108,7 +117,7 @@ export class CommandSecrets {
     return this.#renewals.sendWith<Answer>(this.#sourcesOf(known), (texts, refused) => send(this.#withTexts(known, texts), refused));
   }
 
-  /** Uses the secret of a credential, and once more with a new one if the use ends with a Failure for a 401. */
+  /** Calls `use` with the secret that a credential's command prints. If `use` fails with a 401, calls it once more with a new secret. */
   async use<Result>(name: string, use: (secret: Secret) => Promise<Result>): Promise<Result> {
     type End = { readonly status: number; readonly result?: Result; readonly failure?: Failure };
     const { result, failure } = await this.sendWith<End>([name], async (secrets) => {
@@ -137,10 +146,10 @@ export class CommandSecrets {
 
   #secretOf(name: string, text: string): Secret {
     const command = this.commands.get(name) as StoredCommand;
-    // Another run may have asked for them.
+    // The command may have run for another flow, so its secrets are not masked in this flow's output yet.
     for (const given of this.#sources.get(name)?.given ?? []) this.#user.hide(given);
     const problem = this.#user.problem?.(name, text);
-    if (problem !== undefined) throw noSecret(command, `gives something else: ${problem}`);
+    if (problem !== undefined) throw noSecret(command, `did not print a usable secret: ${problem}`);
     const { setAt, expiresAt, hosts, env, previous } = command;
     const limits = { ...(expiresAt && { expiresAt }), ...(hosts && { hosts }), ...(env !== defaultEnv && { env }) };
     return { text, from: 'its command', setAt, hasPrevious: previous !== undefined, ...limits };
@@ -149,7 +158,7 @@ export class CommandSecrets {
 
 type Found = { readonly secret: string } | { readonly problem: string; readonly lines: readonly string[] };
 
-/** The secret that a command has printed: one line, without its line break. */
+/** Returns the secret in the output of a command, without the line break. If the output is not a secret on one line, returns the reason. */
 function secretIn({ stdout, isSuccess, how }: CommandEnd): Found {
   const lines = stdout.toString('utf8').split(/\r?\n/);
   if (!isSuccess) return { problem: how, lines };
@@ -157,12 +166,12 @@ function secretIn({ stdout, isSuccess, how }: CommandEnd): Found {
   try {
     text = utf8Of(stdout).replace(/\r?\n$/, '');
   } catch {
-    return { problem: `gave no UTF-8 (${how})`, lines };
+    return { problem: `printed text that is not UTF-8 (${how})`, lines };
   }
-  if (text.trim() === '') return { problem: `gave nothing (${how})`, lines };
-  if (/[\r\n]/.test(text)) return { problem: `gave more than one line (${how})`, lines };
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: a header cannot hold them
-  if (/[\x00-\x1f\x7f]/.test(text)) return { problem: `gave a control character (${how})`, lines };
+  if (text.trim() === '') return { problem: `printed nothing (${how})`, lines };
+  if (/[\r\n]/.test(text)) return { problem: `printed more than one line (${how})`, lines };
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: a header cannot contain them
+  if (/[\x00-\x1f\x7f]/.test(text)) return { problem: `printed a control character (${how})`, lines };
   return { secret: text };
 }
 

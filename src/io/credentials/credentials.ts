@@ -4,34 +4,39 @@ import { type CredentialContext, findSecrets } from './lookup.ts';
 import { accountOf, defaultEnv, elsewhereText, type Finding, isInBackend, type StoredCredential } from './secret.ts';
 import { type CommandOptions, deleteSecrets, type StoreOptions, storeCommand, storeSecret } from './store-secret.ts';
 
-/** The credentials of one environment. */
+/** The stored credentials for one environment (a name that the user chooses, such as `staging`). */
 export interface Credentials {
-  /** The secrets of these names, from variables, files, the keychain or the vault. Names without a secret are left out. */
+  /**
+   * Looks up secrets by the names of their credentials, in environment variables, files, the keychain and the vault. Credentials that are
+   * not found are left out.
+   */
   find(names: readonly string[]): Promise<ReadonlyMap<string, Finding>>;
-  /** All stored credentials, of every environment. */
+  /** Returns all stored credentials, including the credentials of other environments. */
   list(): readonly StoredCredential[];
   /**
-   * Stores a secret. The last good secret stays until the new one has succeeded.
-   * `left`: backends that still hold the old secret, because they could not be opened.
+   * Stores a secret. The last secret that worked is kept until a request with the new one has succeeded. `left` names the stores that could
+   * not be opened and therefore still contain an old secret.
    */
   set(name: string, secret: string, options: StoreOptions): Promise<{ stored: StoredCredential; left: readonly BackendName[] }>;
-  /** Stores a command that gives the secret. The last good secret stays until the command's secret has succeeded. */
+  /**
+   * Stores a command that prints the secret. The last secret that worked is kept until a request with the command's secret has succeeded.
+   */
   setCommand(name: string, command: string, options: CommandOptions): Promise<StoredCredential>;
-  /** Puts the previous secret back. */
+  /** Replaces a credential's current secret with the previous one, which is still stored. */
   restore(name: string): Promise<StoredCredential>;
   /**
-   * Deletes a credential. `isForced`: removes it from the list even if its backend cannot be opened.
-   * False if the backend still has the secret.
+   * Deletes a credential and its secrets. If `isForced`, deletes the credential even if the store with its secrets cannot be opened.
+   * Resolves to false if that store still contains a secret.
    */
   remove(name: string, isForced: boolean): Promise<boolean>;
-  /** Notes that a request signed with the secret set at that time has succeeded. */
+  /** Notes that a request with a credential's secret has succeeded. `setAt` is the time when that secret was set. */
   used(name: string, setAt: string): Promise<void>;
 }
 
-/** The last use is written at most once in this time. */
+/** Minimum interval in ms between two updates of a credential's `lastUsedAt`. */
 const usedEveryMs = 60_000;
 
-/** Makes the one place where credentials are looked up, stored and deleted. */
+/** Creates the functions that look up, store and delete the credentials of one environment. */
 export function createCredentials(context: CredentialContext): Credentials {
   return {
     find: (names) => findSecrets(names, context),
@@ -83,7 +88,8 @@ async function noteUse(name: string, setAt: string, context: CredentialContext):
     if (!stored) return;
     const { previous, ...rest } = stored;
     const lastUsedAt = new Date(wallNow()).toISOString();
-    // After a newer `set`, the request was signed with the previous secret: both secrets stay.
+    // If there is no previous secret, only the time is updated. The same applies if the request used an older secret, because the current
+    // secret is then still untested.
     if (stored.setAt !== setAt || !previous) return catalog().put({ ...stored, lastUsedAt });
     await catalog().put({ ...rest, lastUsedAt });
     await context.backend(stored.backend).write(new Map([[accountOf({ ...stored, ...previous }), undefined]]));

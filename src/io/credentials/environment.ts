@@ -3,23 +3,32 @@ import { AutomateError } from '../../core/failure.ts';
 import { systemReason } from '../files/naming-errors.ts';
 import { credentialProblem, type Finding } from './secret.ts';
 
-/** The environment variable of a credential: `AUTOMATE_CREDENTIAL_CRM_TOKEN` for `crm-token`. */
+/**
+ * Returns the name of the environment variable for a credential's secret. For the credential `crm-token`, that is
+ * `AUTOMATE_CREDENTIAL_CRM_TOKEN`.
+ */
 export function credentialVariable(name: string): string {
   return `AUTOMATE_CREDENTIAL_${name.toUpperCase().replace(/[^A-Z0-9]/g, '_')}`;
 }
 
-/** The variable that holds a credential or names its file; absent if neither variable is set. */
+/**
+ * Returns the name of the environment variable that contains a credential's secret or the path of a file with the secret. It is undefined
+ * if neither variable is set.
+ */
 export function variableWith(name: string, environment: NodeJS.ProcessEnv): string | undefined {
   const variable = credentialVariable(name);
   return [variable, `${variable}_FILE`].find((candidate) => environment[candidate]);
 }
 
-/** The environment for other programs, without our own variables: they may hold secrets. */
+/**
+ * Returns the environment variables for programs that automate starts. Leaves out automate's own variables, because they may contain
+ * secrets.
+ */
 export function withoutOwnVariables(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('AUTOMATE_')));
 }
 
-/** Finds the credentials that are in variables, or in files that variables name. */
+/** Finds the secrets of credentials in environment variables, or in files whose paths are in environment variables. */
 export async function findInEnvironment(names: readonly string[], environment: NodeJS.ProcessEnv): Promise<Map<string, Finding>> {
   const found = new Map<string, Finding>();
   for (const name of names) {
@@ -29,10 +38,10 @@ export async function findInEnvironment(names: readonly string[], environment: N
   return found;
 }
 
-/** The way to give a secret without storing it. */
+/** Returns a hint for the user on how to provide a secret in a variable or a file, without storing it. */
 export function variableText(name: string): string {
   const variable = credentialVariable(name);
-  return `set ${variable}, or ${variable}_FILE to the name of a file that holds it`;
+  return `set ${variable}, or ${variable}_FILE to the name of a file that contains it`;
 }
 
 async function findingIn(name: string, variable: string, environment: NodeJS.ProcessEnv): Promise<Finding> {
@@ -46,41 +55,49 @@ async function findingIn(name: string, variable: string, environment: NodeJS.Pro
   }
 }
 
-/** Reads a secret from a file. Messages leave the file's name out: it may be the secret itself. Throws an AutomateError (`credential`). */
+/**
+ * Reads a secret from a file. Throws an AutomateError (`credential`) if the file cannot be read. The message leaves out the file's name,
+ * because the user may have set the variable to the secret itself.
+ */
 export async function readSecretFile(file: string, variable: string): Promise<string> {
   try {
     refuseEndless(file);
-    return oneLine(utf8Of(await firstBytes(file)), `the file that ${variable} names`);
+    return oneLine(utf8Of(await firstBytes(file)), `the file in ${variable}`);
   } catch (error) {
     if (error instanceof AutomateError) throw error;
     const reason = error instanceof TypeError ? 'it is not UTF-8' : systemReason(error as Error);
-    throw new AutomateError('credential', `${variable} names a file that cannot be read: ${reason}`);
+    throw new AutomateError('credential', `${variable} is set to a file that cannot be read: ${reason}`);
   }
 }
 
-/** Throws unless the file is sure to end. A shell's `<(command)` is a pipe with a writer; any other pipe or device may never end. */
+/**
+ * Throws if the file is a pipe or a device, because reading it might never end. The pipe that a shell creates for `<(command)` is allowed.
+ */
 function refuseEndless(file: string): void {
   const found = statSync(file);
   if (found.isFile() || (found.isFIFO() && /^\/(?:dev|proc\/self)\/fd\/\d+$/.test(file))) return;
-  throw new Error('it is no regular file');
+  throw new Error('it is not a regular file');
 }
 
-/** Reads no more than it takes to see that a secret is too long. */
+/** Reads only the beginning of a file, which is enough to detect that a secret in it is too long. */
 async function firstBytes(file: string): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of createReadStream(file, { end: 4 * maxSecretLength })) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks);
 }
 
-/** Decodes UTF-8, without a byte order mark. Throws a TypeError if it is not UTF-8. */
+/** Decodes UTF-8 and removes a byte order mark. Throws a TypeError if the bytes are not UTF-8. */
 export function utf8Of(bytes: Uint8Array): string {
   return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
 }
 
-/** No server accepts a longer header. In characters. */
+/** Maximum length of a secret in characters. No server accepts a longer header. */
 const maxSecretLength = 16_384;
 
-/** Removes the line break that editors leave at the end. Throws an AutomateError (`credential`) unless the rest is one line. */
+/**
+ * Returns a secret without the line break that editors add at the end. Throws an AutomateError (`credential`) if the secret is empty, too
+ * long, or not a single line.
+ */
 export function oneLine(text: string, where: string): string {
   const secret = text.replace(/\r?\n$/, '');
   const found = secret.trim() === '' ? 'nothing' : controlIn(secret);
@@ -96,5 +113,5 @@ function controlIn(secret: string): string | undefined {
   return /[\r\n]/.test(secret) ? 'a line break' : 'a control character';
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: a header cannot hold them
+// biome-ignore lint/suspicious/noControlCharactersInRegex: a header cannot contain them
 const controls = /[\x00-\x1f\x7f]/;

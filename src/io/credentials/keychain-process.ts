@@ -1,15 +1,21 @@
-// Runs in a separate process: a call to the keychain may wait forever and cannot be cancelled.
+// This file runs as a separate process, because a call to the keychain may never return and cannot be cancelled.
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { AsyncEntry } from '@napi-rs/keyring';
 import type { KeychainAnswer, KeychainRequest } from './keychain.ts';
 
-/** The library's default on Linux is the kernel keyring, which loses its keys at a restart. */
+/**
+ * Makes the library use the Secret Service on Linux. By default, it would use the kernel's keyring, which loses its content when the
+ * machine restarts.
+ */
 const options = { linux: { store: 'secret-service' } } as const;
 
 if (isMainThread) waitForRequest();
 else parentPort?.postMessage(await answerTo(workerData as KeychainRequest));
 
-/** Runs the request in a worker, because the call blocks its thread. This thread ends the process once the parent has ended. */
+/**
+ * Waits for a request on stdin and handles it in a worker thread, because a call to the keychain blocks its thread. When stdin ends, the
+ * parent process has ended, so this process kills itself.
+ */
 function waitForRequest(): void {
   let request = '';
   process.stdin.setEncoding('utf8').on('data', (chunk) => {

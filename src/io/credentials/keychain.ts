@@ -5,32 +5,38 @@ import { AutomateError } from '../../core/failure.ts';
 import type { SecretBackend } from './backend.ts';
 import { withoutOwnVariables } from './environment.ts';
 
-/** Request to the keychain's process: one line of JSON on stdin, because other users can see a process's arguments. */
+/**
+ * A request to the separate process that calls the keychain. It is sent on the process's stdin as one line of JSON, because other users can
+ * see command-line arguments.
+ */
 export interface KeychainRequest extends KeychainTask {
   readonly service: string;
 }
 
 interface KeychainTask {
   readonly read?: readonly string[];
-  /** `null` deletes a secret. */
+  /** Account names and the secrets to store under them. A secret of `null` deletes the stored one. */
   readonly write?: readonly (readonly [account: string, secret: string | null])[];
 }
 
-/** Answer of the keychain's process, as JSON on stdout. */
+/** The response of the separate process that calls the keychain. The process writes it as JSON to its stdout. */
 export type KeychainAnswer = { readonly found: readonly (readonly [account: string, secret: string])[] } | { readonly error: string };
 
-/** Settings of the keychain. */
+/** Settings for the keychain backend. */
 export interface KeychainOptions {
-  /** Separates the secrets of one home folder from the secrets of others. */
+  /** Service name for the secrets in the keychain. Each home folder of automate has a different one. */
   readonly service: string;
   readonly environment: NodeJS.ProcessEnv;
-  /** Longest wait for an answer. The keychain may ask the user for a password. */
+  /** Maximum wait in ms for the keychain, which may meanwhile ask the user for a password. */
   readonly timeoutMs: number;
 }
 
 const probe = 'probe';
 
-/** Makes the backend for the operating system's keychain: the Secret Service on Linux, the Keychain on macOS, the Credential Manager on Windows. */
+/**
+ * Creates the backend that stores secrets in the operating system's keychain. This is the Secret Service on Linux, the Keychain on macOS
+ * and the Credential Manager on Windows.
+ */
 export function createKeychain(options: KeychainOptions): SecretBackend {
   return {
     name: 'keychain',
@@ -63,7 +69,7 @@ async function requestAnswer(task: KeychainTask, { service, environment, timeout
     child.kill('SIGKILL');
   }, timeoutMs);
   child.stdin.on('error', () => {});
-  // stdin stays open: its end tells the keychain's process that this process has ended.
+  // stdin stays open, because closing it would tell the other process that this process has ended.
   child.stdin.write(`${JSON.stringify({ service, ...task } satisfies KeychainRequest)}\n`);
   try {
     const failed = new Promise<never>((_, reject) => child.on('error', reject));
@@ -75,7 +81,7 @@ async function requestAnswer(task: KeychainTask, { service, environment, timeout
   }
 }
 
-/** Explains the library's most common errors. */
+/** Returns an explanation for a common error message of the keychain library. Returns any other message without its prefix. */
 function keychainReason(message: string): string {
   if (/DBUS_SESSION_BUS_ADDRESS|DBus error|dbus|D-Bus/i.test(message)) return 'no session bus (D-Bus) here, as under cron or over ssh';
   if (/no result found/i.test(message)) return 'it has no collection for secrets: log in at the desktop, or unlock it once';

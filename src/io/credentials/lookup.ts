@@ -5,17 +5,20 @@ import type { Catalog } from './catalog.ts';
 import { findInEnvironment } from './environment.ts';
 import { accountOf, credentialProblem, defaultEnv, type Finding, isCommand, type StoredCredential } from './secret.ts';
 
-/** The environment whose credentials are meant, the places that hold them, and the clock. */
+/** The environment whose credentials are used, and the stores that contain them. */
 export interface CredentialContext {
   readonly env: string;
   readonly environment: NodeJS.ProcessEnv;
-  /** Opened at the first use. */
+  /** Returns the list of stored credentials. The list is opened on the first call. */
   catalog(): Catalog;
   backend(name: BackendName): SecretBackend;
   wallNow(): number;
 }
 
-/** Looks secrets up: in variables and files first, then in the backend that stores them. Each backend is asked at most once. No command is run. */
+/**
+ * Looks up the secrets of credentials, first in environment variables and files, then in the keychain and the vault. Reads each of these
+ * stores at most once. If a credential has a command that prints its secret, returns the command without running it.
+ */
 export async function findSecrets(names: readonly string[], context: CredentialContext): Promise<ReadonlyMap<string, Finding>> {
   const found = await findInEnvironment(names, context.environment);
   const rest = names.filter((name) => !found.has(name));

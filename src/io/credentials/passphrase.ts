@@ -5,9 +5,9 @@ import type { Passphrase } from './vault.ts';
 
 const variable = 'AUTOMATE_VAULT_PASSPHRASE';
 
-const noPassphrase = `there is no passphrase\nset ${variable}, or ${variable}_FILE to the name of a file that holds it`;
+const noPassphrase = `there is no passphrase\nset ${variable}, or ${variable}_FILE to the name of a file that contains it`;
 
-/** The rights of a file that its group or others can read, such as `0644`; absent for any other file. */
+/** Returns a file's permissions, such as `0644`, if other users can access the file. Otherwise returns undefined. */
 export function modeOthersCanRead(file: string): string | undefined {
   const mode = statOf(file)?.mode ?? 0;
   if (process.platform === 'win32' || (mode & 0o077) === 0) return undefined;
@@ -15,8 +15,8 @@ export function modeOthersCanRead(file: string): string | undefined {
 }
 
 /**
- * Finds the vault's passphrase: in a variable, in a file, or by asking the user once. `ask` is absent without a terminal.
- * `warn` takes a message about a file that other users can read.
+ * Creates the source of the vault's passphrase. The passphrase is in a variable or a file, or the user types it. `ask` prompts the user;
+ * undefined if there is no terminal. `warn` is called if other users can read the passphrase's file.
  */
 export function createPassphrase(
   environment: NodeJS.ProcessEnv,
@@ -31,7 +31,7 @@ export function createPassphrase(
     isGiven,
     source() {
       if (environment[variable]) return variable;
-      return isGiven() ? `the file that ${variable}_FILE names` : 'what was typed';
+      return isGiven() ? `the file in ${variable}_FILE` : 'what was typed';
     },
     problem: () => (isGiven() || ask ? undefined : noPassphrase),
     async get(isNew) {
@@ -41,7 +41,7 @@ export function createPassphrase(
       if (file) {
         const mode = modeOthersCanRead(file);
         if (mode !== undefined && !isWarned)
-          warn?.(`others can read ${file}, the file of the vault's passphrase (mode ${mode})\nchange that: chmod 600 ${file}`);
+          warn?.(`other users can read ${file}, which contains the vault's passphrase (mode ${mode})\nchange that: chmod 600 ${file}`);
         isWarned = true;
         return readSecretFile(file, `${variable}_FILE`);
       }

@@ -4,29 +4,35 @@ import type { CredentialContext } from './lookup.ts';
 import { accountOf, isCommand, isInBackend, type StoredCredential } from './secret.ts';
 
 interface Limits {
-  /** ISO 8601. */
+  /** The time when the secret expires (ISO 8601); undefined if it does not expire. */
   readonly expiresAt?: string | undefined;
-  /** Absent: the hosts of the present secret; `*`: any host. */
+  /** The hosts that the secret may be sent to, or `*` for any host. If undefined, the current secret's hosts also apply to the new one. */
   readonly hosts?: readonly string[] | undefined;
 }
 
-/** Backend, expiry and hosts of a secret that is to be stored. */
+/** Options for storing a secret in the keychain or vault. */
 export interface StoreOptions extends Limits {
-  /** Absent: the backend of the present secret, else the first backend that can be used. */
+  /**
+   * The store for the secret. If undefined, the secret goes to the store of the current secret or, if there is none, to the first store
+   * that works.
+   */
   readonly backend?: BackendName | undefined;
-  /** True for the owner of the machine. Nothing else replaces a command: no login, and no server. */
+  /**
+   * True if the secret may replace a command that prints one. Only the user of this machine may do that, not a login or a client of the
+   * server.
+   */
   readonly replacesCommand?: boolean;
 }
 
-/** Expiry and hosts of a secret that a command gives. */
+/** Options for a credential whose secret is printed by a command. */
 export interface CommandOptions extends Limits {
-  /** The time after which the command is run again; absent for never. */
+  /** Time in ms until the command is run again for a new secret. If undefined, only a 401 makes it run again. */
   readonly forMs?: number | undefined;
 }
 
 type Stored = { readonly stored: StoredCredential; readonly left: readonly BackendName[] };
 
-/** Stores a secret in the backend that `options` name, or in the backend that has the present secret. */
+/** Stores a secret. If `options` specifies no store, uses the store of the current secret or the first store that works. */
 export async function storeSecret(name: string, secret: string, options: StoreOptions, context: CredentialContext): Promise<Stored> {
   if (!options.replacesCommand) refuseCommand(name, context);
   const backend = await chooseBackend(name, options, context);
@@ -39,10 +45,15 @@ export async function storeSecret(name: string, secret: string, options: StoreOp
 
 function refuseCommand(name: string, { catalog, env }: CredentialContext): void {
   if (isCommand(catalog().find(name, env)))
-    throw new AutomateError('credential', `the credential "${name}" is a command, which only its owner can replace`);
+    throw new AutomateError(
+      'credential',
+      `the credential "${name}" gets its secret from a command, which can be replaced only with automate credentials set`,
+    );
 }
 
-/** Stores a command, in the list alone. The last secret that has succeeded stays in its backend until that of the command has. */
+/**
+ * Adds the command to the list of credentials. The last secret that worked is kept until a request with the command's secret has succeeded.
+ */
 export async function storeCommand(
   name: string,
   command: string,
@@ -55,7 +66,8 @@ export async function storeCommand(
     const stored = {
       name,
       env,
-      // With no previous secret, the backend means nothing. Versions without commands look there, and find no secret.
+      // This field is required, but is used only for a previous secret. An older version of automate, which does not support commands,
+      // looks in this backend and finds no secret.
       backend: before?.backend ?? backendNames[0],
       setAt: uniqueTime(before, context.wallNow()),
       ...withLimits(limits, before),
@@ -64,7 +76,7 @@ export async function storeCommand(
       forMs,
     } as StoredCredential;
     await catalog().put(stored);
-    // The secret in between was never used.
+    // The current secret has not worked in any request, so it is deleted. The previous secret, which has worked, is kept.
     if (before?.previous && !isCommand(before)) await orRefusal(deleteSecrets(before, context, before.previous.setAt));
     return stored;
   });
@@ -74,14 +86,16 @@ function withLimits({ expiresAt, hosts }: Limits, before: StoredCredential | und
   return { expiresAt, hosts: hosts?.includes('*') ? undefined : (hosts ?? before?.hosts), lastUsedAt: before?.lastUsedAt };
 }
 
-/** The last secret that has succeeded, or the only secret; undefined if there is only a command. */
+/**
+ * Returns the settings of the last secret that worked, or of the only secret that is stored. It is undefined if only a command is stored.
+ */
 function previousOf({ previous, setAt, expiresAt, hosts, command }: StoredCredential): StoredCredential['previous'] {
   return previous ?? (command === undefined ? ({ setAt, expiresAt, hosts } as StoredCredential['previous']) : undefined);
 }
 
 /**
- * Writes the new secret next to the old secret, then switches the catalog over in one write, with its hosts and expiry.
- * Even if the process is killed in between, no secret is used with the hosts of another.
+ * Stores the new secret next to the old one. Then one write adds it to the list of credentials with its hosts and expiry. Even if the
+ * process is killed in between, no secret is used with the hosts of another secret.
  */
 async function replaceSecret(name: string, secret: string, options: StoreOptions, context: CredentialContext): Promise<Stored> {
   const { env } = context;
@@ -106,14 +120,17 @@ async function replaceSecret(name: string, secret: string, options: StoreOptions
   return { stored, left: refusal && isMoved ? [held.backend] : [] };
 }
 
-/** Deletes the secret of a credential and its previous secret, except the secret set at `exceptSetAt`. */
+/** Deletes a credential's current and previous secrets from the store, except a secret that was set at `exceptSetAt`. */
 export async function deleteSecrets(credential: StoredCredential, context: CredentialContext, exceptSetAt?: string): Promise<void> {
   if (!isInBackend(credential)) return;
   const times = [credential, credential.previous].flatMap((secret) => (secret && secret.setAt !== exceptSetAt ? [secret.setAt] : []));
   await context.backend(credential.backend).write(new Map(times.map((setAt) => [accountOf({ ...credential, setAt }), undefined])));
 }
 
-/** The present time, or a millisecond after that of any older secret: the time is part of the account's name. */
+/**
+ * Returns the time for a new secret, which is part of the name under which the secret is stored. This is the current time or, if an older
+ * secret has the same or a later time, a time just after that.
+ */
 function uniqueTime(before: StoredCredential | undefined, nowMs: number): string {
   const older = [before, before?.previous].flatMap((secret) => (secret ? [Date.parse(secret.setAt) + 1] : []));
   return new Date(Math.max(nowMs, ...older)).toISOString();
@@ -121,7 +138,10 @@ function uniqueTime(before: StoredCredential | undefined, nowMs: number): string
 
 type GoodSecret = { readonly previous: NonNullable<StoredCredential['previous']>; readonly text: string };
 
-/** The last secret that has succeeded, or the only secret. Absent if it cannot be read, or equals the new secret. */
+/**
+ * Resolves to the last secret that worked, or the only secret that is stored. It is undefined if that secret cannot be read or equals the
+ * new one.
+ */
 async function lastGoodSecret(before: StoredCredential, secret: string, backend: SecretBackend): Promise<GoodSecret | undefined> {
   const previous = previousOf(before) as GoodSecret['previous'];
   const account = accountOf({ ...before, ...previous });
@@ -130,7 +150,10 @@ async function lastGoodSecret(before: StoredCredential, secret: string, backend:
   return text === undefined || text === secret ? undefined : { previous, text };
 }
 
-/** The first backend that can be used. A stored credential stays in its backend: it is not moved to another backend if its own cannot be opened now. */
+/**
+ * Resolves to the store for a new secret: the store in the options, the store of the current secret, or the first store that works. A
+ * secret never moves to another store by itself, even if its store cannot be opened now.
+ */
 async function chooseBackend(name: string, { backend }: StoreOptions, context: CredentialContext): Promise<SecretBackend> {
   const before = context.catalog().find(name, context.env);
   const fixed = backend ?? (before && isInBackend(before) ? before.backend : undefined);
@@ -138,7 +161,7 @@ async function chooseBackend(name: string, { backend }: StoreOptions, context: C
   for (const choice of fixed ? [fixed] : backendNames) {
     const problem = await context.backend(choice).problem();
     if (problem === undefined) return context.backend(choice);
-    // The ways out stand at the end, once.
+    // Shows only the first line of the problem, because the remedies on the other lines are added once at the end of the message.
     problems.push(`the ${choice} cannot be used: ${problem.split('\n')[0]}`);
   }
   const facts = { code: 'no-place-for-secret', details: { credential: name, isInKeychain: fixed === 'keychain' } } as const;

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes, scrypt } from 'node:crypto';
 import { orUndefined } from '../../core/value/value.ts';
 
-/** The vault on disk: secrets under AES-256-GCM. Binary fields are in Base64. */
+/** The content of the vault file. Its secrets are encrypted with AES-256-GCM, and binary fields are Base64 text. */
 export interface VaultFile {
   readonly version: 1;
   readonly kdf: Kdf;
@@ -10,7 +10,7 @@ export interface VaultFile {
   readonly data: string;
 }
 
-/** Key derivation from the passphrase (RFC 7914). */
+/** The parameters with which scrypt (RFC 7914) derives the encryption key from the passphrase. */
 export interface Kdf {
   readonly name: 'scrypt';
   readonly n: number;
@@ -19,12 +19,17 @@ export interface Kdf {
   readonly salt: string;
 }
 
-/** The derivation of a new vault: 128 MB and a quarter of a second, with its own salt. */
+/**
+ * Creates the parameters for deriving a new vault's encryption key, with a random salt. Deriving a key takes 128 MB of memory and 0.25 s.
+ */
 export function newKdf(): Kdf {
   return { name: 'scrypt', n: 2 ** 17, r: 8, p: 1, salt: randomBytes(16).toString('base64') };
 }
 
-/** Derives the key. A passphrase may be typed with composed or decomposed letters. */
+/**
+ * Derives the encryption key from the passphrase. The passphrase is normalized, so that an accented letter may be typed as one character or
+ * as two.
+ */
 export function deriveKey(passphrase: string, { n, r, p, salt }: Kdf): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     scrypt(passphrase.normalize('NFKC'), Buffer.from(salt, 'base64'), 32, { N: n, r, p, maxmem: 256 * n * r }, (error, key) => {
@@ -34,7 +39,7 @@ export function deriveKey(passphrase: string, { n, r, p, salt }: Kdf): Promise<B
   });
 }
 
-/** Encrypts secrets with a new nonce. */
+/** Encrypts the secrets with the key and a new random nonce. */
 export function encryptSecrets(secrets: ReadonlyMap<string, string>, kdf: Kdf, key: Buffer): VaultFile {
   const iv = randomBytes(12);
   const cipher = createCipheriv('aes-256-gcm', key, iv, { authTagLength: 16 });
@@ -44,7 +49,7 @@ export function encryptSecrets(secrets: ReadonlyMap<string, string>, kdf: Kdf, k
   return { version: 1, kdf, ...base64 };
 }
 
-/** Decrypts the secrets. Absent if the key is wrong or any byte was changed. */
+/** Decrypts the secrets in a vault. Returns undefined if the key is wrong or the file has been changed. */
 export function decryptSecrets(vault: VaultFile, key: Buffer): Map<string, string> | undefined {
   const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(vault.iv, 'base64'), { authTagLength: 16 });
   decipher.setAAD(clearFields(vault));
@@ -53,15 +58,21 @@ export function decryptSecrets(vault: VaultFile, key: Buffer): Map<string, strin
   return bytes && new Map(JSON.parse(bytes.toString()) as [string, string][]);
 }
 
-/** The unencrypted fields. They are authenticated together with the secrets, so that a changed field is noticed. */
+/**
+ * Returns the unencrypted fields of the vault as bytes. They are authenticated with the encrypted secrets, so that a change to them is
+ * detected.
+ */
 function clearFields({ version, kdf: { name, n, r, p, salt } }: Pick<VaultFile, 'version' | 'kdf'>): Buffer {
   return Buffer.from(JSON.stringify([version, name, n, r, p, salt]));
 }
 
-/** Bounds of the work for a key: a changed file must not use up all memory, nor make the key cheap to guess. */
+/**
+ * Minimum and maximum parameters for deriving the key. A manipulated vault file could otherwise exhaust memory or make the key easy to
+ * guess.
+ */
 const bounds = { n: [2 ** 14, 2 ** 18], r: [8, 16], p: [1, 4] } as const;
 
-/** True for a vault as this version writes it. */
+/** Returns true if the content of a file is a vault that this version can read. */
 export function isVaultFile(found: unknown): found is VaultFile {
   const { version, kdf, iv, tag, data } = (found ?? {}) as Partial<VaultFile>;
   const areTexts = [iv, tag, data, kdf?.salt].every((text) => typeof text === 'string');

@@ -3,29 +3,32 @@ import { createStateFile, type StateFile } from '../files/state-file.ts';
 import type { SecretBackend } from './backend.ts';
 import { decryptSecrets, deriveKey, encryptSecrets, isVaultFile, type Kdf, newKdf, type VaultFile } from './vault-file.ts';
 
-/** Source of the vault's passphrase: a variable, a file, or the user. */
+/** The source of the vault's passphrase, which is an environment variable, a file or the user. */
 export interface Passphrase {
-  /** The reason for which there is no passphrase; absent if there is a passphrase, or a user to ask. */
+  /** Returns the reason why there is no passphrase; undefined if there is one or if the user can be asked for it. */
   problem(): string | undefined;
-  /** `isNew`: for a vault that is about to be created. Throws an AutomateError (`credential`). */
+  /**
+   * Resolves to the passphrase. `isNew` is true if the vault is about to be created. Throws an AutomateError (`credential`) if there is no
+   * passphrase.
+   */
   get(isNew: boolean): Promise<string>;
-  /** Forgets a passphrase that did not open the vault. False if there is no user to ask for another passphrase. */
+  /** Forgets a passphrase that the user typed and that did not open the vault. Returns false if the user has not typed one. */
   forget(): boolean;
-  /** True if the passphrase is known without asking the user. */
+  /** Returns true if a variable contains the passphrase or the path of its file. The user is then not asked for it. */
   isGiven(): boolean;
-  /** Its source in words, for messages. */
+  /** Returns a description of where the passphrase came from, for messages. */
   source(): string;
 }
 
-/** Number of wrong passphrases that a user may type. */
+/** Number of wrong passphrases after which a command fails. */
 const maxTries = 3;
 
-/** A backend that is one file, encrypted with a key made from a passphrase. */
+/** A store that keeps all secrets in one file, which is encrypted with a key derived from a passphrase. */
 export class Vault implements SecretBackend {
   readonly name = 'vault';
   readonly #file: StateFile<VaultFile>;
   readonly #passphrase: Passphrase;
-  /** By salt. Deriving a key takes a quarter of a second, so each is made once. */
+  /** Encryption keys, keyed by the salt that they were derived with. They are kept in memory, because deriving a key takes 0.25 s. */
   readonly #keys = new Map<string, Promise<Buffer>>();
   #wrongTries = 0;
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-/** An answer of the demo API. */
+/** A response of the demo API. */
 export interface DemoAnswer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -11,16 +11,19 @@ export interface DemoAnswer {
 export interface Route {
   readonly method: 'GET' | 'POST';
   readonly path: RegExp;
-  /** `name` is what the path's group matched; empty if it has none. */
+  /**
+   * Creates the response. `name` is the part of the URL's path that the capture group in `path` has matched. It is empty if `path` has no
+   * group.
+   */
   answer(name: string, request: IncomingMessage): DemoAnswer | Promise<DemoAnswer>;
 }
 
-/** An answer with an error message. */
+/** Creates a response with an error status and message. */
 export function refuse(status: number, message: string, headers: Readonly<Record<string, string>> = {}): DemoAnswer {
   return { status, headers, body: JSON.stringify({ error: message }) };
 }
 
-/** An answer with a body. */
+/** Creates a response with a JSON body. */
 export function answerWith(body: object, status = 200): DemoAnswer {
   return { status, body: JSON.stringify(body) };
 }

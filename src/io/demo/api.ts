@@ -3,15 +3,15 @@ import type { AddressInfo } from 'node:net';
 import { type DemoAnswer, type Route, refuse } from './answer.ts';
 import { createRoutes } from './routes.ts';
 
-/** The demo API: a small server on loopback over real airports, for the demo, the examples and their tests. */
+/** The demo API, which is a small local server with data about real airports. The demo, the examples and their tests use it. */
 export interface DemoApi {
-  /** `http://127.0.0.1:PORT` */
+  /** The API's origin, such as `http://127.0.0.1:8080`. */
   readonly origin: string;
-  /** Stops the server, and closes open connections. */
+  /** Stops the server and closes all open connections. */
   close(): Promise<void>;
 }
 
-/** Starts the demo API; on any free port by default. Rejects if the port is taken. */
+/** Starts the demo API on a port, or on any free port by default. Rejects if the port is already in use. */
 export async function createDemoApi(port = 0): Promise<DemoApi> {
   const routes = createRoutes();
   const server = createServer((request, response) => void reply(routes, request, response));
@@ -36,7 +36,7 @@ async function reply(routes: readonly Route[], request: IncomingMessage, respons
     const { status, headers, body } = await demoAnswer(routes, request);
     response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), ...headers }).end(body);
   } catch {
-    // The client closed the connection while it sent its body.
+    // The client closed the connection before it had sent the whole request body.
     response.destroy();
   }
 }

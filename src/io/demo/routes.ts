@@ -3,7 +3,7 @@ import { json, text } from 'node:stream/consumers';
 import data from './airports.json' with { type: 'json' };
 import { answerWith, type DemoAnswer, type Route, refuse } from './answer.ts';
 
-/** Creates all endpoints. The answers are prepared once, so that a run never waits for the API. */
+/** Creates all endpoints of the demo API. Responses about airports are created in advance, because they are then sent without delay. */
 export function createRoutes(): Route[] {
   const airports = new Map(data.airports.map((airport) => [airport.iata, answerWith(airportBody(airport))]));
   const countries = new Map(Object.keys(data.countries).map((code) => [code, answerWith({ results: airportsOf(code) })]));
@@ -21,7 +21,7 @@ export function createRoutes(): Route[] {
   ];
 }
 
-/** An airport. Without a known elevation it has no `elevation_ft`. */
+/** An airport in the demo data. `elevation_ft` is missing if the elevation is unknown. */
 type Airport = Omit<(typeof data.airports)[number], 'elevation_ft'> & { elevation_ft?: number };
 
 function airportBody({ iata, name, lat, lon, elevation_ft, timezone, icao, country }: Airport): object {
@@ -34,7 +34,7 @@ function airportsOf(country: string): { iata: string; name: string }[] {
   return data.airports.filter((airport) => airport.country === country).map(({ iata, name }) => ({ iata, name }));
 }
 
-/** A page of a country's airports, and the cursor of the next page; `null` on the last one. */
+/** Returns one page of a country's airports, with the cursor for requesting the next page. On the last page, the cursor is `null`. */
 function pageOf(url: string): DemoAnswer {
   const { searchParams } = new URL(url, 'http://127.0.0.1');
   const limit = Number(searchParams.get('limit') ?? 10);
@@ -59,7 +59,7 @@ async function acceptEvent(request: IncomingMessage): Promise<DemoAnswer> {
   }
 }
 
-/** Accepts a form. */
+/** Handles a URL-encoded form that subscribes an email address. */
 async function subscribe(request: IncomingMessage): Promise<DemoAnswer> {
   const form = new URLSearchParams(await text(request));
   if (request.headers['content-type'] !== 'application/x-www-form-urlencoded') return refuse(415, 'expected a form');
@@ -70,12 +70,18 @@ async function subscribe(request: IncomingMessage): Promise<DemoAnswer> {
 }
 
 const alwaysBroken = new Set(['KEF']);
-/** Airports whose first request is answered with Retry-After. */
+/** Airports whose first request is answered with 429 and Retry-After, to show how automate handles rate limits. */
 const rateLimited = new Set(['LHR', 'NRT']);
-/** Failures before an airport answers. BOG fails as often as a call has attempts by default. */
+/**
+ * Number of requests that fail before a request for the airport succeeds. For BOG, this equals automate's default number of attempts, so
+ * the first call for BOG fails.
+ */
 const outages = new Map([['BOG', 4]]);
 
-/** Airports, some of which fail at first, by fixed rules: the same records always end the same way. `codes` are sorted. */
+/**
+ * Creates the endpoint that shows how failed requests are retried. The first requests for some airports fail by fixed rules, so that every
+ * run has the same result. `codes` are sorted.
+ */
 function flakyRoute(codes: readonly string[], findAirport: (iata: string) => DemoAnswer): Route {
   const places = new Map(codes.map((iata, index) => [iata, index + 1]));
   const requests = new Map<string, number>();
@@ -95,11 +101,14 @@ function flakyRoute(codes: readonly string[], findAirport: (iata: string) => Dem
 
 interface Job {
   readonly country: string;
-  /** Requests for the state of the job so far. */
+  /** Number of requests for the job's status so far. */
   requests: number;
 }
 
-/** Exports that take time: a job runs until its state is requested for the third time, and then has a file. `fileOf` returns undefined for an unknown country. */
+/**
+ * Creates the endpoints that export airports as a slow job. The job is running until its status is requested for the third time, then its
+ * file can be downloaded. `fileOf` returns undefined for an unknown country.
+ */
 function exportRoutes(fileOf: (country: string) => object | undefined): Route[] {
   const jobs = new Map<string, Job>();
   return [
@@ -135,12 +144,15 @@ function exportRoutes(fileOf: (country: string) => object | undefined): Route[] 
   }
 }
 
-/** Flights have the ids F0001 to F0995. */
+/** Number of flights in the demo data. Their IDs are F0001 to F0995. */
 const flightCount = 995;
-/** Flights per lookup. */
+/** Maximum number of flights in one lookup request. */
 const maxLookup = 100;
 
-/** Invented flights between airports: one of them, or many at once, in reverse order. */
+/**
+ * Creates the endpoints for invented flights. One returns a single flight, and the other looks up several and returns them in reverse
+ * order.
+ */
 function flightRoutes(codes: readonly string[]): Route[] {
   const flights = new Map(Array.from({ length: flightCount }, (_, index) => flightOf(index + 1)).map((flight) => [flight.id, flight]));
   return [

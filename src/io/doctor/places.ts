@@ -3,21 +3,25 @@ import { dirname, join } from 'node:path';
 import { orUndefined } from '../../core/value/value.ts';
 import { statOf } from '../files/stat.ts';
 
-/** A folder, and the access that this process and other users have to it. */
+/** A folder's properties, including how this process and other users can access it. */
 export interface Place {
   readonly exists: boolean;
   readonly isFolder: boolean;
-  /** True if files can be made in it, or in the nearest folder above it that exists. */
+  /**
+   * True if this process can create files in the folder. If the folder does not exist, this applies to its nearest existing parent folder.
+   */
   readonly isWritable: boolean;
-  /** Bits of the access of other users: 4 read, 2 write, 1 enter; 0 on platforms without such bits. */
+  /**
+   * The access of all other users, as the sum of 4 (read), 2 (write) and 1 (enter). It is 0 on Windows, which has no such permission bits.
+   */
   readonly othersMay: number;
-  /** The files in it that other users can read or change. */
+  /** Names of the files in the folder that other users can read, change or run. */
   readonly exposed: readonly string[];
-  /** The time of the newest file in it, in ms; absent without a file. */
+  /** The time when a file in the folder was last changed, in ms since 1970; undefined if the folder contains no file. */
   readonly newestMs: number | undefined;
 }
 
-/** Reads the properties of a folder. */
+/** Reads the properties of a folder, which need not exist. */
 export function placeAt(path: string): Place {
   const found = statOf(path);
   const isFolder = found?.isDirectory() ?? false;
@@ -36,13 +40,13 @@ export function placeAt(path: string): Place {
   };
 }
 
-/** The free bytes of the file system of a path; absent if the platform does not say. */
+/** Returns the number of free bytes on the disk that contains a path; undefined if the platform does not report it. */
 export function freeBytes(path: string): number | undefined {
   const found = orUndefined(() => statfsSync(nearestFolder(path)));
   return found && found.bavail * found.bsize;
 }
 
-/** The permission bits of other users. Windows has no such bits. */
+/** Returns the permission bits that the group or other users have on a file. It is 0 on Windows, which has no such bits. */
 function othersMay(mode: number): number {
   return process.platform === 'win32' ? 0 : ((mode >> 3) | mode) & 0o7;
 }

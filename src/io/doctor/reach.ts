@@ -3,18 +3,18 @@ import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls, type SecureContext, type TLSSocket } from 'node:tls';
 import { failureOf } from '../http/error.ts';
 
-/** The address and TLS properties of a connection. */
+/** The IP address and the TLS properties of a connection that could be opened. */
 export interface Reached {
   readonly address: string;
-  /** The version of TLS, and the end of the certificate in ms; absent without TLS. */
+  /** The TLS version, and the time when the server's certificate expires, in ms since 1970; undefined if the connection has no TLS. */
   readonly tls: { readonly version: string; readonly validUntilMs: number } | undefined;
 }
 
 const timeoutMs = 10_000;
 
 /**
- * Connects to an origin, with TLS for https, and closes the connection again. Sends no request. Throws a Failure with the reason if it
- * cannot connect.
+ * Tests whether a server can be reached. Opens a connection to the origin, with TLS if it is https, and closes it without a request. Throws
+ * a Failure if the connection cannot be opened.
  */
 export async function reach(origin: string, secureContext?: SecureContext): Promise<Reached> {
   const socket = openSocket(new URL(origin), secureContext);
@@ -25,7 +25,7 @@ export async function reach(origin: string, secureContext?: SecureContext): Prom
   } catch (error) {
     throw failureOf(signal.aborted ? Object.assign(new Error('timeout'), { code: 'ETIMEDOUT' }) : error, { origin, wasSent: false });
   } finally {
-    // An error after the connection does not matter any more.
+    // The result is known, so errors of the socket no longer matter.
     socket.on('error', () => {});
     socket.destroy();
   }

@@ -3,10 +3,13 @@ import { parse } from 'csv-parse/sync';
 import { DocumentError } from '../../core/answer/document.ts';
 import type { Value } from '../../core/value/value.ts';
 
-/** The characters that may separate cells. The first is taken if several would do. */
+/** The delimiters to try. If several of them result in the same number of columns, the first one is used. */
 const delimiters = [',', ';', '\t', '|'];
 
-/** Reads CSV as a list of objects by its header. All values are texts. Throws a DocumentError. */
+/**
+ * Parses CSV text. Returns a list with one object per row, whose keys are the column names and whose values are strings. Throws a
+ * DocumentError if the text is not valid CSV.
+ */
 export function parseCsv(text: string): Value {
   const [header, ...rows] = readRows(text, guessDelimiter(text));
   if (!header) return [];
@@ -22,7 +25,7 @@ export function parseCsv(text: string): Value {
 
 interface Row {
   readonly cells: readonly string[];
-  /** The line on which it ends. */
+  /** Number of the last line of the row, because a quoted cell may contain line breaks. */
   readonly line: number;
 }
 
@@ -45,16 +48,16 @@ function readRows(text: string, delimiter: string, to?: number): Row[] {
   } catch (error) {
     const { code, lines, column } = error as CsvError & { readonly lines?: number; readonly column?: number | string };
     const place = { line: Number(lines) || 1, column: typeof column === 'number' ? column + 1 : 1 };
-    if (code === 'CSV_QUOTE_NOT_CLOSED') throw new DocumentError('expected a closing quote, found the end', place, true);
+    if (code === 'CSV_QUOTE_NOT_CLOSED') throw new DocumentError('expected a closing quote, found the end of the text', place, true);
     throw new DocumentError((error as Error).message, place);
   }
   return rows;
 }
 
-/** Characters of the text in which the header is looked for. */
+/** The header line must end within this many characters. */
 const headLength = 65_536;
 
-/** The delimiter that makes the most columns of the header. */
+/** Returns the delimiter that splits the header line into the most columns. */
 function guessDelimiter(whole: string): string {
   const text = whole.slice(0, headLength);
   const width = (delimiter: string) => {
@@ -68,7 +71,7 @@ function guessDelimiter(whole: string): string {
   return delimiters[widths.indexOf(Math.max(...widths))] as string;
 }
 
-/** Refuses a header that would lose cells: without a name, or with one name twice. */
+/** Throws a DocumentError if two columns have the same name or a column has none. The cells of such a column would be lost. */
 function refuseUnclear(header: readonly string[]): void {
   for (const [index, name] of header.entries()) {
     const place = { line: 1, column: index + 1 };

@@ -2,17 +2,17 @@ import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { DocumentError, type TextPlace } from '../../core/answer/document.ts';
 import type { Value } from '../../core/value/value.ts';
 
-/** Maximum of elements inside each other. */
+/** Maximum nesting depth of XML elements. */
 const maxDepth = 100;
 
 const textName = '#text';
 const cdataName = '#cdata';
 const attributesName = ':@';
 
-/** Stands before the name of an element: some names, such as `constructor`, are refused by the parser. */
+/** Prefix that is added to element names during parsing, because the parser rejects some names, such as `constructor`. */
 const mark = '.';
 
-/** An element, a text or a CDATA section, as the parser gives it: its name, with its content. */
+/** An element, text or CDATA section as the parser returns it. Apart from the key for attributes, the object's only key is the name. */
 type Node = Readonly<Record<string, unknown>>;
 
 const parser = new XMLParser({
@@ -22,11 +22,12 @@ const parser = new XMLParser({
   parseTagValue: false,
   parseAttributeValue: false,
   trimValues: false,
-  // A CDATA section has no references, so they are decoded here, in texts and attributes alone.
+  // The parser would also decode references such as `&amp;` in CDATA sections, where they are not references. So `decodeReferences` decodes
+  // them, in text and attributes only.
   processEntities: false,
   cdataPropName: cdataName,
   textNodeName: textName,
-  // The parser gives it the name of an empty element twice.
+  // The parser calls this function twice for an empty element. The second time, the name already has the prefix.
   transformTagName: (name) => (name.startsWith(mark) ? name : mark + name),
   ignoreDeclaration: true,
   ignorePiTags: true,
@@ -34,8 +35,9 @@ const parser = new XMLParser({
 });
 
 /**
- * Reads XML as an object with the root element. Attributes are `@name`; an element that is repeated is a list; an element with nothing
- * but text is that text, and else its text is `#text`. All values are texts. Throws a DocumentError.
+ * Parses XML text. An attribute becomes the field `@name`, and elements with the same name become a list. An element that contains only
+ * text becomes a string. If it also contains other things, its text becomes the field `#text`. Throws a DocumentError if the text is not
+ * valid XML.
  */
 export function parseXml(written: string): Value {
   const text = written.replace(/^\ufeff/, '');
@@ -45,10 +47,10 @@ export function parseXml(written: string): Value {
   return contentOf(parser.parse(text) as Node[], {});
 }
 
-/** A DOCTYPE can define entities, and name files to read: no answer needs one. */
+/** Throws a DocumentError if the text has a DOCTYPE. A DOCTYPE can define entities and refer to files, and no API needs one. */
 function refuseDoctype(text: string): void {
   for (const { 0: found, index } of text.matchAll(/<!--[\s\S]*?-->|<!\[CDATA\[[\s\S]*?\]\]>|<!doctype/gi)) {
-    if (/^<!d/i.test(found)) throw new DocumentError('a DOCTYPE is not read', textPlace(text, index));
+    if (/^<!d/i.test(found)) throw new DocumentError('a DOCTYPE is not allowed', textPlace(text, index));
   }
 }
 
@@ -61,7 +63,10 @@ function refuseInvalid(text: string): void {
 
 const markup = /<!--[\s\S]*?-->|<!\[CDATA\[[\s\S]*?\]\]>|<\?[\s\S]*?\?>|<(\/?)[^\s/>"'!?](?:[^>"']|"[^"]*"|'[^']*')*?(\/?)>/g;
 
-/** Refuses elements that are nested too deep, and a second root, which the validator accepts after an empty one. */
+/**
+ * Throws a DocumentError if elements are nested too deeply or there is a second root element. The validator overlooks a second root element
+ * if the first is empty.
+ */
 function refuseShape(text: string): void {
   let depth = 0;
   let roots = 0;
@@ -83,7 +88,7 @@ function lowerCased(message: string): string {
   return message.charAt(0).toLowerCase() + message.slice(1);
 }
 
-/** The value of an element's content. */
+/** Returns an XML element's attributes and content as an object, or as a string if the element contains only text. */
 function contentOf(nodes: readonly Node[], attributes: Readonly<Record<string, string>>): Value {
   const members = new Map<string, Value>(Object.entries(attributes).map(([name, value]) => [name, decodeReferences(value)]));
   let text = '';
@@ -100,7 +105,7 @@ function contentOf(nodes: readonly Node[], attributes: Readonly<Record<string, s
   return Object.fromEntries(members);
 }
 
-/** Adds an element. A second one of its name makes a list. */
+/** Adds a child element to the fields of its parent. If there already is a child with the same name, the field becomes a list. */
 function addElement(members: Map<string, Value>, name: string, value: Value): void {
   const before = members.get(name);
   if (before === undefined) members.set(name, value);
@@ -110,7 +115,9 @@ function addElement(members: Map<string, Value>, name: string, value: Value): vo
 
 const named: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 
-/** Decodes the five references that XML itself has, and references to characters. Any other stays as it is. */
+/**
+ * Decodes XML's five predefined entities, such as `&amp;`, and character references, such as `&#38;`. All other references stay unchanged.
+ */
 function decodeReferences(text: string): string {
   if (!text.includes('&')) return text;
   return text.replace(/&(?:(amp|lt|gt|quot|apos)|#(\d+)|#x([\da-f]+));/gi, (written, name, decimal, hex) => {

@@ -5,19 +5,19 @@ import type Database from 'libsql';
 import { makeFolder } from './folder.ts';
 import { refuseLink } from './state-file.ts';
 
-/** The tables of a database, and the wait for other processes. */
+/** Options for opening a database, including the SQL for its tables. */
 export interface DatabaseOptions {
-  /** The SQL that creates the tables. */
+  /** The SQL that creates the tables in a new database. */
   readonly schema: string;
-  /** The version of these tables. */
+  /** The version of the tables, which is stored in the database. A file with a different version cannot be opened. */
   readonly version: number;
-  /** Longest wait for another process's transaction. */
+  /** Maximum wait in ms for another process's transaction to end. */
   readonly timeoutMs: number;
 }
 
 /**
- * Opens a SQLite file that only its owner can read; creates it if there is no file. Several processes may have it open.
- * Throws an AutomateError (`credential`) for a symbolic link, else what Node.js and libsql throw.
+ * Opens a SQLite database, or creates it so that only its owner can read it. Several processes may open it at the same time. Throws an
+ * AutomateError (`credential`) if the path is a symbolic link. Also throws errors of Node.js and of libsql, the SQLite library.
  */
 export function openDatabase(path: string, options: DatabaseOptions): Database.Database {
   refuseLink(path);
@@ -37,15 +37,18 @@ export function openDatabase(path: string, options: DatabaseOptions): Database.D
   }
 }
 
-/** The error of an installation whose libsql cannot be loaded. */
+/** The error if libsql (the SQLite library) is not installed or cannot be loaded. */
 class LibraryMissing extends Error {}
 
-/** True for an error, or the cause of one, that libsql cannot be loaded: no database can be opened here, whatever its content. */
+/** Returns true if an error occurred because libsql (the SQLite library) cannot be loaded. The database file itself is then not damaged. */
 export function isLibraryMissing(error: unknown): boolean {
   return error instanceof LibraryMissing || (error instanceof Error && error.cause instanceof LibraryMissing);
 }
 
-/** Loads libsql, whose native module may be missing: for another platform, or after an install without optional packages. */
+/**
+ * Loads libsql, the SQLite library. Its native module is missing if the package was installed for a different platform or without optional
+ * packages.
+ */
 export function loadLibrary(): typeof Database {
   try {
     return createRequire(import.meta.url)('libsql');
@@ -55,7 +58,10 @@ export function loadLibrary(): typeof Database {
   }
 }
 
-/** libsql gives only a number for a file that cannot be opened; opening it again gives the system's reason. */
+/**
+ * Opens the database with libsql. If this fails, libsql's error contains only a number. So the file is then opened once more without
+ * libsql, only to get the system's error message.
+ */
 function connect(path: string, timeout: number): Database.Database {
   const Library = loadLibrary();
   try {
@@ -72,14 +78,14 @@ function createTables(database: Database.Database, { schema, version, timeoutMs 
   database.exec('PRAGMA synchronous = NORMAL');
   if (hasTables(database, version)) return;
   inTransaction(database, () => {
-    // Another process may have been first.
+    // Another process may have created the tables since the check above.
     if (hasTables(database, version)) return;
     database.exec(schema);
     database.exec(`PRAGMA user_version = ${version}`);
   });
 }
 
-/** False for a new file. Throws an Error for the tables of another version. */
+/** Returns true if the tables exist, or false for a new file. Throws an Error if the tables have a different version. */
 function hasTables(database: Database.Database, version: number): boolean {
   const { user_version: found } = database.prepare('PRAGMA user_version').get() as { user_version: number };
   if (found > version) throw new Error('it was made by a newer version of automate');
@@ -87,7 +93,7 @@ function hasTables(database: Database.Database, version: number): boolean {
   return found === version;
 }
 
-/** Does something in a write transaction: all of it or nothing. */
+/** Calls `act` in a write transaction. If `act` throws, the transaction is rolled back. */
 export function inTransaction<Result>(database: Database.Database, act: () => Result): Result {
   database.exec('BEGIN IMMEDIATE');
   try {
@@ -95,13 +101,17 @@ export function inTransaction<Result>(database: Database.Database, act: () => Re
     database.exec('COMMIT');
     return result;
   } catch (error) {
-    // A full disk has ended the transaction already. (libsql's own `transaction` would fail here and hide the reason.)
+    // If the disk is full, SQLite has already ended the transaction. libsql's own function `transaction` is not used, because it would then
+    // fail and hide the original error.
     if (database.inTransaction) database.exec('ROLLBACK');
     throw error;
   }
 }
 
-/** Retries: two processes that open a new file may block each other, and busy_timeout does not apply here. */
+/**
+ * Turns on SQLite's WAL mode, and retries until `untilMs`. Two processes that open a new file at the same time may block each other, and
+ * SQLite's own timeout does not apply here.
+ */
 function setWalMode(database: Database.Database, untilMs: number): void {
   for (;;) {
     try {
@@ -114,12 +124,12 @@ function setWalMode(database: Database.Database, untilMs: number): void {
   }
 }
 
-/** True for the error that another process held the database's lock for the whole timeout. */
+/** Returns true if a database error means that another process had locked the database for too long. */
 export function isBusy(error: unknown): boolean {
   return /^SQLITE_(?:BUSY|LOCKED)/.test(databaseErrorCode(error));
 }
 
-/** True for the error of a file that is not a database of ours, or is damaged. */
+/** Returns true if a database error means that the file is damaged or is not a database of automate. */
 export function isDamaged(error: unknown): boolean {
   return /^SQLITE_(?:CORRUPT|NOTADB|FORMAT|ERROR|CONSTRAINT|MISMATCH)/.test(databaseErrorCode(error));
 }
@@ -128,7 +138,10 @@ function databaseErrorCode(error: unknown): string {
   return String((error as { code?: unknown } | undefined)?.code);
 }
 
-/** Deletes a database with its log. The log goes first, so that it is not taken for the log of the next file. */
+/**
+ * Deletes a database and its write-ahead log. The log is deleted first. If it were left over, SQLite could mistake it for the log of a new
+ * database at the same path.
+ */
 export function deleteDatabase(path: string): void {
   for (const end of ['-wal', '-shm', '']) rmSync(path + end, { force: true });
 }

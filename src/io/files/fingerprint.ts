@@ -2,15 +2,18 @@ import { createHash } from 'node:crypto';
 import { open, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 
-/** The part of a fingerprint that is a hash of the content; absent for a stream. */
+/** The property of an input's fingerprint that contains a hash of the content. stdin and pipes have no such property. */
 export const contentKey = 'the content of the input';
 
 const blockBytes = 64 * 1024;
 
-/** Properties by which a changed input is recognized without reading all of it: path, size, time, first and last block. A stream has only its name. */
+/**
+ * Resolves to properties of an input file that reveal a change: its path, its size, its modification time, and a hash of its first and last
+ * 64 kB. For stdin and pipes, there is only a name or path.
+ */
 export async function inputFingerprint(path: string): Promise<Record<string, string>> {
   if (path === '-') return { input: 'stdin' };
-  // A pipe can be read only once, and the run needs its bytes.
+  // A pipe can be read only once, so it is left for the run to read.
   if (!(await stat(path)).isFile()) return { input: resolve(path) };
   const handle = await open(path, 'r');
   try {
@@ -21,7 +24,7 @@ export async function inputFingerprint(path: string): Promise<Record<string, str
     return {
       input: resolve(path),
       'the size of the input': `${size} bytes`,
-      'the time of the input': new Date(mtimeMs).toISOString(),
+      'the modification time of the input': new Date(mtimeMs).toISOString(),
       [contentKey]: hash.digest('hex').slice(0, 16),
     };
   } finally {

@@ -4,8 +4,9 @@ import { dirname } from 'node:path';
 import { statOf } from './stat.ts';
 
 /**
- * Creates a folder and its parents with access for the owner only, whatever the umask. An existing folder stays as it is.
- * Throws what Node.js throws. Node's own `recursive` never ends where the system refuses new folders, as under /proc or an automounter's folder.
+ * Creates a folder and its missing parents, with access only for the owner, whatever the umask is. An existing folder is not changed.
+ * Throws errors of Node.js. Node's own `recursive` option is not used, because it loops forever if the system refuses new folders, as under
+ * /proc.
  */
 export function makeFolder(folder: string): void {
   if (statOf(folder)?.isDirectory()) return;
@@ -14,7 +15,7 @@ export function makeFolder(folder: string): void {
     chmodSync(folder, 0o700);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // Another process may have been first.
+    // Another process may have created the folder since the check above.
     if (code === 'EEXIST' && statOf(folder)?.isDirectory()) return;
     if (code !== 'ENOENT' || statOf(dirname(folder))) throw error;
     makeFolder(dirname(folder));
@@ -22,7 +23,10 @@ export function makeFolder(folder: string): void {
   }
 }
 
-/** Syncs the folder of a file: a new or deleted name is on disk only afterwards. Some file systems cannot sync a folder, and need not. */
+/**
+ * Syncs the folder that contains a file, so that the creation or deletion of the file survives a crash. Errors of file systems that cannot
+ * sync folders are ignored.
+ */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(dirname(path), 'r');
   await folder

@@ -3,12 +3,15 @@ import { join, resolve } from 'node:path';
 import envPaths from 'env-paths';
 import { fullPath, statOf } from './stat.ts';
 
-/** The folder of everything that stays between runs: AUTOMATE_HOME, else the platform's folder for settings. */
+/**
+ * Returns the home folder, in which automate keeps its data between runs. It is AUTOMATE_HOME or, if that is not set, the platform's folder
+ * for settings.
+ */
 export function homeFolder(environment: NodeJS.ProcessEnv): string {
   return resolve(environment.AUTOMATE_HOME || envPaths('automate', { suffix: '' }).config);
 }
 
-/** True if a path leads to a file of the home folder, by its name or a link of any kind. */
+/** Returns true if a path is in automate's home folder, or is a symbolic or hard link to a file there. */
 export function isInHome(path: string, environment: NodeJS.ProcessEnv): boolean {
   const home = homeFolder(environment);
   if (fullPath(path).startsWith(fullPath(join(home, 'any')).slice(0, -'any'.length))) return true;

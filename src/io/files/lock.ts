@@ -7,17 +7,20 @@ import { fileError, systemReason } from './naming-errors.ts';
 import { livingOwner, type Owner, otherMachine, ownerText } from './owner.ts';
 import { statOf } from './stat.ts';
 
-/** The right to write a file. */
+/** A lock on a file, which keeps other processes from using the file. */
 export interface Lock {
   release(): void;
 }
 
-/** A living owner touches its lock this often. A lock of another machine counts as dead after the longer time without a touch. */
+/**
+ * `everyMs` is how often a process updates the modification time of its lock file. `deadAfterMs` is the time without an update after which
+ * the process counts as dead, but only if it runs on another machine, where it cannot be checked directly.
+ */
 const heartbeat = { everyMs: 10_000, deadAfterMs: 60_000 };
 
 /**
- * Locks a file; takes over the lock of a dead process. Throws an AutomateError (`output-exists`) that names a living owner.
- * `of`: the file's part in the run, or the port of a server.
+ * Locks a file, even if a dead process has left a lock on it. If a living process has the lock, throws an AutomateError (`output-exists`)
+ * with that process's pid. `of` is what the file is for: a run's output, a run's errors, or a server's port.
  */
 export function takeLock(file: string, of: 'out' | 'errors' | 'port'): Lock {
   const taken = lockOrOwner(file);
@@ -30,7 +33,10 @@ export function takeLock(file: string, of: 'out' | 'errors' | 'port'): Lock {
 
 const pollMs = 20;
 
-/** Waits until no other process has locked the file, then locks it. Throws an AutomateError (`output-exists`) after `maxWaitMs`. */
+/**
+ * Waits until no other process has locked the file, and locks it. Throws an AutomateError (`output-exists`) if this takes longer than
+ * `maxWaitMs`.
+ */
 export async function waitForLock(file: string, maxWaitMs = 30_000): Promise<Lock> {
   const endMs = performance.now() + maxWaitMs;
   for (;;) {
@@ -41,10 +47,16 @@ export async function waitForLock(file: string, maxWaitMs = 30_000): Promise<Loc
   }
 }
 
-/** Attempts while another process creates or removes the lock: 0.5 s in all, blocking. */
+/**
+ * Maximum number of attempts to take a lock while other processes create and remove it, and the pause in ms between attempts. Together, the
+ * pauses block this process for up to 0.5 s.
+ */
 const attempts = { max: 100, pauseMs: 5 };
 
-/** The lock, or the living process that holds it or is taking it over. */
+/**
+ * Locks a file and returns the lock. If a living process has the lock, or is about to take it over from a dead process, returns that living
+ * process instead.
+ */
 function lockOrOwner(file: string, path = `${file}.automate-lock`): Lock | Owner {
   const mine = ownerText();
   for (let made = 0; made < attempts.max; made++) {
@@ -54,13 +66,15 @@ function lockOrOwner(file: string, path = `${file}.automate-lock`): Lock | Owner
     const owner = text === undefined ? undefined : (ownerOf(text, path) ?? removeDead(path, file));
     if (owner) return owner;
   }
-  throw lockError(file, 'locked and unlocked all the time; try again');
+  throw lockError(file, 'constantly locked by other processes; try again');
 }
 
 /**
- * Removes the lock of a dead process. Returns the living process that is already removing it.
- * If two processes find the same dead owner, the slower process would remove the new lock of the faster process. So removing takes
- * a second lock and another look. Its holder may be killed, too: it is a lock like the first.
+ * Removes the lock of a dead process. If another process is already doing so, returns that process instead.
+ *
+ * If two processes found the same dead owner, the slower one could remove a lock that the faster one has just taken. So this function first
+ * takes a second lock, called takeover, and checks the owner again. If a process dies with the takeover lock, that lock is removed in the
+ * same way.
  */
 function removeDead(path: string, file: string): Owner | undefined {
   const takeover = lockOrOwner(file, `${path}.takeover`);
@@ -71,19 +85,22 @@ function removeDead(path: string, file: string): Owner | undefined {
     return undefined;
   } catch (error) {
     if (error instanceof AutomateError) throw error;
-    throw lockError(file, `locked by a run that is dead, and ${path} cannot be removed: ${systemReason(error as Error)}`, error);
+    throw lockError(file, `locked by a run that has died, and ${path} cannot be removed: ${systemReason(error as Error)}`, error);
   } finally {
     takeover.release();
   }
 }
 
-/** The text of a lock; undefined if it was released meanwhile. Refuses a link: a broken link would look like a lock that comes and goes. */
+/**
+ * Returns the content of a lock file; undefined if the lock has just been released. Throws if the lock file is a symbolic link. A broken
+ * link can be neither read nor replaced, so attempts to lock the file would never succeed.
+ */
 function readLock(path: string, file: string): string | undefined {
   try {
     const found = lstatSync(path);
     if (found.isFile()) return readFileSync(path, 'utf8');
     const what = found.isSymbolicLink() ? 'a symbolic link' : 'not a file';
-    throw lockError(file, `locked, and ${path} is ${what}\nremove it, unless another run is under way`);
+    throw lockError(file, `locked, and ${path} is ${what}\nremove it, unless another run is active`);
   } catch (error) {
     if (error instanceof AutomateError) throw error;
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
@@ -91,7 +108,10 @@ function readLock(path: string, file: string): string | undefined {
   }
 }
 
-/** Touches and removes only its own lock: another process may have taken it over after a long silence. */
+/**
+ * Returns the lock that this process has just taken, and updates the lock file's modification time at regular intervals. The owner is
+ * checked before each update, because another process may have taken over the lock during a long pause.
+ */
 function heldLock(path: string, mine: string): Lock {
   const isMine = () => orUndefined(() => readFileSync(path, 'utf8')) === mine;
   const beat = setInterval(() => {
@@ -101,15 +121,17 @@ function heldLock(path: string, mine: string): Lock {
   return {
     release() {
       clearInterval(beat);
-      // A lock that cannot be removed is taken over later, like the lock of a dead process.
+      // If the lock file cannot be removed, the next process that needs the lock removes it after this process has ended.
       if (isMine()) orUndefined(() => rmSync(path, { force: true }));
     },
   };
 }
 
 /**
- * Links a whole file to the path, since an empty lock would look like the lock of a dead process. Returns false if the file is locked already.
- * The draft has a random name: containers that share a folder may have the same pid.
+ * Creates a lock file. Returns false if the file already exists.
+ *
+ * An empty lock file would look like the lock of a dead process. So the content is first written to a draft file, which is then linked to
+ * the path. The draft has a random name, because processes in different containers may share the folder and have the same pid.
  */
 function createLock(path: string, file: string, text: string): boolean {
   const draft = `${path}.${randomBytes(4).toString('hex')}.new`;
@@ -122,7 +144,7 @@ function createLock(path: string, file: string, text: string): boolean {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
     throw fileError(file, 'written', error);
   } finally {
-    // Fails if the folder cannot be accessed; then there is no draft.
+    // This fails if the folder cannot be accessed, but then there is no draft to remove.
     orUndefined(() => rmSync(draft, { force: true }));
   }
 }

@@ -6,8 +6,8 @@ import { statOf } from './stat.ts';
 type FileAction = 'read' | 'written' | 'used';
 
 /**
- * Runs `act`, which uses a file. Its error becomes an AutomateError (`output`) that names the file. `act` may return a promise.
- * A closed pipe is `stdout-closed`.
+ * Calls `act`, which uses a file. If `act` throws or its promise rejects, throws an AutomateError (`output`) whose message contains the
+ * file's name. If the file is a pipe that has been closed, the error's kind is `stdout-closed`.
  */
 export function namingErrors<Result>(file: string, action: FileAction, act: () => Result): Result {
   const fail = (error: unknown): never => {
@@ -21,7 +21,7 @@ export function namingErrors<Result>(file: string, action: FileAction, act: () =
   }
 }
 
-/** Throws an AutomateError (`output`) if a file cannot be written, judging by its path and permissions. Writes nothing. */
+/** Throws an AutomateError (`output`) if a file's path or permissions show that the file cannot be written. Does not write to the file. */
 export function refuseUnwritable(file: string): void {
   namingErrors(file, 'written', () => {
     const found = statOf(file);
@@ -30,7 +30,7 @@ export function refuseUnwritable(file: string): void {
   });
 }
 
-/** The AutomateError for an error of a file. An AutomateError stays as it is. */
+/** Converts an error that occurred while using a file to an AutomateError. If it already is an AutomateError, returns it unchanged. */
 export function fileError(file: string, action: FileAction, error: unknown): AutomateError {
   if (error instanceof AutomateError) return error;
   const cause = error as NodeJS.ErrnoException;
@@ -39,18 +39,21 @@ export function fileError(file: string, action: FileAction, error: unknown): Aut
   return new AutomateError('output', `${file} cannot be ${action}: ${reason}`, { cause });
 }
 
-/** The error of a file that is not the output, such as the errors file. A pipe closed by its reader is not a closed stdout there. */
+/**
+ * Converts an error of a file other than the main output, such as the errors file. A closed pipe ends the run quietly only if it is the
+ * main output. For other files, `stdout-closed` therefore becomes `output`.
+ */
 export function besideOutput(file: string, error: unknown): unknown {
   if (!(error instanceof AutomateError) || error.kind !== 'stdout-closed') return error;
   return new AutomateError('output', `${file} cannot be written: its reader has closed it`, { cause: error });
 }
 
-/** The system's message without the call and the path: our message names the file that the user knows. */
+/** Returns a system error's message without the system call and the path, because automate's own message already contains the path. */
 export function systemReason(error: Error): string {
   return error.message.replace(/, \w+(?: '.*')?$/s, '');
 }
 
-/** Plain words for a path at which no file can be written; absent if the place is not the reason. */
+/** Returns the reason why no file can be created at a path; undefined if the path itself is not the problem. */
 function placeReason(path: string, { code }: NodeJS.ErrnoException): string | undefined {
   const folder = dirname(path);
   if (code === 'ENOENT' && !statOf(folder)) return `the folder ${folder} does not exist`;

@@ -2,27 +2,33 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { orUndefined } from '../../core/value/value.ts';
 
-/** A process that owns a lock or a hold. */
+/** A process that has locked a file or has reserved credits. */
 export interface Owner {
   readonly pid: number;
-  /** Start of the process in clock ticks, since a pid is reused; empty if the platform does not show it. */
+  /**
+   * The process's start time in clock ticks since boot; empty if unknown. It distinguishes the process from a later process with the same
+   * pid.
+   */
   readonly born: string;
-  /** The machine or container in which the pid is valid; absent for this machine. */
+  /** The machine or container on which the process runs. If undefined, it is this machine. */
   readonly where?: string;
 }
 
-/** This process as an owner, for other processes to read. */
+/** Returns JSON that identifies this process. Other processes read it to find out whether this process is still alive. */
 export function ownerText(): string {
   return JSON.stringify({ pid: process.pid, born: processState(process.pid).born, where: machine() } satisfies Owner);
 }
 
-/** The owner in a text if its process is alive. `isRecent` decides for another machine, whose processes cannot be seen. */
+/**
+ * Parses the JSON that identifies a process. Returns the process if it is alive, and otherwise undefined. A process on another machine
+ * cannot be checked, so it counts as alive if `isRecent` returns true.
+ */
 export function livingOwner(text: string, isRecent: () => boolean): Owner | undefined {
   const owner = orUndefined(() => JSON.parse(text) as Owner);
   return owner && isAlive(owner, isRecent) ? owner : undefined;
 }
 
-/** The name of an owner's machine; absent for this machine. */
+/** Returns the name of the machine on which a process runs; undefined if it is this machine. */
 export function otherMachine({ where }: Owner): string | undefined {
   return where === undefined || where === machine() ? undefined : where.split(' ')[0];
 }
@@ -32,19 +38,25 @@ function isAlive(owner: Owner, isRecent: () => boolean): boolean {
   try {
     process.kill(owner.pid, 0);
   } catch (error) {
-    // Any other error: the process exists and belongs to another user.
+    // Any other error means that the process exists but belongs to another user.
     if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
   }
   const { born, isZombie } = processState(owner.pid);
   return born === owner.born && !isZombie;
 }
 
-/** The host name and the namespace of pids: containers of one machine may share its name. */
+/**
+ * Returns this machine's host name and pid namespace. The namespace is needed because containers on one machine may have the same host
+ * name.
+ */
 function machine(): string {
   return `${hostname()} ${orUndefined(() => readlinkSync('/proc/self/ns/pid')) ?? ''}`.trim();
 }
 
-/** Reads fields 3 and 22 of /proc/PID/stat (proc_pid_stat(5)), counted after the name, which may contain anything. */
+/**
+ * Reads the state and the start time of a process, which are fields 3 and 22 of /proc/PID/stat (proc_pid_stat(5)). The fields are counted
+ * from the end of the program's name, because the name may contain any characters.
+ */
 function processState(pid: number): { born: string; isZombie: boolean } {
   const text = orUndefined(() => readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? '';
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');

@@ -3,8 +3,9 @@ import { orUndefined } from '../../core/value/value.ts';
 import { statOf } from './stat.ts';
 
 /**
- * Ends the waits for named pipes: opening one waits for its other end, and reading one for its writer, perhaps forever. The process
- * cannot end meanwhile. Opening both ends for a moment ends the wait (Linux, fifo(7)); a reader gets a line break.
+ * Ends everything that waits for a named pipe, because such a wait would keep the process from exiting. Opening a pipe waits for the other
+ * end to be opened, and reading waits for data. So this function briefly opens both ends (as Linux allows, see fifo(7)), and writes a line
+ * break into the input pipes.
  */
 export function endWaitsForPipes(inputs: readonly string[], outputs: readonly (string | undefined)[]): void {
   for (const path of [...inputs, ...outputs]) {

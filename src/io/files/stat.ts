@@ -2,25 +2,28 @@ import { lstatSync, readlinkSync, realpathSync, type Stats, statSync } from 'nod
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { orUndefined } from '../../core/value/value.ts';
 
-/** The file, folder or device at a path, links followed; absent if there is none or it cannot be accessed. */
+/**
+ * Returns the properties of the file, folder or device at a path, following links. Undefined if there is nothing at the path, or if it
+ * cannot be accessed.
+ */
 export function statOf(path: string): Stats | undefined {
   return orUndefined(() => statSync(path));
 }
 
-/** True if a folder, a pipe or a device is at a path. */
+/** Returns true if a path leads to something other than a regular file, such as a folder, a pipe or a device. */
 export function isNoFile(path: string): boolean {
   return statOf(path)?.isFile() === false;
 }
 
-/** True if a symbolic link is at a path. */
+/** Returns true if there is a symbolic link at a path. */
 export function isLink(path: string): boolean {
   return orUndefined(() => lstatSync(path))?.isSymbolicLink() ?? false;
 }
 
-/** Maximum of links that lead to each other, as in Linux: a circle of links cannot be opened. */
+/** Maximum number of symbolic links to follow, because links may form a loop. Linux has the same limit. */
 const maxLinks = 40;
 
-/** The file that a link leads to, even if it does not exist yet: two names of it are one output. */
+/** Returns the path that a symbolic link leads to, even if no file exists there yet. If the links form a loop, returns `path` unchanged. */
 export function realFile(path: string): string {
   let file = path;
   for (let links = 0; links < maxLinks; links++) {
@@ -30,14 +33,17 @@ export function realFile(path: string): string {
   return path;
 }
 
-/** The absolute path of a file, links followed. The file need not exist. */
+/** Returns the absolute path of a file, following links. The file need not exist. */
 export function fullPath(path: string): string {
   const file = realFile(path);
   const folder = dirname(file);
   return join(orUndefined(() => realpathSync(folder)) ?? resolve(folder), basename(file));
 }
 
-/** A full path as users write it: relative if it is below the current folder. */
+/**
+ * Shortens an absolute path for messages. If the path is inside the current folder, returns it relative to that folder. Otherwise returns
+ * it unchanged.
+ */
 export function shownPath(path: string): string {
   const shown = relative(resolve(''), path);
   return shown.startsWith('..') ? path : shown;

@@ -9,18 +9,27 @@ import { waitForLock } from './lock.ts';
 import { fileError, namingErrors, systemReason } from './naming-errors.ts';
 import { isLink, isNoFile } from './stat.ts';
 
-/** A JSON file of the program's own, which only its owner can read. */
+/** A JSON file for automate's own data, such as the list of credentials. Only the file's owner can read it. */
 export interface StateFile<Content> {
   readonly path: string;
-  /** The content; undefined if the file does not exist yet. Throws an AutomateError (`credential`) if it cannot be read. */
+  /**
+   * Returns the file's content; undefined if the file does not exist yet. Throws an AutomateError (`credential`) if the file cannot be
+   * read.
+   */
   read(): Content | undefined;
-  /** Writes the whole file or nothing. Throws an AutomateError (`output`) if it cannot be written. */
+  /** Replaces the whole content of the file. Throws an AutomateError (`output`) if the file cannot be written. */
   write(content: Content): Promise<void>;
-  /** Locks the file against other processes while `work` reads and writes it. Throws an AutomateError (`output-exists`) after `maxWaitMs`. */
+  /**
+   * Locks the file while `work` reads and writes it. Throws an AutomateError (`output-exists`) if another process keeps the file locked for
+   * more than `maxWaitMs`.
+   */
   alone<Result>(work: () => Promise<Result>, maxWaitMs?: number): Promise<Result>;
 }
 
-/** A state file at a path. `isContent` checks the content of the file. */
+/**
+ * Creates the functions that read and write automate's own JSON file at a path. `isContent` returns true if the content of the file has the
+ * expected form.
+ */
 export function createStateFile<Content>(path: string, isContent: (found: unknown) => found is Content): StateFile<Content> {
   return {
     path,
@@ -51,20 +60,23 @@ export function createStateFile<Content>(path: string, isContent: (found: unknow
   };
 }
 
-/** Refuses a symbolic link: its target may be chosen by another user. Throws an AutomateError (`credential`). */
+/**
+ * Throws an AutomateError (`credential`) if the file or its folder is a symbolic link. With such a link, another user could choose where
+ * the file is stored.
+ */
 export function refuseLink(path: string): void {
   for (const part of [dirname(path), path]) {
     if (!isLink(part)) continue;
     throw new AutomateError(
       'credential',
-      `${part} is a symbolic link, which is refused\nput the file there, or name its real folder in AUTOMATE_HOME`,
+      `${part} is a symbolic link, which is not allowed here\nreplace the link with the file, or set AUTOMATE_HOME to its real folder`,
     );
   }
 }
 
 function readText(path: string): string | undefined {
   try {
-    // Reading a pipe might never end.
+    // Pipes and devices are refused, because reading from them might never end.
     if (isNoFile(path)) throw new Error('it is not a file');
     return readFileSync(path, 'utf8');
   } catch (error) {
@@ -73,7 +85,10 @@ function readText(path: string): string | undefined {
   }
 }
 
-/** Renames a synced draft to the path, so that a crash leaves the old file or the new one. The chmod undoes the umask. */
+/**
+ * Replaces a file. After a crash, the file has either its complete old content or its complete new content: the new content is written to a
+ * draft and synced, and the draft is then renamed. The permissions are set explicitly, because the umask may have restricted them.
+ */
 export async function writeDurably(path: string, text: string, mode = 0o600): Promise<void> {
   const draft = `${path}.${randomUUID()}`;
   try {

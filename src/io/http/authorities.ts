@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { SecureContext } from 'node:tls';
 import { invalidOption } from '../../core/failure.ts';
 
-/** The certificate of a client, its key and the passphrase of the key; undefined for a key that is not encrypted. */
+/** A client certificate and its private key in PEM format. The passphrase is undefined if the key is not encrypted. */
 export interface LoadedCertificate {
   readonly cert: string;
   readonly key: string;
@@ -11,8 +11,9 @@ export interface LoadedCertificate {
 }
 
 /**
- * Trusts the default certificate authorities and the authorities in a PEM file, and shows servers the client's certificate.
- * Undefined without a file and a certificate. Made once: reading some 150 certificates costs more than a connection. Throws an AutomateError.
+ * Creates TLS settings for connections. They also trust the certificate authorities in the PEM file `cacert`, and present `certificate` to
+ * servers. Returns undefined if neither is specified. Use one result for many connections, because reading about 150 certificates takes
+ * longer than connecting. Throws an AutomateError if `cacert` cannot be used.
  */
 export function authorities(
   cacert: string | undefined,
@@ -20,7 +21,7 @@ export function authorities(
   certificate?: LoadedCertificate,
 ): SecureContext | undefined {
   if (cacert === undefined && !certificate) return undefined;
-  // Loaded only here, as it takes long to load.
+  // Loaded only when needed, because loading `node:tls` takes time.
   const tls = process.getBuiltinModule('node:tls');
   if (cacert === undefined) return tls.createSecureContext(certificate);
   try {
@@ -30,20 +31,29 @@ export function authorities(
   }
 }
 
-/** The default certificate authorities and those of a PEM text. Throws an Error for a text with a certificate that cannot be read, or with none. */
+/**
+ * Returns the default certificate authorities, followed by the ones in the PEM string `text`. Throws an Error if `text` contains no
+ * certificate or an invalid one.
+ */
 export function withDefaultAuthorities(text: string, environment: NodeJS.ProcessEnv): string[] {
   return [...defaultAuthorities(process.getBuiltinModule('node:tls'), environment), ...readCertificates(text)];
 }
 
-/** Parses every certificate here: OpenSSL skips a certificate that it cannot read, and each connection would fail without a reason. */
+/**
+ * Returns the certificates in a PEM string. Each certificate is parsed to find invalid ones, because OpenSSL would skip them. Connections
+ * would then fail without a clear reason.
+ */
 function readCertificates(text: string): readonly string[] {
   const found = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g);
-  if (!found) throw new Error('it holds no PEM certificate');
+  if (!found) throw new Error('it contains no PEM certificate');
   for (const certificate of found) new X509Certificate(certificate);
   return found;
 }
 
-/** Lists the default authorities, as a list of our own replaces Node's. Newer versions of Node include the system's authorities. */
+/**
+ * Returns the default certificate authorities. They are added to the program's own list, because Node uses its default list only if a
+ * program passes none. In newer versions of Node, they include the operating system's authorities.
+ */
 function defaultAuthorities(tls: typeof import('node:tls'), environment: NodeJS.ProcessEnv): readonly string[] {
   const { getCACertificates } = tls as { getCACertificates?: (type: 'default') => string[] };
   const extra = environment.NODE_EXTRA_CA_CERTS;

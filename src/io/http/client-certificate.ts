@@ -9,20 +9,25 @@ import { systemReason } from '../files/naming-errors.ts';
 import type { LoadedCertificate } from './authorities.ts';
 import { type RouteOptions, Routes } from './routes.ts';
 
-/** The routes of each client certificate. A connection that proves who the client is serves no other request. */
+/**
+ * Separate connections for each client certificate. A connection with a certificate is used only for requests with the same certificate.
+ */
 export interface CertifiedRoutes {
   of(certificate: ClientCertificate): Routes;
-  /** Ends all connections, and fails the requests in flight. */
+  /** Closes all connections. Requests in flight fail. */
   destroy(): void;
 }
 
-/** Options of routes with client certificates. */
+/** Options for the connections of requests with client certificates. */
 interface CertifiedOptions extends RouteOptions {
-  /** The passphrases of keys, by credential name. */
+  /** The flow's secrets, keyed by the names of their credentials. They include the passphrases of the certificates' private keys. */
   readonly secrets: ReadonlyMap<string, Secret>;
 }
 
-/** Reads the certificates, and makes routes for each. Throws an AutomateError (`credential`) for the first that cannot be used. */
+/**
+ * Reads all client certificates of a flow and prepares the connections for each. Throws an AutomateError (`credential`) if a certificate
+ * cannot be used.
+ */
 export function openCertified(certificates: readonly ClientCertificate[], { secrets, ...options }: CertifiedOptions): CertifiedRoutes {
   const routes = new Map<string, Routes>();
   for (const certificate of certificates) {
@@ -37,7 +42,7 @@ export function openCertified(certificates: readonly ClientCertificate[], { secr
   };
 }
 
-/** The full names of the files of a certificate. */
+/** Returns the absolute paths of the files with a client certificate and its key. Relative paths are resolved against the flow's folder. */
 export function certificateFiles({ cert, key, flow }: ClientCertificate): { readonly cert: string; readonly key: string } {
   const folder = flow === undefined ? '' : dirname(flow);
   return { cert: resolve(folder, cert), key: resolve(folder, key) };
@@ -48,7 +53,10 @@ function certificateId(certificate: ClientCertificate): string {
   return JSON.stringify([cert, key, certificate.passphrase]);
 }
 
-/** Reads and checks a certificate and its key. Throws an AutomateError (`credential`) that names the file. */
+/**
+ * Reads and checks a client certificate and its private key. Throws an AutomateError (`credential`) that names the file if one cannot be
+ * used.
+ */
 function loadCertificate(
   certificate: ClientCertificate,
   secrets: ReadonlyMap<string, Secret>,
@@ -63,10 +71,10 @@ function loadCertificate(
     throw unusable(`the key ${files.key} does not belong to the client certificate ${files.cert}`);
   const [from, to] = [parsed.validFrom, parsed.validTo].map((text) => new Date(text));
   if (to && to.getTime() < Date.now()) throw unusable(`the client certificate ${files.cert} expired on ${isoDay(to)}`);
-  if (from && from.getTime() > Date.now()) throw unusable(`the client certificate ${files.cert} is valid from ${isoDay(from)} on`);
+  if (from && from.getTime() > Date.now()) throw unusable(`the client certificate ${files.cert} is not valid before ${isoDay(from)}`);
   const mode = modeOthersCanRead(files.key);
   if (mode !== undefined)
-    warn?.(`others can read ${files.key}, the key of a client certificate (mode ${mode})\nchange that: chmod 600 ${files.key}`);
+    warn?.(`other users can read ${files.key}, the key of a client certificate (mode ${mode})\nchange that: chmod 600 ${files.key}`);
   return { cert, key, passphrase };
 }
 
@@ -82,7 +90,7 @@ function parsedCertificate(text: string, file: string): X509Certificate {
   try {
     return new X509Certificate(text);
   } catch {
-    throw unusable(`${file} holds no client certificate in PEM`);
+    throw unusable(`${file} contains no client certificate in PEM`);
   }
 }
 
@@ -95,7 +103,7 @@ function parsedKey(text: string, passphrase: string | undefined, { file, credent
   const isEncrypted = /ENCRYPTED/.test(text);
   if (isEncrypted && passphrase === undefined)
     throw unusable(
-      `the key ${file} is encrypted, and its connection names no passphrase\nin the connection: client_cert: { ..., passphrase: { credential: NAME } }`,
+      `the key ${file} is encrypted, but its connection gives no passphrase\nin the connection: client_cert: { ..., passphrase: { credential: NAME } }`,
     );
   try {
     return createPrivateKey({ key: text, ...(isEncrypted && passphrase !== undefined && { passphrase }) });
@@ -103,7 +111,7 @@ function parsedKey(text: string, passphrase: string | undefined, { file, credent
     throw unusable(
       isEncrypted
         ? `the passphrase in the credential "${credential}" does not open the key ${file}`
-        : `${file} holds no private key in PEM`,
+        : `${file} contains no private key in PEM`,
     );
   }
 }

@@ -15,36 +15,39 @@ import type { WireRequest } from './exchange.ts';
 import { nextTarget } from './redirect.ts';
 import type { Transport } from './transport.ts';
 
-/** The ports and secrets that the HTTP port uses. */
+/** The functions and the secrets that the HTTP client uses. */
 export interface HttpTools {
   readonly transport: Transport;
-  /** The flow's secrets by credential name, without those that commands give. */
+  /** The flow's secrets, keyed by the names of their credentials. Secrets that are printed by commands are not included. */
   readonly secrets: ReadonlyMap<string, Secret>;
-  /** The secrets that commands give; undefined if there is no command. */
+  /** The secrets that are printed by commands; undefined if no credential of the flow has a command. */
   readonly commands?: CommandSecrets | undefined;
   readonly allowHttp: boolean;
   now(): number;
-  /** The files that requests send and answers are saved to. */
+  /** The files that requests of this run upload, and the files that it saves. */
   readonly files: RunFiles;
-  /** Reports that a request signed with this credential has succeeded. */
+  /** Called with the name of a credential after a request with its secret has succeeded. */
   used(credential: string): void;
-  /** Registers a new secret, such as an access token. It replaces the earlier secret in its slot. */
+  /**
+   * Masks a new secret, such as an access token, in all output from now on. It replaces the secret that was masked earlier for the same
+   * `slot`.
+   */
   secret(text: string, slot?: string): void;
-  /** The logins of people; undefined if there are none. */
+  /** The functions for connections to which a person has logged in; undefined if there are no such connections. */
   readonly logins?: Pick<LoginTools, 'keeper' | 'wallNow' | 'ended' | 'loginPlace'> | undefined;
 }
 
-/** Auth with an access token. */
+/** Settings for authentication with an access token. */
 type TokenAuth = OAuth | Login;
 
 const maxRedirects = 10;
 
-/** The access tokens of a flow. The HTTP ports of several runs may share them. */
+/** Creates the object that requests and renews a flow's access tokens. The HTTP clients of several runs may share it. */
 export function createTokens(tools: HttpTools): Tokens {
   return new Tokens({ ...tools, fetch: tools.transport.fetchToEnd });
 }
 
-/** Makes the HTTP port: it signs requests, follows their redirects, and answers any status. */
+/** Creates the HTTP client. It adds authentication to requests, follows redirects, and returns responses with any status. */
 export function createHttp(tools: HttpTools, tokens = createTokens(tools)): Http {
   const { transport, now } = tools;
   const ending = new AbortController();
@@ -64,13 +67,16 @@ export function createHttp(tools: HttpTools, tokens = createTokens(tools)): Http
   };
 }
 
-/** The credentials of a request whose secrets commands give, without the client secrets of its access tokens. */
+/**
+ * Returns the credentials of a request whose secrets are printed by commands. Leaves out client secrets for access tokens, because they are
+ * sent only in requests for tokens.
+ */
 function commandsOf({ auth = [], secretBody }: HttpRequest, { commands }: CommandSecrets): string[] {
   const keys = auth.flatMap((one) => (isOAuth(one) ? [] : one.credential));
   return [...keys, ...(secretBody?.credentials ?? [])].filter((name) => commands.has(name));
 }
 
-/** Sends with the present secrets of commands. The wait for them is not counted against the request's timeout. */
+/** Sends a request with secrets that commands print. The time that the commands take does not count toward the request's timeout. */
 async function sendWithCommands(
   request: HttpRequest,
   names: readonly string[],
@@ -78,7 +84,7 @@ async function sendWithCommands(
   { ended, ...tools }: HttpTools & { readonly ended: AbortSignal },
 ): Promise<HttpResponse> {
   const commands = tools.commands as CommandSecrets;
-  // The run may end while a command waits for a person.
+  // Waits only until the run ends, because a command may wait for the user's input much longer.
   await orEnded(commands.find(names), ended);
   const oauth = request.auth?.find(isOAuth);
   let leftMs = request.timeoutMs;
@@ -94,7 +100,7 @@ async function sendWithCommands(
   return commands.sendWith(names, send);
 }
 
-/** The result of work that sends nothing, or a Failure once the run has ended. */
+/** Resolves to the result of `work`. If the run ends first, rejects with a Failure that is marked as not sent. */
 function orEnded<Result>(work: Promise<Result>, ended: AbortSignal): Promise<Result> {
   return new Promise((resolve, reject) => {
     const end = () => reject(new Failure('network', 'the run has ended', { retryable: true, sent: false }));
@@ -108,12 +114,15 @@ function isOAuth(auth: Auth): auth is TokenAuth {
   return auth.type === 'oauth2_client_credentials' || auth.type === 'oauth2_authorization_code';
 }
 
-/** The signatures of a request that are made from a secret itself, not from an access token. */
+/**
+ * Returns the signatures for a request, except access tokens. A signature is the headers and query parameters that authenticate the
+ * request.
+ */
 function keySignatures({ auth = [], origin }: HttpRequest, tools: HttpTools): Signature[] {
   return auth.filter((one) => !isOAuth(one)).map((one) => signature(one, secretFor(one, origin, tools)));
 }
 
-/** The wait for a token is not counted against the request's timeout. */
+/** Sends a request with an access token. The time to obtain the token does not count toward the request's timeout. */
 function sendWithToken(request: HttpRequest, auth: TokenAuth, tokens: Tokens, tools: HttpTools): Promise<HttpResponse> {
   const keys = keySignatures(request, tools);
   let leftMs = request.timeoutMs;
@@ -127,7 +136,10 @@ function sendWithToken(request: HttpRequest, auth: TokenAuth, tokens: Tokens, to
   return tokens.send(auth, withSecretFor(auth, new URL(auth.tokenUrl).origin, tools), send);
 }
 
-/** The tokens of a login. Its refresh token only goes to the server that gave it, its access tokens to the hosts of its connection. */
+/**
+ * Returns the source of access tokens for a login. A refresh token is sent only to the server that issued it. An access token is sent only
+ * to the hosts that the login's credential allows.
+ */
 function loginSource(auth: Login, { origin }: HttpRequest, tools: HttpTools) {
   const { logins, transport, secret } = tools;
   if (!logins) throw new AutomateError('credential', `there is no login "${auth.credential}"`);
@@ -138,7 +150,10 @@ function loginSource(auth: Login, { origin }: HttpRequest, tools: HttpTools) {
   return loginTokens(use, { ...logins, fetch: transport.fetchToEnd, secret });
 }
 
-/** The secret of a credential, bound to its hosts. A flow and its records cannot remove that limit. */
+/**
+ * Returns a credential's secret. Throws a Failure if the credential's settings do not allow the secret to be sent to this origin. Flows and
+ * records cannot change the allowed hosts.
+ */
 function secretFor({ credential }: Pick<Auth, 'credential'>, origin: string, { secrets }: HttpTools): string {
   const secret = secrets.get(credential);
   if (secret === undefined) throw new AutomateError('credential', `there is no credential "${credential}"`);
@@ -146,7 +161,10 @@ function secretFor({ credential }: Pick<Auth, 'credential'>, origin: string, { s
   return secret.text;
 }
 
-/** The use of a secret that is sent to an origin. A secret that is known is refused at once. */
+/**
+ * Returns a function that obtains a client secret and calls `use` with it. If the secret is already known but may not be sent to the
+ * origin, throws a Failure immediately.
+ */
 function withSecretFor({ credential }: Pick<Auth, 'credential'>, origin: string, tools: HttpTools): WithSecret {
   const { commands } = tools;
   if (!commands?.commands.has(credential)) {
@@ -157,7 +175,7 @@ function withSecretFor({ credential }: Pick<Auth, 'credential'>, origin: string,
     commands.use(credential, (secret) => use(secretFor({ credential }, origin, { ...tools, secrets: new Map([[credential, secret]]) })));
 }
 
-/** Sends a request and follows its redirects, all before one deadline. */
+/** Sends a request and follows redirects. One deadline applies to the request and all its redirects. */
 async function sendAndFollow(
   request: HttpRequest,
   deadlineMs: number,
@@ -166,7 +184,7 @@ async function sendAndFollow(
 ): Promise<HttpResponse> {
   const save = request.save && (await tools.files.claim(request.save));
   try {
-    const first = { ...toWireRequest(request, deadlineMs, tools), save: save && { ...save, takes: request.save.takes } };
+    const first = toWireRequest(request, deadlineMs, save && { ...save, takes: request.save.takes }, tools);
     const response = await tools.transport.send(sign ? withSignature(first, sign) : first);
     if (isFollowed(response, request)) return await followRedirects(first, response, { request, sign, tools });
     if (sign || request.secretBody) reportUse(request, response, tools);
@@ -196,13 +214,14 @@ async function followRedirects(first: WireRequest, redirect: HttpResponse, { req
     }
     if (redirects === maxRedirects) throw tooManyRedirects(response);
     current = next;
-    // After a redirect to another origin, no request is signed: that origin must not choose where the credential goes.
+    // After a redirect to a different origin, requests no longer contain the credential. Otherwise a server could have the credential sent
+    // to any origin.
     if (current.origin !== request.origin) isTrusted = false;
     response = await tools.transport.send(isTrusted && sign ? withSignature(current, sign) : current).catch(throwAsSent);
   }
 }
 
-/** Access tokens report the use of their credential themselves. */
+/** Reports which credentials a successful request used. Access tokens are not reported here, because `Tokens` reports them. */
 function reportUse({ auth = [], secretBody }: HttpRequest, { status }: HttpResponse, tools: HttpTools): void {
   if (status < 200 || status > 299) return;
   for (const one of auth) if (!isOAuth(one)) tools.used(one.credential);
@@ -213,27 +232,33 @@ function isFollowed({ status }: HttpResponse, { unfollowed }: HttpRequest): bool
   return redirectStatuses.includes(status) && !unfollowed?.includes(status);
 }
 
-/** Shows the address as the server sent it: after URL parsing, a secret in it could not be found and masked. */
+/**
+ * Creates the failure for too many redirects. Its message contains the URL exactly as the server sent it. Parsing the URL could change the
+ * form of a secret in it, which would then not be masked.
+ */
 function tooManyRedirects({ status, header }: HttpResponse): Failure {
   return new Failure('http', `more than ${maxRedirects} redirects, the last to ${excerpt(header('location') ?? '')}`, { status });
 }
 
-/** After a redirect something was sent in any case, even if the next request is refused. */
+/** Marks the failure of a redirected request as sent. Even if the redirected request was not sent, the first request was. */
 function throwAsSent(error: unknown): never {
   throw error instanceof Failure ? error.asSent() : error;
 }
 
-function toWireRequest(request: HttpRequest, deadlineMs: number, tools: HttpTools): WireRequest {
+function toWireRequest(request: HttpRequest, deadlineMs: number, save: WireRequest['save'], tools: HttpTools): WireRequest {
   const { method, origin, path, headers, secretBody, timeoutMs, maxBodyBytes, clientCert } = request;
   const rendered = secretBody
     ? secretBody.render((credential) => secretFor({ credential }, origin, tools))
     : (request.form ?? request.body);
   const body = typeof rendered === 'object' ? tools.files.upload(rendered, request.form as object) : rendered;
   const allowHosts = request.hostFromData?.allowHosts;
-  return { method, origin, path, headers, body, deadlineMs, timeoutMs, maxBodyBytes, allowHosts, clientCert };
+  return { method, origin, path, headers, body, save, deadlineMs, timeoutMs, maxBodyBytes, allowHosts, clientCert };
 }
 
-/** The credential's header replaces a header of the flow with the same name, ignoring case. */
+/**
+ * Adds a signature's headers and query parameters to a request. If the flow specifies a header of the same name, the signature's header
+ * replaces it.
+ */
 function withSignature(request: WireRequest, { headers, query }: Signature): WireRequest {
   return { ...request, path: withQuery(request.path, query), headers: Object.assign({}, request.headers, headers) };
 }

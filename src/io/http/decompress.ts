@@ -22,22 +22,31 @@ const zlib: Decoder = { sync: inflateSync, async: promisify<Buffer, ZlibOptions,
 const raw: Decoder = { sync: inflateRawSync, async: promisify<Buffer, ZlibOptions, Buffer>(inflateRaw) };
 const brotli: Decoder = { sync: brotliDecompressSync, async: promisify<Buffer, ZlibOptions, Buffer>(brotliDecompress) };
 
-/** The encodings that requests accept. */
+/** The value of the header Accept-Encoding, which lists the compression methods that servers may use for responses. */
 export const acceptEncoding = 'gzip, deflate, br';
 
-/** Maximum of encodings of one body. No server applies more; a body with more is an attack. */
+/**
+ * Maximum number of compression methods that may be applied to one body. No real server uses more, so a body with more is treated as an
+ * attack.
+ */
 const maxEncodings = 5;
 
-/** Up to this size, handing the work to a thread costs more than the work. */
+/**
+ * Maximum size in bytes of a body that is decompressed in this thread. Passing a smaller body to another thread would take longer than
+ * decompressing it.
+ */
 const syncBytes = 32 * 1024;
 
-/** The limit of a body, and the status for its failures. */
+/** The maximum size of a decompressed body, and the status of the response, which is part of the failure if decompression fails. */
 export interface BodyLimits {
   readonly maxBytes: number;
   readonly status: number;
 }
 
-/** Decompresses a whole body. Throws a Failure: `network` if it was cut off or is damaged, `parse` if it is too large. */
+/**
+ * Decompresses a body. Throws a Failure of the kind `network` if the body is incomplete or damaged, or of the kind `parse` if it is too
+ * large.
+ */
 export async function decompress(body: Buffer, encodings: string, { maxBytes, status }: BodyLimits): Promise<Buffer> {
   const names = encodings.toLowerCase().match(/[^\s,]+/g) ?? [];
   const applied = names.filter((name) => name !== 'identity');
@@ -60,7 +69,10 @@ export async function decompress(body: Buffer, encodings: string, { maxBytes, st
   return result;
 }
 
-/** For `deflate` HTTP demands zlib's format (RFC 9110, 8.4.1.2), but many servers send raw data. Only zlib's begins with an 8 in its low half-byte. */
+/**
+ * Returns the decoder for a compression method; undefined if the method is unknown. For `deflate`, HTTP requires the zlib format (RFC 9110,
+ * 8.4.1.2), but many servers send raw deflate data. In the zlib format, the low four bits of the first byte are 8.
+ */
 function decoderOf(encoding: string, body: Buffer): Decoder | undefined {
   switch (encoding) {
     case 'gzip':
@@ -75,7 +87,7 @@ function decoderOf(encoding: string, body: Buffer): Decoder | undefined {
   }
 }
 
-/** The failure of a body that is larger than the flow allows. */
+/** Creates the failure for a body that is larger than the flow's `max_body` allows. */
 export function tooLarge(maxBytes: number, status: number): Failure {
   return new Failure('parse', `the body is larger than max_body of ${maxBytes} bytes`, { status });
 }

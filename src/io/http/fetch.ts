@@ -4,19 +4,19 @@ import { Failure } from '../../core/failure.ts';
 import { failureOf } from './error.ts';
 import type { Route, Routes } from './routes.ts';
 
-/** The fetch of the WHATWG standard. */
+/** The type of the standard function `fetch`. */
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
-/** A stream of events is limited per event, any other body as a whole. */
+/** Maximum size in bytes of a response body. In an event stream, the limit applies to each event instead. */
 const maxMessageBytes = 10_000_000;
 
-/** The message of the failure for a longer message or body. */
+/** The error message for an event or body that is too large. */
 export const messageTooLong = `the server sent a message of more than ${maxMessageBytes / 1e6} MB`;
 
 /**
- * Makes a fetch on the tool's own connections, with its proxies and certificates, for an origin that the flow or a connection names.
- * Unlike the standard's fetch it follows no redirect: the redirect is the answer. It asks for no compression and decodes none.
- * Throws a Failure for an error of the network, with the error as its cause.
+ * Creates a `fetch` that uses automate's connections, proxies and certificates. It is used for origins that the flow or a connection
+ * specifies. Unlike the standard `fetch`, it does not follow redirects or use compression. After a network error, it rejects with a Failure
+ * whose cause is that error.
  */
 export function createFetch(routes: Routes, userAgent: string): Fetch {
   return async (input, init) => {
@@ -25,7 +25,10 @@ export function createFetch(routes: Routes, userAgent: string): Fetch {
   };
 }
 
-/** Makes a fetch like `createFetch` for origins that only a server names, such as its login server: never metadata addresses. */
+/**
+ * Creates a `fetch` for origins that a server specifies, such as a login server. It refuses the addresses of cloud metadata services,
+ * because a malicious server could use them to get credentials.
+ */
 export function createGuardedFetch(routes: Routes, userAgent: string): Fetch {
   return async (input, init) => {
     const { origin } = new URL(input instanceof Request ? input.url : input);
@@ -34,7 +37,7 @@ export function createGuardedFetch(routes: Routes, userAgent: string): Fetch {
 }
 
 async function sendFetch(route: Route, userAgent: string, input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
-  // A Request that follows a signal keeps a listener there until it is collected, and all requests of a session share one signal.
+  // All requests of a session share one signal. It is not passed to the Request, because each Request would add a listener to it.
   const { signal: ownSignal, ...rest } = init;
   const request = new Request(input, rest);
   const signal = ownSignal ?? request.signal;
@@ -45,7 +48,7 @@ async function sendFetch(route: Route, userAgent: string, input: string | URL | 
   const { origin, pathname, search } = new URL(request.url);
   const headers = Object.fromEntries(request.headers.entries());
   const method = request.method as Dispatcher.HttpMethod;
-  // The caller's signal is the only timeout: a stream of events may last for hours.
+  // undici's timeouts are turned off, because an event stream may last for hours. Only the caller's signal ends the request.
   const options = { origin, path: pathname + search, method, headers, body, headersTimeout: 0, bodyTimeout: 0 };
   return new Promise((resolve, reject) => {
     route.pools.dispatch(options, new StreamedResponse({ request, signal, proxy: route.proxy, resolve, reject }));
@@ -53,7 +56,10 @@ async function sendFetch(route: Route, userAgent: string, input: string | URL | 
 }
 
 interface Sent {
-  /** Held until the end: the request's signal follows the caller's signal only while the request is alive. */
+  /**
+   * Keeps the request referenced until it has ended. If the request were garbage-collected, its signal would no longer follow the caller's
+   * signal.
+   */
   readonly request: Request;
   readonly signal: AbortSignal;
   readonly proxy: string | undefined;
@@ -61,15 +67,17 @@ interface Sent {
   reject(reason: Error): void;
 }
 
-/** Resolves with a Response once its headers have come, then streams its body into it, no faster than it is read. */
+/**
+ * Resolves to a Response when the headers have arrived. Then streams the body, and pauses the connection while the caller does not read.
+ */
 class StreamedResponse implements Dispatcher.DispatchHandler {
   readonly #sent: Sent;
   readonly #onAbort = () => this.#abort();
-  /** Absent until the request is written to a connection. */
+  /** The connection that the request was written to; undefined while the request waits for one. */
   #connection: Dispatcher.DispatchController | undefined;
   #body: ReadableStreamDefaultController<Uint8Array> | undefined;
   #hasEnded = false;
-  /** Set for a stream of events. */
+  /** Finds the ends of events; undefined if the response is not an event stream. */
   #events: EventEnds | undefined;
   #messageBytes = 0;
 
@@ -80,13 +88,13 @@ class StreamedResponse implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(connection: Dispatcher.DispatchController): void {
-    // Aborted while it waited for a connection: nothing is written.
+    // The request was aborted while it waited for a connection, so it is not sent.
     if (this.#hasEnded) connection.abort(givenUp());
     else this.#connection = connection;
   }
 
   onResponseStart(connection: Dispatcher.DispatchController, status: number, received: ReceivedHeaders): void {
-    // Provisional responses come before the response (RFC 9110, 15.2).
+    // Informational responses are ignored, because the final response follows them (RFC 9110, 15.2).
     if (status < 200) return;
     if (String(received['content-type'] ?? '').startsWith('text/event-stream')) this.#events = new EventEnds();
     const body = new ReadableStream<Uint8Array>(
@@ -159,11 +167,11 @@ function toHeaders(received: ReceivedHeaders): Headers {
   return headers;
 }
 
-/** Finds the ends of events in a stream. An event ends with an empty line, which may come in two chunks. */
+/** Finds the ends of events in an event stream. An event ends with an empty line, which may be split across two chunks. */
 class EventEnds {
   #tail = '';
 
-  /** True if an event ends in the next chunk. */
+  /** Reads the next chunk of the stream. Returns true if an event ends in it. */
   isIn(chunk: Buffer): boolean {
     const text = this.#tail + chunk.toString('latin1');
     this.#tail = text.slice(-3);

@@ -1,7 +1,10 @@
 import { type LookupAddress, type LookupOptions, lookup } from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 
-/** Metadata services, which hand out credentials of a cloud machine, and all link-local addresses: reached only if the flow names the host. */
+/**
+ * Addresses of metadata services, which hand out a cloud machine's credentials to any program on the machine, and all other link-local
+ * addresses. A request may be sent to them only if the flow itself specifies the host.
+ */
 const metadataAddresses = lazily(() =>
   blockList([
     '169.254.0.0/16',
@@ -14,7 +17,7 @@ const metadataAddresses = lazily(() =>
   ]),
 );
 
-/** Addresses inside a network, or of no single host (IANA's special-purpose registries). */
+/** Addresses of hosts in an internal network, and addresses that do not belong to a single host (IANA's special-purpose registries). */
 const insideNetwork = lazily(() =>
   blockList([
     '0.0.0.0/8',
@@ -33,7 +36,10 @@ const insideNetwork = lazily(() =>
   ]),
 );
 
-/** Makes a list when it is first needed: most flows name their hosts. */
+/**
+ * Returns a function that calls `make` on its first call and then always returns the same result. Most flows never need these lists of
+ * addresses, because they specify all hosts themselves.
+ */
 function lazily<Thing extends object>(make: () => Thing): () => Thing {
   let made: Thing | undefined;
   return () => {
@@ -51,7 +57,7 @@ function blockList(subnets: readonly string[]): BlockList {
   return list;
 }
 
-/** A host that the flow does not name leads to an address that is refused. */
+/** Thrown if a host that comes from a record or a server has a forbidden IP address. */
 export class AddressRefused extends Error {
   override readonly name = 'AddressRefused';
   readonly code = 'ADDRESS_REFUSED';
@@ -64,26 +70,32 @@ export class AddressRefused extends Error {
   }
 }
 
-/** Throws AddressRefused if an address must not be reached. */
+/**
+ * Throws AddressRefused if requests to an IP address are forbidden. `isAllowed` is true if addresses in the internal network are allowed
+ * for this host.
+ */
 function refuseAddress(address: string, host: string, isAllowed: boolean): void {
   const bare = address.replace(/%.*$/, '');
   const plain = embeddedIpv4(bare) ?? bare;
   const family = isIP(plain) === 6 ? 'ipv6' : 'ipv4';
-  const leads = `the flow does not name the whole origin (scheme, host and port) of this request to "${host}", which leads to ${address}`;
+  const leads = `the origin (scheme, host and port) of this request is not written literally in the flow, and "${host}" leads to ${address}`;
   if (metadataAddresses().check(plain, family)) {
-    const listed = isAllowed ? '\nsuch an address is refused whenever a record names it, listed under allow_hosts or not' : '';
+    const listed = isAllowed ? '\na record can never lead to such an address, even if allow_hosts lists it' : '';
     throw new AddressRefused(address, `${leads}, a link-local or metadata address${listed}`);
   }
   if (!isAllowed && insideNetwork().check(plain, family)) {
-    throw new AddressRefused(address, `${leads}, inside the network\nlist it under allow_hosts in the flow if that is what you want`);
+    throw new AddressRefused(address, `${leads}, inside the network\nto allow it, list it under allow_hosts in the flow`);
   }
 }
 
-/** Prefixes of IPv6 addresses that carry an IPv4 address, and the group at which the IPv4 address begins. */
+/**
+ * Prefixes of IPv6 addresses that contain an IPv4 address. An IPv6 address is eight groups of 16 bits, and the IPv4 address begins with the
+ * group at index `at`.
+ */
 const carriers: readonly { readonly prefix: readonly number[]; readonly at: number }[] = [
   { prefix: [0, 0, 0, 0, 0, 0xffff], at: 6 }, // IPv4-mapped (RFC 4291, 2.5.5.2)
   { prefix: [0, 0, 0, 0, 0xffff, 0], at: 6 }, // IPv4-translated (RFC 2765, 2.1)
-  { prefix: [0, 0, 0, 0, 0, 0], at: 6 }, // IPv4-compatible (RFC 4291, 2.5.5.1); :: and ::1 look the same, and are as much inside
+  { prefix: [0, 0, 0, 0, 0, 0], at: 6 }, // IPv4-compatible (RFC 4291, 2.5.5.1). This prefix also matches :: and ::1, whose IPv4 forms are refused as internal addresses, too.
   { prefix: [0x64, 0xff9b], at: 6 }, // NAT64 (RFC 6052, RFC 8215)
   { prefix: [0x2002], at: 1 }, // 6to4 (RFC 3056)
 ];
@@ -97,7 +109,7 @@ function embeddedIpv4(address: string): string | undefined {
   return [high >> 8, high & 255, low >> 8, low & 255].join('.');
 }
 
-/** The eight groups of an IPv6 address. URL gives its one canonical form. */
+/** Returns the eight 16-bit groups of an IPv6 address. The class URL first converts the address to its canonical form. */
 function ipv6Groups(address: string): number[] {
   const [before = '', after] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');
   const numbers = (text: string | undefined) => (text ? text.split(':').map((group) => Number.parseInt(group, 16)) : []);
@@ -106,7 +118,10 @@ function ipv6Groups(address: string): number[] {
   return [...head, ...Array<number>(8 - head.length - tail.length).fill(0), ...tail];
 }
 
-/** True if the flow lists the host, with or without its port; an IPv6 address with or without brackets. */
+/**
+ * Returns true if the flow's `allow_hosts` contains the host of an origin, with or without a port. IPv6 addresses may be listed with or
+ * without brackets.
+ */
 export function isListed(origin: string, allowHosts: readonly string[]): boolean {
   const { hostname, host } = new URL(origin);
   return allowHosts.some((listed) => {
@@ -115,14 +130,20 @@ export function isListed(origin: string, allowHosts: readonly string[]): boolean
   });
 }
 
-/** Checks a host that is itself an address: Node looks up names only. Throws AddressRefused. */
+/**
+ * Throws AddressRefused if the host of an origin is a forbidden IP address. `guardedLookup` cannot check such hosts, because Node calls it
+ * only for names.
+ */
 export function refuseHost(origin: string, isAllowed: boolean): void {
   const { hostname } = new URL(origin);
   const bare = hostname.replace(/^\[|\]$/g, '');
   if (isIP(bare) !== 0) refuseAddress(bare, hostname, isAllowed);
 }
 
-/** Looks host names up, and refuses a name that leads to a refused address. */
+/**
+ * Returns a function that looks up the IP addresses of a host name. The lookup fails with AddressRefused if one of the addresses is
+ * forbidden.
+ */
 export function guardedLookup(isAllowed: boolean): LookupFunction {
   return (hostname, options, callback) => {
     const all: LookupOptions = { ...options, all: true };
@@ -141,7 +162,10 @@ export function guardedLookup(isAllowed: boolean): LookupFunction {
   };
 }
 
-/** Checks the addresses of a name as seen from here. A name that is not known here is not refused. Throws AddressRefused. */
+/**
+ * Looks up a host name on this machine, for a request that goes through a proxy. Rejects with AddressRefused if the name has a forbidden IP
+ * address. A name that is unknown on this machine is accepted.
+ */
 export function refuseName(origin: string, isAllowed: boolean): Promise<void> {
   const { hostname } = new URL(origin);
   return new Promise((resolve, reject) => {

@@ -3,7 +3,9 @@ import { orUndefined } from '../../core/value/value.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Reads headers by their lower-case names. Several values of one header are joined by `, `. */
+/**
+ * Returns a function that reads a response's header by its lower-case name. If the header has several values, they are joined with `, `.
+ */
 export function headerReader(headers: HttpResponse['headers']): HttpResponse['header'] {
   return (name) => {
     if (!Object.hasOwn(headers, name)) return undefined;
@@ -13,7 +15,7 @@ export function headerReader(headers: HttpResponse['headers']): HttpResponse['he
   };
 }
 
-/** Headers come as one character per byte. They are read as UTF-8, as they are written, if they are valid UTF-8. */
+/** Decodes a header value as UTF-8. The value has one character per byte. If its bytes are not valid UTF-8, returns it unchanged. */
 function toText(text: string): string {
   if (!/[\x80-\xff]/.test(text)) return text;
   return orUndefined(() => utf8.decode(Buffer.from(text, 'latin1'))) ?? text;

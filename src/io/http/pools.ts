@@ -1,25 +1,28 @@
 import { Client, type Dispatcher, type Pool } from 'undici';
 
-/** Maximum of origins with open connections: each record may name another origin. */
+/** Maximum number of origins with open connections. It is limited because every record may contain a different origin. */
 const maxOrigins = 256;
 
 /**
- * One pool of keep-alive connections per origin. Beyond 256 origins the least recently used pool is closed.
+ * Pools of keep-alive connections, with one pool per origin. If there are more than 256 pools, the least recently used one is closed.
  *
- * A pool opens a connection only if all its connections are busy. `Exchange` passes an answer on once its connection is free again,
- * so there are never more connections than requests in flight.
+ * A pool opens another connection only if all its connections are busy. `Exchange` passes on a response only after its connection is free
+ * again. So there are never more connections than requests in flight.
  */
 export class Pools {
   readonly #open: (origin: string, options: Pool.Options) => Dispatcher;
   readonly #warn: (message: string) => void;
-  /** By origin; the pool that was used last is the last entry. */
+  /** Connection pools, keyed by origin and ordered by their last use. */
   readonly #pools = new Map<string, Dispatcher>();
-  /** Pools that take no new requests and still have requests in flight. */
+  /** Pools that are being closed. They take no new requests, but still have requests in flight. */
   readonly #closing = new Set<Dispatcher>();
-  /** Origins that have sent an answer without a request. They get a connection per request: else such an answer could be taken for the answer to the next request. */
+  /**
+   * Origins that have sent a response without a request. Such a response could be mistaken for the response to the next request. So each
+   * request to these origins uses a separate connection.
+   */
   readonly #distrusted = new Set<string>();
 
-  /** `warn`: takes a message for each distrusted origin. */
+  /** `warn` is called once for each origin that has sent a response without a request. */
   constructor(open: (origin: string, options: Pool.Options) => Dispatcher, warn: (message: string) => void = () => {}) {
     this.#open = open;
     this.#warn = warn;
@@ -34,7 +37,7 @@ export class Pools {
     pool.dispatch(options, handler);
   }
 
-  /** Ends all connections, and fails the requests in flight. */
+  /** Closes all connections. Requests in flight fail. */
   destroy(): void {
     for (const pool of [...this.#pools.values(), ...this.#closing]) pool.destroy().catch(() => undefined);
   }
@@ -43,11 +46,11 @@ export class Pools {
     const distrust = () => {
       if (this.#distrusted.has(origin)) return;
       this.#distrusted.add(origin);
-      this.#warn(`${origin} sent an answer that no request had asked for: from now on each request gets a connection of its own`);
+      this.#warn(`${origin} sent an answer that was not requested: from now on, each request uses a separate connection`);
       this.#close(origin);
     };
     const factory = (url: URL, options: object) => openClient(url, options, distrust);
-    // Without pipelining, even of one request, a connection is closed after its answer.
+    // With `pipelining: 0`, undici (the HTTP client) closes each connection after one response.
     return this.#open(origin, this.#distrusted.has(origin) ? { factory, pipelining: 0 } : { factory });
   }
 
@@ -62,16 +65,16 @@ export class Pools {
 }
 
 /**
- * Opens a client of a pool, for one connection. It leaves the pool once its request is given up:
- * undici would reconnect, only to find that the request is no longer wanted.
+ * Opens one connection of a pool. If its request is aborted, the connection is removed from the pool. Otherwise undici would reconnect for
+ * a request that is no longer needed.
  */
 function openClient(origin: URL, options: object, distrust: () => void): Client {
   const client = new Client(origin, options);
   client.on('disconnect', (url, _targets, error) => {
-    // undici's word for an answer that no request has asked for.
+    // undici reports "bad response" if a response arrives without a request.
     if (error.message === 'bad response') distrust();
     if (error.message !== 'aborted') return;
-    // Makes the pool forget the client.
+    // This event makes the pool remove the connection.
     client.emit('connectionError', url, [client], error);
     client.destroy().catch(() => undefined);
   });

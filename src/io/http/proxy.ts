@@ -1,12 +1,12 @@
 import { BlockList, isIP } from 'node:net';
 import { AutomateError } from '../../core/failure.ts';
 
-/** Finds the proxy for an origin. Absent for a direct connection. */
+/** A function that returns the proxy for an origin. It returns undefined if requests to the origin use no proxy. */
 export type ProxyFinder = (origin: string) => URL | undefined;
 
 /**
- * Reads HTTP_PROXY, HTTPS_PROXY and NO_PROXY the way curl does: each for its own scheme, lower case before upper case, empty for no proxy.
- * Throws an AutomateError for a value that is not the URL of a proxy.
+ * Reads the environment variables HTTP_PROXY, HTTPS_PROXY and NO_PROXY in the same way as curl. Lower-case names take precedence, and an
+ * empty value means no proxy. Throws an AutomateError if the value for a proxy is not the URL of a proxy.
  */
 export function proxyFinder(environment: NodeJS.ProcessEnv): ProxyFinder {
   const http = proxyOf(environment, 'http_proxy');
@@ -25,7 +25,10 @@ function variable(environment: NodeJS.ProcessEnv, lower: string): { readonly nam
   return { name, value: environment[name] ?? '' };
 }
 
-/** The value may hold a password: it is not shown. */
+/**
+ * Returns the URL of the proxy in an environment variable. The error message leaves out the value of the variable, because it may contain a
+ * password.
+ */
 function proxyOf(environment: NodeJS.ProcessEnv, lower: string): URL | undefined {
   const { name, value } = variable(environment, lower);
   if (value === '') return undefined;
@@ -36,7 +39,10 @@ function proxyOf(environment: NodeJS.ProcessEnv, lower: string): URL | undefined
   throw new AutomateError('usage', `${name}: expected the URL of a proxy such as http://proxy.example.com:3128, found ${found}`);
 }
 
-/** Reads NO_PROXY: hosts with their subdomains, addresses, and networks (`10.0.0.0/8`), hosts and addresses perhaps with a port; `*` for all. */
+/**
+ * Parses NO_PROXY and returns a function that is true for URLs that use no proxy. The list may contain hosts (including their subdomains),
+ * IP addresses, networks such as `10.0.0.0/8`, and `*` for all hosts. A host or address may have a port.
+ */
 function exceptions(list: string): (url: URL) => boolean {
   const networks = new BlockList();
   const hosts: { readonly host: string; readonly port: string | undefined }[] = [];

@@ -4,10 +4,10 @@ import type { HttpResponse } from '../../core/ports.ts';
 import type { WireRequest } from './exchange.ts';
 
 /**
- * The request that a redirect asks for (RFC 9110, 15.4), without a credential. Absent if the answer is not a redirect.
- * It goes to another origin only if the flow allows other origins, and then without custom headers, body and client certificate.
- * `dataHosts`: where a request may lead whose host a record names, and every redirect after it; absent if the flow names the host.
- * Throws a Failure.
+ * Returns the request that follows a redirect (RFC 9110, 15.4); undefined if the response is not a redirect. The request contains no
+ * credential. A redirect to a different origin is followed only if the flow allows it, and without custom headers, body and client
+ * certificate. `dataHosts` are the allowed hosts in the internal network; undefined if the first request's host does not come from a
+ * record. Throws a Failure if the redirect must not be followed.
  */
 export function nextTarget(
   response: HttpResponse,
@@ -31,7 +31,10 @@ function redirectTarget(location: string, request: WireRequest, rules: LinkRules
   }
 }
 
-/** A 303 asks for a GET. After a POST, all clients send a GET after a 301 or 302 as well. */
+/**
+ * Changes the method of a redirected request as all HTTP clients do. After a 303, every method becomes GET. After a 301 or 302, only POST
+ * becomes GET.
+ */
 function afterRedirect(request: WireRequest, status: number): WireRequest {
   const becomesGet = status === 303 || ((status === 301 || status === 302) && request.method === 'POST');
   return becomesGet ? withoutBody({ ...request, method: 'GET' }) : request;

@@ -7,34 +7,34 @@ import { guardedLookup, refuseHost, refuseName } from './guard.ts';
 import { Pools } from './pools.ts';
 import { proxyFinder } from './proxy.ts';
 
-/** Connects to origins, directly or through one proxy. */
+/** A way to send requests to an origin, which is either a direct connection or a proxy. */
 export interface Route {
   readonly pools: Pools;
-  /** The proxy's host and port, for messages. */
+  /** The proxy's host and port, for messages. It is missing for direct connections. */
   readonly proxy?: string;
 }
 
-/** Options of the command line and the environment that concern connections. */
+/** Options for connections, which come from the command line and the environment. */
 export interface RouteOptions {
-  /** A file with certificate authorities to trust besides the default ones. */
+  /** Path of a PEM file with certificate authorities to trust in addition to the default ones. */
   readonly cacert?: string | undefined;
-  /** The environment: HTTP_PROXY, HTTPS_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS. */
+  /** The environment variables, of which HTTP_PROXY, HTTPS_PROXY, NO_PROXY and NODE_EXTRA_CA_CERTS are used. */
   readonly environment: NodeJS.ProcessEnv;
-  /** The certificate that servers, but no proxies, are shown; absent for none. */
+  /** The client certificate to show to servers, but not to proxies; undefined if there is none. */
   readonly certificate?: LoadedCertificate;
-  /** Takes a warning; absent if warnings are not shown. */
+  /** Shows a warning to the user; undefined if warnings are not shown. */
   readonly warn?: ((message: string) => void) | undefined;
 }
 
 /**
- * Addresses that a direct connection may lead to. `any`: all, for an origin that the flow names. `listed`: all but metadata addresses,
- * for a host under allow_hosts. `unlisted`: none inside the network.
+ * The hosts that a direct connection may reach. `any` is for origins that the flow specifies. `listed` is for hosts under `allow_hosts`,
+ * and refuses only metadata addresses. `unlisted` is for other hosts, and also refuses all addresses in the internal network.
  */
 type AddressPolicy = 'any' | 'listed' | 'unlisted';
 
 const connectTimeoutMs = 10_000;
 
-/** Node tries a host's addresses one after another, 250 ms each by default: too short for the other side of the world. */
+/** If a host has several IP addresses, each is tried for 1000 ms. Node's default of 250 ms is too short for distant servers. */
 const addresses = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: 1000 };
 
 interface TlsOptions {
@@ -43,12 +43,14 @@ interface TlsOptions {
   readonly secureContext?: SecureContext;
 }
 
-/** Checks certificates explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED cannot turn it off. */
+/** Returns TLS options with which certificates are always checked, even if NODE_TLS_REJECT_UNAUTHORIZED turns the check off. */
 function tlsOptions(secureContext: SecureContext | undefined): TlsOptions {
   return { timeout: connectTimeoutMs, rejectUnauthorized: true, ...(secureContext && { secureContext }) };
 }
 
-/** Finds the route to an origin. A route is made when it is first needed. */
+/**
+ * Provides the direct connections and proxy connections over which requests are sent to origins. Each is created when it is first needed.
+ */
 export class Routes {
   readonly #proxyOf: (origin: string) => URL | undefined;
   readonly #tls: TlsOptions;
@@ -56,7 +58,7 @@ export class Routes {
   readonly #routes = new Map<string, Route>();
   readonly #warn: RouteOptions['warn'];
 
-  /** Throws an AutomateError if the certificate file or a proxy's URL cannot be used. */
+  /** Throws an AutomateError if the file `cacert` or a proxy's URL cannot be used. */
   constructor({ cacert, environment, certificate, warn }: RouteOptions) {
     this.#proxyTls = tlsOptions(authorities(cacert, environment));
     this.#tls = certificate ? tlsOptions(authorities(cacert, environment, certificate)) : this.#proxyTls;
@@ -64,18 +66,22 @@ export class Routes {
     this.#warn = warn;
   }
 
-  /** The route to an origin that the flow or a connection names. */
+  /** Returns the direct connection or proxy for an origin that the flow or a connection specifies. */
   to(origin: string): Route {
     const proxy = this.#proxyOf(origin);
     return proxy ? this.#through(proxy) : this.#direct('any');
   }
 
-  /** The route to an origin that a record or a server names. Throws a Failure if it leads to an address that is refused. */
+  /**
+   * Resolves to the direct connection or proxy for an origin that comes from a record or a server. `isAllowed` is true if addresses in the
+   * internal network are allowed. Rejects with a Failure if the origin's address is forbidden.
+   */
   async guardedTo(origin: string, isAllowed: boolean): Promise<Route> {
     const proxy = this.#proxyOf(origin);
     try {
       refuseHost(origin, isAllowed);
-      // The proxy looks the name up itself: the addresses seen from here are the best that can be checked.
+      // The proxy looks up the name again and may find other addresses, so this check is not complete. It catches the names that this
+      // machine can look up.
       if (proxy) await refuseName(origin, isAllowed);
     } catch (error) {
       throw failureOf(error, { origin, wasSent: false });
@@ -83,7 +89,7 @@ export class Routes {
     return proxy ? this.#through(proxy) : this.#direct(isAllowed ? 'listed' : 'unlisted');
   }
 
-  /** Ends all connections, and fails the requests in flight. */
+  /** Closes all connections. Requests in flight fail. */
   destroy(): void {
     for (const { pools } of this.#routes.values()) pools.destroy();
   }
@@ -107,7 +113,10 @@ export class Routes {
     return new Pools((origin, options) => new Pool(origin, { ...options, connect }), this.#warn);
   }
 
-  /** An https origin gets a tunnel. Requests to an http origin are forwarded, as not every proxy opens tunnels to port 80. */
+  /**
+   * Creates the connection pools for a proxy. https requests use a tunnel through the proxy. http requests are forwarded by the proxy,
+   * because some proxies refuse tunnels to port 80.
+   */
   #proxyPools({ href, origin, username, password }: URL): Pools {
     const pair = `${percentDecoded(username)}:${percentDecoded(password)}`;
     const proxyOptions = {
@@ -116,7 +125,7 @@ export class Routes {
       proxyTunnel: false,
       requestTls: this.#tls,
       proxyTls: { ...this.#proxyTls, ...addresses },
-      // Connects to the proxy to ask for tunnels.
+      // Creates the connections to the proxy itself, over which the tunnels are requested.
       clientFactory: (proxy: URL, options: object) => new Pool(proxy, { ...options, headersTimeout: connectTimeoutMs }),
     };
     return new Pools((_origin, options) => {
@@ -127,7 +136,10 @@ export class Routes {
   }
 }
 
-/** Hides undici's error code. If a proxy hangs up before there is a tunnel, undici would take the error for a lost connection, and ask for tunnels forever. */
+/**
+ * Removes undici's error codes from errors that occur while connecting. If a proxy closes the connection before a tunnel is open, undici
+ * would otherwise request a tunnel again and again.
+ */
 function withPlainErrors(connect: buildConnector.connector): buildConnector.connector {
   return (options, callback) =>
     connect(options, (...[error, socket]) => {

@@ -6,15 +6,16 @@ import { Failure } from '../../core/failure.ts';
 import { failureOf } from './error.ts';
 import type { Fetch } from './fetch.ts';
 
-/** One limit for the whole answer. */
+/** Timeout in ms from the start of a request until its response is complete. */
 const timeoutMs = 30_000;
 
 /**
- * Sends a single, rare request with ky, for example for an access token. The engine retries it, and redirects are not followed:
- * the request carries a secret. Throws a Failure, also for a status outside 200 to 299 unless `throwHttpErrors` is false.
+ * Sends a single request that does not belong to a node of a flow, such as a request for an access token. Redirects are not followed,
+ * because the request contains a secret. Throws a Failure if the request fails, or if the status is outside 200 to 299 and
+ * `throwHttpErrors` is not false.
  */
 export async function sendSingle(fetch: Fetch, url: string | URL, options: Options = {}): Promise<KyResponse> {
-  // ky's own timeout ends with the headers.
+  // ky's own timeout is not used, because it covers only the time until the headers have arrived.
   const timeout = AbortSignal.timeout(timeoutMs);
   const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
   try {
@@ -24,7 +25,7 @@ export async function sendSingle(fetch: Fetch, url: string | URL, options: Optio
   }
 }
 
-/** Reads the answer to a single request as JSON. Throws a Failure. */
+/** Reads the response to a single request as JSON. Throws a Failure if the response cannot be read or is not JSON. */
 export async function readJson(response: KyResponse, url: string): Promise<unknown> {
   try {
     return await response.json();
@@ -44,7 +45,7 @@ async function toFailure(error: unknown, url: string | URL): Promise<unknown> {
   return failureOf(error, { origin: new URL(url).origin, wasSent: true });
 }
 
-/** The failure of an answer with a status outside 200 to 299. */
+/** Creates the failure for a response whose status is outside 200 to 299. */
 export function statusFailure({ status, headers }: Response, body: Uint8Array): Failure {
   const waitMs = retryAfterMs(status, (name) => headers.get(name) ?? undefined, Date.now());
   return new Failure('http', answerMessage({ status, body }), { status, retryable: status === 429 || status >= 500, retryAfterMs: waitMs });

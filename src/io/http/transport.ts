@@ -8,25 +8,31 @@ import { createFetch, type Fetch } from './fetch.ts';
 import { isListed } from './guard.ts';
 import { type Route, type RouteOptions, Routes } from './routes.ts';
 
-/** Sends the requests of one run on pools of keep-alive connections. */
+/** The functions with which one run sends requests over keep-alive connections. */
 export interface Transport {
-  /** Sends the request of a record, and reads the whole answer. Throws a Failure. */
+  /** Sends a record's request and resolves to the complete response. Rejects with a Failure if there is no complete response. */
   send(request: WireRequest): Promise<HttpResponse>;
-  /** A fetch for single, rare requests. */
+  /** A `fetch` for single requests that do not belong to a node of a flow, such as token requests. */
   readonly fetch: Fetch;
-  /** A fetch that is not given up with the run, for what its server does only once. */
+  /**
+   * A `fetch` that continues when the run ends. It is for requests that must not be lost because the server answers them only once, such as
+   * renewing a login.
+   */
   readonly fetchToEnd: Fetch;
-  /** Gives up the run's requests in flight, and refuses later ones. Other runs on the same routes continue. */
+  /** Aborts the run's requests in flight and refuses further ones. Other runs that use the same connections continue. */
   abort(): void;
 }
 
-/** Options of a transport. */
+/** Options for creating the functions that send a run's requests. */
 interface TransportOptions extends RouteOptions, ExchangeTools {
-  /** The routes of requests with a client certificate; absent if there are none. */
+  /** The connections for requests with a client certificate; undefined if the flow uses no client certificates. */
   readonly certified?: CertifiedRoutes | undefined;
 }
 
-/** Makes a transport. Several runs may share the routes. Throws an AutomateError if the certificate file or a proxy's URL cannot be used. */
+/**
+ * Creates the functions that send a run's requests. `routes` contains connections that several runs may share. Throws an AutomateError if
+ * the file `cacert` or a proxy's URL cannot be used.
+ */
 export function createTransport(options: TransportOptions, routes = new Routes(options)): Transport {
   const inFlight = new InFlight();
   const ending = new AbortController();

@@ -4,49 +4,54 @@ import type { Written } from '../output/sink.ts';
 import type { Identity } from './identity.ts';
 import { lineOf, parseLine, refuseNoFile } from './lines.ts';
 
-/** A complete run that was started with `resume`: the same command line finds by it that there is nothing left to do. */
+/**
+ * A note that a run started with `resume` is complete. If the same command is used again, the note shows that there is nothing left to do.
+ */
 export interface CompleteRun {
-  /** The UUID of the run, or of the retry that has changed its files last. */
+  /** The UUID of the run. After a retry of failed records that changed the run's files, it is the retry's UUID. */
   readonly run: string;
-  /** The identity of the run. */
+  /** Everything that the run's output depends on, such as the flow, the options and the input. */
   readonly identity: Identity;
   readonly counts: CompleteCounts;
-  /** The content of its files; `errors` is absent if no record failed, or if the failed records are in no file. */
+  /** Descriptions of the run's files. `errors` is undefined if no record failed or if there is no errors file. */
   readonly files: { readonly out: Written; readonly errors?: FileContent };
 }
 
-/** The records of a complete run. */
+/** The number of records in a complete run for each result. */
 export interface CompleteCounts {
   readonly written: number;
   readonly failed: number;
-  /** Absent for none. */
+  /** Number of records that a filter node dropped; undefined if there are none. */
   readonly filtered?: number;
 }
 
-/** A file, by its full path, and its content. */
+/** The absolute path of a file and a description of its content. */
 export interface FileContent extends Written {
   readonly path: string;
 }
 
-/** The path of the note about a complete run, next to the output. */
+/** Returns the path of the note about a complete run, which is next to the output file. */
 export function completeRunPath(out: string): string {
   return `${out}.automate-complete`;
 }
 
-/** Writes the note. It appears at its path complete or not at all. Throws an AutomateError (`output`). */
+/**
+ * Writes the note about a complete run. The note is written to a draft and then renamed, so it is never incomplete. Throws an AutomateError
+ * (`output`) if the note cannot be written.
+ */
 export function writeCompleteRun(path: string, complete: CompleteRun): Promise<void> {
   return namingErrors(path, 'written', async () => {
     const draft = `${path}.new`;
-    // A crash may have left one.
+    // Removes the draft that an earlier run may have left after a crash.
     await rm(draft, { force: true });
     await writeFile(draft, lineOf(complete), { flag: 'wx', mode: 0o600, flush: true });
     await rename(draft, path);
   });
 }
 
-/** Reads the note; undefined if there is none, or if it is damaged. */
+/** Reads the note about a complete run. Returns undefined if the note does not exist or is damaged. */
 export async function readCompleteRun(path: string): Promise<CompleteRun | undefined> {
-  refuseNoFile(path, 'the note about a complete run');
+  refuseNoFile(path, 'the file that marks a run as complete');
   const text = await namingErrors(path, 'read', () =>
     readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return '';

@@ -6,47 +6,52 @@ import type { Format } from '../records/format.ts';
 import type { Identity } from './identity.ts';
 import { lineOf, linesOf, parseLine, refuseNoFile } from './lines.ts';
 
-/** Consecutive failed records, and the place of their rows in the text of the output: uncompressed, in bytes. */
+/** A range of consecutive failed records, and the byte offset in the uncompressed output at which a retry inserts their rows. */
 export type Mark = readonly [first: number, count: number, offset: number];
 
-/** The head of the list of failed records: the facts about a complete run that a retry needs. */
+/**
+ * The first line of the file that lists a run's failed records. It contains everything about the run that is needed to retry these records.
+ */
 export interface FailedList {
   /** The run's UUID. */
   readonly run: string;
   readonly identity: Identity;
-  /** The full path of the flow file. */
+  /** The absolute path of the flow file. */
   readonly flow: string;
-  /** The options of the run that a retry needs, by their names. */
+  /** The run's option values that a retry also needs, keyed by option name. */
   readonly options: Readonly<Record<string, unknown>>;
   readonly columns: { readonly input: readonly string[]; readonly output: readonly string[] };
   readonly formats: { readonly output: Format; readonly errors: Format };
-  /** The output: its content, and the places of its first row and of the end of its last one in its text. */
+  /** A description of the output file, with the byte offsets at which its first row begins and its last row ends. */
   readonly output: Written & { readonly firstRow: number; readonly rowsEnd: number };
   readonly counts: {
     readonly written: number;
     readonly failed: number;
     readonly rows: number;
-    /** Undefined for none. */
+    /** Number of records that a filter node dropped; undefined if there are none. */
     readonly filtered?: number;
-    /** Records that were removed from the errors file before a retry; undefined for none. */
+    /** Number of failed records that the user deleted from the errors file before a retry; undefined if there are none. */
     readonly givenUp?: number;
   };
 }
 
-/** The part of a list that is not in the journal of its run. */
+/** The fields of the first line that the run provides. The other fields are taken from the run's journal. */
 export type ListOfRun = Omit<FailedList, 'run' | 'identity'>;
 
-/** The list and its records. */
+/** The content of the file that lists a run's failed records. */
 export interface FoundFailures extends FailedList {
   readonly failed: FailedRecords;
 }
 
-/** The path of the list, next to the output. */
+/** Returns the path of the file that lists a run's failed records, which is next to the output file. */
 export function failedListPath(out: string): string {
   return `${out}.automate-failed`;
 }
 
-/** Writes a list to a new file. Throws an AutomateError (`output`). */
+/**
+ * Writes the list of failed records to a new file, in place of any earlier list. Throws an AutomateError (`output`) if the file cannot be
+ * written.
+ */
 export function writeFailedList(path: string, list: FailedList, marks: AsyncIterable<readonly Mark[]>): Promise<void> {
   return namingErrors(path, 'written', async () => {
     await rm(path, { force: true });
@@ -63,7 +68,10 @@ export function writeFailedList(path: string, list: FailedList, marks: AsyncIter
   });
 }
 
-/** Reads a list; absent if there is no list. Throws an AutomateError (`output-exists`) if it is damaged. */
+/**
+ * Reads the list of failed records. Returns undefined if the file does not exist. Throws an AutomateError (`output-exists`) if the file is
+ * damaged.
+ */
 export async function readFailedList(path: string): Promise<FoundFailures | undefined> {
   refuseNoFile(path, 'the list of failed records');
   let list: FailedList | undefined;
@@ -82,18 +90,21 @@ export async function readFailedList(path: string): Promise<FoundFailures | unde
     throw fileError(path, 'read', error);
   }
   if (list && isComplete) return { ...list, failed };
-  throw new AutomateError('output-exists', `${path} is damaged: the places of the failed records are not known`);
+  throw new AutomateError('output-exists', `${path} is damaged: the positions of the failed records are not known`);
 }
 
-/** Numbers in a group: the first record, the count, the place of their rows. */
+/** A range of failed records is stored as this many numbers: the first record, the number of records, and the byte offset of their rows. */
 const groupSize = 3;
 
-/** The failed records of a run and the places of their rows. Takes 24 bytes for neighbours that failed together. */
+/**
+ * The failed records of a run, and the byte offsets at which a retry inserts their rows. A range of consecutive failed records takes only
+ * 24 bytes.
+ */
 export class FailedRecords {
   #groups: number[] = [];
   #isSorted = true;
 
-  /** Runs with --unordered add records in any order. */
+  /** Adds ranges of failed records. With --unordered, they may be added in any order. */
   add(marks: readonly Mark[]): void {
     for (const mark of marks) {
       if (mark[0] < (this.#groups.at(-groupSize) ?? 0)) this.#isSorted = false;
@@ -101,7 +112,7 @@ export class FailedRecords {
     }
   }
 
-  /** The place of a record's rows; absent for a record that has not failed. */
+  /** Returns the byte offset at which a retry inserts a failed record's rows; undefined if the record has not failed. */
   placeOf(record: number): number | undefined {
     if (!this.#isSorted) this.#sort();
     let [low, high] = [0, this.#groups.length / groupSize];

@@ -9,81 +9,102 @@ import type { Identity } from './identity.ts';
 import { lineOf, linesOf, parseLine, refuseNoFile } from './lines.ts';
 import { type ParkedLine, ParkedReader, type ParkedRecords, parkedLines, type RenderedRows } from './parked-records.ts';
 
-/** The state of a run on disk. Everything up to it is complete; everything after it is cut off and done again. */
+/**
+ * The progress of a run, as saved in its journal. A resumed run first deletes everything that was written to the output files after the
+ * checkpoint, and then continues from there.
+ */
 export interface Checkpoint {
-  /** Every record up to this number is finished. */
+  /** Number of records before the first unfinished one. */
   readonly records: number;
-  /** Finished ranges after an unfinished record: with --unordered, records are written as they finish. */
+  /** Ranges of finished records after the first unfinished one. With --unordered, records are written in the order in which they finish. */
   readonly beyond: readonly (readonly [number, number])[];
-  /** The place at which the input resumes: bytes and lines before it. */
+  /**
+   * The position in the input from which a resumed run continues to read. `offset` is the number of bytes before it, and `line` is the
+   * number of lines.
+   */
   readonly offset: number;
   readonly line: number;
-  /** The 0-based index of the input that has this place; absent for a single input. */
+  /** The index of the input file that contains this position, counted from 0; undefined if there is only one input file. */
   readonly file?: number;
   readonly out: Written;
-  /** Absent until a record fails. */
+  /** A description of the errors file; undefined if no record has failed so far. */
   readonly errors?: Written;
   readonly written: number;
   readonly failed: number;
-  /** Records without a row in a flow with a filter; absent for none. */
+  /** Number of records that a filter node dropped; undefined if there are none. */
   readonly filtered?: number;
   readonly rows: number;
   readonly credits: number;
-  /** The money that nodes with a price have spent, by node; absent if no node has a price. */
+  /** The money spent so far, keyed by node; undefined if no node has a price in money. */
   readonly costs?: Readonly<Record<string, number>>;
-  /** The tokens of models that nodes have used, by node; absent if no node has asked a model. */
+  /** The language model tokens used so far, keyed by node; undefined if no node has called a model. */
   readonly tokens?: Readonly<Record<string, { readonly input: number; readonly output: number }>>;
-  /** Counts of the server that runs it; absent for a command. */
+  /** Counts that a server keeps for its runs; undefined if the run was started on the command line. */
   readonly notes?: object;
-  /** A retry: the part of the earlier output that is copied, in bytes of text. */
+  /**
+   * Number of uncompressed bytes of the earlier output that a retry has already copied to the new output; undefined if the run is not a
+   * retry.
+   */
   readonly copied?: number;
-  /** Records in the memory of the output; absent for a run without one. */
+  /** Number of records in the memory file, with which a later run reuses rows of unchanged records; undefined if there is no such file. */
   readonly remembered?: number;
 }
 
-/** The files that a complete run leaves beside its output. */
+/** The files that a complete run leaves next to its output file. */
 export interface JournalEnd {
-  /** The list of failed records; absent if no record failed, or if the failed records are in no file. */
+  /** The first line of the list of failed records. It is undefined if no record failed or if there is no errors file. */
   readonly list?: FailedList | undefined;
-  /** The note by which the same command line finds that nothing is left to do; absent for runs without one. */
+  /**
+   * A note about the complete run. If the same command is used again, the note shows that there is nothing left to do. Undefined if the run
+   * leaves no note.
+   */
   readonly note?: CompleteRun | undefined;
-  /** True if the memory of the output is beside it; absent for runs without one. */
+  /** True if the run leaves a memory file, with which a later run reuses rows of unchanged records; otherwise undefined. */
   readonly remembers?: boolean | undefined;
 }
 
-/** The journal of an earlier run. */
+/** The content of the journal of an earlier run. */
 export interface FoundJournal {
-  /** The run's UUID, the source of its idempotency keys. */
+  /** The UUID of the run. The idempotency keys of its requests are derived from the UUID. */
   readonly run: string;
   readonly identity: Identity;
-  /** The last complete checkpoint; absent if the run reached no checkpoint. */
+  /** The last checkpoint that was completely written; undefined if the run wrote none. */
   readonly checkpoint: Checkpoint | undefined;
   readonly parked: ParkedRecords<RenderedRows>;
-  /** True if all records are done, and its files only need to be put in place. */
+  /** True if all records are finished. The run's files then only have to be moved to their final paths. */
   readonly isComplete: boolean;
-  /** The files that a complete run leaves beside its output; empty for other runs. */
+  /** The files that the run leaves next to its output file; empty if the run is not complete. */
   readonly end: JournalEnd;
-  /** The length of the file without a line that a crash cut off. */
+  /** Length of the journal file in bytes up to the end of the last valid line. A crash may have left an incomplete line after it. */
   readonly validBytes: number;
 }
 
-/** The file with the checkpoints of a run. It exists until the run is complete. */
+/** A file with the checkpoints of a run, from which the run can be resumed. It is deleted when the run is complete. */
 export interface Journal {
-  /** Adds a checkpoint, with the records that have failed since the last checkpoint, and waits until it is on disk. Throws an AutomateError (`output`). */
+  /**
+   * Adds a checkpoint, and the ranges of records that have failed since the last checkpoint. Waits until they are on disk. Throws an
+   * AutomateError (`output`) if they cannot be written.
+   */
   add(checkpoint: Checkpoint, marks?: readonly Mark[]): Promise<void>;
-  /** Adds parked records. Throws an AutomateError (`output`). */
+  /**
+   * Adds parked records, which are finished but have to wait for an earlier record. Waits until they are on disk. Throws an AutomateError
+   * (`output`) if they cannot be written.
+   */
   park(records: ParkedRecords): Promise<void>;
-  /** Notes that all records are done, and closes the file. Throws an AutomateError (`output`). */
+  /** Marks the run as complete and closes the journal. Throws an AutomateError (`output`) if the journal cannot be written. */
   complete(end: JournalEnd): Promise<void>;
   close(): Promise<void>;
 }
 
-/** The path of the journal, next to the output. */
+/** Returns the path of a run's journal, which is next to the output file. */
 export function journalPath(out: string): string {
   return `${out}.automate-run`;
 }
 
-/** Creates a journal with its first line, the run's identity. It appears at its path complete or not at all. */
+/**
+ * Creates the journal of a run. Its first line contains everything that the run's output depends on. The file appears at `path` only after
+ * this line is on disk.
+ */
 export async function createJournal(path: string, run: string, identity: Identity): Promise<Journal> {
   return namingErrors(path, 'written', async () => {
     const draft = `${path}.new`;
@@ -103,7 +124,7 @@ export async function createJournal(path: string, run: string, identity: Identit
   });
 }
 
-/** Continues a journal. Cuts off a line that a crash left incomplete. */
+/** Opens an existing journal in order to add lines. First removes an incomplete line that a crash has left at the end. */
 export async function continueJournal(path: string, found: FoundJournal): Promise<Journal> {
   return namingErrors(path, 'written', async () => {
     const handle = await open(path, 'r+');
@@ -113,7 +134,9 @@ export async function continueJournal(path: string, found: FoundJournal): Promis
   });
 }
 
-/** Reads a journal; absent if there is no journal. Throws an AutomateError if its first line is damaged. */
+/**
+ * Reads a journal. Returns undefined if the file does not exist. Throws an AutomateError (`output-exists`) if the first line is damaged.
+ */
 export async function readJournal(path: string): Promise<FoundJournal | undefined> {
   refuseNoFile(path, 'a journal');
   let first: Pick<FoundJournal, 'run' | 'identity'> | undefined;
@@ -136,7 +159,7 @@ export async function readJournal(path: string): Promise<FoundJournal | undefine
     throw fileError(path, 'written', error);
   }
   if (!first)
-    throw new AutomateError('output-exists', `${path} is damaged at its beginning: there is nothing to resume from`, {
+    throw new AutomateError('output-exists', `${path} is damaged at its beginning, so there is nothing to resume from`, {
       code: 'journal-damaged',
       details: {},
     });
@@ -150,12 +173,15 @@ export async function readJournal(path: string): Promise<FoundJournal | undefine
   };
 }
 
-/** The identity in the first line of a journal; absent if the line cannot be read. */
+/**
+ * Returns everything that a run's output depends on. This is read from the first line of the run's journal or list of failed records.
+ * Returns undefined if that line cannot be read.
+ */
 export async function readIdentity(path: string): Promise<Identity | undefined> {
   try {
     for await (const bytes of linesOf(path)) return (parseLine(bytes.toString()) as Pick<FoundJournal, 'identity'> | undefined)?.identity;
   } catch {
-    // A journal that the user may not read belongs to another user.
+    // An unreadable file belongs to another user, so it is ignored.
   }
   return undefined;
 }
@@ -164,12 +190,15 @@ type EndLine = JournalEnd & { readonly complete: true };
 
 type CheckpointLine = Checkpoint & { readonly marks?: readonly Mark[] };
 
-/** The checkpoint in a line, without the marks of failed records: they are not part of the state with which the run continues. */
+/**
+ * Removes the failed records from a journal line and returns the rest, which is the checkpoint. A resumed run does not need the failed
+ * records.
+ */
 function withoutMarks({ marks: _, ...checkpoint }: CheckpointLine): Checkpoint {
   return checkpoint;
 }
 
-/** The failed records of a run, from the lines of its journal. */
+/** Yields the ranges of failed records in the lines of a journal. */
 export async function* marksOf(path: string): AsyncGenerator<readonly Mark[]> {
   for await (const bytes of linesOf(path)) {
     const line = parseLine(bytes.toString()) as Partial<CheckpointLine> | undefined;
@@ -181,7 +210,10 @@ function isParkedLine(line: unknown): line is ParkedLine {
   return ['text', 'kept'].some((name) => Object.hasOwn(line as object, name));
 }
 
-/** The text in a line that was complete when the journal was read. */
+/**
+ * Returns the piece of a parked record's text in a journal line. Throws an AutomateError if the line has changed since the journal was
+ * read.
+ */
 function parkedText(written: string): string {
   const line = parseLine(written) as { text: [number, number, string] } | undefined;
   if (line === undefined) throw new AutomateError('output', 'the journal was changed during the run');

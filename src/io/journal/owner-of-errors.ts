@@ -6,8 +6,8 @@ import { errorsFileKey } from './identity.ts';
 import { journalPath, readIdentity } from './journal.ts';
 
 /**
- * The path of the output that an errors file belongs to, other than `out`: its unfinished run or its list of failed records names the
- * errors file. Absent if there is no such output. Only outputs in the folders of the errors file and of `out` are found. Both paths are full.
+ * Finds a different output whose run uses this errors file. Resolves to that output's path; undefined if there is none. Only runs that are
+ * unfinished or have failed records count. `errors` and `out` are absolute paths, and only their folders are searched.
  */
 export async function ownerOfErrors(errors: string, out: string | undefined): Promise<string | undefined> {
   for (const folder of new Set([dirname(errors), dirname(out ?? errors)])) {
@@ -28,7 +28,10 @@ async function ownerIn(folder: string, errors: string, out: string | undefined):
   return undefined;
 }
 
-/** The name of the output to which a journal or a list belongs; absent for other files. A list without its output belongs to no output. */
+/**
+ * If a file is a journal or a list of failed records, returns the name of its output file. Otherwise returns undefined. A list of failed
+ * records is ignored if the output file no longer exists.
+ */
 function outputOf(folder: string, name: string): string | undefined {
   const [journal, list] = [journalPath(''), failedListPath('')];
   if (name.endsWith(journal)) return name.slice(0, -journal.length);

@@ -3,27 +3,30 @@ import type { SpilledRows } from '../../core/item.ts';
 import { namingErrors } from '../files/naming-errors.ts';
 import { readSlice, type Slice } from '../output/spill.ts';
 
-/** The rows of a parked record, as the text that follows other rows in the output. */
+/** The rows of a parked record, which is finished but has to wait for an earlier record. Their text is appended to the output unchanged. */
 export interface ParkedRows {
   readonly rows: number;
   texts(): AsyncIterable<string>;
 }
 
-/** Rows whose text is on disk, or may be. */
+/** Rows as text, exactly as they are written to the output. The text may be stored in a file on disk. */
 export interface RenderedRows extends ParkedRows, SpilledRows {}
 
-/** Parked records, by their number in the input. */
+/** Parked records, keyed by their number in the input. They are finished but have to wait for an earlier record. */
 export type ParkedRecords<Rows extends ParkedRows = ParkedRows> = ReadonlyMap<number, Rows>;
 
-/** A line of the journal: a piece of a record's text, or, after all pieces, the number of the record's rows (`kept`). */
+/**
+ * A journal line for a parked record. A `text` line contains a piece of the record's rows. After the last piece, a `kept` line contains the
+ * number of rows.
+ */
 export type ParkedLine =
   | { readonly text: readonly [number: number, index: number, text: string] }
   | { readonly kept: readonly [number: number, rows: number] };
 
-/** Characters in a line: the text of a record may be longer than a string can be. */
+/** Maximum number of characters of a record's text in one journal line. The whole text may exceed the maximum length of a string. */
 const maxPiece = 1024 * 1024;
 
-/** The journal's lines for parked records. Without its last line a record does not count. */
+/** Yields the journal lines for parked records. A record whose `kept` line is missing is ignored when the journal is read. */
 export async function* parkedLines(records: ParkedRecords): AsyncGenerator<ParkedLine> {
   for (const [number, parked] of records) {
     let index = 0;
@@ -34,7 +37,7 @@ export async function* parkedLines(records: ParkedRecords): AsyncGenerator<Parke
   }
 }
 
-/** Splits a text between characters, since each piece is encoded by itself. */
+/** Splits text into pieces for separate lines. Surrogate pairs are never split, because each piece is encoded separately. */
 function* piecesOf(text: string): Generator<string> {
   for (let start = 0, end: number; start < text.length; start = end) {
     end = start + maxPiece;
@@ -43,14 +46,14 @@ function* piecesOf(text: string): Generator<string> {
   }
 }
 
-/** Collects the parked records while their journal is read. Their texts stay in the file. */
+/** Collects the parked records while a journal is being read. The text of their rows is read from the file only when it is needed. */
 export class ParkedReader {
   readonly records = new Map<number, RenderedRows>();
   readonly #path: string;
   readonly #textOf: (line: string) => string;
   readonly #lines = new Map<number, Slice[]>();
 
-  /** `textOf` parses a line of the journal at `path`. */
+  /** `path` is the journal's path, and `textOf` returns the piece of text in one of its lines. */
   constructor(path: string, textOf: (line: string) => string) {
     this.#path = path;
     this.#textOf = textOf;
@@ -64,7 +67,7 @@ export class ParkedReader {
       return;
     }
     const [number, index] = line.text;
-    // A crash may have cut off the record's lines; then the record starts again from its first piece.
+    // A piece with index 0 begins a new copy of the record. The pieces of an earlier copy, which a crash interrupted, are discarded.
     if (index === 0) this.#lines.set(number, []);
     this.#lines.get(number)?.push(place);
   }

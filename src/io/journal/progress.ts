@@ -1,29 +1,29 @@
 import { type Item, type Place, placeOf } from '../../core/item.ts';
 import type { Checkpoint } from './journal.ts';
 
-/** Consecutive finished records. */
+/** A range of consecutive finished records. */
 interface Range {
   first: number;
   last: number;
-  /** The place after the last record. */
+  /** The position in the input after the last record of the range. */
   end: Item['end'];
 }
 
-/** Follows how far a run is in its input, whatever the order in which records finish. */
+/** Tracks which records of the input are finished. Records may finish in any order. */
 export class InputProgress {
   #records: number;
   #end: Item['end'];
-  /** Finished ranges after the first unfinished record. */
+  /** Ranges of finished records after the first unfinished one, keyed by the number of their first record. */
   readonly #byFirst = new Map<number, Range>();
   readonly #byLast = new Map<number, Range>();
 
-  /** `from`: the beginning, or the checkpoint of an earlier run. */
+  /** Starts at the beginning of the input, or after the records that an earlier run's checkpoint lists as finished. */
   constructor({ records, offset, line, file }: Pick<Checkpoint, 'records' | keyof Place>) {
     this.#records = records;
     this.#end = { offset, line, ...(file !== undefined && { file }) };
   }
 
-  /** Adds a finished record. */
+  /** Marks a record as finished. */
   add(item: Item): void {
     const range = this.#joinNeighbours(item);
     if (range.first === this.#records + 1) {
@@ -35,7 +35,10 @@ export class InputProgress {
     }
   }
 
-  /** The number of records that are finished without a gap, the place after them, and the finished ranges beyond. */
+  /**
+   * Returns the number of records before the first unfinished one, and the input position after these records. Also returns the ranges of
+   * finished records after the first unfinished one.
+   */
   reached(): Pick<Checkpoint, 'records' | 'beyond' | keyof Place> {
     const ranges = [...this.#byFirst.values()].sort((a, b) => a.first - b.first);
     return { records: this.#records, ...this.#end, beyond: ranges.map(({ first, last }) => [first, last]) };

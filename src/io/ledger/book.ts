@@ -3,63 +3,75 @@ import type Database from 'libsql';
 import { inTransaction, loadLibrary, openDatabase } from '../files/database.ts';
 import { namingErrors } from '../files/naming-errors.ts';
 
-/** The account that an action is charged to. */
+/** The flow, node, connection and environment that the credits for an action are charged to. */
 export interface Account {
   readonly flow: string;
   readonly node: string;
-  /** The connection; empty for no connection. */
+  /** Name of the node's connection; empty if the node has none. */
   readonly connection: string;
   readonly env: string;
 }
 
-/** Credits spent on an account in a month. */
+/** The credits that were charged to an account in one month, paid by one API key. */
 export interface Spent extends Account {
   /** Year and month, for example 2026-11. */
   readonly month: string;
   readonly credits: number;
-  /** The id of the API key that has paid; empty for a command. */
+  /** ID of the API key that paid the credits; empty if the run was started on the command line. */
   readonly key: string;
 }
 
-/** Credits that a run has reserved, and the part of its log that is in the book. */
+/** The credits that a run has reserved, so that no other run can spend them. */
 export interface Hold {
   readonly run: string;
-  /** The process, as a lock names it. */
+  /** JSON that identifies the run's process, so that other processes can check whether it is still alive. */
   readonly owner: string;
   readonly month: string;
-  /** The log names an account by its index here. */
+  /** The accounts that the run charges credits to. Entries in the run's credit log contain an index into this array. */
   readonly accounts: readonly Account[];
   readonly credits: number;
-  /** Entries of its log that are in the book. */
+  /** Number of entries in the run's credit log that are already in the credit book. */
   readonly logged: number;
-  /** Credits of this run that are in the book. */
+  /** Number of this run's credits that have already been added to the credit book. */
   readonly total: number;
-  /** The id of the API key that pays; empty or absent for a command. */
+  /** ID of the API key that pays for the run; empty or undefined if the run was started on the command line. */
   readonly key?: string;
 }
 
-/** Credits that a run asks for. */
+/** A run's request to reserve credits in the credit book. */
 export interface HoldRequest {
   readonly credits: number;
-  /** Minimum of the hold. If the run cannot get it, it gets no hold. */
+  /** The minimum number of credits that the run can use. If fewer are available, the run gets none. */
   readonly min: number;
-  /** Credits that the records already begun may need; absent if the need is not known. */
+  /** Credits that the records in progress may still need; undefined if that is not known. */
   readonly needed?: number;
-  /** Credits that the key of the hold may spend in its month; undefined if the key has no quota. */
+  /** Credits that the run's API key may spend per month; undefined if the key has no quota. */
   readonly quota?: number | undefined;
 }
 
-/** The credits that all runs of one home have spent or hold. Every method is one transaction and throws an AutomateError (`output`). */
+/**
+ * The credit book, which contains the spent and the reserved credits of all runs that use the same home folder. Every method is one
+ * transaction. It throws an AutomateError (`output`) if the credit book cannot be used.
+ */
 export interface Book {
-  /** The monthly allowance; absent for unlimited. */
+  /** Returns the monthly allowance in credits for all runs together; undefined if there is none. */
   limit(): number | undefined;
   setLimit(limit: number | undefined): void;
-  /** Spent credits of a month, or of all, the newest month first. */
+  /**
+   * Returns the credits that were spent in a month. If `month` is undefined, returns the credits of all months, with the newest month
+   * first.
+   */
   spent(month?: string): Spent[];
   holds(): Hold[];
-  /** Adds the credits that a run has spent since its last call, and replaces its hold. Returns the size of the new hold. */
+  /**
+   * Adds to the credit book what a run has spent since the last call, and replaces the run's reservation. Returns the number of credits
+   * that are now reserved.
+   */
   renew(hold: Omit<Hold, 'credits'>, spent: readonly number[], request: HoldRequest): number;
-  /** Adds the credits that a run has spent and ends its hold. Returns false if its hold is gone or has more entries than `logged`. */
+  /**
+   * Adds to the credit book what a run has spent since the last call, and ends the run's reservation. Returns false if there is no
+   * reservation, or if another process has already added some of these credits.
+   */
   settle(run: string, logged: number, spent: readonly number[]): boolean;
   close(): void;
 }
@@ -75,27 +87,32 @@ create table holds (
   credits real not null, logged integer not null, total real not null, key text not null
 ) without rowid;`;
 
-/** The version of the tables above. */
+/** The version of the tables above. It changes when the tables change. */
 const version = 2;
 
-/** Longest wait for another process's transaction. */
+/** Maximum wait in ms for another process's transaction to end. */
 const timeoutMs = 10_000;
 
-/** The maximum share of the remaining allowance that a run holds for further records, so that other runs can begin. */
+/**
+ * The largest share of the remaining credits that one run may reserve for records that it has not begun. The rest is left for other runs.
+ */
 const maxShare = 1 / 8;
 
-/** The maximum share of the remaining allowance for records that a run has already begun. */
+/** The largest share of the remaining credits that one run may reserve for records in progress. */
 const maxNeededShare = 1 / 2;
 
-/** Sums of fractional prices (0.7 + 0.1) are off by less than this. */
+/** Tolerance when numbers of credits are compared. It exceeds the rounding errors in sums of fractional prices, such as 0.7 + 0.1. */
 export const rounding = 1e-6;
 
-/** Throws an AutomateError (`output`) if no book can be opened on this machine: nothing is counted then. */
+/**
+ * Throws an AutomateError (`output`) if libsql (the SQLite library) cannot be loaded. Without it, the credit book cannot be opened and no
+ * credits are counted.
+ */
 export function requireLibrary(path: string): void {
   namingErrors(`the credit ledger ${path}`, 'used', loadLibrary);
 }
 
-/** Opens the book; creates it if there is none. Throws an AutomateError (`output`) if it cannot be used. */
+/** Opens or creates the credit book, which is a SQLite file. Throws an AutomateError (`output`) if the file cannot be used. */
 export function openBook(path: string): Book {
   const naming = <Result>(act: () => Result) => namingErrors(`the credit ledger ${path}`, 'used', act);
   const database = naming(() => openDatabase(path, { schema, version, timeoutMs }));
@@ -104,7 +121,8 @@ export function openBook(path: string): Book {
     limit: () => naming(() => readLimit(database)),
     setLimit: (limit) =>
       naming(() => {
-        // The file is made before the limit is set, and removed after the limit is removed: after a crash in between, it is there.
+        // The marker file is created before the allowance is set, and deleted after the allowance is removed. So it exists even if the
+        // process crashes in between.
         if (limit !== undefined) writeFileSync(limitMark(path), '', { mode: 0o600 });
         writeLimit(database, limit);
         if (limit === undefined) rmSync(limitMark(path), { force: true });
@@ -117,12 +135,15 @@ export function openBook(path: string): Book {
   };
 }
 
-/** A file next to the book, which exists while an allowance is set, for an installation that cannot open the book. */
+/**
+ * Returns the path of the marker file that exists as long as there is a monthly allowance. The marker can be checked even if the credit
+ * book cannot be opened.
+ */
 function limitMark(path: string): string {
   return `${path}-limited`;
 }
 
-/** True if an allowance is set in the book, even if the book cannot be opened. */
+/** Returns true if there is a monthly allowance, even if the credit book cannot be opened. */
 export function isLimited(path: string): boolean {
   return existsSync(limitMark(path));
 }
@@ -146,7 +167,7 @@ function readSpent(database: Database.Database, month = ''): Spent[] {
     .all(month) as Spent[];
 }
 
-/** The hold of a run, or all if `run` is empty. */
+/** Returns the reserved credits of a run, or of all runs if `run` is empty. */
 function readHolds(database: Database.Database, run: string): Hold[] {
   const rows = database.prepare("select * from holds where ? in ('', run) order by run").all(run) as (Hold & { accounts: string })[];
   return rows.map((row) => ({ ...row, accounts: JSON.parse(row.accounts) as Account[] }));
@@ -162,7 +183,10 @@ function renewHold(database: Database.Database, hold: Omit<Hold, 'credits'>, spe
   return credits;
 }
 
-/** The credits for a hold. The records already begun come first; of the rest, a run gets only a share. */
+/**
+ * Returns how many credits a run may reserve. For its records in progress, it gets at most half of the remaining credits. For further
+ * records, it gets at most an eighth of what is then left.
+ */
 function grant(database: Database.Database, hold: HoldOwner, request: HoldRequest): number {
   const { credits, min, needed = 0 } = request;
   const remaining = remainingFor(database, hold, request.quota);
@@ -174,7 +198,10 @@ function grant(database: Database.Database, hold: HoldOwner, request: HoldReques
 
 type HoldOwner = Pick<Hold, 'month' | 'run' | 'key'>;
 
-/** The smaller of two rests: the allowance's and the key's quota's; absent without a limit. */
+/**
+ * Returns how many credits remain of the monthly allowance or of the API key's quota, whichever is less. Undefined if there is neither an
+ * allowance nor a quota.
+ */
 function remainingFor(database: Database.Database, { month, run, key = '' }: HoldOwner, quota: number | undefined): number | undefined {
   const taken = database.prepare(
     `select (select coalesce(sum(credits), 0) from spent where month = ? and ? in ('', key)) +
@@ -215,7 +242,7 @@ export interface Month {
   readonly endMs: number;
 }
 
-/** The month of a moment. */
+/** Returns the calendar month (in UTC) that contains a time. */
 export function monthOf(wallMs: number): Month {
   const date = new Date(wallMs);
   return { name: date.toISOString().slice(0, 7), endMs: Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1) };

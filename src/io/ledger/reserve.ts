@@ -5,38 +5,38 @@ import { type Home, settleDead, type Usage, usageOf } from './holds.ts';
 import { type PayingKey, type Rest, smallestRest, usedUpRest } from './rest.ts';
 import { SentLog, sentLogPath } from './sent-log.ts';
 
-/** A run, its accounts and its home. */
+/** The run that reserves credits, and the accounts that it charges. */
 export interface ReserveOptions extends Home {
   /** The run's UUID. */
   readonly run: string;
   readonly accounts: readonly Account[];
-  /** Credits that earlier parts of the run have spent. */
+  /** Number of credits that the run had already spent when it was resumed. */
   readonly before: number;
-  /** Credits to take from the book at a time: the book is read once per block, not once per action. */
+  /** Number of credits that are reserved at a time. With larger blocks, the credit book is accessed less often. */
   readonly block: number;
-  /** The API key that pays; undefined for a command. */
+  /** The API key that pays for the run; undefined if the run was started on the command line. */
   readonly key?: PayingKey | undefined;
 }
 
 /**
- * The credits that one run has taken from the book: a part is spent, the rest is available to its next actions.
- * The log holds spent credits that are not in the book yet.
+ * The credits that one run has reserved in the credit book, including the ones that it has already spent. Spent credits are first written
+ * to the run's credit log, and later added to the book.
  */
 export class Reserve {
   readonly #book: Book;
   readonly #options: ReserveOptions;
   readonly #owner = ownerText();
-  /** Spent credits by account that are not in the book yet. */
+  /** For each account, the spent credits that are not in the credit book yet. */
   readonly #unwritten: number[];
-  /** Undefined until credits are needed for the first time. */
+  /** The run's credit log; undefined until the run first needs credits. */
   #log: SentLog | undefined;
   #month: Month = { name: '', endMs: 0 };
   #available = 0;
-  /** True once the book gave less than a whole block. */
+  /** True if the last request was granted fewer credits than it asked for, because not enough remain. */
   #isLast = false;
   #logged = 0;
   #loggedInBook = 0;
-  /** Credits of this run that are in the book. */
+  /** Number of this run's credits that have already been added to the credit book. */
   #total: number;
   #isClosed = false;
   #usedUp: Rest | undefined;
@@ -49,8 +49,8 @@ export class Reserve {
   }
 
   /**
-   * Takes more credits from the book if fewer than `credits` or `needed` are available.
-   * Returns the reason if `credits` are still not available.
+   * Reserves more credits if fewer than `credits` or `needed` are available. If fewer than `credits` are available even then, returns the
+   * reason.
    */
   ensure(credits: number, needed = 0): CodedMessage | undefined {
     const { wallNow, home, run } = this.#options;
@@ -63,19 +63,22 @@ export class Reserve {
     return this.#covers(credits) ? undefined : this.#refusal();
   }
 
-  /** Returns false once the allowance is too small for `credits` in all. `min`: the price of the cheapest action. */
+  /**
+   * Returns true if the run has this many credits, or if the credit book might still grant them. `min` is the price of the cheapest action.
+   */
   affords(credits: number, min: number): boolean {
-    // The first records begin before the book has given credits, and the book may have more than one block.
+    // Requests credits if the run has not requested any yet. Also requests credits if the last request was not granted in full, because
+    // more may be available now.
     if (!this.#log || this.#isLast) this.ensure(min, credits);
     return !this.#isLast || this.#covers(credits);
   }
 
-  /** The available credits, once the book has given its last ones; infinite before. */
+  /** Returns the number of available credits if the credit book refuses more at the moment. Otherwise returns infinity. */
   left(): number {
     return this.#isLast ? this.#available : Number.POSITIVE_INFINITY;
   }
 
-  /** Charges an account. Negative credits are a refund. */
+  /** Charges credits to an account. A negative number is a refund. */
   charge(account: number, credits: number): void {
     this.#log?.add(account, credits);
     this.#logged++;
@@ -83,14 +86,14 @@ export class Reserve {
     this.#unwritten[account] = (this.#unwritten[account] as number) + credits;
   }
 
-  /** Writes charged credits to disk, before their requests are sent. */
+  /** Writes the charged credits to the run's credit log. It must be called before the requests that cost them are sent. */
   flush(): void {
     this.#log?.flush();
   }
 
   /**
-   * Adds everything to the book and closes it. Returns the used part of the allowance; undefined without an allowance and on a second
-   * call.
+   * Adds all spent credits to the credit book and closes the book. Returns how much of the monthly allowance has been spent. It is
+   * undefined if there is no allowance, or if this is not the first call.
    */
   close(): Usage | undefined {
     if (this.#isClosed) return undefined;
@@ -103,12 +106,12 @@ export class Reserve {
     }
   }
 
-  /** The limit that refused the last refused action; undefined if no action was refused. */
+  /** Returns the monthly limit that caused the last refusal of credits; undefined if no credits were refused. */
   usedUp(): Rest | undefined {
     return this.#usedUp;
   }
 
-  /** Writes the spent credits to the book, and returns the unspent part of the hold. */
+  /** Adds the spent credits to the credit book, and releases the reserved credits that were not spent. */
   giveBack(): void {
     if (!this.#log || this.#isClosed || (this.#available === 0 && this.#logged === this.#loggedInBook)) return;
     this.#renew(0, 0, 0);
@@ -119,7 +122,7 @@ export class Reserve {
     return this.#available >= credits - rounding;
   }
 
-  /** Writes the credits spent until now to the month that has ended. */
+  /** Adds the credits spent so far to the month that has just ended, and begins the new month. */
   #beginMonth(month: Month): void {
     if (this.#log) this.#renew(0);
     this.#month = month;
@@ -133,7 +136,8 @@ export class Reserve {
     const hold = { run, owner: this.#owner, month: this.#month.name, accounts, logged: this.#logged, total, key: key?.id ?? '' };
     const credits = Math.max(block + needed, min);
     const granted = this.#book.renew(hold, this.#unwritten, { credits, min, needed, quota: key?.quota });
-    // Only after the transaction: if it fails, these credits are still to be written.
+    // The fields are changed only after the transaction, because after a failed transaction, the spent credits are not in the credit book
+    // yet.
     this.#isLast = granted < credits;
     this.#total = total;
     this.#unwritten.fill(0);
@@ -141,12 +145,16 @@ export class Reserve {
     return granted;
   }
 
-  /** The log stays until all its credits are in the book: if the process dies before, the next process reads them in the log. */
+  /**
+   * Adds the last spent credits to the credit book and deletes the run's credit log. If the process dies in between, another process adds
+   * the credits from the log.
+   */
   #settle(log: SentLog): void {
     log.flush();
     const settle = () => this.#book.settle(this.#options.run, this.#loggedInBook, this.#unwritten);
     if (!settle()) {
-      // Another process took this run for dead and settled it. Some credits may count twice now, but no credit is missed.
+      // Another process took this run for dead and has added its logged credits to the credit book. Adding the credits here may count some
+      // of them twice, but does not lose any.
       this.#renew(0);
       settle();
     }

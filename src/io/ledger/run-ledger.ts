@@ -5,45 +5,51 @@ import type { Home, Usage } from './holds.ts';
 import { Reserve } from './reserve.ts';
 import { formatCredits, type PayingKey, type Rest } from './rest.ts';
 
-/** The price of a node's actions, and the account that pays them. */
+/** The price of each action of a node, and the account that it is charged to. */
 export interface Price {
   readonly account: Account;
-  /** Per action. */
+  /** Number of credits that one action costs. */
   readonly credits: number;
 }
 
-/** The prices and limits of a run. */
+/** The prices in a run's flow, and the limits on its credits. */
 export interface RunLedgerOptions extends Home {
   /** The run's UUID. */
   readonly run: string;
-  /** By node id. */
+  /** The prices of actions, keyed by the ID of their node. */
   readonly prices: ReadonlyMap<string, Price>;
-  /** The credits that the run may spend; absent for unlimited. */
+  /** Maximum number of credits that the run may spend; undefined if the run has no maximum. */
   readonly max: number | undefined;
-  /** Credits that earlier parts of the run have spent. */
+  /** Number of credits that the run had already spent when it was resumed. */
   readonly before: number;
-  /** Credits that it takes from the book at a time. */
+  /** Number of credits that are reserved in the credit book at a time. */
   readonly block?: number;
-  /** The API key that pays; absent for a command. */
+  /** The API key that pays for the run; undefined if the run was started on the command line. */
   readonly key?: PayingKey | undefined;
 }
 
 const defaultBlock = 1024;
 
-/** The credits of one run: its own maximum and, with a book, the monthly allowance and the quota of its key. */
+/**
+ * Counts the credits of one run and enforces its limits. These are the run's own maximum and, if there is a credit book, the monthly
+ * allowance and the API key's quota.
+ */
 export class RunLedger implements Ledger {
-  /** True if an allowance, its key's quota or the run's own maximum limits it. */
+  /** True if there is any limit on the credits of this run. */
   readonly isLimited: boolean;
-  /** By node id, each with the index of its account. */
+  /** The price of an action and the index of the account that it is charged to, keyed by node ID. */
   readonly #prices: ReadonlyMap<string, { readonly credits: number; readonly account: number }>;
   readonly #cheapest: number;
   readonly #max: number;
   readonly #reserve: Reserve | undefined;
-  /** Credits of this part's actions, under way and finished: each part of a run may spend the maximum. */
+  /**
+   * Credits for all actions in progress or finished since the run was started or resumed. The credits from before a resume are not counted,
+   * so a resumed run may spend its maximum again.
+   */
   #held = 0;
   #spent = 0;
 
-  /** `close` also closes the book. Without a book, only the run's own maximum counts. */
+  /** If `book` is undefined, only the run's own maximum applies. `close` also closes the credit book. */
   constructor(
     { prices, max = Number.POSITIVE_INFINITY, before, block = defaultBlock, ...where }: RunLedgerOptions,
     book: Book | undefined,
@@ -69,11 +75,19 @@ export class RunLedger implements Ledger {
     this.#spent += cost ?? credits;
   }
 
+  /**
+   * Counts an action that this run performed before it was resumed, and whose result is used now. The action's credits are already in the
+   * credit book.
+   */
+  addEarlier(node: string, cost?: number): void {
+    this.#spent += cost ?? this.#priceOf(node).credits;
+  }
+
   release(node: string): void {
     this.#charge(node, -this.#priceOf(node).credits);
   }
 
-  // Where an action was too expensive, a cheaper one may still be possible.
+  // Checks the price of the cheapest action, because the run can continue as long as it can afford that one.
   usedUp(): CodedMessage | undefined {
     return this.#refusalOf(this.#cheapest);
   }
@@ -83,34 +97,41 @@ export class RunLedger implements Ledger {
     return !this.#exceedsMax(credits) && (this.#reserve?.affords(credits, this.#cheapest) ?? true);
   }
 
-  /** The credits that the run may still spend, as far as it knows; infinite without a limit. */
+  /**
+   * Returns the number of credits that the run can still spend. It is infinity if there is no limit, or if the credit book might grant
+   * more.
+   */
   left(): number {
     return Math.min(this.#max - this.#held, this.#reserve?.left() ?? Number.POSITIVE_INFINITY);
   }
 
-  /** Writes held credits to disk, before their requests are sent. */
+  /** Writes the charged credits to the run's credit log. It must be called before the requests that cost them are sent. */
   flush(): void {
     this.#reserve?.flush();
   }
 
-  /** Credits that the finished actions of this part of the run have cost. */
+  /** Returns the credits for all actions that have finished since the run was started or resumed. */
   spent(): number {
     return this.#spent;
   }
 
   /**
-   * Writes the remaining credits to the book. Returns the used part of the allowance; undefined without an allowance and on a second call.
+   * Adds all spent credits to the credit book and closes the book. Returns how much of the monthly allowance has been spent. It is
+   * undefined if there is no allowance, or if this is not the first call.
    */
   close(): Usage | undefined {
     return this.#reserve?.close();
   }
 
-  /** The limit that refused the last refused action; undefined if no action was refused, or the run's own maximum refused it. */
+  /** Returns the monthly allowance or quota that caused the last refusal of credits; undefined if no credits were refused. */
   limitReached(): Rest | undefined {
     return this.#reserve?.usedUp();
   }
 
-  /** Writes the spent credits to the book, and returns the unspent part of the hold: for a ledger that stays open without actions. */
+  /**
+   * Adds the spent credits to the credit book, and releases the reserved credits that were not spent. Used for a ledger that stays open
+   * while no action runs.
+   */
   giveBack(): void {
     this.#reserve?.giveBack();
   }

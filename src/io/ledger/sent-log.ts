@@ -5,19 +5,19 @@ import { makeFolder } from '../files/folder.ts';
 import { fileError, namingErrors } from '../files/naming-errors.ts';
 import { isLink } from '../files/stat.ts';
 
-/** Bytes of an entry: the account's index, then the credits. */
+/** Size of a log entry in bytes: 2 for the account's index and 8 for the credits. */
 const entryBytes = 10;
 
 const maxBuffered = 1024;
 
-/** The path of a run's log. */
+/** Returns the path of the credit log of a run. */
 export function sentLogPath(home: string, run: string): string {
   return join(home, 'runs', `${run}.credits`);
 }
 
 /**
- * The credits that a run may have spent, one entry per action, written before its request is sent.
- * It survives a killed process: the next run reads in it what to add to the book.
+ * The credit log of a run, which contains the credits that it may have spent. They are written before the requests that cost them are sent.
+ * If the process is killed, another run adds the logged credits to the credit book.
  */
 export class SentLog {
   readonly #path: string;
@@ -26,7 +26,7 @@ export class SentLog {
   #bufferedBytes = 0;
   #writtenBytes = 0;
 
-  /** Begins a log, in place of an earlier log of the run. Throws an AutomateError (`output`) if it cannot be written. */
+  /** Creates the credit log of a run, in place of any earlier one. Throws an AutomateError (`output`) if the file cannot be written. */
   constructor(path: string) {
     this.#path = path;
     this.#file = namingErrors(path, 'written', () => {
@@ -38,7 +38,7 @@ export class SentLog {
     });
   }
 
-  /** Adds an entry: `credits` more, or fewer, for the account of that index. */
+  /** Adds an entry that charges credits to the account with this index. A negative number of credits is a refund. */
   add(account: number, credits: number): void {
     if (this.#bufferedBytes === this.#buffer.length) this.flush();
     this.#buffer.writeUInt16LE(account, this.#bufferedBytes);
@@ -46,7 +46,10 @@ export class SentLog {
     this.#bufferedBytes += entryBytes;
   }
 
-  /** Writes the buffered entries, before their requests are sent. Throws an AutomateError (`output`) if it cannot. */
+  /**
+   * Writes the buffered entries to the file. It must be called before the requests that cost these credits are sent. Throws an
+   * AutomateError (`output`) if the file cannot be written.
+   */
   flush(): void {
     if (this.#bufferedBytes === 0) return;
     try {
@@ -55,20 +58,21 @@ export class SentLog {
       this.#writtenBytes += written;
       this.#bufferedBytes = 0;
     } catch (error) {
-      // Half an entry would shift all later ones. The next flush writes at the same place.
+      // Removes an entry that was written only in part, because all later entries would be misread. The next flush writes the whole buffer
+      // again.
       ftruncateSync(this.#file, this.#writtenBytes);
       throw fileError(this.#path, 'written', error);
     }
   }
 
-  /** Closes the log and deletes it. */
+  /** Closes the credit log and deletes the file. */
   remove(): void {
     closeSync(this.#file);
     rmSync(this.#path, { force: true });
   }
 }
 
-/** Sums up a log after its first `entries`, by account; absent if there is no log. */
+/** Returns the sum of the logged credits for each account, without the first `entries` entries. Undefined if there is no log. */
 export function sentSince(path: string, entries: number, accounts: number): number[] | undefined {
   const sums = new Array<number>(accounts).fill(0);
   const bytes = isLink(path) ? undefined : orUndefined(() => readFileSync(path));

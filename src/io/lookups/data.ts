@@ -7,15 +7,21 @@ import { AutomateError } from '../../core/failure.ts';
 
 const decompress = promisify(brotliDecompress);
 
-/** More than the largest file has: decompressed in one piece it takes neither copies nor turns of the event loop. Memory that is not written to is not used. */
+/**
+ * Size in bytes of the buffer into which a file is decompressed. It is larger than any file needs. With one large buffer, no data has to be
+ * copied, and decompression need not wait for the event loop. The operating system only provides memory that is actually written to.
+ */
 const maxBytes = 16 * 2 ** 20;
 
-/** Reads a file of the embedded data that is JSON. Throws an AutomateError (`input`) if it is missing or broken. */
+/** Reads a JSON file from the embedded data. Throws an AutomateError (`input`) if the file is missing or damaged. */
 export function readData<Content>(folder: string, name: string): Promise<Content> {
   return readAs(folder, name, (bytes) => JSON.parse(bytes.toString()) as Content);
 }
 
-/** Reads a small file of the embedded data that is JSON, and blocks for a few ms. Throws an AutomateError (`input`) if it is missing or broken. */
+/**
+ * Reads a small JSON file from the embedded data synchronously, which takes only a few ms. Throws an AutomateError (`input`) if the file is
+ * missing or damaged.
+ */
 export function readDataNow<Content>(folder: string, name: string): Content {
   try {
     return JSON.parse(brotliDecompressSync(readFileSync(pathOf(folder, name))).toString());
@@ -24,7 +30,10 @@ export function readDataNow<Content>(folder: string, name: string): Content {
   }
 }
 
-/** Reads a file of the embedded data, and makes something of its bytes. Throws an AutomateError (`input`) if it is missing or broken. */
+/**
+ * Reads a file from the embedded data and converts its bytes with `read`. Throws an AutomateError (`input`) if the file is missing or
+ * damaged.
+ */
 export async function readAs<Content>(folder: string, name: string, read: (bytes: Buffer) => Content): Promise<Content> {
   try {
     return read(await decompress(await readFile(pathOf(folder, name)), { chunkSize: maxBytes }));

@@ -1,4 +1,4 @@
-/** Letters that Unicode does not take apart into a letter and an accent. */
+/** Replacements for letters that Unicode does not split into a base letter and an accent. */
 const letters: Readonly<Record<string, string>> = {
   ß: 'ss',
   æ: 'ae',
@@ -13,10 +13,13 @@ const letters: Readonly<Record<string, string>> = {
 
 const isAscii = /^[\0-\x7f]*$/;
 
-/** A text in lower case, without accents, with one form for each character. */
+/**
+ * Folds text, which converts it to lower case without accents, so it can be compared. Variants of the same character become equal (Unicode
+ * NFKD).
+ */
 export function foldedText(text: string): string {
   const lower = text.toLowerCase();
-  // For most texts this is enough.
+  // Most text contains only ASCII characters and needs no further conversion.
   if (isAscii.test(lower)) return lower;
   return lower
     .normalize('NFKD')
@@ -25,7 +28,7 @@ export function foldedText(text: string): string {
     .replace(/[ßæœøłđðþı]/g, (letter) => letters[letter] as string);
 }
 
-/** The words of a folded text: apostrophes join, all other punctuation divides. */
+/** Splits folded text into words at spaces and punctuation. Apostrophes are removed and do not split words. */
 export function wordsOfFolded(folded: string): string[] {
   const joined = folded.replace(/['’‘`´]/g, '');
   return joined.match(isAscii.test(joined) ? /[a-z0-9]+/g : /[\p{L}\p{M}\p{N}]+/gu) ?? [];

@@ -1,9 +1,9 @@
 import type { LookupAnswer, LookupDocument, LookupQueries, LookupRequest, Lookups } from '../../core/lookups/lookup.ts';
 
-/** Answers the questions of one lookup: at once from data in memory, or with a promise. */
+/** A function that performs lookups of one kind. It returns no promise if its data is already in memory. */
 type Finder<Name extends keyof LookupQueries> = (query: LookupQueries[Name]) => LookupDocument | Promise<LookupDocument>;
 
-/** Loads the code and the data of each lookup. `folder`: of the embedded data. */
+/** For each kind of lookup, a function that imports the code and loads the data. `folder` contains the embedded data. */
 const loaders: { readonly [Name in keyof LookupQueries]: (folder: string) => Promise<Finder<Name>> } = {
   chain: async (folder) => (await import('./chains/chains.ts')).loadChains(folder),
   category: async (folder) => (await import('./categories/categories.ts')).loadCategories(folder),
@@ -12,7 +12,9 @@ const loaders: { readonly [Name in keyof LookupQueries]: (folder: string) => Pro
   points: async () => (await import('./points/points.ts')).findPoints,
 };
 
-/** Answers lookups from embedded data and files of points. Data are loaded by the first lookup that needs them. */
+/**
+ * Creates the lookups, which use embedded data in `folder` or point files. The data for a kind of lookup is loaded when it is first needed.
+ */
 export function createLookups(folder: string): Lookups {
   const finders = new Map<string, Finder<never>>();
   const coming = new Map<string, Promise<Finder<never>>>();

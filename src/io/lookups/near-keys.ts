@@ -1,14 +1,14 @@
 import { editDistance } from '../../core/text/suggest.ts';
 
-/** Shortest text in which a mistake is looked for. */
+/** Minimum length of a string in which one spelling mistake is accepted. Shorter strings must be correct. */
 const minLength = 5;
 
-/** Length from which on two mistakes are looked for. */
+/** Minimum length of a string in which two spelling mistakes are accepted. */
 const lengthForTwo = 12;
 
 /**
- * Finds the texts that differ from another by one mistake, or two in long ones. If a text is cut into as many pieces as there may be
- * mistakes and one more, a piece without a mistake remains: only texts that share a piece, near its place, are compared.
+ * An index that finds strings despite one spelling mistake, or two in a long string. Each string is cut into one more piece than the number
+ * of accepted mistakes, so at least one piece is correct. Only strings that share a piece, in about the same position, are compared.
  */
 export class NearKeys {
   readonly #pieces = new Map<string, string[]>();
@@ -25,7 +25,7 @@ export class NearKeys {
     }
   }
 
-  /** The texts near a text, with the number of mistakes. */
+  /** Returns the strings in the index that are similar to `text`, each with its number of spelling mistakes. */
   near(text: string): Map<string, number> {
     const near = new Map<string, number>();
     if (text.length < minLength) return near;
@@ -40,12 +40,13 @@ export class NearKeys {
     return near;
   }
 
-  /** The texts of a length that share a piece with a text. */
+  /** Yields the strings of one length in the index that share a piece with `text`. */
   *#sharing(text: string, length: number, most: number): Generator<string> {
     const count = piecesIn(length);
     for (let index = 0; index < count; index++) {
       const [from, to] = [cutBetween(length, count, index), cutBetween(length, count, index + 1)];
-      // The first piece stands at the beginning, the last one at the end; one in the middle is moved by mistakes before it.
+      // The first piece is always at the beginning of the text, and the last piece at its end. Mistakes can shift only the pieces in
+      // between.
       const least = index === 0 ? 0 : index === count - 1 ? text.length - length : -most;
       const greatest = index === 0 || index === count - 1 ? least : most;
       for (let shift = least; shift <= greatest; shift++) {
@@ -56,7 +57,10 @@ export class NearKeys {
   }
 }
 
-/** The mistakes between two texts; a number above `most` means more than `most`. For most pairs the ends alone show the difference. */
+/**
+ * Returns the number of spelling mistakes by which two strings differ. Above `most`, the number may be inexact. The common beginning and
+ * end of the strings are skipped, because that alone decides most cases.
+ */
 function mistakesBetween(one: string, other: string, most: number): number {
   const shortest = Math.min(one.length, other.length);
   let start = 0;
@@ -64,7 +68,7 @@ function mistakesBetween(one: string, other: string, most: number): number {
   let end = 0;
   while (end < shortest - start && one.charCodeAt(one.length - 1 - end) === other.charCodeAt(other.length - 1 - end)) end++;
   const longest = Math.max(one.length, other.length) - start - end;
-  // One mistake leaves one letter, or two that are swapped.
+  // A single mistake affects one letter or two swapped letters.
   if (longest <= 1) return longest;
   if (most === 1 && longest > 2) return 2;
   return editDistance(one.slice(start, one.length - end), other.slice(start, other.length - end));
@@ -78,7 +82,7 @@ function piecesIn(length: number): number {
   return length >= lengthForTwo - 2 ? 3 : 2;
 }
 
-/** The place of a cut between pieces. */
+/** Returns the position at which the piece with this index begins. */
 function cutBetween(length: number, count: number, index: number): number {
   return Math.floor((length * index) / count);
 }

@@ -1,18 +1,18 @@
 import { readData } from './data.ts';
 
-/** The licence of an embedded package, and the date of its data. */
+/** The licence of a package of embedded data, and the date of the data. */
 export interface Notice {
-  /** The name of the source, as in `core/lookups/sources`; a package that is no source of answers has its own name. */
+  /** Name of the data source, as in `core/lookups/sources`. If no lookup returns this data, the name of the package. */
   readonly source: string;
   readonly package: string;
   readonly version: string;
-  /** Such as 2026-09-18. */
+  /** Date of the data, such as 2026-09-18. */
   readonly date: string;
-  /** The full text. */
+  /** The complete text of the licence. */
   readonly licence: string;
 }
 
-/** Reads the notices of all embedded packages. */
+/** Reads the licences of all packages of embedded data. */
 export function readNotices(folder: string): Promise<readonly Notice[]> {
   return readData(folder, 'notices');
 }

@@ -5,8 +5,9 @@ import { isNestedTooDeep, parseJson, tooDeep } from '../../core/value/json.ts';
 import { isObject, type JsonObject, orUndefined, type Value } from '../../core/value/value.ts';
 
 /**
- * Converts an answer to the body that a map reads: structuredContent, else the text as JSON, else `{ text }`, plus links and files. Throws
- * a Failure (`parse`).
+ * Converts a tool's result to the body that paths in the flow refer to. This is the result's structuredContent or, if it has none, its
+ * text. The text is parsed as JSON if possible, and otherwise wrapped as `{ text }`. Links and files in the result are added. Throws a
+ * Failure (`parse`) if the result is nested too deeply.
  */
 export function toAnswer({ isError = false, content = [], structuredContent }: CallToolResult): ToolAnswer {
   if (isNestedTooDeep(structuredContent ?? content)) throw new Failure('parse', `the answer is ${tooDeep}`);
@@ -20,7 +21,10 @@ export function toAnswer({ isError = false, content = [], structuredContent }: C
   return { ...answer, body: isObject(parsed) ? { ...others, ...parsed } : parsed };
 }
 
-/** Restores digits that JSON.parse has lost: most servers repeat structuredContent as text. */
+/**
+ * Restores the digits of numbers that JSON.parse has rounded. Most servers repeat structuredContent as JSON in the result's text, which
+ * contains all digits.
+ */
 function withAllDigits(structured: Value, text: string): Value {
   const json = JSON.stringify(structured);
   if (!/\d{16}|\de[+-]?\d/.test(json)) return structured;
@@ -28,8 +32,9 @@ function withAllDigits(structured: Value, text: string): Value {
 }
 
 /**
- * The value of texts that are JSON objects or lists: of one text its value, of several texts a list of their values. `42` stays a text:
- * the next answer may be `none`.
+ * Parses the text parts of a result as JSON objects or arrays. Returns the value if there is one JSON document, or an array with all values
+ * if there are several. Returns undefined for any other text. This includes a number such as `42`, because the same tool may return `none`
+ * next time.
  */
 function jsonOf(texts: readonly string[]): Value | undefined {
   const whole = containerOf(texts.join('\n'));
@@ -42,7 +47,7 @@ function containerOf(text: string): Value | undefined {
   return /^\s*[[{]/.test(text) ? orUndefined(() => parseJson(text)) : undefined;
 }
 
-/** The links, resources, images and sounds of an answer: a list for each kind in the answer. */
+/** Returns everything in a tool's result except its text: links, resources, images and audio, each in a separate array. */
 function besideText(content: CallToolResult['content']): JsonObject {
   const others: Record<string, Value[]> = {};
   for (const block of content) {

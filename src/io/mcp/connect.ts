@@ -14,18 +14,21 @@ import { LocalTransport } from './local/local-transport.ts';
 import type { LoginSession } from './login.ts';
 import { type Opening, openClient } from './open-client.ts';
 
-/** A client that has agreed on the protocol with its server. */
+/** A client that is connected to a server and has agreed with it on the protocol version. */
 export interface Connected {
   readonly client: Client;
   readonly transport: Transport;
   readonly kind: ToolServer['transport'];
-  /** Explains the end or silence of a server that was started here; empty if nothing is known. */
+  /** Explains why a locally started server exited or did not respond. Returns '' if no reason is known. */
   explanation(): string;
-  /** Runs `work`, and runs it again if a person had to log in first. */
+  /** Runs `work`. If `work` fails because the server requires a login, lets the user log in and runs it once more. */
   withLogin<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
-/** Connects to a server: starts it here, or connects to its URL by Streamable HTTP, else by SSE. Throws a Failure. */
+/**
+ * Connects to an MCP server. Starts the program of a local server. Connects to a remote server over Streamable HTTP, or over SSE if the
+ * server does not support Streamable HTTP. Throws a Failure if the connection fails.
+ */
 export function connect(opening: Opening): Promise<Connected> {
   const { server } = opening.connection;
   return isRemote(server) ? connectRemote(server, opening) : connectLocal(server, opening);
@@ -57,16 +60,21 @@ async function connectRemote(server: RemoteServer, opening: Opening): Promise<Co
   } catch (error) {
     if (!maySpeakSse(error)) throw error;
     return await openRemote(() => new SSEClientTransport(url, { ...auth, fetch }), 'SSE', remote).catch((inSse: unknown) => {
-      // For a server that supports neither, the refusal of Streamable HTTP explains more.
+      // If the server supports neither Streamable HTTP nor SSE, the error from Streamable HTTP is thrown, because it is more informative.
       throw isRefusedStream(inSse) ? error : inSse;
     });
   }
 }
 
-/** Maximum of logins in a row. A server may ask for more scopes after the first login. */
+/**
+ * Maximum number of logins in a row while connecting. After the first login, the server may require more scopes and therefore a second
+ * login.
+ */
 const maxLogins = 2;
 
-/** Opens a client on a transport, and on a new transport after each login. */
+/**
+ * Connects a client over a new transport. If the server requires a login, lets the user log in and tries again over another new transport.
+ */
 async function openRemote(create: () => RemoteTransport, kind: 'streamable HTTP' | 'SSE', remote: RemoteOpening): Promise<Connected> {
   for (let logins = 0; ; logins++) {
     const transport = create();
@@ -82,7 +90,10 @@ async function openRemote(create: () => RemoteTransport, kind: 'streamable HTTP'
 
 const noExplanation = () => '';
 
-/** Over SSE the stream is the session. The SDK would open another stream without the handshake. */
+/**
+ * Closes the client when its SSE stream ends, because the session ends with that stream. Otherwise, the SDK would open a new stream without
+ * the MCP handshake.
+ */
 function closeWithStream(client: Client): void {
   client.onerror = (error) => {
     if (error instanceof SseError) void client.close();
@@ -99,8 +110,8 @@ async function retryAfterLogin<Result>(work: () => Promise<Result>, transport: R
 }
 
 /**
- * Asks the person to log in. Returns false if the error does not ask for a login, or there is no person. Throws a Failure if the login is
- * refused.
+ * Lets the user log in. Returns false if the error does not mean that a login is required, or if there is no user who can log in. Throws a
+ * Failure if the server rejects the login.
  */
 async function logIn(error: unknown, transport: RemoteTransport, { login, connection }: RemoteOpening): Promise<boolean> {
   const asksForLogin = error instanceof UnauthorizedError || (error as Error).cause instanceof UnauthorizedError;
@@ -112,7 +123,7 @@ async function logIn(error: unknown, transport: RemoteTransport, { login, connec
   return true;
 }
 
-/** True if the server may be so old that it supports SSE only (MCP, backwards compatibility). */
+/** Returns true if the error's HTTP status suggests an old server that supports only SSE (MCP specification, backwards compatibility). */
 function maySpeakSse(error: unknown): boolean {
   const { status } = error as Partial<Failure>;
   return status === 400 || status === 404 || status === 405;

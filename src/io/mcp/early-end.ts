@@ -2,7 +2,9 @@ import type { JSONRPCMessage, JSONRPCRequest, StreamableHTTPClientTransport } fr
 import { Failure } from '../../core/failure.ts';
 import { type Fetch, messageTooLong } from '../http/fetch.ts';
 
-/** Fails a call as soon as its stream ends without an answer. The SDK would wait for the timeout. */
+/**
+ * Makes a tool call fail as soon as its response stream ends without a result. Without this, the SDK would wait until the call times out.
+ */
 export function failOnEarlyEnd(transport: StreamableHTTPClientTransport, connection: string): StreamableHTTPClientTransport {
   const send = transport.send.bind(transport);
   let lastError = '';
@@ -11,7 +13,7 @@ export function failOnEarlyEnd(transport: StreamableHTTPClientTransport, connect
   };
   transport.send = (message, options) => {
     if (!isRequest(message) || options?.onRequestStreamEnd) return send(message, options);
-    // The client ignores this answer if the real one has come.
+    // Reports the failure of the request. If the result has already arrived, the client ignores this message.
     const onRequestStreamEnd = () => {
       const cause = endFailure(connection, lastError);
       lastError = '';
@@ -22,7 +24,7 @@ export function failOnEarlyEnd(transport: StreamableHTTPClientTransport, connect
   return transport;
 }
 
-/** Fails a call that the server accepts like a notification (202): its answer would never come. */
+/** Wraps a fetch so that a call fails if the server responds with status 202, which means that no result will follow. */
 export function failOn202(fetch: Fetch): Fetch {
   return async (url, init) => {
     const response = await fetch(url, init);
@@ -32,13 +34,13 @@ export function failOn202(fetch: Fetch): Fetch {
   };
 }
 
-/** `lastError`: the SDK reports the error of a stream right before its end. */
+/** Creates the Failure for a response stream that ended without a result. `lastError` is the last error message of the SDK. */
 function endFailure(connection: string, lastError: string): Failure {
   if (lastError.includes(messageTooLong)) return new Failure('parse', messageTooLong);
-  return new Failure('network', `the MCP server "${connection}" ended the connection before its answer`, { retryable: true });
+  return new Failure('network', `the MCP server "${connection}" closed the connection before it answered`, { retryable: true });
 }
 
-/** The message in a body. Requests for tokens are forms, which hold no message. */
+/** Parses the JSON-RPC message in a request body. Returns an empty object for a token request, whose body is form-encoded. */
 function parseBody(text: string): JSONRPCMessage {
   return JSON.parse(text.startsWith('{') ? text : '{}');
 }

@@ -3,17 +3,20 @@ import { excerpt } from '../../core/answer/response.ts';
 import { durationText } from '../../core/duration.ts';
 import { Failure, LimitReached } from '../../core/failure.ts';
 
-/** The call or start in which an error happened. */
+/** Details about the tool call or server start in which an error occurred. */
 export interface ErrorContext {
   readonly connection: string;
   readonly timeoutMs: number;
-  /** True if the server may have received the call. */
+  /** True if the server may have received the tool call. */
   readonly wasSent: boolean;
-  /** The end or silence of a local server in words; empty if nothing is known. */
+  /** The reason why a locally started server exited or did not respond; empty if no reason is known. */
   readonly explanation: string;
 }
 
-/** Turns an error of the SDK into a Failure of the record. A Failure that the SDK has wrapped is unwrapped. Throws a LimitReached that it has wrapped. */
+/**
+ * Converts an error from the MCP SDK to a Failure. If the error wraps a Failure, returns that Failure. If it wraps a LimitReached, throws
+ * that LimitReached.
+ */
 export function toFailure(error: unknown, context: ErrorContext): Failure {
   const own = findOwn(error);
   if (own instanceof LimitReached) throw own;
@@ -26,7 +29,7 @@ export function toFailure(error: unknown, context: ErrorContext): Failure {
 function translate(error: Error, context: ErrorContext): Failure {
   const { connection, wasSent: sent } = context;
   if (error instanceof UnauthorizedError) {
-    return new Failure('http', `the MCP server "${connection}" asks for a login`, { status: 401, sent: false });
+    return new Failure('http', `the MCP server "${connection}" requires a login`, { status: 401, sent: false });
   }
   if (error instanceof SdkHttpError) return httpFailure(error, context);
   if (error instanceof ProtocolError) return protocolFailure(error);
@@ -37,24 +40,24 @@ function translate(error: Error, context: ErrorContext): Failure {
   return lostFailure(error, context);
 }
 
-/** The Failure of an SdkError, by its code. The connection is lost for all other codes. */
+/** Functions that create the Failure for an SdkError, keyed by the error's code. Every other code means that the connection is lost. */
 const sdkFailures: Readonly<Partial<Record<SdkErrorCode, (error: SdkError, context: ErrorContext) => Failure>>> = {
   [SdkErrorCode.RequestTimeout]: (_, { connection, timeoutMs, wasSent: sent, explanation }) => {
     const message = sent
-      ? `no answer of the MCP server "${connection}" within ${durationText(timeoutMs)}`
+      ? `no answer from the MCP server "${connection}" within ${durationText(timeoutMs)}`
       : notReady(connection, timeoutMs);
     return new Failure('timeout', explanation === '' ? message : `${message}: ${explanation}`, { retryable: true, sent });
   },
   [SdkErrorCode.InvalidResult]: ({ message }) =>
     new Failure('parse', `the answer does not follow the protocol: ${withReadableIssues(message)}`),
-  // The tool needs input from a person, or a part of the protocol that this client does not support.
+  // The following codes mean that the tool needs input from a user or a protocol feature that this client does not support.
   [SdkErrorCode.UnsupportedResultType]: notCallable,
   [SdkErrorCode.InputRequiredRoundsExceeded]: notCallable,
   [SdkErrorCode.CapabilityNotSupported]: notCallable,
   [SdkErrorCode.MethodNotSupportedByProtocolVersion]: notCallable,
   [SdkErrorCode.EraNegotiationFailed]: ({ message }, { connection }) => {
     const reason = withReadableIssues(message.replace(/^Version negotiation probe failed: /, ''));
-    return new Failure('network', `what answers as "${connection}" is no MCP server: ${reason}`, { sent: false });
+    return new Failure('network', `"${connection}" is not an MCP server: ${reason}`, { sent: false });
   },
   [SdkErrorCode.ClientHttpUnexpectedContent]: ({ message }, { connection, wasSent: sent }) =>
     new Failure('parse', `expected JSON or a stream of events from the MCP server "${connection}": ${excerpt(message, 300)}`, { sent }),
@@ -64,16 +67,16 @@ function notCallable({ message }: SdkError): Failure {
   return new Failure('tool', `the tool cannot be called: ${excerpt(message, 300)}`);
 }
 
-/** True for JSON that ends too early: it was cut off, so the connection is lost. */
+/** True if the JSON text ends too early, which means that the message was cut off by a lost connection. */
 function isCutOff({ message }: SyntaxError): boolean {
   return /^(?:Unexpected end|Unterminated)/.test(message);
 }
 
-/** Replaces the JSON of the SDK's own checks by `path: problem` for each issue. */
+/** Replaces a JSON list of validation errors in the SDK's message by readable text with `path: problem` for each error. */
 function withReadableIssues(message: string): string {
   const start = message.search(/\[\s*\{\s*"/);
   if (start < 0) return excerpt(message, 300);
-  return excerpt(`${message.slice(0, start)}${issuesIn(message.slice(start)) || 'the answer is no message of the protocol'}`, 300);
+  return excerpt(`${message.slice(0, start)}${issuesIn(message.slice(start)) || 'the answer is not a valid MCP message'}`, 300);
 }
 
 function issuesIn(text: string): string {
@@ -86,12 +89,15 @@ function issuesIn(text: string): string {
   }
 }
 
-/** The message for a server that is not ready in time. */
+/** Returns the error message for a server that was not ready within the connection's `start_timeout`. */
 export function notReady(connection: string, timeoutMs: number): string {
-  return `the MCP server "${connection}" is not ready within ${durationText(timeoutMs)} (start_timeout)`;
+  return `the MCP server "${connection}" was not ready within ${durationText(timeoutMs)} (start_timeout)`;
 }
 
-/** The Failure of a lost connection. Not retryable for a program that does not exist: the next attempt would not find it either. */
+/**
+ * Creates the Failure for a lost connection. The call is not retried if the server's program is missing or not executable, because starting
+ * the program would fail again.
+ */
 function lostFailure(error: Error, { connection, wasSent: sent, explanation }: ErrorContext): Failure {
   const what = sent ? `the connection to the MCP server "${connection}" is lost` : `no connection to the MCP server "${connection}"`;
   const { code } = error as NodeJS.ErrnoException;
@@ -102,16 +108,16 @@ function lostFailure(error: Error, { connection, wasSent: sent, explanation }: E
 function httpFailure(error: SdkHttpError, { connection, wasSent: sent }: ErrorContext): Failure {
   const { status = 0 } = error;
   const target = /Redirect to (\S+) not followed/.exec(error.message)?.[1];
-  const text = excerpt(target === undefined ? String(error.data?.text ?? '') : `it points to ${target}`, 200);
+  const text = excerpt(target === undefined ? String(error.data?.text ?? '') : `it redirects to ${target}`, 200);
   const message = `the MCP server "${connection}" answered ${error.status}${text === '' ? '' : `: ${text}`}`;
   return new Failure('http', message, { status: error.status, retryable: status === 429 || status >= 500, sent });
 }
 
-/** The SDK checks an answer against the tool's own schema, and reports a mismatch as an error of the protocol. */
+/** Converts a protocol error to a Failure. The SDK also throws a protocol error if a result does not match the tool's output schema. */
 function protocolFailure({ code, message }: ProtocolError): Failure {
   const reason = excerpt(message, 300);
   if (/output ?schema|structured content/i.test(message))
-    return new Failure('parse', `the answer is not what the tool promises: ${reason}`);
+    return new Failure('parse', `the answer does not match the tool's own output schema: ${reason}`);
   return new Failure('tool', `the server refused the call: ${reason} (${code})`);
 }
 

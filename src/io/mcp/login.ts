@@ -12,33 +12,39 @@ import { Failure } from '../../core/failure.ts';
 import { loginHint } from '../../core/tools/tool-credentials.ts';
 import type { LoginPerson } from '../auth/browser.ts';
 
-/** The login of one connection. */
+/** The OAuth login of one connection. */
 export interface LoginSession {
   readonly provider: OAuthClientProvider;
-  /** Waits for the parameters with which the browser comes back; absent if there is no person to ask. Throws a Failure. */
+  /**
+   * Waits until the login redirects the browser to this machine. Resolves to the query parameters of that redirect, and rejects if the
+   * login fails. Undefined if there is no user who can log in.
+   */
   readonly answer?: () => Promise<URLSearchParams>;
 }
 
-/** Settings and ports of a login. */
+/** The settings of a connection's OAuth login, and the functions that the login uses. */
 export interface LoginOptions {
   readonly connection: string;
   readonly auth: Login;
-  /** The client's secret; undefined for a public client. */
+  /** The OAuth client's secret; undefined for a public client, which has none. */
   readonly clientSecret: string | undefined;
-  /** The text that an earlier run gave to `store`; undefined if there is none. */
+  /** The stored login, as a string that was passed to `store` earlier; undefined if no login is stored. */
   readonly stored: string | undefined;
   store(text: string): Promise<void>;
-  /** Masks a token in all that is written. It replaces the earlier token in its slot. */
+  /** Registers a token as a secret, which masks it in all output. A new token replaces the earlier token of the same slot. */
   secret(token: string, slot?: string): void;
-  /** The person to ask; undefined in a run. */
+  /** The user who can log in; undefined in a run, which has no user. */
   readonly person: LoginPerson | undefined;
 }
 
-/** The result of a login, stored between runs. Clients and tokens are stored by issuer, so that no other server gets them (RFC 9207). */
+/**
+ * The result of an OAuth login, which is stored between runs. Clients and tokens are keyed by their issuer, so that they are never sent to
+ * another authorization server (RFC 9207).
+ */
 interface StoredLogin {
   clients: Record<string, StoredOAuthClientInformation>;
   tokens: Record<string, StoredOAuthTokens>;
-  /** The issuer of the tokens in use. */
+  /** The issuer of the tokens in use. The tokens are stored under this key. */
   issuer?: string;
 }
 
@@ -46,14 +52,17 @@ type Context = OAuthClientInformationContext | undefined;
 
 const unknownIssuer = 'unknown';
 
-/** Makes a login: the authorization-code flow with PKCE, with a browser that comes back to this machine (RFC 8252). */
+/**
+ * Creates the OAuth login of a connection. It uses the authorization code flow with PKCE and redirects the browser to this machine (RFC
+ * 8252).
+ */
 export function createLogin(options: LoginOptions): LoginSession {
   const provider = new LoginProvider(options);
   const { person } = options;
   return { provider, ...(person && { answer: () => person.answer(provider.state()) }) };
 }
 
-/** Answers the SDK's questions during a login, and stores its result. */
+/** Provides the client, tokens and functions that the SDK needs for an OAuth login, and stores the result of the login. */
 class LoginProvider implements OAuthClientProvider {
   readonly redirectUrl: string;
   readonly clientMetadata: OAuthClientMetadata;
@@ -62,9 +71,12 @@ class LoginProvider implements OAuthClientProvider {
   readonly #login: StoredLogin;
   readonly #state = randomBytes(16).toString('base64url');
   #verifier = '';
-  /** True once there is a login to overwrite. */
+  /** True once a login has been stored. From then on, every change is stored too. */
   #isStored: boolean;
-  /** The authorization server of the login in progress. Looked up again at the next login: it may have moved. */
+  /**
+   * The authorization server that was discovered for the current login. It is cleared after the login, because the next login may use a
+   * different server.
+   */
   #discovery: OAuthDiscoveryState | undefined;
 
   constructor(options: LoginOptions) {
@@ -116,8 +128,8 @@ class LoginProvider implements OAuthClientProvider {
   async redirectToAuthorization(url: URL): Promise<void> {
     const { person, connection } = this.#options;
     if (person) return person.visit(url);
-    // In a run nobody can log in: the message has the command to log in.
-    throw new Failure('http', `the MCP server "${connection}" asks for a login\n${loginHint(connection)}`, { status: 401, sent: false });
+    // A run has no user who could log in, so the error message names the command for logging in.
+    throw new Failure('http', `the MCP server "${connection}" requires a login\n${loginHint(connection)}`, { status: 401, sent: false });
   }
 
   saveCodeVerifier(verifier: string): void {
@@ -154,8 +166,8 @@ class LoginProvider implements OAuthClientProvider {
   }
 
   /**
-   * Stores nothing before the first tokens. After that it stores even an empty login: otherwise the next run would read the invalid tokens
-   * again.
+   * Stores the login once it has tokens. After that, every change is stored, even if the login has lost its tokens. Otherwise, the next run
+   * would load invalid tokens.
    */
   async #store(): Promise<void> {
     this.#isStored ||= Object.keys(this.#login.tokens).length > 0;
@@ -163,12 +175,12 @@ class LoginProvider implements OAuthClientProvider {
   }
 }
 
-/** True if the id of a client is the URL of its own description. */
+/** True if the client id is a URL at which a client metadata document describes the client. */
 function isMetadataUrl(clientId: string | undefined): clientId is `https://${string}` {
   return clientId?.startsWith('https://') ?? false;
 }
 
-/** Reads a stored login. Any other text, such as a secret set by hand, counts as no login. */
+/** Parses a stored login. Returns an empty login for any other text, such as a secret that a user has set. */
 function parseLogin(text: string | undefined): StoredLogin {
   try {
     const found = JSON.parse(text ?? '{}') as Partial<StoredLogin>;

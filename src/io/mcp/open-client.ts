@@ -6,34 +6,43 @@ import type { Fetch } from '../http/fetch.ts';
 import { notReady, toFailure } from './failure.ts';
 import type { LoginSession } from './login.ts';
 
-/** Settings and ports that all MCP sessions of a run share. */
+/** The settings and functions that all MCP sessions of a run share. */
 export interface SessionContext {
-  /** The version of automate, which is sent to servers. */
+  /** The version of automate that is reported to servers. */
   readonly version: string;
-  /** Aborted at the end of the run. */
+  /** The signal that is aborted when the run ends. */
   readonly signal: AbortSignal;
-  /** Makes the fetch that signs requests to a server. */
+  /** Creates a fetch that adds the connection's credential to the requests to the server. */
   fetch(connection: McpConnection, server: RemoteServer): Promise<Fetch>;
-  /** Environment variables of a server started here, besides PATH, HOME and the like. Throws a Failure. */
+  /**
+   * Returns the environment variables that a locally started server gets in addition to basic ones such as PATH and HOME. Rejects with a
+   * Failure if a credential is missing or is restricted to certain hosts.
+   */
   variables(connection: McpConnection, server: LocalServer): Promise<Readonly<Record<string, string>>>;
-  /** The login of a connection; absent if the connection needs no login. Throws a Failure. */
+  /**
+   * Returns the OAuth login of a connection, or undefined if the connection needs no login. Rejects with a Failure if the stored login may
+   * not be sent to the server's host.
+   */
   login(connection: McpConnection): Promise<LoginSession | undefined>;
-  /** Fills in a server's form for a person. Undefined if there is no person: servers learn that at the start. */
+  /** Fills in forms that the server sends for the user. If undefined, the client tells the server that it does not support forms. */
   readonly elicit?: Elicit | undefined;
   report(event: ToolServerEvent): void;
 }
 
-/** Fills in a form for a person. */
+/** A function that fills in, or declines, a form that a server sends to the user. */
 export type Elicit = () => { action: 'accept' | 'decline'; content?: Record<string, string | number | boolean | string[]> };
 
-/** A connection to open. */
+/** A connection that is being opened, with everything needed to open it. */
 export interface Opening {
   readonly connection: McpConnection;
   readonly context: SessionContext;
   readonly clientOptions: ClientOptions;
 }
 
-/** Opens a client on a transport: agrees on the protocol within `start_timeout`. `explanation`: the reason of a failure, if one is known. Throws a Failure. */
+/**
+ * Connects a client over a transport and agrees with the server on the protocol version within `start_timeout`. `explanation` returns the
+ * reason why a local server failed. Throws a Failure if the client cannot connect.
+ */
 export async function openClient(
   transport: Transport,
   mode: 'auto' | 'legacy',
@@ -51,14 +60,17 @@ export async function openClient(
     await withinStart(client.connect(transport, { timeout: timeoutMs, signal: context.signal }), connection);
     return client;
   } catch (error) {
-    // The explanation is taken before the transport is closed: closing it would replace the real reason.
+    // The explanation is read before the transport is closed, because closing the transport would replace the real reason.
     const errorContext = { connection: name, timeoutMs, wasSent: false, explanation: explanation() };
     await transport.close().catch(() => undefined);
     throw toFailure(error, errorContext);
   }
 }
 
-/** Limits the work before the first call to `start_timeout`: a stream or a list may be endless. The SDK's own timeout comes 100 ms earlier. */
+/**
+ * Fails `work` once `start_timeout` is exceeded. The SDK limits only the duration of each request, but a stream or a list of tools may
+ * never end. The extra 100 ms let the SDK's own timeout come first.
+ */
 export function withinStart<Result>(work: Promise<Result>, { name, startTimeoutMs }: McpConnection): Promise<Result> {
   return new Promise((resolve, reject) => {
     const late = () => reject(new Failure('timeout', notReady(name, startTimeoutMs), { retryable: true, sent: false }));

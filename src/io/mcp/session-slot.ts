@@ -1,10 +1,10 @@
 import { Failure } from '../../core/failure.ts';
 import type { Session } from './session.ts';
 
-/** Times that a local server is started again after it was lost. */
+/** Maximum number of times that a local server is restarted after it has been lost. */
 const maxRestarts = 1;
 
-/** The session of one connection: opened at its first use, shared by all calls, and opened again after it was lost. */
+/** Manages the session of one connection. The session is opened on first use, shared by all calls, and reopened if it is lost. */
 export class SessionSlot {
   readonly #open: () => Promise<Session>;
   readonly #connection: string;
@@ -18,7 +18,10 @@ export class SessionSlot {
     this.#open = open;
   }
 
-  /** The open session. Throws a Failure, a separate one for each caller. */
+  /**
+   * Returns the session, and opens it first if necessary. If it cannot be opened, throws a Failure. Each caller gets its own copy of the
+   * Failure.
+   */
   async session(): Promise<Session> {
     this.#opening ??= this.#open();
     const opening = this.#opening;
@@ -36,7 +39,10 @@ export class SessionSlot {
     );
   }
 
-  /** The next caller opens the session again, except after a failed restart: otherwise every record would start a server. */
+  /**
+   * Throws the error of a session that could not be opened. The next caller then tries to open the session again, but not after a restart
+   * of the server. A server that fails after a restart would otherwise be started again for every record.
+   */
   #refuse(opening: Promise<Session>, error: unknown): never {
     if (this.#opening === opening && this.#restarts === 0) this.#opening = undefined;
     throw error instanceof Failure ? error.withMessage(error.message) : error;
@@ -45,7 +51,7 @@ export class SessionSlot {
   #drop(session: Session, lost: Failure): void {
     if (this.#isLocal) this.#restarts += 1;
     if (this.#restarts > maxRestarts) {
-      const reason = `the server of "${this.#connection}" was started again once, and not a second time`;
+      const reason = `the server of "${this.#connection}" was restarted once, and is not restarted again`;
       throw new Failure('network', `${lost.message}\n${reason}`, { sent: false });
     }
     this.#opening = undefined;

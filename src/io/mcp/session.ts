@@ -7,13 +7,16 @@ import { type ErrorContext, toFailure } from './failure.ts';
 import { type SessionContext, withinStart } from './open-client.ts';
 import { ToolList } from './tool-list.ts';
 
-/** Quiet time after a change of the tools before they are listed again. */
+/**
+ * After a server has reported that its tools have changed, wait in ms before the tools are listed again. Each further report restarts the
+ * wait.
+ */
 const settleMs = 300;
 
-/** Longest wait for a server to confirm the end of a session. */
+/** Maximum wait in ms for a server to confirm the end of the session. */
 const farewellMs = 1000;
 
-/** Opens a session: agrees on the protocol and lists the tools. Throws a Failure. */
+/** Connects to an MCP server, agrees with it on the protocol version and lists its tools. Throws a Failure if any of this fails. */
 export async function openSession(connection: McpConnection, context: SessionContext): Promise<Session> {
   const tools = new ToolList(connection.name);
   const connected = await connect({ connection, context, clientOptions: clientOptions(connection, context, tools) });
@@ -22,7 +25,10 @@ export async function openSession(connection: McpConnection, context: SessionCon
   return session;
 }
 
-/** The client claims neither a model nor a person to ask, so a server that asks anyway is refused. */
+/**
+ * Returns the options of the MCP client. The client fills in servers' forms only if `elicit` is set, and never runs a language model for
+ * servers. The SDK rejects every other request from a server.
+ */
 function clientOptions({ name }: McpConnection, context: SessionContext, tools: ToolList): ClientOptions {
   const onChanged = (error: Error | null, found: readonly unknown[] | null) => {
     if (error || !found) return;
@@ -37,7 +43,7 @@ function clientOptions({ name }: McpConnection, context: SessionContext, tools: 
   };
 }
 
-/** A client and its server, until the connection is lost. */
+/** A session with an MCP server, which can be used until it is lost or closed. */
 export class Session {
   readonly #connection: McpConnection;
   readonly #context: SessionContext;
@@ -54,12 +60,12 @@ export class Session {
     connected.client.onclose = () => this.#closed();
   }
 
-  /** Lists the tools. Throws a Failure. */
+  /** Lists the server's tools and reports the server as started. Throws a Failure if the tools cannot be listed. */
   async start(): Promise<void> {
     try {
       await this.#listTools();
     } catch (error) {
-      // Explained before the session is closed: the end that follows is not the reason.
+      // The context is read before the session is closed, because closing the session would replace the real reason for the error.
       const errorContext = this.#errorContext(false);
       await this.close();
       throw toFailure(error, errorContext);
@@ -69,19 +75,19 @@ export class Session {
     this.#context.report({ type: 'server-started', connection: this.#connection.name, server, protocol, tools: tools.length });
   }
 
-  /** The server as it describes itself. */
+  /** The name, version and protocol of the server, with its tools. */
   get server(): ToolServer {
     const { client, kind } = this.#connected;
     const { name = this.#connection.name, version = '' } = client.getServerVersion() ?? {};
     return { name, version, protocol: client.getNegotiatedProtocolVersion() ?? '', transport: kind, tools: this.#tools.tidied() };
   }
 
-  /** The reason why the server gives no answers any more; absent while it does. */
+  /** The reason why the session is lost and can no longer be used; undefined while the session works. */
   get lost(): Failure | undefined {
     return this.#lost;
   }
 
-  /** Calls a tool. Throws a Failure. */
+  /** Calls a tool of the server. Throws a Failure if the arguments are invalid or the call fails. */
   async call({ tool, arguments: values, timeoutMs }: ToolCall, onprogress: (progress: ToolProgress) => void): Promise<ToolAnswer> {
     const { client, withLogin } = this.#connected;
     const args = this.#tools.checkArguments(tool, values);
@@ -90,13 +96,13 @@ export class Session {
       return toAnswer(await withLogin(() => client.callTool({ name: tool, arguments: args }, options)));
     } catch (error) {
       if (!this.#isForgotten(error)) throw toFailure(error, { ...this.#errorContext(true), timeoutMs });
-      const message = `the MCP server "${this.#connection.name}" has forgotten the session`;
+      const message = `the MCP server "${this.#connection.name}" no longer knows the session`;
       this.#lost ??= new Failure('network', message, { retryable: true, sent: false });
       throw this.#lost.withMessage(this.#lost.message);
     }
   }
 
-  /** Ends the session, and the server if it was started here. */
+  /** Ends the session. A local server is ended too. */
   async close(): Promise<void> {
     const { client, transport } = this.#connected;
     this.#isClosing = true;
@@ -111,7 +117,7 @@ export class Session {
     const { client, withLogin } = this.#connected;
     if (!client.getServerCapabilities()?.tools) return;
     const options = { timeout: this.#connection.startTimeoutMs, signal: this.#context.signal };
-    // One timeout for all pages: the list may be endless.
+    // A single timeout limits the whole list, because the list may have any number of pages.
     const { tools } = await withLogin(() => withinStart(client.listTools(undefined, options), this.#connection));
     this.#tools.replace(tools as Tool[]);
   }
@@ -122,7 +128,10 @@ export class Session {
     this.#context.report({ type: 'server-lost', connection: this.#connection.name, reason: this.#lost.message });
   }
 
-  /** True if the server no longer knows the session: 404 for its id, and many servers answer 400. */
+  /**
+   * Returns true if the error means that the server no longer knows the session. The specification requires the status 404, but many
+   * servers send 400.
+   */
   #isForgotten(error: unknown): boolean {
     const { kind, transport } = this.#connected;
     if (kind === 'streamable HTTP' && !transport.sessionId) return false;
@@ -136,7 +145,7 @@ export class Session {
   }
 }
 
-/** Status and text of an HTTP refusal. Over SSE the SDK has both in its message only. */
+/** Returns the status and the body of an HTTP error response. With SSE, the SDK provides both only in its error message. */
 function httpRefusal(error: Error): { status: number | undefined; text: string } {
   if (error instanceof SdkHttpError) return { status: error.status, text: String(error.data?.text) };
   const [, status, text = ''] = /^Error POSTing to endpoint \(HTTP (\d+)\): (.*)/s.exec(error.message) ?? [];

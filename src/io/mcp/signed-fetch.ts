@@ -12,28 +12,31 @@ import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.t
 import type { Fetch } from '../http/fetch.ts';
 import { sendSingle } from '../http/single-request.ts';
 
-/** Signs the requests to a server. */
+/** The secrets and tokens that are added to the requests to a server. */
 export interface Signing {
   readonly secrets: ReadonlyMap<string, Secret>;
-  /** The secrets that commands give; undefined if there is no command. */
+  /** Secrets that commands have printed; undefined if no credential uses a command. */
   readonly commands?: CommandSecrets | undefined;
   readonly tokens: Tokens;
-  /** Reports that a request signed with this credential has succeeded. */
+  /** Called when a request with this credential has succeeded. */
   used(credential: string): void;
   wallNow(): number;
 }
 
-/** The fetches with which a signed fetch sends. */
+/** The two fetch functions that a signed fetch uses. */
 export interface Fetches {
-  /** Sends to an origin that the connection names. */
+  /** Sends requests to origins that the user has set in the connection. */
   readonly fetch: Fetch;
-  /** To an origin that only the server names, such as its login server: never to metadata addresses. */
+  /**
+   * Sends requests to origins that only the server has named, such as its login server. It refuses the addresses of cloud metadata
+   * services.
+   */
   readonly fetchNamed: Fetch;
 }
 
 /**
- * Makes a fetch that signs requests to the server's own origin, and no other requests.
- * A refusal is a Failure with its reason and its Retry-After: the MCP client would drop both.
+ * Creates a fetch that adds the credential only to requests to the server's origin. For an error response, it throws a Failure with the
+ * reason and the Retry-After, because the MCP client would drop them.
  */
 export function signedFetch(fetches: Fetches, server: RemoteServer, signing: Signing): Fetch {
   const { origin } = new URL(server.url);
@@ -48,7 +51,10 @@ export function signedFetch(fetches: Fetches, server: RemoteServer, signing: Sig
   };
 }
 
-/** Requests to other origins look up how to log in, and get and renew the tokens of a login: single and rare. */
+/**
+ * Sends a request of the OAuth login to an origin other than the server's. Such requests discover how to log in, or obtain and refresh
+ * tokens.
+ */
 async function fetchForLogin({ fetchNamed }: Fetches, url: URL, init: RequestInit | undefined, server: RemoteServer): Promise<Response> {
   const { protocol, hostname, host } = url;
   if (protocol === 'https:' || isLoopback(hostname) || server.allowHttp) {
@@ -57,7 +63,10 @@ async function fetchForLogin({ fetchNamed }: Fetches, url: URL, init: RequestIni
   throw new Failure('request', `expected an https URL for the login, found http://${host}`, { sent: false });
 }
 
-/** Sends a request with the credential of its server. `send` adds the signature. */
+/**
+ * Signs a request with the server's credential and sends it with `send`. If the server rejects a credential or token that can be renewed,
+ * renews it and sends the request again.
+ */
 async function sendSigned(
   { auth, url }: RemoteServer,
   { secrets, commands, tokens }: Signing,
@@ -82,7 +91,8 @@ async function sendSigned(
 }
 
 /**
- * Throws a Failure for a refusal that the MCP client must not handle itself: it would wait in vain, or ask for a login that cannot help.
+ * Returns the response, but throws a Failure for errors that the MCP client would handle badly. The client would wait without effect, or
+ * start a login that does not help.
  */
 async function checkedResponse(
   response: Response,
@@ -92,21 +102,27 @@ async function checkedResponse(
 ): Promise<Response> {
   const { status } = response;
   if (response.ok && auth && auth.type !== 'oauth2_client_credentials') signing.used(auth.credential);
-  // With a login the client itself needs the refusal: it asks the person to log in.
+  // In the authorization code flow, the client must get the 401 or 403, because it then starts the login.
   const isRefusal = auth?.type !== 'oauth2_authorization_code' && (status === 401 || status === 403);
   const isOverload = method === 'POST' && (status === 429 || status >= 500);
   if (isRefusal || isOverload) throw await serverRefusal(response, signing.wallNow());
   return response;
 }
 
-/** The credential's header replaces a header of the connection with the same name. */
+/**
+ * Combines the headers of the request, the connection and the credential. If a name occurs twice, the credential's header takes precedence
+ * over the connection's, and the connection's over the request's.
+ */
 function withHeaders(written: RequestInit['headers'], server: RemoteServer, sign: Signature | undefined): Headers {
   const headers = new Headers(written);
   for (const [name, value] of [...Object.entries(server.headers), ...Object.entries(sign?.headers ?? {})]) headers.set(name, value);
   return headers;
 }
 
-/** The secret of a credential, bound to its hosts. A connection cannot remove that limit. */
+/**
+ * Returns a credential's secret. Throws a Failure if there is no such credential, or if it may not be sent to the origin's host. No setting
+ * of a connection can lift this restriction.
+ */
 function secretFor({ credential }: Auth, secrets: Signing['secrets'], origin: string): string {
   const secret = secrets.get(credential);
   if (secret === undefined) throw new Failure('request', `there is no credential "${credential}"`, { sent: false });
@@ -116,7 +132,7 @@ function secretFor({ credential }: Auth, secrets: Signing['secrets'], origin: st
 
 async function serverRefusal(response: Response, nowMs: number): Promise<Failure> {
   const { status } = response;
-  // The header comes first, so that a long page does not push it out: it shows an expired token.
+  // The header comes first because it may mention an expired token. At the end of a long message, it would be cut off.
   const reasons = [response.headers.get('www-authenticate') ?? '', await response.text().catch(() => '')];
   const text = excerpt(reasons.filter((reason) => reason !== '').join('; '));
   const header = (name: string) => response.headers.get(name) ?? undefined;

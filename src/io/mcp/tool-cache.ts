@@ -5,11 +5,11 @@ import { homeFolder } from '../files/home.ts';
 import { createStateFile, type StateFile } from '../files/state-file.ts';
 import type { Redactor } from '../secrets/redact.ts';
 
-/** A server's description of itself. */
+/** A cached description of an MCP server and its tools. */
 export interface CachedServer {
-  /** Time at which the server was asked (ISO 8601). */
+  /** The time when the server sent the description (ISO 8601). */
   readonly at: string;
-  /** The connection as JSON. If it has changed, it may lead to another server. */
+  /** The saved connection as JSON. If the connection has changed since then, the cached description may belong to a different server. */
   readonly written: string;
   readonly server: ToolServer;
 }
@@ -19,14 +19,14 @@ interface CacheFile {
   readonly servers: Readonly<Record<string, CachedServer>>;
 }
 
-/** The cached description of a saved connection's server; undefined if no description is cached, or the connection has changed. */
+/** Returns the cached description of the server of a saved connection. Undefined if there is none or if the connection has changed. */
 export function cachedServer(environment: NodeJS.ProcessEnv, name: string, written: object): CachedServer | undefined {
   const servers = serversIn(fileIn(environment));
   const found = Object.hasOwn(servers, name) ? servers[name] : undefined;
   return found?.written === JSON.stringify(written) ? found : undefined;
 }
 
-/** Caches a server's description for `automate nodes`, with all secrets masked. */
+/** Caches the description of a server and its tools for `automate nodes`. All secrets in it are masked. */
 export async function cacheServer(
   { environment, redactor }: { readonly environment: NodeJS.ProcessEnv; readonly redactor: Redactor },
   name: string,
@@ -41,7 +41,10 @@ export async function cacheServer(
   });
 }
 
-/** The cached descriptions. Empty if the file is damaged: the servers can be asked again. */
+/**
+ * Returns the cached descriptions of all servers. If the cache file is damaged, returns an empty object, because the servers can send their
+ * descriptions again.
+ */
 function serversIn(file: StateFile<CacheFile>): CacheFile['servers'] {
   try {
     return file.read()?.servers ?? {};

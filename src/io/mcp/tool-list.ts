@@ -7,11 +7,13 @@ import { ExactNumber, isObject, type JsonObject, type Value } from '../../core/v
 
 type Check = (value: unknown) => { readonly valid: boolean; readonly errorMessage?: string | undefined };
 
-/** The tools of one server. Checks arguments against them: a call that is refused here costs nothing. */
+/**
+ * The tools of one MCP server. It checks the arguments of a call before they are sent, because a call that is rejected here costs nothing.
+ */
 export class ToolList {
   readonly #connection: string;
   readonly #validator = new AjvJsonSchemaValidator();
-  /** By tool name, compiled at the first call. */
+  /** Compiled checks of arguments, keyed by the name of the tool. A check is compiled when its tool is first called. */
   readonly #checks = new Map<string, Check>();
   #tools: readonly Tool[] = [];
 
@@ -19,20 +21,20 @@ export class ToolList {
     this.#connection = connection;
   }
 
-  /** Replaces the tools. */
+  /** Replaces the list of tools and discards the compiled checks. */
   replace(tools: readonly Tool[]): void {
     this.#checks.clear();
     this.#tools = tools;
   }
 
-  /** The tools, without the parts of their schemas that are malformed. */
+  /** Returns the tools, with the malformed parts of their schemas removed. */
   tidied(): Tool[] {
     return this.#tools.map(tidiedTool);
   }
 
   /**
-   * The arguments as the client sends them. Leaves out arguments that are null if the tool refuses null.
-   * Throws a Failure (`request`) for an unknown tool, for arguments it does not take, and for numbers that would lose digits.
+   * Checks the arguments of a call and returns them as they will be sent. If the tool does not accept null, arguments that are null are
+   * left out. Throws a Failure (`request`) if the tool is unknown, an argument is invalid, or a number would lose digits.
    */
   checkArguments(name: string, values: JsonObject): Record<string, unknown> {
     const tool = this.#tool(name);
@@ -58,7 +60,7 @@ export class ToolList {
     try {
       check = this.#validator.getValidator(inputSchema as never);
     } catch {
-      // The schema is invalid: the server checks the arguments.
+      // The tool's schema is invalid, so the arguments are left to the server to check.
     }
     this.#checks.set(name, check);
     return check;
@@ -79,7 +81,7 @@ function plainValue(value: Value): unknown {
   return isObject(value) ? plainArguments(value) : value;
 }
 
-/** A double holds any number of this many digits. */
+/** Maximum number of significant digits of a number that is converted to a double. No digits are lost up to this number. */
 const safeDigits = 15;
 
 function toDouble({ text }: ExactNumber): number {
@@ -88,16 +90,16 @@ function toDouble({ text }: ExactNumber): number {
   const digits = mantissa.replace(/\D/g, '').replace(/^0+|0+$/g, '');
   if (Number.isFinite(number) && digits.length <= safeDigits) return number;
   throw requestFailure(
-    `the number ${text.slice(0, 60)} would lose digits on its way to the tool\nsend it as a text, if the tool takes one`,
+    `the number ${text.slice(0, 60)} would lose digits on its way to the tool\nsend it as a string, if the tool accepts one`,
   );
 }
 
-/** Turns `data/a must be number` into `a must be number`. */
+/** Removes the SDK's name for the arguments from a validation message, so `data/a must be number` becomes `a must be number`. */
 function withoutDataPath(message: string): string {
   return message.replace(/\bdata\/?/g, '').replace(/^\s+|(?<=, )\s+/g, '');
 }
 
-/** Names the allowed values of an argument. */
+/** Adds an argument's allowed values to a validation message. */
 function withChoices(message: string, tool: Tool): string {
   const { properties = {} } = tidiedTool(tool).inputSchema;
   return message.replace(/(\S+) must be equal to one of the allowed values/, (whole, name: string) => {
@@ -108,5 +110,5 @@ function withChoices(message: string, tool: Tool): string {
 
 function hintFor(message: string): string {
   if (!/must be (?:number|integer|boolean)/.test(message)) return '';
-  return '\na CSV cell is a text; write the arguments as JSON text with {{field}} outside quotes, or convert it: cel: "double(field)"';
+  return '\na CSV cell is text; write the arguments as JSON text with {{field}} outside quotes, or convert it: cel: "double(field)"';
 }

@@ -15,28 +15,28 @@ import { openSession, type Session } from './session.ts';
 import { SessionSlot } from './session-slot.ts';
 import { signedFetch } from './signed-fetch.ts';
 
-/** Settings and ports of the tools port. */
+/** Options for `createTools`. */
 export interface ToolsOptions extends TokenTools {
   readonly version: string;
   readonly environment: NodeJS.ProcessEnv;
   readonly cacert: string | undefined;
   readonly secrets: ReadonlyMap<string, Secret>;
-  /** The secrets that commands give; undefined if there is no command. */
+  /** Secrets that commands have printed; undefined if no credential uses a command. */
   readonly commands?: CommandSecrets | undefined;
   wallNow(): number;
-  /** Stores the result of a login as the secret of its credential, bound to `host`. */
+  /** Stores the result of an OAuth login as the secret of its credential, which may then be sent only to `host`. */
   storeLogin(credential: string, text: string, host: string): Promise<void>;
-  /** The person who can log in; undefined in a run. */
+  /** The user who can log in; undefined in a run, which has no user. */
   readonly person?: LoginPerson | undefined;
   readonly elicit?: Elicit | undefined;
   report(event: ToolServerEvent): void;
 }
 
-/** Makes the tools port: one session for each connection, opened at its first use. */
+/** Creates the object that calls the tools of MCP servers. It has one session per connection, which is opened on first use. */
 export function createTools(options: ToolsOptions): Tools & { close(): Promise<void> } {
   const slots = new Map<string, SessionSlot>();
   const aborting = new AbortController();
-  // Every call adds a listener to the signal.
+  // The limit on listeners is removed, because every call adds a listener to this signal.
   setMaxListeners(0, aborting.signal);
   const routes = new Routes(options);
   const userAgent = `automate/${options.version}`;
@@ -49,7 +49,7 @@ export function createTools(options: ToolsOptions): Tools & { close(): Promise<v
     elicit: options.elicit,
     login: async (connection) => loginFor(connection, await withGiven(connection, options)),
     fetch: async (connection, server) => {
-      // A command may take longer than a server may to get ready.
+      // The credential's command runs here, before the server's start timeout begins, because it may take longer than that timeout.
       await withGiven(connection, options);
       return signedFetch(fetches, server, { ...options, tokens });
     },
@@ -75,14 +75,17 @@ export function createTools(options: ToolsOptions): Tools & { close(): Promise<v
   }
 }
 
-/** The options with the present secrets of the commands that a connection names. */
+/** Runs the commands of the connection's credentials. Returns the options with the secrets that the commands have printed. */
 async function withGiven(connection: McpConnection, options: ToolsOptions): Promise<ToolsOptions> {
   const { commands, secrets } = options;
   if (!commands) return options;
   return { ...options, secrets: new Map([...secrets, ...(await commands.find(serverCredentials(connection).map(({ name }) => name)))]) };
 }
 
-/** The login of a connection; undefined if the connection needs none. */
+/**
+ * Creates the OAuth login of a connection, or returns undefined if the connection needs no login. Throws a Failure if the stored login may
+ * not be sent to the server's host.
+ */
 function loginFor({ name, server }: McpConnection, { secrets, secret, storeLogin, person }: ToolsOptions): LoginSession | undefined {
   if (!isRemote(server) || server.auth?.type !== 'oauth2_authorization_code') return undefined;
   const { auth } = server;
@@ -102,15 +105,20 @@ function loginFor({ name, server }: McpConnection, { secrets, secret, storeLogin
   });
 }
 
-/** The environment variables of a server started here: only the variables that its connection names. */
+/**
+ * Returns the environment variables and secrets that the connection lists for its locally started server. Throws a Failure if a credential
+ * is missing or is restricted to certain hosts.
+ */
 function variablesFor({ passEnv, credentials }: LocalServer, { environment, secrets }: ToolsOptions): Record<string, string> {
   const passed = passEnv.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]] as const]));
   const secret = Object.entries(credentials).map(([variable, credential]) => {
     const found = secrets.get(credential);
     if (!found) throw new Failure('request', `there is no credential "${credential}"`, { sent: false });
     if (!isAllowedHost(localOrigin, found.hosts)) {
-      const refusal = `the credential "${credential}" may be sent to ${found.hosts?.join(', ')} only`;
-      throw new Failure('request', `${refusal}: a server started here gets no secret that is bound to hosts`, { sent: false });
+      const refusal = `the credential "${credential}" can be sent only to ${found.hosts?.join(', ')}`;
+      throw new Failure('request', `${refusal}: a server that is started on this machine does not get a secret that is bound to hosts`, {
+        sent: false,
+      });
     }
     return [variable, found.text] as const;
   });

@@ -5,21 +5,27 @@ import { namingErrors } from '../files/naming-errors.ts';
 import { gunzip } from '../records/readers/encoding.ts';
 import type { OldPart } from './record-text.ts';
 
-/** An earlier output, and the places in its text. */
+/**
+ * The output file of an earlier run. A retry copies it and inserts the rows of the records that had failed. All positions are in bytes of
+ * uncompressed text.
+ */
 export interface OldOutput {
   readonly path: string;
   readonly gzip: boolean;
   readonly firstRow: number;
   readonly rowsEnd: number;
-  /** The place of the rows of a failed record. */
+  /** Returns the position in the earlier output at which the rows of a failed record have to be inserted. */
   placeOf(record: number): number;
 }
 
-/** Copies the rows of an earlier output, from its beginning to its end, in parts. Their texts are read in order, each once. */
+/**
+ * Copies the rows of an earlier output file in parts, from beginning to end. The text of the parts must be read in this order, and only
+ * once.
+ */
 export class OldRows {
   readonly #old: OldOutput;
   readonly #text: OldText;
-  /** The part that is copied, in bytes of text. */
+  /** The position in the earlier output, in bytes of text, up to which rows have been copied. */
   copied: number;
 
   constructor(old: OldOutput, copied: number) {
@@ -28,17 +34,17 @@ export class OldRows {
     this.#text = new OldText(old, copied);
   }
 
-  /** True if the part that is copied has rows. */
+  /** True if rows of the earlier output have been copied. */
   get hasRows(): boolean {
     return this.copied > this.#old.firstRow;
   }
 
-  /** The rows before the rows of a failed record; absent if these rows are copied already. */
+  /** Returns the rows before a failed record that have not been copied yet; undefined if all of them have been copied. */
   before(record: number): OldPart | undefined {
     return this.#upTo(this.#old.placeOf(record));
   }
 
-  /** The remaining rows; absent if there are no more rows. */
+  /** Returns all rows that have not been copied yet; undefined if there are none. */
   rest(): OldPart | undefined {
     return this.#upTo(this.#old.rowsEnd);
   }
@@ -58,7 +64,7 @@ export class OldRows {
 
 const chunkBytes = 256 * 1024;
 
-/** The text of a file, unzipped. */
+/** Reads the text of the earlier output, and decompresses it if necessary. */
 class OldText {
   readonly #path: string;
   readonly #chunks: AsyncGenerator<Buffer>;
@@ -69,7 +75,7 @@ class OldText {
   constructor({ path, gzip }: OldOutput, start: number) {
     this.#path = path;
     this.#start = start;
-    // In a gzipped file, places in the text are not offsets in the file.
+    // A gzipped file has to be read from its beginning, because a position in the text does not correspond to a known position in the file.
     this.#at = gzip ? 0 : start;
     const chunks = chunksOf(path, this.#at);
     this.#chunks = gzip ? gunzip(chunks, path) : chunks;

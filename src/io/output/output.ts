@@ -12,63 +12,71 @@ import type { OldRows } from './old-rows.ts';
 import { isPlace, RecordText, writeAll } from './record-text.ts';
 import { checkRows } from './renderer.ts';
 import { nothingWritten, type Sink, type Written } from './sink.ts';
-import type { SpillFiles } from './spill.ts';
+import type { SpilledText, SpillFiles } from './spill.ts';
 
-/** The parts of an output. */
+/** The files, sinks and settings that make up the output of a run. */
 export interface FileOutputParts {
   readonly records: { readonly writer: RecordWriter; readonly sink: Sink };
   readonly errors: {
     readonly writer: RecordWriter;
-    /** True if an earlier run left an errors file to continue. A stream always starts anew. */
+    /**
+     * True if this run continues an errors file that an earlier run has begun. False for a stream, which always starts from the beginning.
+     */
     readonly isBegun: boolean;
-    /** Opens the errors file, at the first failure or after what an earlier run wrote. */
+    /** Opens the errors file when the first record fails. If an earlier run has begun the file, new text is appended to it. */
     open(): Promise<Sink>;
   };
   readonly redactor: Redactor;
-  /** Holds rows of unfinished records. */
+  /** Temporary files for the rows of records that are not finished. */
   readonly spillFiles: SpillFiles;
-  /** Absent for a stream, in which nothing can be cut off. */
+  /** The journal of the run. It is undefined if the output is a stream, because a stream cannot be truncated when the run is resumed. */
   readonly journal: Journal | undefined;
-  /** The checkpoint at which the run begins. */
+  /** The checkpoint from which this run continues. */
   readonly from: Checkpoint;
   credits(): number;
-  /** The money and the tokens that nodes have spent. */
+  /** Returns the money and the tokens that the flow's nodes have spent so far. */
   spent?(): Pick<Checkpoint, 'costs' | 'tokens'>;
-  /** Counts that the server stores in the checkpoint; absent for a command. */
+  /** Returns the server's own counts, which are stored in each checkpoint. Undefined if the run was started by a command. */
   notes?: (() => object) | undefined;
-  /** The output into which a retry inserts its rows; absent for other runs. */
+  /** The earlier output into which a retry inserts rows; undefined unless the run is a retry. */
   readonly old?: OldRows | undefined;
-  /** Undefined for an output without a memory. */
+  /** The output's memory file, which lists the records and the positions of their rows. Undefined if the output has no such file. */
   readonly memory?: OutputMemory | undefined;
-  /** Completes the journal, puts the closed files in their places, and removes the journal. Absent for a stream. */
+  /** Completes the journal, moves the closed files to their final paths and deletes the journal. Undefined if the output is a stream. */
   readonly publish?: ((ended: EndedOutput) => Promise<void>) | undefined;
-  /** Puts the closed files of a run in their places, complete or not, if it has no journal. Absent for a stream. */
+  /**
+   * Moves the closed files of a run without a journal to their final paths, even if the run is not complete. Undefined if the output is a
+   * stream.
+   */
   readonly settle?: ((isComplete: boolean, saved: Checkpoint) => Promise<void>) | undefined;
 }
 
-/** Remembers which rows belong to which record. */
+/** The memory file of an output, which lists the records and the positions of their rows. */
 export interface OutputMemory {
   readonly log: MemoryLog | undefined;
-  /** The entry of a record, whose places are found when it is written; undefined for a record that is to run again. */
+  /**
+   * Returns a new entry for a record in the memory file. Its positions are set when the record's rows are written. Returns undefined if the
+   * next run must process the record again.
+   */
   rememberedAs(item: Item, rows: number): RememberedRows | undefined;
   close(): void;
 }
 
-/** The output of a complete run. */
+/** The results of a complete run, after its files have been closed. */
 export interface EndedOutput {
   readonly saved: Checkpoint;
-  /** The whole content. */
+  /** Size and checksum of the output file. */
   readonly out: Written;
-  /** The whole errors file; absent if no record failed. */
+  /** Size and checksum of the errors file; undefined if no record failed. */
   readonly errors?: Written | undefined;
-  /** The places of the first row and of the end of the last one, in bytes of text. */
+  /** Position of the first row in the output file, in bytes of text. `rowsEnd` is the position after the last row. */
   readonly firstRow: number;
   readonly rowsEnd: number;
-  /** The memory of the output; undefined for an output without one. */
+  /** The output's memory file; undefined if the output has none. */
   readonly memory?: MemoryLog | undefined;
 }
 
-/** The checkpoint of a run that has done nothing yet. */
+/** The first checkpoint of every run, before anything has been done. */
 export const untouched: Checkpoint = {
   records: 0,
   beyond: [],
@@ -82,8 +90,8 @@ export const untouched: Checkpoint = {
 };
 
 /**
- * The output of a run: rows go to one file, failed records to another, secrets to none.
- * A flush is a checkpoint: it writes and syncs both files, then adds their lengths to the journal as one line.
+ * The output of a run. Rows are written to one file and failed records to another, and secrets are masked in both. Each flush writes and
+ * syncs both files, then adds a checkpoint with their lengths to the journal.
  */
 export class FileOutput implements Output {
   readonly #parts: FileOutputParts;
@@ -91,13 +99,13 @@ export class FileOutput implements Output {
   readonly #records: RecordText;
   readonly #errors: RecordText;
   readonly #counts: { written: number; failed: number; filtered?: number; rows: number };
-  /** Parked records that are not in the journal yet. */
+  /** Finished records that wait for an earlier record and are not in the journal yet, keyed by their position in the input. */
   readonly #parked = new Map<number, ParkedRows>();
   #errorSink: Sink | undefined;
   #saved: Checkpoint;
   #hasBegun: boolean;
   #isBroken = false;
-  /** The end of the last row in the text. */
+  /** Position after the last row in the output file, in bytes of text. */
   #rowsEnd = 0;
 
   constructor(parts: FileOutputParts) {
@@ -113,7 +121,12 @@ export class FileOutput implements Output {
   }
 
   partialRows(): PartialRows {
-    return this.#records.partialRows(this.#parts.spillFiles.newText());
+    return this.#records.partialRows(this.newText());
+  }
+
+  /** Creates an empty SpilledText, whose content moves to a temporary file when it becomes long. */
+  newText(): SpilledText {
+    return this.#parts.spillFiles.newText();
   }
 
   put(item: Item, outcome: Outcome, isFiltered = false): Outcome {
@@ -151,7 +164,7 @@ export class FileOutput implements Output {
     return true;
   }
 
-  /** Counts a record that an earlier run has written. */
+  /** Counts a record as processed, because its rows are in the output of an earlier run. */
   skip(item: Item): void {
     this.#progress.add(item);
   }
@@ -160,7 +173,7 @@ export class FileOutput implements Output {
     return this.#records.waiting + this.#errors.waiting;
   }
 
-  /** The last checkpoint. */
+  /** Returns the latest checkpoint. */
   saved(): Checkpoint {
     return this.#saved;
   }
@@ -169,7 +182,10 @@ export class FileOutput implements Output {
     return this.#orBreak(() => this.#flush());
   }
 
-  /** Writes the ends of the files and closes them. After a failed write it only closes. `isComplete`: there is nothing left to resume. */
+  /**
+   * Writes the text at the end of each file and closes the files. After an earlier write error, only closes them. `isComplete` is true if
+   * nothing is left for a resumed run.
+   */
   async close(isComplete: boolean): Promise<void> {
     const { records, journal, old, publish, settle } = this.#parts;
     if (!this.#isBroken) await this.#orBreak(() => this.#end(isComplete));
@@ -219,7 +235,10 @@ export class FileOutput implements Output {
     await this.#sync();
   }
 
-  /** Takes the text and the counts before the first await: records that come during the writes belong to the next checkpoint. */
+  /**
+   * Writes the queued text and saves a checkpoint. The text and the counts are taken before the first await. Records that arrive while they
+   * are being written therefore belong to the next checkpoint.
+   */
   async #flush(): Promise<void> {
     const { records, errors, from, credits, old } = this.#parts;
     const spent = this.#parts.spent?.();
@@ -247,7 +266,10 @@ export class FileOutput implements Output {
     await this.#save({ ...reached, out: records.sink.written, ...errorsWritten, ...(log && { remembered: log.count }) }, marks);
   }
 
-  /** Notes the errors file in the journal before it exists: a resumed run that finds the file then knows that it is the run's own file. */
+  /**
+   * Saves the path of the errors file in the journal, and then creates the file. If a resumed run finds the file, it knows from the journal
+   * that the file belongs to this run.
+   */
   async #openErrors(): Promise<Sink> {
     const { journal, errors } = this.#parts;
     if (this.#saved.errors === undefined) await journal?.add({ ...this.#saved, errors: nothingWritten });

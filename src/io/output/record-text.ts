@@ -9,25 +9,34 @@ import { maxRendered, Renderer, type SpilledPiece } from './renderer.ts';
 import type { Sink } from './sink.ts';
 import type { SpilledText } from './spill.ts';
 
-/** Characters that are joined into one text: rows that waited for a slow record may be longer together than a string can be. */
+/**
+ * Maximum number of characters that are joined for one write. Without a limit, the rows of many records that waited for a slow one could
+ * exceed the maximum length of a string.
+ */
 const maxJoined = 1024 * 1024;
 
-/** Text for the output: a string, or text that may have spilled. Between them stand failed records. */
+/**
+ * An element of the write queue. It is text in memory, text that may be on disk, or a marker. When a marker is reached, its position in the
+ * file is noted.
+ */
 export type Piece = string | SpilledPiece | FailedPiece | PlacePiece;
 
-/** A place that is to be remembered. */
+/** A marker for the start or end of a record's rows. Its position in the file is stored in the record's entry in the memory file. */
 interface PlacePiece {
   readonly entry: RememberedRows;
   readonly side: 'start' | 'end';
 }
 
-/** Consecutive records that failed at this place. */
+/** A marker for the position in the output at which the rows of consecutive failed records are missing. */
 interface FailedPiece {
   readonly first: number;
   count: number;
 }
 
-/** Writes pieces in their order, and deletes the spilled pieces. Returns the failed records with their places. */
+/**
+ * Writes queued text and markers to a sink in order, and discards temporary text on disk. Returns the failed records with the positions in
+ * the output at which their rows are missing.
+ */
 export async function writeAll(sink: Sink, begin: string, pieces: readonly Piece[]): Promise<Mark[]> {
   const marks: Mark[] = [];
   const text = new JoinedText(sink, begin);
@@ -50,11 +59,11 @@ export async function writeAll(sink: Sink, begin: string, pieces: readonly Piece
   return marks;
 }
 
-/** Text that is joined before it is written. */
+/** Joins pieces of text, so that fewer writes to a sink are needed. */
 class JoinedText {
   readonly #sink: Sink;
   #text: string;
-  /** Text before the last place that was asked for. */
+  /** Joined text whose length in bytes is already in `#countedBytes`, because a position after this text was requested. */
   #counted: string[] = [];
   #countedBytes = 0;
   length: number;
@@ -70,7 +79,7 @@ class JoinedText {
     this.length += text.length;
   }
 
-  /** The place after this text in the file, in bytes of text. */
+  /** Returns the position in the file at which the joined text will end, in bytes of uncompressed text. */
   place(): number {
     this.#countedBytes += Buffer.byteLength(this.#text);
     this.#counted.push(this.#text);
@@ -87,7 +96,7 @@ class JoinedText {
   }
 }
 
-/** True for a place that is to be remembered. */
+/** Returns true for a marker whose position is stored in a record's entry in the memory file. */
 export function isPlace(piece: Piece): piece is PlacePiece {
   return typeof piece !== 'string' && 'entry' in piece;
 }
@@ -96,15 +105,15 @@ function isFailed(piece: Piece): piece is FailedPiece {
   return typeof piece !== 'string' && 'count' in piece;
 }
 
-/** A part of an earlier file. */
+/** A part of the output of an earlier run, which is copied unchanged. */
 export interface OldPart {
   texts(): AsyncIterable<string>;
-  /** True if it begins with the first row of that file: then nothing separates it from rows before it. */
+  /** True if the part begins with the first row of the earlier output. There is then no separator before this row. */
   readonly isFirst: boolean;
   readonly hasRows: boolean;
 }
 
-/** Turns rows into the text of a file, with every secret masked, and queues it until it is written. */
+/** Renders rows in a file format with all secrets masked. The text is queued until it is written. */
 export class RecordText {
   readonly #renderer: Renderer;
   #rows: Fields[] = [];
@@ -113,18 +122,18 @@ export class RecordText {
   #queuedLength = 0;
   #isFirst: boolean;
 
-  /** `hasRecords`: the file has records already. */
+  /** `hasRecords` is true if the file already contains rows from an earlier run. */
   constructor(writer: RecordWriter, hasRecords: boolean, redactor: Redactor) {
     this.#renderer = new Renderer(writer, redactor);
     this.#isFirst = !hasRecords;
   }
 
-  /** The text before the first row. */
+  /** Returns the text at the beginning of the file, before the first row. */
   begin(): string {
     return this.#renderer.begin();
   }
 
-  /** The text after the last row. */
+  /** Returns the text at the end of the file, after the last row. */
   end(): string {
     return this.#renderer.writer.end(!this.#isFirst);
   }
@@ -134,7 +143,7 @@ export class RecordText {
     if (this.#rows.length >= maxRendered) this.#renderRows();
   }
 
-  /** Rows of an unfinished record, rendered into `text`. */
+  /** Returns a collector for the rows of a record that is not finished. It appends the rendered rows to `text`. */
   partialRows(text: SpilledText): PartialRows {
     return new RowsInProgress(this.#renderer, text);
   }
@@ -151,7 +160,7 @@ export class RecordText {
     this.#isFirst = false;
   }
 
-  /** Adds rows that are rendered already. */
+  /** Adds rows that are already text in the output's format. */
   addText({ rows, text }: RowsText): void {
     if (rows === 0) return;
     this.#renderRows();
@@ -159,7 +168,7 @@ export class RecordText {
     this.#isFirst = false;
   }
 
-  /** Notes a failed record at this place. */
+  /** Adds a marker at the current position, where the rows of a failed record are missing. */
   addFailed(record: number): void {
     this.#renderRows();
     if (this.#text !== '') this.#queueText();
@@ -168,14 +177,17 @@ export class RecordText {
     else this.#pieces.push({ first: record, count: 1 });
   }
 
-  /** Notes the place at which the rows of a record begin or end. */
+  /**
+   * Adds a marker for the start or end of a record's rows at the current position. The position is stored in `entry` when the text is
+   * written.
+   */
   addPlace(entry: RememberedRows, side: 'start' | 'end'): void {
     this.#renderRows();
     if (this.#text !== '') this.#queueText();
     this.#pieces.push({ entry, side });
   }
 
-  /** Copies rows of an earlier file. */
+  /** Adds rows that are copied from the output of an earlier run. */
   addOld({ texts, isFirst, hasRows }: OldPart): void {
     this.#renderRows();
     this.#queueText();
@@ -184,7 +196,13 @@ export class RecordText {
     if (hasRows) this.#isFirst = false;
   }
 
-  /** The rows of a record as text for the journal. */
+  /** Returns rows as text in the output's format, with all secrets masked. Returns them as they are if one string would be too long. */
+  renderedRows(rows: readonly Fields[]): Success {
+    const [text = '', ...more] = this.#renderer.texts(rows, false);
+    return more.length === 0 ? { rendered: { rows: rows.length, text } } : { rows };
+  }
+
+  /** Returns the rows of a finished record as text in the output's format, for the journal. */
   parkedRows(outcome: Success): ParkedRows {
     if ('spilled' in outcome) return outcome.spilled as RenderedRows;
     if ('rendered' in outcome) return parkedText(outcome.rendered.rows, () => [outcome.rendered.text]);
@@ -192,12 +210,12 @@ export class RecordText {
     return parkedText(rows.length, () => this.#renderer.texts(rows, false));
   }
 
-  /** Queued characters, without text that has spilled or is not rendered yet. */
+  /** Number of characters in the queue. Text on disk and rows that have not been rendered are not counted. */
   get waiting(): number {
     return this.#queuedLength + this.#text.length;
   }
 
-  /** Empties the queue. */
+  /** Renders all rows that have not been rendered yet. Returns the queued text and markers, and empties the queue. */
   take(): Piece[] {
     this.#renderRows();
     this.#queueText();
@@ -235,7 +253,7 @@ function parkedText(rows: number, texts: () => readonly string[]): ParkedRows {
   };
 }
 
-/** Rows of one record, rendered as they come. */
+/** Renders the rows of one record as soon as they are added, even though the record is not finished yet. */
 class RowsInProgress implements PartialRows, RenderedRows {
   readonly #renderer: Renderer;
   readonly #text: SpilledText;

@@ -5,13 +5,13 @@ import { isTableWriter } from '../records/writers/csv-writer.ts';
 import type { RecordWriter } from '../records/writers/record-writer.ts';
 import type { Redactor } from '../secrets/redact.ts';
 
-/** Rows that are rendered together. */
+/** Maximum number of rows that are rendered into one string. */
 export const maxRendered = 256;
 
-/** Text that may have spilled. */
+/** Rows as text in the output's format, which may have been moved to disk. */
 export type SpilledPiece = Pick<ParkedRows, 'texts'> & Pick<SpilledRows, 'drop'>;
 
-/** Renders rows in the output's format, with every secret masked. */
+/** Renders rows in the format of the output and masks every secret in them. */
 export class Renderer {
   readonly writer: RecordWriter;
   readonly #redactor: Redactor;
@@ -26,7 +26,7 @@ export class Renderer {
     return isTableWriter(writer) ? writer.header(this.#redactor.names(writer.columns)) : writer.begin();
   }
 
-  /** The text of the rows; several texts if the whole text is longer than a string can be. */
+  /** Renders rows as text. Returns several strings if a single string would exceed JavaScript's maximum length. */
   texts(rows: readonly Fields[], isFirst: boolean): string[] {
     if (rows.length <= maxRendered) {
       try {
@@ -39,7 +39,7 @@ export class Renderer {
     return [...this.texts(rows.slice(0, middle), isFirst), ...this.texts(rows.slice(middle), false)];
   }
 
-  /** The text of the rows without the separator from an earlier row. */
+  /** Returns the rendered rows of a record that come first in the file, without the separator before the first of them. */
   asFirst(rows: SpilledPiece): SpilledPiece {
     const { between } = this.writer;
     return {
@@ -65,13 +65,15 @@ export class Renderer {
 
   #mask(row: Fields): Fields {
     const names = [...row.keys()];
-    // A table finds the column of a field by its name, which must not be masked.
+    // In a table, a field's name determines its column, so the names in a row are not masked.
     const masked = isTableWriter(this.writer) ? names : this.#redactor.names(names);
     return new Map([...row.values()].map((value, index) => [masked[index] as string, this.#redactor.value(value)]));
   }
 }
 
-/** Fails the whole record for one row that the output cannot hold. */
+/**
+ * Checks whether the output's format can represent every row of a record. If not, returns a failure, because the whole record then fails.
+ */
 export function checkRows(outcome: Outcome, writer: RecordWriter): Outcome {
   if (!('rows' in outcome)) return outcome;
   for (const row of outcome.rows) {

@@ -7,69 +7,77 @@ import { syncFolder } from '../files/folder.ts';
 import { namingErrors } from '../files/naming-errors.ts';
 import { isNoFile, statOf } from '../files/stat.ts';
 
-/** A file or stream that text is appended to. Every call may throw an AutomateError (`output`, `stdout-closed`). */
+/**
+ * A file or stream to which text is appended. If a method fails, it throws an AutomateError, which is `stdout-closed` for a closed stdout
+ * and otherwise `output`.
+ */
 export interface Sink {
   write(text: string): Promise<void>;
-  /** Waits until the text is on disk. */
+  /** Waits until all written text is on disk. */
   sync(): Promise<void>;
   close(): Promise<void>;
   readonly written: Written;
 }
 
-/** The content of a file, for comparison. */
+/**
+ * Size and checksum of everything that a run has written to a file. A later run compares them with the file to detect changes by others.
+ */
 export interface Written {
   readonly bytes: number;
-  /** CRC-32 of the bytes. */
+  /** CRC-32 of the file's bytes. */
   readonly crc: number;
-  /** The length of the text in bytes: more than `bytes` in a gzipped file. */
+  /** Size of the uncompressed text in bytes. For a gzipped file and a workbook, this is not the size of the file. */
   readonly text: number;
 }
 
-/** The content of a new file. */
+/** Size and checksum of an empty file. */
 export const nothingWritten: Written = { bytes: 0, crc: 0, text: 0 };
 
-/** Options for opening a file. */
+/** Options for opening an output file. */
 export interface FileSinkOptions {
   readonly gzip: boolean;
-  /** The content that stays: the rest of the file is cut off. Absent for a new file. */
+  /** Size and checksum of the existing content that is kept. Everything after it is cut off. Undefined for a new file. */
   readonly keep?: Written | undefined;
-  /** Refuses an existing file: another process made it meanwhile. */
+  /** True to fail if the file exists. Only another process can have created it at this point. */
   readonly isNew?: boolean;
-  /** Appends to an existing file. */
+  /** True to append to the file if it exists. */
   readonly appends?: boolean;
 }
 
 const gzipped = promisify(gzip);
 
-/** True for a regular file. Devices and pipes exist all the time, and nothing in them can be overwritten. */
+/** Returns true if there is a regular file at the path. Devices and pipes do not count, because writing to them overwrites nothing. */
 export function isRegularFile(path: string): boolean {
   return statOf(path)?.isFile() ?? false;
 }
 
-/** Refuses an existing file. `of`: the file's part in the run. */
+/** Throws an AutomateError (`output-exists`) if the file already exists. `of` is the role of the file in the run. */
 export async function refuseExisting(path: string, of: 'out' | 'errors'): Promise<void> {
   if (isRegularFile(path)) throw new AutomateError('output-exists', `${path} exists already`, { code: 'output-exists', details: { of } });
 }
 
-/** Refuses a file whose beginning is not what was written. Throws an AutomateError (`output-exists`). */
+/** Throws an AutomateError (`output-exists`) if the file does not begin with the content that an earlier run has written to it. */
 export async function refuseChanged(path: string, { bytes, crc }: Omit<Written, 'text'>): Promise<void> {
   if (bytes === 0) return;
   const found = await readWritten(path, bytes);
   if (found.bytes === bytes && found.crc === crc) return;
-  const what = found.bytes < bytes ? `holds ${found.bytes} bytes, and ${bytes} were written` : 'does not hold what was written';
-  const message = statOf(path) ? `${path} ${what}: it was changed since` : `${path} is gone`;
+  const what = found.bytes < bytes ? `has ${found.bytes} bytes, but ${bytes} were written` : 'does not contain what was written';
+  const message = statOf(path) ? `${path} ${what}: it has been changed since` : `${path} is gone`;
   throw new AutomateError('output-exists', message, { code: 'output-changed', details: {} });
 }
 
-/** Refuses a file that is not what was written, or that holds more. Throws an AutomateError (`output-exists`). */
+/**
+ * Throws an AutomateError (`output-exists`) if the file is not exactly what an earlier run has written. Unlike `refuseChanged`, it does not
+ * accept text that was appended since then.
+ */
 export async function refuseChangedWhole(path: string, written: Omit<Written, 'text'>): Promise<void> {
   const size = statOf(path)?.size ?? 0;
   if (size <= written.bytes) return refuseChanged(path, written);
-  const message = `${path} holds ${size} bytes, and ${written.bytes} were written: it was changed since`;
+  const message = `${path} has ${size} bytes, but ${written.bytes} were written: it has been changed since`;
   throw new AutomateError('output-exists', message, { code: 'output-changed', details: {} });
 }
 
-/** The first `maxBytes` of a file. A missing file is empty. */
+/** Returns the size and checksum of a file, reading no more than its first `maxBytes`. A missing file counts as empty. */
 async function readWritten(path: string, maxBytes: number): Promise<Omit<Written, 'text'>> {
   let [bytes, crc] = [0, 0];
   await namingErrors(path, 'written', async () => {
@@ -85,18 +93,21 @@ async function readWritten(path: string, maxBytes: number): Promise<Omit<Written
   return { bytes, crc };
 }
 
-/** Opens a file. Every write to a gzipped file is a separate gzip member (RFC 1952, 2.2), so the file can be read, and cut, after each write. */
+/**
+ * Opens a file as a sink for text. In a gzipped file, every write adds a separate gzip member (RFC 1952, 2.2). The file can therefore be
+ * read and truncated after each write.
+ */
 export async function openFileSink(path: string, options: FileSinkOptions): Promise<Sink> {
   return new DeviceSink(path, await openFileDevice(path, options), options.gzip, options.keep);
 }
 
-/** Opens a file for bytes. Throws an AutomateError (`output`). */
+/** Opens a file for writing bytes. Throws an AutomateError (`output`) if the file cannot be opened. */
 export async function openFileDevice(path: string, options: Omit<FileSinkOptions, 'gzip'> = {}): Promise<Device> {
   const handle = await namingErrors(path, 'written', () => openToWrite(path, options));
   return { write: (bytes) => writeAll(handle, bytes), sync: () => syncFile(handle), close: () => handle.close() };
 }
 
-/** Syncs the folder of a new file: without that the file may be lost in a crash. */
+/** Opens a file for writing. Syncs the folder of a new file, because a crash could otherwise lose the file. */
 async function openToWrite(path: string, { keep, isNew, appends }: Omit<FileSinkOptions, 'gzip'>): Promise<FileHandle> {
   if (isNoFile(path)) return open(path, 'w');
   if (keep) {
@@ -109,31 +120,38 @@ async function openToWrite(path: string, { keep, isNew, appends }: Omit<FileSink
   return handle;
 }
 
-/** One write may take only some of the bytes. */
+/** Writes all bytes to a file. The write is repeated as often as necessary, because the system may write only some of the bytes at once. */
 async function writeAll(handle: FileHandle, bytes: Buffer): Promise<void> {
   for (let written = 0; written < bytes.length; ) {
     written += (await handle.write(bytes, written)).bytesWritten;
   }
 }
 
-/** Pipes and devices cannot be synced, and need not be. */
+/** Writes all bytes to a file, from the offset `at` on. */
+export async function writeAt(handle: FileHandle, bytes: Buffer, at: number): Promise<void> {
+  for (let written = 0; written < bytes.length; ) {
+    written += (await handle.write(bytes, written, bytes.length - written, at + written)).bytesWritten;
+  }
+}
+
+/** Syncs a file to disk. Ignores the errors that pipes and devices return, because they cannot be synced. */
 async function syncFile(handle: FileHandle): Promise<void> {
   await handle.datasync().catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EINVAL' && error.code !== 'ENOTSUP') throw error;
   });
 }
 
-/** A sink for a file that is complete: takes no more text. */
+/** Returns a sink that ignores all text, for a file that is already complete. */
 export function createClosedSink(written: Written): Sink {
   return { written, write: async () => {}, sync: async () => {}, close: async () => {} };
 }
 
-/** A sink on a stream such as stdout, which stays open. */
+/** Returns a sink that writes to a stream such as stdout. Closing the sink leaves the stream open. */
 export function createStreamSink(stream: NodeJS.WritableStream, name: string, options: { readonly gzip: boolean }): Sink {
   return new DeviceSink(name, streamDevice(stream), options.gzip);
 }
 
-/** The place for bytes that a stream such as stdout is. */
+/** Returns a device that writes bytes to a stream such as stdout. */
 export function streamDevice(stream: NodeJS.WritableStream): Device {
   let broken: Error | undefined;
   stream.on('error', (error) => {
@@ -152,7 +170,7 @@ function writeTo(stream: NodeJS.WritableStream, bytes: Buffer): Promise<void> {
   });
 }
 
-/** A place for bytes. */
+/** A file or stream to which bytes are written. */
 export interface Device {
   write(bytes: Buffer): Promise<void>;
   sync(): Promise<void>;
@@ -177,7 +195,7 @@ class DeviceSink implements Sink {
   }
 
   async write(text: string): Promise<void> {
-    // A file without a gzip member is not gzip: an empty output gets an empty member.
+    // An empty file is not valid gzip. So one empty gzip member is written even if the output has no text.
     const isNeeded = text !== '' || (this.#gzip && this.#written.bytes === 0);
     if (!isNeeded) return;
     const plain = Buffer.from(text);

@@ -1,27 +1,31 @@
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { namingErrors } from '../files/naming-errors.ts';
+import { writeAt } from './sink.ts';
 
-/** Characters that one text may hold in memory. */
+/** Maximum number of characters of one SpilledText that stay in memory. */
 const maxHeld = 256 * 1024;
 
-/** Characters that all texts together may hold in memory. Above this limit, texts with more than `minWrite` characters are written. */
+/**
+ * Maximum number of characters that stay in memory for all SpilledTexts together. Above this limit, every SpilledText with more than
+ * `minWrite` characters is moved to disk.
+ */
 const maxHeldTogether = 4 * 1024 * 1024;
 const minWrite = 8 * 1024;
 
-/** Open files. Further texts share them. */
+/** Maximum number of open temporary files. Once it is reached, several SpilledTexts share a file. */
 const maxFiles = 32;
 
-/** The subject of messages about these files: users do not know their names. */
+/** The name of a temporary file in error messages. Users would not recognize the real path. */
 const waitingRows = 'the temporary file for waiting rows';
 
-/** Creates texts that spill to disk when they are long. */
+/** Creates SpilledTexts, whose content moves from memory to temporary files when it becomes long. */
 export class SpillFiles {
   readonly #newPath: () => string;
   readonly #files: SharedFile[] = [];
-  /** Characters that all texts hold in memory. */
+  /** Number of characters that all SpilledTexts together keep in memory. */
   heldTogether = 0;
 
-  /** `newPath`: a path for a new file, which loses its name once it is open. */
+  /** `newPath` returns a path for a new temporary file. The file is unlinked as soon as it is open. */
   constructor(newPath: () => string) {
     this.#newPath = newPath;
   }
@@ -30,7 +34,10 @@ export class SpillFiles {
     return new SpilledText(this);
   }
 
-  /** A share in a new file, or in the file with the fewest texts. */
+  /**
+   * Returns a temporary file for one more SpilledText. This is a new file until the maximum number is reached, and then the file that the
+   * fewest SpilledTexts share.
+   */
   join(): SharedFile {
     const [emptiest] = this.#files.toSorted((a, b) => a.texts - b.texts);
     const file = emptiest && this.#files.length >= maxFiles ? emptiest : new SharedFile(this.#newPath());
@@ -39,7 +46,7 @@ export class SpillFiles {
     return file;
   }
 
-  /** Gives a share back. The last share closes the file. */
+  /** Ends a SpilledText's use of a temporary file, and closes the file if no other SpilledText uses it. */
   leave(file: SharedFile): void {
     if (--file.texts > 0) return;
     this.#files.splice(this.#files.indexOf(file), 1);
@@ -47,7 +54,7 @@ export class SpillFiles {
   }
 }
 
-/** A text in memory, or, when it is long, in a file without a name. */
+/** Text that is kept in memory until it becomes long. It is then moved to a temporary file, which is already unlinked. */
 export class SpilledText {
   readonly #files: SpillFiles;
   #waiting: string[] = [];
@@ -60,12 +67,12 @@ export class SpilledText {
     this.#files = files;
   }
 
-  /** Characters in memory. */
+  /** Number of characters of this text that are in memory. */
   get held(): number {
     return this.#held;
   }
 
-  /** Appends. Throws an AutomateError (`output`) if the text cannot be written. */
+  /** Appends to the text. Throws an AutomateError (`output`) if the temporary file cannot be written. */
   async add(text: string): Promise<void> {
     if (this.#isDropped || text === '') return;
     this.#waiting.push(text);
@@ -73,13 +80,13 @@ export class SpilledText {
     if (this.#held > maxHeld || (this.#files.heldTogether > maxHeldTogether && this.#held > minWrite)) await this.#write();
   }
 
-  /** The text in its order, in pieces. */
+  /** Yields the whole text, in several strings. */
   async *texts(): AsyncGenerator<string> {
     for (const slice of this.#written) yield await (this.#file as SharedFile).read(slice);
     yield* this.#waiting;
   }
 
-  /** Discards the text. Its file leaves nothing on disk, even if the process is killed. */
+  /** Discards the text. The temporary file is already unlinked, so nothing remains on disk, even if the process is killed. */
   drop(): void {
     if (this.#isDropped) return;
     this.#isDropped = true;
@@ -105,15 +112,15 @@ export class SpilledText {
   }
 }
 
-/** A place in a file. Starts and ends with a whole character. */
+/** A range of bytes in a file. It begins and ends at the boundaries of characters. */
 export interface Slice {
   readonly at: number;
   readonly bytes: number;
 }
 
-/** A file in which several texts lie. */
+/** A temporary file that several SpilledTexts can share. */
 class SharedFile {
-  /** The number of texts that use it. */
+  /** Number of SpilledTexts that are using the file. */
   texts = 0;
   readonly #handle: Promise<FileHandle>;
   #end = 0;
@@ -125,12 +132,7 @@ class SharedFile {
   async write(bytes: Buffer): Promise<Slice> {
     const at = this.#end;
     this.#end += bytes.length;
-    await namingErrors(waitingRows, 'written', async () => {
-      const handle = await this.#handle;
-      for (let done = 0; done < bytes.length; ) {
-        done += (await handle.write(bytes, done, bytes.length - done, at + done)).bytesWritten;
-      }
-    });
+    await namingErrors(waitingRows, 'written', async () => writeAt(await this.#handle, bytes, at));
     return { at, bytes: bytes.length };
   }
 
@@ -154,7 +156,7 @@ async function openUnnamed(path: string): Promise<FileHandle> {
   }
 }
 
-/** Reads text. Throws an Error if the file is shorter. */
+/** Reads a range of bytes from a file as text. Throws an Error if the file ends within the range. */
 export async function readSlice(handle: FileHandle, { at, bytes }: Slice): Promise<string> {
   const buffer = Buffer.alloc(bytes);
   for (let done = 0; done < bytes; ) {

@@ -6,15 +6,15 @@ import type { SheetCell } from '../records/writers/xlsx-writer.ts';
 import { contentTypes, relationsXml, rowXml, sheetBegin, sheetEnd, workbookXml } from '../records/xlsx/sheet-xml.ts';
 import { type Device, nothingWritten, type Sink, type Written } from './sink.ts';
 
-/** The rows of the largest sheet of Excel, its header included. */
+/** Maximum number of rows in an Excel sheet, including the header row. */
 const maxSheetRows = 1_048_576;
 
-/** Always the same: the same rows make the same file. */
+/** Options for every file in the workbook's zip archive. The date is fixed, so the same rows always result in the same bytes. */
 const partOptions = { mtime: new Date('2000-01-01T00:00:00Z'), mode: 0o100644 };
 
 /**
- * Writes a workbook. Takes rows as JSON lists of cells, a line each, and packs them as they come. Rows that a sheet has no place for go to
- * another, under the same header. Only `close` makes a workbook of it.
+ * Creates a sink that writes an Excel workbook. It expects text with one JSON array of cells per line. When a sheet is full, the rows
+ * continue on a new sheet with the same header. The workbook is complete only after `close`.
  */
 export function createXlsxSink(name: string, device: Device, maxRows = maxSheetRows): Sink {
   return new XlsxSink(name, device, maxRows);
@@ -31,7 +31,7 @@ class XlsxSink implements Sink {
   #sheets = 0;
   #rows = 0;
   #header: readonly SheetCell[] = [];
-  /** The beginning of a line that goes on in the next text. */
+  /** The beginning of a line whose end has not been written yet. The next write continues the line. */
   #open = '';
   #written: Written = nothingWritten;
 
@@ -68,7 +68,7 @@ class XlsxSink implements Sink {
     this.#written = { ...this.#written, text: this.#written.text + Buffer.byteLength(text) };
   }
 
-  /** Nothing of a workbook can be read before its end. */
+  /** Does nothing, because syncing an unfinished workbook would be useless. It cannot be read before it is closed. */
   async sync(): Promise<void> {}
 
   async close(): Promise<void> {
@@ -81,7 +81,7 @@ class XlsxSink implements Sink {
   }
 
   async #end(): Promise<void> {
-    // A workbook without a sheet is none.
+    // A workbook must have a sheet, even if there are no rows.
     if (!this.#sheet) await this.#send(this.#beginSheet());
     this.#endSheet();
     const names = Array.from({ length: this.#sheets }, (_, index) => `Sheet${index + 1}`);
@@ -92,7 +92,7 @@ class XlsxSink implements Sink {
     if (!this.#fault) await namingErrors(this.#name, 'written', () => this.#device.sync());
   }
 
-  /** Writes what the archive packs, until it ends. */
+  /** Writes the bytes of the zip archive to the device until the archive ends. */
   async #pack(): Promise<void> {
     for await (const chunk of this.#zip.outputStream as AsyncIterable<Buffer>) {
       await namingErrors(this.#name, 'written', () => this.#device.write(chunk));
@@ -104,7 +104,7 @@ class XlsxSink implements Sink {
     this.#zip.addBuffer(Buffer.from(xml), part, partOptions);
   }
 
-  /** The XML of a row, with the beginning of its sheet. */
+  /** Returns the XML of a row. If no sheet is open, begins one first. */
   #row(cells: readonly SheetCell[]): string {
     let xml = '';
     if (!this.#sheet) {
@@ -117,7 +117,7 @@ class XlsxSink implements Sink {
 
   #beginSheet(): string {
     const sheet = new PassThrough();
-    // A fault is thrown by the next write.
+    // The error is ignored here, because the next write throws it.
     sheet.on('error', () => undefined);
     this.#zip.addReadStream(sheet, `xl/worksheets/sheet${++this.#sheets}.xml`, partOptions);
     this.#sheet = sheet;
@@ -130,7 +130,7 @@ class XlsxSink implements Sink {
     this.#sheet = undefined;
   }
 
-  /** Waits until the archive takes more: so much is in memory, and no more. */
+  /** Adds XML to the current sheet. Waits until the zip archive accepts more data, which limits memory use. */
   async #send(xml: string): Promise<void> {
     this.#throwFault();
     if (xml === '' || !this.#sheet || this.#sheet.write(xml)) return;

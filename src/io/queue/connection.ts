@@ -5,45 +5,48 @@ import { failureOf } from '../http/error.ts';
 import { formatQueueUrl, isOnThisMachine, type QueueAddress } from './queue-url.ts';
 import { refuseUnsafe } from './redis-info.ts';
 
-/** The settings of a connection to Redis. */
+/** Settings for connecting to the Redis server of a queue. */
 export interface RedisSettings {
   readonly password?: string | undefined;
-  /** Certificate authorities to trust besides the default ones, PEM. */
+  /** Certificate authorities (PEM) that are trusted in addition to the default ones. */
   readonly cacert?: string | undefined;
-  /** True if a queue key seals what lies in Redis. */
+  /** True if the data in Redis is encrypted with a queue key. */
   readonly isSealed: boolean;
-  /** The longest wait for Redis at the start. */
+  /** Maximum wait in ms for the first connection to Redis. */
   readonly deadlineMs?: number;
 }
 
-/** Takes the news that Redis cannot be reached, or can be reached again. */
+/** Called with true when Redis becomes unreachable, and with false when it is reachable again. */
 export type AwayListener = (isAway: boolean) => void;
 
 const defaultDeadlineMs = 30_000;
 
-/** A Redis that does not answer for this long counts as away. */
+/** Redis counts as unreachable if it has not replied for this many ms. */
 const silenceMs = 6000;
 const beatMs = 2000;
 
-/** A command that Redis cannot carry out now is sent again after this time. */
+/** Delay in ms before a command is retried that Redis was temporarily unable to execute. */
 const againMs = 500;
 
-/** The longest wait for the end of the connections. */
+/** Maximum wait in ms for the main connection to close gracefully. */
 const closeMs = 1000;
 
-/** Errors that pass: Redis is full, starts, cannot write its file, or was lost in the middle of a transaction. */
+/**
+ * Matches temporary errors of Redis, such as being full, starting up, busy or read-only. Also matches the loss of the connection during a
+ * transaction.
+ */
 const passing = /^(?:OOM|LOADING|BUSY|MISCONF|READONLY|MASTERDOWN|NOREPLICAS|TRYAGAIN) |connection close/;
 
 const refusals = /^(?:NOAUTH|WRONGPASS|ERR invalid password|ERR AUTH|NOPERM)/;
 
 /**
- * Connects to Redis. Throws an AutomateError (`credential`) if it cannot be reached in time, refuses the password, or is not safe for a queue.
- * `warn` takes what may lose work.
+ * Connects to Redis. Throws an AutomateError (`credential`) if Redis cannot be reached in time, rejects the password, or is not safe for a
+ * queue. `warn` is called for settings of Redis that may cause a loss of work.
  */
 export async function openRedis(address: QueueAddress, settings: RedisSettings, warn: (text: string) => void): Promise<QueueRedis> {
   if (!settings.isSealed && !isOnThisMachine(address)) throw new AutomateError('credential', noKeyText(address));
   const options = clientOptions(address, settings);
-  // Loaded only here: most runs have no queue.
+  // The package is loaded only here, because most runs use no queue.
   const { Redis } = await import('ioredis');
   const client = new Redis(options);
   try {
@@ -56,7 +59,7 @@ export async function openRedis(address: QueueAddress, settings: RedisSettings, 
   }
 }
 
-/** The connections of this process to one Redis. They come back by themselves, and commands wait for them. */
+/** The connections of this process to one Redis server. They reconnect automatically, and commands wait until then. */
 export class QueueRedis {
   readonly client: Redis;
   readonly #others = new Set<Redis>();
@@ -64,7 +67,10 @@ export class QueueRedis {
   readonly #beat: NodeJS.Timeout;
   #isAway = false;
   #isClosed = false;
-  /** The time of the first command that Redis has not answered; undefined if it has answered all. */
+  /**
+   * The time (monotonic ms) at which a ping or connection attempt was sent that Redis has not replied to yet. Undefined if no reply is
+   * expected.
+   */
   #unansweredMs: number | undefined;
 
   constructor(client: Redis) {
@@ -77,17 +83,20 @@ export class QueueRedis {
     this.#beat = setInterval(() => this.#listen(), beatMs).unref();
   }
 
-  /** True while Redis cannot be reached. */
+  /** True while Redis is unreachable. */
   get isAway(): boolean {
     return this.#isAway;
   }
 
-  /** Calls the listener each time that Redis goes away or comes back. */
+  /** Registers a listener, which is called whenever Redis becomes unreachable or reachable again. */
   onAway(listener: AwayListener): void {
     this.#listeners.add(listener);
   }
 
-  /** Another connection, for commands that wait or subscribe. It ends at once with this one. */
+  /**
+   * Opens a further connection, for commands that block or subscribe. It is closed together with the main connection, without waiting for
+   * its commands.
+   */
   duplicate(options: Parameters<Redis['duplicate']>[0] = {}): Redis {
     const other = this.client.duplicate(options);
     other.on('error', () => undefined);
@@ -97,8 +106,8 @@ export class QueueRedis {
   }
 
   /**
-   * Carries out a command. While Redis is away, full or starting, it waits and tries again, so a command may be carried out twice. Never
-   * resolves once the connections are closed. Throws every other error.
+   * Executes a command. While Redis is unreachable, full or starting, waits and retries, so Redis may execute the command twice. Throws all
+   * other errors. Once the connections are closed, a command that fails never settles.
    */
   async insist<Result>(command: () => Promise<Result>): Promise<Result> {
     for (;;) {
@@ -106,14 +115,15 @@ export class QueueRedis {
         return await command();
       } catch (error) {
         if (this.#isClosed) return new Promise(() => undefined);
-        // An error of the connection itself, such as a password that has changed, rejects all commands that wait.
+        // If the status is not `ready`, the error comes from the connection and not from the command. For example, a changed password makes
+        // all waiting commands fail.
         if (this.client.status === 'ready' && !passing.test((error as Error).message)) throw error;
         await new Promise((resolve) => setTimeout(resolve, againMs));
       }
     }
   }
 
-  /** Closes all connections, the first one after its commands under way if they end within a second. */
+  /** Closes all connections. The main connection gets one second to finish its commands. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#beat);
@@ -135,12 +145,14 @@ export class QueueRedis {
     for (const listener of this.#listeners) listener(isAway);
   }
 
-  /** Notices a Redis that is silent: a broken network does not close its connections. */
+  /**
+   * Sends pings to check that Redis still replies. Connections alone do not show this, because they stay open if the network breaks down.
+   */
   #listen(): void {
     const { status } = this.client;
     if (status !== 'ready' && status !== 'connect') return;
     const sentMs = this.#unansweredMs;
-    // An answer that has arrived is read first.
+    // Waits for the event loop before the check, because a reply may have arrived that has not been read yet.
     if (sentMs !== undefined) return void setImmediate(() => this.#unansweredMs === sentMs && this.#giveUp(sentMs));
     this.#unansweredMs = performance.now();
     const answered = () => {
@@ -149,7 +161,7 @@ export class QueueRedis {
     this.client.ping().then(answered, answered);
   }
 
-  /** Makes new connections in place of silent ones. */
+  /** If Redis has not replied for `silenceMs`, disconnects all connections, which then reconnect. */
   #giveUp(sentMs: number): void {
     if (performance.now() - sentMs < silenceMs) return;
     this.#note(true);
@@ -157,10 +169,10 @@ export class QueueRedis {
   }
 }
 
-/** Closes a connection, also one to a Redis that says nothing. */
+/** Closes a connection to Redis immediately, even if Redis does not respond. */
 function endNow(client: Redis): void {
   client.disconnect();
-  // Absent before the first connection.
+  // `stream` is undefined until the first connection has been made.
   (client.stream as Redis['stream'] | undefined)?.destroy();
 }
 
@@ -188,7 +200,10 @@ function tlsOptions(cacert: string | undefined): NonNullable<RedisOptions['tls']
   }
 }
 
-/** Resolves once Redis answers. Throws an AutomateError at once for an error that stays, else after the deadline. */
+/**
+ * Resolves once Redis is ready. Rejects with an AutomateError if it does not become ready. An error that cannot go away by waiting rejects
+ * immediately, and any other error at the deadline.
+ */
 function untilReady(client: Redis, address: QueueAddress, { password, deadlineMs = defaultDeadlineMs }: RedisSettings): Promise<void> {
   const url = formatQueueUrl(address);
   return new Promise((resolve, reject) => {
@@ -200,12 +215,14 @@ function untilReady(client: Redis, address: QueueAddress, { password, deadlineMs
     const fail = (message: string) => stop(new AutomateError('credential', message));
     const timer = setTimeout(() => fail(`Redis cannot be reached within ${deadlineMs / 1000} s: ${reason}`), deadlineMs);
     client.on('error', (error) => {
-      if (/DB index/.test(error.message)) return stop(invalidOption('queue', `expected a database that ${url} has: ${error.message}`));
+      if (/DB index/.test(error.message)) return stop(invalidOption('queue', `there is no such database at ${url}: ${error.message}`));
       if (refusals.test(error.message)) return fail(noAccessText(error, url, password !== undefined));
-      if (/^Unknown RESP type/.test(error.message)) return fail(`${url} does not answer as a Redis does; is it rediss:// there?`);
+      if (/^Unknown RESP type/.test(error.message)) return fail(`${url} does not answer like Redis; does it need rediss://?`);
       const failure = failureOf(error, { origin: url, wasSent: false });
-      reason = failure.message.replace('is it http:// there?', 'is it redis:// there?');
-      if (failure.code === 'tls') fail(reason);
+      reason = failure.message.replace('does the server use http://?', 'does the server use redis://?');
+      const { code, details } = failure;
+      if (code === 'tls')
+        stop(new AutomateError('credential', reason, { code, details } as ConstructorParameters<typeof AutomateError>[2]));
     });
     client.once('ready', () => {
       clearTimeout(timer);
@@ -215,13 +232,13 @@ function untilReady(client: Redis, address: QueueAddress, { password, deadlineMs
 }
 
 function noAccessText({ message }: Error, url: string, hasPassword: boolean): string {
-  if (message.startsWith('NOPERM')) return `${url} refuses what a queue needs: ${message}`;
-  if (hasPassword) return `${url} refuses the password of AUTOMATE_QUEUE_PASSWORD`;
-  return `${url} wants a password\nset AUTOMATE_QUEUE_PASSWORD, or AUTOMATE_QUEUE_PASSWORD_FILE to the name of a file that holds it`;
+  if (message.startsWith('NOPERM')) return `${url} refuses commands that the queue needs: ${message}`;
+  if (hasPassword) return `${url} refuses the password in AUTOMATE_QUEUE_PASSWORD`;
+  return `${url} requires a password\nset AUTOMATE_QUEUE_PASSWORD, or AUTOMATE_QUEUE_PASSWORD_FILE to the name of a file that contains it`;
 }
 
 function noKeyText(address: QueueAddress): string {
   const set =
-    'set AUTOMATE_QUEUE_KEY, or AUTOMATE_QUEUE_KEY_FILE to the name of a file that holds it: 16 characters or more, the same for all';
-  return `${formatQueueUrl(address)} is on another machine, and there is no queue key to seal the records\n${set}`;
+    'set AUTOMATE_QUEUE_KEY, or AUTOMATE_QUEUE_KEY_FILE to the name of a file that contains the key: 16 characters or more, the same everywhere';
+  return `${formatQueueUrl(address)} is on another machine, and there is no queue key to encrypt the records\n${set}`;
 }

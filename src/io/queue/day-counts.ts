@@ -5,7 +5,7 @@ import type { QueueRedis } from './connection.ts';
 import { queuePrefix } from './queue-url.ts';
 import { countScript } from './scripts.ts';
 
-/** The requests that all workers of a queue have sent to public servers, by the days of Redis' clock (UTC). */
+/** Counts the requests per day that all workers of a queue together send to public servers. A day is a UTC day of Redis' clock. */
 export function redisDayCounts(redis: QueueRedis, queueName: string): DayCounts {
   redis.client.defineCommand('countOfDay', { numberOfKeys: 1, lua: countScript });
   const client = redis.client as Redis & { countOfDay(key: string, max: number): Promise<number> };

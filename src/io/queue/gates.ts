@@ -1,27 +1,35 @@
+import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { AutomateError } from '../../core/failure.ts';
 import type { Permits, ReservedStarts } from '../../core/ports.ts';
 import type { QueueRedis } from './connection.ts';
 import { queuePrefix } from './queue-url.ts';
-import { pauseLeftScript, pauseScript, reserveScript } from './scripts.ts';
+import { pauseLeftScript, pauseScript, releaseScript, reserveScript } from './scripts.ts';
 import type { Seal } from './seal.ts';
 
-/** Gates whose pauses are heard: records can name any number of hosts. */
+/** Maximum number of gates whose pauses this process follows. It is limited because records may contain any number of hosts. */
 const maxKnownGates = 10_000;
 
-/** Takes the pause of a gate. */
+/** Called when the gate with the name `gate` pauses for `waitMs`. */
 export type PauseListener = (gate: string, waitMs: number) => void;
 
-/** The commands that the scripts define. */
+/** The Lua scripts for gates, which are called like Redis commands. */
 interface GateCommands {
-  reserveStarts(gate: string, intervalUs: number, count: number): Promise<[count: number, inUs: number, intervalUs: number]>;
+  reserveStarts(
+    gate: string,
+    intervalUs: number,
+    count: number,
+    process: string,
+  ): Promise<[count: number, inUs: number, intervalUs: number]>;
+  releaseRate(gate: string, process: string): Promise<unknown>;
   pauseGate(gate: string, channel: string, waitMs: number, payload: string): Promise<unknown>;
   pauseLeft(gate: string): Promise<number>;
 }
 
 /**
- * The gates that all workers of a queue share, by Redis' clock. Each start is reserved once, one interval after the one before; the lowest
- * rate that was asked counts until a minute passes without a start. While Redis is away nothing is reserved.
+ * The gates (the rate limiters of APIs) that all workers of a queue share. The gates use Redis' clock, and reserve each request start one
+ * interval after the previous one. If several processes request different rates for a gate, the lowest rate applies. A process's rate
+ * applies until the process releases it, or for a minute after the process has died. While Redis is unreachable, no starts are reserved.
  */
 export class RedisGates {
   readonly #redis: QueueRedis;
@@ -29,25 +37,28 @@ export class RedisGates {
   readonly #prefix: string;
   readonly #seal: Pick<Seal, 'hash'>;
   readonly #now: () => number;
-  /** The names of the gates by their hashes. */
+  /** Identifies this process in Redis. */
+  readonly #process = randomUUID();
+  /** Names of gates, keyed by their hashes. Redis contains only the hashes. */
   readonly #names = new Map<string, string>();
   #listener: PauseListener | undefined;
-  /** The time that a trip to Redis usually takes. */
+  /** The usual time in ms between sending a command to Redis and receiving its reply. */
   #tripMs: number | undefined;
 
-  /** `seal`: hides the names of gates in keys. `now`: monotonic ms. */
+  /** `seal` hashes the names of gates, so that the keys in Redis do not reveal them. `now` returns monotonic ms. */
   constructor(redis: QueueRedis, queueName: string, seal: Pick<Seal, 'hash'>, now = () => performance.now()) {
     this.#redis = redis;
     this.#now = now;
     this.#prefix = queuePrefix(queueName);
     this.#seal = seal;
     redis.client.defineCommand('reserveStarts', { numberOfKeys: 1, lua: reserveScript });
+    redis.client.defineCommand('releaseRate', { numberOfKeys: 1, lua: releaseScript });
     redis.client.defineCommand('pauseGate', { numberOfKeys: 1, lua: pauseScript });
     redis.client.defineCommand('pauseLeft', { numberOfKeys: 1, lua: pauseLeftScript });
     this.#client = redis.client as Redis & GateCommands;
   }
 
-  /** The starts at a gate. */
+  /** Returns functions for one gate. They reserve request starts, and pause the gate for all workers. */
   permitsOf(gate: string): Permits {
     const hash = this.#seal.hash(gate);
     if (this.#names.size >= maxKnownGates) this.#names.delete(this.#names.keys().next().value as string);
@@ -55,18 +66,20 @@ export class RedisGates {
     this.#hearPause(hash);
     return {
       reserve: (intervalMs, count) => this.#reserve(hash, intervalMs, count),
+      release: () => void this.#redis.insist(() => this.#client.releaseRate(this.#keyOf(hash), this.#process)),
       pause: (waitMs) => void this.#pause(hash, waitMs),
     };
   }
 
   /**
-   * Calls the listener for each pause of a gate here, also for one that began before, or while Redis was away. Called once. Resolves when it
-   * listens. Throws an AutomateError (`credential`) if Redis forbids it.
+   * Calls the listener for every pause of a gate that this process uses. This includes pauses that began while the process was not
+   * connected. May be called only once. Resolves when the subscription is active. Throws an AutomateError (`credential`) if Redis forbids
+   * the subscription.
    */
   async onPause(listener: PauseListener): Promise<void> {
     this.#listener = listener;
     const subscriber = this.#redis.duplicate();
-    // Each new connection asks for the pauses that it has missed.
+    // Pauses may have begun while the connection was lost, so they are requested from Redis after each reconnection.
     subscriber.on('ready', () => {
       for (const hash of this.#names.keys()) this.#hearPause(hash);
     });
@@ -77,7 +90,7 @@ export class RedisGates {
     await this.#redis
       .insist(() => subscriber.subscribe(this.#channel))
       .catch((error: Error) => {
-        throw new AutomateError('credential', `Redis forbids to listen to ${this.#channel}: ${error.message}`);
+        throw new AutomateError('credential', `Redis does not allow subscribing to ${this.#channel}: ${error.message}`);
       });
   }
 
@@ -88,22 +101,26 @@ export class RedisGates {
   async #reserve(hash: string, asked: number, count: number): Promise<ReservedStarts> {
     const sentMs = this.#now();
     const intervalUs = Math.max(1, Math.round(asked * 1000));
-    const reserved = await this.#redis.insist(() => this.#client.reserveStarts(this.#keyOf(hash), intervalUs, count));
+    const reserved = await this.#redis.insist(() => this.#client.reserveStarts(this.#keyOf(hash), intervalUs, count, this.#process));
     const lateMs = this.#lateness(this.#now() - sentMs);
     const [reservedCount, inUs, slowestUs] = reserved;
     const intervalMs = slowestUs / 1000;
-    // Counted from the arrival of a usual answer: the gate gives up starts of a late one.
+    // `inMs` counts from the time at which a reply usually arrives. If a reply is late, some of its starts are already in the past, and the
+    // gate drops them.
     return { count: reservedCount, inMs: reservedCount > 0 ? inUs / 1000 - lateMs : inUs / 1000, intervalMs };
   }
 
-  /** The ms that a trip has taken more than usual. What is usual falls at once, and rises slowly. */
+  /**
+   * Returns how many ms longer than usual Redis took to reply. After a faster reply, the usual time drops to the new time at once. After a
+   * slower reply, it rises only slowly.
+   */
   #lateness(tripMs: number): number {
     const usualMs = this.#tripMs ?? tripMs;
     this.#tripMs = Math.min(tripMs, usualMs + (tripMs - usualMs) / 10);
     return Math.max(0, tripMs - usualMs);
   }
 
-  /** Pauses a gate for all. A pause that has to wait for Redis is shorter by that time. */
+  /** Pauses a gate for all workers. If Redis is unreachable at first, the time until it is reachable is subtracted from the pause. */
   async #pause(hash: string, waitMs: number): Promise<void> {
     const untilMs = this.#now() + waitMs;
     const { client } = this.#redis;
@@ -113,7 +130,7 @@ export class RedisGates {
     await this.#redis.insist(() => this.#client.pauseGate(this.#keyOf(hash), this.#channel, leftMs, `${hash} ${leftMs}`));
   }
 
-  /** Asks whether a gate is paused, if someone listens. */
+  /** If there is a listener, asks Redis how long a gate is still paused and tells the listener. */
   #hearPause(hash: string): void {
     if (this.#listener)
       void this.#redis.insist(() => this.#client.pauseLeft(this.#keyOf(hash))).then((leftMs) => this.#heard(hash, leftMs));

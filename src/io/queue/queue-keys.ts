@@ -1,38 +1,44 @@
 import { queuePrefix } from './queue-url.ts';
 
-/** Keys of a run that was never ended are kept this long, in seconds. */
+/** Time in seconds after which Redis deletes the keys of a run that its coordinator has not removed. */
 export const keptSeconds = 7 * 24 * 3600;
 
-/** The keys of a queue in Redis. All of them are in one slot. */
+/** The names of a queue's keys in Redis. In a Redis cluster, all of them belong to the same slot. */
 export interface QueueKeys {
-  /** The prefix of BullMQ's own keys. */
+  /** The prefix of the keys that BullMQ uses for the queue. */
   readonly prefix: string;
-  /** The set of the runs. */
+  /** Key of the set that contains the ids of the queue's runs. */
   readonly runs: string;
-  /** By worker, its last sign of life. */
+  /** Key of the hash that contains the last status of each worker, keyed by worker id. */
   readonly workers: string;
   run(run: string): RunKeys;
-  /** The channel on which a worker hears what runs tell it. */
+  /** Returns the channel on which a worker receives messages from the coordinators of runs. */
   worker(id: string): string;
 }
 
-/** The keys of a run. A unit has a name: its generation and its number. */
+/** The names of a run's keys in Redis. A unit (a group of records for one worker) is identified by its generation and its number. */
 export interface RunKeys {
-  /** A hash: version, flow, times, counts, generation, the reason to stop. */
+  /**
+   * Key of the hash with the run's version, flow, times, counts, generation and reason to stop. The hash also counts for each unit how many
+   * times the unit was started since it last had a result.
+   */
   readonly run: string;
   readonly manifest: string;
-  /** The list of results that the coordinator has not taken. */
+  /** Key of the list of workers' messages that the coordinator has not processed yet. */
   readonly results: string;
-  /** By unit, how often it was begun since its last result. */
-  readonly starts: string;
-  /** The channel on which the coordinator hears of results. */
+  /** The channel on which the coordinator is notified of new messages from workers. */
   readonly more: string;
   records(unit: string): string;
-  /** The places of the records of a unit that are finished. */
+  /** Returns the key of the set with the positions of a unit's finished records. */
   done(unit: string): string;
 }
 
-/** The keys of a queue. */
+/** Returns the name of the field in a run's hash that counts how many times a unit was started since it last had a result. */
+export function startsField(unit: string): string {
+  return `starts:${unit}`;
+}
+
+/** Returns the names of the keys and channels in Redis that a queue uses. */
 export function queueKeys(queueName: string): QueueKeys {
   const prefix = queuePrefix(queueName);
   return {
@@ -46,7 +52,6 @@ export function queueKeys(queueName: string): QueueKeys {
         run: key,
         manifest: `${key}:manifest`,
         results: `${key}:results`,
-        starts: `${key}:starts`,
         more: `${key}:more`,
         records: (unit) => `${key}:in:${unit}`,
         done: (unit) => `${key}:done:${unit}`,

@@ -1,37 +1,43 @@
 import type { HeldMoney, PaidCalls } from '../../core/workers/workers.ts';
 import type { Carrier, Results } from '../workers/run-reports.ts';
-import type { Question, ResultForm } from '../workers/wire-form.ts';
+import { isPiece, type Question, type ResultForm } from '../workers/wire-form.ts';
 import type { QueueRedis } from './connection.ts';
-import { keptSeconds, type RunKeys } from './queue-keys.ts';
+import { keptSeconds, type RunKeys, startsField } from './queue-keys.ts';
 import type { QueueNews } from './queue-message.ts';
 import { sendScript } from './run-scripts.ts';
 import type { Seal } from './seal.ts';
 
-/** A question is asked again after this time: Redis may have lost it, or its answer. */
+/**
+ * Interval in ms at which a worker repeats a question to the coordinator until the answer arrives. Redis may have lost the question or the
+ * answer.
+ */
 const askAgainMs = 3000;
 
-/** A message that finds too many others, or no run, is sent again after this time. */
+/** Delay in ms before a message is sent again because too many messages were waiting or the run did not exist. */
 const sendAgainMs = 250;
 
-/** The times that a message is sent to a run that is not there. Its coordinator may be about to put everything again. */
+/**
+ * Maximum number of attempts to send a message to a run that is missing in Redis. There are several attempts, because the run's coordinator
+ * may be about to store the run in Redis again.
+ */
 const maxVain = 24;
 
-/** The settings of a link to a run. */
+/** Settings of the link from a worker to the coordinator of a run. */
 export interface QueueLinkOptions {
   readonly redis: QueueRedis;
   readonly keys: RunKeys;
   readonly seal: Seal;
   readonly run: string;
   readonly gen: string;
-  /** The id of the worker. */
+  /** The id of this worker. */
   readonly worker: string;
-  /** The number of the record of a result. */
+  /** Returns the input number of the record at a position in a unit; undefined if the number is unknown. */
   numberOf(unit: number, index: number): number | undefined;
-  /** Takes the results that Redis has: they are marked. */
+  /** Called after a message was sent, with the results in it. If a message contains only a piece of a result, that result is left out. */
   sent(results: readonly ResultForm[]): void;
 }
 
-/** A worker's link to a run over Redis. Messages arrive in their order. */
+/** The link from a worker to the coordinator of a run. Messages go through Redis and arrive in the order in which they were sent. */
 export class QueueLink implements Carrier {
   readonly #options: QueueLinkOptions;
   readonly #questions = new Map<number, OpenQuestion>();
@@ -62,19 +68,22 @@ export class QueueLink implements Carrier {
     });
   }
 
-  /** Takes the answer to a question. */
+  /** Passes the coordinator's answer to the question with this id to the caller that asked it. */
   answered(id: number, value: unknown): void {
     this.#questions.get(id)?.resolve(value);
     this.#questions.delete(id);
   }
 
-  /** Sends a message after those before it. Resolves once Redis has it, or nobody wants it any more. */
+  /**
+   * Sends a message to the coordinator after all earlier messages. Resolves once Redis has received the message, or once it is clear that
+   * the run no longer exists.
+   */
   say(news: QueueNews, results: readonly ResultForm[] = []): Promise<void> {
     this.#sending = this.#sending.then(() => this.#send(news, results));
     return this.#sending;
   }
 
-  /** Asks nothing any more: nobody answers. */
+  /** Answers all open questions with a refusal, because no coordinator will answer them. */
   close(): void {
     this.#isClosed = true;
     for (const { question, resolve } of this.#questions.values()) resolve(refusalWithoutRun(question));
@@ -87,8 +96,8 @@ export class QueueLink implements Carrier {
     const message = seal.seal(text, `${run} results`);
     const places = placesOf(results);
     const marks = [...places.keys()].map((unit) => keys.done(`${gen}-${unit}`));
-    const unitArgs = [...places].flatMap(([unit, indexes]) => [`${gen}-${unit}`, indexes.length, ...indexes]);
-    const all = [keys.run, keys.results, keys.starts, ...marks];
+    const unitArgs = [...places].flatMap(([unit, indexes]) => [startsField(`${gen}-${unit}`), indexes.length, ...indexes]);
+    const all = [keys.run, keys.results, ...marks];
     for (let vain = 0; vain < maxVain; ) {
       const args = [message, keys.more, keptSeconds, gen, ...unitArgs];
       const answer = await redis.insist(() => redis.client.eval(sendScript, all.length, ...all, ...args));
@@ -96,26 +105,31 @@ export class QueueLink implements Carrier {
       if (answer === 0) vain++;
       await new Promise((resolve) => setTimeout(resolve, sendAgainMs));
     }
-    sent(results);
+    sent(results.filter((form) => !isPiece(form)));
   }
 }
 
-/** A question without an answer. */
+/** A question to the coordinator that has not been answered yet. */
 interface OpenQuestion {
   readonly question: Question;
   resolve(value: unknown): void;
 }
 
-/** The answer for a call of a run that has gone on elsewhere: it is not made. */
+/**
+ * Returns a refusal as the answer to a question that the coordinator will not answer. The worker then does not make the call, because the
+ * run continues without this worker.
+ */
 function refusalWithoutRun({ kind }: Question): PaidCalls | HeldMoney {
   if (kind === 'hold-money') return { held: 'used-up', total: 0 };
-  return { calls: 0, refusal: { message: 'the run has gone on without this worker' }, left: 0 };
+  return { calls: 0, refusal: { message: 'the run has continued without this worker' }, left: 0 };
 }
 
-/** The places of results, by unit. */
+/** Groups the positions of the records by unit. Leaves out a record if only a piece of its result is sent. */
 function placesOf(results: readonly ResultForm[]): Map<number, number[]> {
   const places = new Map<number, number[]>();
-  for (const [unit, index] of results) {
+  for (const form of results) {
+    if (isPiece(form)) continue;
+    const [unit, index] = form;
     const found = places.get(unit);
     if (found) found.push(index);
     else places.set(unit, [index]);

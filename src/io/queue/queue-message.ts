@@ -1,34 +1,34 @@
 import type { Results } from '../workers/run-reports.ts';
 import type { Question, ToWorker } from '../workers/wire-form.ts';
 
-/** A message of a worker to a coordinator. */
+/** A message from a worker to the coordinator of a run. */
 export type QueueMessage = QueueSender & QueueNews;
 
-/** The sender of a message. */
+/** The sender of a message and the number that identifies it. */
 export interface QueueSender {
   readonly worker: string;
-  /** The generation of the units that it concerns. */
+  /** The generation of the units that the message is about. A new generation begins whenever all units are put into the queue again. */
   readonly gen: string;
-  /** Grows with each message of a worker about a generation: the same message may come twice. */
+  /** A number that a worker increases with each message in a generation. The coordinator uses it to recognize repeated messages. */
   readonly seq: number;
 }
 
-/** The part of a message that the worker writes. */
+/** The content of a message from a worker to the coordinator. */
 export type QueueNews =
-  /** `numbers`: the number of each record with a result, in the order of the results. */
+  /** The results of records. `numbers` contains the input numbers of these records, in the order of the results. */
   | ({ readonly kind: 'results'; readonly numbers: readonly number[] } & Results)
   | { readonly kind: 'question'; readonly id: number; readonly question: Question }
-  /** The records of a unit without a result are left unfinished, since the run closes. */
+  /** The worker leaves the remaining records of a unit unfinished, because the run is closing. */
   | { readonly kind: 'left'; readonly unit: number }
-  /** A unit could not be read. */
+  /** The worker could not read the content of a unit from Redis. */
   | { readonly kind: 'missing'; readonly unit: number }
-  /** A unit was begun so often without a result that it must kill its workers. */
+  /** The unit probably crashes the workers, because it was started several times without a result. */
   | { readonly kind: 'deadly'; readonly unit: number }
-  /** The worker has given back everything of the run. */
+  /** The worker has handed back all units and credits of the run. */
   | { readonly kind: 'ended' };
 
-/** News of a run for a worker. */
+/** The content of a message from the coordinator of a run to a worker. */
 export type RunNews = Exclude<ToWorker, { kind: 'run' | 'pause' }>;
 
-/** A message of a coordinator to a worker. */
+/** A message from the coordinator of a run to a worker. */
 export type QueueAnswer = { readonly run: string; readonly gen: string } & RunNews;

@@ -1,74 +1,87 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { AutomateError, type Failure } from '../../core/failure.ts';
-import type { RowsText } from '../../core/item.ts';
+import { AutomateError } from '../../core/failure.ts';
 import type { Closing } from '../../core/workers/closing.ts';
 import type { Unit, UnitListener, Units } from '../../core/workers/workers.ts';
+import type { SpilledText } from '../output/spill.ts';
+import { Arrivals, type ArrivedResult, discard } from '../workers/arrivals.ts';
 import { lossText, type WorkerDesk } from '../workers/pool.ts';
-import { errorOfForm, resultOf, unitText } from '../workers/wire-form.ts';
+import { errorOfForm, unitText } from '../workers/wire-form.ts';
 import type { QueueRedis } from './connection.ts';
-import { keptSeconds, type QueueKeys, type RunKeys } from './queue-keys.ts';
+import { keptSeconds, type QueueKeys, type RunKeys, startsField } from './queue-keys.ts';
 import type { QueueMessage, RunNews } from './queue-message.ts';
 import { claimScript, seenScript } from './run-scripts.ts';
 import type { Seal } from './seal.ts';
 import type { UnitQueue } from './unit-jobs.ts';
 import { type SeenWorker, Silences, seenWorkers } from './worker-signs.ts';
 
-/** Units that one worker holds at a time. */
+/** Maximum number of units (groups of records) that one worker processes at a time. */
 export const unitsPerWorker = 4;
 
-/** A coordinator shows itself, and looks at its workers, this often. */
+/** Interval in ms at which a run's coordinator updates its status in Redis and checks the workers. */
 const beatMs = 1000;
 
-/** A coordinator that is silent for this long is dead. */
+/** A coordinator counts as dead if it has not updated its status for this many ms. */
 export const deadMs = 15_000;
 
-/** Messages that are taken at a time. */
+/** Maximum number of messages from workers that are read from Redis at once. */
 const takenAtOnce = 64;
 
-/** Everything is put again at most this often, so that foreign text in Redis cannot keep the workers busy. */
+/**
+ * All open units are put into the queue again at most once in this many ms. Without this limit, unreadable data in Redis could keep the
+ * workers busy forever.
+ */
 const againMs = 5000;
 
-/** The longest wait for workers to give back what they hold of a run that has ended. */
+/** Maximum wait in ms until the workers have handed back the credits and units of a run that has ended. */
 const endMs = 5000;
 
-/** Answers that are kept for a worker that asks again. */
+/**
+ * Number of answers that are kept for each worker. They are needed because a worker repeats its question if it has not received the answer.
+ */
 const keptAnswers = 64;
 
-/** The parts of a queue that its runs share. */
+/** The parts of a queue that all runs in it share. */
 export interface QueueParts {
   readonly redis: QueueRedis;
   readonly keys: QueueKeys;
   readonly seal: Seal;
   readonly jobs: UnitQueue;
-  /** Monotonic ms. */
+  /** Returns the current time in monotonic ms. */
   now(): number;
 }
 
-/** The settings of a run in a queue. */
+/** Settings of one run in a queue. */
 export interface QueueRunOptions {
   readonly run: string;
   readonly manifest: object;
-  /** Facts that everybody who can read Redis may know: flow, version, host, pid, started. */
+  /** Facts about the run that Redis stores unencrypted: flow, version, host, pid and start time. */
   readonly facts: Readonly<Record<string, string>>;
   readonly isTable: boolean;
-  /** True if results of an earlier coordinator count: each record has a number of its own. */
+  /**
+   * True if this run may use results that workers have computed for an earlier coordinator of the run. Every record must then have a unique
+   * number.
+   */
   readonly takesOldResults: boolean;
   readonly desk: WorkerDesk;
-  /** The counts for `status`, as JSON. */
+  /** Creates an empty SpilledText, whose content moves to a temporary file when it becomes long. */
+  newText(): SpilledText;
+  /** Returns the counts that the `status` command shows. They are stored in Redis as JSON. */
   counts(): object;
-  /** Takes the workers that live, at each look. */
+  /** Called when Redis has lost the run, before the unfinished records are put into the queue again. */
+  emptied(): void;
+  /** Called at every check with all living workers of the queue. */
   looked(workers: readonly SeenWorker[]): void;
 }
 
-/** A unit that is not finished. */
+/** A unit with records that are not finished. */
 interface OpenUnit {
   readonly unit: Unit;
-  /** The places of the records without a result. */
+  /** The unit's unfinished records, as positions within the unit. */
   readonly left: Set<number>;
 }
 
-/** A worker that has taken part in the run, under the number by which the desk knows it. */
+/** A worker that has sent messages about this run. */
 interface KnownWorker {
   readonly number: number;
   readonly gen: string;
@@ -77,7 +90,10 @@ interface KnownWorker {
   readonly answers: Map<number, unknown>;
 }
 
-/** The workers of a queue, as the coordinator of one run sees them. Everything that lies in Redis may be lost: open units are then put again. */
+/**
+ * The units and workers of one run in a queue, as seen by the run's coordinator. If Redis loses data, the coordinator puts all open units
+ * into the queue again.
+ */
 export class QueueUnits implements Units {
   most = 0;
   lost = 0;
@@ -87,14 +103,16 @@ export class QueueUnits implements Units {
   readonly #token = randomUUID();
   readonly #silences: Silences;
   readonly #units = new Map<number, OpenUnit>();
-  /** The unit of each open record, by its number. */
+  /** The unit of each unfinished record and the record's position in that unit, keyed by the record's number. */
   readonly #unitOf = new Map<number, readonly [unit: number, index: number]>();
-  /** Results of an earlier coordinator's units, by record. */
-  readonly #early = new Map<number, RowsText | Failure>();
+  /** Results that workers have computed for an earlier coordinator of this run, keyed by the record's number. */
+  readonly #early = new Map<number, ArrivedResult>();
+  readonly #arrivals: Arrivals;
   readonly #workers = new Map<string, KnownWorker>();
   #living: readonly SeenWorker[] = [];
   #gen = newGen();
-  #lastUnit = 0;
+  /** All generations that this coordinator has used. Each time all units are put into the queue again, a new generation begins. */
+  readonly #gens = new Set([this.#gen]);
   #lastWorker = 0;
   #listener: UnitListener | undefined;
   #closing: Closing | undefined;
@@ -103,13 +121,14 @@ export class QueueUnits implements Units {
   #isTaking = false;
   #isClosed = false;
   #isEnding = false;
-  /** True if Redis may hold units of an earlier generation. */
+  /** True if Redis may contain units of an earlier generation, which have to be removed. */
   #hasOldUnits = false;
   #putAgainMs = Number.NEGATIVE_INFINITY;
 
   constructor(parts: QueueParts, options: QueueRunOptions) {
     this.#parts = parts;
     this.#options = options;
+    this.#arrivals = new Arrivals(() => options.newText());
     this.#keys = parts.keys.run(options.run);
     this.#silences = new Silences(parts.now);
   }
@@ -118,12 +137,20 @@ export class QueueUnits implements Units {
     return Math.max(1, this.#able().length) * unitsPerWorker;
   }
 
-  /** The number of workers that can do the run. */
-  get ableWorkers(): number {
+  /** Number of living workers that are able to process this run. */
+  get alive(): number {
     return this.#able().length;
   }
 
-  /** Makes this process the coordinator of the run. Throws an AutomateError (`output-exists`) if another one lives. */
+  /** Number of units that are not finished. */
+  get openUnits(): number {
+    return this.#units.size;
+  }
+
+  /**
+   * Makes this process the coordinator of the run. Throws an AutomateError (`output-exists`) if another living process is already the run's
+   * coordinator.
+   */
   async begin(): Promise<void> {
     await this.#claim();
     const { redis } = this.#parts;
@@ -132,7 +159,6 @@ export class QueueUnits implements Units {
     subscriber.on('message', () => void this.#takeAll());
     await redis.insist(() => subscriber.subscribe(this.#keys.more));
     if (this.#options.takesOldResults) await this.#takeAll();
-    await redis.insist(() => redis.client.del(this.#keys.starts));
     this.#beat = setInterval(() => void this.#look(), beatMs);
     await this.#look();
   }
@@ -144,12 +170,12 @@ export class QueueUnits implements Units {
   put(unit: Unit): void {
     const open = { unit, left: new Set(unit.items.keys()) };
     this.#units.set(unit.id, open);
-    this.#lastUnit = Math.max(this.#lastUnit, unit.id);
-    const early: (readonly [number, RowsText | Failure])[] = [];
+    const early: (readonly [number, ArrivedResult])[] = [];
     for (const [index, { number }] of unit.items.entries()) {
       this.#unitOf.set(number, [unit.id, index]);
       const result = this.#early.get(number);
       if (result) early.push([index, result]);
+      this.#early.delete(number);
     }
     for (const [index, result] of early) this.#finish(open, index, result);
     if (open.left.size > 0) void this.#send(open);
@@ -163,7 +189,7 @@ export class QueueUnits implements Units {
   }
 
   end(): void {
-    // Units come until the run has ended.
+    // The workers are not told that the input has ended, because they process units of all runs.
   }
 
   async close(): Promise<void> {
@@ -173,16 +199,18 @@ export class QueueUnits implements Units {
     this.#isClosed = true;
     clearInterval(this.#beat);
     for (const { number } of this.#workers.values()) this.#options.desk.lost(number);
+    this.#arrivals.clear();
+    for (const result of this.#early.values()) discard(result);
     await this.#removeKeys();
     this.#subscriber?.disconnect();
   }
 
-  /** Ends the run early: no worker can do it. */
+  /** Ends the run early, because none of the workers can process it. */
   closeEarly(closing: Closing): void {
     this.#listener?.closing(closing);
   }
 
-  /** Leaves the run as it is in Redis. */
+  /** Stops coordinating the run, but leaves it in Redis. */
   drop(): void {
     this.#isClosed = true;
     clearInterval(this.#beat);
@@ -212,7 +240,7 @@ export class QueueUnits implements Units {
     await redis.insist(() => redis.client.set(this.#keys.manifest, text, 'EX', keptSeconds));
   }
 
-  /** True if the coordinator in Redis was a process of this machine that has died. */
+  /** Returns true if the coordinator that Redis lists for the run was a process on this machine that no longer exists. */
   async #isDeadHere(): Promise<boolean> {
     const { redis } = this.#parts;
     const [host, pid] = await redis.insist(() => redis.client.hmget(this.#keys.run, 'host', 'pid'));
@@ -229,13 +257,18 @@ export class QueueUnits implements Units {
     if (this.#units.has(unit.id)) await jobs.put({ run, unit: name });
   }
 
-  /** Puts all open units again: Redis has lost them, or their results. */
-  async #putAgain(): Promise<void> {
+  /**
+   * Puts all open units into the queue again. This is necessary if Redis has lost the run, or if a unit or message cannot be read.
+   * `isEmpty` is true if Redis has lost the whole run.
+   */
+  async #putAgain(isEmpty = false): Promise<void> {
     const now = this.#parts.now();
     if (this.#isClosed || now - this.#putAgainMs < againMs) return;
     this.#putAgainMs = now;
+    if (isEmpty) this.#options.emptied();
     this.#hasOldUnits = true;
     this.#gen = newGen();
+    this.#gens.add(this.#gen);
     for (const { number } of this.#workers.values()) this.#options.desk.lost(number);
     this.#workers.clear();
     await this.#claim();
@@ -252,14 +285,14 @@ export class QueueUnits implements Units {
       if (this.#isClosed) return;
       if (isOurs === 0) {
         const token = await redis.client.hget(this.#keys.run, 'token');
-        if (token === null) return void (await this.#putAgain());
+        if (token === null) return void (await this.#putAgain(true));
         if (token !== this.#token)
           return this.#fail(new AutomateError('output-exists', 'another process has become the coordinator of this run'));
       }
       this.#see(await seenWorkers(redis, keys));
       await this.#takeAll();
     } catch {
-      // Redis is away or full: the next look comes soon.
+      // Redis is unreachable or full. The next check will try again.
     }
   }
 
@@ -270,12 +303,12 @@ export class QueueUnits implements Units {
     const living = new Set(this.#living.map(({ id }) => id));
     for (const [id, { number, hasEnded }] of this.#workers) {
       if (living.has(id)) continue;
-      // A worker that has ended in good order has removed itself.
+      // A worker that exits normally removes its status from Redis. If the status is still there, the worker was lost.
       if (silent.has(id) && !hasEnded) this.lost++;
       this.#options.desk.lost(number);
       this.#workers.delete(id);
     }
-    this.#options.looked(this.#living);
+    if (!this.#isEnding) this.#options.looked(this.#living);
   }
 
   #most(): void {
@@ -287,7 +320,10 @@ export class QueueUnits implements Units {
     return this.#living.filter(({ problems }) => !problems.some((problem) => problem.run === run));
   }
 
-  /** Takes the messages that wait. They are removed once they are taken: one that comes twice is known by its number. */
+  /**
+   * Processes the messages from workers and then removes them. If a message is read twice, it is recognized by its sequence number and
+   * ignored.
+   */
   async #takeAll(): Promise<void> {
     if (this.#isTaking || this.#isClosed) return;
     this.#isTaking = true;
@@ -300,18 +336,16 @@ export class QueueUnits implements Units {
         await client.ltrim(this.#keys.results, messages.length, -1);
       }
     } catch {
-      // Redis is away: the next look takes them.
+      // Redis is unreachable. The next check reads the messages.
     } finally {
       this.#isTaking = false;
     }
   }
 
   #take(bytes: Buffer): void {
-    const text = this.#parts.seal.unseal(bytes, `${this.#options.run} results`);
-    if (text === undefined) return void this.#putAgain();
-    const message = JSON.parse(text) as QueueMessage;
-    const isCurrent = message.gen === this.#gen;
-    if (!isCurrent) {
+    const message = this.#parts.seal.unsealValue(bytes, `${this.#options.run} results`) as QueueMessage | undefined;
+    if (!message) return void this.#putAgain();
+    if (message.gen !== this.#gen) {
       if (message.kind === 'results') this.#takeOld(message);
       return;
     }
@@ -324,26 +358,34 @@ export class QueueUnits implements Units {
     else this.#takeUnitNews(message);
   }
 
-  /** Takes results of units of an earlier generation: the first result of a record counts, whoever has asked for it. */
-  #takeOld({ results, numbers }: Extract<QueueMessage, { kind: 'results' }>): void {
+  /** Processes results for units of an earlier generation. For each record, the first result is used, whatever its generation. */
+  #takeOld({ worker, gen, reports, results, numbers }: Extract<QueueMessage, { kind: 'results' }>): void {
+    const isOfEarlier = this.#options.takesOldResults && !this.#gens.has(gen);
+    for (const report of isOfEarlier ? reports : [])
+      if (report.kind !== 'closing' && report.kind !== 'error') this.#options.desk.takeEarlier(report);
     for (const [at, form] of results.entries()) {
+      const result = this.#arrivals.take(`${gen} ${worker}`, form);
+      if (!result) continue;
       const number = numbers[at] as number;
       const place = this.#unitOf.get(number);
       const open = place && this.#units.get(place[0]);
-      if (open && place) this.#finish(open, place[1], resultOf(form));
-      else if (this.#options.takesOldResults && !this.#listener) this.#early.set(number, resultOf(form));
+      if (open && place) this.#finish(open, place[1], result);
+      else if (this.#options.takesOldResults && !this.#listener) this.#early.set(number, result);
+      else discard(result);
     }
   }
 
-  #takeResults({ number }: KnownWorker, { reports, results }: Extract<QueueMessage, { kind: 'results' }>): void {
+  #takeResults({ number }: KnownWorker, { worker, gen, reports, results }: Extract<QueueMessage, { kind: 'results' }>): void {
     for (const report of reports) {
       if (report.kind === 'closing') this.#listener?.closing(report);
       else if (report.kind === 'error') this.#fail(errorOfForm(report.error));
       else this.#options.desk.take(number, report);
     }
     for (const form of results) {
+      const result = this.#arrivals.take(`${gen} ${worker}`, form);
       const open = this.#units.get(form[0]);
-      if (open) this.#finish(open, form[1], resultOf(form));
+      if (open && result) this.#finish(open, form[1], result);
+      else discard(result);
     }
   }
 
@@ -381,8 +423,11 @@ export class QueueUnits implements Units {
     return known;
   }
 
-  #finish(open: OpenUnit, index: number, result: RowsText | Failure | undefined): void {
-    if (!open.left.delete(index)) return;
+  #finish(open: OpenUnit, index: number, result: ArrivedResult | undefined): void {
+    if (!open.left.delete(index)) {
+      discard(result);
+      return;
+    }
     this.#unitOf.delete(open.unit.items[index]?.number as number);
     if (open.left.size === 0) this.#drop(open);
     this.#listener?.finished(open.unit.id, index, result);
@@ -400,7 +445,8 @@ export class QueueUnits implements Units {
     this.#units.delete(unit.id);
     const name = `${this.#gen}-${unit.id}`;
     const { client } = this.#parts.redis;
-    client.del(this.#keys.records(name), this.#keys.done(name)).catch(() => undefined);
+    const ends = [client.del(this.#keys.records(name), this.#keys.done(name)), client.hdel(this.#keys.run, startsField(name))];
+    Promise.all(ends).catch(() => undefined);
   }
 
   #tellAll(message: RunNews): void {
@@ -424,12 +470,17 @@ export class QueueUnits implements Units {
     return this.#parts.seal.seal(JSON.stringify(value), `${this.#options.run} ${about}`);
   }
 
-  /** Tells the workers that the run has ended, and waits for what they give back. */
+  /**
+   * Tells the workers that the run has ended. Waits until they have handed back the run's units and credits, but not longer than `endMs`.
+   */
   async #endWorkers(): Promise<void> {
     const { redis, now } = this.#parts;
     if (redis.isAway) return;
     const untilMs = now() + endMs;
-    await Promise.race([this.#note({ ended: '1' }), new Promise((resolve) => setTimeout(resolve, endMs))]);
+    const late = new Promise((resolve) => setTimeout(resolve, endMs));
+    // The workers are read once more, because a worker that has joined since the last check may have credits to hand back.
+    const seen = async () => this.#see(await seenWorkers(redis, this.#parts.keys));
+    await Promise.race([Promise.all([this.#note({ ended: '1' }), seen().catch(() => undefined)]), late]);
     this.#tellAll({ kind: 'end' });
     const isOpen = () => this.#living.some(({ id }) => this.#workers.get(id)?.hasEnded === false);
     while (isOpen() && now() < untilMs && !redis.isAway) {
@@ -441,21 +492,21 @@ export class QueueUnits implements Units {
   async #removeKeys(): Promise<void> {
     const { redis, keys } = this.#parts;
     if (redis.isAway) return;
-    const { run, manifest, results, starts } = this.#keys;
+    const { run, manifest, results } = this.#keys;
     const { client } = redis;
     const removed = async () => {
-      await client.del(run, manifest, results, starts);
+      await client.del(run, manifest, results);
       await client.srem(keys.runs, this.#options.run);
       if (this.#hasOldUnits) await this.#removeOldUnits();
     };
     await Promise.race([removed().catch(() => undefined), new Promise((resolve) => setTimeout(resolve, endMs))]);
   }
 
-  /** Removes the units of earlier generations, whose names nobody knows any more. */
+  /** Removes the units of earlier generations from Redis. Their names are no longer known, so they are found by a pattern. */
   async #removeOldUnits(): Promise<void> {
     const { client } = this.#parts.redis;
     const { records, done } = this.#keys;
-    // The braces of the prefix are no pattern.
+    // The braces in the keys' prefix are literal characters, because they have no special meaning in Redis' patterns.
     for (const match of [records('*'), done('*')])
       for await (const found of client.scanStream({ match, count: 1000 })) {
         const names = found as string[];

@@ -1,13 +1,13 @@
 import { invalidOption } from '../../core/failure.ts';
 import { orUndefined } from '../../core/value/value.ts';
 
-/** The address of a Redis, without its password. */
+/** The location of a Redis server and its database, without the password. */
 export interface QueueAddress {
-  /** An IPv6 address has no brackets. */
+  /** A host name or an IP address. An IPv6 address has no brackets. */
   readonly host: string;
   readonly port: number;
   readonly db: number;
-  /** Undefined for Redis' default user. */
+  /** The user name for Redis; undefined for the default user. */
   readonly user: string | undefined;
   readonly isTls: boolean;
 }
@@ -17,11 +17,11 @@ const defaultPort = 6379;
 const example = 'expected a URL such as redis://redis:6379';
 
 const passwordText =
-  'expected a URL without a password, which others could see\nset AUTOMATE_QUEUE_PASSWORD, or AUTOMATE_QUEUE_PASSWORD_FILE to the name of a file that holds it';
+  'expected a URL without a password, which others could see\nset AUTOMATE_QUEUE_PASSWORD, or AUTOMATE_QUEUE_PASSWORD_FILE to the name of a file that contains it';
 
-/** A URL in parts. */
+/** The parts of a queue's URL. */
 interface UrlParts {
-  /** Undefined without `://`. */
+  /** The text before `://`; undefined if the URL has no `://`. */
   readonly scheme?: string | undefined;
   readonly user?: string | undefined;
   readonly rest: string;
@@ -30,8 +30,8 @@ interface UrlParts {
 const shape = /^(?:(?<scheme>[^:/?#@]+):\/\/)?(?:(?<user>.*)@)?(?<rest>.*)$/s;
 
 /**
- * Parses `redis://[user@]host[:port][/db]`, or `rediss://` for TLS. Throws an AutomateError (`usage`) for every other text, and for a password
- * in it. No message repeats a part that may be secret.
+ * Parses the URL of a queue, which is `redis://[user@]host[:port][/db]`, or `rediss://` for TLS. Throws an AutomateError (`usage`) if the
+ * text is not such a URL or if the URL contains a password. The error message leaves out all parts that may be secret.
  */
 export function parseQueueUrl(text: string): QueueAddress {
   const parts = shape.exec(text)?.groups as unknown as UrlParts;
@@ -50,7 +50,10 @@ export function parseQueueUrl(text: string): QueueAddress {
   };
 }
 
-/** The reason to refuse a URL by its parts; undefined if there is none. A password may contain any character. */
+/**
+ * Returns the reason why a queue's URL is not accepted; undefined if it is accepted. Everything up to the last `@` counts as the user,
+ * because a password may contain any character.
+ */
 function faultOfUrl({ scheme, user = '', rest }: UrlParts): string | undefined {
   const name = orUndefined(() => decodeURIComponent(user));
   if (`${user}${name}`.includes(':')) return passwordText;
@@ -67,24 +70,26 @@ function addressIn({ rest }: UrlParts): URL {
   return url;
 }
 
-/** The URL of an address. It has no secret. */
+/** Formats the address of a Redis server as a URL without the password. */
 export function formatQueueUrl({ host, port, db, user, isTls }: QueueAddress): string {
   const name = user === undefined ? '' : `${encodeURIComponent(user)}@`;
   return `${isTls ? 'rediss' : 'redis'}://${name}${host.includes(':') ? `[${host}]` : host}:${port}${db === 0 ? '' : `/${db}`}`;
 }
 
-/** True for an address that only processes of this machine can reach. */
+/** Returns true if only processes on this machine can reach the address. */
 export function isOnThisMachine({ host }: Pick<QueueAddress, 'host'>): boolean {
   return /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i.test(host);
 }
 
-/** The name of a queue; `default` without one. Throws an AutomateError (`usage`) for one that no key can have. */
+/**
+ * Parses the name of a queue. The default name is `default`. Throws an AutomateError (`usage`) if the name cannot be used in Redis keys.
+ */
 export function parseQueueName(text = 'default'): string {
   if (/^[\w-]{1,64}$/.test(text)) return text;
   throw invalidOption('queueName', `expected letters, digits, - and _, at most 64 of them, found "${text}"`);
 }
 
-/** The beginning of every key of a queue. Its braces put all of them into one slot. */
+/** Returns the prefix of all Redis keys of a queue. Because of the braces, all these keys belong to the same slot of a Redis cluster. */
 export function queuePrefix(queueName: string): string {
   return `{automate:${queueName}}`;
 }

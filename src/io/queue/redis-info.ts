@@ -1,22 +1,29 @@
 import type { Redis } from 'ioredis';
 import { AutomateError } from '../../core/failure.ts';
 
-/** The sections of INFO that are read. Asked one by one: Redis 6.2 takes only one. */
+/**
+ * The sections of Redis' INFO command that are read. Each section needs a separate command, because Redis 6.2 accepts only one at a time.
+ */
 const sections = ['server', 'memory', 'persistence', 'replication'] as const;
 
-/** The facts of INFO; a section that a managed service forbids has none. */
+/** Values from the replies to INFO, keyed by name. A managed service may forbid some sections, whose values are then missing. */
 type Info = ReadonlyMap<string, string>;
 
-/** Throws an AutomateError (`credential`) for a Redis that may lose a queue or cannot hold one. */
+/**
+ * Throws an AutomateError (`credential`) if a queue cannot use this Redis server, or if the server may drop data. Calls `warn` if a setting
+ * of the server may cause a loss of work.
+ */
 export async function refuseUnsafe(client: Pick<Redis, 'info'>, url: string, warn: (text: string) => void): Promise<void> {
   const info = await readInfo(client);
   const problem = dangerIn(info);
   if (problem !== undefined) throw new AutomateError('credential', `${url} cannot be used: ${problem}`);
   if (info.get('maxmemory') === undefined)
-    warn(`${url} does not tell how much memory it may use; make sure that its maxmemory-policy is noeviction, or it may drop records`);
+    warn(
+      `${url} does not report its memory limit; make sure that its maxmemory-policy is noeviction, because otherwise Redis might drop records`,
+    );
   if (info.get('aof_enabled') === '0')
     warn(
-      `${url} keeps no append-only file: if it restarts, records under way are sent again\nchange that: redis-cli config set appendonly yes`,
+      `${url} has no append-only file: if it restarts, records in progress are sent again\nchange that: redis-cli config set appendonly yes`,
     );
 }
 
@@ -39,6 +46,6 @@ function dangerIn(info: Info): string | undefined {
   const policy = info.get('maxmemory_policy');
   const limit = info.get('maxmemory');
   if (limit !== undefined && limit !== '0' && policy !== undefined && policy !== 'noeviction')
-    return `its maxmemory-policy is ${policy}, so that it may drop records\nchange that: redis-cli config set maxmemory-policy noeviction`;
+    return `its maxmemory-policy is ${policy}, so Redis might drop records\nchange that: redis-cli config set maxmemory-policy noeviction`;
   return undefined;
 }

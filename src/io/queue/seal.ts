@@ -1,36 +1,47 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes, scryptSync } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 
-/** Packs and seals the texts that lie in Redis. */
+/** Compresses and encrypts the data that a queue stores in Redis. */
 export interface Seal {
-  /** Tells the keys of two seals apart, and nothing about them. */
+  /** A string that identifies the queue key without revealing it; `none` if there is no key. */
   readonly fingerprint: string;
-  /** True if a seal with this fingerprint has the same key. */
+  /** Returns true if the fingerprint belongs to the same queue key. */
   fits(fingerprint: string): boolean;
-  /** Seals a text. `about`: its place, such as the run and the unit. */
+  /**
+   * Compresses and encrypts text. `about` is the context of the text, such as the run and the unit. The text can be unsealed only with the
+   * same context.
+   */
   seal(text: string, about: string): Buffer;
-  /** The sealed text. Undefined if it was changed, comes from another place, or was sealed with another key or none. */
+  /**
+   * Returns the original text. It is undefined if the bytes were changed, or if they were sealed for a different context, with a different
+   * key, or without a key.
+   */
   unseal(bytes: Uint8Array, about: string): string | undefined;
-  /** A name for use in a key: it does not show the text. */
+  /** Parses sealed JSON and returns its value. Undefined if the text cannot be unsealed or is not JSON. */
+  unsealValue(bytes: Uint8Array, about: string): unknown;
+  /** Returns a hash of the text for the names of Redis keys. If there is a queue key, the hash does not reveal the text. */
   hash(text: string): string;
 }
 
-/** Shorter texts become no shorter when packed. In bytes. */
+/** Texts of up to this many bytes are not compressed, because compression would hardly make them shorter. */
 const minPackedBytes = 200;
 
 const ivBytes = 12;
 const tagBytes = 16;
 
-/** The first byte of a sealed text: a sum of these. It is authenticated with the text. */
+/** Flags in the first byte of sealed text. The encryption also protects this byte against changes. */
 const isPacked = 1;
 const isEncrypted = 2;
 
-/** `key`: undefined if texts are only packed. The key is derived here, which takes some 60 ms and 32 MB. */
+/**
+ * Creates a seal. If `key` is undefined, text is only compressed. Otherwise, an encryption key is derived from `key`, which takes about 60
+ * ms and 32 MB.
+ */
 export function createSeal(key: string | undefined, queueName: string): Seal {
   const derived = key === undefined ? undefined : deriveKey(key, queueName);
   const hash = (text: string) => (derived ? createHmac('sha256', derived) : createHash('sha256')).update(text).digest('hex').slice(0, 32);
   const fingerprint = derived ? hash('fingerprint') : 'none';
-  return {
+  const seal: Seal = {
     fingerprint,
     fits: (other) => other === fingerprint,
     hash: (text) => hash(`name ${text}`),
@@ -52,15 +63,29 @@ export function createSeal(key: string | undefined, queueName: string): Seal {
         return undefined;
       }
     },
+    unsealValue(bytes, about) {
+      try {
+        return JSON.parse(seal.unseal(bytes, about) ?? '');
+      } catch {
+        return undefined;
+      }
+    },
   };
+  return seal;
 }
 
-/** All processes of a queue derive the same key, so its salt is no secret. */
+/**
+ * Derives the encryption key from the queue key. All processes of a queue must get the same result, so the salt is the queue's name, which
+ * is not secret.
+ */
 function deriveKey(key: string, queueName: string): Buffer {
   return scryptSync(key.normalize('NFKC'), `automate queue ${queueName}`, 32, { N: 2 ** 15, r: 8, p: 1, maxmem: 2 ** 26 });
 }
 
-/** The bytes that are bound to a text. */
+/**
+ * Returns the bytes that are authenticated together with sealed text: the first byte of the sealed text, the name of the queue, and the
+ * context.
+ */
 function aboutBytes(head: Uint8Array, queueName: string, about: string): Buffer {
   return Buffer.concat([head, Buffer.from(JSON.stringify([queueName, about]))]);
 }
@@ -73,7 +98,7 @@ function encrypt(body: Uint8Array, key: Buffer, about: Buffer): Buffer[] {
   return [iv, cipher.getAuthTag(), ...data];
 }
 
-/** Throws if any byte was changed. */
+/** Decrypts bytes. Throws an Error if any of them was changed. */
 function decrypt(bytes: Uint8Array, key: Buffer, about: Buffer): Buffer {
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, ivBytes), { authTagLength: tagBytes });
   decipher.setAAD(about);

@@ -1,24 +1,30 @@
 import type { Job, Worker } from 'bullmq';
 import type { QueueRedis } from './connection.ts';
 
-/** The place of a unit: its run, and its name in the run. */
+/** Identifies a unit (a group of records for one worker) in the queue, by its run and its name within that run. */
 export interface UnitPlace {
   readonly run: string;
   readonly unit: string;
 }
 
-/** The way in which a worker ends its hold of a unit: done, again for others at once, or again later. */
+/**
+ * The fate of a unit after a worker has processed it. The unit is done, goes to another worker at once (`back`), or is tried again
+ * after a delay (`later`).
+ */
 export type UnitEnd = 'done' | 'back' | 'later';
 
 const queueName = 'units';
 
-/** A unit that cannot be done here now comes again after this time. */
+/** Delay in ms before a unit that this worker cannot process at present is tried again. */
 const laterMs = 2000;
 
-/** Units are handed out again as often as it takes: a run ends by itself if they kill workers. */
+/** Maximum number of attempts at a unit. It is practically unlimited, because the run stops anyway if a unit crashes its workers. */
 const often = 1_000_000;
 
-/** Puts units into the queue. */
+/** Maximum wait in ms for the units of a closed worker to be back in the queue. */
+const backMs = 2000;
+
+/** The queue of units, as used by the coordinators of runs. */
 export interface UnitQueue {
   put(place: UnitPlace): Promise<void>;
   remove(place: UnitPlace): Promise<void>;
@@ -26,7 +32,7 @@ export interface UnitQueue {
   close(): Promise<void>;
 }
 
-/** Opens the queue for those who put units into it. */
+/** Opens the queue for a coordinator, which puts units into it. */
 export async function openUnitQueue(redis: QueueRedis, prefix: string): Promise<UnitQueue> {
   const { Queue } = await import('bullmq');
   const connection = redis.duplicate();
@@ -51,31 +57,36 @@ export async function openUnitQueue(redis: QueueRedis, prefix: string): Promise<
   };
 }
 
-/** BullMQ takes whole numbers and colons in ids for its own. */
+/** Returns the id of a unit's BullMQ job. BullMQ does not allow integers or colons in ids. */
 function jobId({ run, unit }: UnitPlace): string {
   return `${run}-${unit}`;
 }
 
-/** The settings of a worker that takes units. */
+/** Settings of a consumer that takes units from the queue. */
 export interface UnitTakerOptions {
-  /** Units that are held at a time. */
+  /** Maximum number of units that the consumer processes at a time. */
   readonly units: number;
   readonly leaseMs: number;
 }
 
-/** Takes units from the queue, and holds them until they end. */
+/** The part of a worker that takes units from the queue. It keeps each unit until the unit is done or goes back. */
 export interface UnitTaker {
-  /** Units that are held. */
+  /** Number of units that are currently being processed. */
   readonly held: number;
-  /** Takes no more units. Those that are held stay. */
+  /** Stops taking units permanently. Units that have already been taken are not affected. */
   pause(): void;
+  /** Stops taking units for a while, or resumes. While it is stopped, the other workers get the units. */
+  setTaking(isTaking: boolean): void;
   close(): Promise<void>;
 }
 
-/** A taker that has taken no unit for this long although units wait is made anew: BullMQ's workers have failed to go on after Redis was away. */
+/**
+ * A consumer is replaced if it has not received a unit for this many ms although units are waiting. BullMQ's workers sometimes do not
+ * resume after Redis was unreachable.
+ */
 const deafMs = 30_000;
 
-/** Takes units. `take` resolves with the end of the worker's hold. */
+/** Starts taking units from the queue. `take` processes a unit and resolves to what happens to the unit next. */
 export async function takeUnits(
   redis: QueueRedis,
   prefix: string,
@@ -97,6 +108,7 @@ class Taker implements UnitTaker {
   #worker: Worker<UnitPlace>;
   #takenMs = performance.now();
   #isPaused = false;
+  #isResting = false;
 
   constructor(
     redis: QueueRedis,
@@ -118,9 +130,19 @@ class Taker implements UnitTaker {
     void this.#worker.pause(true).catch(() => undefined);
   }
 
+  setTaking(isTaking: boolean): void {
+    if (this.#isPaused || this.#isResting !== isTaking) return;
+    this.#isResting = !isTaking;
+    if (isTaking) this.#worker.resume();
+    else void this.#worker.pause(true).catch(() => undefined);
+  }
+
   async close(): Promise<void> {
     this.#isPaused = true;
     clearInterval(this.#watchdog);
+    // A unit whose processing has just ended may not be back in the queue yet, so `close` waits for such units.
+    const untilMs = performance.now() + backMs;
+    while (this.held > 0 && !this.#redis.isAway && performance.now() < untilMs) await new Promise((resolve) => setTimeout(resolve, 10));
     await this.#worker.close(true).catch(() => undefined);
     await this.#queue.close();
   }
@@ -151,7 +173,7 @@ class Taker implements UnitTaker {
   }
 
   async #reopenIfDeaf(): Promise<void> {
-    const cannotTake = () => this.#isPaused || this.held > 0;
+    const cannotTake = () => this.#isPaused || this.#isResting || this.held > 0;
     if (cannotTake() || this.#redis.isAway || performance.now() - this.#takenMs < deafMs) return;
     const { waiting } = await this.#queue.counts().catch(() => ({ waiting: 0 }));
     this.#takenMs = performance.now();

@@ -1,33 +1,36 @@
 import type { QueueRedis } from './connection.ts';
 import type { QueueKeys } from './queue-keys.ts';
 
-/** A reason for which a worker takes no record of a run. */
+/** The reason why a worker cannot process the records of a run. */
 export interface RunProblem {
   readonly run: string;
   readonly problem: string;
-  /** The names of the credentials that are missing; absent for another reason. */
+  /** Names of the credentials that the worker lacks; undefined if something else is the problem. */
   readonly credentials?: readonly string[] | undefined;
-  /** True if no server answers the worker, or each refuses it. */
-  readonly isUnable?: boolean | undefined;
+  /**
+   * The reason for ending the run if all its workers have this problem: either no server responds, or the first records all fail in the
+   * same way. Undefined for other problems.
+   */
+  readonly ending?: 'unreachable' | 'same-failure' | undefined;
 }
 
-/** A worker as it shows itself. It holds no value of a record. */
+/** The status that a worker publishes in Redis. It contains no data from records. */
 export interface WorkerSign {
   readonly id: string;
   readonly host: string;
   readonly pid: number;
   readonly version: string;
   readonly leaseMs: number;
-  /** Units that it holds. */
+  /** Number of units that the worker is processing. */
   readonly units: number;
-  /** Records that it has finished. */
+  /** Number of records that the worker has finished. */
   readonly records: number;
   readonly problems: readonly RunProblem[];
 }
 
-/** A sign, and the time since. */
+/** The last status that a worker has published, and its age. */
 export interface SeenWorker extends WorkerSign {
-  /** The time of the sign by Redis' clock, in microseconds. */
+  /** Time at which the status was published, in microseconds of Redis' clock. */
   readonly atUs: number;
   readonly ageMs: number;
 }
@@ -38,17 +41,17 @@ redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', time[1] * 1000000 + t
 return 1
 `;
 
-/** Shows a worker to runs and to `status`. */
+/** Publishes the status of a worker in Redis. Coordinators of runs and the `status` command read it. */
 export async function showWorker({ client }: QueueRedis, { workers }: QueueKeys, sign: WorkerSign): Promise<void> {
   await client.eval(signScript, 1, workers, sign.id, JSON.stringify(sign));
 }
 
-/** Removes a worker that has ended. */
+/** Removes from Redis the status of a worker that has ended. */
 export async function removeWorker({ client }: QueueRedis, { workers }: QueueKeys, id: string): Promise<void> {
   await client.hdel(workers, id);
 }
 
-/** The workers of a queue, also those that have died. */
+/** Returns the last status of each worker of a queue, including workers that have died. */
 export async function seenWorkers({ client }: QueueRedis, { workers }: QueueKeys): Promise<SeenWorker[]> {
   const [all, time] = await Promise.all([client.hgetall(workers), client.time()]);
   const nowUs = Number(time[0]) * 1e6 + Number(time[1]);
@@ -59,7 +62,7 @@ export async function seenWorkers({ client }: QueueRedis, { workers }: QueueKeys
   });
 }
 
-/** Foreign text counts as no worker. */
+/** Parses the status that a worker has published. Returns undefined if the text is not a status. */
 function signOf(text: string): WorkerSign | undefined {
   try {
     const sign = JSON.parse(text) as WorkerSign;
@@ -69,20 +72,26 @@ function signOf(text: string): WorkerSign | undefined {
   }
 }
 
-/** Silence that is noticed at a time counts for this long, at most: while Redis is away nobody can show itself. */
+/**
+ * Maximum time in ms that one observation adds to the time for which a process has been silent. Without this limit, a process would seem
+ * silent while Redis is unreachable and no process can report its status.
+ */
 const maxStepMs = 2000;
 
-/** Times the silence of others by a clock of this process, over the time in which Redis answers. */
+/** Measures for how long other processes have been silent while Redis was reachable. Uses only the clock of this process. */
 export class Silences {
   readonly #now: () => number;
   readonly #known = new Map<string, { atUs: number; silentMs: number; seenMs: number }>();
 
-  /** `now`: monotonic ms. */
+  /** `now` returns the current time in monotonic ms. */
   constructor(now: () => number) {
     this.#now = now;
   }
 
-  /** Notes the last sign of someone. Returns how long it has been silent, in ms. `ageMs`: the age of the sign, for someone who is new here. */
+  /**
+   * Notes the timestamp of another process's last status. Returns for how many ms that process has been silent. For a process that was
+   * unknown until now, this is `ageMs`, the age of the status.
+   */
   note(id: string, atUs: number, ageMs: number): number {
     const now = this.#now();
     const known = this.#known.get(id);

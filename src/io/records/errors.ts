@@ -6,16 +6,22 @@ import { jsonOf, type Value } from '../../core/value/value.ts';
 import { escapeSurrogates, isTableWriter } from './writers/csv-writer.ts';
 import type { RecordWriter } from './writers/record-writer.ts';
 
-/** The columns that an errors file adds to a record's own. */
+/** The columns that an errors file has in addition to the records' own columns. */
 export const errorColumns = ['_error_node', '_error_class', '_error_status', '_error_message', '_error_attempts', '_error_record'] as const;
 
-/** The errors file's column for the fields of a JSON record that have no column, or do not fit into it, as JSON. */
+/**
+ * The column of an errors file for fields that fit no other column. It contains these fields as JSON. A field does not fit if there is no
+ * column for it or if its text contains a lone surrogate.
+ */
 export const otherFields = '_error_fields';
 
-/** Maximum length of the shown message about an unreadable record, in characters. */
+/** Maximum number of characters of the message about an unreadable record that are shown. */
 const maxShown = 600;
 
-/** The failure of a record that could not be read. Its message is shown, so it is short; `whole` is the complete message, for the errors file. */
+/**
+ * The failure of an input record that could not be read. Its message is shortened for display. The complete message is in `whole`, which
+ * goes into the errors file.
+ */
 export class Unreadable extends Failure {
   constructor(
     readonly whole: string,
@@ -25,20 +31,24 @@ export class Unreadable extends Failure {
     super('input', isShort ? whole : `${whole.slice(0, maxShown).toWellFormed()}...`, { sent: false, ...facts });
   }
 
-  /** The same failure, with the name of the file in its message. */
+  /** Returns the same failure with the name of the input file added to the message. */
   inFile(name: string): Unreadable {
     const { code, details } = this;
     return new Unreadable(`${name}: ${this.whole}`, code === undefined ? undefined : ({ code, details } as ErrorFacts));
   }
 }
 
-/** The row of the errors file for a failed record. A table holds all fields of the record as well. */
+/** Returns a failed record's row in the errors file, which contains the record's fields and its error. */
 export function errorRow(item: Item, failure: Failure, writer: RecordWriter): Fields {
-  if (!isTableWriter(writer)) return withFields(item.fields, errorFields(item, failure, false));
-  return withFields(fitColumns(item.fields, writer.columns), errorFields(item, failure, true));
+  const fields = failure.masked ? withFields(item.fields, failure.masked) : item.fields;
+  if (!isTableWriter(writer)) return withFields(fields, errorFields(item, failure, false));
+  return withFields(fitColumns(fields, writer.columns), errorFields(item, failure, true));
 }
 
-/** Puts fields without a column, or with a broken character, into one column as JSON. As plain text, a run over the errors file would send them changed. */
+/**
+ * Moves fields that have no column, or whose text contains a lone surrogate, into the column `_error_fields` as JSON. In a column of plain
+ * text, their values would be lost or changed.
+ */
 function fitColumns(fields: Fields, columns: readonly string[]): Fields {
   const columnSet = new Set(columns);
   const fits = ([name, value]: readonly [string, Value]) => columnSet.has(name) && (typeof value !== 'string' || value.isWellFormed());
@@ -47,7 +57,10 @@ function fitColumns(fields: Fields, columns: readonly string[]): Fields {
   return new Map([...[...fields].filter(fits), [otherFields, jsonOf(Object.fromEntries(others))]]);
 }
 
-/** The error of a failed record: as separate columns, or as one `_error` object. */
+/**
+ * Returns the error of a failed record as fields. For a table, these are the columns in `errorColumns`. For other formats, there is one
+ * field `_error` that contains an object.
+ */
 export function errorFields(item: Item, failure: Failure, asColumns: boolean): [string, Value][] {
   const { node, kind, status, attempts } = failure;
   const shown = asColumns ? onOneLine(failure.message) : failure.message;
@@ -58,24 +71,27 @@ export function errorFields(item: Item, failure: Failure, asColumns: boolean): [
   return [['_error', error]];
 }
 
-/** Joins the lines of a message: the reason, and the advice after it. */
+/** Joins the lines of an error message into one line. The first line is usually the reason, and the other lines are advice. */
 export function onOneLine(message: string): string {
   return message.trim().replace(/([,.:;!?]?)\s*[\r\n]+\s*/g, (_, end: string) => (end === '' ? '; ' : `${end} `));
 }
 
-const stillUnreadable = 'could not be read in an earlier run (correct it, and empty its error class): ';
+const stillUnreadable = 'could not be read in an earlier run (correct it, and clear its error class): ';
 
 /**
- * The failure of a record in an errors file that must not be sent: an earlier run could not read it, so its fields are incomplete,
- * or it has fields without a column (`others`). Undefined for a record that failed at a node.
+ * Checks whether a record from an errors file must not be sent again. If so, returns its failure; otherwise undefined. Such a record is
+ * incomplete, because an earlier run could not read it or because it has fields without a column (`others`).
  */
 export function unreadableBefore(errorClass: unknown, message: unknown, others?: unknown): Failure | undefined {
-  if (others) return new Unreadable(`had fields without a column (give them columns, and empty ${otherFields}): ${others}`);
+  if (others) return new Unreadable(`had fields without a column (give them columns, and clear ${otherFields}): ${others}`);
   if (errorClass !== 'input') return undefined;
   return new Unreadable(stillUnreadable + String(message ?? '').replace(stillUnreadable, ''));
 }
 
-/** The record number in an errors file, as `failedAs`; empty if the text is not a number. */
+/**
+ * Returns the number that a record had in the run in which it failed, as `failedAs`. `number` is read from the errors file. If it is not a
+ * valid number, returns an empty object.
+ */
 export function failedAs(number: unknown): Pick<Item, 'failedAs'> {
   const text = String(number ?? '').trim();
   return /^[1-9]\d{0,14}$/.test(text) ? { failedAs: Number(text) } : {};

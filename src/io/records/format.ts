@@ -1,4 +1,4 @@
-/** A file format for records. */
+/** A file format for input or output records. */
 export interface Format {
   readonly kind: 'csv' | 'tsv' | 'json' | 'ndjson' | 'xlsx';
   readonly gzip: boolean;
@@ -13,10 +13,13 @@ const kinds = new Map<string, Format['kind']>([
   ['xlsx', 'xlsx'],
 ]);
 
-/** The names of the formats, for messages and help. Each but `xlsx`, which is packed already, may be followed by `.gz`. */
+/**
+ * The names of all formats, for messages and help. Each of them may be followed by `.gz`, except `xlsx`, because a workbook is already
+ * compressed.
+ */
 export const formatNames = [...kinds.keys()];
 
-/** The format of a name such as `csv` or `ndjson.gz`; undefined for an unknown name. */
+/** Returns the format with a name such as `csv` or `ndjson.gz`; undefined if the name is unknown. */
 export function formatOfName(name: string): Format | undefined {
   const [, base = '', gz] = /^(.*?)(\.gz)?$/is.exec(name) ?? [];
   const kind = kinds.get(base.toLowerCase());
@@ -24,13 +27,16 @@ export function formatOfName(name: string): Format | undefined {
   return kind && { kind, gzip: gz !== undefined };
 }
 
-/** The format of a file by the end of its name; undefined for any other end. */
+/** Returns the format for the file name extension of a path; undefined if the extension is unknown. */
 export function formatOfPath(path: string): Format | undefined {
   const extension = writtenExtension(path);
   return extension === undefined ? undefined : formatOfName(extension);
 }
 
-/** The extension for files of a format, such as `.ndjson.gz`. The path's own extension (`.jsonl`) if it names this format. */
+/**
+ * Returns the file name extension for a format, such as `.ndjson.gz`. If `path` has a different extension for the same format, such as
+ * `.jsonl` for NDJSON, returns that extension.
+ */
 export function extensionOf({ kind, gzip }: Format, path: string): string {
   const ofPath = formatOfPath(path);
   if (ofPath?.kind === kind && ofPath.gzip === gzip) return `.${writtenExtension(path)}`;

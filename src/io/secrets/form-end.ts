@@ -1,19 +1,28 @@
 import { type Characters, type Form, shortestSecret } from './secret-forms.ts';
 
-/** The rest of an escaped character that a cut may leave before its dots. */
+/** Matches the rest of an escaped character that was cut off, if `...` follows. */
 const cutEnd = `(?:[%&\\\\\ufffd\\x80-\\xff][\\w#%\\\\\\x80-\\xff]{0,24})?(?=\\.\\.\\.)`;
 
-/** The end of the form that begins at `start`, whole or cut. The whole form is tried first, since it may contain the dots itself. Absent if the text has neither. */
+/**
+ * Finds the end of the encoded secret that begins at `start`. The secret may be complete or cut off by `...`. The complete secret is tried
+ * first, because the secret itself may contain dots. Returns undefined if there is no such secret.
+ */
 export function cutEndOf(form: Form, text: string, start: number): number | undefined {
   const { whole, partial } = reach(form.characters, text, start);
   if (whole.length > 0) return wholeEndOf(form, text, start);
   return firstResult(partial.reverse(), (end) => matchEnds(cutEnd, text, end)[0]);
 }
 
-/** The beginning of a secret of this length counts as the secret, whatever follows: some programs cut texts without dots. */
+/**
+ * If at least this many characters of a secret match, they are masked even without `...` after them. Some programs cut off text without
+ * adding dots.
+ */
 const maxUnmasked = 500;
 
-/** The end of the form that begins at `start`; absent if it is not complete. */
+/**
+ * Finds the end of the complete encoded secret that begins at `start`. If the secret is incomplete, returns undefined, unless at least
+ * `maxUnmasked` characters match.
+ */
 export function wholeEndOf({ characters, end }: Form, text: string, start: number): number | undefined {
   const { whole, partial } = reach(characters, text, start);
   if (whole.length > 0) return matchEnds(end, text, Math.max(...whole))[0];
@@ -21,9 +30,9 @@ export function wholeEndOf({ characters, end }: Form, text: string, start: numbe
 }
 
 interface Reach {
-  /** Possible ends of all characters. */
+  /** The offsets at which the secret can end if all its characters match. */
   readonly whole: readonly number[];
-  /** Possible ends of the first characters, of four or more; the last is the furthest. */
+  /** The offsets at which the match can end if at least four of the secret's characters match, but not all. They are in ascending order. */
   readonly partial: number[];
 }
 
@@ -33,7 +42,7 @@ function reach(characters: readonly Characters[], text: string, start: number): 
   for (let index = 0; index < characters.length && ends.length > 0; index++) {
     const one = characters[index] as Characters;
     if (one.max === 1 && ends.length === 1) {
-      // Nearly always: one character, one place.
+      // This is the usual case: the pattern matches exactly one character, and the match so far ends at only one offset.
       ends = matchEnds(one.unit, text, ends[0] as number);
       if (index >= shortestSecret - 1) partial.push(...ends);
       continue;
@@ -46,7 +55,10 @@ function reach(characters: readonly Characters[], text: string, start: number): 
   return { whole: ends, partial };
 }
 
-/** Possible ends of a run of characters that begins at one of `places`, each with its greatest number of characters. */
+/**
+ * Finds all ends of a run of characters that match `unit`. The run begins at one of `places`. Returns these offsets, each with the maximum
+ * length of a run that ends there.
+ */
 function countRepeats({ unit, max }: Characters, text: string, places: readonly number[]): Map<number, number> {
   const counts = new Map<number, number>();
   let ends = places;
@@ -59,7 +71,7 @@ function countRepeats({ unit, max }: Characters, text: string, places: readonly 
 
 const stickyExpressions = new Map<string, RegExp>();
 
-/** The end of a pattern that matches at `start`, or nothing. */
+/** Returns an array with the end of the pattern's match at `start`; an empty array if the pattern does not match there. */
 function matchEnds(pattern: string, text: string, start: number): number[] {
   if (pattern === '') return [start];
   if (pattern.length === 1) return text[start] === pattern ? [start + 1] : [];
@@ -72,7 +84,7 @@ function matchEnds(pattern: string, text: string, start: number): number[] {
   return expression.test(text) ? [expression.lastIndex] : [];
 }
 
-/** The first result that is not undefined. */
+/** Returns the first result of `find` that is not undefined; undefined if there is none. */
 export function firstResult<In, Out>(all: readonly In[], find: (one: In) => Out | undefined): Out | undefined {
   for (const one of all) {
     const result = find(one);

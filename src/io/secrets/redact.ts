@@ -2,35 +2,49 @@ import { isObject, type Value } from '../../core/value/value.ts';
 import { maxEscapes, shortestSecret } from './secret-forms.ts';
 import { SecretSearch } from './secret-search.ts';
 
-/** Masks secrets in everything that is written. */
+/** Masks secrets in everything that the program prints or writes. */
 export interface Redactor {
-  /** Adds a secret. Of the secrets in one slot, such as successive access tokens, only the last three are known. */
+  /**
+   * Adds a secret to be masked. Secrets that are renewed, such as access tokens, share a slot. Only the last three secrets of a slot are
+   * masked.
+   */
   add(secret: string, slot?: string): void;
-  /** True if a text contains a secret in any encoding, or the beginning of one before the dots of a cut text. */
+  /** Returns true if the text contains a secret in any encoding. The beginning of a secret that is cut off by `...` also counts. */
   isIn(text: string): boolean;
-  /** True if values in this JSON or CSV text may contain a secret. Writing them has added escapes, so there may be more than the search knows. */
+  /**
+   * Returns true if a value in this JSON or CSV text might contain a secret. Also returns true if the text has too many escape characters
+   * in a row for the search, because it might then overlook a secret.
+   */
   mayBeWrittenIn(text: string): boolean;
-  /** The text with `***` for every secret. */
+  /** Returns the text with every secret replaced by `***`. */
   text(text: string): string;
-  /** The value with `***` for every secret in its texts, names and numbers. */
+  /** Returns the value with every secret in its strings, names and numbers replaced by `***`. */
   value(value: Value): Value;
-  /** The names with `***` for every secret, all different: `***`, `***_2`. */
+  /**
+   * Returns the names with every secret in them replaced by `***`. If masking makes names equal, numbers such as in `***_2` keep them
+   * unique.
+   */
   names(names: readonly string[]): string[];
-  /** JSON text with `***` for every secret, still JSON. Text without secrets stays as it is. */
+  /** Returns JSON text with every secret replaced by `***`. The result is still valid JSON. Text without secrets is returned unchanged. */
   json(text: string, indent?: number): string;
 }
 
-/** Matches more escapes than the search knows. */
+/** Matches more escape characters in a row than the search for secrets can handle. */
 const moreEscapes = new RegExp(`[\\\\"]{${maxEscapes + 1}}`);
 
-/** Number of secrets in a slot: the secret in use, and earlier secrets that requests in flight may still carry. */
+/**
+ * Number of values that are masked for each slot. These are the current value and earlier ones, which requests in flight may still contain.
+ */
 const slotSize = 3;
 
-/** Creates a redactor without secrets. */
+/** Creates a redactor to which no secrets have been added. */
 export function createRedactor(): Redactor {
   const permanent = new Set<string>();
   const slots = new Map<string, readonly string[]>();
-  /** The prepared search; absent after a secret was added, since many more secrets may be added before the next text. */
+  /**
+   * The search for all secrets. When a secret is added, it becomes undefined, and it is created again for the next text. This saves time if
+   * many secrets are added in a row.
+   */
   let current: SecretSearch | undefined;
   let last: SecretSearch | undefined;
   const search = () => {
@@ -72,7 +86,10 @@ export function createRedactor(): Redactor {
   return redactor;
 }
 
-/** The name, with the next number if it is used already. Adds it to `used`. `numbers`: the last number of each name. */
+/**
+ * Returns a name that is not in `used` and adds it there. If `name` is already used, a number is appended to it. `numbers` contains the
+ * last number for each name.
+ */
 function uniqueName(name: string, used: Set<string>, numbers: Map<string, number>): string {
   let number = (numbers.get(name) ?? 0) + 1;
   const numbered = () => (number === 1 ? name : `${name}_${number}`);

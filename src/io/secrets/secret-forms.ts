@@ -1,26 +1,30 @@
-/** A shorter text is not masked: it would take everyday words out of the data. */
+/** Minimum length of secrets that are masked. If shorter secrets were masked, ordinary words would often be masked by mistake. */
 export const shortestSecret = 4;
 
-/** A way in which a secret can be written. */
+/** One of the encodings in which a secret may appear in text. */
 export interface Form {
   readonly characters: readonly Characters[];
-  /** A pattern for the text that may follow the last character. */
+  /** Pattern for text after the last character that belongs to the encoding, such as base64 padding. */
   readonly end: string;
 }
 
-/** A character, or a run of characters that look alike once they are escaped. */
+/** A character of a secret, or a run of characters that look the same in escaped text. */
 export interface Characters {
-  /** A pattern for one character. */
+  /** Pattern for a single character in this encoding. */
   readonly unit: string;
   readonly min: number;
   readonly max: number;
 }
 
-/** The forms of a secret: plain with any characters escaped, all of it escaped, and in base64 at each of the three offsets. */
+/**
+ * Returns the encodings in which a secret is searched for. In some of them, some or all characters are escaped. The others are base64. The
+ * base64 text of a secret depends on its offset within a group of three bytes, so there is one encoding for each offset.
+ */
 export function secretForms(secret: string): Form[] {
-  // A run of quotes and backslashes counts as a whole: escaped, they look alike, and trying every split would take forever.
+  // A run of quotes and backslashes is treated as one unit, because both look the same when they are escaped. Trying all ways to divide the
+  // run would take far too long.
   const raw = secret.match(/[\\"]+|\s+|[^\\"\s]/gsu) ?? [];
-  // A user:password pair, which `Basic` sends in base64, may be encoded in base64 again.
+  // Basic authentication sends `user:password` in base64. The result may be base64-encoded a second time.
   const twice = /^[^:\s]+:./s.test(secret) ? base64Forms(Buffer.from(secret).toString('base64').replace(/=+$/, '')) : [];
   const base64 = [...base64Forms(secret), ...twice].map((text) => ({
     characters: [...text].map(base64Form),
@@ -30,26 +34,29 @@ export function secretForms(secret: string): Form[] {
   return [raw.map(anyForm), ...escaped].map((characters): Form => ({ characters, end: '' })).concat(base64);
 }
 
-/** The last character may hold bits of the secret and of the text after it. */
+/** Matches the last character and the padding of base64 text. The last character may also contain bits of the text after the secret. */
 const base64End = '(?:[A-Za-z0-9+/_-]?={1,2})?';
 
-/** A pattern for the first `length` characters of a form. */
+/** Returns a pattern for the first `length` characters of an encoded secret. */
 export function startPattern({ characters, end }: Form, length: number): string {
   return wholePattern({ characters: characters.slice(0, length), end: characters.length > length ? '' : end });
 }
 
-/** A pattern for a whole form. */
+/** Returns a pattern for the whole encoded secret. */
 export function wholePattern({ characters, end }: Form): string {
   return characters.map(({ unit, min, max }) => (max === 1 ? unit : `${unit}{${min},${max}}`)).join('') + end;
 }
 
-/** A character, escaped or not: encoders differ in the characters they escape. */
+/**
+ * Returns a pattern that matches a character in plain and in escaped form. It matches both, because encoders differ in which characters
+ * they escape.
+ */
 const anyForm = memoized((characters: string): Characters => {
   if (/^[A-Za-z0-9]$/.test(characters)) return single(characters);
   if (/^[\\"]/.test(characters)) {
     return { unit: anyOf([...formsOf('"'), ...formsOf('\\')]), min: characters.length, max: maxEscapes * characters.length };
   }
-  // A message on one line turns any run of spaces into one.
+  // A run of whitespace also matches a single space, because joining a message into one line replaces whitespace by a single space.
   if (/^\s/.test(characters)) return { unit: anyOf([...new Set(` ${characters}`)].flatMap(formsOf)), min: 1, max: characters.length };
   return single(anyOf(formsOf(characters)));
 });
@@ -58,13 +65,13 @@ function single(unit: string): Characters {
   return { unit, min: 1, max: 1 };
 }
 
-/** Base64 has a second alphabet, for URLs. */
+/** Returns the pattern for a base64 character. It matches both the standard and the URL-safe alphabet. */
 const base64Form = memoized((character: string): Characters => {
   if (character !== '+' && character !== '/') return single(character);
   return single(anyOf([...formsOf(character), character === '+' ? '-' : '_']));
 });
 
-/** Caches the results of a function for single characters: there are few different characters, and a secret has many. */
+/** Caches the results of a function for single characters. This saves time, because secrets consist of few different characters. */
 function memoized<Result>(compute: (text: string) => Result): (text: string) => Result {
   const results = new Map<string, Result>();
   return (text) => {
@@ -77,29 +84,32 @@ function memoized<Result>(compute: (text: string) => Result): (text: string) => 
   };
 }
 
-/** Escapes of a quote in JSON within JSON within CSV. */
+/** Maximum number of escape characters before a quote. There are several in JSON within JSON within CSV, for example. */
 export const maxEscapes = 8;
 
 function anyOf(forms: readonly string[]): string {
   return `(?:${forms.join('|')})`;
 }
 
-/** Patterns of a character, longer ones first. JSON within JSON doubles the backslashes. */
+/**
+ * Returns patterns for all forms of one character, with longer forms first. An escape may have several backslashes, because JSON within
+ * JSON doubles them.
+ */
 function formsOf(character: string): string[] {
   const bytes = Buffer.from(character);
   const json = JSON.stringify(character).slice(1, -1);
   return [
-    // In URLs and forms, and in URLs within URLs.
+    // The character as escaped in a URL or HTML form, or in a URL within a URL.
     [...bytes].map(percentForm).join(''),
     ...(character === ' ' ? ['\\+'] : []),
-    // In JSON.
+    // The character as escaped in JSON.
     unitsOf(character).map(jsonForm).join(''),
     ...(/^\\[bfnrt]$/.test(json) ? [`\\\\{1,8}${json.slice(1)}`] : []),
     ...(character === '/' ? ['\\\\{1,8}/'] : []),
-    // In HTML and XML.
+    // The character as escaped in HTML or XML.
     `&#(?:0*${character.codePointAt(0)}|[xX]0*${anyCase(hex(character.codePointAt(0) as number, 1))});`,
     ...(entities[character] === undefined ? [] : [`&${entities[character]};`]),
-    // UTF-8 bytes that were decoded as single characters.
+    // The character's UTF-8 bytes, each of them wrongly decoded as a separate character.
     ...(bytes.length > 1 ? [[...bytes].map(byteForm).join('')] : []),
     escaped(character),
   ];
@@ -113,14 +123,17 @@ function jsonForm(unit: number): string {
   return `\\\\{1,8}u${anyCase(hex(unit, 4))}`;
 }
 
-/** The UTF-16 units of a text: JSON escapes each of them. */
+/** Returns the UTF-16 code units of a string. JSON escapes each of them separately. */
 function unitsOf(text: string): number[] {
   return Array.from({ length: text.length }, (_, index) => text.charCodeAt(index));
 }
 
 const windows1252 = new TextDecoder('windows-1252');
 
-/** A byte of UTF-8 as a character of ISO 8859-1 or Windows-1252. Messages leave out bytes that are control characters there. */
+/**
+ * Returns a pattern for a UTF-8 byte that was wrongly decoded as ISO 8859-1 or Windows-1252. If the byte becomes a control character, the
+ * pattern also matches without it, because messages leave out control characters.
+ */
 function byteForm(byte: number): string {
   const character = String.fromCharCode(byte);
   return byte > 0x9f ? character : `[${character}${windows1252.decode(Uint8Array.of(byte))}]?`;
@@ -136,7 +149,10 @@ function anyCase(digits: string): string {
   return digits.replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);
 }
 
-/** The characters of base64 that depend on the secret alone, not on the text around it. */
+/**
+ * Returns base64 forms of a secret. If a secret is encoded together with other text, only some of the characters depend on the secret
+ * alone. These characters are returned for each of the three possible offsets. The last element is the secret encoded on its own.
+ */
 function base64Forms(secret: string): string[] {
   const bytes = Buffer.from(secret);
   const inner = [0, 1, 2].map((offset) => {

@@ -1,15 +1,18 @@
 import { cutEndOf, firstResult, wholeEndOf } from './form-end.ts';
 import { type Form, secretForms, shortestSecret, startPattern, wholePattern } from './secret-forms.ts';
 
-/** A secret, prepared for the search. */
+/** A secret with the patterns that find it in text. */
 interface PreparedSecret {
   readonly forms: readonly Form[];
-  /** The whole of a long secret would make a slow expression: its beginning is searched for, and the rest is compared. */
+  /**
+   * True for a long secret, because the pattern for the whole secret would be slow. Only its beginning is searched for with a pattern, and
+   * the rest is compared character by character.
+   */
   readonly isLong: boolean;
   readonly patterns: readonly string[];
 }
 
-/** Forms, and the expressions that find the first characters of any of them. */
+/** Encoded secrets, and regular expressions that find the first characters of any of them. */
 interface Starts {
   readonly forms: readonly Form[];
   readonly expressions: readonly RegExp[];
@@ -18,22 +21,26 @@ interface Starts {
 const maxShortLength = 64;
 const longStartLength = 16;
 
-/** Marks the end of a text that was cut. */
+/** The dots that programs put where they cut off text. */
 const cutMark = '...';
 
-/** Finds all secrets in a text and masks them. */
+/** Finds and masks all secrets in text. */
 export class SecretSearch {
   readonly #secrets: ReadonlyMap<string, PreparedSecret>;
-  /** Expressions for the beginnings of secrets. Nearly always there is a single expression, so that a text without secrets is read once. */
+  /**
+   * Regular expressions that find the beginning of any secret. There is almost always only one expression, so text without secrets is
+   * searched only once.
+   */
   readonly #any: readonly RegExp[];
   readonly #short: readonly RegExp[];
   readonly #long: Starts;
-  /** Created for the first text that was cut. */
+  /** The search for secrets that are cut off; undefined until it is first needed. */
   #cut: Starts | undefined;
 
-  /** `last` has secrets that are prepared already. */
+  /** `last` is an earlier search. Its patterns are reused for secrets that both searches have in common. */
   constructor(secrets: ReadonlySet<string>, last?: SecretSearch) {
-    // The longest first, so that no end of a longer secret is left over.
+    // Longer secrets come first. A shorter secret may be the beginning of a longer one. If it came first, only this beginning would be
+    // masked.
     const longestFirst = [...secrets].sort((a, b) => b.length - a.length);
     const prepared = last === undefined ? undefined : last.#secrets;
     this.#secrets = new Map(longestFirst.map((secret) => [secret, prepared?.get(secret) ?? prepareSecret(secret)]));
@@ -47,14 +54,17 @@ export class SecretSearch {
     };
   }
 
-  /** The text with `***` for every secret, and for the beginning of a secret at which the text was cut. */
+  /** Returns the text with every secret replaced by `***`, including secrets that were cut off by `...`. */
   mask(text: string): string {
     const uncut = text.includes(cutMark) ? maskForms(text, this.#cutStarts(), cutEndOf) : text;
     if (!this.#any.some((expression) => uncut.search(expression) >= 0)) return uncut;
     return this.#short.reduce((left, expression) => left.replace(expression, '***'), maskForms(uncut, this.#long, wholeEndOf));
   }
 
-  /** Without forms whose shortest beginning is the whole form. */
+  /**
+   * Returns the search for secrets that are cut off. Secrets of four characters are left out, because a match of the first four characters
+   * is already the whole secret.
+   */
   #cutStarts(): Starts {
     if (this.#cut) return this.#cut;
     const all = [...this.#secrets.values()].flatMap(({ forms }) => forms);
@@ -71,10 +81,10 @@ function prepareSecret(secret: string): PreparedSecret {
   return { forms, isLong, patterns: forms.map((form) => (isLong ? startPattern(form, longStartLength) : wholePattern(form))) };
 }
 
-/** V8 does not optimize an expression of more than 20 KB, which is hundreds of times slower. */
+/** Maximum length of a regular expression. V8 does not optimize longer ones, which makes them hundreds of times slower. */
 const maxExpressionLength = 20_000;
 
-/** As few expressions as can hold all patterns. */
+/** Combines patterns into as few regular expressions as their maximum length allows. */
 function expressionsFor(patterns: readonly string[]): RegExp[] {
   const groups: string[][] = [];
   let size = Number.POSITIVE_INFINITY;
@@ -89,7 +99,10 @@ function expressionsFor(patterns: readonly string[]): RegExp[] {
   return groups.map((group) => new RegExp(group.join('|'), 'g'));
 }
 
-/** The text with `***` wherever one of the forms begins and `endOf` finds its end. */
+/**
+ * Replaces every encoded secret in the text by `***`. `endOf` returns the end of the secret that begins at `start`; undefined if there is
+ * none.
+ */
 function maskForms(
   text: string,
   { forms, expressions }: Starts,

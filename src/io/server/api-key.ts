@@ -1,56 +1,56 @@
-/** The rights that a key can have. */
+/** The scopes of API keys, which are the kinds of requests that a key permits. */
 export const scopes = ['run', 'test', 'read'] as const;
 
-/** A right of a key: to run flows, to send test requests, to read all runs. */
+/** A scope of an API key. It permits running flows, sending test requests, or reading all runs. */
 export type Scope = (typeof scopes)[number];
 
-/** The default scopes of a key. */
+/** The scopes of a new API key if the user specifies none. */
 export const defaultScopes: readonly Scope[] = ['run'];
 
-/** The default rate of a key. */
+/** The rate limit of a new API key if the user specifies none. */
 export const defaultRate = '600/min';
 
-/** The settings of a key. */
+/** The settings of an API key. */
 export interface KeySettings {
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** Ids of the flows that the key may use; undefined for all flows. */
+  /** Ids of the flows that may be used with the key; undefined for all flows. */
   readonly flows: readonly string[] | undefined;
-  /** Requests per time, such as 600/min. */
+  /** The maximum rate of requests, such as 600/min. */
   readonly rate: string;
-  /** Credits a calendar month; undefined for no limit of its own. */
+  /** The credits that may be spent with the key per calendar month; undefined if the key has no such limit. */
   readonly quota: number | undefined;
-  /** Wall time; undefined for a key that does not expire. */
+  /** Time at which the key expires, in wall-clock ms; undefined if it never expires. */
   readonly expiresAtMs: number | undefined;
 }
 
-/** New limits of a key. A limit that is absent stays; undefined lifts it. */
+/** Changes to the limits of an API key. If a limit is missing here, it stays unchanged. If it is undefined, it is removed. */
 export type KeyChanges = Partial<Pick<KeySettings, 'flows' | 'rate' | 'quota' | 'expiresAtMs'>>;
 
-/** A key without its value. Times are ms of the wall clock. */
+/** An API key without its secret value. All times are in wall-clock ms. */
 export interface ApiKey extends KeySettings {
   readonly id: string;
-  /** The first characters of its value. */
+  /** The first characters of the key's value, which are not secret. */
   readonly start: string;
   readonly createdAtMs: number;
-  /** Undefined for a key that is not revoked. */
+  /** Time at which the key was revoked; undefined if it was not revoked. */
   readonly revokedAtMs: number | undefined;
-  /** True for a revoked key whose runs must stop. */
+  /** True if the runs that were started with the key were stopped when the key was revoked. */
   readonly stopsRuns: boolean;
-  /** Values that a rotation has replaced, the newest first. */
+  /** Earlier values of the key that were replaced by rotations, with the newest first. */
   readonly replaced: readonly { readonly start: string; readonly endsAtMs: number }[];
 }
 
-/** The life of a key. */
+/** The state of an API key. A key is active (`living`) until it expires or is revoked. */
 export type KeyState = 'living' | 'expired' | 'revoked';
 
-/** The state of a key at a moment. */
+/** Returns the state of an API key at a wall-clock time. */
 export function keyState({ revokedAtMs, expiresAtMs }: Pick<ApiKey, 'revokedAtMs' | 'expiresAtMs'>, wallMs: number): KeyState {
   if (revokedAtMs !== undefined) return 'revoked';
   return expiresAtMs !== undefined && expiresAtMs <= wallMs ? 'expired' : 'living';
 }
 
-/** Requests per window of time. */
+/** A rate limit: the maximum number of requests in a time window. */
 export interface Rate {
   readonly requests: number;
   readonly windowMs: number;
@@ -58,10 +58,10 @@ export interface Rate {
 
 const windows = { s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Maximum of requests in a rate. A higher rate would be no limit. */
+/** Maximum number of requests that a rate limit may specify. A higher number is probably a mistake, because it would limit nothing. */
 const maxRequests = 1_000_000;
 
-/** Reads a rate such as 600/min. Returns undefined for any other text. */
+/** Parses a rate limit such as 600/min. Returns undefined if the text is not a valid rate. */
 export function rateOf(written: string): Rate | undefined {
   const [, count, unit] = /^(\d{1,7})\/(s|min|h|d)$/.exec(written) ?? [];
   const requests = Number(count);
@@ -69,7 +69,10 @@ export function rateOf(written: string): Rate | undefined {
   return { requests, windowMs: windows[unit as keyof typeof windows] };
 }
 
-/** A key as JSON, as commands and the server show it. `value`: the value of a new key, shown once as `key`. */
+/**
+ * Returns an API key as JSON for the output of commands and for responses of the server. `value` is the secret value of a new key, which is
+ * shown only once.
+ */
 export function apiKeyJson(key: ApiKey, value?: string) {
   const { id, name, start, scopes, flows = null, rate, quota = null, createdAtMs, expiresAtMs } = key;
   return {
@@ -86,7 +89,7 @@ export function apiKeyJson(key: ApiKey, value?: string) {
   };
 }
 
-/** Writes a time as RFC 3339; null for undefined. */
+/** Formats a wall-clock time in ms in RFC 3339 format. Returns null if the time is undefined. */
 export function isoTime(wallMs: number | undefined): string | null {
   return wallMs === undefined ? null : new Date(wallMs).toISOString();
 }

@@ -1,50 +1,50 @@
 import type Database from 'libsql';
 import type { ServerDatabase } from './database.ts';
 
-/** The person or program that does something. */
+/** The person or program that performed an action in the audit log. */
 export interface Actor {
-  /** A key's id, `session` or `command`; empty if the actor is not known. */
+  /** The id of the API key in use. It is `session` for a browser, `command` for the command line, and empty if the actor is unknown. */
   readonly who: string;
-  /** The address of the client; empty for a command. */
+  /** The client's IP address; empty if the action was performed on the command line. */
   readonly address: string;
 }
 
-/** A person at the command line. */
+/** The actor of all actions on the command line. */
 export const commandActor: Actor = { who: 'command', address: '' };
 
-/** An action, its actor and its outcome. */
+/** An action to be added to the audit log, with the actor and the outcome. */
 export interface AuditEntry extends Actor {
   /** The name of the action, such as `key.create`. */
   readonly what: string;
-  /** The name or id of the thing that the action changed. */
+  /** The name or id of what was created, changed or used. */
   readonly target: string;
-  /** `ok`, or the name of a problem. */
+  /** `ok` if the action succeeded, otherwise the name of the problem. */
   readonly outcome: string;
 }
 
-/** A stored entry, with its number and time. */
+/** An entry of the audit log, with its id and time. */
 export interface AuditLine extends AuditEntry {
-  /** A number that counts up. */
+  /** The number of the entry. Numbers increase over time. */
   readonly id: number;
-  /** Wall time. */
+  /** Time at which the entry was added, in wall-clock ms. */
   readonly atMs: number;
 }
 
 const maxAgeMs = 90 * 86_400_000;
 
-/** The audit in the server's database: every action with its actor, for 90 days. */
+/** The audit log in the server's database. It contains who did what and when, and keeps each entry for 90 days. */
 export class AuditStore {
   constructor(
     readonly database: ServerDatabase,
     readonly wallNow: () => number,
   ) {}
 
-  /** Adds an entry, and removes entries that are older than 90 days. */
+  /** Adds an entry to the audit log. Removes entries that are older than 90 days. */
   add(entry: AuditEntry): void {
     this.database.write((database) => addAuditEntry(database, entry, this.wallNow()));
   }
 
-  /** Reads entries, newest first. `before`: the id of the last entry of the previous page. */
+  /** Reads entries of the audit log, with the newest first. `before` is the id of the last entry on the previous page. */
   read({ limit, before = Number.MAX_SAFE_INTEGER }: { readonly limit: number; readonly before?: number | undefined }): AuditLine[] {
     return this.database.read((database) =>
       (
@@ -58,7 +58,10 @@ export class AuditStore {
   }
 }
 
-/** Adds an entry in the transaction of the change that it records, and removes entries that are older than 90 days. */
+/**
+ * Adds an entry to the audit log. This happens in the caller's transaction, together with the change that the entry describes. Removes
+ * entries that are older than 90 days.
+ */
 export function addAuditEntry(database: Database.Database, entry: AuditEntry, wallMs: number): void {
   const { who, what, target, address, outcome } = entry;
   database.prepare('delete from audit where at < ?').run(wallMs - maxAgeMs);

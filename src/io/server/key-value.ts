@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib';
 
 const prefix = 'amk_';
 
-/** The number of base62 characters for 256 random bits, and for their CRC-32. */
+/** Number of base62 characters in an API key: 43 for 256 random bits, and 6 for the CRC-32 of these. */
 const length = { random: 43, check: 6 };
 
 const shape = /^amk_[0-9A-Za-z]{49}$/;
@@ -12,54 +12,60 @@ const shapeInside = /amk_[0-9A-Za-z]{49}/g;
 
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** Makes the value of a key. `random`: 32 bytes, for tests. */
+/** Generates the secret value of an API key. `random` is 32 random bytes, which only tests set. */
 export function newKeyValue(random: Uint8Array = randomBytes(32)): string {
   const text = base62(BigInt(`0x${Buffer.from(random).toString('hex')}`), length.random);
   return prefix + text + checkOf(text);
 }
 
-/** True if a text can be a key: its shape and its check characters are right. */
+/** Returns true if text has the form of an API key and its check characters (a CRC-32) are correct. */
 export function isKeyValue(text: string): boolean {
   return shape.test(text) && text.endsWith(checkOf(text.slice(prefix.length, prefix.length + length.random)));
 }
 
-/** True if a text holds something in the shape of a key. */
+/** Returns true if text contains anything that has the form of an API key. */
 export function holdsKey(text: string): boolean {
   return text.search(shapeInside) >= 0;
 }
 
-/** Masks the values of keys in a text. */
+/** Replaces everything in text that has the form of an API key by `***`. */
 export function withoutKeys(text: string): string {
   return text.replace(shapeInside, '***');
 }
 
-/** Masks the values of keys in the path of an address, however they are percent-encoded. */
+/** Masks API keys in the path of a URL, even if they are percent-encoded. */
 export function pathWithoutKeys(path: string): string {
   if (!path.includes('%')) return withoutKeys(path);
-  // decodeURIComponent would refuse the whole path because of one wrong escape.
+  // `decodeURIComponent` is not used, because it would reject the whole path if a single escape is invalid.
   const decoded = path.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
   return holdsKey(decoded) ? encodeURI(withoutKeys(decoded)) : path;
 }
 
-/** The hash under which the value of a key is stored. The value has 256 random bits, so it needs no salt and no slow hash. */
+/**
+ * Returns the hash of an API key, which is stored instead of the key. A key has 256 random bits, so neither a salt nor a slow hash is
+ * necessary.
+ */
 export function keyHash(value: string): string {
   return hash('sha256', value);
 }
 
-/** True for two equal hashes, in constant time. */
+/**
+ * Returns true if two hashes are equal. The comparison takes the same time for all hashes of the same length, so attackers cannot learn
+ * anything from the time.
+ */
 export function isSameHash(one: string, other: string): boolean {
   return one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));
 }
 
-/** The first characters of a key, which may be shown. */
+/** Returns the first characters of an API key, which are not secret. */
 export function keyStart(value: string): string {
   return value.slice(0, 8);
 }
 
-/** The shape of a key's id. */
+/** Matches the id of an API key, which is not secret. */
 export const keyId = /^key_[0-9A-Za-z]{17}$/;
 
-/** Makes the id of a key. The id is not a secret. */
+/** Generates the id of an API key. The id is not secret. */
 export function newKeyId(): string {
   return `key_${base62(BigInt(`0x${randomBytes(12).toString('hex')}`), 17)}`;
 }
@@ -70,7 +76,7 @@ function checkOf(text: string): string {
   return check.padStart(length.check, '0');
 }
 
-/** Writes a number in base62, most significant digit first, padded with 0. */
+/** Formats a number in base62, with the most significant digit first. Zeros are put in front of it until it has `width` digits. */
 function base62(number: bigint, width: number): string {
   let text = '';
   for (let rest = number; rest > 0n; rest /= 62n) text = digits.charAt(Number(rest % 62n)) + text;

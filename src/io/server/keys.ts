@@ -7,22 +7,22 @@ import { type Actor, addAuditEntry, commandActor } from './audit.ts';
 import { ServerDatabase, serverDatabasePath } from './database.ts';
 import { keyHash, keyStart, newKeyId, newKeyValue, withoutKeys } from './key-value.ts';
 
-/** A new or rotated key, with its value, which is not stored. */
+/** A new or rotated API key, with its secret value. The value is not stored, so it is known only now. */
 export interface MadeKey {
   readonly key: ApiKey;
   readonly value: string;
 }
 
-/** The hash of a value of a key that is not revoked. */
+/** The hash of a secret value of an API key that is not revoked. A key has several values after a rotation. */
 export interface KeyValue {
   readonly hash: string;
   readonly key: ApiKey;
-  /** Wall time at which a replaced value ends; undefined for the present value. */
+  /** Time at which a replaced value expires, in wall-clock ms. It is undefined for the key's current value. */
   readonly endsAtMs: number | undefined;
 }
 
 interface RevokeOptions {
-  /** True if the runs that the key has begun must stop as well. */
+  /** True if the runs that were started with the key are to be stopped, too. */
   readonly stopRuns: boolean;
   readonly by?: Actor;
 }
@@ -47,14 +47,17 @@ interface ValueRow {
   readonly ends_at: number | null;
 }
 
-/** The keys in the server's database. Every change is one transaction with its entry in the audit. Throws an AutomateError: `usage` for a name, `output` for the file. */
+/**
+ * The API keys in the server's database. Each change and its entry in the audit log are written in one transaction. Methods throw an
+ * AutomateError (`output`) if the database cannot be used.
+ */
 export class KeyStore {
   constructor(
     readonly database: ServerDatabase,
     readonly wallNow: () => number,
   ) {}
 
-  /** Makes a key. Throws if a living key has the name. */
+  /** Creates an API key. Throws an AutomateError (`usage`) if an active key already has this name. */
   create(settings: KeySettings, by: Actor = commandActor): MadeKey {
     const { name, scopes, flows, rate, quota, expiresAtMs } = settings;
     const [id, value, now] = [newKeyId(), newKeyValue(), this.wallNow()];
@@ -70,17 +73,23 @@ export class KeyStore {
     });
   }
 
-  /** All keys, the oldest first. */
+  /** Returns all API keys, including expired and revoked ones, with the oldest first. */
   list(): ApiKey[] {
     return this.database.read(readKeys);
   }
 
-  /** Returns the key with a name or an id: the living key, else the newest. Throws if there is none. */
+  /**
+   * Returns the API key with this name or id. If several keys have the name, returns the active one or, if none is active, the newest.
+   * Throws an AutomateError (`usage`) if there is no such key.
+   */
   find(nameOrId: string): ApiKey {
     return this.database.read((database) => findKey(database, nameOrId, this.wallNow()));
   }
 
-  /** Gives a living key a new value. Its older values end after `overlapMs`, or earlier if they already had an end. */
+  /**
+   * Creates a new secret value for an active API key. Earlier values expire after `overlapMs`, unless they already expire sooner. Throws an
+   * AutomateError (`usage`) if there is no such key or if it is not active.
+   */
   rotate(nameOrId: string, overlapMs: number, by: Actor = commandActor): MadeKey {
     const [value, now] = [newKeyValue(), this.wallNow()];
     return this.database.writeDurably((database) => {
@@ -93,7 +102,10 @@ export class KeyStore {
     });
   }
 
-  /** Changes the limits of a key that is not revoked; a new expiry revives an expired key. Throws if a living key has taken its name. */
+  /**
+   * Changes the limits of an API key. A later expiry can make an expired key active again. Throws an AutomateError (`usage`) if the key is
+   * not active after the change, or if another active key has its name.
+   */
   change(nameOrId: string, changes: KeyChanges, by: Actor = commandActor): ApiKey {
     const now = this.wallNow();
     return this.database.writeDurably((database) => {
@@ -108,7 +120,10 @@ export class KeyStore {
     });
   }
 
-  /** Ends a key for good. `isNew`: false if it was revoked before. */
+  /**
+   * Revokes an API key permanently. `isNew` is false if the key had already been revoked. Throws an AutomateError (`usage`) if there is no
+   * such key.
+   */
   revoke(nameOrId: string, { stopRuns, by = commandActor }: RevokeOptions): { readonly key: ApiKey; readonly isNew: boolean } {
     const now = this.wallNow();
     return this.database.writeDurably((database) => {
@@ -120,7 +135,7 @@ export class KeyStore {
     });
   }
 
-  /** The values of all keys that are not revoked, even of expired keys. */
+  /** Returns the hashes of all values of API keys that are not revoked, even if the keys or values have expired. */
   values(): KeyValue[] {
     return this.database.read((database) => {
       const keys = new Map(readKeys(database).map((key) => [key.id, key]));
@@ -132,7 +147,10 @@ export class KeyStore {
   }
 }
 
-/** The names of a home's keys by their ids. Empty if there is no database, or it cannot be read. */
+/**
+ * Returns the names of all API keys in automate's home folder, keyed by id. If the server's database does not exist or cannot be read, the
+ * map is empty.
+ */
 export function readKeyNames(home: string): Map<string, string> {
   const keys = existsSync(serverDatabasePath(home)) ? orUndefined(() => listIn(home)) : [];
   return new Map((keys ?? []).map(({ id, name }) => [id, name]));
@@ -160,7 +178,7 @@ function readKeys(database: Database.Database): ApiKey[] {
   return rows.map((row) => apiKeyOf(row, values.get(row.id) ?? []));
 }
 
-/** Reads all values: the present values first, then replaced values, newest first. */
+/** Reads the values of all API keys. The current values come first. The replaced values follow, with the newest first. */
 function readValues(database: Database.Database): ValueRow[] {
   return database
     .prepare('select hash, key, start, ends_at from key_values order by ends_at is not null, created_at desc, ends_at desc')
@@ -196,7 +214,7 @@ function findKey(database: Database.Database, nameOrId: string, now: number): Ap
   throw noKey(nameOrId);
 }
 
-/** The error for a key that does not exist. */
+/** Returns the error for a name or id that does not belong to any API key. */
 export function noKey(nameOrId: string): AutomateError {
   return new AutomateError('usage', `there is no key "${withoutKeys(nameOrId)}"`, { code: 'key-missing', details: {} });
 }
@@ -208,5 +226,5 @@ function living(key: ApiKey, now: number): ApiKey {
 }
 
 function nameTaken({ name, start }: ApiKey): AutomateError {
-  return new AutomateError('usage', `there is a key "${name}" already (${start}…)\nrotate it, revoke it first, or take another name`);
+  return new AutomateError('usage', `there is a key "${name}" already (${start}…)\nrotate it, revoke it first, or choose another name`);
 }

@@ -8,7 +8,10 @@ import { refuseLink } from '../files/state-file.ts';
 
 const linkMs = 10 * 60_000;
 
-/** The one-time links to the page. Each is an empty file, named after the hash of its token: the command that makes one is another process. */
+/**
+ * One-time links for logging in to the server's web page. Each link is stored as an empty file whose name is the hash of the link's token.
+ * Files are used because links are created by a command, which runs in a different process from the server.
+ */
 export class Links {
   readonly #folder: string;
 
@@ -16,7 +19,10 @@ export class Links {
     this.#folder = join(home, 'serve', 'links');
   }
 
-  /** The token of a new link, which works once, for 10 minutes. Throws an AutomateError (`output`; `credential` for a symbolic link). */
+  /**
+   * Creates a one-time link and returns its token. The link can be used once, within 10 minutes. Throws an AutomateError (`credential`) if
+   * the folder with the links is a symbolic link, or (`output`) if the file cannot be written.
+   */
   create(): string {
     refuseLink(this.#folder);
     const token = randomBytes(32).toString('base64url');
@@ -28,12 +34,12 @@ export class Links {
     return token;
   }
 
-  /** Uses up a link. Returns false if the link is used up, has expired or never existed. */
+  /** Uses up a one-time link. Returns false if the link has already been used, has expired or has never existed. */
   spend(token: string): boolean {
     const path = this.#pathOf(token);
     const isFresh = this.#isFresh(path);
     try {
-      // Of two requests with the same link, one removes the file.
+      // If two requests use the same link, only one of them can remove the file. The other one fails.
       rmSync(path);
       return isFresh;
     } catch {

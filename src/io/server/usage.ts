@@ -1,36 +1,39 @@
 import type Database from 'libsql';
 import type { ServerDatabase } from './database.ts';
 
-/** Counts of a key's work. */
+/** Counts of the requests, records and credits of an API key. */
 export interface UsageCounts {
-  /** Requests of the key that were accepted. */
+  /** Number of requests that were accepted. */
   readonly requests: number;
-  /** Requests of the key that were refused, for its scope, flow, rate or quota. */
+  /** Number of requests that were rejected because of the key's scopes, flows, rate or quota. */
   readonly refused: number;
   readonly records: number;
   readonly credits: number;
 }
 
-/** The counts of a key on a day. */
+/** The usage of an API key on a certain day. */
 export interface KeyUsage extends UsageCounts {
-  /** The key's id. */
+  /** The id of the API key. */
   readonly key: string;
   /** The day in UTC, such as 2026-11-24. */
   readonly day: string;
-  /** Wall time of the last use, exact to a minute; undefined if the key was not used. */
+  /** Time at which the key was last used on that day, in wall-clock ms, accurate to a minute; undefined if the key was not used. */
   readonly lastUsedAtMs: number | undefined;
 }
 
-/** The usage of keys by day, in the server's database. */
+/** The daily usage of all API keys, which is stored in the server's database. */
 export class UsageStore {
   constructor(readonly database: ServerDatabase) {}
 
-  /** Adds counts to the stored counts. */
+  /** Adds counts to the stored counts for the same key and day. */
   add(counts: readonly KeyUsage[]): void {
     if (counts.length > 0) this.database.write((database) => addAll(database, counts));
   }
 
-  /** The counts by key and day, in order of the day. `month`: such as 2026-11; undefined for all months. */
+  /**
+   * Returns the usage of API keys for each key and day, ordered by day. `month` is a month such as 2026-11, and `key` is the id of a key.
+   * If one of them is undefined, all months or all keys are included.
+   */
   read({ month = '', key = '' }: { readonly month?: string | undefined; readonly key?: string | undefined } = {}): KeyUsage[] {
     return this.database.read((database) =>
       (
@@ -41,7 +44,7 @@ export class UsageStore {
     );
   }
 
-  /** The last use of each key by its id. */
+  /** Returns the time at which each API key was last used, keyed by id. */
   lastUses(): Map<string, number> {
     const rows = this.database.read((database) =>
       database.prepare('select key, max(last_used_at) as at from usage where last_used_at is not null group by key').all(),

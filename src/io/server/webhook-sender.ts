@@ -5,13 +5,13 @@ import { AddressRefused, refuseHost, refuseName } from '../http/guard.ts';
 import type { Transport } from '../http/transport.ts';
 import type { Message, Webhook } from './webhooks.ts';
 
-/** The receiver's answer, or the reason why there is none. */
+/** The result of sending a message to a webhook: the status of the response, or the reason why there was no response. */
 export type Receipt = { readonly status: number } | { readonly problem: string };
 
-/** The transport and the clocks. */
+/** The transport and the clocks for sending messages to webhooks. */
 export interface SenderTools {
   readonly transport: Pick<Transport, 'send'>;
-  /** Ms of a monotonic clock. */
+  /** Returns the current time in monotonic ms. */
   now(): number;
   wallNow(): number;
 }
@@ -20,18 +20,24 @@ const timeoutMs = 15_000;
 const maxAnswerBytes = 65_536;
 const prefix = 'whsec_';
 
-/** A new secret: 32 random bytes (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md). */
+/**
+ * Generates the secret that signs messages to a webhook. It consists of 32 random bytes
+ * (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md).
+ */
 export function newSecret(): string {
   return prefix + randomBytes(32).toString('base64');
 }
 
-/** The signature of a message for `webhook-signature`. `timestamp`: in seconds since 1970. */
+/** Returns the signature of a message for the `webhook-signature` header. `timestamp` is the time of sending, in seconds since 1970. */
 export function signatureOf(secret: string, { id, body }: Message, timestamp: number): string {
   const key = Buffer.from(secret.slice(prefix.length), 'base64');
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
 }
 
-/** Checks the address of a webhook, resolved on this machine. Throws an AutomateError (`usage`). */
+/**
+ * Checks the URL of a webhook and resolves its host name. Throws an AutomateError (`usage`) if the URL is invalid, or if its IP address is
+ * private and private addresses are not allowed.
+ */
 export async function refuseAddress(url: string, allowsPrivate: boolean): Promise<void> {
   try {
     const { origin } = targetOf(url, { allowHttp: false });
@@ -45,7 +51,7 @@ export async function refuseAddress(url: string, allowsPrivate: boolean): Promis
   }
 }
 
-/** Sends a message once, signed. Follows no redirect. */
+/** Signs a message and sends it to a webhook, without retries. A redirect is not followed. */
 export async function sendMessage(webhook: Webhook, secret: string, message: Message, tools: SenderTools): Promise<Receipt> {
   const timestamp = Math.floor(tools.wallNow() / 1000);
   try {
@@ -74,12 +80,12 @@ export async function sendMessage(webhook: Webhook, secret: string, message: Mes
   }
 }
 
-/** True if the receiver has accepted the message. */
+/** Returns true if the receiver of a message responded with a success status (2xx). */
 export function isDelivered(receipt: Receipt): boolean {
   return 'status' in receipt && receipt.status >= 200 && receipt.status <= 299;
 }
 
-/** The receiver's answer in a word, or the reason why there is none. */
+/** Returns the status of the response to a message as a string, or the reason why there was no response. */
 export function receiptText(receipt: Receipt): string {
   return 'status' in receipt ? String(receipt.status) : receipt.problem;
 }

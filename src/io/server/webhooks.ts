@@ -2,45 +2,45 @@ import type Database from 'libsql';
 import { AutomateError } from '../../core/failure.ts';
 import type { ServerDatabase } from './database.ts';
 
-/** An address that gets a message when a run ends. */
+/** A URL to which the server sends a message whenever a run ends. */
 export interface Webhook {
   readonly name: string;
   readonly url: string;
-  /** Ids of the flows whose runs the webhook reports; undefined for all flows. */
+  /** Ids of the flows whose runs are reported; undefined for all flows. */
   readonly flows: readonly string[] | undefined;
-  /** True if the address may be private or link-local. */
+  /** True if the webhook's URL may lead to a private or link-local IP address. */
   readonly allowsPrivate: boolean;
-  /** Wall time. */
+  /** Time at which the webhook was added, in wall-clock ms. */
   readonly createdAtMs: number;
-  /** True once the receiver has answered 410. */
+  /** True if the webhook is turned off, because its receiver once responded with 410 (Gone). */
   readonly isOff: boolean;
 }
 
-/** A message to a webhook. */
+/** A message to a webhook about a run that has ended. */
 export interface Message {
-  /** An id that every attempt sends, unique for the receiver. */
+  /** The id of the message. It stays the same when the message is sent again, so the receiver can recognize repeated messages. */
   readonly id: string;
-  /** The message as JSON. */
+  /** The content of the message as JSON. */
   readonly body: string;
 }
 
-/** A message that is not delivered yet. */
+/** A message that is to be delivered to a webhook. */
 export interface Delivery extends Message {
   readonly webhook: Webhook;
-  /** The number of attempts so far. */
+  /** Number of attempts to deliver the message so far. */
   readonly attempts: number;
 }
 
-/** The last message of a webhook. */
+/** The last attempt to deliver a message to one webhook. */
 export interface LastDelivery {
   readonly atMs: number;
-  /** The status, such as `200`, or the reason of the failure. */
+  /** The status of the response, such as `200`, or the reason why there was no response. */
   readonly outcome: string;
-  /** True if another attempt follows. */
+  /** True if the message has not been delivered and will be sent again. */
   readonly isOpen: boolean;
 }
 
-/** The time for which messages are stored, so that no message is made twice. */
+/** Time in ms for which messages are stored. A message with the same id cannot be added during this time. */
 const maxAgeMs = 60 * 86_400_000;
 
 interface Row {
@@ -52,19 +52,19 @@ interface Row {
   readonly is_off: number;
 }
 
-/** The credential that holds the secret of a webhook. */
+/** Returns the name of the credential that contains the secret of a webhook. */
 export function secretNameOf(webhook: string): string {
   return `webhook-${webhook}`;
 }
 
-/** The webhooks of the server and their messages, in its database. */
+/** The webhooks in the server's database, with the messages for them. */
 export class WebhookStore {
   constructor(
     readonly database: ServerDatabase,
     readonly wallNow: () => number,
   ) {}
 
-  /** Adds a webhook. Throws an AutomateError (`usage`) if there is a webhook of that name. */
+  /** Adds a webhook. Throws an AutomateError (`usage`) if there is already one with this name. */
   add({ name, url, flows, allowsPrivate }: Omit<Webhook, 'createdAtMs' | 'isOff'>): void {
     this.refuseTaken(name);
     this.database.write((database) =>
@@ -74,25 +74,25 @@ export class WebhookStore {
     );
   }
 
-  /** Throws an AutomateError (`usage`) if there is a webhook with that name already. */
+  /** Throws an AutomateError (`usage`) if there is already a webhook with this name. */
   refuseTaken(name: string): void {
     if (this.all().some((webhook) => webhook.name === name))
       throw new AutomateError('usage', `there is a webhook "${name}" already\nremove it first: automate webhooks remove ${name}`);
   }
 
-  /** All webhooks, by name. */
+  /** Returns all webhooks, ordered by name. */
   all(): Webhook[] {
     return this.database.read((database) => (database.prepare('select * from webhooks order by name').all() as Row[]).map(webhookOf));
   }
 
-  /** Returns the webhook of a name. Throws an AutomateError (`usage`) if there is none. */
+  /** Returns the webhook with this name. Throws an AutomateError (`usage`) if there is none. */
   find(name: string): Webhook {
     const found = this.all().find((webhook) => webhook.name === name);
     if (found) return found;
     throw new AutomateError('usage', `there is no webhook "${name}"\nlist them: automate webhooks list`);
   }
 
-  /** Removes a webhook with its messages. */
+  /** Removes a webhook and all messages for it. */
   remove(name: string): void {
     this.database.write((database) => {
       database.prepare('delete from webhooks where name = ?').run(name);
@@ -100,12 +100,14 @@ export class WebhookStore {
     });
   }
 
-  /** Turns a webhook off: nothing more is sent to it. */
+  /** Turns off a webhook. No more messages are sent to it. */
   turnOff(name: string): void {
     this.database.write((database) => database.prepare('update webhooks set is_off = 1 where name = ?').run(name));
   }
 
-  /** Adds a message, unless the webhook already has it. */
+  /**
+   * Adds a message for a webhook, unless the webhook already has a message with this id. Removes messages that were stored for too long.
+   */
   addMessage(webhook: string, { id, body }: Message): void {
     const now = this.wallNow();
     this.database.write((database) => {
@@ -116,7 +118,7 @@ export class WebhookStore {
     });
   }
 
-  /** The messages that are due, oldest first. */
+  /** Returns the messages that are to be sent now, with the oldest first. */
   due(): Delivery[] {
     const rows = this.database.read((database) =>
       database
@@ -129,7 +131,10 @@ export class WebhookStore {
     return rows.map((row) => ({ webhook: webhookOf(row), id: row.id, body: row.body, attempts: row.attempts }));
   }
 
-  /** Records an attempt. `nextAtMs`: wall time of the next attempt; undefined after the last one. */
+  /**
+   * Stores the result of an attempt to deliver a message. `nextAtMs` is the time of the next attempt in wall-clock ms; undefined if there
+   * are no further attempts.
+   */
   attempted({ webhook, id }: Delivery, outcome: string, nextAtMs: number | undefined): void {
     this.database.write((database) =>
       database
@@ -138,7 +143,7 @@ export class WebhookStore {
     );
   }
 
-  /** The last attempt of each webhook. */
+  /** Returns the last attempt to deliver a message for each webhook, keyed by the webhook's name. */
   lastDeliveries(): Map<string, LastDelivery> {
     const read = (database: Database.Database) =>
       database

@@ -1,30 +1,44 @@
 import { Transform, type TransformCallback } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
+import { AutomateError } from '../../core/failure.ts';
 import { parseJson } from '../../core/value/json.ts';
 import { orUndefined, type Value } from '../../core/value/value.ts';
 import { plainOf } from './plain-values.ts';
 
-/** A message of a client, as far as its answers are concerned. */
+/** The members of a client's MCP message that show whether it is a request or cancels a request. */
 interface ClientMessage {
+  readonly jsonrpc?: unknown;
   readonly id?: unknown;
   readonly method?: unknown;
   readonly params?: { readonly requestId?: unknown };
 }
 
-/** Longest wait for the answers to a client that sends no more. */
+/** Maximum wait in ms for the last responses after the client has closed stdin. */
 const lastAnswersMs = 10_000;
 
+/** Maximum length of a message in characters. */
+const maxMessageLength = 8_000_000;
+
 /**
- * The lines of a client's messages, on their way from stdin to the SDK. Numbers that a double would change become texts. The end of the
- * stream waits until the requests before it are answered, for at most 10 s.
+ * Passes an MCP client's messages from stdin to the SDK, line by line. Numbers that would lose digits become strings. After stdin has
+ * ended, the stream stays open until all requests have been answered, but not longer than 10 s. If a message is too long, the stream fails
+ * with an AutomateError (`input`).
  */
 export class ExactLines extends Transform {
   readonly #decoder = new StringDecoder('utf8');
   readonly #asked = new Set<string>();
   #rest = '';
   #answeredAll = () => {};
+  readonly #say: (text: string) => void;
+  #lineNumber = 0;
 
-  /** Takes the id of an answer that was sent. */
+  /** `say` is called with a message for each line that is ignored. */
+  constructor(say: (text: string) => void) {
+    super();
+    this.#say = say;
+  }
+
+  /** Notes that the request with this id has been answered or cancelled. */
   answered(id: unknown): void {
     this.#asked.delete(String(id));
     if (this.#asked.size === 0) this.#answeredAll();
@@ -33,7 +47,8 @@ export class ExactLines extends Transform {
   override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
     const lines = (this.#rest + this.#decoder.write(chunk)).split('\n');
     this.#rest = lines.pop() as string;
-    done(null, lines.map((line) => `${this.#exact(line)}\n`).join(''));
+    if (this.#rest.length > maxMessageLength) done(new AutomateError('input', 'the client sent a message of more than 8 MB'));
+    else done(null, lines.map((line) => `${this.#exact(line)}\n`).join(''));
   }
 
   override _flush(done: TransformCallback): void {
@@ -51,9 +66,13 @@ export class ExactLines extends Transform {
   }
 
   #exact(line: string): string {
-    const message = orUndefined(() => plainOf(parseJson(line) as Value));
+    this.#lineNumber++;
+    const message = orUndefined(() => plainOf(parseJson(line) as Value)) as ClientMessage | undefined;
+    // Reports the line, because the SDK would ignore it without a message.
+    if (line.trim() !== '' && message?.jsonrpc !== '2.0')
+      this.#say(`line ${this.#lineNumber} of stdin is ignored: expected a message of JSON-RPC 2.0, on one line`);
     if (typeof message !== 'object' || message === null) return line;
-    this.#note(message as ClientMessage);
+    this.#note(message);
     return JSON.stringify(message);
   }
 

@@ -14,48 +14,51 @@ import {
 import { createToolServer } from './tool-server.ts';
 import type { Toolbox } from './toolbox.ts';
 
-/** The sender of a request. */
+/** The client that sent an HTTP request to the MCP endpoint. */
 export interface HttpCaller {
-  /** The id of its key. */
+  /** The id of the client's API key. */
   readonly owner: string;
 }
 
-/** The settings of an endpoint. */
+/** Settings of the MCP endpoint of a server. */
 export interface HttpToolsOptions<Caller extends HttpCaller> {
   readonly toolbox: Toolbox<Caller>;
   readonly version: string;
-  /** Monotonic ms. */
+  /** Returns the current time in monotonic ms. */
   now(): number;
 }
 
-/** Maximum of sessions of one key. One more ends the session that was unused for the longest time; its client begins another. */
+/**
+ * Maximum number of sessions per API key. If there are more, the session that has been idle longest ends. Its client then has to start a
+ * new session.
+ */
 const maxSessions = 100;
 
-/** A session without a request for this time ends. */
+/** A session without requests is ended after this many ms. */
 const idleMs = 3_600_000;
 
-/** A session of a client that speaks a protocol revision of 2025. */
+/** The MCP session of a client that uses a protocol revision from 2025. Newer revisions have no sessions. */
 interface Session {
   readonly owner: string;
   readonly server: Server;
   readonly transport: WebStandardStreamableHTTPServerTransport;
   usedMs: number;
-  /** Requests that are not answered yet, open streams included. */
+  /** Number of requests that have not been answered yet. An open stream counts as one. */
   open: number;
 }
 
-/** The request that is handled, as handlers find it in their context. */
+/** The HTTP request that is being handled. The handlers of MCP messages get it from their context. */
 interface Handled<Caller> {
   readonly caller: Caller;
   session?: Session;
   readonly response: ServerResponse;
-  /** True if several requests share the answer. */
+  /** True if the request contains several messages, which share one response. */
   readonly isBatch: boolean;
 }
 
 /**
- * MCP over Streamable HTTP. Clients of the revision 2026-07-28 send requests that stand alone; older clients open a session first. Sessions
- * are in memory, and belong to the key that opened them.
+ * Serves MCP over Streamable HTTP. Clients with protocol revision 2026-07-28 send independent requests. Older clients first open a session,
+ * which is kept in memory and belongs to the API key that opened it.
  */
 export class HttpTools<Caller extends HttpCaller> {
   readonly #options: HttpToolsOptions<Caller>;
@@ -70,14 +73,17 @@ export class HttpTools<Caller extends HttpCaller> {
     const fetch = async (request: Request, more?: McpHandlerRequestOptions) => {
       const answer = await this.#answer(request, more);
       const { response } = handledIn<Caller>(more?.authInfo);
-      // A stream may have nothing to send for long: its client waits for the headers.
+      // The headers are sent immediately, because the client waits for them. The stream itself may have nothing to send for a long time.
       setImmediate(() => response.headersSent && response.flushHeaders());
       return answer;
     };
     this.#handler = toNodeHandler({ fetch }, { onerror: bug });
   }
 
-  /** Answers a request. `body`: parsed JSON; undefined for a request without a body. Resolves once the answer is sent. */
+  /**
+   * Handles an HTTP request to the MCP endpoint. Resolves once the response has been sent. `body` is the parsed JSON; undefined if the
+   * request has no body.
+   */
   async handle(request: IncomingMessage, response: ServerResponse, body: unknown, caller: Caller): Promise<void> {
     const handled: Handled<Caller> = { caller, response, isBatch: Array.isArray(body) };
     const auth = { token: '', clientId: caller.owner, scopes: [], extra: { handled } };
@@ -88,18 +94,18 @@ export class HttpTools<Caller extends HttpCaller> {
     }
   }
 
-  /** The number of sessions. */
+  /** Number of open sessions. */
   get sessions(): number {
     return this.#sessions.size;
   }
 
-  /** Tells all clients that the tools are others now. */
+  /** Tells all clients that the list of tools has changed. */
   toolsChanged(): void {
     this.#standalone.notify.toolsChanged();
     for (const { server } of this.#sessions.values()) server.sendToolListChanged().catch(() => undefined);
   }
 
-  /** Ends all sessions and streams. */
+  /** Ends all sessions and closes all streams. */
   async close(): Promise<void> {
     await Promise.all([this.#standalone.close(), ...[...this.#sessions.values()].map(({ server }) => server.close())]);
   }
@@ -111,7 +117,7 @@ export class HttpTools<Caller extends HttpCaller> {
       callerOf: (context) => handledIn<Caller>(context.http?.authInfo).caller,
       cancelled: (context) => {
         const { session, response, isBatch } = handledIn<Caller>(context.http?.authInfo);
-        // The SDK would leave the stream open.
+        // The response is ended here, because the SDK leaves the stream of a cancelled request open.
         if (session && !isBatch) response.end();
       },
     });
@@ -124,7 +130,7 @@ export class HttpTools<Caller extends HttpCaller> {
     if (id === null && !startsSession(options.parsedBody))
       return rpcRefusal(400, -32000, 'expected the header Mcp-Session-Id, or initialize');
     const session = id === null ? await this.#open(handled.caller) : this.#sessions.get(id);
-    if (session?.owner !== handled.caller.owner) return rpcRefusal(404, -32001, 'there is no such session: begin another with initialize');
+    if (session?.owner !== handled.caller.owner) return rpcRefusal(404, -32001, 'there is no such session: start one with initialize');
     session.usedMs = this.#options.now();
     session.open++;
     handled.session = session;
@@ -146,7 +152,10 @@ export class HttpTools<Caller extends HttpCaller> {
     return session;
   }
 
-  /** Ends sessions without a request for an hour, and makes room for another one of the same key. */
+  /**
+   * Ends all sessions that have been idle for an hour. If there is no room for a new session of an API key, also ends idle sessions of that
+   * key.
+   */
   #endUnused(owner: string): void {
     const unused = [...this.#sessions.values()].filter(({ open }) => open === 0).sort((one, other) => one.usedMs - other.usedMs);
     const isOwn = (session: Session) => session.owner === owner;

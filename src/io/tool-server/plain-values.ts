@@ -1,9 +1,9 @@
 import { ExactNumber, isObject, type Value } from '../../core/value/value.ts';
 
-/** A double holds any number of this many digits. */
+/** Maximum number of significant digits of a number that is converted to a double. No digits are lost up to this number. */
 const safeDigits = 15;
 
-/** A value as JSON.stringify writes it. A number that a double would change becomes a text with its digits. */
+/** Converts a value to a form that JSON.stringify accepts. A number that would lose digits as a double becomes a string. */
 export function plainOf(value: Value): unknown {
   if (value instanceof ExactNumber) return plainNumber(value);
   if (Array.isArray(value)) return value.map(plainOf);

@@ -5,26 +5,31 @@ import { ExactLines } from './exact-lines.ts';
 import { createToolServer } from './tool-server.ts';
 import type { Toolbox } from './toolbox.ts';
 
-/** The streams and settings of a server over stdio. */
+/** The streams and settings of an MCP server that communicates over stdin and stdout. */
 export interface StdioToolsOptions {
   readonly toolbox: Toolbox<undefined>;
   readonly version: string;
   readonly stdin: Readable;
   readonly stdout: Writable;
+  /** Called with a message for each line of stdin that is ignored. */
+  say(text: string): void;
 }
 
-/** An MCP server over stdin and stdout. */
+/** A running MCP server that communicates over stdin and stdout. */
 export interface StdioTools {
-  /** Resolves once the client has gone, and once the server is closed. */
+  /**
+   * Resolves once the client has disconnected or the server has been closed. Rejects with an AutomateError (`input`) if a message is too
+   * long.
+   */
   readonly ended: Promise<void>;
-  /** Tells the client that the tools are others now. */
+  /** Tells the client that the list of tools has changed. */
   toolsChanged(): void;
   close(): Promise<void>;
 }
 
-/** Serves tools over stdin and stdout. */
-export function serveToolsOverStdio({ toolbox, version, stdin, stdout }: StdioToolsOptions): StdioTools {
-  const lines = new ExactLines();
+/** Starts an MCP server that communicates over stdin and stdout. */
+export function serveToolsOverStdio({ toolbox, version, stdin, stdout, say }: StdioToolsOptions): StdioTools {
+  const lines = new ExactLines(say);
   const transport = new AnswerTransport(lines, stdout);
   const servers = new Set<Server>();
   const handle = serveStdio(
@@ -38,8 +43,8 @@ export function serveToolsOverStdio({ toolbox, version, stdin, stdout }: StdioTo
   );
   stdin.on('error', () => lines.end());
   stdin.pipe(lines);
-  const ended = new Promise<void>((resolve) => {
-    lines.once('end', resolve).once('close', resolve);
+  const ended = new Promise<void>((resolve, reject) => {
+    lines.once('error', reject).once('end', resolve).once('close', resolve);
     stdout.once('error', () => resolve());
   });
   return {
@@ -55,12 +60,14 @@ export function serveToolsOverStdio({ toolbox, version, stdin, stdout }: StdioTo
   };
 }
 
-/** A transport over stdout that tells which requests are answered. */
+/** A transport for stdout that tells the input stream which requests have been answered. */
 class AnswerTransport extends StdioServerTransport {
   readonly #lines: ExactLines;
 
   constructor(lines: ExactLines, stdout: Writable) {
-    super(lines, stdout);
+    // `lines` limits the length of messages. The SDK's own limit is turned off, because the SDK would close the connection without an error
+    // message.
+    super(lines, stdout, { maxBufferSize: Number.POSITIVE_INFINITY });
     this.#lines = lines;
   }
 

@@ -2,18 +2,18 @@ import { ProtocolError, ProtocolErrorCode, Server, type ServerContext } from '@m
 import type { JsonObject } from '../../core/value/value.ts';
 import { type ToolAnswer, type Toolbox, WrongCall } from './toolbox.ts';
 
-/** The settings of an MCP server. */
+/** Settings of an MCP server. */
 export interface ToolServerOptions<Caller> {
   readonly toolbox: Toolbox<Caller>;
-  /** The version of automate. */
+  /** The version of automate that is reported to clients. */
   readonly version: string;
-  /** The sender of a request. */
+  /** Returns the client that sent a request. */
   callerOf(context: ServerContext): Caller;
-  /** Takes a request that its client has cancelled: it gets no answer. */
+  /** Called when a client cancels a tool call. The call then gets no response. */
   cancelled?(context: ServerContext): void;
 }
 
-/** Creates an MCP server that offers the tools of a toolbox. It serves one connection, or one request. */
+/** Creates an MCP server that offers the tools of a toolbox. The server is used for one connection or for one HTTP request. */
 export function createToolServer<Caller>({ toolbox, version, callerOf, cancelled }: ToolServerOptions<Caller>): Server {
   const server = new Server({ name: 'automate', version }, { capabilities: { tools: { listChanged: true } } });
   server.setRequestHandler('tools/list', async (_, context) => {
@@ -40,14 +40,14 @@ export function createToolServer<Caller>({ toolbox, version, callerOf, cancelled
   return server;
 }
 
-/** Sends progress notifications for a request; undefined if the client asked for none. */
+/** Returns a function that notifies the client of the progress of its request; undefined if the client does not want to be notified. */
 function progressOf({ mcpReq }: ServerContext): ((message: string) => void) | undefined {
   const progressToken = mcpReq._meta?.progressToken;
   if (progressToken === undefined) return undefined;
   let progress = 0;
   return (message) => {
     progress++;
-    // A client that has gone takes no progress.
+    // The error is ignored, because the client may have disconnected.
     mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress, message } }).catch(() => undefined);
   };
 }
@@ -60,6 +60,6 @@ function asProtocolError({ bug }: Pick<Toolbox<never>, 'bug'>): (error: unknown)
   return (error) => {
     if (error instanceof WrongCall) throw new ProtocolError(ProtocolErrorCode.InvalidParams, error.message);
     bug(error);
-    throw new ProtocolError(ProtocolErrorCode.InternalError, 'this is a bug of automate; its log says more');
+    throw new ProtocolError(ProtocolErrorCode.InternalError, 'this is a bug in automate; see its log for the details');
   };
 }

@@ -1,13 +1,13 @@
 import type { JsonObject } from '../../core/value/value.ts';
 
-/** A JSON Schema of an object. */
+/** A JSON Schema for an object. */
 export interface ObjectSchema {
   readonly type: 'object';
   readonly properties: Readonly<Record<string, object>>;
   readonly required?: readonly string[];
 }
 
-/** A tool that is offered to MCP clients. */
+/** A tool that an MCP server offers to clients. */
 export interface OfferedTool {
   readonly name: string;
   readonly description: string;
@@ -15,32 +15,32 @@ export interface OfferedTool {
   readonly outputSchema: ObjectSchema;
 }
 
-/** The surroundings of a tool's call. */
+/** Details about a call to a tool. */
 export interface ToolCallContext<Caller> {
   readonly caller: Caller;
-  /** Aborted when the client cancels the call, or has gone. */
+  /** The signal that is aborted when the client cancels the call or disconnects. */
   readonly signal: AbortSignal;
-  /** Tells the client what happens. Undefined if it did not ask for that. */
+  /** Notifies the client of progress; undefined if the client does not want to be notified. */
   readonly progress: ((message: string) => void) | undefined;
 }
 
-/** The result of a tool's call. */
+/** The result of a call to a tool. */
 export interface ToolAnswer {
   readonly isError: boolean;
   readonly text: string;
-  /** The result as data, in the shape of the tool's output schema; undefined for an error. */
+  /** The result as an object that matches the tool's output schema; undefined if the call failed. */
   readonly structured?: Record<string, unknown>;
 }
 
-/** The tools of an MCP server. */
+/** The tools that an MCP server offers, and the functions to list and call them. */
 export interface Toolbox<Caller> {
-  /** The tools that a caller may use. */
+  /** Returns the tools that a client may use. */
   list(caller: Caller): Promise<readonly OfferedTool[]>;
-  /** Calls a tool. Throws a WrongCall; any other error is a bug. */
+  /** Calls a tool. Throws a WrongCall if the tool is unknown or the arguments are invalid. Any other error is a bug. */
   call(name: string, args: JsonObject, context: ToolCallContext<Caller>): Promise<ToolAnswer>;
-  /** Takes an error that is a bug. */
+  /** Reports an error that can only be a bug of automate. */
   bug(error: unknown): void;
 }
 
-/** A call of an unknown tool, or one whose arguments are wrong. */
+/** The error for a call to an unknown tool, or for invalid arguments. */
 export class WrongCall extends Error {}

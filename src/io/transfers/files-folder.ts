@@ -1,12 +1,15 @@
 import { mkdir, realpath } from 'node:fs/promises';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 
-/** A path that may not be used. Its message does not name the folder: a client of a server may read it. */
+/**
+ * The error for a file path that records may not use. The message leaves out the location of the folder for files, because clients of a
+ * server may read the message.
+ */
 export class PathRefused extends Error {
   override readonly name = 'PathRefused';
 }
 
-/** The folder below which the files of records are read and written. Nothing outside of it is, wherever links lead. */
+/** The folder in which records may read and write files. Paths and symbolic links to other folders are rejected. */
 export class FilesFolder {
   readonly #folder: string;
 
@@ -14,14 +17,20 @@ export class FilesFolder {
     this.#folder = resolve(folder);
   }
 
-  /** The real path of a file that exists. Throws a PathRefused, or the error of the system. */
+  /**
+   * Returns the real path of an existing file in the folder. Throws a PathRefused if the path leads out of the folder. Throws the system's
+   * error if the file does not exist.
+   */
   async existing(path: string): Promise<string> {
     const real = await realpath(this.#within(path));
     if (!isInside(real, await realpath(this.#folder))) throw leaves(path);
     return real;
   }
 
-  /** The real path for a file that may not exist yet. `makes`: true if missing folders are made. Throws as `existing` does. */
+  /**
+   * Returns the real path of a file in the folder. The file need not exist yet. If `makes` is true, creates missing folders. Throws a
+   * PathRefused if the path leads out of the folder or does not contain a file name.
+   */
   async place(path: string, makes: boolean): Promise<string> {
     const full = this.#within(path);
     if (/(?:^|[\\/])\.?$/.test(path) || full === this.#folder) throw new PathRefused(`expected the name of a file, found "${path}"`);
@@ -33,10 +42,10 @@ export class FilesFolder {
     return join(folder, basename(full));
   }
 
-  /** The path in the folder. Throws a PathRefused for one that leads out of it. */
+  /** Resolves a path in the folder. Throws a PathRefused if the path is invalid or leads out of the folder. */
   #within(path: string): string {
-    if (path === '') throw new PathRefused('expected the name of a file, found an empty text');
-    if (path.includes('\0')) throw new PathRefused('the path holds a NUL character');
+    if (path === '') throw new PathRefused('expected the name of a file, found an empty string');
+    if (path.includes('\0')) throw new PathRefused('the path contains a NUL character');
     const full = resolve(this.#folder, path);
     if (path.split(/[\\/]/).includes('..')) throw new PathRefused(`expected a path without "..", found "${path}"`);
     if (!isInside(full, this.#folder)) throw leaves(path);
@@ -44,7 +53,7 @@ export class FilesFolder {
   }
 }
 
-/** The part of a path that exists, links followed, and the names after it. */
+/** Returns the real path of the part of a path that exists, and the names in the rest of the path. */
 async function existingPart(path: string): Promise<{ readonly real: string; readonly missing: readonly string[] }> {
   try {
     return { real: await realpath(path), missing: [] };

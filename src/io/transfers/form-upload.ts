@@ -8,31 +8,37 @@ import type { FilePart, FormPart } from '../../core/files/transfer.ts';
 import { systemReason } from '../files/naming-errors.ts';
 import { type FilesFolder, PathRefused } from './files-folder.ts';
 
-/** A form whose files are open. */
+/** A form that is ready to be sent, whose files have been opened. */
 export interface OpenUpload {
   readonly contentType: string;
-  /** In bytes. */
+  /** The size of the request body in bytes. */
   readonly length: number;
-  /** Fails with a Failure if a file is not as it was when it was opened. */
+  /** The request body. Reading it throws a Failure if a file has changed since it was opened. */
   readonly body: Readable;
-  /** Closes its files. */
+  /** Closes the files of the form. */
   close(): Promise<void>;
 }
 
-/** A form that sends files as multipart/form-data (RFC 7578). Every attempt opens them anew, and sends the same bytes. */
+/**
+ * A form that is sent as multipart/form-data (RFC 7578), possibly with files. Each attempt to send the request opens the files again. All
+ * attempts send the same bytes, unless a file has changed.
+ */
 export class FormUpload {
   readonly #parts: readonly FormPart[];
   readonly #boundary: string;
   readonly #folder: FilesFolder;
 
-  /** `key`: the form of the request. All attempts with one key have one boundary. */
+  /**
+   * `key` identifies the request's form. Forms with the same key have the same boundary between their parts, so all attempts send the same
+   * bytes.
+   */
   constructor(parts: readonly FormPart[], key: object, folder: FilesFolder) {
     this.#parts = parts;
     this.#boundary = boundaryOf(key);
     this.#folder = folder;
   }
 
-  /** Opens the files. Throws a Failure (`request`) for one that cannot be read: nothing was sent. */
+  /** Opens the files of the form. Throws a Failure (`request`) if a file cannot be read. Nothing has been sent then. */
   async open(): Promise<OpenUpload> {
     const handles: FileHandle[] = [];
     const close = async () => {
@@ -70,7 +76,7 @@ export class FormUpload {
   }
 }
 
-/** A part of the body: its header, then its text or its file. */
+/** A part of the request body. It consists of a head, followed by text or a file. */
 interface Section {
   readonly head: Buffer;
   readonly text: string;
@@ -78,7 +84,7 @@ interface Section {
 }
 
 interface OpenFile {
-  /** As the record has it. */
+  /** The path of the file as it is written in the flow or record. */
   readonly path: string;
   readonly handle: FileHandle;
   readonly size: number;
@@ -108,20 +114,23 @@ async function* fileBytes({ path, handle, size, changedMs }: OpenFile): AsyncGen
   if (now.size !== size || now.mtimeMs !== changedMs) throw changed(path);
 }
 
-/** Retried as a connection that broke: the next attempt sends the file as it is then. */
+/**
+ * Returns the failure for a file that changed while it was being sent. The request can be retried, because the next attempt reads the new
+ * content.
+ */
 function changed(path: string): Failure {
-  return new Failure('network', `the file "${path}" was changed while it was sent`, { retryable: true });
+  return new Failure('network', `the file "${path}" was changed while it was being sent`, { retryable: true });
 }
 
 async function openFile({ file: path, name }: FilePart, folder: FilesFolder, handles: FileHandle[]): Promise<OpenFile> {
   const refused = (reason: string) =>
     new Failure('request', `the file of "${name}" in the form cannot be sent: ${reason}`, { sent: false });
   try {
-    // Without waiting: a pipe would be opened only once somebody writes into it.
+    // With `O_NONBLOCK`, opening a named pipe does not wait for a writer.
     const handle = await open(await folder.existing(path), constants.O_RDONLY | constants.O_NONBLOCK | (constants.O_NOFOLLOW ?? 0));
     handles.push(handle);
     const found = await handle.stat();
-    if (!found.isFile()) throw refused(`"${path}" is no file`);
+    if (!found.isFile()) throw refused(`"${path}" is not a file`);
     return { path, handle, size: found.size, changedMs: found.mtimeMs };
   } catch (error) {
     if (error instanceof Failure) throw error;
@@ -133,14 +142,14 @@ async function openFile({ file: path, name }: FilePart, folder: FilesFolder, han
 
 const boundaries = new WeakMap<object, string>();
 
-/** A boundary that no file can hold on purpose. */
+/** Returns the boundary between the parts of a form. It is random, so a file that contains it cannot be prepared. */
 function boundaryOf(key: object): string {
   const boundary = boundaries.get(key) ?? `automate-${randomBytes(16).toString('hex')}`;
   boundaries.set(key, boundary);
   return boundary;
 }
 
-/** A name as all browsers write it (html.spec.whatwg.org, multipart/form-data encoding algorithm). */
+/** Escapes a name as browsers do (html.spec.whatwg.org, multipart/form-data encoding algorithm). */
 function quotable(name: string): string {
   return name.toWellFormed().replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
 }

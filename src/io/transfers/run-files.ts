@@ -1,61 +1,69 @@
 import { lstat } from 'node:fs/promises';
 import { AutomateError, Failure } from '../../core/failure.ts';
-import type { FormPart, Save } from '../../core/files/transfer.ts';
+import type { FormPart, Save, SaveNames } from '../../core/files/transfer.ts';
 import { FilesFolder } from './files-folder.ts';
 import { FormUpload } from './form-upload.ts';
 import { type BodyFacts, existing, SavedBody, type SavePlace, saveError } from './saved-body.ts';
 import { SavedNames, type SavedNamesFile } from './saved-names.ts';
 
-/** The files that a run may use. */
+/** Settings that specify which files the records of a run may send and save. */
 export interface RunFilesOptions {
-  /** Undefined for a run without a folder for files. */
+  /** The folder for the files that records send and save; undefined if the run has none. */
   readonly folder: string | undefined;
-  /** The list of the files that it saves; undefined for a run that cannot be resumed. */
+  /** The on-disk list of the files that the run has saved; undefined if the run cannot be resumed. */
   readonly list?: SavedNamesFile | undefined;
-  /** Real paths that no record may save to, with everything whose name begins with one of them: the files of the run itself. */
+  /** Lets another process keep track of the saved files; undefined if this process does so itself. */
+  readonly names?: SaveNames | undefined;
+  /**
+   * Real paths of the run's own files, such as the output. Records cannot save to these paths or to the paths of the run's temporary files
+   * (`<path>.automate-*`).
+   */
   readonly ownFiles?: readonly string[] | undefined;
-  /** True if nothing is written. */
+  /** True for a trial run, which saves no files. */
   readonly isTrial?: boolean | undefined;
 }
 
-/** The right of one request to save its answer. */
+/** A path that is reserved for saving the response to a request. */
 export interface ClaimedSave {
-  /** Begins to write the body of an answer. */
+  /** Starts writing the response's body. */
   begin(facts: BodyFacts): SavedBody;
-  /** Gives the place up, unless the file is there. Resolves once nothing more is written. */
+  /** Ends the reservation of the path, unless the file has already been saved. Resolves once writing has stopped. */
   release(): Promise<void>;
 }
 
-/** The files that the records of one run send and save. */
+/** The files that the records of a run send and save. */
 export class RunFiles {
   readonly #folder: FilesFolder | undefined;
-  readonly #names: SavedNames;
+  /** Keeps track of the files that the records save. */
+  readonly names: SaveNames;
+  readonly #list: SavedNames;
   readonly #isTrial: boolean;
   readonly #ownFiles: readonly string[];
 
-  constructor({ folder, list, ownFiles = [], isTrial = false }: RunFilesOptions) {
+  constructor({ folder, list, names, ownFiles = [], isTrial = false }: RunFilesOptions) {
     this.#ownFiles = ownFiles;
     this.#folder = folder === undefined ? undefined : new FilesFolder(folder);
-    this.#names = new SavedNames(isTrial ? undefined : list);
+    this.#list = new SavedNames(isTrial ? undefined : list);
+    this.names = names ?? this.#list;
     this.#isTrial = isTrial;
   }
 
-  /** The body of a form that sends files. `key`: as in FormUpload. */
+  /** Returns a form with files to send. `key` identifies the request's form, see FormUpload. */
   upload(parts: readonly FormPart[], key: object): FormUpload {
     return new FormUpload(parts, key, this.#within());
   }
 
   /**
-   * Claims the place of a file, before the request is sent. Throws a Failure (`output`) for a path that leads out of the folder, a file that
-   * exists, and one that another record of the run saves.
+   * Reserves the path of a file before the request is sent. Throws a Failure (`output`) if the path leads out of the folder, if another
+   * record of the run saves to it, or if the file exists and may not be replaced.
    */
   async claim({ to: shown, replace, owner = '' }: Save): Promise<ClaimedSave> {
     const folder = this.#within();
-    const names = this.#names;
+    const { names } = this;
     try {
       const path = await folder.place(shown, !this.#isTrial);
       if (this.#ownFiles.some((own) => path === own || path.startsWith(`${own}.automate-`)))
-        throw new Failure('output', `the file "${shown}" belongs to the run itself`, { sent: false });
+        throw new Failure('output', `cannot save to "${shown}": it is one of the run's own files`, { sent: false });
       const claimed = await names.claim(path, owner);
       if (claimed === 'taken') throw new Failure('output', `another record of this run saves "${shown}"`, { sent: false });
       const replaces = replace || claimed === 'own';
@@ -94,9 +102,9 @@ export class RunFiles {
     }
   }
 
-  /** Closes the list. */
+  /** Closes the on-disk list of the files that the run has saved. */
   close(): Promise<void> {
-    return this.#names.close();
+    return this.#list.close();
   }
 
   #within(): FilesFolder {
@@ -105,12 +113,15 @@ export class RunFiles {
   }
 }
 
-/** A link, a folder or a device at the place is never replaced. */
+/**
+ * Throws a Failure (`output`) if a file exists at the path and may not be replaced. Symbolic links, folders and devices may never be
+ * replaced.
+ */
 async function refuseExisting(path: string, shown: string, replaces: boolean): Promise<void> {
   const found = await lstat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
     throw error;
   });
-  if (found && !found.isFile()) throw new Failure('output', `"${shown}" is there, and is no file`, { sent: false });
+  if (found && !found.isFile()) throw new Failure('output', `"${shown}" exists, and is not a file`, { sent: false });
   if (found && !replaces) throw existing(shown);
 }

@@ -9,32 +9,32 @@ import type { SavedFile } from '../../core/files/transfer.ts';
 import { systemReason } from '../files/naming-errors.ts';
 import { PathRefused } from './files-folder.ts';
 
-/** The place of a file that an answer is saved to. */
+/** The path at which a response's body is saved. */
 export interface SavePlace {
-  /** As the flow and the record name it. */
+  /** The path as it is written in the flow or record, for messages. */
   readonly shown: string;
-  /** The real path. */
+  /** The real path of the file to save. */
   readonly path: string;
-  /** True if a file at the path may be replaced. */
+  /** True if an existing file may be replaced. */
   readonly replaces: boolean;
-  /** True if nothing is written. */
+  /** True for a trial run, which saves no files. */
   readonly isTrial: boolean;
-  /** Called before the file appears at its path. */
+  /** Called just before the complete file is moved to its path. */
   note(): Promise<void>;
-  /** Called if it could not. */
+  /** Undoes `note`, because the file could not be moved to its path. */
   takeBack(): Promise<void>;
 }
 
-/** The facts about an answer that its body is read by. */
+/** The status of a response and the encodings of its body. */
 export interface BodyFacts {
   readonly status: number;
-  /** Undefined for a body that is not compressed. */
+  /** The content encodings of the body; undefined if it is not compressed. */
   readonly encodings: string | undefined;
 }
 
 /**
- * Writes the body of an answer to a file beside its place, and puts it there once it is whole. After a crash, the unfinished file is
- * overwritten by the next attempt at the same place.
+ * Saves the body of a response. The body is written to a temporary file, which is moved to the final path once it is complete. If the
+ * process crashes, the temporary file stays until the next attempt to save at this path replaces it.
  */
 export class SavedBody {
   readonly #place: SavePlace;
@@ -45,36 +45,39 @@ export class SavedBody {
   constructor(place: SavePlace, facts: BodyFacts) {
     this.#place = place;
     this.#facts = facts;
-    // It may be given up before anything reads it.
+    // The stream may be aborted before anything reads from it. Without a listener, its error would then end the process.
     this.#input.on('error', () => undefined);
     this.#written = this.#write();
     this.#written.catch(() => undefined);
   }
 
-  /** Takes a part of the body. Returns false if the next part should wait until `drained` is called. */
+  /** Writes a chunk of the body. If it returns false, the caller should wait until `drained` is called before it writes the next chunk. */
   write(chunk: Buffer, drained: () => void): boolean {
     if (this.#input.destroyed || this.#input.write(chunk)) return true;
     this.#input.once('drain', drained);
     return false;
   }
 
-  /** Resolves once the file is in its place. Throws a Failure, or an AutomateError (`output`) for a disk that is full. */
+  /**
+   * Ends the body. Resolves once the complete file is at its path. Rejects with a Failure if the file cannot be saved, or with an
+   * AutomateError (`output`) if the disk is full.
+   */
   end(): Promise<SavedFile> {
     this.#input.end();
     return this.#written;
   }
 
-  /** Calls `failed` if the file cannot be written. */
+  /** Calls `failed` with the error if the file cannot be saved. */
   onFailure(failed: (error: unknown) => void): void {
     this.#written.catch(failed);
   }
 
-  /** Resolves once nothing more is written. */
+  /** Resolves once writing has stopped, whether or not the file was saved. */
   async settled(): Promise<void> {
     await this.#written.catch(() => undefined);
   }
 
-  /** Gives the file up. */
+  /** Stops writing and removes the temporary file. */
   abort(): void {
     this.#input.destroy(new Error('given up'));
   }
@@ -125,13 +128,13 @@ export class SavedBody {
   }
 }
 
-/** The unfinished file beside a place. */
+/** A temporary file in the same folder as the file to save. */
 interface Part {
   readonly path: string;
   readonly handle: FileHandle;
-  /** True if the file at the path is still the one that was opened. */
+  /** Resolves to true if the file at the temporary path is still the one that this process has opened. */
   isOurs(): Promise<boolean>;
-  /** Removes the file if it is still there. */
+  /** Removes the temporary file, unless another process has replaced it. */
   remove(): Promise<void>;
 }
 
@@ -154,7 +157,7 @@ async function openPart(place: string): Promise<Part> {
   };
 }
 
-/** A stream of its own: the one of a FileHandle would keep it from being closed. */
+/** Returns a stream that writes to a file. Node's own stream for a FileHandle is not used, because the handle could then not be closed. */
 function streamInto(handle: FileHandle): Writable {
   return new Writable({
     write(chunk: Buffer, _encoding, done) {
@@ -167,10 +170,13 @@ function isSameFile(one: Stats, other: Stats): boolean {
   return one.ino === other.ino && one.dev === other.dev;
 }
 
-/** Errors of file systems without hard links. */
+/** Error codes of file systems that do not support hard links, or not for this file. */
 const linkless = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EXDEV'];
 
-/** Puts a file in a place where there is none: a link never replaces a file. The unfinished name stays, for its owner to remove. */
+/**
+ * Moves a temporary file to its final path by creating a hard link. Unlike a rename, a link fails if a file exists at the final path. The
+ * caller removes the temporary path.
+ */
 async function linkTo(part: string, place: string): Promise<void> {
   try {
     await link(part, place);
@@ -191,15 +197,18 @@ function decodersOf(encodings = '', status: number): Transform[] {
   });
 }
 
-/** The failure for a file that exists and stays. */
+/** Returns the failure for a file that exists and may not be replaced. */
 export function existing(shown: string): Failure {
   return new Failure('output', `the file "${shown}" exists, and replace: true is not set`, { sent: false });
 }
 
-/** Errors that every other file would have, too. */
+/** Error codes that every other file would cause, too, for example because the disk is full. */
 const fullDisk = ['ENOSPC', 'EDQUOT', 'EIO'];
 
-/** The error of a file that cannot be saved: a full disk ends the run, anything else fails the record. */
+/**
+ * Returns the error for a file that cannot be saved. If the disk is full, this is an AutomateError, which ends the run. Otherwise, it is a
+ * Failure, which fails the record.
+ */
 export function saveError(shown: string, error: unknown): Error {
   if (error instanceof Failure || error instanceof AutomateError) return error;
   if (error instanceof PathRefused) return new Failure('output', error.message, { sent: false });

@@ -1,36 +1,41 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, readFile } from 'node:fs/promises';
+import type { SaveNames } from '../../core/files/transfer.ts';
 import { namingErrors } from '../files/naming-errors.ts';
 
-/** The path of the list of files that an unfinished run has saved, next to its output. */
+/** Returns the path of the list of files that an unfinished run has saved. The list is next to the output file. */
 export function savedNamesPath(out: string): string {
   return `${out}.automate-saved`;
 }
 
-/** The file of a list, and the UUID of its run. */
+/** The path of the list of files that a run has saved, and the UUID of that run. */
 export interface SavedNamesFile {
   readonly path: string;
   readonly run: string;
 }
 
-/** Stands in the list for a file that could not be put in its place. */
+/** The owner number in the list for a file that could not be moved to its path. The number does not belong to any record. */
 const nobody = 0;
 
 /**
- * The files that the records of a run save, and which record saves each. A resumed run knows those of its earlier parts: a record that is
- * run again may replace its own file, and no other. Of a name only a hash is held: about 100 bytes for each file.
+ * Keeps track of the files that a run's records save, and of the record that owns each file. When the run is resumed, a record that is
+ * processed again may replace its own file, but not a file of another record. Only hashes of the paths are stored, which take about 100
+ * bytes per file.
  */
-export class SavedNames {
+export class SavedNames implements SaveNames {
   readonly #file: SavedNamesFile | undefined;
   readonly #owners = new Map<string, number>();
   #opening: Promise<FileHandle> | undefined;
 
-  /** `file`: undefined for a run that cannot be resumed. */
+  /** `file` is the on-disk list; undefined if the run cannot be resumed and therefore needs no list. */
   constructor(file: SavedNamesFile | undefined) {
     this.#file = file;
   }
 
-  /** Claims a file for a record. Answers `own` if the record has saved it before, and `taken` if another record has claimed it. */
+  /**
+   * Reserves a path for a record. Returns `free` if the path was not reserved, `own` if this record had reserved it, or `taken` if another
+   * record had reserved it.
+   */
   async claim(path: string, owner: string): Promise<'free' | 'own' | 'taken'> {
     if (this.#file) await this.#opened(this.#file);
     const [name, number] = [nameHash(path), ownerNumber(owner)];
@@ -40,17 +45,23 @@ export class SavedNames {
     return 'free';
   }
 
-  /** Gives a claim up. */
+  /** Ends the reservation of a path. */
   release(path: string): void {
     this.#owners.delete(nameHash(path));
   }
 
-  /** Notes that the file is about to appear at its path. Throws an AutomateError (`output`). */
+  /**
+   * Notes in the on-disk list that the record is about to save a file at the path. Throws an AutomateError (`output`) if the list cannot be
+   * written.
+   */
   note(path: string, owner: string): Promise<void> {
     return this.#append(path, ownerNumber(owner));
   }
 
-  /** Takes a note back. Throws an AutomateError (`output`). */
+  /**
+   * Undoes `note`: notes in the on-disk list that no file was saved at the path after all. Throws an AutomateError (`output`) if the list
+   * cannot be written.
+   */
   takeBack(path: string): Promise<void> {
     return this.#append(path, nobody);
   }
@@ -73,7 +84,7 @@ export class SavedNames {
     return this.#opening;
   }
 
-  /** Continues the list of this run. A list of another run begins anew. */
+  /** Opens the on-disk list. If the list belongs to this run, reads and continues it. If it belongs to another run, replaces it. */
   async #open({ path, run }: SavedNamesFile): Promise<FileHandle> {
     const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return '';
@@ -81,7 +92,7 @@ export class SavedNames {
     });
     const [first, ...lines] = text.split('\n');
     const isOurs = first === run;
-    // The last line is empty, or was cut off by a crash.
+    // The last line is left out, because it is either empty or was cut off by a crash.
     for (const line of isOurs ? lines.slice(0, -1) : []) this.#read(line);
     const handle = await open(path, isOurs ? 'a' : 'w', 0o600);
     await handle.appendFile(isOurs ? (text.endsWith('\n') ? '' : '\n') : `${run}\n`);
@@ -99,7 +110,7 @@ function nameHash(path: string): string {
   return createHash('sha256').update(path).digest('base64url').slice(0, 16);
 }
 
-/** A number from 1 up to 2^30, which takes no memory of its own. */
+/** Returns a number from 1 to 2^30 for a record. V8 can store numbers in this range without additional memory. */
 function ownerNumber(owner: string): number {
   return (createHash('sha256').update(owner).digest().readUInt32BE(0) >>> 2) + 1;
 }

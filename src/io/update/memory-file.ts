@@ -5,37 +5,40 @@ import { crc32 } from 'node:zlib';
 import { AutomateError } from '../../core/failure.ts';
 import { namingErrors } from '../files/naming-errors.ts';
 import { refuseNoFile } from '../journal/lines.ts';
-import type { Written } from '../output/sink.ts';
+import { type Written, writeAt } from '../output/sink.ts';
 import type { Format } from '../records/format.ts';
 
-/** The rows of one record in an output, without a value of it. */
+/** An entry of a memory file. It describes the rows of one record in an output, but does not contain their values. */
 export interface RememberedRows {
-  /** A keyed hash of the fields that the flow reads. */
-  readonly hash: Buffer;
-  /** A shorter one of all fields. */
-  readonly whole: Buffer;
-  /** The time of its requests, in ms since 1970. */
+  /** Hash of the fields of the record that the flow reads, as 16 characters from 0 to 255. It is computed with a secret key. */
+  readonly hash: string;
+  /** Hash of all fields of the record, as 8 characters. */
+  readonly whole: string;
+  /** Time at which the record's requests were sent, in ms since 1970. */
   readonly atMs: number;
-  /** The place of its rows in the text of the output, in bytes. */
+  /** Position of the record's first row in the output's text, in bytes. `end` is the position after the record's last row. */
   start: number;
   end: number;
   readonly rows: number;
-  /** 1-based place of the rows in the earlier memory from which they were taken over; 0 for rows of this run. */
+  /**
+   * If the rows were copied from an earlier output, 1-based index of the entry in that output's memory file. It is 0 if this run created
+   * the rows.
+   */
   readonly taken: number;
 }
 
-/** The facts about an output that its memory holds besides its records. */
+/** Facts about an output as a whole, which are stored in its memory file. */
 export interface MemoryFacts {
-  /** The time at which the output was complete. */
+  /** Time at which the output was completed. */
   readonly at: string;
   readonly format: Format;
-  /** What made the rows, by its name in messages, as hashes. */
+  /** Hashes of everything except the input that the rows depend on, such as nodes and connections. The keys are names for messages. */
   readonly makers: Readonly<Record<string, string>>;
   readonly out: Written;
   readonly firstRow: number;
 }
 
-/** The memory of a complete output. */
+/** The facts that were read from the memory file of a complete output. */
 export interface FoundMemory extends MemoryFacts {
   readonly path: string;
   readonly key: Buffer;
@@ -43,66 +46,79 @@ export interface FoundMemory extends MemoryFacts {
 }
 
 const keyBytes = 32;
-const [hashBytes, wholeBytes] = [16, 8];
-/** The bytes of a record in the file. */
+/** Sizes of the hashes of a record, in bytes. */
+export const [hashBytes, wholeBytes] = [16, 8];
+/** Size of an entry in a memory file, in bytes. */
 export const entryBytes = 52;
 const mark = Buffer.from('AUTOROWS');
 const tailBytes = mark.length + 4;
 
-/** The place of a record in the file, by its 0-based index. */
+/** Returns the offset of an entry in a memory file. `index` is the 0-based index of the entry. */
 export function entryPlace(index: number): number {
   return keyBytes + index * entryBytes;
 }
 
-/** The path of the memory, next to the output. */
+/** Returns the path of an output's memory file, which is next to the output file. */
 export function memoryPath(out: string): string {
   return `${out}.automate-rows`;
 }
 
-function entryBytesOf({ hash, whole, atMs, start, end, rows, taken }: RememberedRows): Buffer {
-  const bytes = Buffer.alloc(entryBytes);
-  hash.copy(bytes, 0, 0, hashBytes);
-  whole.copy(bytes, hashBytes, 0, wholeBytes);
-  [atMs, start, end].forEach((number, index) => {
-    bytes.writeUIntBE(number, 24 + index * 6, 6);
-  });
-  bytes.writeUInt32BE(rows, 42);
-  bytes.writeUIntBE(taken, 46, 6);
-  return bytes;
+function writeEntry({ hash, whole, atMs, start, end, rows, taken }: RememberedRows, bytes: Buffer, at: number): void {
+  bytes.write(hash, at, hashBytes, 'latin1');
+  bytes.write(whole, at + hashBytes, wholeBytes, 'latin1');
+  bytes.writeUIntBE(atMs, at + 24, 6);
+  bytes.writeUIntBE(start, at + 30, 6);
+  bytes.writeUIntBE(end, at + 36, 6);
+  bytes.writeUInt32BE(rows, at + 42);
+  bytes.writeUIntBE(taken, at + 46, 6);
 }
 
-/** The record in these bytes. */
-export function entryIn(bytes: Buffer): RememberedRows {
-  const [atMs = 0, start = 0, end = 0] = [24, 30, 36].map((at) => bytes.readUIntBE(at, 6));
-  const [hash, whole] = [bytes.subarray(0, hashBytes), bytes.subarray(hashBytes, hashBytes + wholeBytes)];
-  return { hash, whole, atMs, start, end, rows: bytes.readUInt32BE(42), taken: bytes.readUIntBE(46, 6) };
+/** Parses the entry of a memory file that begins at the offset `at` of `bytes`. `taken` replaces the entry's own value. */
+export function entryIn(bytes: Buffer, at: number, taken = bytes.readUIntBE(at + 46, 6)): RememberedRows {
+  return {
+    hash: bytes.toString('latin1', at, at + hashBytes),
+    whole: bytes.toString('latin1', at + hashBytes, at + hashBytes + wholeBytes),
+    atMs: bytes.readUIntBE(at + 24, 6),
+    start: bytes.readUIntBE(at + 30, 6),
+    end: bytes.readUIntBE(at + 36, 6),
+    rows: bytes.readUInt32BE(at + 42),
+    taken,
+  };
 }
 
-/** The memory of an output that is being written. */
+/** The memory file of an output that is still being written. */
 export class MemoryLog {
   readonly key: Buffer;
   readonly #path: string;
   readonly #handle: FileHandle;
   count: number;
+  /** The CRC-32 of the key and all entries. */
+  #crc: number;
 
-  private constructor(path: string, handle: FileHandle, key: Buffer, count: number) {
+  private constructor(path: string, handle: FileHandle, key: Buffer, { count, crc }: { readonly count: number; readonly crc: number }) {
     this.#path = path;
     this.#handle = handle;
     this.key = key;
     this.count = count;
+    this.#crc = crc;
   }
 
-  /** Creates the file. `key`: that of an earlier memory; undefined for a new one. */
+  /**
+   * Creates a memory file. `key` is the secret key for the hashes. An update uses the key of the earlier memory file, so its hashes can be
+   * compared with the earlier ones.
+   */
   static create(path: string, key: Buffer = randomBytes(keyBytes)): Promise<MemoryLog> {
     return namingErrors(path, 'written', async () => {
       await rm(path, { force: true });
       const handle = await open(path, 'wx+', 0o600);
       await handle.writeFile(key);
-      return new MemoryLog(path, handle, key, 0);
+      return new MemoryLog(path, handle, key, { count: 0, crc: crc32(key) });
     });
   }
 
-  /** Continues the file of an earlier part of the run, which had remembered `count` records at its checkpoint. */
+  /**
+   * Opens the memory file of a run that is resumed. `count` is the number of entries at the last checkpoint. All later entries are removed.
+   */
   static async continue(path: string, count: number): Promise<MemoryLog> {
     const handle = await namingErrors(path, 'written', () => open(path, 'r+'));
     const key = Buffer.alloc(keyBytes);
@@ -113,37 +129,37 @@ export class MemoryLog {
       throw memoryDamaged(path);
     }
     await handle.truncate(entryPlace(count));
-    return new MemoryLog(path, handle, key, count);
+    return new MemoryLog(path, handle, key, { count, crc: await crcOfEntries(path, entryPlace(count)) });
   }
 
-  /** Adds records, and waits until they are on disk. */
+  /** Appends entries to the memory file. */
   async add(entries: readonly RememberedRows[]): Promise<void> {
     if (entries.length === 0) return;
-    const bytes = Buffer.concat(entries.map(entryBytesOf));
-    await namingErrors(this.#path, 'written', async () => {
-      await this.#handle.write(bytes, 0, bytes.length, entryPlace(this.count));
-    });
+    const bytes = Buffer.alloc(entries.length * entryBytes);
+    for (const [index, entry] of entries.entries()) writeEntry(entry, bytes, index * entryBytes);
+    await namingErrors(this.#path, 'written', () => writeAt(this.#handle, bytes, entryPlace(this.count)));
     this.count += entries.length;
+    this.#crc = crc32(bytes, this.#crc);
   }
 
   sync(): Promise<void> {
     return namingErrors(this.#path, 'written', () => this.#handle.datasync());
   }
 
-  /** The records so far. */
+  /** Yields the entries that have been written so far. */
   entries(): AsyncGenerator<RememberedRows> {
     return entriesIn(this.#handle, this.count);
   }
 
-  /** Writes the facts about the whole output, and closes the file. */
+  /** Writes the facts about the whole output at the end of the memory file, and closes the file. */
   async finish(facts: MemoryFacts): Promise<void> {
     const end = entryPlace(this.count);
-    const head = Buffer.from(JSON.stringify({ ...facts, count: this.count, crc: await crcOfEntries(this.#path, end) }));
+    const head = Buffer.from(JSON.stringify({ ...facts, count: this.count, crc: this.#crc }));
     const length = Buffer.alloc(4);
     length.writeUInt32BE(head.length);
     const tail = Buffer.concat([head, length, mark]);
     await namingErrors(this.#path, 'written', async () => {
-      await this.#handle.write(tail, 0, tail.length, end);
+      await writeAt(this.#handle, tail, end);
       await this.#handle.datasync();
     });
     await this.close();
@@ -154,9 +170,12 @@ export class MemoryLog {
   }
 }
 
-/** Reads the facts of a memory; undefined if there is none. Throws an AutomateError (`output-exists`) if it is damaged. */
+/**
+ * Reads the facts in a memory file. Returns undefined if the file does not exist. Throws an AutomateError (`output-exists`) if the file is
+ * damaged.
+ */
 export async function readMemory(path: string): Promise<FoundMemory | undefined> {
-  refuseNoFile(path, 'the memory of the output');
+  refuseNoFile(path, 'the memory file of the output');
   const handle = await namingErrors(path, 'read', () =>
     open(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return undefined;
@@ -185,7 +204,7 @@ export async function readMemory(path: string): Promise<FoundMemory | undefined>
   }
 }
 
-/** The records of a memory, in their order. */
+/** Yields the entries of a memory file in the order in which they were written. */
 export async function* entriesOf({ path, count }: Pick<FoundMemory, 'path' | 'count'>): AsyncGenerator<RememberedRows> {
   const handle = await namingErrors(path, 'read', () => open(path));
   try {
@@ -200,13 +219,13 @@ async function* entriesIn(handle: FileHandle, count: number): AsyncGenerator<Rem
   for (let at = 0; at < count; at += some) {
     const bytes = Buffer.alloc(Math.min(some, count - at) * entryBytes);
     await handle.read(bytes, 0, bytes.length, entryPlace(at));
-    for (let place = 0; place < bytes.length; place += entryBytes) yield entryIn(bytes.subarray(place, place + entryBytes));
+    for (let place = 0; place < bytes.length; place += entryBytes) yield entryIn(bytes, place);
   }
 }
 
-/** The error for a memory that is not as it was written. */
+/** Returns the error for a memory file that is damaged. */
 function memoryDamaged(path: string): AutomateError {
-  return new AutomateError('output-exists', `${path} is damaged: the places of the old rows are not known`, {
+  return new AutomateError('output-exists', `${path} is damaged: the positions of the old rows are not known`, {
     code: 'update-refused',
     details: {},
   });
@@ -214,6 +233,6 @@ function memoryDamaged(path: string): AutomateError {
 
 async function crcOfEntries(path: string, bytes: number): Promise<number> {
   let crc = 0;
-  for await (const chunk of createReadStream(path, { end: bytes - 1 })) crc = crc32(chunk, crc);
+  for await (const chunk of createReadStream(path, { end: bytes - 1, highWaterMark: 1024 * 1024 })) crc = crc32(chunk, crc);
   return crc;
 }

@@ -1,15 +1,15 @@
 import type { RememberedRows } from './memory-file.ts';
 
-/** The output of a retry, and what its text has between rows. */
+/** The text of an output into which a retry inserts rows. `firstRow` is the position of its first row. */
 export interface MergedText {
   readonly firstRow: number;
-  /** Bytes of the text before every row but the first. */
+  /** Size in bytes of the separator that precedes every row except the first. */
   readonly between: number;
 }
 
 /**
- * The records of an output into which a retry has inserted rows, in the order of the output. `old`: those of the output before, with their
- * old places. `inserted`: those of the retry, with their new places.
+ * Yields the memory file's entries for an output into which a retry has inserted rows, in the order of the output. `old` are the earlier
+ * output's entries with their old positions. `inserted` are the entries of the inserted rows with their new positions.
  */
 export async function* mergedRecords(
   old: AsyncIterable<RememberedRows>,
@@ -19,7 +19,9 @@ export async function* mergedRecords(
   const more = inserted[Symbol.asyncIterator]();
   const next = async () => (await more.next()).value as RememberedRows | undefined;
   let shift = 0;
-  /** True if rows were inserted before the first old row, which then has a separator that it did not have. */
+  /**
+   * True if a row was inserted before the first old row. A separator is then needed before that old row, which shifts all rows after it.
+   */
   let separates = false;
   let insert = await next();
   for await (const entry of old) {

@@ -1,14 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
-import { entryBytes, entryIn, entryPlace, type FoundMemory, type RememberedRows } from './memory-file.ts';
+import { entryBytes, entryIn, entryPlace, type FoundMemory, hashBytes, type RememberedRows } from './memory-file.ts';
 
-/** Bytes that are read at once: neighbours are asked for one after another. */
+/** Minimum number of bytes that are read from a file at once if its parts are requested in their order. */
 const windowBytes = 128 * 1024;
 
-/** Reads parts of a file, most of them in their order. */
+/** Minimum number of bytes that are read at once if they do not follow the part that was read before. */
+const jumpBytes = 4 * 1024;
+
+/** Reads parts of a file. This is fast if most parts are requested in the order in which they are in the file. */
 export class WindowReader {
+  /** The part of the file that was read last. */
+  window = Buffer.alloc(windowBytes);
   readonly #file: number;
-  readonly #window = Buffer.alloc(windowBytes);
   #at = 0;
   #length = 0;
 
@@ -16,54 +20,65 @@ export class WindowReader {
     this.#file = file;
   }
 
-  /** The bytes at a place; fewer if the file ends. */
-  read(at: number, bytes: number): Buffer {
-    if (bytes > windowBytes) {
-      const large = Buffer.alloc(bytes);
-      return large.subarray(0, readFully(this.#file, large, at));
-    }
+  /** Reads `bytes` bytes of the file from the offset `at` into the window. Returns their offset there; undefined if the file ends earlier. */
+  load(at: number, bytes: number): number | undefined {
     if (at < this.#at || at + bytes > this.#at + this.#length) {
+      const isNext = at >= this.#at && at <= this.#at + this.#length;
+      const wanted = Math.max(bytes, isNext ? windowBytes : jumpBytes);
+      const length = Math.max(wanted, windowBytes);
+      // After a part that is longer than usual, the window becomes small again.
+      if (this.window.length !== length) this.window = Buffer.alloc(length);
       this.#at = at;
-      this.#length = readFully(this.#file, this.#window, at);
+      this.#length = readFully(this.#file, this.window, wanted, at);
     }
-    return Buffer.from(this.#window.subarray(at - this.#at, Math.min(this.#length, at - this.#at + bytes)));
+    return bytes > this.#length - (at - this.#at) ? undefined : at - this.#at;
+  }
+
+  /** Returns `bytes` bytes of the file from the offset `at` as UTF-8 text; undefined if the file ends earlier. */
+  text(at: number, bytes: number): string | undefined {
+    const offset = this.load(at, bytes);
+    return offset === undefined ? undefined : this.window.toString('utf8', offset, offset + bytes);
   }
 }
 
-function readFully(file: number, into: Buffer, at: number): number {
+function readFully(file: number, into: Uint8Array | Uint32Array, bytes: number, at: number): number {
   let done = 0;
-  for (let read = -1; read !== 0 && done < into.length; done += read) read = readSync(file, into, done, into.length - done, at + done);
+  for (let read = -1; read !== 0 && done < bytes; done += read) read = readSync(file, into, done, bytes - done, at + done);
   return done;
 }
 
-/** Bytes that an index may hold in memory. A larger one is a file without a name. */
+/** Maximum size in bytes of a table that is kept in memory. Larger tables are in an unlinked file. */
 const maxHeld = 6 * 1024 * 1024;
 
-/** Bytes by their place, all zero at first. */
+/** A table of 32-bit numbers in memory or in a temporary file. All numbers are zero at first. */
 class Table {
-  readonly #held: Buffer | undefined;
+  /** The numbers of all entries, or only of the entry that was loaded last. */
+  readonly numbers: Uint32Array;
+  readonly #width: number;
   readonly #file: number | undefined;
 
-  constructor(bytes: number, folder: string) {
-    if (bytes <= maxHeld) {
-      this.#held = Buffer.alloc(bytes);
-      return;
-    }
-    const path = `${folder}.${randomUUID()}.part`;
+  /** A temporary file is created in the same folder as the path `besides`. */
+  constructor(entries: number, width: number, besides: string) {
+    this.#width = width;
+    const isHeld = entries * width * 4 <= maxHeld;
+    this.numbers = new Uint32Array(isHeld ? entries * width : width);
+    if (isHeld) return;
+    const path = `${besides}.${randomUUID()}.part`;
     this.#file = openSync(path, 'wx+', 0o600);
     rmSync(path);
   }
 
-  read(at: number, bytes: number): Buffer {
-    if (this.#held) return this.#held.subarray(at, at + bytes);
-    const buffer = Buffer.alloc(bytes);
-    readFully(this.#file as number, buffer, at);
-    return buffer;
+  /** Returns the index in `numbers` at which an entry begins. It is valid until the next call. */
+  load(entry: number): number {
+    if (this.#file === undefined) return entry * this.#width;
+    this.numbers.fill(0);
+    readFully(this.#file, this.numbers, this.numbers.byteLength, entry * this.numbers.byteLength);
+    return 0;
   }
 
-  write(at: number, bytes: Buffer): void {
-    if (this.#held) bytes.copy(this.#held, at);
-    else writeSync(this.#file as number, bytes, 0, bytes.length, at);
+  /** Saves the entry that was loaded last, after its numbers were changed. */
+  save(entry: number): void {
+    if (this.#file !== undefined) writeSync(this.#file, this.numbers, 0, this.numbers.byteLength, entry * this.numbers.byteLength);
   }
 
   close(): void {
@@ -71,77 +86,152 @@ class Table {
   }
 }
 
-const keyBytes = 8;
-const slotBytes = keyBytes + 4;
-/** Marks a slot whose records are all taken. */
+/** The head of a list in which all records have been taken. */
 const nothingLeft = 0xffff_ffff;
 
 /**
- * The records of a memory by their hashes: a hash table with open places, whose memory does not grow with the records. Records with one
- * hash form a list, in the order of the output, and each is taken once.
+ * The records of an earlier output by their hash: a hash table with open addressing. A large table is stored in a file, so memory use hardly
+ * grows with the number of records. Records with equal hashes form a list in the order of the output.
  */
-export class OldRecords {
-  readonly #file: number;
-  readonly #entries: WindowReader;
+class HashTable {
+  /** For each slot, two numbers of the hash, and the head of the list: the 1-based index of a record, or 0 for an empty slot. */
   readonly #slots: Table;
+  /** For each record, the 1-based index of the next one in its list; 0 for the last. */
   readonly #next: Table;
   readonly #mask: number;
+  readonly #key = Buffer.alloc(hashBytes);
 
-  /** `besides`: the beginning of the path of temporary files. */
-  constructor({ path, count }: Pick<FoundMemory, 'path' | 'count'>, besides: string) {
-    this.#file = openSync(path, 'r');
-    this.#entries = new WindowReader(this.#file);
+  constructor(entries: WindowReader, count: number, besides: string) {
     const slots = 2 ** Math.ceil(Math.log2(Math.max(16, count * 2)));
     this.#mask = slots - 1;
-    this.#slots = new Table(slots * slotBytes, besides);
-    this.#next = new Table(count * 4, besides);
-    // From the end: a list begins with its first record.
+    this.#slots = new Table(slots, 3, besides);
+    this.#next = new Table(count, 1, besides);
+    // Entries are added from last to first, each at the front of its list. So the lists have the order of the output.
     const some = 1024;
     for (let end = count; end > 0; end -= some) {
       const first = Math.max(0, end - some);
-      const bytes = this.#entries.read(entryPlace(first), (end - first) * entryBytes);
-      for (let index = end - 1; index >= first; index--) this.#add(bytes.subarray((index - first) * entryBytes), index);
+      const start = entries.load(entryPlace(first), (end - first) * entryBytes) as number;
+      for (let index = end - 1; index >= first; index--) this.#add(entries.window, start + (index - first) * entryBytes, index);
     }
   }
 
-  /** Takes the first record with this hash that is not taken yet, and that `isWanted`. Those before it are taken, too. */
-  take(hash: Buffer, isWanted: (entry: RememberedRows) => boolean): RememberedRows | undefined {
-    const slot = this.#slotOf(hash);
-    let head = this.#slots.read(slot + keyBytes, 4).readUInt32BE(0);
-    let found: RememberedRows | undefined;
-    while (!found && head !== 0 && head !== nothingLeft) {
-      const entry = { ...entryIn(this.#entries.read(entryPlace(head - 1), entryBytes)), taken: head };
-      if (entry.hash.equals(hash) && isWanted(entry)) found = entry;
-      head = this.#next.read((head - 1) * 4, 4).readUInt32BE(0);
-      this.#slots.write(slot + keyBytes, numberBytes(head === 0 ? nothingLeft : head));
+  /** Removes the records of a hash from their list, one after the other, until `take` returns true for the index of one of them. */
+  takeFrom(hash: string, take: (index: number) => boolean): void {
+    this.#key.write(hash, 'latin1');
+    const slot = this.#slotOf(this.#key, 0);
+    const at = this.#slots.load(slot) + 2;
+    const { numbers } = this.#slots;
+    let head = numbers[at] as number;
+    for (let isTaken = false; !isTaken && head !== 0 && head !== nothingLeft; ) {
+      isTaken = take(head - 1);
+      const next = this.#next.load(head - 1);
+      head = this.#next.numbers[next] || nothingLeft;
     }
-    return found;
+    numbers[at] = head;
+    this.#slots.save(slot);
   }
 
   close(): void {
-    closeSync(this.#file);
     this.#slots.close();
     this.#next.close();
   }
 
-  #add(entry: Buffer, index: number): void {
-    const slot = this.#slotOf(entry);
-    const head = this.#slots.read(slot + keyBytes, 4).readUInt32BE(0);
-    this.#next.write(index * 4, numberBytes(head));
-    this.#slots.write(slot, Buffer.concat([entry.subarray(0, keyBytes), numberBytes(index + 1)]));
+  #add(bytes: Buffer, at: number, index: number): void {
+    const slot = this.#slotOf(bytes, at);
+    const { numbers } = this.#slots;
+    const start = this.#slots.load(slot);
+    const next = this.#next.load(index);
+    this.#next.numbers[next] = numbers[start + 2] as number;
+    this.#next.save(index);
+    numbers.set([bytes.readUInt32BE(at), bytes.readUInt32BE(at + 4), index + 1], start);
+    this.#slots.save(slot);
   }
 
-  /** The place of the slot of a hash: its own, or an empty one. */
-  #slotOf(hash: Buffer): number {
-    for (let number = hash.readUInt32BE(8) & this.#mask; ; number = (number + 1) & this.#mask) {
-      const slot = this.#slots.read(number * slotBytes, slotBytes);
-      if (slot.readUInt32BE(keyBytes) === 0 || slot.subarray(0, keyBytes).equals(hash.subarray(0, keyBytes))) return number * slotBytes;
+  /** Returns the slot for the hash at an offset of `bytes`. If no record with this hash was added, the slot is empty. */
+  #slotOf(bytes: Buffer, at: number): number {
+    const [first, second] = [bytes.readUInt32BE(at), bytes.readUInt32BE(at + 4)];
+    const { numbers } = this.#slots;
+    for (let slot = bytes.readUInt32BE(at + 8) & this.#mask; ; slot = (slot + 1) & this.#mask) {
+      const start = this.#slots.load(slot);
+      if (numbers[start + 2] === 0 || (numbers[start] === first && numbers[start + 1] === second)) return slot;
     }
   }
 }
 
-function numberBytes(number: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32BE(number);
-  return bytes;
+/** Finds the records of an earlier output. Each record can be taken only once. */
+export class OldRecords {
+  readonly #file: number;
+  readonly #count: number;
+  readonly #besides: string;
+  readonly #entries: WindowReader;
+  /** A bit for each record, which is set if the record was taken. */
+  readonly #taken: Uint8Array;
+  /** Index of the record after the one that was taken last. */
+  #following = 0;
+  #table: HashTable | undefined;
+
+  /** Temporary files are created in the same folder as the path `besides`. */
+  constructor({ path, count }: Pick<FoundMemory, 'path' | 'count'>, besides: string) {
+    this.#file = openSync(path, 'r');
+    this.#count = count;
+    this.#besides = besides;
+    this.#entries = new WindowReader(this.#file);
+    this.#taken = new Uint8Array(Math.ceil(count / 8));
+  }
+
+  /**
+   * Takes the record after the one that was taken last, if all its fields have the hash `whole` and `isWanted` accepts it. In most inputs,
+   * most records are unchanged and in the same order, and are found in this way without the hash table.
+   */
+  takeFollowing(whole: string, isWanted: (entry: RememberedRows) => boolean): RememberedRows | undefined {
+    const index = this.#following;
+    if (index >= this.#count || this.#isTaken(index)) return undefined;
+    const entry = this.#entry(index);
+    return entry.whole === whole && isWanted(entry) ? this.#take(entry) : undefined;
+  }
+
+  /**
+   * Takes the first record with this hash that has not been taken yet and that `isWanted` accepts. Records with the same hash that
+   * `isWanted` rejects before that count as taken. Returns undefined if there is no such record.
+   */
+  take(hash: string, isWanted: (entry: RememberedRows) => boolean): RememberedRows | undefined {
+    this.#table ??= new HashTable(this.#entries, this.#count, this.#besides);
+    let found: RememberedRows | undefined;
+    this.#table.takeFrom(hash, (index) => {
+      if (this.#isTaken(index)) return false;
+      const entry = this.#entry(index);
+      if (entry.hash === hash && isWanted(entry)) found = this.#take(entry);
+      return found !== undefined;
+    });
+    return found;
+  }
+
+  /** Marks the record with the 1-based index `taken` as taken, because an earlier part of the run has reused its rows. */
+  markTaken(taken: number): void {
+    this.#mark(taken - 1);
+  }
+
+  close(): void {
+    closeSync(this.#file);
+    this.#table?.close();
+  }
+
+  #entry(index: number): RememberedRows {
+    const at = this.#entries.load(entryPlace(index), entryBytes) as number;
+    return entryIn(this.#entries.window, at, index + 1);
+  }
+
+  #take(entry: RememberedRows): RememberedRows {
+    this.#mark(entry.taken - 1);
+    return entry;
+  }
+
+  #mark(index: number): void {
+    this.#taken[index >> 3] = (this.#taken[index >> 3] as number) | (1 << (index & 7));
+    this.#following = index + 1;
+  }
+
+  #isTaken(index: number): boolean {
+    return ((this.#taken[index >> 3] as number) & (1 << (index & 7))) !== 0;
+  }
 }

@@ -9,13 +9,13 @@ import { gunzip } from '../records/readers/encoding.ts';
 import type { FoundMemory, RememberedRows } from './memory-file.ts';
 import { WindowReader } from './old-records.ts';
 
-/** The rows of an earlier output, in any order. */
+/** Reads the rows of an earlier output, in any order. */
 export class OldOutputText {
   readonly #path: string;
   readonly #file: number;
   readonly #memory: FoundMemory;
   readonly #reader: WindowReader;
-  /** The columns of a table; undefined for JSON. */
+  /** The columns of the output; undefined if its format is JSON or NDJSON. */
   readonly columns: readonly string[] | undefined;
 
   private constructor(path: string, file: number, memory: FoundMemory) {
@@ -23,27 +23,35 @@ export class OldOutputText {
     this.#file = file;
     this.#memory = memory;
     this.#reader = new WindowReader(file);
-    this.columns = this.#isTable ? this.#cells(this.#reader.read(0, memory.firstRow).toString())[0] : undefined;
+    this.columns = this.#isTable ? this.#cells(this.#reader.text(0, memory.firstRow) ?? '')[0] : undefined;
   }
 
-  /** Opens an output. A gzipped one is unzipped into a file without a name: places are those in its text. */
+  /**
+   * Opens an earlier output. A gzipped output is decompressed into an unlinked temporary file, because the positions of rows are positions
+   * in the decompressed text.
+   */
   static async open(path: string, memory: FoundMemory): Promise<OldOutputText> {
     if (!memory.format.gzip) return new OldOutputText(path, openSync(path, 'r'), memory);
     const temporary = `${path}.${randomUUID()}.part`;
     const file = openSync(temporary, 'wx+', 0o600);
     rmSync(temporary);
-    for await (const chunk of gunzip(createReadStream(path), path)) writeSync(file, chunk);
+    for await (const chunk of gunzip(createReadStream(path), path)) {
+      for (let written = 0; written < chunk.length; ) written += writeSync(file, chunk, written);
+    }
     return new OldOutputText(path, file, memory);
   }
 
-  /** The text of rows, as it follows other rows. `between`: the text before every row but the first. */
+  /**
+   * Returns a record's rows as text that begins with the separator `between`. In the file, no separator precedes the first rows, so it is
+   * added to these.
+   */
   text({ start, end }: RememberedRows, between: string): string {
-    const bytes = this.#reader.read(start, end - start);
-    if (bytes.length < end - start) throw new AutomateError('output', `${this.#path} was changed during the run`);
-    return (start === this.#memory.firstRow && end > start ? between : '') + bytes.toString();
+    const text = this.#reader.text(start, end - start);
+    if (text === undefined) throw new AutomateError('output', `${this.#path} was changed during the run`);
+    return start === this.#memory.firstRow && end > start ? between + text : text;
   }
 
-  /** The fields of rows. */
+  /** Returns the rows of a record, each as a map of fields. */
   rows(rows: RememberedRows): Fields[] {
     if (rows.rows === 0) return [];
     const text = this.text(rows, '');
@@ -70,7 +78,7 @@ export class OldOutputText {
   }
 
   #cells(text: string): string[][] {
-    // A text without quotes has no other delimiters.
+    // Text without quotes can be split at every delimiter, which is faster than parsing it.
     if (!text.includes('"') && !text.includes('\r')) {
       const lines = text.endsWith('\n') ? text.slice(0, -1).split('\n') : text.split('\n');
       return lines.map((line) => line.split(this.#delimiter));

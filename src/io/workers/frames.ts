@@ -1,13 +1,17 @@
 import type { Duplex } from 'node:stream';
 
-/** Bytes of the length before each frame. */
-const headBytes = 4;
+/** Size in bytes of a frame's header, which consists of the size of the text and the number of the channel. */
+const headBytes = 8;
 
-/** Sends a text as a frame: its length in bytes (32 bits, little-endian), then the text in UTF-8. Returns false if the stream has to drain first. */
-export function sendFrame(stream: Duplex, text: string): boolean {
+/**
+ * Sends text on a channel as one frame. A frame consists of the text's size in bytes, the channel's number (both 32 bits, little-endian),
+ * and the text in UTF-8. Returns false if the caller should wait until the stream has drained.
+ */
+export function sendFrame(stream: Duplex, channel: number, text: string): boolean {
   const body = Buffer.from(text);
   const head = Buffer.allocUnsafe(headBytes);
   head.writeUInt32LE(body.length);
+  head.writeUInt32LE(channel, 4);
   stream.cork();
   stream.write(head);
   const hasRoom = stream.write(body);
@@ -15,8 +19,8 @@ export function sendFrame(stream: Duplex, text: string): boolean {
   return hasRoom;
 }
 
-/** Takes the frames of a stream. */
-export function onFrames(stream: Duplex, take: (text: string) => void): void {
+/** Calls `take` with each frame that has completely arrived on a stream. */
+export function onFrames(stream: Duplex, take: (channel: number, text: string) => void): void {
   let parts: Buffer[] = [];
   let bytes = 0;
   stream.on('data', (chunk: Buffer) => {
@@ -24,12 +28,13 @@ export function onFrames(stream: Duplex, take: (text: string) => void): void {
     bytes += chunk.length;
     while (bytes >= headBytes) {
       const first = parts[0] as Buffer;
-      const length = (first.length >= headBytes ? first : joinedParts()).readUInt32LE(0);
-      if (bytes < headBytes + length) return;
+      const head = first.length >= headBytes ? first : joinedParts();
+      const end = headBytes + head.readUInt32LE();
+      if (bytes < end) return;
       const all = joinedParts();
-      take(all.toString('utf8', headBytes, headBytes + length));
-      parts = [all.subarray(headBytes + length)];
-      bytes -= headBytes + length;
+      take(all.readUInt32LE(4), all.toString('utf8', headBytes, end));
+      parts = [all.subarray(end)];
+      bytes -= end;
     }
   });
 

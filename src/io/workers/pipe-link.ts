@@ -2,60 +2,100 @@ import type { Duplex } from 'node:stream';
 import type { Permits, ReservedStarts } from '../../core/ports.ts';
 import { onFrames, sendFrame } from './frames.ts';
 import type { Carrier, Results } from './run-reports.ts';
-import { type FromWorker, isUnit, type Question, type ToWorker, type UnitItem, unitItems } from './wire-form.ts';
+import {
+  type FromWorker,
+  isUnit,
+  processChannel,
+  type Question,
+  type ToProcess,
+  type ToWorker,
+  type UnitItem,
+  unitItems,
+} from './wire-form.ts';
 
-/** Takes what a run tells its worker. */
-export interface WorkerListener {
-  unit(items: readonly UnitItem[]): void;
-  told(message: Exclude<ToWorker, { kind: 'answer' }>): void;
+/** The functions that a child process calls for messages from its parent process. */
+export interface PipeListener {
+  unit(channel: number, items: readonly UnitItem[]): void;
+  told(channel: number, message: Exclude<ToWorker, { kind: 'answer' }>): void;
 }
 
-/** The end of the pipe in a child process. */
-export class PipeLink implements Carrier {
+/** The child process's end of the pipe to its parent process. */
+export class ChildPipe {
   readonly #pipe: Duplex;
   readonly #questions = new Map<number, (value: never) => void>();
   #lastQuestion = 0;
 
-  constructor(pipe: Duplex, listener: WorkerListener) {
+  constructor(pipe: Duplex, listener: PipeListener) {
     this.#pipe = pipe;
-    // Each flush of a full pipe waits for its drain.
+    // The limit on listeners is removed, because every flush that waits for a full pipe adds a listener for `drain`.
     pipe.setMaxListeners(0);
-    onFrames(pipe, (text) => {
-      if (isUnit(text)) return listener.unit(unitItems(text));
+    onFrames(pipe, (channel, text) => {
+      if (isUnit(text)) return listener.unit(channel, unitItems(text));
       const message = JSON.parse(text) as ToWorker;
-      if (message.kind !== 'answer') return listener.told(message);
+      if (message.kind !== 'answer') return listener.told(channel, message);
       this.#questions.get(message.id)?.(message.value as never);
       this.#questions.delete(message.id);
     });
   }
 
-  /** The starts at a gate that all workers share. */
+  /** Returns functions for a gate that all child processes share. They reserve request starts, and pause the gate for all processes. */
   permitsOf(gate: string): Permits {
     return {
-      reserve: (intervalMs, count) => this.ask({ kind: 'reserve', gate, intervalMs, count }) as Promise<ReservedStarts>,
-      pause: (waitMs) => void this.deliver({ reports: [{ kind: 'pause', gate, waitMs }], results: [] }),
+      reserve: (intervalMs, count) => this.ask<ReservedStarts>(processChannel, (id) => ({ kind: 'reserve', id, gate, intervalMs, count })),
+      release: () => void this.send(processChannel, { kind: 'release', gate }),
+      pause: (waitMs) => void this.send(processChannel, { kind: 'pause', gate, waitMs }),
     };
   }
 
-  deliver(results: Results): Promise<void> | undefined {
-    if (this.#write({ kind: 'results', ...results })) return undefined;
+  /** Returns the link to the run that uses this channel. */
+  linkOf(channel: number): PipeLink {
+    return new PipeLink(this, channel);
+  }
+
+  /**
+   * Sends a message to the parent process. If the pipe is full, returns a promise that resolves when more can be sent. Otherwise returns
+   * undefined.
+   */
+  send(channel: number, message: FromWorker | ToProcess): Promise<void> | undefined {
+    if (sendFrame(this.#pipe, channel, JSON.stringify(message))) return undefined;
     return new Promise((resolve) => this.#pipe.once('drain', resolve));
   }
 
-  ask(question: Question): Promise<unknown> {
+  /** Sends a question with a new id to the parent process. Resolves to the answer. */
+  ask<Answer>(channel: number, question: (id: number) => FromWorker | ToProcess): Promise<Answer> {
     const id = ++this.#lastQuestion;
-    return new Promise((resolve) => {
+    return new Promise((resolve: (value: never) => void) => {
       this.#questions.set(id, resolve);
-      this.#write({ kind: 'question', id, question });
+      void this.send(channel, question(id));
     });
   }
 
-  /** Closes the pipe once everything is sent. */
+  /** Closes the pipe once all messages have been sent. */
   close(): Promise<void> {
     return new Promise((resolve) => this.#pipe.end(resolve));
   }
+}
 
-  #write(message: FromWorker): boolean {
-    return sendFrame(this.#pipe, JSON.stringify(message));
+/** The link from a child process to one of its runs. */
+export class PipeLink implements Carrier {
+  readonly #pipe: ChildPipe;
+  readonly #channel: number;
+
+  constructor(pipe: ChildPipe, channel: number) {
+    this.#pipe = pipe;
+    this.#channel = channel;
+  }
+
+  deliver(results: Results): Promise<void> | undefined {
+    return this.#pipe.send(this.#channel, { kind: 'results', ...results });
+  }
+
+  ask(question: Question): Promise<unknown> {
+    return this.#pipe.ask(this.#channel, (id) => ({ kind: 'question', id, question }));
+  }
+
+  /** Tells the run that the child process has sent everything and has finished its work. */
+  end(): void {
+    void this.#pipe.send(this.#channel, { kind: 'ended' });
   }
 }

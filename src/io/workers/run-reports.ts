@@ -1,24 +1,25 @@
 import type { Event } from '../../core/event.ts';
+import type { SaveNames } from '../../core/files/transfer.ts';
 import type { HeldMoney, PaidCalls, RunLink } from '../../core/workers/workers.ts';
 import type { Question, Report, ResultForm } from './wire-form.ts';
 
-/** Reports wait this long for results to go with. */
+/** Maximum time in ms for which a report is held back, so that it can be sent together with results. */
 const reportMs = 200;
 
-/** Reports of a worker, with the results that followed them. */
+/** The reports of a worker, and the results of records that it sends together with them. */
 export interface Results {
   readonly reports: readonly Report[];
   readonly results: readonly ResultForm[];
 }
 
-/** The carrier of a worker's messages to a run. */
+/** Carries the messages of a worker to its run, either over a pipe or through Redis. */
 export interface Carrier {
-  /** Sends results. Resolves when there is room for more. */
+  /** Sends reports and results to the run. If no more can be sent at the moment, returns a promise that resolves when more can be sent. */
   deliver(results: Results): Promise<void> | undefined;
   ask(question: Question): Promise<unknown>;
 }
 
-/** The link of a worker to its run: it collects reports and results, and sends them together. */
+/** The link from a worker to a run. It collects reports and results, and sends them together. */
 export class RunReports implements RunLink {
   readonly #carrier: Carrier;
   #reports: Report[] = [];
@@ -29,7 +30,8 @@ export class RunReports implements RunLink {
     this.#carrier = carrier;
   }
 
-  takeCalls(node: string, calls: number): Promise<PaidCalls> {
+  takeCalls(node: string, calls: number, isScarce: boolean): Promise<PaidCalls> {
+    if (isScarce) void this.flush();
     return this.#ask({ kind: 'take-calls', node, calls });
   }
 
@@ -53,28 +55,35 @@ export class RunReports implements RunLink {
     this.tell({ kind: 'unstated', node });
   }
 
+  readonly saveNames: SaveNames = {
+    claim: (path, owner) => this.#ask({ kind: 'save', act: 'claim', path, owner }),
+    release: (path) => void this.#ask({ kind: 'save', act: 'release', path, owner: '' }),
+    note: (path, owner) => this.#ask({ kind: 'save', act: 'note', path, owner }),
+    takeBack: (path) => this.#ask({ kind: 'save', act: 'takeBack', path, owner: '' }),
+  };
+
   report(event: Event): void {
     this.add({ kind: 'event', event });
   }
 
-  /** Adds a result, which `flush` sends. */
+  /** Adds the result of a record. The next `flush` sends it. */
   result(form: ResultForm): void {
     this.#results.push(form);
   }
 
-  /** Sends a report at once. */
+  /** Sends a report immediately, together with everything collected so far. */
   tell(report: Report): void {
     this.#reports.push(report);
     void this.flush();
   }
 
-  /** Adds a report that can wait for results. */
+  /** Adds a report that is not urgent. It is sent with the next results, or after 200 ms. */
   add(report: Report): void {
     this.#reports.push(report);
     this.#timer ??= setTimeout(() => void this.flush(), reportMs);
   }
 
-  /** Sends reports and results. Resolves when there is room for more. */
+  /** Sends the collected reports and results. Resolves when more can be sent. */
   async flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -86,8 +95,6 @@ export class RunReports implements RunLink {
   }
 
   #ask<Answer>(question: Question): Promise<Answer> {
-    // Earlier reports come first: they may free what is asked for.
-    void this.flush();
     return this.#carrier.ask(question) as Promise<Answer>;
   }
 }

@@ -2,11 +2,12 @@ import * as z from 'zod';
 import { duration } from '../../core/options/amounts.ts';
 import { credentialName, fieldName } from '../../core/options/names.ts';
 import { describedAs, dictionary } from '../../core/value/dictionary.ts';
+import { meanings } from '../call-options.ts';
 import { lookupOptions } from '../lookup/lookup-options.ts';
 
-const code = z.union([z.string(), z.number()], { error: 'expected a text with {{field}}' }).transform(String);
+const code = z.union([z.string(), z.number()], { error: 'expected text with {{field}}' }).transform(String);
 
-/** Maximum of variables in one request: the server takes 50, and the name of the unit counts as a variable. */
+/** Maximum number of census variables in one request. The server accepts 50, and the name of the geographic unit counts as one. */
 const maxVariables = 49;
 
 const written = dictionary(fieldName, z.string({ error: 'expected the code of a variable, such as B19013_001E' }).min(1));
@@ -18,7 +19,7 @@ const variables = describedAs(
       if (found >= 1 && found <= maxVariables) return;
       addIssue({ code: 'custom', message: `expected 1 to ${maxVariables} variables, found ${found}` });
     })
-    .describe('fields to codes of variables, such as { median_income: B19013_001E }; 1 to 49'),
+    .describe('the fields to add, each with the code of a variable, such as { median_income: B19013_001E }; 1 to 49'),
   written,
 );
 
@@ -27,21 +28,27 @@ export const censusOptions = z.strictObject({
   provider: z
     .enum(['us-acs5', 'world-bank'])
     .default('us-acs5')
-    .describe('who answers. us-acs5: the American Community Survey, 5 years; world-bank: figures of countries'),
+    .describe('the source of the figures: us-acs5 is the American Community Survey over 5 years, world-bank has figures for countries'),
   year: z
     .union([z.int(), z.string()], { error: 'expected a year such as 2024' })
     .transform(String)
     .optional()
-    .describe('us-acs5: the last year of the survey, required; world-bank: default the newest value'),
+    .describe(
+      'us-acs5: the last year of the survey, which is required; world-bank: the year of the figures (default: the newest, with world-bank)',
+    ),
   geoid: code
     .optional()
-    .describe('us-acs5: FIPS code of 2 (state), 5 (county), 11 (tract) or 12 digits (block group); of a block (15) its block group'),
-  zcta: code.optional().describe('us-acs5, instead of geoid: ZIP code (tabulation area); of a ZIP+4 its first five digits'),
-  country: z.string().optional().describe('world-bank: a country by its code or name, such as DE or Germany'),
+    .describe(
+      'us-acs5: a FIPS code of 2 digits for a state, 5 for a county, 11 for a tract, 12 for a block group, or 15 for a block, which counts as its block group',
+    ),
+  zcta: code
+    .optional()
+    .describe('us-acs5, instead of geoid: a ZIP code, which stands for its tabulation area; only the first five digits of a ZIP+4 count'),
+  country: z.string().optional().describe('world-bank: the country, by code or name, such as DE or Germany'),
   variables,
-  credential: credentialName.optional().describe('us-acs5: the key; default census-api-key'),
+  credential: credentialName.optional().describe('us-acs5: the name of the credential that holds the API key (default: census-api-key)'),
   ...lookupOptions,
-  cache: duration.prefault('30d').describe('how long an answer is cached on disk for identical requests'),
+  cache: duration.prefault('30d').describe(meanings.cache),
 });
 
 /** The checked options of a census node. */

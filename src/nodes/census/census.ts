@@ -12,10 +12,10 @@ import type { CensusProvider } from './provider.ts';
 import { usAcs5 } from './us-acs5.ts';
 import { worldBank } from './world-bank.ts';
 
-/** The census node: figures about the unit or the country of each record. */
+/** The census node. It looks up figures about the geographic unit or the country of each record. */
 export const census = defineNode({
   name: 'census',
-  summary: 'Census: adds figures of the US census about a county, tract or ZIP code, or of the World Bank about a country',
+  summary: 'Census: adds figures from the US census for a county, tract or ZIP code, or from the World Bank for a country',
   example: `- type: census
   year: 2024
   geoid: "{{fips_tract}}"

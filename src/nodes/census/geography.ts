@@ -1,18 +1,24 @@
 import { Failure } from '../../core/failure.ts';
 
-/** The kinds of units that the census counts. */
+/** The levels of geographic units for which the US census has figures. */
 export type Level = 'state' | 'county' | 'tract' | 'block group' | 'zcta';
 
-/** A unit of the census. */
+/** A geographic unit of the US census. */
 export interface Unit {
   readonly level: Level;
   readonly geoid: string;
 }
 
-/** The level of a code by its digits. A block lies in a block group, whose code begins its own. */
+/**
+ * The level of a geographic unit, by the number of digits in its code. A block's code begins with the code of its block group, which is
+ * used instead.
+ */
 const levels: Readonly<Record<number, Level>> = { 2: 'state', 5: 'county', 11: 'tract', 12: 'block group', 15: 'block group' };
 
-/** The unit that a code means; undefined if it is not the code of a unit. Puts a lost leading zero back. */
+/**
+ * Returns the geographic unit with that code; undefined if the text is not a code. A leading zero that was lost, for example in a
+ * spreadsheet, is restored.
+ */
 export function unitOf(text: string): Unit | undefined {
   const code = text.trim();
   const digits = levels[code.length + 1] !== undefined && [1, 4, 10].includes(code.length) ? `0${code}` : code;
@@ -20,13 +26,16 @@ export function unitOf(text: string): Unit | undefined {
   return level !== undefined && /^\d+$/.test(digits) ? { level, geoid: digits.slice(0, 12) } : undefined;
 }
 
-/** The unit of a ZIP code, or of the first five digits of a ZIP+4; undefined for any other text. Puts a lost leading zero back. */
+/**
+ * Returns the geographic unit for a ZIP code, or for the first five digits of a ZIP+4; undefined for any other text. A leading zero that
+ * was lost, for example in a spreadsheet, is restored.
+ */
 export function zctaOf(text: string): Unit | undefined {
   const [, code] = /^(\d{4,5})(?: ?- ?\d{4})?$/.exec(text.trim()) ?? /^(\d{5})\d{4}$/.exec(text.trim()) ?? [];
   return code === undefined ? undefined : { level: 'zcta', geoid: code.padStart(5, '0') };
 }
 
-/** The message for a text that is not a code. */
+/** Returns the message for text that is not the code of a geographic unit. */
 export function noUnit(option: 'geoid' | 'zcta', text: string): string {
   const expected =
     option === 'zcta' ? 'a ZIP code of 5 digits' : 'a code of 2 (state), 5 (county), 11 (tract), 12 (block group) or 15 digits (block)';
@@ -35,14 +44,17 @@ export function noUnit(option: 'geoid' | 'zcta', text: string): string {
   return `expected ${expected}, found ${found}${/^\d+$/.test(code) ? `, which has ${code.length}` : ''}`;
 }
 
-/** Reads a code. Throws a Failure (`request`) for any other text. */
+/** Parses the code of a geographic unit. Throws a Failure (`request`) if the text is not a code. */
 export function readUnit(option: 'geoid' | 'zcta', text: string): Unit {
   const unit = option === 'zcta' ? zctaOf(text) : unitOf(text);
   if (!unit) throw new Failure('request', noUnit(option, text), { sent: false });
   return unit;
 }
 
-/** The predicates for all units within the parent of a unit: their records share a request. ZIP code tabulation areas have no parent. */
+/**
+ * Returns the query parameters that select all geographic units in the same larger unit, such as all counties of a state. Records for these
+ * units can then share a request. ZIP code tabulation areas are in no larger unit.
+ */
 export function predicatesOf({ level, geoid }: Unit): { readonly for: string; readonly in?: string } {
   const county = `state:${geoid.slice(0, 2)} county:${geoid.slice(2, 5)}`;
   if (level === 'state') return { for: 'state:*' };

@@ -10,34 +10,43 @@ import { checkedText, type TextForm } from '../checked-text.ts';
 import type { LookupServer } from '../lookup/lookup.ts';
 import type { CensusOptions } from './census-options.ts';
 
-/** The compiled questions of a node, for one provider. */
+/** The compiled queries of a node, for one provider of figures. */
 export interface CensusQuestions {
-  /** The number of requests for one record. */
+  /** Number of requests for one record. */
   readonly count: number;
-  /** The paths of a record's requests; empty if there is nothing to look up. Throws a Failure. */
+  /**
+   * Returns the paths of the requests for a record; empty if there is nothing to look up. Throws a Failure if the record has no valid
+   * query.
+   */
   paths(fields: Fields): readonly string[];
-  /** The answer document from the responses, in the order of the paths. Throws a Failure. */
+  /**
+   * Returns the answer document for the responses, which are in the order of the paths. Throws a Failure if a response has an unexpected
+   * form.
+   */
   readonly document: LookupServer['document'];
-  /** The message for a record for which nothing was found. */
+  /** Returns the message for a record for which nothing was found. */
   noMatch(fields: Fields): string;
 }
 
-/** A server that answers questions for figures. */
+/** A server that provides figures. */
 export interface CensusProvider {
   readonly source: SourceName;
-  /** Origin of its server. */
+  /** The origin of the server. */
   readonly server: string;
-  /** Options that this provider does not have. */
+  /** The options that this provider does not support. */
   readonly lacks: readonly (keyof CensusOptions)[];
-  /** The key that it needs: the default name of the credential, where a key is issued, and how the key signs requests. Undefined if it needs no key. */
+  /**
+   * The key that the provider requires; undefined if it requires none. It consists of the default name of the credential, a hint where to
+   * obtain the key, and the way in which it signs requests.
+   */
   readonly key?: { readonly credential: string; readonly hint: string; auth(credential: string): Auth };
-  /** Compiles the questions of a node. Undefined if a problem was reported. */
+  /** Compiles the queries of a node; undefined if a problem was reported. */
   questions(options: CensusOptions, context: BuildContext): CensusQuestions | undefined;
-  /** Refuses a response that answers no record. Throws a Failure or LimitReached. */
+  /** Throws a Failure or LimitReached if the response cannot be used for any record. */
   check(response: HttpResponse, options: CensusOptions): void;
 }
 
-/** The figures of an answer. */
+/** The figures in a response. */
 export interface Figures {
   readonly name: string | null;
   readonly geoid?: string;
@@ -46,21 +55,21 @@ export interface Figures {
   readonly values: JsonObject;
 }
 
-/** The answer document. Without a match, `figures` has what is known nevertheless. */
+/** Returns the answer document. If `match` is false, the figures contain only what the query states, such as the code. */
 export function censusDocument(match: boolean, { name, geoid, level, year, values }: Figures, attribution: string): LookupDocument {
   return { match, name, geoid: geoid ?? null, level: level ?? null, year, values, attribution };
 }
 
-/** The form of a year. */
+/** The form that the text of a year must have. */
 export const yearForm: TextForm = { pattern: /^(?:19|20)\d\d$/, expected: 'a year such as 2024' };
 
-/** A field of the answer, and the code of its variable. */
+/** A field of the answer document, and the code of the census variable whose figure the field contains. */
 export interface Variable {
   readonly field: string;
   readonly code: string;
 }
 
-/** Compiles `variables`. */
+/** Compiles the option `variables`, which lists the figures to look up. */
 export function variablesTemplate(
   { variables }: CensusOptions,
   form: TextForm,

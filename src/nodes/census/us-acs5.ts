@@ -18,7 +18,7 @@ const source = 'census-bureau';
 const signUp = 'https://api.census.gov/data/key_signup.html';
 const credential = 'census-api-key';
 
-/** The American Community Survey, 5 years. https://www.census.gov/data/developers/data-sets/acs-5year.html */
+/** The provider for the American Community Survey, 5-year data. https://www.census.gov/data/developers/data-sets/acs-5year.html */
 export const usAcs5: CensusProvider = {
   source,
   server: 'https://api.census.gov',
@@ -32,7 +32,7 @@ export const usAcs5: CensusProvider = {
   check: checkAcsAnswer,
 };
 
-/** The form of the codes of tables B and C, which this data set has. */
+/** The form of the variable codes in tables B and C, which this data set contains. */
 const codeForm = { pattern: /^[A-Z]\d{5}[A-Z]*_\d{3}[EM]$/, expected: 'the code of a variable, such as B19013_001E' };
 
 function questions(options: CensusOptions, context: BuildContext): CensusQuestions | undefined {
@@ -76,7 +76,7 @@ function checkUnit({ geoid, zcta }: CensusOptions, { problem }: BuildContext): v
   if (isWrong(zcta, zctaOf)) problem(['zcta'], noUnit('zcta', zcta ?? ''));
 }
 
-/** The key is refused by a header, by a redirect to a page that says so, or by that page itself. */
+/** Throws LimitReached if the server refuses the key. The refusal is a header, a redirect to a page that states it, or that page itself. */
 function checkAcsAnswer(response: HttpResponse, options: CensusOptions): void {
   const { status } = response;
   const location = response.header('location') ?? '';
@@ -93,7 +93,7 @@ function checkAcsAnswer(response: HttpResponse, options: CensusOptions): void {
   rowsOf(response);
 }
 
-/** The title of a page that says that the key is missing or invalid; undefined for any other answer. */
+/** Returns the title of the page if it says that the key is missing or invalid; undefined for any other response. */
 function titleOfKeyPage({ body, header }: HttpResponse): string | undefined {
   if (!/html/i.test(header('content-type') ?? '')) return undefined;
   return /<(?:title|h1)>\s*((?:missing|invalid) key)/i.exec(new TextDecoder().decode(body.subarray(0, 20_000)))?.[1];
@@ -101,7 +101,7 @@ function titleOfKeyPage({ body, header }: HttpResponse): string | undefined {
 
 type Row = ReadonlyMap<string, Value>;
 
-/** The rows of each answer, by the codes of their units: many records read one answer. */
+/** The rows of each response, keyed by the code of their geographic unit. They are cached, because many records read the same response. */
 const tables = new WeakMap<Uint8Array, ReadonlyMap<string, Row>>();
 
 function rowsOf(response: HttpResponse): ReadonlyMap<string, Row> {
@@ -149,10 +149,10 @@ function cellOf(row: Row, code: string, { status }: HttpResponse): Value {
   return cell;
 }
 
-/** Numbers that the census puts in place of a missing value, such as a median of too few answers. */
+/** Numbers that the census uses instead of a missing value, for example if there were too few responses for a median. */
 const missingValues: ReadonlySet<number> = new Set([-222222222, -333333333, -555555555, -666666666, -888888888, -999999999]);
 
-/** The number that a cell holds as text, with its digits; null for a missing value. */
+/** Returns the number that a cell contains as text, with its digits unchanged; null for a missing value. */
 function numberOf(cell: Value | undefined): Value {
   const text = String(cell ?? '').trim();
   if (!/^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text) || missingValues.has(Number(text))) return null;

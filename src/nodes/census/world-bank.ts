@@ -14,7 +14,7 @@ import { type CensusProvider, type CensusQuestions, censusDocument, type Variabl
 
 const source = 'world-bank';
 
-/** The World Bank's indicators. https://datahelpdesk.worldbank.org/knowledgebase/articles/889392 */
+/** The provider for the World Bank's indicators. https://datahelpdesk.worldbank.org/knowledgebase/articles/889392 */
 export const worldBank: CensusProvider = {
   source,
   server: 'https://api.worldbank.org',
@@ -50,7 +50,10 @@ function checkWorldBankAnswer(response: HttpResponse, options: CensusOptions): v
   dataPoint(response);
 }
 
-/** The newest value in an answer; undefined if there is none. Throws a Failure for a refusal, which comes with status 200. */
+/**
+ * Returns the newest value in a response; undefined if there is none. Throws a Failure if the response is a refusal, which has status 200,
+ * too.
+ */
 function dataPoint(response: HttpResponse): JsonObject | undefined {
   const { status } = response;
   const body = readBody(response, 'json', true) ?? null;
@@ -62,7 +65,7 @@ function dataPoint(response: HttpResponse): JsonObject | undefined {
   return point && point.value !== null && point.value !== undefined ? point : undefined;
 }
 
-/** The texts of a refusal, such as `Invalid value: The provided parameter value is not valid`. */
+/** Returns the messages in a refusal, such as `Invalid value: The provided parameter value is not valid`. */
 function serverMessage(message: Value): string {
   const parts = (Array.isArray(message) ? message : [message]).map((part) => {
     if (!isObject(part)) return textOf(part);
@@ -71,7 +74,10 @@ function serverMessage(message: Value): string {
   return excerpt(parts.join('; '));
 }
 
-/** `points`: the newest value of each variable; undefined without one. The document has a year if all of its values are of that year. */
+/**
+ * Returns the answer document. `points` has the newest value of each variable; undefined for a variable without values. The document has a
+ * year only if all values belong to that year.
+ */
 function worldBankDocument(points: readonly (JsonObject | undefined)[], variables: readonly Variable[]): LookupDocument {
   const values = objectOf(points.map((point, index) => [(variables[index] as Variable).field, point?.value ?? null] as const));
   const found = points.filter((point) => point !== undefined);

@@ -13,7 +13,7 @@ import type { GeocodeOptions } from './geocode-options.ts';
 import type { ProviderBatch } from './provider.ts';
 import type { QuestionTemplate } from './question.ts';
 
-/** Compiles requests for up to 10,000 addresses. https://www2.census.gov/geo/pdfs/maps-data/data/Census_Geocoder_User_Guide.pdf */
+/** Builds batch requests of up to 10,000 addresses each. https://www2.census.gov/geo/pdfs/maps-data/data/Census_Geocoder_User_Guide.pdf */
 export function censusBatch(
   options: GeocodeOptions,
   questionOf: QuestionTemplate['render'],
@@ -43,7 +43,10 @@ function lineOf(number: number, address: AddressParts): string {
   return csvLine([String(number), street, city, state, zip]);
 }
 
-/** A form with the addresses as a file (RFC 7578). FormData would draw a boundary at random, and retries need the same body. */
+/**
+ * Returns a form that contains the addresses as a file (RFC 7578). FormData is not used, because it would create a random boundary, and
+ * retries need an identical body.
+ */
 function multipart(file: string, data: CensusData): { readonly contentType: string; readonly body: string } {
   let boundary = 'automate-addresses';
   while (file.includes(boundary)) boundary += '-';
@@ -53,10 +56,10 @@ function multipart(file: string, data: CensusData): { readonly contentType: stri
   return { contentType: `multipart/form-data; boundary=${boundary}`, body: `${parts.join('')}--${boundary}--\r\n` };
 }
 
-/** The columns of an answer. The columns after the side of the street are there only with geographies. */
+/** The columns of a row in a response. The columns after the side of the street exist only if codes of geographic units were requested. */
 type Row = readonly [number: string, sent: string, status: string, ...more: string[]];
 
-/** The documents of the complete rows of an answer, by their numbers. */
+/** Returns the documents for the complete rows in a response, keyed by row number. */
 function documentsIn(response: HttpResponse, withGeographies: boolean): ReadonlyMap<number, LookupDocument> {
   const text = new TextDecoder().decode(response.body);
   if (/^\s*</.test(text)) {
@@ -68,7 +71,7 @@ function documentsIn(response: HttpResponse, withGeographies: boolean): Readonly
   return new Map(rows.filter((row) => isComplete(row, withGeographies, row === last)).map((row) => [Number(row[0]), documentOfRow(row)]));
 }
 
-/** True unless a row is cut off. `isOpen`: its line does not end, so its last cell may be cut off. */
+/** True unless the row is cut off. `isOpen` is true if the row's line does not end, so that its last cell might be incomplete. */
 function isComplete([, , status, ...more]: Row, withGeographies: boolean, isOpen: boolean): boolean {
   if (status !== 'Match') return status === 'No_Match' || status === 'Tie';
   const [columns, end] = withGeographies ? ([9, /^\d{4}$/] as const) : ([5, /^[LR]$/] as const);
@@ -86,17 +89,17 @@ function documentOfRow([, , status, ...more]: Row): LookupDocument {
   return geocodeDocument([{ ...matchedPlace(address, lat, lon), ...fips }], question, attribution);
 }
 
-/** A line of CSV with every cell in quotes. Control characters become spaces: a cell cannot end its line. */
+/** Returns a line of CSV with every cell in quotes. Control characters become spaces, so that a cell cannot end the line. */
 function csvLine(cells: readonly string[]): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to replace
   const quoted = cells.map((cell) => `"${cell.replace(/[\x00-\x1f\x7f]/g, ' ').replaceAll('"', '""')}"`);
   return `${quoted.join(',')}\n`;
 }
 
-/** The rows of a CSV, each with its cells. The last one may be cut off. */
+/** Splits CSV text into rows of cells. The last row might be cut off. */
 function csvRows(text: string): string[][] {
   const rows: string[][] = [[]];
-  // A cell in quotes, or without, and the character after it.
+  // Matches a cell with or without quotes, and the character after the cell.
   for (const [, quoted, plain = '', end] of text.matchAll(/(?:"([^"]*(?:""[^"]*)*)"?|([^",\r\n]*))(,|\r?\n|$)/g)) {
     rows.at(-1)?.push(quoted?.replaceAll('""', '"') ?? plain);
     if (end === '') break;

@@ -16,7 +16,10 @@ import { usStates } from './us-states.ts';
 
 const source = 'census-bureau';
 
-/** The geocoder of the US census: houses, and the codes of census units. https://geocoding.geo.census.gov/geocoder/Geocoding_Services_API.html */
+/**
+ * The provider for the geocoder of the US census, which finds houses and the codes of census units.
+ * https://geocoding.geo.census.gov/geocoder/Geocoding_Services_API.html
+ */
 export const censusUs: Provider = {
   source,
   server: 'https://geocoding.geo.census.gov',
@@ -90,7 +93,7 @@ function censusPlace({ matchedAddress, coordinates, addressComponents, geographi
   };
 }
 
-/** The units of the census around a point. */
+/** Returns the census units that contain a point, in the form of a place; empty if there are none. */
 function placeAt(body: Value, question: Question): FoundPlace[] {
   const { geographies } = resultIn(body);
   if (!isObject(geographies)) throw new Failure('answer', `expected geographies, found ${excerpt(jsonOf(body))}`);
@@ -116,14 +119,17 @@ function placeAt(body: Value, question: Question): FoundPlace[] {
   ];
 }
 
-/** The first unit of a kind. `kind`: the name of its list, or the end of that name. */
+/** Returns the first census unit of a kind. `kind` is the name of the list that contains such units, or the end of that name. */
 function unitIn(geographies: JsonObject, kind: string) {
   const [, units] = Object.entries(geographies).find(([name]) => name.endsWith(kind)) ?? [];
   const [unit] = Array.isArray(units) ? units.filter(isObject) : [];
   return unit && { geoid: textIn(unit, 'GEOID'), name: textIn(unit, 'BASENAME', 'NAME'), code: textIn(unit, 'STUSAB') };
 }
 
-/** The codes of the units around a place; undefined without any unit. The code of a unit begins with the code of the larger unit around it. */
+/**
+ * Returns the codes of the census units that contain a place; undefined if there are none. Each code begins with the code of the larger
+ * unit, so the longest code is enough.
+ */
 function fipsOf(geographies: JsonObject): JsonObject | undefined {
   const [block, tract, county, state] = ['Census Blocks', 'Census Tracts', 'Counties', 'States'].map(
     (kind) => unitIn(geographies, kind)?.geoid,

@@ -7,10 +7,10 @@ import type { LookupDocument } from '../../core/lookups/lookup.ts';
 import { isObject, type JsonObject, textOf, type Value } from '../../core/value/value.ts';
 import type { Question } from './question.ts';
 
-/** The levels of an answer: how exact its coordinates are. */
+/** The level of a place, such as a house or a street. It shows how exact the place's coordinates are. */
 export type Level = 'house' | 'street' | 'postcode' | 'place' | 'region' | 'country';
 
-/** A place that a server has found. Parts that are missing or empty are not known. */
+/** A place that a server has found. A part of its address that is missing or empty is unknown. */
 export interface FoundPlace extends Coordinates {
   readonly level: Level;
   readonly name: string | undefined;
@@ -26,14 +26,14 @@ export interface FoundPlace extends Coordinates {
   readonly fips?: JsonObject | undefined;
 }
 
-/** The places that answer a question: in its countries, and within its distance. */
+/** Returns the places that are in the countries of the query, and within its maximum distance. */
 export function placesFor(found: readonly FoundPlace[], question: Question): readonly FoundPlace[] {
   const { country } = question;
   const there = country ? found.filter(({ countryCode = '' }) => country.includes(countryCode)) : found;
   return 'address' in question ? there : there.filter((place) => metresBetween(question, place) <= question.maxDistance);
 }
 
-/** The answer document for the places found, best first. */
+/** Returns the answer document for the places that were found. The best place comes first. */
 export function geocodeDocument(
   found: readonly FoundPlace[],
   question: Question,
@@ -76,7 +76,7 @@ function known(text: string | undefined): string | null {
   return text === undefined || text === '' ? null : text;
 }
 
-/** The first text or number that an answer has under one of these names; undefined without any of them. */
+/** Returns the first of these members that contains a string or number, as text; undefined if none does. */
 export function textIn(object: JsonObject, ...names: readonly string[]): string | undefined {
   return names.map((name) => plainText(object[name])).find((text) => text !== '');
 }
@@ -85,7 +85,7 @@ function plainText(value: Value | undefined): string {
   return value === undefined || isObject(value) || Array.isArray(value) ? '' : textOf(value).trim();
 }
 
-/** The coordinates of an answer. Throws a Failure for other values. */
+/** Parses the coordinates in a response. Throws a Failure if they are invalid. */
 export function pointIn(lat: Value | undefined, lon: Value | undefined): Coordinates {
   try {
     return readCoordinates(plainText(lat), plainText(lon));
@@ -94,7 +94,7 @@ export function pointIn(lat: Value | undefined, lon: Value | undefined): Coordin
   }
 }
 
-/** True for a place of the same name and level, in another region or country. */
+/** True if the other place has the same name and level, but is in another region or country. */
 export function isElsewhere(place: FoundPlace, other: FoundPlace): boolean {
   const nameOf = ({ level, name, street, housenumber }: FoundPlace) =>
     level === 'house' && housenumber ? `${housenumber} ${street}` : name;

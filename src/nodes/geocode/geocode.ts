@@ -12,7 +12,7 @@ import type { Provider } from './provider.ts';
 import { type QuestionTemplate, questionTemplate } from './question.ts';
 import { contextOf, geocodeServer, settingsOf } from './server-geocode.ts';
 
-/** The geocode node: finds the place that an address names, or the one nearest to a point. */
+/** The geocode node. It finds the place at a postal address, or the place nearest to a point. */
 export const geocode = defineNode({
   name: 'geocode',
   summary: 'Geocode: finds the coordinates of an address, or the place nearest to a point, without any set-up',
@@ -23,14 +23,14 @@ export const geocode = defineNode({
   build: buildGeocode,
 });
 
-/** The providers that are servers. */
+/** The providers that send requests to a server. */
 const servers: Readonly<Record<Exclude<GeocodeOptions['provider'], 'embedded'>, Provider>> = {
   'census-us': censusUs,
   nominatim,
   photon,
 };
 
-/** The fields that a node without `map` adds. */
+/** The map that is used if the node has none. */
 const defaultMap = {
   geocode_lat: 'lat',
   geocode_lon: 'lon',
@@ -43,7 +43,7 @@ const defaultMap = {
 
 const fipsMap = { fips_county: 'fips.county', fips_tract: 'fips.tract', fips_block: 'fips.block' };
 
-/** Options that the embedded data do not have. */
+/** Options that are not supported with embedded data. */
 const serverOptions = ['geographies', 'batch', 'benchmark', 'vintage'] as const;
 
 function buildGeocode(options: GeocodeOptions, context: BuildContext): Node | undefined {
@@ -68,7 +68,7 @@ function buildGeocode(options: GeocodeOptions, context: BuildContext): Node | un
   return lookupNode(settings, lookup, contextOf(options, provider, context));
 }
 
-/** `provider: embedded`: the places of GeoNames that are part of automate. */
+/** Returns the data for `provider: embedded`, which are the GeoNames places included in automate. */
 function embeddedPlaces({ render }: QuestionTemplate): LocalData {
   return {
     request(fields) {

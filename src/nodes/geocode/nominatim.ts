@@ -10,7 +10,7 @@ import type { Question } from './question.ts';
 
 const source = 'openstreetmap';
 
-/** A search over OpenStreetMap. https://nominatim.org/release-docs/latest/api/Overview/ */
+/** The provider for Nominatim, which searches OpenStreetMap. https://nominatim.org/release-docs/latest/api/Overview/ */
 export const nominatim: Provider = {
   source,
   server: 'https://nominatim.openstreetmap.org',
@@ -18,7 +18,7 @@ export const nominatim: Provider = {
   perDay: { server: 'Nominatim', max: 2500 },
   lacks: ['geographies', 'batch', 'benchmark', 'vintage'],
   timeoutMs: 30_000,
-  // Else names are in the language of each place.
+  // Without this header, each name would be in the language of its place.
   headers: { 'Accept-Language': 'en' },
   paths: () => pathOf,
   document(body, question) {
@@ -39,7 +39,7 @@ function pathOf(question: Question): string {
   return `/reverse?${queryText({ lat: String(question.lat), lon: String(question.lon), ...format })}`;
 }
 
-/** The results of an answer: a search has a list of results, a point has one result. */
+/** Returns the results in a response, which has a list for an address, but a single result for a point. */
 function nominatimResults(body: Value, question: Question): JsonObject[] {
   if ('address' in question && Array.isArray(body)) return body.filter(isObject);
   if (!('address' in question) && isObject(body)) {
@@ -56,7 +56,7 @@ const levels: Readonly<Record<string, Level>> = {
   ...{ road: 'street', postcode: 'postcode', state: 'region', county: 'region', region: 'region', country: 'country' },
 };
 
-/** Main keys of OpenStreetMap tags that are kinds of places with an address, such as a shop. */
+/** Keys of OpenStreetMap tags for kinds of places that have an address, such as a shop. */
 const kindsOfPlaces = new Set(
   'aerialway aeroway amenity club craft emergency healthcare historic leisure man_made military office railway shop tourism'.split(' '),
 );
@@ -65,11 +65,11 @@ function levelOf(result: JsonObject): Level {
   const type = textIn(result, 'addresstype') ?? '';
   const level = levels[type];
   if (level) return level;
-  // An address point that is no building has the type of its tag place=house.
+  // An address point that is not part of a building has the tag place=house.
   return kindsOfPlaces.has(type) || (type === 'place' && textIn(result, 'type') === 'house') ? 'house' : 'place';
 }
 
-/** A place with its weight, 0 to 1: better known places weigh more. */
+/** A place with its importance from 0 to 1. Well-known places are more important. */
 interface Weighed extends FoundPlace {
   readonly importance: number;
 }
@@ -94,7 +94,7 @@ function nominatimPlace(result: JsonObject): Weighed {
   };
 }
 
-/** Differences of importance that decide nothing. */
+/** An answer is ambiguous if another place is less important than the first place by at most this difference. */
 const closeImportance = 0.1;
 
 function isAmbiguous(places: readonly FoundPlace[]): boolean {

@@ -9,7 +9,7 @@ import type { Provider } from './provider.ts';
 
 const source = 'openstreetmap';
 
-/** A search over OpenStreetMap. https://github.com/komoot/photon/blob/master/docs/api-v1.md */
+/** The provider for Photon, which searches OpenStreetMap. https://github.com/komoot/photon/blob/master/docs/api-v1.md */
 export const photon: Provider = {
   source,
   server: 'https://photon.komoot.io',
@@ -17,7 +17,7 @@ export const photon: Provider = {
   perDay: { server: 'Photon', max: 10_000 },
   lacks: ['geographies', 'batch', 'benchmark', 'vintage'],
   timeoutMs: 30_000,
-  // Else names are in the language of each place.
+  // Without this header, each name would be in the language of its place.
   headers: { 'Accept-Language': 'en' },
   paths: () => (question) => {
     if ('address' in question) {
@@ -30,7 +30,8 @@ export const photon: Provider = {
   document(body, question) {
     const found = placesFor(featuresOf(body).map(photonPlace), question);
     const [first, ...others] = found;
-    // An answer tells no sizes of towns: only houses and streets are ambiguous for certain.
+    // Photon's responses do not state the sizes of towns, so it is unknown which of several towns with the same name is usually meant. Only
+    // a house or street can therefore be called ambiguous.
     const isExact = first?.level === 'house' || first?.level === 'street';
     const isAmbiguous = 'address' in question && isExact && others.some((other) => isElsewhere(first, other));
     return geocodeDocument(found, question, sources[source].text, isAmbiguous);
@@ -54,7 +55,7 @@ function photonPlace({ geometry, properties }: JsonObject): FoundPlace {
   const [lon, lat] = isObject(geometry) && Array.isArray(geometry.coordinates) ? geometry.coordinates : [];
   const about = isObject(properties) ? properties : {};
   const type = textIn(about, 'type') ?? '';
-  // A town, for one, has its name but no city.
+  // In a response about a town, the town's name is in `name` instead of `city`.
   const all: JsonObject = { [type]: about.name ?? null, ...about };
   const housenumber = textIn(about, 'housenumber');
   const street = textIn(all, 'street');

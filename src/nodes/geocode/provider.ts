@@ -9,35 +9,35 @@ import type { Payload } from '../lookup/server-requests.ts';
 import type { GeocodeOptions } from './geocode-options.ts';
 import type { Question, QuestionTemplate } from './question.ts';
 
-/** A server that answers geocodes. */
+/** A server that finds places. */
 export interface Provider {
   readonly source: SourceName;
-  /** Origin of the built-in server. */
+  /** The origin of the built-in server. */
   readonly server: string;
-  /** True if the built-in server is run by volunteers for everybody: its rules hold, whatever a flow says. */
+  /** True if volunteers run the built-in server for everybody. A flow cannot override the rules of such a server. */
   readonly isPublic: boolean;
-  /** The requests that the public server takes from one machine in a day; undefined for any other server. */
+  /** The number of requests per day that the public server accepts from one machine; undefined for any other server. */
   readonly perDay?: DayLimit;
-  /** Options that this provider does not have. */
+  /** The options that this provider does not support. */
   readonly lacks: readonly (keyof GeocodeOptions)[];
-  /** Default of calls in flight; undefined for the default of all nodes. */
+  /** Default maximum number of calls in flight; undefined for the default of all nodes. */
   readonly concurrency?: number;
-  /** Default timeout of one request, in ms. */
+  /** Default timeout of one request in ms. */
   readonly timeoutMs: number;
-  /** Headers of every request. */
+  /** The headers that every request has. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Compiles the path and query of a request. Rendering throws a Failure for a question that the server would refuse. */
+  /** Returns a function that renders the path and query of a request. It throws a Failure if the server would refuse the query. */
   paths(options: GeocodeOptions, context: BuildContext): (question: Question, fields: Fields) => string;
-  /** The answer document. Throws a Failure for an answer of another shape. */
+  /** Returns the answer document. Throws a Failure if the response has an unexpected form. */
   document(body: Value, question: Question): LookupDocument;
-  /** The countries that it knows, and their name in messages; undefined if it knows all countries. */
+  /** The countries that the provider covers, with a name for messages; undefined if it covers all countries. */
   readonly countries?: { readonly codes: readonly string[]; readonly name: string };
-  /** Compiles requests for many records; undefined if it answers only one record at a time. */
+  /** Compiles requests for many records. It is undefined if the provider needs a separate request for each record. */
   batch?(options: GeocodeOptions, questionOf: QuestionTemplate['render'], context: BuildContext): ProviderBatch;
 }
 
-/** Requests for many records. */
+/** The rules for looking up many records with one request. */
 export interface ProviderBatch extends Omit<LookupBatch, 'request'> {
-  /** The request for some records, by their numbers in it. */
+  /** Returns the request for some records, which are keyed by their number in the request. */
   payload(records: ReadonlyMap<number, Fields>): Payload;
 }

@@ -10,17 +10,17 @@ import { refuseLong } from '../places/chain.ts';
 import { countryTemplate } from '../places/country-template.ts';
 import type { GeocodeOptions } from './geocode-options.ts';
 
-/** The question of a record: an address or a point, with its countries. */
+/** The query for a record, which is a postal address or a point on the earth. Either can list the countries to search in. */
 export type Question = AddressQuery | PointQuery;
 
-/** The compiled options that make a question. */
+/** The compiled options that define the query. */
 export interface QuestionTemplate {
   readonly reads: readonly FieldUse[];
-  /** The question of a record; undefined if there is nothing to look up. Throws a Failure. */
+  /** Renders the query for a record; undefined if there is nothing to look up. Throws a Failure if the record has no valid query. */
   render(fields: Fields): Question | undefined;
 }
 
-/** Compiles `address` or `point`, and `country`. Undefined if a problem was reported. */
+/** Compiles the options `address` or `point`, and `country`. Returns undefined if a problem was reported. */
 export function questionTemplate(options: GeocodeOptions, context: BuildContext): QuestionTemplate | undefined {
   const { address, point, country } = options;
   if ((address === undefined) === (point === undefined)) {
@@ -28,7 +28,7 @@ export function questionTemplate(options: GeocodeOptions, context: BuildContext)
     return undefined;
   }
   if (options.max_distance !== undefined && !point) {
-    context.problem(['max_distance'], 'max_distance goes with point, which finds the nearest place\nleave it out with address');
+    context.problem(['max_distance'], 'max_distance works only with point, which finds the nearest place\nleave it out with address');
   }
   const countries = countriesTemplate(country, context);
   const render = point ? pointTemplate(point, countries, options) : addressTemplate(address ?? '', countries);
@@ -42,7 +42,7 @@ export function questionTemplate(options: GeocodeOptions, context: BuildContext)
 
 type Rendered<Result> = (fields: Fields) => Result | undefined;
 
-/** Renders the codes of the countries; undefined for the whole world. */
+/** Renders the codes of the countries to search in; undefined to search the whole world. */
 type Countries = Rendered<readonly string[]>;
 
 function addressTemplate(address: string | AddressParts, countries: Countries): Rendered<AddressQuery> {
@@ -63,13 +63,16 @@ function partsTemplate(parts: AddressParts): (fields: Fields) => AddressParts {
   return (fields) => Object.fromEntries(templates.map(([name, render]) => [name, render(fields)]));
 }
 
-/** Compiles a test for records with nothing to look up: all fields that the texts refer to are blank, or say `None`, `n/a` and the like. */
+/**
+ * Returns a function that is true for records with nothing to look up. In such a record, every field that these texts refer to is blank, or
+ * means "no value", such as `None` or `n/a`.
+ */
 function blankTemplate(texts: readonly string[]): (fields: Fields) => boolean {
   const names = [...new Set(texts.flatMap(referencedFields))];
   return (fields) => names.length > 0 && names.every((name) => isBlank(textOf(fieldOf(fields, name))));
 }
 
-/** Metres to the farthest place that counts as near a point. */
+/** Default maximum distance in metres from a point to the nearest place. */
 const defaultDistance = 100_000;
 
 function pointTemplate(

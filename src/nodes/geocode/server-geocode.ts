@@ -10,7 +10,7 @@ import type { GeocodeOptions } from './geocode-options.ts';
 import type { Provider } from './provider.ts';
 import type { Question, QuestionTemplate } from './question.ts';
 
-/** The parts of a node that asks a server. */
+/** The parts of a node that sends addresses or points to a server. */
 interface ServerGeocode {
   readonly options: GeocodeOptions;
   readonly question: QuestionTemplate;
@@ -19,15 +19,18 @@ interface ServerGeocode {
 
 const batchTimeoutMs = 600_000;
 
-/** The waits after a refusal of a public server. */
+/** The waits in ms before retries at a public server. */
 const publicBackoff = { initial: 30_000, max: 120_000 } as const;
 
-/** The context of a node. The limits of the command line do not replace those of a public server. */
+/**
+ * Returns the context in which a node is built. For a public server, limits from the command line are left out, because they must not
+ * override the server's limits.
+ */
 export function contextOf({ connection }: GeocodeOptions, provider: Provider | undefined, context: BuildContext): BuildContext {
   return provider?.isPublic && connection === undefined ? { ...context, overrides: {} } : context;
 }
 
-/** The options of a node, with the defaults of its provider. Embedded data have no provider. */
+/** Returns the options of a node, with the defaults of its provider. `provider` is undefined for embedded data. */
 export function settingsOf(options: GeocodeOptions, provider: Provider | undefined, context: BuildContext): LookupOptions {
   const { concurrency, timeoutMs = 30_000 } = provider ?? {};
   const { batch, retry, connection } = options;
@@ -45,7 +48,7 @@ export function settingsOf(options: GeocodeOptions, provider: Provider | undefin
   };
 }
 
-/** The server of a provider, as a node asks it. */
+/** Returns the lookup server for a provider, configured with the options of a node. */
 export function geocodeServer(provider: Provider, { options, question, context }: ServerGeocode): LookupServer {
   const settings = settingsOf(options, provider, context);
   const { server, headers, perDay } = provider;
@@ -66,21 +69,21 @@ export function geocodeServer(provider: Provider, { options, question, context }
     },
     check(response) {
       refuseUnsuccessful(response, settings, requests.publicServer);
-      // An answer of another shape is a failure, which is not cached.
+      // A response in an unexpected form must fail here, before it can be cached.
       if (!batch) documentOf(response, sampleQuestion(options));
     },
     document([first], record) {
       const response = first as HttpResponse;
       if (!batch) return documentOf(response, question.render(record) as Question);
       const document = batch.documents(response).get(1);
-      if (!document) throw new Failure('answer', 'the answer lacks this record');
+      if (!document) throw new Failure('answer', 'the answer has nothing for this record');
       return document;
     },
     batch,
   };
 }
 
-/** A question of the node's kind. */
+/** Returns an empty query of the kind that the node sends. */
 function sampleQuestion({ point }: GeocodeOptions): Question {
   return point ? { lat: 0, lon: 0, maxDistance: 0 } : { address: '' };
 }
@@ -88,16 +91,17 @@ function sampleQuestion({ point }: GeocodeOptions): Question {
 function batchOf(provider: Provider, requests: ServerRequests, { options, question, context }: ServerGeocode): LookupBatch | undefined {
   const { batch: size, address, point, cache } = options;
   if (size === undefined || !provider.batch) return undefined;
-  if (point) context.problem(['batch'], 'points are not asked for in batches; leave batch out');
+  if (point) context.problem(['batch'], 'a batch works only with address, not with point; leave out batch');
   if (typeof address === 'string') {
     context.problem(['batch'], 'a batch needs the address in parts, such as address: { street: "{{street}}", postcode: "{{zip}}" }');
   }
-  if (cache !== undefined) context.problem(['cache'], 'a batch is hardly ever the same again; leave cache or batch out');
+  if (cache !== undefined)
+    context.problem(['cache'], 'the same batch is rarely sent twice, so its answer is not cached; leave out cache or batch');
   const { payload, ...batch } = provider.batch(options, question.render, context);
   return { ...batch, request: (records) => requests.post(payload(records)) };
 }
 
-/** Reports literal countries if the provider knows none of them. */
+/** Reports the countries that are literal in the flow if the provider has no addresses in any of them. */
 function checkCountries({ countries }: Provider, { provider, country = [] }: GeocodeOptions, { problem }: BuildContext): void {
   const written = [country].flat();
   if (
@@ -106,10 +110,13 @@ function checkCountries({ countries }: Provider, { provider, country = [] }: Geo
     written.some((text) => text.includes('{{') || countries.codes.includes(countryNamed(text) ?? ''))
   )
     return;
-  problem(['country'], `${provider} knows only addresses in ${countries.name}`);
+  problem(['country'], `${provider} only has addresses in ${countries.name}`);
 }
 
-/** The question, if the provider knows its countries. Throws a Failure if the flow wants a match. */
+/**
+ * Returns the query if the provider has addresses in one of the query's countries; otherwise undefined. If the flow requires a match,
+ * throws a Failure instead of returning undefined.
+ */
 function askable(
   { countries }: Provider,
   { provider, no_match: noMatch }: GeocodeOptions,
@@ -118,5 +125,5 @@ function askable(
   const { country } = asked ?? {};
   if (!countries || !country || country.some((code) => countries.codes.includes(code))) return asked;
   if (noMatch === 'keep') return undefined;
-  throw new Failure('answer', `${provider} knows only addresses in ${countries.name}, not in ${country.join(', ')}`, { sent: false });
+  throw new Failure('answer', `${provider} only has addresses in ${countries.name}, not in ${country.join(', ')}`, { sent: false });
 }

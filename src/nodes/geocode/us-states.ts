@@ -8,7 +8,7 @@ const names = [
   'MP Northern Mariana Islands',
 ];
 
-/** The states of the USA and its other parts, by their postal codes. */
+/** The states and territories of the USA, keyed by postal code. */
 export const usStates: ReadonlyMap<string, string> = new Map(
   names.flatMap((line) => line.split(', ')).map((state) => [state.slice(0, 2), state.slice(3)]),
 );

@@ -11,23 +11,26 @@ import type { AnswerRules } from '../answer-rules.ts';
 import { matches } from '../call-policy.ts';
 import { answerModeOf, type HttpOptions } from './http-options.ts';
 
-/** An accepted answer to an HTTP request. */
+/** An accepted response to an HTTP request. */
 export interface HttpAnswer extends Answer {
   readonly response: HttpResponse;
 }
 
-/** The parts of an answer that a node reads. */
+/** The parts of a node that determine how a response is read. */
 export interface ReadParts {
   readonly mapping: Mapping | undefined;
-  /** True if something besides the map looks into the body. */
+  /** True if an option other than the map reads values inside the body. */
   readonly needsJson: boolean;
-  /** The places that are lists in XML, even for an element that stands alone. */
+  /**
+   * The positions in the body that the node's paths treat as lists. An XML list with one element looks like a single element, so it has to
+   * be turned into a list there.
+   */
   readonly lists: ReturnType<typeof listsOn>;
   readonly cost: Path | undefined;
   readonly rules: AnswerRules | undefined;
 }
 
-/** Makes `accept` of a node that sends HTTP requests. */
+/** Returns the `accept` function for a node that sends HTTP requests. */
 export function answerReader(options: HttpOptions, parts: ReadParts): CallPolicy['accept'] {
   const { rules } = parts;
   return (response: HttpResponse, request?: HttpRequest, record?: Fields): HttpAnswer => {
@@ -41,13 +44,13 @@ function httpAnswer(response: HttpResponse, body: Value | undefined): HttpAnswer
   return { status: response.status, header: response.header, body, response };
 }
 
-/** Reads a body. If it is no JSON, and its request has not asked for JSON, the failure says how to get JSON, or how to read XML. */
+/** Reads a body. If the body is not JSON, and the request did not ask for JSON, the failure says how to get JSON, or how to read XML. */
 function readOrAdvise(options: HttpOptions, parts: ReadParts, response: HttpResponse, request: HttpRequest | undefined): Value | undefined {
   try {
     return neededBody(options, parts, response);
   } catch (error) {
     const isOther = error instanceof Failure && error.kind === 'parse' && error.code === 'not-json' && !announcesJson(response, 'auto');
-    if (isOther && looksLikeXml(response)) throw error.withMessage(`${error.message}\nif it is XML, say so: answer: xml`);
+    if (isOther && looksLikeXml(response)) throw error.withMessage(`${error.message}\nif it is XML, write: answer: xml`);
     if (!isOther || !request || asksForJson(request)) throw error;
     throw error.withMessage(`${error.message}
 ask for JSON: headers: { Accept: application/json }`);
@@ -59,13 +62,16 @@ function looksLikeXml({ body, header }: HttpResponse): boolean {
   return !isPage && /^(?:\xef\xbb\xbf)?\s*<(?!!doctype html|html)[?!\w]/i.test(new TextDecoder('latin1').decode(body.subarray(0, 100)));
 }
 
-/** True if a request asks for JSON first. */
+/** True if the first media type in a request's Accept header is JSON. */
 function asksForJson({ headers }: HttpRequest): boolean {
   const accept = Object.entries(headers).find(([name]) => name.toLowerCase() === 'accept')?.[1] ?? '';
   return /^\s*application\/(?:[\w.-]+\+)?json\b/i.test(accept);
 }
 
-/** The answer as the rules see it if its body cannot be read as the node needs it. */
+/**
+ * Returns the answer to which the rules are applied if the node itself cannot read the body. Its body is read as far as possible, and can
+ * be undefined.
+ */
 function partOf(rules: AnswerRules, options: HttpOptions, response: HttpResponse): HttpAnswer {
   return httpAnswer(response, rules.names('body') ? readIfPossible(response, answerModeOf(options)) : undefined);
 }
@@ -76,7 +82,10 @@ interface RuledReading {
   readonly record: Fields | undefined;
 }
 
-/** Reads an answer that passes the rules. The text "pending" instead of JSON can be a reason to retry. Throws a Failure. */
+/**
+ * Reads a response and applies the rules to it. Even a response that cannot be read, such as the text "pending" instead of JSON, can be a
+ * reason to retry. Throws a Failure if the response cannot be read, or if a rule says so.
+ */
 function ruledAnswer(rules: AnswerRules, { read, readPartly, record }: RuledReading): HttpAnswer {
   let answer: HttpAnswer;
   try {
@@ -98,14 +107,15 @@ function notSuccess(
 ): Failure {
   const { status, retryAfterMs } = response;
   const isUnsigned = (status === 401 || status === 403) && request?.hostFromData !== undefined && request.auth === undefined;
-  const reason = isUnsigned ? ' (no credential was sent: the flow does not name this origin literally)' : '';
+  const reason = isUnsigned ? ' (no credential was sent, because this origin is not written literally in the flow)' : '';
   const message = rules?.messageIn(httpAnswer(response, readIfPossible(response, answerModeOf(options)))) ?? answerMessage(response);
   return new Failure('http', message + reason, { status, retryable: matches(options.retry.on, status), retryAfterMs });
 }
 
 /**
- * Read within the attempt, so that a body that was cut off is requested again. A body that is not read cannot fail a record: a
- * webhook's answer, or an image of which the map takes the status. JSON that was announced to a map has to be JSON.
+ * Reads the body if the node uses it. This is part of the attempt, so that a body that was cut off is requested again. If no option uses
+ * the body, as with the response of a webhook, an invalid body does not fail the record. If there is a map, a body that is announced as
+ * JSON must be JSON.
  */
 function neededBody(options: HttpOptions, parts: ReadParts, response: HttpResponse): Value | undefined {
   const { mapping, needsJson, cost, rules } = parts;
@@ -119,7 +129,10 @@ function neededBody(options: HttpOptions, parts: ReadParts, response: HttpRespon
   return cost?.root === 'body' || rules?.readsMessage ? readIfPossible(response, answerModeOf(options)) : undefined;
 }
 
-/** Reads a body for its cost or its message alone, which cannot fail a record; undefined if that is impossible. */
+/**
+ * Reads a body that is used only for the cost or the error message. Returns undefined if it cannot be read, so that the record does not
+ * fail.
+ */
 export function readIfPossible(response: HttpResponse, mode: ResponseMode): Value | undefined {
   try {
     return readBody(response, mode, false);

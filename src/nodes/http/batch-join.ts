@@ -6,13 +6,19 @@ import { textOf, type Value } from '../../core/value/value.ts';
 import type { HttpAnswer } from './answer-reader.ts';
 import type { BatchOptions } from './batch-options.ts';
 
-/** The elements of the answer for each entry, or a Failure for an entry without elements; `undefined` if every record gets the whole answer. Throws a Failure. */
+/**
+ * Finds the elements of a batch's response that belong to each entry. It returns a Failure for an entry without elements, or `undefined`
+ * for all entries if every record gets the whole response. Throws a Failure if the response does not fit the entries.
+ */
 export type Join = (answer: HttpAnswer, entries: readonly { readonly key: string | undefined }[]) => readonly (Elements | Failure)[];
 
-/** The elements of one record; undefined if every record gets the whole answer. */
+/** The elements of the response for one record; undefined if every record gets the whole response. */
 export type Elements = readonly Value[] | undefined;
 
-/** Compiles the way in which records find their elements. Throws an Error that says what is wrong. */
+/**
+ * Compiles the rule by which the records of a batch find their elements in the response. Throws an Error with the reason if the options are
+ * invalid.
+ */
 export function compileJoin({ match, missing }: BatchOptions, mapping: Mapping | undefined): Join {
   const path = match && compilePath(match.path);
   if (path && path.legs.length !== 2) {
@@ -35,12 +41,15 @@ export function compileJoin({ match, missing }: BatchOptions, mapping: Mapping |
       const own = found(key ?? '', index);
       if (own.length > 0 || missing !== 'error') return own;
       const reason = path ? `no "${path.text}" is ${inQuotes(key ?? '')}` : `"${pathTo(at, index)}" is null`;
-      return new Failure('mapping', `the answer lacks this record: ${reason}`, { status });
+      return new Failure('mapping', `the answer has nothing for this record: ${reason}`, { status });
     });
   };
 }
 
-/** Refuses a path to one element of the array of `match`: it would give all records of a batch the element of one record. */
+/**
+ * Throws an Error if a path leads to a single element of the list that `match` searches. All records of a batch would get that same
+ * element.
+ */
 function refuseShared({ paths }: Mapping, array: readonly (string | number)[]): void {
   for (const text of paths) {
     const { root, legs } = compilePath(text);
@@ -48,7 +57,7 @@ function refuseShared({ paths }: Mapping, array: readonly (string | number)[]): 
     const isElement = array.every((part, index) => leg[index] === part) && typeof leg[array.length] === 'number';
     if (root !== 'body' || !isElement) continue;
     const own = leg.slice(array.length + 1).reduce<string>(pathTo, `${array.reduce<string>(pathTo, '')}[]`);
-    throw new Error(`"${text}" is the same element for all records of a batch; "${own}" gives each its own`);
+    throw new Error(`"${text}" reads the same element for all records of a batch; write "${own}" to read each record's own`);
   }
 }
 
@@ -78,7 +87,7 @@ function byPosition(elements: readonly Value[]): Finder {
   return (_key, index) => elements.slice(index, index + 1).filter((element) => element !== null);
 }
 
-/** With one element too few, no position can be trusted. */
+/** Returns the message for a wrong number of elements. If an element is missing, it is unknown to which records the others belong. */
 function otherCount(elements: readonly unknown[], entries: readonly unknown[], name: string): string {
   return `expected ${entries.length} elements in "${name}" for ${entries.length} records, found ${elements.length}; batch.match joins them by a value`;
 }

@@ -11,10 +11,10 @@ import type { HttpAnswer } from './answer-reader.ts';
 import { compileJoin, type Elements, type Join } from './batch-join.ts';
 import type { BatchOptions } from './batch-options.ts';
 
-/** The name by which a body refers to the list. */
+/** The name in a body template that stands for the list of the batch's records. */
 export const listField = 'items';
 
-/** The fields that `batch` reads. */
+/** Returns the fields that the option `batch` reads. */
 export function batchReads({ items, match }: BatchOptions): FieldUse[] {
   return [...itemReads(items), ...(match ? [{ field: match.field, at: ['batch', 'match', 'field'] }] : [])];
 }
@@ -30,13 +30,13 @@ function itemReads(items: BatchOptions['items']): FieldUse[] {
 export interface BatchParts {
   readonly policy: CallPolicy;
   readonly mapping: Mapping | undefined;
-  /** `inBody`: the fields for the body, if it uses other fields than the rest of the request. */
+  /** Renders a request. `inBody` are the fields for the body, if they differ from those for the rest of the request. */
   render(fields: Fields, inBody?: Fields): HttpRequest;
-  /** True if requests differ only in the list. */
+  /** True if all requests are the same except for the list of records. */
   readonly isConstant: boolean;
 }
 
-/** A compiled `batch`. */
+/** A compiled option `batch`. */
 export class Batching {
   readonly #options: BatchOptions;
   readonly #parts: BatchParts;
@@ -45,7 +45,7 @@ export class Batching {
   readonly #hasOwnList: boolean;
   #constant: HttpBatch | undefined;
 
-  /** Throws an Error that says what is wrong. */
+  /** Throws an Error with the reason if the options are invalid. */
   constructor(options: BatchOptions, parts: BatchParts) {
     const { match } = options;
     this.#options = options;
@@ -55,23 +55,26 @@ export class Batching {
     this.#hasOwnList = !match || options.items === `{{${match.field}}}`;
   }
 
-  /** Maximum of records in one request. */
+  /** Maximum number of records in one request. */
   get size(): number {
     return this.#options.size;
   }
 
-  /** True if any records can share a request. */
+  /** True if any records can share a request, because their requests differ only in the list of records. */
   get isOpenToAll(): boolean {
     return this.#parts.isConstant && this.#hasOwnList && this.#options.max_bytes === undefined;
   }
 
-  /** The request of a record that has a batch of its own. Throws a Failure. */
+  /** Returns the request for a batch that contains only this record. Throws a Failure if the request cannot be rendered. */
   prepare(fields: Fields): HttpRequest | Unasked {
     const entry = this.entryOf(fields);
     return entry instanceof Unasked ? entry : entry.batch.request([entry.item]);
   }
 
-  /** The record in its batch. Throws a Failure if nothing in an answer could belong to it, or if it is too large. */
+  /**
+   * Returns the record's entry in a batch. Throws a Failure if no element of a response could match the record, or if the record is too
+   * large.
+   */
   entryOf(fields: Fields): HttpEntry | Unasked {
     const { match, missing } = this.#options;
     const value = match && fieldOf(fields, match.field);
@@ -88,7 +91,10 @@ export class Batching {
     return { batch, fields, item, key, bytes, question };
   }
 
-  /** The rows of one record from an answer to a request for this record alone. Throws a Failure. */
+  /**
+   * Returns the rows of a record from the response to a request for this record only. Throws a Failure if the response has nothing for the
+   * record.
+   */
   read(fields: Fields, answer: HttpAnswer): Reading {
     const { match } = this.#options;
     const key = match && textOf(fieldOf(fields, match.field));
@@ -109,16 +115,16 @@ export class Batching {
 interface HttpEntry extends BatchEntry<Reading> {
   readonly batch: HttpBatch;
   readonly fields: Fields;
-  /** The value it adds to the list. */
+  /** The value that the record adds to the list in the request. */
   readonly item: Value;
-  /** The value by which the record is found in the answer; undefined if it is found by its position. */
+  /** The value by which the record is found in the response; undefined if it is found by its position. */
   readonly key: string | undefined;
   readonly question: Question | undefined;
 }
 
 const utf8 = new TextEncoder();
 
-/** The requests for records that differ only in the list. */
+/** Creates the requests for records whose requests differ only in the list. */
 class HttpBatch implements Batch<Reading> {
   readonly key: string;
   readonly size: number;
@@ -126,7 +132,7 @@ class HttpBatch implements Batch<Reading> {
   readonly #parts: BatchParts;
   readonly #join: Join;
   readonly #fields: Fields;
-  /** Length of the body with an empty list. */
+  /** Length of the body in bytes if the list is empty. */
   readonly #emptyBytes: number = 0;
   readonly #commaBytes: number = 0;
 
@@ -140,7 +146,7 @@ class HttpBatch implements Batch<Reading> {
     if (maxBytes === undefined) return;
     this.#emptyBytes = this.#bodyBytes([]);
     this.#commaBytes = this.#bodyBytes([0, 0]) - this.#emptyBytes - 2 * (this.#bodyBytes([0]) - this.#emptyBytes);
-    // The last item of a list has no comma.
+    // Each item is counted with a comma. The last item of a list has none, so the limit is raised by one comma.
     this.maxBytes = maxBytes - this.#emptyBytes + this.#commaBytes;
   }
 
@@ -148,7 +154,7 @@ class HttpBatch implements Batch<Reading> {
     return this.#parts.render(this.#fields, withFields(this.#fields, [[listField, items as Value[]]]));
   }
 
-  /** Bytes that an item and its comma add to the body, however often the body contains the list. */
+  /** Returns the number of bytes that an item and its comma add to the body, which can contain the list several times. */
   bytesOf(item: Value): number {
     return this.maxBytes === Number.POSITIVE_INFINITY ? 0 : this.#bodyBytes([item]) - this.#emptyBytes + this.#commaBytes;
   }
@@ -180,14 +186,14 @@ function sharedKey({ origin, path, headers, body }: HttpRequest): string {
 }
 
 function unfindable(field: string): Failure {
-  return new Failure('mapping', `"${field}" is null, and nothing in an answer is found by that (batch.match)`, { sent: false });
+  return new Failure('mapping', `"${field}" is null, so nothing in an answer can match it (batch.match)`, { sent: false });
 }
 
 function batchTooLarge(bytes: number): Failure {
   return new Failure('request', `a body with only this record is ${bytes} bytes larger than batch.max_bytes`, { sent: false });
 }
 
-/** The list for some entries. Entries with one key ask for one thing, which is listed once. */
+/** Returns the list to send for some entries. Entries with the same key share one item. */
 function itemsOf(entries: readonly HttpEntry[]): Value[] {
   const seen = new Set<string>();
   return entries.flatMap(({ key, item }) => {
@@ -198,12 +204,15 @@ function itemsOf(entries: readonly HttpEntry[]): Value[] {
   });
 }
 
-/** The text of a value, by which it is found in the answer: two values with one text are one key. */
+/** Returns the text by which the items of two entries are compared. Items with the same text count as equal. */
 function comparedText(item: Value): string {
   return typeof item === 'object' && item !== null ? jsonOf(item) : textOf(item);
 }
 
-/** A record that the answer lacks passes, whatever `when_empty` says: `when_empty` is about empty arrays within the record's element. */
+/**
+ * Returns the record's part of the response. A record without elements is kept, because `when_empty` applies only to empty lists within an
+ * element.
+ */
 function mappedPart(elements: Elements): MappedPart {
   if (!elements) return {};
   return elements.length === 0 ? { elements, whenEmpty: 'keep' } : { elements };

@@ -7,12 +7,15 @@ import { isObject, jsonOf, orUndefined, type Value } from '../../core/value/valu
 
 type Step = string | number;
 
-/** Compiles a parameter in the JSON body, such as `variables.after`: it puts a value there. Throws an Error that says what is wrong with the path. */
+/**
+ * Returns a function that sets a parameter in a JSON body, such as `variables.after`. Throws an Error with the reason if the path of the
+ * parameter is invalid.
+ */
 export function bodyParameter(text: string): (request: HttpRequest, value: Value) => HttpRequest {
   const { root, legs } = compilePath(text);
   const [steps = []] = legs;
   if (root !== 'body' || legs.length > 1 || steps.length === 0) {
-    throw new Error(`expected a path to one place in the body, such as variables.after, found "${text}"`);
+    throw new Error(`expected the path of one value in the body, such as variables.after, found "${text}"`);
   }
   return (request, value) => {
     const set = (body: string) => jsonOf(withValue(jsonIn(body), steps, value, text));
@@ -28,7 +31,7 @@ function jsonIn(body: string): Value {
   throw new Failure('request', 'the cursor goes into the body (paginate.in), but the body is not JSON', { sent: false });
 }
 
-/** A copy of a value with another value at the steps. Objects that are missing on the way are made. */
+/** Returns a copy of a value in which the value at the end of the steps is replaced. Missing objects along the steps are created. */
 function withValue(into: Value | undefined, [step, ...more]: readonly Step[], value: Value, text: string): Value {
   if (step === undefined) return value;
   if (typeof step === 'number' && Array.isArray(into) && step < into.length)
@@ -38,5 +41,5 @@ function withValue(into: Value | undefined, [step, ...more]: readonly Step[], va
     return { ...into, [step]: withValue(member, more, value, text) };
   }
   const found = into === undefined ? 'nothing' : kindOf(into);
-  throw new Failure('request', `the body has no place for "${text}" (paginate.param): found ${found} on the way`, { sent: false });
+  throw new Failure('request', `cannot set "${text}" in the body (paginate.param): found ${found} on that path`, { sent: false });
 }

@@ -9,8 +9,8 @@ import { onPage, type Page, type Paging } from './paging.ts';
 import { withPageKey } from './request-template.ts';
 
 /**
- * Runs a node that makes one call for each page: the records of a page are emitted as it arrives. If no page has any, the record
- * goes on as it would with a single answer.
+ * Returns the `run` function of a node that makes one call for each page of results. The records of a page are emitted as soon as it
+ * arrives. If no page has any records, the input record continues as after a single empty response.
  */
 export function callPages(action: Action, mapping: Mapping | undefined, paging: Paging): Node['run'] {
   const paths = [...action.paths, ...(paging.sought ? [paging.sought.name] : [])];
@@ -24,7 +24,7 @@ export function callPages(action: Action, mapping: Mapping | undefined, paging: 
       if (page.short) context.report({ type: 'page-short', ...page.short });
       if (!mapping) continue;
       const { rows, found } = await onPage(page.number, () => readPage(mapping, paging, fields, page));
-      // A page without records shows nothing about paths.
+      // A page without records does not show whether the paths of the map are correct, so nothing is reported about them.
       if (rows.length === 0) withoutRows ??= page.answer;
       else {
         hasRows = true;
@@ -57,10 +57,15 @@ function soughtOn({ sought }: Paging, answer: HttpAnswer): boolean[] {
   return sought ? [sought.isOn(answer)] : [];
 }
 
-/** A missing items array ends the paging. If the map still finds records on the page, `paginate.items` is wrong and later pages would be lost. */
+/**
+ * Throws a Failure if `paginate.items` seems to be wrong, because the page lacks the list but the map finds records on it. A missing list
+ * ends the paging, so later pages would be lost.
+ */
 function refuseMissingItems(mapping: Mapping, { sought }: Paging, fields: Fields, answer: HttpAnswer): void {
   if (!mapping.array || !sought || sought.isOn(answer)) return;
   const { length } = readMapped(mapping, fields, answer, { whenEmpty: 'drop' }).rows;
   if (length === 0) return;
-  throw new Failure('mapping', `the map finds ${length} on the page, but there is no ${sought.name}`, { status: answer.status });
+  throw new Failure('mapping', `the map finds records on the page (${length}), but the page has no ${sought.name}`, {
+    status: answer.status,
+  });
 }

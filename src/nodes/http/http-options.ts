@@ -1,14 +1,13 @@
 import * as z from 'zod';
 import type { ResponseMode } from '../../core/answer/response.ts';
 import { auth, authNames } from '../../core/auth/auth.ts';
-import { byteSize, concurrency, credits, duration, exactNumber, rate, timeout } from '../../core/options/amounts.ts';
+import { byteSize, exactNumber } from '../../core/options/amounts.ts';
 import { path } from '../../core/options/expressions.ts';
 import { headers, name } from '../../core/options/names.ts';
-import { defaultRetry, retry } from '../../core/options/retry.ts';
 import { referencedFields } from '../../core/template/template.ts';
 import { dictionary } from '../../core/value/dictionary.ts';
 import { ruleOptions } from '../answer-rules.ts';
-import { map, whenEmpty } from '../call-policy.ts';
+import { cacheOption, callOptions } from '../call-options.ts';
 import { batchOptions } from './batch-options.ts';
 import { paginateOptions } from './paginate-options.ts';
 
@@ -18,8 +17,8 @@ const status = z.union([z.int().min(100).max(599), z.enum(['1xx', '2xx', '3xx', 
 
 const formFile = z.strictObject({
   file: z.string().describe('the path of a file, with {{field}}'),
-  name: z.string().optional().describe('its name for the server; by default its own'),
-  content_type: z.string().optional().describe('its content type, such as application/pdf; by default the one of its ending'),
+  name: z.string().optional().describe('the file name that is sent to the server (default: the name of the file)'),
+  content_type: z.string().optional().describe('the content type, such as application/pdf (default: the usual one for its extension)'),
 });
 
 const formScalar = z.union(
@@ -33,17 +32,20 @@ const formScalar = z.union(
     z.strictObject({ credential: z.string() }),
     formFile,
   ],
-  { error: 'expected a text with {{field}}, a number, true, false, null, { file: PATH }, { cel: EXPRESSION } or { credential: NAME }' },
+  { error: 'expected text with {{field}}, a number, true, false, null, { file: PATH }, { cel: EXPRESSION } or { credential: NAME }' },
 );
 
 const formValue = z.union([formScalar, z.array(formScalar)], {
   error:
-    'expected a text with {{field}}, a number, true, false, null, a list of these, { file: PATH }, { cel: EXPRESSION } or { credential: NAME }',
+    'expected text with {{field}}, a number, true, false, null, a list of these, { file: PATH }, { cel: EXPRESSION } or { credential: NAME }',
 });
 
-const expectedKey = 'expected true, false or a text with {{field}}';
+const expectedKey = 'expected true, false or text with {{field}}';
 
-/** A text without a field is refused: with one key for all records, a server would take them for one. */
+/**
+ * The option `idempotency_key`. A string without a field is rejected, because a server would treat all records as one if they had the same
+ * key.
+ */
 const idempotencyKey = z.union(
   [
     z.boolean(),
@@ -58,67 +60,64 @@ const idempotencyKey = z.union(
 export const httpOptions = z.strictObject({
   connection: name
     .optional()
-    .describe('a connection of the flow, or a saved one: base_url, auth, headers, rate and concurrency come from it'),
+    .describe('a connection of the flow, or a saved one, that gives base_url, auth, headers, rate and concurrency'),
   auth: auth
     .optional()
-    .describe(`${authNames.slice(0, -1).join(', ')} or ${authNames.at(-1)}, with the name of a credential; or a list of up to four`),
-  method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']).default('GET').describe('PUT and PATCH have a body, as POST has'),
-  url: z.string().describe("absolute, or relative to the connection's base_url; {{field}} inserts a field"),
-  headers: headers.optional().describe('names to values, with {{field}}'),
+    .describe(
+      `how requests are authenticated: ${authNames.slice(0, -1).join(', ')} or ${authNames.at(-1)}, or a list of up to four (default: the connection's, or none)`,
+    ),
+  method: z
+    .enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
+    .default('GET')
+    .describe('the HTTP method; only POST, PUT and PATCH have a body'),
+  url: z.string().describe("the URL, absolute or relative to the connection's base_url; {{field}} inserts a field"),
+  headers: headers.optional().describe('headers of the request: a mapping of names to values, with {{field}}'),
   body: z
     .union([z.string(), dictionary(z.string(), z.unknown()), z.array(z.unknown())], {
       error: 'expected a mapping, a list, or JSON text',
     })
     .optional()
     .describe(
-      'only for POST, PUT and PATCH: a mapping or list sent as JSON, where { credential: NAME } is a secret and { cel: EXPRESSION } its result; or JSON text',
+      'the JSON body: a mapping, a list or JSON text; inside it { credential: NAME } is a secret and { cel: EXPRESSION } a computed value',
     ),
   form: dictionary(z.string(), formValue)
     .optional()
     .describe(
-      'instead of body: names to values, sent as application/x-www-form-urlencoded; a list repeats its name; with { file: PATH }, which sends a file, as multipart/form-data',
+      'instead of body: fields of a form, sent as application/x-www-form-urlencoded, or as multipart/form-data if one of them is { file: PATH }; a list is sent as one field for each element, all with the same name',
     ),
-  text: z.string().optional().describe('instead of body: a text with {{field}}, sent as text/plain unless headers say otherwise'),
-  timeout: timeout.prefault('30s').describe('one limit for the whole request'),
-  retry: retry.prefault(defaultRetry).describe('when and how often a request is sent again'),
-  rate: rate.optional().describe('maximum rate of requests, such as 10/s'),
-  concurrency: concurrency
-    .optional()
-    .describe('requests in flight at once; 16 unless the connection says otherwise; auto: the run finds the number'),
-  success: z.array(status).min(1).default(['2xx']).describe('statuses that count as success; a redirect among them is not followed'),
-  follow: z.enum(['same-origin', 'any']).default('same-origin').describe('redirects to follow'),
+  text: z.string().optional().describe('instead of body: text with {{field}}, sent as text/plain unless headers say otherwise'),
+  ...callOptions,
+  success: z.array(status).min(1).default(['2xx']).describe('the statuses that count as success; a redirect in this list is not followed'),
+  follow: z.enum(['same-origin', 'any']).default('same-origin').describe('the redirects to follow: only those to the same origin, or any'),
   ...ruleOptions(['status', 'headers', 'body', 'record']),
   answer: z
     .enum(['auto', 'json', 'xml', 'csv', 'text'])
     .default('auto')
-    .describe('how the body is read; auto: as JSON, XML or CSV if its content type says so, as JSON if it looks like it, else as text'),
-  response: z.enum(['auto', 'json', 'text']).optional().describe('the earlier name of answer'),
+    .describe('how the body is read; auto follows the content type, and reads text that looks like JSON as JSON'),
+  response: z.enum(['auto', 'json', 'text']).optional().describe('the older name of the option answer'),
   save: z
     .strictObject({
-      to: z.string().describe('the path of the file, with {{field}}; missing folders are made'),
-      replace: z.boolean().default(false).describe('replace a file that exists; otherwise the record fails'),
+      to: z.string().describe('the path of the file, with {{field}}; missing folders are created'),
+      replace: z.boolean().default(false).describe('replace a file that exists; if false, the record fails'),
     })
     .optional()
-    .describe('write the body of a successful answer to a file, and add saved.path and saved.bytes'),
-  max_body: byteSize.prefault('10MB').describe('maximum size of the body, decompressed; a body that is saved has none'),
+    .describe('write the body of a successful answer to a file, and add the fields saved.path and saved.bytes'),
+  max_body: byteSize.prefault('10MB').describe('maximum size of a decompressed body; no limit for a body that save writes to a file'),
   idempotency_key: idempotencyKey
     .default(false)
     .describe(
-      'send Idempotency-Key, the same for every retry of a record; a text with {{field}} is the key itself, and the same in every run',
+      'send the header Idempotency-Key: true makes one key for each record and all its retries; text with {{field}} is the key, which is then the same in every run',
     ),
-  map: map.optional().describe('the fields that the answer adds: a list of paths, or names to paths'),
-  when_empty: whenEmpty,
-  credits: credits.optional().describe('what one request costs; 1 unless the connection says otherwise'),
-  cost: path.optional().describe('path in the answer to the real cost, such as $headers.x-credits-used'),
-  paginate: paginateOptions.optional().describe('how the next page is requested: next_url, cursor, page, offset or link_header'),
-  batch: batchOptions.optional().describe('one request for many records'),
-  cache: duration.optional().describe('how long an answer is cached on disk for identical requests'),
+  cost: path.optional().describe('the path of the real cost in the answer, such as $headers.x-credits-used'),
+  paginate: paginateOptions.optional().describe('request further pages, and put their items together'),
+  batch: batchOptions.optional().describe('send many records in one request'),
+  cache: cacheOption,
 });
 
 /** The checked options of an HTTP Request node. */
 export type HttpOptions = z.output<typeof httpOptions>;
 
-/** The mode in which a node reads bodies. */
+/** Returns the format in which a node reads bodies. */
 export function answerModeOf({ answer, response }: Pick<HttpOptions, 'answer' | 'response'>): ResponseMode {
   return response ?? answer;
 }

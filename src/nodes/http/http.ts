@@ -30,7 +30,7 @@ import { bodyCredentials, payloadOf } from './request-body.ts';
 import { compileRequest, fieldsIn } from './request-template.ts';
 import { checkFileOptions, Saving, savedFields, usesFiles } from './saving.ts';
 
-/** The HTTP Request node: one request per record. */
+/** The HTTP Request node, which sends one request per record. */
 export const http = defineNode({
   name: 'http',
   summary: 'HTTP Request: sends one request per record and maps the answer into fields',
@@ -46,7 +46,7 @@ export const http = defineNode({
 
 type MaybeConnection = HttpConnection | undefined | null;
 
-/** An action without the parts in which ways of calling differ. */
+/** An action without the parts that depend on how calls are made: for each record, page or batch. */
 type BaseAction = Omit<Action, 'prepare' | 'read' | 'maxCalls'>;
 
 type Calling = Required<Pick<Node, 'run' | 'action' | 'streams'>>;
@@ -116,7 +116,7 @@ function inBatches(base: BaseAction, batching: Batching): Calling {
     read: (fields, answer) => batching.read(fields, answer as HttpAnswer),
     batchSize: batching.size,
     ...(batching.isOpenToAll ? {} : { entryOf: (fields) => batching.entryOf(fields) }),
-    // A refused batch of n is halved down to single records: at most 2n - 1 requests in all.
+    // A refused batch of n records is halved down to single records. This takes at most 2n - 1 requests, so at most 2 for each record.
     maxCalls: batching.size > 1 ? 2 : 1,
   };
   return { action, run: callBatches(action, batching), streams: false };
@@ -147,14 +147,14 @@ function policyOf({ options, connection, mapping, rules }: PolicyParts, context:
   };
 }
 
-/** The columns of a node: the file that it saves, then what its map finds. */
+/** Returns the columns after a node. The fields of the file that it saves come first, then the fields of its map. */
 function columnsOf(mapping: Mapping | undefined, saving: Saving | undefined): Pick<Node, 'typedFields' | 'columns'> {
   const { typedFields = [], columns } = mappedColumns(mapping);
   if (!saving) return { typedFields, columns };
   return { typedFields: [...savedFields, ...typedFields], columns: (before) => columns([...new Set([...before, ...savedFields])]) };
 }
 
-/** The places that the node's paths take for lists. */
+/** Returns the positions in the body that the paths of the node treat as lists. */
 function listsIn({ paginate, batch, error_message: message }: HttpOptions, mapping: Mapping | undefined): ReturnType<typeof listsOn> {
   const within = (text: string | undefined, isList = false) =>
     text === undefined ? [] : (orUndefined(() => listsOn(compilePath(text), isList)) ?? []);
@@ -167,9 +167,10 @@ function listsIn({ paginate, batch, error_message: message }: HttpOptions, mappi
 }
 
 /**
- * The key of a request in the cache: two requests with one key have one answer. It has the credential's name, but no secret, and not
- * the idempotency key, which differs for every record. It has the rules for success: an answer that is a success for one node may be
- * a failure for another.
+ * Returns the cache key of a request. Requests with the same key have the same response.
+ *
+ * The key contains the name of the credential, but no secret. It does not contain the idempotency key, which differs for every record. It
+ * contains the rules for success, because a response that is successful for one node can be a failure for a different node.
  */
 function httpCacheKey(
   { method, origin, path, headers, body, secretBody, auth, followAny, clientCert }: HttpRequest,

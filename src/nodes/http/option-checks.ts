@@ -7,40 +7,44 @@ import { answerModeOf, type HttpOptions } from './http-options.ts';
 import type { PaginateOptions } from './paginate-options.ts';
 import { payloadOf } from './request-body.ts';
 
-/** Reports options that contradict each other, and warns of options that are likely not meant. */
+/** Reports options that contradict each other, and warns of options that are probably a mistake. */
 export function checkHttpOptions(options: HttpOptions, mapping: Mapping | undefined, context: BuildContext): void {
   const { problem, warn } = context;
   checkRules(options, context);
   const { paginate, batch, cache, map } = options;
   checkBodyOptions(options, problem);
   if (options.response !== undefined && options.answer !== 'auto')
-    problem(['response'], 'response is the earlier name of answer; leave it out');
+    problem(['response'], 'response is the older name of the option answer; leave response out');
   for (const option of answerModeOf(options) === 'text' ? lookingInto(options, mapping) : []) {
     warn([option], 'the answer is read as text: only $body, $status and $headers.NAME find something in it');
   }
   if (paginate) checkPaging(options, paginate, problem);
-  if (paginate && !map) warn(['paginate'], 'without a map nothing is taken from the pages');
+  if (paginate && !map) warn(['paginate'], 'paginate needs map: without it, nothing is taken from the pages');
   warnOfReplaced(options, warn);
   if (!batch) return;
   if (typeof options.idempotency_key === 'string') {
-    problem(['idempotency_key'], 'a batch has one request for all its records; expected true, which makes a key of them all');
+    problem(['idempotency_key'], 'a batch has one request for all its records; expected true, which makes one key for all of them');
   }
   if (paginate) problem(['paginate'], 'a batch has one answer for all its records; leave paginate or batch out');
-  if (cache !== undefined) problem(['cache'], 'a batch is hardly ever the same again; leave cache or batch out');
+  if (cache !== undefined) problem(['cache'], 'the same batch is rarely sent twice, so its answer is not cached; leave out cache or batch');
 }
 
-/** Refuses conditions that are never true, and warns of conditions that no status in `success` can meet. */
+/** Reports conditions that are never true, and warns of conditions that are false for every status in `success`. */
 function checkRules({ success, fail_when: failWhen, retry_when: retryWhen }: HttpOptions, { problem, warn }: BuildContext): void {
   const statuses = Array.from({ length: 500 }, (_, index) => index + 100).filter((status) => matches(success, status));
   for (const [name, rule] of Object.entries({ fail_when: failWhen, retry_when: retryWhen })) {
     if (!rule || rule.named.some((variable) => variable !== 'status')) continue;
     if (statuses.some((status) => orUndefined(() => rule.evaluate(new Map([['status', status]]))) ?? true)) continue;
-    if (rule.named.length === 0) problem([name], 'this condition is never true; expected one about status, headers or body');
-    else warn([name], 'no answer can meet this condition: it sees only the statuses that success counts, and the others fail anyway');
+    if (rule.named.length === 0) problem([name], 'this condition is never true; expected a condition on status, headers or body');
+    else
+      warn(
+        [name],
+        'this condition is never true: it is used only for answers with a status listed in success, and other answers fail anyway',
+      );
   }
 }
 
-/** Reports a second body, and a body with a method that takes none. */
+/** Reports a problem if requests have two bodies, or a body although their method does not allow one. */
 function checkBodyOptions(options: HttpOptions, problem: BuildContext['problem']): void {
   const { method } = options;
   const [first, ...others] = (['body', 'form', 'text'] as const).filter((name) => options[name] !== undefined);
@@ -50,20 +54,20 @@ function checkBodyOptions(options: HttpOptions, problem: BuildContext['problem']
   }
 }
 
-/** Reports a cursor for the body if there is no JSON body. */
+/** Reports a problem if the cursor is to be set in the body, but the request has no JSON body. */
 function checkPaging(options: HttpOptions, paginate: PaginateOptions, problem: BuildContext['problem']): void {
   if (paginate.type !== 'cursor' || paginate.in !== 'body' || payloadOf(options)?.name === 'body') return;
   problem(['paginate', 'in'], 'in: body puts the cursor into a JSON body, and the node has none; expected a method such as POST and body');
 }
 
-/** Reports a batch whose body does not hold the list. `used`: the fields that the body uses. */
+/** Reports a problem if the body of a batch does not contain the list of records. `used` are the names to which the body refers. */
 export function checkList(options: HttpOptions, used: readonly string[], problem: BuildContext['problem']): void {
   const payload = payloadOf(options);
   if (!payload) problem(['batch'], 'a batch needs a method such as POST and a body with {{items}}, the list of its records');
   else if (!used.includes(listField)) problem([payload.name], 'expected {{items}} in the body, the list of the records in a batch');
 }
 
-/** True if something besides the map looks into the body. */
+/** True if an option other than the map reads values inside the body. */
 export function needsJson({ paginate, batch }: HttpOptions): boolean {
   if (batch?.match !== undefined) return true;
   return paginate !== undefined && (paginate.type !== 'link_header' || paginate.items !== undefined || namesBody(paginate));
@@ -73,13 +77,13 @@ function namesBody({ until }: PaginateOptions): boolean {
   return until?.named.includes('body') ?? false;
 }
 
-/** The options that look for something within the body. */
+/** Returns the names of the options that read values inside the body. */
 function lookingInto({ paginate, batch }: HttpOptions, mapping: Mapping | undefined): string[] {
   const isPaged = paginate !== undefined && (paginate.items !== undefined || ('path' in paginate && !paginate.path.startsWith('$')));
   return [...(mapping?.needsJson ? ['map'] : []), ...(isPaged ? ['paginate'] : []), ...(batch?.match ? ['batch'] : [])];
 }
 
-/** Warns of a page parameter in the URL: `paginate` sets it, to another value. */
+/** Warns of a page parameter in the URL, because `paginate` overwrites it. */
 function warnOfReplaced({ url, paginate }: HttpOptions, warn: BuildContext['warn']): void {
   if (paginate?.type !== 'page' && paginate?.type !== 'offset') return;
   const { param } = paginate;
@@ -91,7 +95,7 @@ function warnOfReplaced({ url, paginate }: HttpOptions, warn: BuildContext['warn
   warn(['url'], `paginate replaces ${written.join('&')} with ${param}=${start}\n${advice}`);
 }
 
-/** A part of a query as a server reads it. */
+/** Decodes a part of a query in the way that servers do. */
 function readParameter(part: string): string {
   const [[name, value] = ['', '']] = [...new URLSearchParams(part)];
   return `${name}=${value}`;

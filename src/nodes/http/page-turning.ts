@@ -11,16 +11,16 @@ import type { HttpAnswer } from './answer-reader.ts';
 import { bodyParameter } from './body-parameter.ts';
 import type { PaginateOptions } from './paginate-options.ts';
 
-/** The steps to a list on a page. */
+/** The steps that lead to the list of items on a page. */
 export type ListPath = readonly (string | number)[];
 
-/** The rules for links to other origins. */
+/** The rules for links that lead to other origins. */
 export interface LinkRules {
   readonly allowHttp: boolean;
   readonly allowHosts: readonly string[];
 }
 
-/** A page and its request. */
+/** A page that was received, and the request for it. */
 interface Turned {
   readonly request: HttpRequest;
   readonly answer: HttpAnswer;
@@ -29,14 +29,17 @@ interface Turned {
   readonly first: HttpRequest;
 }
 
-/** The way from page to page of one type of paging. */
+/** Creates the requests for the pages, by one type of paging. */
 export interface PageTurning {
   first(request: HttpRequest): HttpRequest;
-  /** The request for the next page; undefined after the last one. Throws a Failure. */
+  /** Returns the request for the next page; undefined after the last page. Throws a Failure if that page cannot be requested. */
   turn(page: Turned): HttpRequest | undefined;
 }
 
-/** Compiles the way to the next page. `list`: undefined if it is not known. Throws an Error that says what is wrong. */
+/**
+ * Compiles the rule that leads to the next page. `list` is undefined if the path of the list of items is unknown. Throws an Error with the
+ * reason if the options are invalid.
+ */
 export function turningOf(options: PaginateOptions, list: ListPath | undefined, rules: LinkRules): PageTurning {
   const first = (request: HttpRequest) => request;
   switch (options.type) {
@@ -71,7 +74,10 @@ function cursorTurn(options: CursorOptions, list: ListPath | undefined): PageTur
   };
 }
 
-/** Reads the cursor in the last element of a page's list; undefined if the page has none. An element without a cursor fails the record. */
+/**
+ * Returns a function that reads the next cursor from the last item of a page. The function returns undefined if the page has no items, and
+ * fails the record if the last item has no cursor.
+ */
 function lastItemCursor(path: Path, list: ListPath | undefined): (answer: HttpAnswer) => Value | undefined {
   if (path.root !== 'body') throw new Error(`expected a path within an item, such as id, found "${path.text}"`);
   if (!list) throw new Error('from: last_item needs items, the path of the list on a page: data.items, or $body if the answer is the list');
@@ -85,7 +91,7 @@ function lastItemCursor(path: Path, list: ListPath | undefined): (answer: HttpAn
   };
 }
 
-/** `after`: the parameter's value after a number of pages. */
+/** Compiles paging by a page number or an offset. `after` returns the parameter's value after a number of pages. */
 function countedBy(param: string, after: (pages: number) => number): PageTurning {
   return {
     first: (request) => withParam(request, param, String(after(0))),
@@ -97,7 +103,10 @@ function withParam(request: HttpRequest, name: string, value: string): HttpReque
   return { ...request, path: withParameter(request.path, name, value) };
 }
 
-/** The request for a link's page. To another origin only if the flow allows it, and then without credential, headers and body. */
+/**
+ * Returns the request for the page to which a link leads. A link to another origin is followed only if the flow allows it, and then without
+ * the credential, headers and body.
+ */
 function linked({ request, answer, first }: Turned, link: string | undefined, rules: LinkRules): HttpRequest | undefined {
   if (link === undefined) return undefined;
   const { auth, followAny, redirectHosts, unfollowed, timeoutMs, maxBodyBytes } = request;
@@ -113,13 +122,13 @@ function linked({ request, answer, first }: Turned, link: string | undefined, ru
   }
 }
 
-/** The text that leads to the next page; undefined after the last one. */
+/** Returns the value that leads to the next page as text for a URL; undefined after the last page. */
 function textAt(path: Path, answer: HttpAnswer): string | undefined {
   const value = cursorAt(path, answer);
   return value === undefined ? undefined : queryText(path, value, answer.status);
 }
 
-/** The value that leads to the next page; undefined after the last one. */
+/** Returns the value that leads to the next page; undefined after the last page. */
 export function cursorAt(path: Path, answer: HttpAnswer): Value | undefined {
   const value = rootValue(path, answer, answer.body);
   return isNothing(value) ? undefined : value;
@@ -129,12 +138,14 @@ function isNothing(value: Value | undefined): value is undefined | null | '' | f
   return value === undefined || value === null || value === '' || value === false;
 }
 
-/** A value as a URL can hold it. Throws a Failure for a list, an object or half a character. */
+/**
+ * Returns a value as text for a URL. Throws a Failure if the value is a list, an object, or text with a lone surrogate (half a character).
+ */
 function queryText(path: Path, value: Value, status?: number): string {
   if (typeof value === 'object' && kindOf(value) !== 'a number') {
-    throw new Failure('mapping', `expected a text or a number at "${path.text}", found ${kindOf(value)}`, { status });
+    throw new Failure('mapping', `expected a string or a number at "${path.text}", found ${kindOf(value)}`, { status });
   }
   const text = textOf(value);
   if (text.isWellFormed()) return text;
-  throw new Failure('mapping', `what is at "${path.text}" holds a broken character (a lone surrogate)`, { status });
+  throw new Failure('mapping', `the value at "${path.text}" contains a broken character (a lone surrogate)`, { status });
 }

@@ -13,39 +13,45 @@ import type { HttpAnswer } from './answer-reader.ts';
 import { cursorAt, type LinkRules, type ListPath, turningOf } from './page-turning.ts';
 import type { PaginateOptions } from './paginate-options.ts';
 
-/** A compiled `paginate`. */
+/** A compiled option `paginate`. */
 export interface Paging {
   readonly max: number;
-  /** The path that every page should have: the items, or the way to the next page; undefined if no body has such a path. */
+  /**
+   * The path that should exist on every page. It leads to the list of items, or to the value that leads to the next page. It is undefined
+   * if the options contain no such path.
+   */
   readonly sought: SoughtPath | undefined;
-  /** The request for the first page. */
+  /** Returns the request for the first page. */
   first(request: HttpRequest): HttpRequest;
-  /** Requests page after page. Throws a Failure for a page that repeats an earlier page, and if there are more pages than the maximum. */
+  /** Requests one page after another. Throws a Failure if a page repeats an earlier page, or if there are more pages than the maximum. */
   pages(first: HttpRequest, record: Fields, ask: AskPage): AsyncGenerator<Page>;
 }
 
-/** Requests one page. `number`: from 1. */
+/** Requests one page. `number` is the 1-based number of the page. */
 type AskPage = (request: HttpRequest, number: number) => Promise<HttpAnswer>;
 
-/** A page as it arrived. */
+/** A page that was received. */
 export interface Page {
-  /** From 1. */
+  /** The 1-based number of the page. */
   readonly number: number;
   readonly answer: HttpAnswer;
-  /** True if it has no items; then it is the last. */
+  /** True if the page has no items, so that it is the last one. */
   readonly isEmpty: boolean;
-  /** The first page before this one that had too few items; undefined if every page had enough. */
+  /** The first earlier page that had too few items. It is undefined if every page had enough, or if that page was already reported. */
   readonly short: ShortPage | undefined;
 }
 
-/** A path into pages. */
+/** A path that is sought on every page. The summary counts the pages that have it. */
 export interface SoughtPath {
-  /** Its name in the summary. */
+  /** The name of the path in the summary. */
   readonly name: string;
   isOn(answer: HttpAnswer): boolean;
 }
 
-/** Compiles `paginate`. `mapped`: the steps to the list that the map expands; undefined if it expands none. Throws an Error that says what is wrong. */
+/**
+ * Compiles the option `paginate`. `mapped` is the path to the list that the node's `map` expands, or undefined if it expands no list.
+ * Throws an Error with the reason if the options are invalid.
+ */
 export function compilePaging(options: PaginateOptions, mapped: ListPath | undefined, rules: LinkRules): Paging {
   const items = options.items === undefined ? undefined : arrayPath(options.items);
   const { first, turn } = turningOf(options, items ?? mapped, rules);
@@ -77,14 +83,17 @@ export function compilePaging(options: PaginateOptions, mapped: ListPath | undef
   };
 }
 
-/** Checks a page with items for its length and for a repetition. Returns what is short about it. */
+/**
+ * Checks the number of items on a page, and that the page does not repeat an earlier one. Returns an earlier page that was too short;
+ * undefined if there is none to report.
+ */
 async function checkedPage(lengths: LengthCheck, repeats: RepeatCheck, answer: HttpAnswer, number: number) {
   const short = await lengths.check(answer, number);
   repeats.checkBody(answer, number);
   return short;
 }
 
-/** Makes the check of `until`. */
+/** Returns the function that evaluates the condition `until` for a page. */
 function lastPageCheck({ until }: PaginateOptions): (answer: HttpAnswer, record: Fields) => boolean {
   if (!until) return () => false;
   return (answer, record) => {
@@ -97,19 +106,20 @@ function lastPageCheck({ until }: PaginateOptions): (answer: HttpAnswer, record:
   };
 }
 
-/** The record's fields that `until` needs. */
+/** Returns the fields of the record that the condition `until` requires. */
 export function untilReads({ until }: PaginateOptions): FieldUse[] {
   return (until?.recordFields ?? []).map(({ name: field, written }) => ({ field, written, at: ['paginate', 'until'] }));
 }
 
-/** True if a type of paging counts: an answer has no way to the next page. */
+/** True if the type of paging counts pages or items, and therefore reads nothing from the responses to find the next page. */
 function isCounted({ type }: PaginateOptions): boolean {
   return type === 'page' || type === 'offset';
 }
 
 /**
- * Refuses a first page without the path to the next one: a misspelt path would end the paging quietly. A header may be absent on the
- * last page, and a path on a page without items. `isBare`: true for a page whose list is there and empty.
+ * Throws a Failure if the first page lacks the path to the next page, because a misspelt path would silently end the paging. A missing
+ * header is allowed, because the last page may lack it. A page without items may lack the path, too. `isBare` is true if the list of the
+ * page exists and is empty.
  */
 function refuseMissingPath(options: PaginateOptions, answer: HttpAnswer, isBare: boolean): void {
   if (!('path' in options) || isBare || (options.type === 'cursor' && options.from === 'last_item')) return;
@@ -117,27 +127,35 @@ function refuseMissingPath(options: PaginateOptions, answer: HttpAnswer, isBare:
   const [steps = []] = legs;
   if (root !== 'body' || isThere(answer, steps)) return;
   const message = `the first page has no "${options.path}" (paginate.path)`;
-  throw new Failure('mapping', `${message}\nexpected a way to the next page, or null or an empty text on the last one`, {
+  throw new Failure('mapping', `${message}\nexpected a way to the next page, or null or an empty string on the last one`, {
     status: answer.status,
   });
 }
 
-/** The failure for a first page that leads on, but has no list: a misspelt path of the list would end the paging quietly. */
+/**
+ * Returns the failure of a record whose first page leads to another page but has no list of items. Otherwise, a misspelt path to the list
+ * would silently end the paging.
+ */
 function missingItems({ items }: PaginateOptions, { status }: HttpAnswer): Failure {
   return new Failure('mapping', `the first page has no "${items}" (paginate.items), but leads to another page`, { status });
 }
 
-/** True if the first page lacks the list of a paging that only its links or cursors end: its path may be misspelt. */
+/**
+ * True if the first page lacks the list of items, so that the path of the list might be misspelt. It is false if the paging counts pages.
+ */
 function isListMissing(options: PaginateOptions, items: ListPath | undefined, page: number, answer: HttpAnswer): boolean {
   return items !== undefined && page === 1 && !isCounted(options) && !isThere(answer, items);
 }
 
-/** True if a body has a value at the steps. null on the way says as much as null at its end. */
+/** True if the body has a value at the end of the steps. A null along the steps counts as a value, like a null at the end. */
 function isThere({ body }: HttpAnswer, steps: ListPath): boolean {
   return valueAt(body, steps) !== undefined || steps.some((_, index) => valueAt(body, steps.slice(0, index)) === null);
 }
 
-/** Adds the page, and how many pages had been read, to a Failure of any page but the first. */
+/**
+ * Runs `act` for a page. If it throws a Failure for any page after the first, adds the page's number and the number of pages that had been
+ * read.
+ */
 export async function onPage<Result>(page: number, act: () => Promise<Result> | Result): Promise<Result> {
   try {
     return await act();
@@ -146,13 +164,13 @@ export async function onPage<Result>(page: number, act: () => Promise<Result> | 
   }
 }
 
-/** A message whose first line says how many pages had been read. */
+/** Adds the number of pages that had been read to the first line of a message. */
 function afterPages(count: number, message: string): string {
   const [line, ...more] = message.split('\n');
   return [`${line} (${count === 1 ? '1 page' : `${count} pages`} had been read)`, ...more].join('\n');
 }
 
-/** A page that leads to another. */
+/** A page that leads to another page, and the requests for both pages. */
 interface Step {
   readonly request: HttpRequest;
   readonly next: HttpRequest;
@@ -160,22 +178,22 @@ interface Step {
   readonly number: number;
 }
 
-/** Finds pages that came before: then the pages would never end. */
+/** Detects pages that lead back to an earlier page, because the paging would never end. */
 class RepeatCheck {
   readonly #pages = new Map<string, number>();
   readonly #options: PaginateOptions;
   readonly #list: ListPath | undefined;
-  /** True once a page had the list: from then on a page without it has no items. */
+  /** True once a page had the list of items. From then on, a page without the list counts as a page without items. */
   #isListSeen: boolean;
 
-  /** `mapped`: the list of the map, which stands in for `items`. */
+  /** `mapped` is the list that the map expands. It is used if `items` is undefined. */
   constructor(options: PaginateOptions, items: ListPath | undefined, mapped: ListPath | undefined) {
     this.#options = options;
     this.#list = items ?? mapped;
     this.#isListSeen = items !== undefined;
   }
 
-  /** Refuses a page that is the same as an earlier one, if pages are counted. */
+  /** Throws a Failure if the paging counts pages and the page is the same as an earlier page. */
   checkBody({ response }: HttpAnswer, page: number): void {
     if (!isCounted(this.#options)) return;
     const earlier = this.#note(fingerprint(response.body), page);
@@ -183,7 +201,10 @@ class RepeatCheck {
       throw new Failure('mapping', afterPages(page, `page ${page} is the same as page ${earlier}${this.#parameterHint()}`));
   }
 
-  /** True if a page without items leads to an earlier page: many servers give the last cursor again and again. Throws a Failure for one with items. */
+  /**
+   * True if a page without items leads back to an earlier page. The paging then ends without a failure, because many servers keep returning
+   * the last cursor. Throws a Failure if the page that leads back has items.
+   */
   isEnd({ request, next, answer, number }: Step): boolean {
     if (isCounted(this.#options)) return false;
     const value = this.#list && valueAt(answer.body, this.#list);
@@ -207,15 +228,21 @@ class RepeatCheck {
     return 'param' in this.#options ? `: does the server know the parameter "${this.#options.param}"?` : '';
   }
 
-  /** The page that had the same cursor, and what may be wrong. `requested`: the page that was requested with the cursor. */
+  /**
+   * Returns a hint about the page that had the same cursor, and about the likely mistake. `requested` is the page that was requested with
+   * the cursor.
+   */
   #cursorHint(page: number, requested: number): string {
     if (this.#options.type !== 'cursor') return '';
-    const had = requested === 1 ? 'that page 1 was requested with' : `of page ${requested - 1}`;
-    if (this.#options.items !== undefined) return `\npage ${page} has items and the cursor ${had}${this.#parameterHint()}`;
-    return `\npage ${page} has the cursor ${had}: was that the end? paginate.items says where the list is`;
+    const had = requested === 1 ? 'the cursor that the request for page 1 had' : `the cursor of page ${requested - 1}`;
+    if (this.#options.items !== undefined) return `\npage ${page} has items and ${had}${this.#parameterHint()}`;
+    return `\npage ${page} has ${had}; if that was the last page, set paginate.items to the path of the list`;
   }
 
-  /** Notes a page; answers the last page that had the same mark. */
+  /**
+   * Remembers a page by its mark: the URL of its request, or a fingerprint of its body. Returns the last page with the same mark; undefined
+   * if there is none.
+   */
   #note(mark: string, page: number): number | undefined {
     const earlier = this.#pages.get(mark);
     this.#pages.set(mark, page);
@@ -223,7 +250,7 @@ class RepeatCheck {
   }
 }
 
-/** Finds pages of an offset that are shorter than its size, and not the last. */
+/** Detects pages that are shorter than the offset step, although they are not the last page. */
 class LengthCheck {
   readonly #options: PaginateOptions;
   readonly #items: ListPath | undefined;
@@ -235,7 +262,10 @@ class LengthCheck {
     this.#items = items;
   }
 
-  /** Takes a page with items. Answers the first short page before it, once. Throws a Failure for a page that is too long. */
+  /**
+   * Checks a page with items. Returns the first short page before it, but only once, because it is then reported. Throws a Failure if the
+   * page has too many items.
+   */
   check(answer: HttpAnswer, page: number): ShortPage | undefined {
     if (this.#options.type !== 'offset' || !this.#items) return undefined;
     const short = this.#isReported ? undefined : this.#firstShort;
@@ -247,8 +277,11 @@ class LengthCheck {
 
 function tooMany(options: PaginateOptions): Failure {
   const { max } = options;
-  const linked = max === 1 ? 'there is more than 1 page (max)' : `there are more than ${max} pages (max)`;
-  return new Failure('mapping', isCounted(options) ? `page ${max} is not the last, and no more are taken (max)` : linked);
+  const linked = max === 1 ? 'there is more than 1 page (paginate.max)' : `there are more than ${max} pages (paginate.max)`;
+  return new Failure(
+    'mapping',
+    isCounted(options) ? `page ${max} is not the last, and no more pages are requested (paginate.max)` : linked,
+  );
 }
 
 function soughtOf(options: PaginateOptions, items: ListPath | undefined): SoughtPath | undefined {
@@ -258,12 +291,12 @@ function soughtOf(options: PaginateOptions, items: ListPath | undefined): Sought
   return { name: `${options.path} (paginate.path)`, isOn: (answer) => cursorAt(path, answer) !== undefined };
 }
 
-/** True for a page that has the named list. */
+/** True if the page has a value at the path of the list. */
 function hasList({ body }: HttpAnswer, path: ListPath | undefined): boolean {
   return path !== undefined && valueAt(body, path) !== undefined;
 }
 
-/** True for a page whose list is empty or missing; false if no list is named. */
+/** True if the list of a page is empty or missing; false if the path of the list is unknown. */
 function hasNoItems({ status, body }: HttpAnswer, path: ListPath | undefined): boolean {
   if (!path) return false;
   const array = valueAt(body, path);
@@ -272,16 +305,19 @@ function hasNoItems({ status, body }: HttpAnswer, path: ListPath | undefined): b
   throw new Failure('mapping', `expected an array of items, found ${kindOf(array)}`, { status });
 }
 
-/** A page with fewer items than its size. Throws a Failure for a page with more items: the next offset would lead to items that are on this page already. */
+/**
+ * Returns the page if it has fewer items than the offset step; undefined if it has as many. Throws a Failure if it has more, because the
+ * next page would repeat some of them.
+ */
 function shortOf({ status, body }: HttpAnswer, path: ListPath, size: number, page: number): ShortPage | undefined {
   const array = valueAt(body, path);
   if (!Array.isArray(array) || array.length === size) return undefined;
   if (array.length < size) return { page, items: array.length, size };
-  const message = `page ${page} has ${array.length} items, more than the size of ${size}: the next one would repeat some`;
+  const message = `page ${page} has ${array.length} items, more than the size of ${size}: the next page would repeat some of them`;
   throw new Failure('mapping', message, { status });
 }
 
-/** The array that `results` or `results[]` names. */
+/** Returns the steps to the list at a path such as `results` or `results[]`. */
 function arrayPath(text: string): ListPath {
   const { root, legs } = compilePath(text);
   const [array, rest, ...more] = legs;

@@ -16,40 +16,43 @@ import type { Value } from '../../core/value/value.ts';
 import { tryOption } from '../call-policy.ts';
 import type { HttpOptions } from './http-options.ts';
 
-/** The option that holds the body of a request. */
+/** The option that contains the body of a request. */
 interface Payload {
   readonly name: 'body' | 'form' | 'text';
   readonly value: Value;
 }
 
-/** The body, form or text of a node; undefined without any of them. */
+/** Returns the option of a node that contains the body: `body`, `form` or `text`; undefined if there is none. */
 export function payloadOf({ body, form, text }: HttpOptions): Payload | undefined {
   if (body !== undefined) return { name: 'body', value: body as Value };
   if (form !== undefined) return { name: 'form', value: form as Value };
   return text === undefined ? undefined : { name: 'text', value: text };
 }
 
-/** The credentials whose secrets a node's body holds, and their places. */
+/** Returns the credentials whose secrets are inserted into the body of a node, each with the path of the option that names it. */
 export function bodyCredentials(options: HttpOptions): BodyCredential[] {
   const payload = payloadOf(options);
   return credentialsWithin(payload?.value, [payload?.name ?? '']);
 }
 
-/** A compiled body. */
+/** A compiled request body. */
 export interface RequestBody {
-  /** Undefined for a request without a body. */
+  /** Renders the body; undefined if requests have no body. */
   readonly render: BodyTemplate | undefined;
-  /** The parts of a form that sends files; undefined for any other body. */
+  /** Renders the parts of a form that sends files; undefined for any other body. */
   readonly parts?: PartsTemplate | undefined;
-  /** The fields that its expressions need. */
+  /** The fields that expressions in the body require. */
   readonly reads: readonly FieldUse[];
-  /** All fields that its expressions name. */
+  /** All fields that expressions in the body refer to. */
   readonly named: readonly string[];
-  /** The body with its secrets; undefined if it holds none. Throws a Failure for an origin that gets no secrets. */
+  /**
+   * Returns the body with its secrets; undefined if the body contains none. `isNamed` is true if the origin is written literally in the
+   * flow. Throws a Failure if it is not, because secrets must not be sent to such an origin.
+   */
   readonly secrets?: (fields: Fields, to: { readonly origin: string; readonly isNamed: boolean }) => SecretBody;
 }
 
-/** Compiles the body of a node's requests. Problems are reported. */
+/** Compiles the body of a node's requests. Reports problems with the body. */
 export function compileBody(options: HttpOptions, context: BuildContext): RequestBody {
   const payload = payloadOf(options);
   if (!payload) return { render: undefined, reads: [], named: [] };
@@ -76,7 +79,7 @@ function templateOf({ name, value }: Payload, { isCell }: BuildContext, special:
   return name === 'text' ? textTemplate(value as string) : bodyTemplate(value, isCell, special);
 }
 
-/** Compiles the expressions of a body. Reports texts that are not valid expressions. */
+/** Compiles the expressions in a body. Reports text that is not a valid expression. */
 function compiledExpressions({ name, value }: Payload, context: BuildContext) {
   const expressions = new Map<Value, SpecialValue>();
   const reads: FieldUse[] = [];
@@ -97,7 +100,7 @@ function compiledExpressions({ name, value }: Payload, context: BuildContext) {
   return { expressions, reads, named };
 }
 
-/** Adds the place of an expression to its failure: a body can have many. */
+/** Evaluates an expression. If it fails, adds the expression's path to the failure, because a body can contain many expressions. */
 function naming(at: readonly (string | number)[], evaluate: () => Value): Value {
   try {
     return evaluate();
@@ -108,7 +111,7 @@ function naming(at: readonly (string | number)[], evaluate: () => Value): Value 
   }
 }
 
-/** The credentials whose secrets a body holds. Reports names that no credential can have. */
+/** Returns the credentials whose secrets are inserted into a body. Reports invalid names of credentials. */
 function checkedNames(options: HttpOptions, context: BuildContext): readonly string[] {
   const found = bodyCredentials(options);
   for (const { name, at } of found) {
@@ -120,6 +123,6 @@ function checkedNames(options: HttpOptions, context: BuildContext): readonly str
 
 function notNamed(credentials: readonly string[], origin: string): Failure {
   const names = credentials.map((name) => `"${name}"`).join(', ');
-  const reason = 'the flow does not name that origin literally';
-  return new Failure('request', `the body holds a secret (${names}), which is not sent to ${origin}: ${reason}`, { sent: false });
+  const reason = 'that origin is not written literally in the flow';
+  return new Failure('request', `the body contains a secret (${names}), which is not sent to ${origin}: ${reason}`, { sent: false });
 }

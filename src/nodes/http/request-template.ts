@@ -15,19 +15,22 @@ import { compileBody, payloadOf } from './request-body.ts';
 
 /** A compiled request. */
 export interface RequestTemplate {
-  /** Undefined if a record decides it. */
+  /** The origin of the request; undefined if the record determines it. */
   readonly origin: string | undefined;
-  /** The fields that expressions in the body need. */
+  /** The fields that expressions in the body require. */
   readonly reads: readonly FieldUse[];
-  /** All fields that these expressions name. */
+  /** All fields that expressions in the body refer to. */
   readonly named: readonly string[];
-  /** `inBody`: the fields for the body, if it uses other fields than the rest of the request. Throws a Failure. */
+  /**
+   * Renders the request for a record. `inBody` are the fields for the body, if they differ from those for the rest of the request. Throws a
+   * Failure if the request cannot be rendered.
+   */
   render(fields: Fields, inBody?: Fields): HttpRequest;
 }
 
 /**
- * Compiles the request of a node. Problems are reported; then the template cannot be rendered.
- * `connection`: `null` for an unknown one; then a relative URL cannot be judged.
+ * Compiles the request of a node. If a problem is reported, the template must not be rendered. `connection` is `null` if the flow has no
+ * such connection, so that relative URLs cannot be checked.
  */
 export function compileRequest(
   options: HttpOptions,
@@ -57,7 +60,7 @@ export function compileRequest(
   const { method, timeout: timeoutMs, max_body: maxBodyBytes } = options;
   return { origin: url?.origin, reads: body.reads, named: body.named, render };
 
-  /** A literal takes several times less memory than an object made of spread parts, and there is one for every record. */
+  /** An object literal takes much less memory than an object that is assembled by spreading. There is one request for every record. */
   function render(fields: Fields, inBody = fields): HttpRequest {
     const { origin, path, fromData } = (url as UrlTemplate).render(fields);
     const isNamed = literalOrigins.has(origin);
@@ -80,7 +83,7 @@ export function compileRequest(
     };
   }
 
-  /** Headers without references are rendered once: every request shares them. */
+  /** Renders the headers. Headers without references are rendered only once, and all requests share them. */
   function renderHeaders(fields: Fields): Record<string, string> {
     if (constantHeaders) return constantHeaders;
     const rendered: Record<string, string> = {};
@@ -90,7 +93,10 @@ export function compileRequest(
   }
 }
 
-/** The node's own ways to sign; undefined if it has no `auth`. Reports mistakes that the options' shapes cannot show. */
+/**
+ * Returns the ways to sign requests that the node itself sets; undefined if it has no `auth`. Reports mistakes that the schema of the
+ * options cannot detect.
+ */
 function signersOf({ auth: written }: HttpOptions, allowHttp: boolean, context: BuildContext): readonly Auth[] | undefined {
   const own = placedAuths(written);
   for (const { auth, at } of own) {
@@ -102,7 +108,10 @@ function signersOf({ auth: written }: HttpOptions, allowHttp: boolean, context: 
 
 const keyHeader = 'Idempotency-Key';
 
-/** The request for a later page of a record, whose idempotency key names the page: it is another request than the first. */
+/**
+ * Returns the request for a later page of a record. Its idempotency key includes the page number, because it must differ from the key of
+ * the first request.
+ */
 export function withPageKey(request: HttpRequest, page: number): HttpRequest {
   const key = request.headers[keyHeader];
   return key === undefined ? request : { ...request, headers: { ...request.headers, [keyHeader]: `${key}-page-${page}` } };
@@ -110,7 +119,7 @@ export function withPageKey(request: HttpRequest, page: number): HttpRequest {
 
 const contentTypes = { body: 'application/json', form: 'application/x-www-form-urlencoded', text: 'text/plain; charset=utf-8' };
 
-/** The types that a node with a map asks for. */
+/** The media types that a node with a map requests in the Accept header. */
 const accepted: { readonly [mode in ResponseMode]?: string } = {
   auto: 'application/json',
   json: 'application/json',
@@ -118,14 +127,17 @@ const accepted: { readonly [mode in ResponseMode]?: string } = {
   csv: 'text/csv',
 };
 
-/** A header as it is written, and its place. */
+/** A header as written in the flow, and its path. */
 interface Header {
   readonly name: string;
   readonly text: string;
   readonly at: readonly string[];
 }
 
-/** Puts the node's headers over the connection's, whatever their case. Unless the flow names other types, the node sends JSON, and a node with a map asks for JSON. */
+/**
+ * Merges the default headers, the connection's headers and the node's headers, ignoring case. The later ones take precedence. By default,
+ * Content-Type fits the body, and a node with a map sends Accept.
+ */
 function headersOf(options: HttpOptions, connection: HttpConnection | undefined | null): Header[] {
   const headers = new Map<string, Header>();
   const add = (name: string, text: string, at: readonly string[]) => headers.set(name.toLowerCase(), { name, text, at });
@@ -139,7 +151,7 @@ function headersOf(options: HttpOptions, connection: HttpConnection | undefined 
   return [...headers.values()];
 }
 
-/** The fields that a request uses. */
+/** Returns the fields that a request refers to. */
 export function fieldsIn(options: HttpOptions, connection: HttpConnection | undefined | null): FieldUse[] {
   const payload = payloadOf(options);
   return [
@@ -150,7 +162,7 @@ export function fieldsIn(options: HttpOptions, connection: HttpConnection | unde
   ];
 }
 
-/** The fields that the texts of a value refer to, its names included. */
+/** Returns the fields that the strings and member names in a value refer to. */
 export function usesWithin(value: Value | undefined, at: readonly (string | number)[]): FieldUse[] {
   if (typeof value === 'string') return referencedFields(value).map((field) => ({ field, at }));
   if (Array.isArray(value)) return value.flatMap((member, index) => usesWithin(member, [...at, index]));

@@ -13,10 +13,10 @@ import { matches } from '../call-policy.ts';
 import type { HttpAnswer } from './answer-reader.ts';
 import { answerModeOf, type HttpOptions } from './http-options.ts';
 
-/** The fields that `save` adds. */
+/** The fields that the option `save` adds. */
 export const savedFields = ['saved.path', 'saved.bytes'] as const;
 
-/** A compiled `save`. */
+/** A compiled option `save`. */
 export class Saving {
   readonly #to: TextTemplate;
   readonly #replace: boolean;
@@ -30,18 +30,18 @@ export class Saving {
     this.#rules = rules;
   }
 
-  /** The `save` of a node; undefined if it has none. */
+  /** Compiles the option `save` of a node; undefined if it has none. */
   static of({ save, success }: HttpOptions, rules: AnswerRules | undefined): Saving | undefined {
     return save && new Saving(textTemplate(save.to), save.replace, success, rules);
   }
 
-  /** The request of a record, with the file for its answer. Throws a Failure. */
+  /** Adds the file in which the response is saved to a record's request. Throws a Failure if the path of the file cannot be rendered. */
   prepare(fields: Fields, request: HttpRequest): HttpRequest {
     const takes = (head: AnswerHead) => matches(this.#success, head.status) && this.#accepts(head, fields);
     return { ...request, save: { to: this.#to(fields), replace: this.#replace, takes } };
   }
 
-  /** The fields of a record with those of its file. */
+  /** Returns the record with the fields of the saved file added. */
   fieldsWith(fields: Fields, { response: { saved } }: HttpAnswer): Fields {
     const [path, bytes] = savedFields;
     return withFields(fields, [
@@ -50,7 +50,7 @@ export class Saving {
     ]);
   }
 
-  /** False for an answer that the rules of the node call an error: it is read as any other, and leaves no file. */
+  /** False if the rules of the node treat the response as an error. Such a response is read into memory, and no file is saved. */
   #accepts(head: AnswerHead, fields: Fields): boolean {
     if (!this.#rules) return true;
     const answer = {
@@ -74,38 +74,43 @@ export function usesFiles({ save, form }: HttpOptions): boolean {
   return save !== undefined || sendsFiles(form as Record<string, Value> | undefined);
 }
 
-/** The parts of a node that files are checked against. */
+/** The parts of a node that can contradict its file options. */
 interface FileParts {
   readonly mapping: Mapping | undefined;
   readonly rules: AnswerRules | undefined;
   readonly cost: Path | undefined;
 }
 
-/** Reports options that contradict files: a body that is saved is not in memory, and a file that is sent is not in the request. */
-export function checkFileOptions(options: HttpOptions, { mapping, rules, cost }: FileParts, { problem, takesFiles }: BuildContext): void {
-  const { save, form, headers = {}, batch, cache, paginate } = options;
+/** Reports options that cannot be combined with `save`, or with a form that sends files. */
+export function checkFileOptions(options: HttpOptions, parts: FileParts, context: BuildContext): void {
+  const { save, form, headers = {}, batch, cache } = options;
+  const { problem, takesFiles } = context;
   const isSending = sendsFiles(form as Record<string, Value> | undefined);
   const place = save ? ['save'] : ['form'];
   if (!takesFiles && (save || isSending)) {
     problem(place, {
-      message: 'a node that sends or saves files needs a folder for them, and there is none',
+      message: 'a node that sends or saves files needs a folder for them, and none is set',
       code: 'no-files-folder',
       details: {},
     });
   }
   const contentType = Object.keys(headers).find((name) => name.toLowerCase() === 'content-type');
   if (isSending && contentType !== undefined) {
-    problem(['headers', contentType], 'a form that sends files has a content type of its own, multipart/form-data; leave this one out');
+    problem(['headers', contentType], 'a form that sends files always has the content type multipart/form-data; leave out this header');
   }
   if (isSending && batch) problem(['form'], 'a batch has one request for all its records; leave the files or batch out');
-  if ((isSending || save) && cache !== undefined) problem(['cache'], 'the cache does not hold files; leave cache out');
-  if (!save) return;
-  if (paginate) problem(['paginate'], 'the body goes to a file, so no page is found in it; leave paginate or save out');
-  if (batch) problem(['batch'], 'the body goes to a file, so no record is found in it; leave batch or save out');
-  if (answerModeOf(options) !== 'auto') problem(['answer'], 'the body goes to a file, and is not read; leave answer or save out');
-  const reads = 'the body goes to a file, and is not read; expected';
+  if ((isSending || save) && cache !== undefined) problem(['cache'], 'the cache cannot store files; leave cache out');
+  if (save) checkSaveOptions(options, parts, context);
+}
+
+function checkSaveOptions(options: HttpOptions, { mapping, rules, cost }: FileParts, { problem }: BuildContext): void {
+  if (options.paginate)
+    problem(['paginate'], 'the body is saved to a file, so the next page cannot be found in it; leave out paginate or save');
+  if (options.batch) problem(['batch'], 'the body is saved to a file, so the records cannot be found in it; leave out batch or save');
+  if (answerModeOf(options) !== 'auto') problem(['answer'], 'the body is saved to a file, and is not read; leave out answer or save');
+  const reads = 'the body is saved to a file, and is not read; expected';
   if (mapping?.readsBody) problem(['map'], `${reads} paths such as $status and $headers.etag`);
   if (cost?.root === 'body') problem(['cost'], `${reads} a path such as $headers.x-credits-used`);
   if (rules?.names('body'))
-    problem([options.fail_when?.named.includes('body') ? 'fail_when' : 'retry_when'], `${reads} a condition over status and headers`);
+    problem([options.fail_when?.named.includes('body') ? 'fail_when' : 'retry_when'], `${reads} a condition on status and headers`);
 }

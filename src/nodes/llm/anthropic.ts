@@ -9,12 +9,12 @@ const finishes: Readonly<Record<string, Finish>> = {
 };
 
 /**
- * The messages for an account without money, and for one that has reached the limit that its owner has set. They come with the status and
- * type of a wrong request, without a code: https://github.com/anthropics/claude-code/issues/88711 and /38035.
+ * Matches the messages about an account that has no money left, or has reached the limit that its owner set. These errors have the status
+ * and type of an invalid request, and no code: https://github.com/anthropics/claude-code/issues/88711 and /38035.
  */
 const noMoney = /^your credit balance is too low\b|^you have reached your specified api usage limits\b/i;
 
-/** Anthropic's Messages. https://docs.claude.com/en/api/messages */
+/** The provider for Anthropic's Messages API. https://docs.claude.com/en/api/messages */
 export const anthropic: Provider = {
   baseUrl: 'https://api.anthropic.com/v1',
   credential: 'anthropic-api-key',
@@ -46,7 +46,7 @@ export const anthropic: Provider = {
       finish: finishes[textAt(body, 'stop_reason') ?? ''] ?? 'other',
       model: textAt(body, 'model'),
       usage: {
-        // input_tokens leaves out the tokens that were read from the cache or written to it.
+        // input_tokens does not include the tokens that were read from the cache or written to it.
         input: countAt(body, 'usage', 'input_tokens') + cached + stored,
         output: countAt(body, 'usage', 'output_tokens'),
         cached,

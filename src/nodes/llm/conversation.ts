@@ -8,9 +8,12 @@ import type { JsonObject } from '../../core/value/value.ts';
 import { type Accepted, RequestCall } from '../calling.ts';
 import type { Turn, Usage } from './provider.ts';
 
-/** An answer with status 200 that is no success. Its tokens count. */
+/** The failure for an answer with status 200 that cannot be used. The tokens of such an answer still count towards the cost. */
 export class UnusableAnswer extends Failure {
-  /** `text`: the answer that the model is shown when it is asked again. `usage`: undefined if no model has answered. `reason`: what does not fit; undefined if asking again is of no use. */
+  /**
+   * `text` is the answer to show to the model when it is asked again. `usage` is undefined if no model has answered. `reason` says what
+   * does not fit the schema; undefined if asking again would not help.
+   */
   constructor(
     message: string,
     readonly text: string,
@@ -26,36 +29,36 @@ export interface ModelAccepted extends Accepted {
   readonly usage: Usage;
 }
 
-/** The prices of tokens, per million. */
+/** The prices per million tokens. */
 export interface TokenPrice {
   readonly input: number;
   readonly output: number;
   readonly cached: number;
 }
 
-/** The rules of a conversation. */
+/** The rules for a conversation with a model, which are the same for all records. */
 export interface ConversationRules {
   /** The id of the node, for messages. */
   readonly node: string;
-  /** The price of tokens; undefined if the flow states no price. */
+  /** The prices of tokens; undefined if the flow states none. */
   readonly price: TokenPrice | undefined;
-  /** Undefined without a maximum. */
+  /** The option `max_cost`; undefined if the flow sets no maximum. */
   readonly maxCost: number | undefined;
-  /** Maximum of an answer's tokens. */
+  /** Maximum number of tokens in an answer. */
   readonly maxTokens: number;
-  /** Times that the model is asked again if its answer does not fit. */
+  /** Maximum number of times that the model is asked again because its answer does not fit the schema. */
   readonly invalidRetries: number;
 }
 
-/** The question of a call, which grows with every answer that does not fit. */
+/** The question of a call. If the model's answer does not fit the schema, the answer and a correction are added to the question. */
 export interface Dialog {
   readonly turns: readonly Turn[];
   request(turns: readonly Turn[]): HttpRequest;
-  /** The bytes of the question's texts. */
+  /** Returns the size in bytes of all text in the question. */
   bytes(turns: readonly Turn[]): number;
 }
 
-/** A call of a model: one action, in which an answer that does not fit is asked for again. */
+/** A call to a language model. It counts as one action, even if the model is asked again because its answer does not fit the schema. */
 export class Conversation extends RequestCall {
   readonly #rules: ConversationRules;
   readonly #dialog: Dialog;
@@ -84,7 +87,7 @@ export class Conversation extends RequestCall {
     }
   }
 
-  /** Makes one request within the maximum cost. */
+  /** Makes one request, but only if its maximum cost is within `max_cost`. */
   async #paid(context: AttemptContext): Promise<Accepted> {
     const { maxCost, price } = this.#rules;
     const { spending } = context;
@@ -103,7 +106,7 @@ export class Conversation extends RequestCall {
     });
   }
 
-  /** Makes one request. `settle` gets its cost and its tokens: undefined if no model has answered. */
+  /** Makes one request, and then calls `settle` with its cost and tokens. Both are undefined if no model has answered. */
   async #answered(context: AttemptContext, settle: (cost?: number, usage?: Usage) => void): Promise<Accepted> {
     let usage: Usage | undefined;
     try {
@@ -124,31 +127,31 @@ export class Conversation extends RequestCall {
   }
 }
 
-/** The most that a question can cost. */
+/** Returns the maximum cost of a question. */
 function mostOf(price: TokenPrice, input: number, output: number): number {
   return costOf({ ...price, input: Math.max(price.input, price.cached) }, { input, output, cached: 0 }) as number;
 }
 
-/** The reason why a run ends at its maximum cost. */
+/** Returns the reason for ending a run because of `max_cost`. */
 function refusalText(refusal: SpendingRefusal, { node, maxCost, maxTokens }: ConversationRules, spent: number, most: number): string {
   if (refusal === 'unstated')
-    return `max_cost of ${node} cannot be kept: the answers do not state their tokens; leave max_cost out to run without a maximum`;
-  return `max_cost ${maxCost} of ${node}: ${spent} spent, and the next call may cost ${Number(most.toPrecision(3))} (max_tokens ${maxTokens})`;
+    return `max_cost of ${node} cannot be enforced: the answers do not state their tokens; leave max_cost out to run without a maximum`;
+  return `max_cost ${maxCost} of ${node}: ${spent} spent, and the next call could cost ${Number(most.toPrecision(3))} (max_tokens ${maxTokens})`;
 }
 
-/** The sentence that asks again. */
+/** Returns the sentence that asks the model to correct its answer. */
 function correction(reason: string): string {
   return `${reason.charAt(0).toUpperCase()}${reason.slice(1)}. Answer again with JSON that fits it, and nothing else.`;
 }
 
-/** The answer with these tokens and their cost. */
+/** Returns the answer with the number of tokens and their cost added, so that a map can read them. */
 export function withUsage(answer: ModelAccepted, usage: Usage, price: TokenPrice | undefined): ModelAccepted {
   const { input, output, cached } = usage;
   const counts = { input_tokens: input, output_tokens: output, cached_tokens: cached };
   return { ...answer, usage, body: { ...(answer.body as JsonObject), usage: counts, cost: costOf(price, usage) ?? null } };
 }
 
-/** The cost of tokens; undefined without a price. */
+/** Returns the cost of tokens; undefined if there is no price. */
 export function costOf(price: TokenPrice | undefined, { input, output, cached }: Usage): number | undefined {
   return price && rounded(((input - cached) * price.input + cached * price.cached + output * price.output) / 1e6);
 }

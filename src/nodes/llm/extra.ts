@@ -1,10 +1,12 @@
 import { membersOf } from '../../core/value/dictionary.ts';
 import { isObject, type JsonObject } from '../../core/value/value.ts';
 
-/** Members that no flow may add: the node reads whole answers, and has options for their length. */
+/** Members that a flow must not set in `extra`. The node cannot read streams, and has a separate option for the length of answers. */
 const ownMembers = new Set(['stream', 'max_tokens', 'max_completion_tokens']);
 
-/** A request body with the members that the flow adds. An object in both has the members of both. */
+/**
+ * Adds the members from the flow's option `extra` to a request body. If both contain an object of the same name, the objects are merged.
+ */
 export function withExtra(body: JsonObject, extra: JsonObject): JsonObject {
   const added = membersOf(extra).map(([name, value]) => {
     const own = body[name];
@@ -13,7 +15,7 @@ export function withExtra(body: JsonObject, extra: JsonObject): JsonObject {
   return Object.fromEntries([...Object.entries(body), ...added]);
 }
 
-/** The places in `extra` that are members of the body already. */
+/** Returns the paths of the members in `extra` that the node itself sets. */
 export function clashesOf(body: JsonObject, extra: JsonObject, at: readonly string[] = []): (readonly string[])[] {
   return membersOf(extra).flatMap(([name, value]) => {
     const place = [...at, name];

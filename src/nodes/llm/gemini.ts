@@ -4,22 +4,26 @@ import { countAt, type Finish, type HopelessRefusal, joinedText, listAt, type Pr
 
 const refusals = new Set(['SAFETY', 'RECITATION', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII', 'LANGUAGE']);
 
-/** The messages of a 429 for an account without money, which has no details: https://ai.google.dev/gemini-api/docs/billing. */
+/**
+ * Matches the messages of a 429 that say that the account has no money left. Such errors have no details:
+ * https://ai.google.dev/gemini-api/docs/billing.
+ */
 const noMoney = /^your prepayment credits are depleted\b|\bexceeded its monthly spending cap\b/i;
 
-/** The reason in a refusal of Google why no other question would be answered; undefined if others may be. */
+/** Returns the reason why Google would also refuse every other question; undefined if other questions might be answered. */
 export function googleHopelessness(status: number, body: Value): HopelessRefusal | undefined {
   const details = listAt(body, 'error', 'details');
-  // A key that does not exist, or has expired, is refused with 400.
+  // Google refuses an unknown or expired key with status 400.
   if (details.some((detail) => textAt(detail, 'reason') === 'API_KEY_INVALID')) return 'refused-key';
   if (status !== 429) return undefined;
-  // Its retryDelay is a second, whatever is left of the day: https://ai.google.dev/gemini-api/docs/rate-limits.
+  // retryDelay in the response is not used: it is one second even if the daily quota is used up.
+  // https://ai.google.dev/gemini-api/docs/rate-limits
   const quotas = details.flatMap((detail) => listAt(detail, 'violations')).map((violation) => textAt(violation, 'quotaId') ?? '');
   if (quotas.some((quota) => quota.includes('PerDay'))) return 'day-quota';
   return noMoney.test(textAt(body, 'error', 'message') ?? '') ? 'no-money' : undefined;
 }
 
-/** Google's Gemini. https://ai.google.dev/api/generate-content */
+/** The provider for Google's Gemini API. https://ai.google.dev/api/generate-content */
 export const gemini: Provider = {
   baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
   credential: 'gemini-api-key',
@@ -47,7 +51,7 @@ export const gemini: Provider = {
     model: textAt(body, 'modelVersion'),
     usage: {
       input: countAt(body, 'usageMetadata', 'promptTokenCount'),
-      // Thoughts are paid for as output.
+      // Thinking tokens are billed as output.
       output: countAt(body, 'usageMetadata', 'candidatesTokenCount') + countAt(body, 'usageMetadata', 'thoughtsTokenCount'),
       cached: countAt(body, 'usageMetadata', 'cachedContentTokenCount'),
     },

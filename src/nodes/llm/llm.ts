@@ -23,7 +23,7 @@ import { maxTokensNames, type Provider, type Question } from './provider.ts';
 import { providers } from './providers.ts';
 import { checkStrictSchema } from './strict-schema.ts';
 
-/** The LLM node: one question to a language model per record. */
+/** The LLM node, which asks a language model one question per record. */
 export const llm = defineNode({
   name: 'llm',
   summary: 'LLM: asks a language model about each record, and checks its answer',
@@ -36,7 +36,7 @@ export const llm = defineNode({
   build: buildLlm,
 });
 
-/** Default of questions in flight at once. */
+/** Default maximum number of questions in flight. */
 const defaultConcurrency = 8;
 
 function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined {
@@ -60,6 +60,7 @@ function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined 
   const ask = (asked: Question, fields: Fields): HttpRequest => ({
     ...request.render(fields),
     body: jsonOf(withExtra(provider.body(asked), extra)),
+    llmNode: context.id,
   });
   const skipped = (fields: Fields) => new Unasked(withNulls(fields, mapping.fields));
   const action: Action = {
@@ -86,7 +87,7 @@ function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined 
     const dialog = dialogOf(asked, (question) => ask(question, fields));
     const answer = await context.call(new Conversation(rules, dialog, action, fields));
     const reading = action.read(fields, answer);
-    // As with lookups, only the paths of the flow's own map are counted.
+    // As with lookups, the paths of the default map are not counted in the summary.
     return options.map === undefined ? reading.rows : reported(action, reading, context);
   };
   return { reads: usesOf(options), ...mappedColumns(mapping), run: converse, action };
@@ -98,7 +99,7 @@ function answerPartsOf(options: LlmOptions, provider: Provider, check: OutputChe
   return { provider, key, check, price: priceOf(options), model, maxTokens, maxTokensName, retryOn: options.retry.on };
 }
 
-/** The question for a record. */
+/** Returns a function that renders the question for a record. */
 function questionOf(options: LlmOptions, schema: JsonObject | undefined): (fields: Fields) => Question {
   const system = options.system === undefined ? undefined : textTemplate(options.system);
   const prompt = textTemplate(options.prompt);
@@ -106,20 +107,20 @@ function questionOf(options: LlmOptions, schema: JsonObject | undefined): (field
   return (fields) => ({ ...fixed, system: system?.(fields), turns: [{ role: 'user', text: prompt(fields) }] });
 }
 
-/** The parts of a question that all records share. */
+/** Returns the parts of a question that are the same for all records. */
 function fixedQuestion(options: LlmOptions, schema: JsonObject | undefined): Omit<Question, 'system' | 'turns'> {
   const { model, max_tokens: maxTokens, max_tokens_name: maxTokensName = maxTokensNames[0] } = options;
   const { temperature, top_p, seed, effort, prompt_cache: cachesPrompt, strict: isStrict = true } = options;
   return { model, maxTokens, maxTokensName, schema, isStrict, temperature, top_p, seed, effort, cachesPrompt };
 }
 
-/** A question with every option that a flow may add to this node, which shows the members that are the node's own. */
+/** Returns a question that uses every option a flow may set. The request for it shows which members of the body the node itself sets. */
 function fullestQuestion(options: LlmOptions, schema: JsonObject | undefined): Question {
   const tuning = { temperature: 0, top_p: 0, seed: 0, effort: '' };
   return { ...fixedQuestion(options, schema), ...tuning, system: '', turns: [{ role: 'user', text: '' }] };
 }
 
-/** Reports members of `extra` that the node sends itself. */
+/** Reports members of the option `extra` that the node itself sets. */
 function checkExtra(body: JsonObject, extra: JsonObject, { problem }: BuildContext): void {
   for (const place of clashesOf(body, extra)) {
     problem(['extra', ...place], `the node sets ${place.join('.')} itself; leave it out here, and use the option for it`);
@@ -147,7 +148,7 @@ function tokensOf(
   };
 }
 
-/** Characters of a token, about. */
+/** Approximate number of characters in a token. */
 const charactersPerToken = 4;
 
 function estimatedTokens(question: Question): number {
@@ -156,7 +157,7 @@ function estimatedTokens(question: Question): number {
 
 const utf8 = new TextEncoder();
 
-/** The texts of a question that the model reads, joined. */
+/** Returns all text in a question that the model reads. */
 function textsOf({ system = '', turns, schema }: Question): string {
   return [system, ...turns.map(({ text }) => text), schema ? jsonOf(schema) : ''].join('');
 }
@@ -171,13 +172,13 @@ function usesOf({ system, prompt }: LlmOptions): FieldUse[] {
 
 type MaybeConnection = HttpConnection | undefined | null;
 
-/** The way that the node itself signs; undefined if it has no credential, or if the connection signs. */
+/** Returns the way in which the node itself signs requests; undefined if it has no credential, or if the connection signs the requests. */
 function authOf({ connection, credential }: LlmOptions, provider: Provider): Auth | undefined {
   const name = credential ?? (connection === undefined ? provider.credential : undefined);
   return name === undefined || name === 'none' ? undefined : provider.auth(name);
 }
 
-/** The words for the key of a node, for messages. */
+/** Returns the key that the node uses, in words for messages. */
 function keyOf({ connection, credential }: LlmOptions, { credential: usual = 'none' }: Provider): string {
   const name = credential ?? (connection === undefined ? usual : undefined);
   if (name === undefined) return `the key of the connection "${connection}"`;
@@ -213,14 +214,17 @@ function priceOf({ price }: LlmOptions): TokenPrice | undefined {
   return price && { input: price.input, output: price.output, cached: price.cached_input ?? price.input };
 }
 
-/** The fields that are added without a `map`: the properties of the answer, else its text. */
+/**
+ * Returns the map to use if the node has no option `map`. It reads the properties of the answer, or the answer's text if the answer has no
+ * properties.
+ */
 function defaultMap(schema: JsonObject | undefined): WrittenMap {
   const names = schema ? propertiesOf(schema) : [];
   if (names.length === 0) return { answer: 'text' };
   return objectOf(names.map((name) => [name, pathTo('output', name)] as const));
 }
 
-/** The key of a question in the cache: two questions with one key have one answer. */
+/** Returns the cache key of a question. Questions with the same key have the same answer. */
 function llmCacheKey({ provider, output, schema }: LlmOptions, { origin, path, body }: HttpRequest): string {
   return jsonOf(['llm', provider, origin + path, body ?? null, (output ?? schema ?? null) as Value]);
 }

@@ -8,12 +8,12 @@ import { type ModelAccepted, type TokenPrice, UnusableAnswer, withUsage } from '
 import type { OutputCheck } from './output.ts';
 import { type HopelessRefusal, type Provider, type Question, textAt, type Usage } from './provider.ts';
 
-/** The parts of a node that read answers. */
+/** The parts of a node that determine how an answer is read. */
 export interface AnswerParts {
   readonly provider: Provider;
-  /** The words for its key, for messages. */
+  /** The key that the node uses, in words for messages. */
   readonly key: string;
-  /** The check of the answer; undefined if the answer is a text. */
+  /** Checks the model's answer; undefined if the answer may be any text. */
   readonly check: OutputCheck | undefined;
   readonly price: TokenPrice | undefined;
   readonly model: string;
@@ -22,7 +22,7 @@ export interface AnswerParts {
   readonly retryOn: readonly (string | number)[];
 }
 
-/** Codes and types of a refusal that no waiting ends: the account has no money. */
+/** Error codes and types that say that the account has no money left, so that waiting does not help. */
 const moneyCodes: ReadonlySet<string> = new Set([
   'insufficient_quota',
   'credit_balance_exhausted',
@@ -31,7 +31,10 @@ const moneyCodes: ReadonlySet<string> = new Set([
   'enforced_spend_limit_reached',
 ]);
 
-/** Takes a response as an answer of a model. Throws a Failure, or LimitReached if no other question would be answered. */
+/**
+ * Reads a response as the answer of a model. Throws LimitReached if every other question would be refused, too. Throws a Failure if only
+ * this answer cannot be used.
+ */
 export function acceptAnswer(parts: AnswerParts, response: HttpResponse): ModelAccepted {
   const { provider, check, maxTokens } = parts;
   if (!matches(['2xx'], response.status)) throw refusalOf(parts, response);
@@ -44,13 +47,13 @@ export function acceptAnswer(parts: AnswerParts, response: HttpResponse): ModelA
     throw new UnusableAnswer(`the answer was cut off at max_tokens (${maxTokens})${quoted(text)}\n${allowMore}`, '', usage);
   }
   if (text === undefined)
-    throw new UnusableAnswer(`expected the answer of a model, found ${excerpt(jsonOf(body))}`, '', statedUsage(usage));
+    throw new UnusableAnswer(`expected an answer from a model, found ${excerpt(jsonOf(body))}`, '', statedUsage(usage));
   const output = check ? checkedOutput(check, text, usage) : null;
   const document = { text, output, model: model ?? parts.model, finish };
   return withUsage({ status: response.status, header: response.header, body: document, response, usage }, usage, parts.price);
 }
 
-/** The tokens of a body that is no answer of a model; undefined if it states none. */
+/** Returns the number of tokens that the body of an error states; undefined if it states none. */
 function statedUsage(usage: Usage): Usage | undefined {
   return usage.input + usage.output > 0 ? usage : undefined;
 }
@@ -64,15 +67,15 @@ function checkedOutput(check: OutputCheck, text: string, usage: Usage): Value {
   }
 }
 
-/** The way out for an answer that was cut off. */
-const allowMore = "allow more with max_tokens: a model's thinking counts in it, too. With effort: low it thinks less";
+/** Advice about an answer that was cut off. */
+const allowMore = 'raise max_tokens, which includes the tokens for thinking. With effort: low, the model thinks less';
 
-/** The beginning of an answer, after a colon. */
+/** Returns the beginning of an answer after a colon; empty if there is no answer. */
 function quoted(text = ''): string {
   return text === '' ? '' : `: ${excerpt(text)}`;
 }
 
-/** The message of an error that came with a status of success; undefined if there is none. */
+/** Returns the error message in a body with a successful status; undefined if there is none. */
 function errorIn(body: Value): string | undefined {
   const places = [['error', 'message'], ['error'], ['choices', 0, 'error', 'message']] as const;
   return places.map((steps) => textAt(body, ...steps)).find(Boolean);
@@ -82,7 +85,7 @@ function refusalOf(parts: AnswerParts, response: HttpResponse): Error {
   const { provider, key, retryOn } = parts;
   const { status } = response;
   const read = readIfPossible(response, 'auto');
-  // Google's Chat Completions put the error into a list.
+  // In responses of Google's Chat Completions, the error is inside a list.
   const body = Array.isArray(read) ? read[0] : read;
   const reason = textAt(body, 'error', 'message');
   const message = reason === undefined ? answerMessage(response) : `the server answered ${status}: ${excerpt(reason)}`;
@@ -98,7 +101,10 @@ function refusalOf(parts: AnswerParts, response: HttpResponse): Error {
   });
 }
 
-/** The wait that a refusal asks for: a stated one, else the longest of its resets and the wait in its body. */
+/**
+ * Returns the wait that a refusal asks for. It is the wait in a Retry-After header, otherwise the longest of the waits in the body and in
+ * other headers.
+ */
 function waitOf({ waitMs }: Provider, { header, retryAfterMs }: HttpResponse, body: Value): number | undefined {
   const isStated = ['retry-after', 'retry-after-ms'].some((name) => header(name) !== undefined);
   const inBody = waitMs?.(body);
@@ -106,7 +112,10 @@ function waitOf({ waitMs }: Provider, { header, retryAfterMs }: HttpResponse, bo
   return Math.max(inBody, retryAfterMs ?? 0);
 }
 
-/** Providers and gateways state it with one status or another: a code decides, whatever the status. */
+/**
+ * Returns the reason why every other question would be refused, too; undefined if other questions might be answered. The error code decides
+ * rather than the status, because providers and gateways use different statuses.
+ */
 function hopelessnessOf(provider: Provider, status: number, body: Value): HopelessRefusal | undefined {
   const codes = ['code', 'type'].map((name) => textAt(body, 'error', name) ?? '');
   if (status === 402 || (status < 500 && codes.some((code) => moneyCodes.has(code)))) return 'no-money';

@@ -1,7 +1,7 @@
 import type { Value } from '../../core/value/value.ts';
 import { countAt, type Finish, joinedText, listAt, type Provider, present, textAt } from './provider.ts';
 
-/** OpenAI's Responses. https://platform.openai.com/docs/api-reference/responses */
+/** The provider for OpenAI's Responses API. https://platform.openai.com/docs/api-reference/responses */
 export const openaiResponses: Provider = {
   baseUrl: 'https://api.openai.com/v1',
   credential: 'openai-api-key',

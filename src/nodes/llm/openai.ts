@@ -4,11 +4,17 @@ import { countAt, type Finish, maxTokensNames, messagesOf, type Provider, presen
 
 const finishes: Readonly<Record<string, Finish>> = { stop: 'stop', length: 'length', content_filter: 'refusal' };
 
-/** The words of servers for a member of the request that they do not know: Mistral's and vLLM's `extra_forbidden`, OpenAI's, Azure's. */
+/**
+ * Messages that servers return about an unknown member of the request. Mistral and vLLM use `extra_forbidden`; OpenAI and Azure have other
+ * messages.
+ */
 const notKnown =
   /extra_forbidden|extra (?:inputs|fields)|unsupported|unrecogni[sz]ed|unknown|unexpected|not (?:permitted|supported|allowed|a valid field)/i;
 
-/** OpenAI's Chat Completions, which most compatible servers speak. https://platform.openai.com/docs/api-reference/chat */
+/**
+ * The provider for OpenAI's Chat Completions API, which most compatible servers support.
+ * https://platform.openai.com/docs/api-reference/chat
+ */
 export const openai: Provider = {
   baseUrl: 'https://api.openai.com/v1',
   credential: 'openai-api-key',
@@ -36,7 +42,7 @@ export const openai: Provider = {
     if (!isRefused) return undefined;
     return `the server does not know ${maxTokensName}: write max_tokens_name: ${maxTokensNames.find((name) => name !== maxTokensName)}`;
   },
-  // Google answers Chat Completions, too, and refuses them as it refuses questions to Gemini.
+  // Google also supports Chat Completions, and refuses these requests in the same way as requests to Gemini.
   hopelessness: googleHopelessness,
   answer: (body) => ({
     text: textAt(body, 'choices', 0, 'message', 'content') ?? refusalOf(body),

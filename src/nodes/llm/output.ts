@@ -10,23 +10,23 @@ const types = ['string', 'number', 'integer', 'boolean', 'list'] as const;
 const expectedMember = `expected a type (${types.join(', ')}), or a mapping such as { enum: [a, b] }`;
 
 const shape = z.strictObject({
-  type: z.enum(types).optional().describe('default string; list is a list of texts'),
-  enum: z.array(z.string()).min(1).optional().describe('the texts that it may be'),
-  optional: z.boolean().optional().describe('true if it may be null'),
+  type: z.enum(types).optional().describe('default string; list is a list of strings'),
+  enum: z.array(z.string()).min(1).optional().describe('the allowed values'),
+  optional: z.boolean().optional().describe('true if it can be null'),
   description: z.string().optional().describe('what the model is told about it'),
 });
 
 const member = shape.refine(({ type, enum: values }) => type === undefined || values === undefined || type === 'string', {
-  error: 'expected type or enum: the values of an enum are texts',
+  error: 'expected type or enum: the values of an enum are strings',
   path: ['type'],
 });
 
-/** The short form of a JSON Schema: the properties of the answer. */
+/** The option `output`, which lists the properties of the answer. It is a short form of a JSON Schema. */
 export const output = dictionary(fieldName, z.union([z.enum(types), member], { error: expectedMember }));
 
 type Member = z.output<typeof member>;
 
-/** The JSON Schema of the short form. */
+/** Converts the option `output` to the JSON Schema for which it stands. */
 export function schemaOf(written: z.output<typeof output>): JsonObject {
   const properties = membersOf(written).map(([name, one]) => [name, propertyOf(typeof one === 'string' ? { type: one } : one)] as const);
   return {
@@ -47,21 +47,24 @@ function propertyOf({ type = 'string', enum: values, optional = false, descripti
   };
 }
 
-/** The names of the properties of an object's schema; empty for another. */
+/** Returns the names of the properties in the schema of an object; empty for any other schema. */
 export function propertiesOf(schema: JsonObject): string[] {
   return isObject(schema.properties) ? membersOf(schema.properties).map(([name]) => name) : [];
 }
 
-/** A JSON Schema as a check of answers. */
+/** Checks answers against a JSON Schema. */
 export class OutputCheck {
   readonly #schema: z.ZodType;
 
-  /** Throws an Error for a schema that cannot be checked. */
+  /** Throws an Error if the schema cannot be compiled. */
   constructor(schema: JsonObject) {
     this.#schema = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
   }
 
-  /** The value in a text of a model, digits unchanged. Throws an Error that says what does not fit. */
+  /**
+   * Parses a model's text, with the digits of numbers unchanged, and checks the value. If the value does not fit the schema, throws an
+   * Error that says why.
+   */
   read(text: string): Value {
     const json = unfenced(text);
     const found = parsedOutput(json);
@@ -85,7 +88,7 @@ function parsedOutput(json: string): unknown {
   }
 }
 
-/** A text without the code fence that models like to put around JSON. */
+/** Removes the code fence (three backticks) that models often put around JSON. */
 function unfenced(text: string): string {
   return /^\s*```(?:json)?\s*\n([\s\S]*?)\n?\s*```\s*$/i.exec(text)?.[1] ?? text;
 }

@@ -5,7 +5,7 @@ import { openai } from './openai.ts';
 import { openaiResponses } from './openai-responses.ts';
 import type { Provider } from './provider.ts';
 
-/** Every provider, by its name. */
+/** All providers, keyed by name. */
 export const providers = { openai, 'openai-responses': openaiResponses, anthropic, gemini, ollama } as const satisfies Readonly<
   Record<string, Provider>
 >;

@@ -4,7 +4,10 @@ import { isObject, type JsonObject, type Value } from '../../core/value/value.ts
 type Place = readonly (string | number)[];
 type Report = (at: Place, message: string) => void;
 
-/** Keywords that OpenAI refuses in a strict schema: those of its guide, and those that it answers "is not permitted" to. */
+/**
+ * Keywords that OpenAI rejects in a strict schema. They come from OpenAI's guide, or from its server's messages that a keyword is "not
+ * permitted".
+ */
 const refusedKeywords = [
   ...['allOf', 'oneOf', 'not', 'if', 'then', 'else', 'dependentRequired', 'dependentSchemas', 'default'],
   ...['propertyNames', 'minProperties', 'maxProperties', 'unevaluatedProperties'],
@@ -17,7 +20,7 @@ const maxDepth = 10;
 const maxProperties = 5000;
 const maxEnumValues = 1000;
 
-/** Reports everything for which OpenAI refuses a schema that is sent as strict. https://platform.openai.com/docs/guides/structured-outputs */
+/** Reports every part of a strict schema that OpenAI would reject. https://platform.openai.com/docs/guides/structured-outputs */
 export function checkStrictSchema(schema: JsonObject, report: Report): void {
   const count = { properties: 0, values: 0 };
   if (!typesOf(schema).includes('object') || schema.anyOf !== undefined) {
@@ -30,7 +33,7 @@ export function checkStrictSchema(schema: JsonObject, report: Report): void {
 
 interface Walk {
   readonly at: Place;
-  /** Number of objects around this part, the part included. */
+  /** Number of enclosing objects, including this part of the schema. */
   readonly depth: number;
   readonly count: { properties: number; values: number };
   readonly report: Report;
@@ -43,10 +46,10 @@ function checkPart(part: Value | undefined, walk: Walk): void {
     return;
   }
   for (const keyword of refusedKeywords) {
-    if (part[keyword] !== undefined) report([...at, keyword], `OpenAI takes no ${keyword} in a strict schema${insteadOf(keyword)}`);
+    if (part[keyword] !== undefined) report([...at, keyword], `OpenAI does not accept ${keyword} in a strict schema${insteadOf(keyword)}`);
   }
   if (['type', 'anyOf', '$ref', ...refusedKeywords].every((name) => part[name] === undefined))
-    report(at, 'expected a type, which OpenAI wants of every schema');
+    report(at, 'expected a type, which OpenAI requires in every schema');
   if (typeof part.format === 'string' && !formats.includes(part.format)) {
     report([...at, 'format'], `expected one of the formats ${formats.join(', ')}, found "${part.format}"`);
   }
@@ -64,22 +67,22 @@ function checkObject(part: JsonObject, { at, depth, count, report }: Walk): void
   const names = isObject(part.properties) ? membersOf(part.properties).map(([name]) => name) : [];
   const required = Array.isArray(part.required) ? part.required : [];
   count.properties += names.length;
-  if (depth === maxDepth + 1) report(at, `expected at most ${maxDepth} objects inside one another`);
+  if (depth === maxDepth + 1) report(at, `expected objects nested at most ${maxDepth} deep`);
   if (part.additionalProperties !== false) {
     const place = part.additionalProperties === undefined ? at : [...at, 'additionalProperties'];
-    report(place, 'expected additionalProperties: false, which OpenAI wants of every object');
+    report(place, 'expected additionalProperties: false, which OpenAI requires for every object');
   }
   const place = part.required === undefined ? at : [...at, 'required'];
   const missing = names.filter((name) => !required.includes(name));
   if (missing.length > 0) {
-    const nullable = 'a property that may be null has type: [string, "null"]';
-    report(place, `required lacks ${missing.join(', ')}: OpenAI wants every property in it; ${nullable}`);
+    const nullable = 'a property that can be null has type: [string, "null"]';
+    report(place, `required does not contain ${missing.join(', ')}: OpenAI requires every property in it; ${nullable}`);
   }
   const unknown = required.filter((name) => !names.includes(name as string));
-  if (unknown.length > 0) report(place, `required names ${unknown.join(', ')}, which properties does not have`);
+  if (unknown.length > 0) report(place, `required lists ${unknown.join(', ')}, which properties does not have`);
 }
 
-/** The schemas inside a part. */
+/** Checks the schemas that are nested in a part of a schema. */
 function checkInner(part: JsonObject, walk: Walk): void {
   const depth = walk.depth + (typesOf(part).includes('object') ? 1 : 0);
   const within = (steps: Place, inner: Value | undefined) => checkPart(inner, { ...walk, at: [...walk.at, ...steps], depth });

@@ -11,7 +11,7 @@ import { type Accepted, RequestCall } from '../calling.ts';
 import type { LookupBatch } from './lookup.ts';
 import type { Asking, LookupResults } from './lookup-results.ts';
 
-/** The document of a record, and the response that it came in. */
+/** The answer document for a record, and the response that contained it. */
 interface SharedDocument {
   readonly document: LookupDocument;
   readonly response: HttpResponse;
@@ -22,7 +22,10 @@ interface Entry extends BatchEntry<SharedDocument> {
   readonly fields: Fields;
 }
 
-/** Asks a server for many records with one request. `action`: of a record alone. `checked`: the policy of the calls. */
+/**
+ * Builds the action for looking up many records with one request. `action` is the action for a single record, and `checked` has the rules
+ * for calls.
+ */
 export function askInBatches(way: LookupBatch, action: Action, checked: CallPolicy, results: LookupResults): Asking {
   const { size } = way;
   const shared = batchFor('', way, checked);
@@ -30,7 +33,7 @@ export function askInBatches(way: LookupBatch, action: Action, checked: CallPoli
     action: {
       ...action,
       batchSize: size,
-      // A refused batch of n is halved down to single records: at most 2n - 1 requests in all.
+      // A refused batch of n records is halved down to single records. This takes at most 2n - 1 requests, so at most 2 for each record.
       maxCalls: size > 1 ? 2 : 1,
       ...(way.keyOf && { entryOf: preparedEntry }),
     },
@@ -59,13 +62,13 @@ function batchFor(key: string, way: LookupBatch, checked: CallPolicy): Batch<Sha
   };
 }
 
-/** The answer to a batch. */
+/** The response to a batch. */
 interface BatchAnswer extends Accepted {
-  /** The document of a record, or why there is none. */
+  /** Returns the document for the record with this number in the batch, or the failure if there is none. */
   results(number: number): SharedDocument | Failure;
 }
 
-/** A call for many records. Each attempt asks only for the records that the answers before it lack. */
+/** A call for many records. Each attempt requests only the records that were missing in earlier responses. */
 class BatchCall extends RequestCall {
   readonly #way: LookupBatch;
   readonly #found = new Map<number, SharedDocument>();
@@ -95,7 +98,7 @@ class BatchCall extends RequestCall {
     }
   }
 
-  /** Takes the documents of a response. Throws a Failure if it lacks some. */
+  /** Stores the documents from a response. Throws a retryable Failure if records are still missing. */
   #take(response: HttpResponse): void {
     for (const [number, document] of this.#way.documents(response)) {
       if (this.#lacking.delete(number)) this.#found.set(number, { document, response });
@@ -110,7 +113,7 @@ class BatchCall extends RequestCall {
     return { ...answer, results: (number) => this.#found.get(number) ?? (failure as Failure) };
   }
 
-  /** True if there is no attempt after this failure. */
+  /** True if no further attempt follows after this failure. */
   #isFinal({ retryable, retryAfterMs = 0 }: Failure): boolean {
     return !retryable || this.#attempts > this.retry.max || retryAfterMs > this.retry.maxWaitMs;
   }

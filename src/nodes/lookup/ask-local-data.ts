@@ -4,7 +4,10 @@ import type { Fields } from '../../core/record.ts';
 import type { LocalData } from './lookup.ts';
 import type { Asking, LookupResults } from './lookup-results.ts';
 
-/** Asks data on this machine. A lookup costs credits and is reported as any call, but passes no gate and is not retried. */
+/**
+ * Builds the action for a lookup in local data. Like any call, the lookup costs credits and is reported. It waits for no rate limit and is
+ * never retried.
+ */
 export function askLocalData(data: LocalData, policy: Omit<CallPolicy, 'accept'>, results: LookupResults): Asking {
   const documentOf = ({ body }: LookupAnswer, request: LookupRequest) => data.document?.(body, request) ?? body;
   return {
@@ -19,12 +22,12 @@ export function askLocalData(data: LocalData, policy: Omit<CallPolicy, 'accept'>
     },
     ask(asked, context) {
       const request = asked.request as LookupRequest;
-      // The call makes the rows: thousands of documents that wait for their rows would be garbage that survives.
+      // The rows are created within the call. Otherwise, thousands of documents would stay in memory until they become rows.
       const rows = (found: LookupAnswer) => results.rows(documentOf(found, request), asked, context);
       return context.call({
         answer({ lookups }) {
           const found = lookups.find(request);
-          // Data in memory answer at once: no turn of the queue for each record.
+          // A lookup in memory finishes immediately, so the record does not wait for a turn of the event loop.
           return found instanceof Promise ? found.then(rows) : rows(found);
         },
       });

@@ -8,12 +8,14 @@ import { askInBatches } from './ask-in-batches.ts';
 import type { LookupServer } from './lookup.ts';
 import type { Asking, LookupResults } from './lookup-results.ts';
 
-/** Asks a server: for each record with all of its requests, one after another, or for many records at once. */
+/**
+ * Builds the action for a lookup at a server. The requests for each record are sent one after another, or many records share one request.
+ */
 export function askServer(server: LookupServer, policy: Omit<CallPolicy, 'accept'>, results: LookupResults): Asking {
   const { batch, calls, credentials, maxAgeMs, publicServer } = server;
   const action: Action = {
     ...policy,
-    // A public server takes one request at a time from the whole process: nodes, runs and calls share the slot.
+    // This process sends only one request at a time to a public server. All nodes, runs and calls share this limit.
     ...(publicServer !== undefined && { limit: { key: `public server ${publicServer}`, max: 1 } }),
     ...results.actionParts,
     prepare: (fields) => results.askedFor(server.requests(fields)[0], fields),
@@ -44,13 +46,13 @@ export function askServer(server: LookupServer, policy: Omit<CallPolicy, 'accept
   };
 }
 
-/** A response may serve many records, so it is checked without any of them: each record reads it afterwards. */
+/** Checks a response before any record reads it, because many records can use the same response. */
 function checkedResponse({ check }: LookupServer, response: HttpResponse): Accepted {
   check(response);
   return { status: response.status, header: response.header, body: null, response };
 }
 
-/** The key of a request in the cache, without the secret that signs it: two requests with one key have one answer. */
+/** Returns the cache key of a request, without the secret that signs it. Requests with the same key have the same response. */
 function cacheKey(request: ActionRequest): string {
   const { method, origin, path, body } = request as HttpRequest;
   return jsonOf(['lookup', method, origin + path, body ?? null]);

@@ -10,7 +10,7 @@ import type { Lookup } from './lookup.ts';
 import type { LookupOptions } from './lookup-options.ts';
 import { type AskedRecord, type Asking, LookupResults } from './lookup-results.ts';
 
-/** Builds a node that looks something up for each record. Undefined if a problem was reported. */
+/** Builds a node that looks something up for each record; undefined if a problem was reported. */
 export function lookupNode(options: LookupOptions, lookup: Lookup, context: BuildContext): Node | undefined {
   const policy = callPolicy(options, connectionOf(options, context), context);
   const mapping = tryOption(context, ['map'], () => compileMapping(options.map ?? lookup.defaultMap, options.when_empty));
@@ -29,7 +29,7 @@ function lookUpEach({ action, ask }: Asking, { sources, unknownChain }: Lookup, 
     return namesChain(request) ? askWithChain(asked, context) : ask(asked, context);
   };
 
-  /** Asks for a chain once it is known by its name. If no chain has that name, there is nothing to ask. */
+  /** Looks up the retail chain to which a request refers, and then sends the request. If no chain has that name, no request is sent. */
   async function askWithChain(asked: AskedRecord, context: NodeContext) {
     const request = await withChain(asked.request, context.lookups);
     if (request) return ask({ ...asked, request, sources: [...chainSources, ...sources] }, context);

@@ -10,34 +10,34 @@ import { type Accepted, readMapped } from '../calling.ts';
 import type { Lookup } from './lookup.ts';
 import type { LookupOptions } from './lookup-options.ts';
 
-/** A record whose lookup is under way. */
+/** A record whose lookup is in progress. */
 export interface AskedRecord {
   readonly request: ActionRequest;
   readonly fields: Fields;
-  /** The sources that answer. */
+  /** The data sources from which the answer comes. */
   readonly sources: readonly SourceName[];
 }
 
-/** A way to ask: the action of a node, and how a record gets its rows. */
+/** The action of a lookup node, and the function that looks up a record. */
 export interface Asking {
   readonly action: Action;
-  /** Answers the rows of a record. Throws a Failure or Unfinished. */
+  /** Looks the record up, and returns its rows. Throws a Failure if the lookup fails, or Unfinished if the run ends first. */
   ask(asked: AskedRecord, context: NodeContext): Promise<readonly Fields[]>;
 }
 
-/** The way from the answer documents of a lookup to the rows of its node. */
+/** Turns the answer documents of a lookup into the rows of its node. */
 export class LookupResults {
   readonly #lookup: Lookup;
   readonly #mapping: Mapping;
   readonly #rejects: boolean;
   readonly #isMapped: boolean;
 
-  /** `options`, `mapping`: of the node. */
+  /** `noMatch` and `map` are options of the lookup's node, and `mapping` is its compiled map. */
   constructor(lookup: Lookup, { no_match: noMatch, map }: LookupOptions, mapping: Mapping) {
     this.#lookup = lookup;
     this.#mapping = mapping;
     this.#rejects = noMatch === 'reject';
-    // Only the paths of the flow's own map are counted.
+    // The summary counts only the paths of a map that the flow contains, not the paths of the default map.
     this.#isMapped = map !== undefined;
   }
 
@@ -46,25 +46,30 @@ export class LookupResults {
     return this.#lookup.label;
   }
 
-  /** The parts of the node's action that do not depend on the answerer. */
+  /** The parts of the node's action that are the same for servers and local data. */
   get actionParts(): Pick<Action, 'expands' | 'paths' | 'fields' | 'makesDocument' | 'read'> {
     const { expands, paths, fields } = this.#mapping;
     return { expands, paths, fields, makesDocument: true, read: (record, answer) => this.#read(record, answer) };
   }
 
-  /** The request, or the record with its fields empty if there is nothing to look up. */
+  /** Returns the request. If there is nothing to look up, returns the record with empty fields. */
   askedFor<Request>(request: Request | undefined, fields: Fields): Request | Unasked {
     return request ?? new Unasked(withNulls(fields, this.#mapping.fields));
   }
 
-  /** The document as `map` reads it, with the headers of its response. Throws a Failure if the flow wants a match and there is none. */
+  /**
+   * Returns a document in the form in which `map` reads it, with the headers of its response. Throws a Failure if the flow requires a match
+   * and there is none.
+   */
   answer(document: LookupDocument, record: Fields, response?: HttpResponse): Accepted {
     if (this.#rejects && !document.match) throw new Failure('answer', this.#lookup.noMatch(document, record));
     if (!response) return { status: undefined, header: noHeader, body: document };
     return { status: response.status, header: response.header, body: document, response };
   }
 
-  /** Reports the result of a lookup, and makes the rows of the record. Throws a Failure. */
+  /**
+   * Reports the result of a lookup, and returns the rows of the record. Throws a Failure if the flow requires a match and there is none.
+   */
   rows(document: LookupDocument, asked: AskedRecord, context: Pick<NodeContext, 'report'>, response?: HttpResponse): readonly Fields[] {
     const { fields, sources } = asked;
     const { match } = document;
@@ -74,14 +79,14 @@ export class LookupResults {
     return rows;
   }
 
-  /** A document has all of its members, so a path counts as found only if it leads to a value that is not null. */
+  /** Maps a document to rows. A path counts as found only if its value is not null, because a document always has all of its members. */
   #read(fields: Fields, answer: Answer): Reading {
     const { rows, found } = readMapped(this.#mapping, fields, answer);
     const hasValue = (field: string) => rows.some((row) => (row.get(field) ?? null) !== null);
     return { rows, found: this.#mapping.fields.map((field, index) => found[index] === true && hasValue(field)) };
   }
 
-  /** Facts about a document that the summary counts; undefined for most documents. */
+  /** Returns the facts about a document that the summary counts; undefined if there are none. */
   #findings(document: LookupDocument, fields: Fields) {
     const unknownCountry = this.#lookup.unknownCountry?.(fields);
     if (this.#rejects && !document.match) return unknownCountry === undefined ? undefined : { unknownCountry };

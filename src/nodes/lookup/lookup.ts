@@ -6,71 +6,83 @@ import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 
 /**
- * A lookup: a node that finds something out about each record, as an answer document that `map` reads. `lookupNode` makes a node
- * of it. The lookup says what is asked and what its documents mean; `answerer` gives the documents.
+ * A kind of lookup, which looks something up for each record and returns an answer document that `map` reads. `lookupNode` builds a node
+ * from it. The lookup defines the query and the meaning of its documents; `answerer` provides the documents.
  */
 export interface Lookup {
-  /** Its name in summaries. */
+  /** The name of the lookup in summaries. */
   readonly label: string;
-  /** The sources of its answers. */
+  /** The data sources from which its answers come. */
   readonly sources: readonly SourceName[];
-  /** The map of a node without one: fields to paths into the answer document. */
+  /** The map that is used if the node has none. It maps fields to paths into the answer document. */
   readonly defaultMap: Readonly<Record<string, string>>;
   readonly reads: readonly FieldUse[];
-  /** Facts about the node for `validate`. */
+  /** Information about the node that `validate` prints. */
   readonly notes?: readonly string[];
   readonly answerer: LocalData | LookupServer;
-  /** The question, for messages. */
+  /** Returns the query in words for messages. */
   question(document: LookupDocument, record: Fields): string;
-  /** The message for a record for which nothing was found. */
+  /** Returns the message for a record for which nothing was found. */
   noMatch(document: LookupDocument, record: Fields): string;
-  /** The fields of a match that have no value; undefined if every match has values for all fields. */
+  /** Returns the names of the fields that are empty in a match; undefined if every match has values for all fields. */
   lacking?(document: LookupDocument): readonly string[];
-  /** The country of a record that cannot be read and is ignored; undefined if there is none. */
+  /** Returns the country of a record if it was ignored because it cannot be recognized; undefined otherwise. */
   readonly unknownCountry?: ((record: Fields) => string | undefined) | undefined;
-  /** The facts about a document that was cut off; undefined if it is whole. */
+  /**
+   * Returns the maximum number of results if the document was cut off there, and whether the nearest point might be missing. It is
+   * undefined if the document is complete.
+   */
   cutOff?(document: LookupDocument): Pick<LookedUp, 'cutOffAt' | 'hidesNearest'> | undefined;
-  /** The document for a record that names an unknown chain. Nothing is asked then. Undefined if its requests name no chain. */
+  /**
+   * The document for a record that refers to an unknown retail chain, for which no request is sent. It is undefined if requests never refer
+   * to chains.
+   */
   readonly unknownChain?: LookupDocument;
 }
 
-/** Data on this machine that answer a lookup: embedded, or in a file. */
+/** Local data that answers a lookup, either embedded or in a file. */
 export interface LocalData {
-  /** The file that holds the data; undefined for embedded data. */
+  /** The path of the data file; undefined for embedded data. */
   readonly file?: string;
-  /** The request for a record; undefined if there is nothing to look up. Throws a Failure. */
+  /** Returns the request for a record; undefined if there is nothing to look up. Throws a Failure if the record has no valid query. */
   request(fields: Fields): LookupRequest | undefined;
-  /** The answer document for what was found; undefined if it is the answer document already. */
+  /** Converts a result to the answer document; undefined if results are answer documents already. */
   document?(found: LookupDocument, request: LookupRequest): LookupDocument;
 }
 
 /** A server that answers a lookup. */
 export interface LookupServer {
-  /** Its name if it is a public server, whose limits hold for everybody; undefined for any other. */
+  /** The name of the server if it is a public one, to which every user may send only few requests; undefined for any other server. */
   readonly publicServer?: string | undefined;
-  /** Maximum age of a cached answer; undefined if no answer is cached. */
+  /** Maximum age of a cached response in ms; undefined if responses are not cached. */
   readonly maxAgeMs: number | undefined;
   readonly credentials: readonly CredentialNeed[];
-  /** The number of requests for one record. */
+  /** Number of requests for one record. */
   readonly calls: number;
-  /** The requests for a record; empty if there is nothing to look up. Throws a Failure. */
+  /** Returns the requests for a record; empty if there is nothing to look up. Throws a Failure if the record has no valid query. */
   requests(fields: Fields): readonly HttpRequest[];
-  /** Refuses a response that answers no record. Throws a Failure, or LimitReached if no other response would be better. */
+  /** Throws a Failure if the response cannot be used for any record, or LimitReached if every other request would get the same response. */
   check(response: HttpResponse): void;
-  /** The answer document from the responses to the record's requests, in their order. `test-request` has only the first response. Throws a Failure. */
+  /**
+   * Returns the answer document for the responses to a record's requests, in the order of the requests. `test-request` provides only the
+   * first response. Throws a Failure if a response has an unexpected form.
+   */
   document(responses: readonly HttpResponse[], record: Fields): LookupDocument;
-  /** The way to ask for many records at once; undefined if each record has requests of its own. */
+  /** The rules for looking up many records with one request; undefined if each record has separate requests. */
   readonly batch?: LookupBatch | undefined;
 }
 
-/** A server's way to answer for many records with one request. */
+/** The rules for looking up many records with one request. */
 export interface LookupBatch {
-  /** Maximum of records in one request. */
+  /** Maximum number of records in one request. */
   readonly size: number;
-  /** Only records with the same key share a request; undefined if all records can share one. */
+  /** Returns the key of a record. Only records with the same key share a request. It is undefined if all records can share one. */
   keyOf?(fields: Fields): string;
-  /** The request for some records, by their numbers in it. */
+  /** Returns the request for some records, which are keyed by their number in the request. */
   request(records: ReadonlyMap<number, Fields>): HttpRequest;
-  /** The documents in an answer, by the numbers of their records. Throws a Failure, which is retried if it is retryable. */
+  /**
+   * Returns the documents in a response, keyed by the number of their record. Throws a Failure if the response has an unexpected form. The
+   * request is retried if the failure is retryable.
+   */
   documents(response: HttpResponse): ReadonlyMap<number, LookupDocument>;
 }

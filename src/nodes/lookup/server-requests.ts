@@ -11,25 +11,25 @@ import { httpOptions } from '../http/http-options.ts';
 import { compileRequest } from '../http/request-template.ts';
 import type { LookupOptions } from './lookup-options.ts';
 
-/** Shortest wait before a retry, if a public server asks for a wait. */
+/** Minimum wait in ms before a retry, if a public server asks for a wait. */
 const publicWaitMs = 30_000;
 
-/** The parts of a node that decide where requests go. */
+/** The parts of a node that determine where requests are sent. */
 export interface ServerParts {
-  /** Origin of the built-in server, which a connection replaces. */
+  /** The origin of the built-in server. A connection replaces it. */
   readonly server: string;
   readonly options: Pick<LookupOptions, 'timeout' | 'connection'>;
-  /** The way in which the node itself signs requests; undefined if only a connection signs. */
+  /** The way in which the node itself signs requests; undefined if only a connection can sign them. */
   readonly auth?: Auth | undefined;
-  /** The place where the secret of `auth` is issued; undefined if its owner knows. */
+  /** A hint that says where the secret for `auth` can be obtained; undefined if no hint is needed. */
   readonly hint?: string | undefined;
-  /** The limit of the built-in server if it is a public one; undefined for any other server. */
+  /** The daily limit of the built-in server if it is a public one; undefined for any other server. */
   readonly perDay?: DayLimit | undefined;
-  /** Headers of every request, besides `Accept`. */
+  /** The headers that every request has, besides `Accept`. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** The parts in which requests with a body differ. */
+/** The parts that differ between records in a request with a body. */
 export interface Payload {
   /** Path and query. */
   readonly path: string;
@@ -37,17 +37,20 @@ export interface Payload {
   readonly body: string;
 }
 
-/** Makes requests to a server. */
+/** Creates requests to one server. */
 export interface ServerRequests {
-  /** The credentials that sign the requests: the node's own, else the connection's. */
+  /** The credentials that sign the requests. They belong to the node if it has any, otherwise to the connection. */
   readonly credentials: readonly CredentialNeed[];
-  /** The name of the public server that gets them; undefined for any other server. */
+  /** The name of the public server that receives the requests; undefined for any other server. */
   readonly publicServer: string | undefined;
   get(path: string): HttpRequest;
   post(payload: Payload): HttpRequest;
 }
 
-/** Compiles requests to the built-in server, or to the server of the connection. Redirects are answers: they are not followed. */
+/**
+ * Compiles requests to the built-in server, or to the server of the connection. Redirects are not followed, so they are returned as
+ * responses.
+ */
 export function serverRequests({ server, auth, hint, options, headers, perDay }: ServerParts, context: BuildContext): ServerRequests {
   const connection = connectionOf(options, context);
   const isBuiltIn = connection === undefined;
@@ -79,7 +82,7 @@ export function serverRequests({ server, auth, hint, options, headers, perDay }:
   };
 }
 
-/** A query, percent-encoded. Commas and colons stay as they are. */
+/** Encodes a query. Commas and colons are not percent-encoded. */
 export function queryText(query: Readonly<Record<string, string>>): string {
   const encoded = (text: string) => encodeURIComponent(text.toWellFormed()).replace(/%(?:3A|2C)/g, decodeURIComponent);
   return Object.entries(query)
@@ -87,7 +90,10 @@ export function queryText(query: Readonly<Record<string, string>>): string {
     .join('&');
 }
 
-/** Refuses a redirect, and any other response that is not a success. `publicServer`: the name of the public server that it comes from. Throws a Failure. */
+/**
+ * Throws a Failure if the response is a redirect, or has any other unsuccessful status. `publicServer` is the name of the public server
+ * that sent the response.
+ */
 export function refuseUnsuccessful(response: HttpResponse, options: Pick<LookupOptions, 'retry'>, publicServer?: string): void {
   const { status, header } = response;
   if (redirectStatuses.includes(status)) {
@@ -109,7 +115,7 @@ function credentialNeeds(
     .map(({ name: field, ...need }) => ({ field, ...need, at, ...loginIn(need, connection), ...(auth && hint !== undefined && { hint }) }));
 }
 
-/** The failure of a response whose status is not a success. */
+/** Returns the failure for a response with an unsuccessful status. */
 function refusedWith(response: HttpResponse, { retry }: Pick<LookupOptions, 'retry'>, publicServer: string | undefined): Failure {
   const { status, retryAfterMs } = response;
   const page = pageText(response);
@@ -120,11 +126,11 @@ function refusedWith(response: HttpResponse, { retry }: Pick<LookupOptions, 'ret
 
 const entities: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', amp: '&', '#39': "'" };
 
-/** The text of an HTML page without its tags; undefined for any other body, and for a page without a text. */
+/** Returns the text of an HTML page without its tags; undefined for any other body, and for a page without text. */
 function pageText({ body }: HttpResponse): string | undefined {
   const page = new TextDecoder().decode(body.subarray(0, 20_000)).replace(/<(style|script)\b[\s\S]*?<\/\1>/gi, ' ');
   if (!/^\s*</.test(page)) return undefined;
-  // The title mostly says the same again, so it counts only if the page says nothing else.
+  // The title mostly repeats the text, so it is used only if the page contains no other text.
   return withoutTags(page.replace(/<head\b[\s\S]*?<\/head>/gi, ' ')) || withoutTags(page) || undefined;
 }
 
@@ -133,7 +139,10 @@ function withoutTags(html: string): string {
   return excerpt(cleaned(text).replace(/\s+/g, ' ').trim(), 300);
 }
 
-/** The limits of public servers, whatever a flow says: one request in a second, and answers are cached for 30 days. `askServer` sends one request at a time. */
+/**
+ * Returns the limits for public servers, which a flow cannot weaken: at most one request per second, and a cache of at least 30 days.
+ * `askServer` also sends just one request at a time.
+ */
 export function publicLimits({ rate = 0, cache = 0 }: Pick<LookupOptions, 'rate' | 'cache'>) {
   return { rate: Math.max(rate, 1000), cache: Math.max(cache, 30 * 86_400_000) };
 }

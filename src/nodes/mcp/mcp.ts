@@ -16,7 +16,7 @@ import { type McpOptions, mcpOptions } from './mcp-options.ts';
 import { type ArgumentsTemplate, argumentsTemplate } from './tool-arguments.ts';
 import { toolProblems } from './tool-check.ts';
 
-/** The MCP tool node: one call of a tool per record. */
+/** The MCP tool node, which calls a tool once per record. */
 export const mcp = defineNode({
   name: 'mcp',
   summary: 'MCP tool: calls a tool of an MCP server once per record and maps the answer into fields',
@@ -62,7 +62,7 @@ function callTemplate({ tool, timeout: timeoutMs }: McpOptions, connection: McpC
   return (fields): ToolCall => ({ kind: 'tool', connection, origin, ...auth, tool, arguments: template.render(fields), timeoutMs });
 }
 
-/** Takes an answer that is no error. It has no status and no headers. */
+/** Accepts a tool's response if it is not an error. Such a response has no status and no headers. */
 function acceptToolAnswer(
   { tool, retry }: McpOptions,
   { isError, text, body }: ToolAnswer,

@@ -5,22 +5,24 @@ import { templateParts } from '../../core/template/template.ts';
 import { parseJson } from '../../core/value/json.ts';
 import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
 
-/** The arguments of a tool, ready to be rendered. */
+/** The compiled arguments for a tool. */
 export interface ArgumentsTemplate {
-  /** The names of the arguments, without names that a record decides. */
+  /** The names of the arguments that are the same for every record. */
   readonly names: readonly string[];
-  /** True if a record decides a name. */
+  /** True if a record determines the name of some argument. */
   readonly hasOtherNames: boolean;
-  /** The values that no record decides; empty for JSON text. */
+  /** The arguments whose values do not depend on the record; empty if the arguments are written as JSON text. */
   readonly literals: ReadonlyMap<string, Value>;
-  /** Names of the arguments that are texts for every record; empty for JSON text. */
+  /** The names of arguments that are strings for every record; empty if the arguments are written as JSON text. */
   readonly texts: readonly string[];
-  /** Names of the arguments that are cells, so texts for every record of a table. */
+  /**
+   * The names of arguments that consist of a single field of a table. Such arguments are always strings if the records are rows of a table.
+   */
   readonly cells: readonly string[];
   render(fields: Fields): JsonObject;
 }
 
-/** Compiles arguments, as a request's body is compiled. Throws an Error that says what is wrong. */
+/** Compiles arguments in the same way as the body of a request. Throws an Error with the reason if the arguments are invalid. */
 export function argumentsTemplate(written: Value, isCell: (field: string) => boolean): ArgumentsTemplate {
   const render = bodyTemplate(written, isCell, undefined, 'arguments');
   const names = Object.keys(typeof written === 'string' ? sampleOf(written) : (written as JsonObject));
@@ -36,7 +38,7 @@ export function argumentsTemplate(written: Value, isCell: (field: string) => boo
   };
 }
 
-/** True if a value has references and text around them. */
+/** True if a value contains both references and literal text. */
 function isMixedText(value: Value): boolean {
   return typeof value === 'string' && hasReference(value) && templateParts(value).length > 1;
 }
@@ -50,7 +52,7 @@ function hasReference(text: string): boolean {
   return templateParts(text).some((part) => typeof part !== 'string');
 }
 
-/** The JSON text with a number in place of each reference. */
+/** Parses the JSON text of arguments, with a number in place of each reference, to find their names. */
 function sampleOf(text: string): JsonObject {
   const sample = templateParts(text).map((part) => (typeof part === 'string' ? part : '0'));
   return asObject(parseJson(sample.join('')));

@@ -5,14 +5,17 @@ import type { Tool, ToolSchema } from '../../core/tools/tools.ts';
 import { ExactNumber, isObject, jsonOf, type Value } from '../../core/value/value.ts';
 import type { ArgumentsTemplate } from './tool-arguments.ts';
 
-/** The parts of a call that the server's schema can judge. */
+/** The parts of a call that can be checked against the server's schema. */
 export interface CheckedCall {
   readonly tool: string;
   readonly connection: string;
   readonly arguments: ArgumentsTemplate;
 }
 
-/** Finds what is wrong with a call for every record: an unknown tool; unknown, missing or unfit arguments. `isTable`: true if the records are known to be rows of a table. */
+/**
+ * Finds mistakes in a call that affect every record: an unknown tool, and unknown, missing or unsuitable arguments. `isTable` is true if
+ * the records are known to be rows of a table.
+ */
 export function toolProblems(call: CheckedCall, tools: readonly Tool[], isTable: boolean): ToolProblem[] {
   const tool = tools.find(({ name }) => name === call.tool);
   return tool ? argumentProblems(call, tool.inputSchema, isTable) : [{ at: ['tool'], message: noTool(call, tools) }];
@@ -48,7 +51,7 @@ function argumentProblems({ tool, connection, arguments: written }: CheckedCall,
 
 const textHint = '\nwrite the arguments as JSON text, with {{field}} outside quotes, or convert it in a set node';
 
-/** Finds values that are wrong for every record. */
+/** Finds argument values that are invalid for every record. */
 function valueProblems(
   tool: string,
   { literals, texts, cells }: ArgumentsTemplate,
@@ -64,11 +67,11 @@ function valueProblems(
   const never = [...texts, ...(isTable ? cells : [])].filter((name) => isKnown(name) && !takesText(properties[name] as ToolSchema));
   return [
     ...wrong.map(([name, value]) => problemAt(name, `found ${excerpt(jsonOf(value), 60)}`)),
-    ...never.map((name) => problemAt(name, `and this is always a text${textHint}`)),
+    ...never.map((name) => problemAt(name, `and this is always a string${textHint}`)),
   ];
 }
 
-/** True unless a plain schema refuses the value. Other schemas are left to the server. */
+/** True unless a simple schema rejects the value. Checks of complex schemas are left to the server. */
 function takes({ type, enum: some, const: only }: ToolSchema, value: Value): boolean {
   if (value === null) return true;
   const choices = only === undefined ? some : [only];
@@ -98,7 +101,7 @@ function expectedKind({ type, enum: some, const: only }: ToolSchema): string {
 }
 
 const kinds: Readonly<Record<string, string>> = {
-  string: 'a text',
+  string: 'a string',
   number: 'a number',
   integer: 'a whole number',
   boolean: 'true or false',
@@ -106,7 +109,7 @@ const kinds: Readonly<Record<string, string>> = {
   object: 'a mapping',
 };
 
-/** True if the tool may take arguments that its schema does not name. A schema without any names allows all. */
+/** True if the tool might accept arguments that its schema does not list. A schema that lists no arguments accepts all. */
 function takesOthers({ additionalProperties, patternProperties }: ToolSchema, known: readonly string[]): boolean {
   if (additionalProperties === false) return false;
   return additionalProperties !== undefined || patternProperties !== undefined || known.length === 0;

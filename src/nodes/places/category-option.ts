@@ -1,30 +1,33 @@
 import type { BuildContext } from '../../core/node.ts';
 import { referencedFields } from '../../core/template/template.ts';
 
-/** A category that a flow names. */
+/** A category of places to which a flow refers. */
 interface CategoryOption {
-  /** Such as `amenity/pharmacy`. */
+  /** An id such as `amenity/pharmacy`. */
   readonly id: string;
   readonly tags: Readonly<Record<string, string>>;
-  /** The id that words were taken for; empty if the flow has the id itself. */
+  /** A note about the id that was found for the words; empty if the flow contains the id itself. */
   readonly notes: readonly string[];
 }
 
-/** The category that words in a flow name. If they mean no category, or several, reports the problem and returns undefined. */
+/**
+ * Returns the category of places that words in a flow refer to. If they match no category, or several, reports the problem and returns
+ * undefined.
+ */
 export function categoryOption(words: string, at: readonly (string | number)[], context: BuildContext): CategoryOption | undefined {
   if (referencedFields(words).length > 0) {
-    context.problem(at, 'expected one category for all records, found a text with {{field}}');
+    context.problem(at, 'expected one category for all records, found text with {{field}}');
     return undefined;
   }
   const named = context.category(words);
   if ('id' in named) return { ...named, notes: named.id === words.trim() ? [] : [`category "${words}" is ${named.id}`] };
   const { reason, choices } = named;
   const list = choices.join(', ');
-  if (reason === 'ambiguous') context.problem(at, `the category "${words}" may mean ${list}\nwrite the id of one of them`);
+  if (reason === 'ambiguous') context.problem(at, `the category "${words}" can mean ${list}\nwrite the id of one of them`);
   else
     context.problem(
       at,
-      `no category is called "${words}"${list === '' ? '' : `; near it are ${list}`}\nfind one: automate places categories WORDS`,
+      `no category is called "${words}"${list === '' ? '' : `; similar ones are ${list}`}\nfind one: automate places categories WORDS`,
     );
   return undefined;
 }

@@ -6,7 +6,7 @@ import type { Lookup } from '../lookup/lookup.ts';
 import { refuseLong } from './chain.ts';
 import type { PlacesOptions } from './places-options.ts';
 
-/** `lookup: category`: the category that words mean. */
+/** Compiles `lookup: category`, which finds the category of places that words refer to. */
 export function categoryLookup({ words = '', language, min_score: minScore = 0.7 }: PlacesOptions, context: BuildContext): Lookup {
   const wrong = language === undefined || referencedFields(language).length > 0 ? undefined : noLanguage(language);
   if (wrong !== undefined) context.problem(['language'], wrong);

@@ -9,10 +9,10 @@ import { categoryOption } from './category-option.ts';
 import { preferredCountry } from './country-template.ts';
 import type { PlacesOptions } from './places-options.ts';
 
-/** Longest name that is looked up, in characters. */
+/** Maximum length of a name that is looked up, in characters. */
 const maxLength = 500;
 
-/** `lookup: chain`: the chain that a name means. */
+/** Compiles `lookup: chain`, which finds the retail chain that a name refers to. */
 export function chainLookup({ name = '', country, category, min_score: minScore = 0.85 }: PlacesOptions, context: BuildContext): Lookup {
   if (Array.isArray(category)) context.problem(['category'], 'lookup: chain takes one category, found a list');
   const preferred = typeof category === 'string' ? categoryOption(category, ['category'], context) : undefined;
@@ -38,13 +38,13 @@ export function chainLookup({ name = '', country, category, min_score: minScore 
   };
 }
 
-/** The best candidate of a name without a match, for its message. */
+/** Returns the best candidate in words, for the message about a name without a match; empty if there is no candidate. */
 function nearest(candidates: Value | undefined, minScore: number): string {
   const [best] = (Array.isArray(candidates) ? candidates : []) as { readonly name: string; readonly score: number }[];
   return best === undefined ? '' : `; the nearest is "${best.name}" (${best.score.toFixed(2)}, below min_score ${minScore})`;
 }
 
-/** Throws a Failure for a text that is no name of anything. */
+/** Throws a Failure if the text is too long to be a name. */
 export function refuseLong(text: string, what: string): void {
   if (text.length <= maxLength) return;
   const found = `${formatCount(text.length)} characters`;

@@ -7,8 +7,9 @@ import type { Fields } from '../../core/record.ts';
 import { referencedFields, textTemplate } from '../../core/template/template.ts';
 
 /**
- * Compiles the option `country`, or a member of its list at that place: a code, or a name in many languages. Renders its alpha-2 code; undefined for a
- * blank text. Throws a Failure for a text that is not a country.
+ * Returns a function that renders the option `country`, or the element of its list at this path, as an alpha-2 code. The option can be a
+ * country code, or a country's name in many languages. The function returns undefined for blank text, and throws a Failure for text that is
+ * not a country.
  */
 export function countryTemplate(
   text: string | undefined,
@@ -26,15 +27,15 @@ export function countryTemplate(
   };
 }
 
-/** The compiled option `country` of a lookup that only prefers a country. */
+/** The compiled option `country` of a lookup that prefers a country, but also finds results elsewhere. */
 interface PreferredCountry {
-  /** The alpha-2 code; undefined for a text that is not a country, such as `n/a`. */
+  /** Returns the alpha-2 code; undefined for text that is not a country, such as `n/a`. */
   code(fields: Fields): string | undefined;
-  /** The text if it is not a country, and not blank. */
+  /** Returns the text if it is neither a country nor blank; otherwise undefined. */
   unknown(fields: Fields): string | undefined;
 }
 
-/** Compiles the option `country` of a lookup that only prefers a country. */
+/** Compiles the option `country` of a lookup that prefers a country, but also finds results elsewhere. */
 export function preferredCountry(text: string | undefined, context: BuildContext): PreferredCountry {
   if (text === undefined) return { code: () => undefined, unknown: () => undefined };
   if (referencedFields(text).length === 0 && text.trim() !== '' && countryNamed(text) === undefined)

@@ -7,7 +7,7 @@ import { chainLookup } from './chain.ts';
 import { type PlacesOptions, placesOptions, type SettledOptions } from './places-options.ts';
 import { pointsLookup, pointsSettings } from './points/points.ts';
 
-/** The places node: finds the chain that a name means, the category that words mean, and points of interest. */
+/** The places node. It finds the retail chain that a name refers to, the category that words refer to, or points of interest. */
 export const places = defineNode({
   name: 'places',
   summary: 'Places: finds the chain that a name means, the category that words mean, or points of interest, without any set-up',
@@ -21,15 +21,15 @@ export const places = defineNode({
 
 type OptionName = keyof PlacesOptions;
 
-/** A lookup of the node. */
+/** One of the lookups that a places node can do. */
 interface Kind {
-  /** The option that the lookup needs; undefined if `build` checks what it needs. */
+  /** The option that the lookup requires; undefined if `build` itself checks the required options. */
   readonly required?: OptionName;
-  /** Its other options, besides the options of every lookup. */
+  /** The options that the lookup also accepts, besides the options of every lookup. */
   readonly optional: readonly OptionName[];
-  /** The options with the defaults of this lookup. */
+  /** Returns the options with the defaults of this lookup. */
   settle?(options: PlacesOptions): SettledOptions;
-  /** Compiles the lookup. Undefined if a problem was reported. */
+  /** Compiles the lookup; undefined if a problem was reported. */
   build(options: SettledOptions, context: BuildContext): Lookup | undefined;
 }
 
@@ -47,11 +47,11 @@ function buildPlaces(written: PlacesOptions, context: BuildContext): Node | unde
   checkPlacesOptions(written, kind, context);
   const lookup = kind.build(options, context);
   if (!lookup) return undefined;
-  if (options.file !== undefined && options.source !== 'file') context.problem(['file'], 'expected source: file beside file');
+  if (options.file !== undefined && options.source !== 'file') context.problem(['file'], 'file needs source: file');
   const { answerer } = lookup;
   if ('request' in answerer)
     checkLocalOptions(options, answerer.file === undefined ? `lookup: ${options.lookup}` : 'source: file', context);
-  // The limits of the command line do not replace those of a public server.
+  // Limits from the command line must not override the limits of a public server.
   const isPublic = 'publicServer' in answerer && answerer.publicServer !== undefined;
   return lookupNode(options, lookup, isPublic ? { ...context, overrides: {} } : context);
 }

@@ -9,23 +9,23 @@ import { problemJson } from '../flows/flow-json.ts';
 import { Places } from '../keys/places.ts';
 import { Problem } from '../problem.ts';
 
-/** The answer of a call. */
+/** The successful result of a call, as it is sent in the response. */
 export interface CallAnswer {
-  /** JSON. */
+  /** The body of the response, as JSON. */
   readonly text: string;
   readonly credits: number;
 }
 
-/** The request of a call. */
+/** A request of a client to run one record through a flow. */
 export type CallRequest = FlowCall<LetInKey> & {
-  /** The longest wait for its answer. */
+  /** Maximum time in ms that the client waits for the result. */
   readonly waitMs: number;
 };
 
-/** Maximum of calls under way. */
+/** Maximum number of calls that are processed at the same time. */
 const maxCalls = 256;
 
-/** The calls of all flows. */
+/** Runs the calls of clients to all flows, and limits how many are processed at the same time. */
 export class Calls {
   readonly #calls: FlowCalls<LetInKey>;
   readonly #places = new Places({
@@ -33,29 +33,32 @@ export class Calls {
     full: () => new Problem('queue-full', `expected at most ${maxCalls} calls at once`, {}, { 'retry-after': '1' }),
   });
 
-  /** `paid` takes the work of each call once the call has ended, even if it failed or was given up. */
+  /** `paid` receives the records and credits of each call when the call ends, even if it failed or was aborted. */
   constructor(shared: SharedParts, now: () => number, paid: CallListener<LetInKey>) {
     this.#calls = new FlowCalls(shared, now, paid);
   }
 
-  /** Runs one record through a flow. Throws a Problem. */
+  /** Runs one record through a flow and returns the response. Throws a Problem if the call fails. */
   async answer(request: CallRequest): Promise<CallAnswer> {
     return callAnswerOf(await this.run(request), request.flow);
   }
 
-  /** Runs one record through a flow. Throws a Problem for an error that is no record's. */
+  /**
+   * Runs one record through a flow and returns the result, even if the record failed. Throws a Problem for an error that would affect other
+   * records, too.
+   */
   run(request: CallRequest): Promise<CallResult> {
     const { key, waitMs, flow } = request;
     const gone = AbortSignal.any([request.gone, this.#calls.aborted]);
     return this.#places.within({ owner: key?.id ?? '', gone, waitMs }, () => this.#calls.run(request).catch(asProblem(flow)));
   }
 
-  /** Gives up the calls under way. */
+  /** Aborts all calls that have not ended yet. */
   abort(): void {
     this.#calls.abort();
   }
 
-  /** Waits for the calls under way and closes their runtimes. */
+  /** Waits until all calls have ended, then closes the runtimes of the flows. */
   close(): Promise<void> {
     return this.#calls.close();
   }
@@ -70,29 +73,29 @@ function callAnswerOf(result: CallResult, { id }: ServedFlow): CallAnswer {
     case 'unpaid':
       throw creditsProblem(result.reason);
     case 'late':
-      throw new Problem('call-timeout', `${id} took more than ${result.waitMs / 1000} s; what was sent is paid`);
+      throw new Problem('call-timeout', `${id} took more than ${result.waitMs / 1000} s; the requests already sent still cost credits`);
     case 'stopped': {
       const { why, credits } = result;
-      if (credits > 0) throw new Problem('call-timeout', `${id} did not finish: ${why}; what was sent is paid`);
+      if (credits > 0) throw new Problem('call-timeout', `${id} did not finish: ${why}; the requests already sent still cost credits`);
       throw new Problem('stopping', `${id} did not finish: ${why ?? 'it was stopped'}`, {}, { 'retry-after': '1' });
     }
   }
 }
 
-/** The plan of a flow. Throws a Problem (`flow-invalid`). */
+/** Returns the plan of a flow. Throws a Problem (`flow-invalid`) if the flow is not valid. */
 export function validPlan({ id, plan, problems, path }: ServedFlow) {
   if (plan) return plan;
   throw new Problem('flow-invalid', `${id} is not valid`, { errors: problems.map((problem) => problemJson(problem, path)) });
 }
 
-/** The problem of credits that are used up. */
+/** Returns the Problem for a call or run for which no credits are left. */
 export function creditsProblem({ message, code }: CodedMessage): Problem {
   const now = new Date();
   const resetsAt = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)).toISOString();
   return new Problem('credits-used-up', message, { of: code === 'quota' ? 'key' : 'allowance', resets_at: resetsAt });
 }
 
-/** Throws an error of a whole run as a Problem. */
+/** Returns a function that throws the Problem for an error that would affect other records, too. */
 export function asProblem(flow: Pick<ServedFlow, 'id' | 'path'>): (error: unknown) => never {
   return (error) => {
     if (error instanceof FlowError && error.kind === 'credential') throw credentialProblem(error, flow);
@@ -101,7 +104,7 @@ export function asProblem(flow: Pick<ServedFlow, 'id' | 'path'>): (error: unknow
     if (!(error instanceof AutomateError)) throw error;
     if (error.kind === 'credential') throw credentialProblem(error, flow);
     if (error.kind === 'credits') throw creditsProblem(error);
-    if (error.kind === 'output') throw new Problem('disk-full', 'the server cannot write what it has to keep');
+    if (error.kind === 'output') throw new Problem('disk-full', 'the server cannot write its files');
     throw error;
   };
 }
@@ -114,7 +117,7 @@ function credentialProblem(error: CodedMessage, { id }: Pick<ServedFlow, 'id'>):
   return new Problem('credential-missing', detail, { credential }, { 'retry-after': '60' });
 }
 
-/** The problem of a record that failed. */
+/** Returns the Problem for a record that failed. */
 export function failureProblem({ node, kind, status, message, attempts }: Failure, redactor: Redactor, credits: number): Problem {
   return failedProblem({ node, class: kind, status, message: redactor.text(message), attempts }, credits);
 }

@@ -1,6 +1,6 @@
 import type { Server, ServerResponse } from 'node:http';
 
-/** The answers of a web server that have begun and not ended, answers to uploads included. */
+/** Keeps track of the responses of an HTTP server that are not complete yet, including responses to uploads. */
 export class AnswersUnderWay {
   readonly #answers = new Set<ServerResponse>();
   #settled = () => {};
@@ -15,7 +15,7 @@ export class AnswersUnderWay {
     });
   }
 
-  /** Resolves once no answer is under way. */
+  /** Resolves when all responses are complete. */
   async settled(): Promise<void> {
     if (this.#answers.size === 0) return;
     await new Promise<void>((resolve) => {

@@ -2,19 +2,19 @@ import type { FastifyInstance } from 'fastify';
 import type { Server } from '../server.ts';
 import type { AnswersUnderWay } from './answers-under-way.ts';
 
-/** A server that is to end. */
+/** A server that is about to end. */
 export interface EndingServer {
   readonly app: FastifyInstance;
   readonly server: Server;
   readonly answers: AnswersUnderWay;
 }
 
-/** The part at the end of the grace time in which runs that were given up are saved. */
+/** The last part of the grace period in ms. It is reserved for saving the runs that were aborted. */
 const savingMs = 1000;
 
 /**
- * Ends a server: no new connections; answers and calls under way finish, runs are saved, waiting clients get an answer. Work that has not
- * finished by the end of the grace time is given up.
+ * Ends a server. It accepts no new connections, lets responses and calls finish, saves the runs, and responds to clients that wait for a
+ * run. Work that takes longer than the grace period is aborted.
  */
 export async function endServer({ app, server, answers }: EndingServer, graceMs: number): Promise<void> {
   const deadline = new Deadline(Math.max(graceMs - savingMs, graceMs / 2), () => giveUp(server));
@@ -26,20 +26,20 @@ export async function endServer({ app, server, answers }: EndingServer, graceMs:
   await deadline.orEarlier(server.deliveries.settled());
   await Promise.all([saved, server.calls.close()]);
   deadline.clear();
-  // Idle keep-alive connections, and connections whose answer was given up.
+  // Closes idle keep-alive connections, and connections whose response was aborted. They would keep the server open.
   app.server.closeAllConnections();
   await closed;
   server.shared.routes.destroy();
 }
 
-/** Gives up everything under way at once. */
+/** Aborts all responses, calls, runs and webhook messages that have not ended. */
 export function giveUp(server: Server): void {
   server.runs.abort();
   server.calls.abort();
   server.deliveries.abort();
 }
 
-/** A moment at which waits end. */
+/** Lets the server wait for work only until a deadline, at which it calls `act`. */
 class Deadline {
   readonly #timer: NodeJS.Timeout;
   readonly #passed: Promise<void>;
@@ -64,13 +64,13 @@ class Deadline {
   }
 }
 
-/** The signals that end a server. */
+/** Promises that resolve on the first and the second signal that tells the server to end. */
 export interface ServeSignals {
   readonly first: Promise<NodeJS.Signals>;
   readonly second: Promise<NodeJS.Signals>;
 }
 
-/** Listens to SIGINT and SIGTERM. */
+/** Starts listening to SIGINT and SIGTERM. */
 export function watchSignals(): ServeSignals {
   const take: ((signal: NodeJS.Signals) => void)[] = [];
   const [first, second] = [0, 1].map(() => new Promise<NodeJS.Signals>((resolve) => take.push(resolve))) as [

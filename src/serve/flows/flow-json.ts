@@ -8,7 +8,7 @@ import { actionsOf, sumOf } from '../../engine/forecast/actions.ts';
 import { messageForClient } from '../http/advice.ts';
 import type { FlowShape } from '../shapes.ts';
 
-/** A flow as the interface shows it. */
+/** Returns a flow in the form in which responses contain it. */
 function flowJson({ id, path, plan, problems, updatedAt }: ServedFlow): FlowShape {
   const steps = plan ? allSteps(plan.steps) : [];
   return {
@@ -25,7 +25,7 @@ function flowJson({ id, path, plan, problems, updatedAt }: ServedFlow): FlowShap
   };
 }
 
-/** The variables that callers may set, with the texts of their defaults. A variable that the flow never uses is not among them. */
+/** Returns the variables that callers may set, with their defaults as text. Variables that the flow does not use are left out. */
 export function openVariables({ variables: { open, unset, values } }: Plan): { name: string; default: string | null }[] {
   return [...open].flatMap((name): { name: string; default: string | null }[] => {
     if (unset.has(name)) return [{ name, default: null }];
@@ -36,7 +36,7 @@ export function openVariables({ variables: { open, unset, values } }: Plan): { n
 
 const texts = new WeakMap<ServedFlow, string>();
 
-/** The JSON text of a flow. It is made once for each state of its file. */
+/** Returns a flow as JSON text. The text is generated only once for each version of the flow's file. */
 export function flowJsonText(flow: ServedFlow): string {
   const made = texts.get(flow);
   if (made !== undefined) return made;
@@ -45,13 +45,13 @@ export function flowJsonText(flow: ServedFlow): string {
   return text;
 }
 
-/** A problem of a flow without the folder of its file. */
+/** Returns a problem of a flow as JSON, without the path of the flow's folder. */
 export function problemJson(problem: Problem, path: string) {
   const { line = null, column = null } = problem;
   return { line, column, message: messageForClient(problem).replaceAll(path, basename(path)) };
 }
 
-/** The credits of one record, without retries. `most` is null where it is not bounded. */
+/** Returns the least and the most credits that one record costs without retries. `most` is null if there is no upper bound. */
 function creditsPerRecord({ steps: flow }: Plan): { least: number; most: number | null } {
   const steps = allSteps(flow).filter(({ node }) => !node.inner);
   const first = steps.findIndex(({ node }) => node.action);
@@ -62,7 +62,10 @@ function creditsPerRecord({ steps: flow }: Plan): { least: number; most: number 
   return { least: leastOf(flow), most: Number.isFinite(most) ? most : null };
 }
 
-/** The price of the cheapest call that may be the only call of a record; 0 if a record may pass without a call. */
+/**
+ * Returns the fewest credits that a record can cost. This is the price of the cheapest call that can be a record's only call, or 0 if a
+ * record might need no call.
+ */
 function leastOf(flow: readonly Step[]): number {
   let least = Number.POSITIVE_INFINITY;
   for (const { when, node } of flow) {

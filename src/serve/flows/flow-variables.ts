@@ -11,7 +11,7 @@ import { problemJson } from './flow-json.ts';
 
 const prefix = 'var.';
 
-/** A query that may also set variables of the flow: `var.NAME=VALUE`. */
+/** Returns the schema of a query that can also set variables of the flow, as in `var.NAME=VALUE`. */
 export function queryWithVariables<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.looseObject(shape).superRefine((query, context) => {
     for (const [name, value] of Object.entries(query)) {
@@ -22,20 +22,23 @@ export function queryWithVariables<Shape extends z.ZodRawShape>(shape: Shape) {
   });
 }
 
-/** The variables that a query sets. */
+/** Returns the flow variables that a query sets, with their values. */
 export function variablesIn(query: unknown): GivenVariables {
   return Object.entries(query as Record<string, string>).flatMap(([name, value]) =>
     name.startsWith(prefix) ? [[name.slice(prefix.length), value] as const] : [],
   );
 }
 
-/** A flow, and the variables that a request sets. */
+/** A flow, and the values that a request sets for the flow's variables. */
 interface WithVariables {
   readonly flow: ServedFlow;
   readonly given: GivenVariables;
 }
 
-/** Compiles a flow with the variables of a request. Throws a Problem: `bad-request` for the variables, `flow-invalid` for the flow. */
+/**
+ * Compiles a flow with the variables of a request. Throws a Problem: `bad-request` if the variables are not valid, `flow-invalid` if the
+ * flow is not valid.
+ */
 export function planWithVariables(
   { flow, given }: WithVariables,
   options: Pick<FlowFileOptions, 'allowHttp' | 'textCells' | 'env'>,
@@ -45,7 +48,7 @@ export function planWithVariables(
   return compileFlow(flow.text, flow.path, { ...options, ...more }).catch(asVariableProblem({ flow, given }));
 }
 
-/** The plan of a call. A flow whose variables all have values is compiled already. */
+/** Returns the plan for a call. The flow is compiled again only if the call sets variables or the flow needs values for some variables. */
 export async function planOfCall(call: WithVariables, { allowHttp, env }: Pick<FlowFileOptions, 'allowHttp' | 'env'>): Promise<Plan> {
   const { flow, given } = call;
   const isReady = given.length === 0 && flow.plan?.variables.unset.size === 0;
@@ -58,7 +61,7 @@ function asVariableProblem({ flow, given }: WithVariables): (error: unknown) => 
     if (!(error instanceof FlowError) || error.kind === 'credential') return asProblem(flow)(error);
     const missing = error.problems.filter((problem) => detailsOf(problem, 'variable-missing'));
     if (given.length === 0 && missing.length === 0) return asProblem(flow)(error);
-    // Without these values the flow is valid.
+    // The flow is known to be valid, so the problems are in the values of the variables.
     const problems = missing.length > 0 ? missing : error.problems;
     const errors = problems.map((problem) => problemJson(problem, flow.path));
     throw new Problem('bad-request', errors.map(({ message }) => message).join('\n'), { errors });

@@ -5,21 +5,26 @@ import { variableText } from '../../io/credentials/environment.ts';
 import { defaultEnv } from '../../io/credentials/secret.ts';
 
 const inputHints: Readonly<Record<InputHint, string>> = {
-  'other-encoding': 'if the body has another encoding, name it: charset=latin1 in Content-Type',
-  'not-this-encoding': "name the body's encoding: charset=latin1 in Content-Type",
+  'other-encoding': 'if the body has a different encoding, give it: charset=latin1 in Content-Type',
+  'not-this-encoding': "give the body's encoding: charset=latin1 in Content-Type",
   'utf-16le': 'send it with charset=utf-16le in Content-Type',
   'utf-16be': 'send it with charset=utf-16be in Content-Type',
   gzip: 'send it with Content-Encoding: gzip',
-  ndjson: 'for one object per line send it as application/x-ndjson',
+  ndjson: 'if each line is an object, send it as application/x-ndjson',
   csv: 'if it is CSV, send it as text/csv',
   xlsx: 'send a workbook as application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
   json: 'if the body is one JSON array, send it as application/json',
 };
 
-/** The text after the message of each error: the field, header or query to send, or what the operator can do. */
+/**
+ * For each error code, the text that follows the error's message. It says which field, header or query the client must send, or what the
+ * operator can do.
+ */
 const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => string } = {
   'variable-missing': ({ variable, isOpen }) =>
-    isOpen ? `\ngive it one in the query: var.${variable}=VALUE` : '\nwrite one into the flow, or list it under open_vars',
+    isOpen
+      ? `\ngive it a value in the query: var.${variable}=VALUE`
+      : '\nwrite a value into the flow, or list the variable under open_vars',
   'input-unreadable': ({ hint, records }) => {
     if (records !== undefined) return `: add records=${encodeURIComponent(records)} to the query`;
     return hint === undefined ? '' : `\n${inputHints[hint]}`;
@@ -44,24 +49,24 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
   'connection-missing': () => '\nsave it on the page of connections, or with automate connections add',
 };
 
-/** A message with the field to send, or with what else gets out of the error. */
+/** Returns the message of an error with advice for the client, such as the field to send. */
 export function messageForClient(coded: CodedMessage): string {
   if (coded instanceof FlowError) return coded.problems.map(messageForClient).join('\n');
   const { message, code } = coded;
   const wrong = detailsOf(coded, 'invalid-option');
   if (wrong) return `${fieldName(wrong.option)}: ${message}`;
-  // An input or output that broke off has its own reason.
+  // The message of the cause says why the input or the output broke.
   if (code === 'input-broken' || code === 'output-broken') return messageForClient((coded as Error).cause as CodedMessage);
   if (code === undefined) return message;
   const text = (advice[code] as ((details: object) => string) | undefined)?.(detailsOf(coded, code) ?? {});
   return `${message}${text ?? ''}`;
 }
 
-/** The commands that the operator of the server types. */
+/** Returns advice for a problem with a credential, with commands that the operator can run on the server. */
 function credentialAdvice({ credential, env = defaultEnv, remedy, takesVariable }: ErrorDetails['credential']): string {
   const command = `automate credentials set ${shellWord(credential)}${env === defaultEnv ? '' : ` --env ${env}`}`;
   const lines = [
-    ...(remedy === 'other-hosts' ? [`on the server, set it again with other --hosts if that is meant: ${command}`] : []),
+    ...(remedy === 'other-hosts' ? [`to allow that host, set the credential again on the server with different --hosts: ${command}`] : []),
     ...(remedy === 'store' || remedy === 'renew' ? [`on the server: ${command}`] : []),
     ...(remedy === 'command' ? [`on the server, try it: ${command.replace(' set ', ' check ')}`] : []),
     ...(takesVariable ? [`${remedy === undefined ? '' : 'or '}${variableText(credential)}`] : []),
@@ -69,7 +74,7 @@ function credentialAdvice({ credential, env = defaultEnv, remedy, takesVariable 
   return lines.map((line) => `\n${line}`).join('');
 }
 
-/** Options that a client sets in another way than by the query or field of their name. */
+/** Options that clients set under a different name. Every other field has the name of the option, in snake case. */
 const fields: Readonly<Record<string, string>> = { var: 'var.NAME', encoding: 'charset in Content-Type', inFormat: 'Content-Type' };
 
 function fieldName(option: string): string {

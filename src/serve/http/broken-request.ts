@@ -8,7 +8,7 @@ const answers: Readonly<Record<string, readonly [status: string, detail: string]
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'the headers of the request are too large'],
 };
 
-/** Answers bytes that are not an HTTP request, in the form of all problems. */
+/** Sends a problem response to a client whose request is not valid HTTP. */
 export function refuseBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   const [status, detail] = answers[error.code ?? ''] ?? ['400 Bad Request', 'the request is not valid HTTP'];
@@ -19,19 +19,21 @@ export function refuseBrokenRequest(error: Error & { code?: string }, socket: So
   );
 }
 
-/** Answers a request that expects what this server does not do (RFC 9110, 10.1.1), in the form of all problems. */
+/** Sends a problem response to a request whose header Expect asks for something that this server does not support (RFC 9110, 10.1.1). */
 export function refuseExpectation(_request: IncomingMessage, response: ServerResponse): void {
   const id = newRequestId();
-  const problem = new Problem('bad-request', 'expected no header Expect but 100-continue');
+  const problem = new Problem('bad-request', 'expected no Expect header other than 100-continue');
   const headers = { 'content-type': 'application/problem+json; charset=utf-8', 'x-request-id': id, 'cache-control': 'no-store' };
-  // The body may come or not.
+  // The connection is closed, because it is not known whether the client will send the body.
   response.writeHead(417, { ...headers, connection: 'close' }).end(JSON.stringify({ ...problem.body(id), status: 417 }));
 }
 
-/** Time without a byte after which a body is cut off. */
+/** Time in ms without received data after which the server stops waiting for the rest of a body. */
 export const idleMs = 60_000;
 
-/** Cuts off connections whose request stops in the middle of its body. The time for the answer is not limited. */
+/**
+ * Closes connections on which the client stops sending in the middle of a body. The time that a client waits for a response is not limited.
+ */
 export function cutIdleBodies(server: Server, timeoutMs: number): void {
   const answers = new WeakMap<Socket, ServerResponse>();
   server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => answers.set(socket, response));

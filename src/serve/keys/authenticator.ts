@@ -3,55 +3,56 @@ import { holdsKey } from '../../io/server/key-value.ts';
 import type { FailedAttempts } from './failed-attempts.ts';
 import type { KeyDirectory } from './key-directory.ts';
 
-/** The parts of a request that may hold a key. */
+/** The parts of a request that can contain an API key. */
 export interface KeyRequest {
   readonly authorization?: string | undefined;
   readonly xApiKey?: string | undefined;
-  /** The address's part after the question mark, as it was sent; empty for none. */
+  /** The part of the URL after the question mark, still percent-encoded; empty if there is none. */
   readonly query: string;
-  /** The sender. */
+  /** The IP address from which the request was sent. */
   readonly address: string;
 }
 
-/** The problem types of a request without an accepted key. */
+/** The types of problem with which a request is refused if its API key is missing or not accepted. */
 export type KeyProblem = 'bad-request' | 'key-in-query' | 'key-missing' | 'key-invalid' | 'key-expired' | 'rate-limited';
 
-/** The reason why a request is refused. */
+/** The reason why a request without an accepted API key is refused. */
 export interface KeyRefusal {
   readonly problem: KeyProblem;
-  /** The reason in words, for the `detail` of the problem. */
+  /** An explanation in words, which the response contains as `detail`. */
   readonly detail: string;
-  /** Seconds until the next attempt is allowed; only for `rate-limited`. */
+  /** Seconds after which the sender may try again. Set only for `rate-limited`. */
   readonly retryAfterS?: number | undefined;
 }
 
-/** The accepted key of a request, or the reason why the request is refused. */
+/** The API key of a request, or the reason why the request is refused. */
 export type Authentication = { readonly key: ApiKey } | { readonly refusal: KeyRefusal };
 
-/** A refused attempt to use a key. At most one a minute is recorded for each address. */
+/** A request that was refused because of its API key. At most one per minute is recorded for each IP address. */
 export interface RefusedAttempt {
   readonly address: string;
   readonly problem: KeyProblem;
-  /** The id of an expired key; undefined for an unknown key. */
+  /** The id of the API key if it has expired; undefined if the key is unknown. */
   readonly key: string | undefined;
 }
 
-/** The ports of an authenticator. */
+/** Functions and objects that an authenticator uses. */
 export interface AuthenticatorOptions {
   readonly keys: Pick<KeyDirectory, 'lookUp' | 'clock'>;
   readonly failures: FailedAttempts;
-  /** Records a refused attempt. */
+  /** Records a refused request. */
   refused(attempt: RefusedAttempt): void;
 }
 
 const sending = 'Authorization: Bearer KEY or X-API-Key: KEY';
 
-/** Finds the key of a request. Checks neither scopes nor flows nor the rate. */
+/** Finds the API key in a request and checks that it is valid. Scopes, flows and the request rate are not checked here. */
 export class Authenticator {
   constructor(readonly options: AuthenticatorOptions) {}
 
   authenticate({ authorization, xApiKey, query, address }: KeyRequest): Authentication {
-    if (hasKey(query)) return refusedKey('key-in-query', `a key must not stand in the address, where logs show it\nsend it as ${sending}`);
+    if (hasKey(query))
+      return refusedKey('key-in-query', `a key must not be part of the URL, because logs show URLs\nsend it as ${sending}`);
     const bearer = tokenOf(authorization);
     const other = xApiKey?.trim() || undefined;
     if (bearer !== undefined && other !== undefined) return refusedKey('bad-request', `expected ${sending}, found both`);
@@ -68,7 +69,7 @@ export class Authenticator {
     const { isFirst, retryAfterS } = this.options.failures.add(attempt.address);
     if (isFirst) this.options.refused(attempt);
     if (retryAfterS === undefined) return refusedKey(attempt.problem, detail);
-    return { refusal: { problem: 'rate-limited', detail: 'too many attempts with keys that are not let in', retryAfterS } };
+    return { refusal: { problem: 'rate-limited', detail: 'too many attempts with invalid keys', retryAfterS } };
   }
 }
 
@@ -76,12 +77,12 @@ function refusedKey(problem: KeyProblem, detail: string): Authentication {
   return { refusal: { problem, detail } };
 }
 
-/** Returns the key after `Bearer`; undefined for another scheme. */
+/** Returns the token after `Bearer` in an Authorization header; undefined for any other scheme. */
 function tokenOf(authorization: string | undefined): string | undefined {
   return /^bearer[ \t]+(\S.*)$/i.exec(authorization?.trim() ?? '')?.[1];
 }
 
-/** True if a parameter of a query holds a key, in its value or its name. */
+/** True if the name or value of a query parameter contains an API key. */
 function hasKey(query: string): boolean {
   if (query === '') return false;
   return [...new URLSearchParams(query)].some(([name, value]) => holdsKey(value) || holdsKey(name));

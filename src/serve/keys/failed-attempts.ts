@@ -2,28 +2,28 @@ import type { KeyClock } from './request-rates.ts';
 
 const windowMs = 60_000;
 
-/** Failures of an address in a minute that are answered with 401. */
+/** Number of failed attempts per IP address and minute that get the status 401. Further ones get 429. */
 const maxFailures = 19;
 
-/** Maximum of addresses whose failures are counted. The address with the oldest minute is forgotten first. */
+/** Maximum number of IP addresses whose failures are counted. If there are more, the address whose minute began first is forgotten. */
 const maxAddresses = 10_000;
 
-/** A failed attempt of an address. */
+/** The facts about a client's IP address after an attempt to log in or to use an API key has failed. */
 export interface FailedAttempt {
-  /** True for the first failed attempt of the address in its minute. */
+  /** True for the first failed attempt from the IP address in this minute. */
   readonly isFirst: boolean;
-  /** Seconds until the minute of the address ends; undefined while the address has attempts left. */
+  /** Seconds until the IP address may try again; undefined while it has attempts left. */
   readonly retryAfterS: number | undefined;
 }
 
-/** Counts the failed attempts of each address, in minutes that begin with a first failed attempt. */
+/** Counts failed attempts for each IP address and minute. A minute begins with the first failed attempt. */
 export class FailedAttempts {
-  /** The minutes by address, oldest first. */
+  /** The current minute of each IP address, with the oldest first. */
   readonly #windows = new Map<string, { readonly startMs: number; count: number }>();
 
   constructor(readonly clock: Pick<KeyClock, 'now'>) {}
 
-  /** Counts a failed attempt. */
+  /** Counts a failed attempt from an IP address. */
   add(address: string): FailedAttempt {
     const network = networkOf(address);
     const now = this.clock.now();
@@ -45,7 +45,10 @@ export class FailedAttempts {
   }
 }
 
-/** The network of a sender. For IPv6 it is the first 64 bits of the address: the sender can choose the others. */
+/**
+ * Returns the network of an IP address, under which failures are counted. For IPv6 it is the first 64 bits, because senders can choose the
+ * rest.
+ */
 function networkOf(address: string): string {
   const [plain = ''] = address.split('%');
   if (!plain.includes(':')) return plain;

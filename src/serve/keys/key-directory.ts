@@ -3,25 +3,28 @@ import { isKeyValue, isSameHash, keyHash } from '../../io/server/key-value.ts';
 import type { KeyValue } from '../../io/server/keys.ts';
 import type { KeyClock } from './request-rates.ts';
 
-/** The stored keys. */
+/** The source from which the API keys are loaded. */
 export interface KeySource {
-  /** A text that differs after every change of a key, by this process or another. */
+  /** Returns a string that changes with every change of an API key, no matter which process makes it. */
   state(): string;
   list(): readonly ApiKey[];
   values(): readonly KeyValue[];
 }
 
-/** Least time between two checks for changes by other processes. */
+/** Minimum time in ms between two checks for changes of the API keys by another process. */
 const checkMs = 250;
 
 /**
- * The keys in memory, so that a request costs no look-up on disk. A change by another process is in force within 250 ms.
- * Throws an AutomateError (`output`) if the database cannot be read: then no key is accepted.
+ * Keeps the API keys in memory, so that a request does not read the disk. A change by another process takes effect within 250 ms. If the
+ * database cannot be read, no key is accepted, and an AutomateError (`output`) is thrown.
  */
 export class KeyDirectory {
   #byHash = new Map<string, KeyValue>();
   #byId = new Map<string, ApiKey>();
-  /** The keys of values that were looked up since the last change, so that a repeated value is not hashed again. */
+  /**
+   * The API keys found since the last change, keyed by secret value. Because of this map, the value in repeated requests is hashed only
+   * once.
+   */
   readonly #known = new Map<string, KeyValue>();
   #state = '';
   #checkedMs = Number.NEGATIVE_INFINITY;
@@ -31,7 +34,10 @@ export class KeyDirectory {
     readonly clock: KeyClock,
   ) {}
 
-  /** Returns the key with a value. The key may be expired, but not revoked, and the overlap of a replaced value has not ended. */
+  /**
+   * Returns the API key that has this secret value; undefined if it was revoked, or if the value was replaced and is no longer accepted.
+   * The key might have expired.
+   */
   lookUp(value: string): ApiKey | undefined {
     this.refresh();
     const found = this.#known.get(value) ?? this.#found(value);
@@ -43,7 +49,7 @@ export class KeyDirectory {
   #found(value: string): KeyValue | undefined {
     if (!isKeyValue(value)) return undefined;
     const hash = keyHash(value);
-    // Another process may have made the key just now.
+    // Another process might have created the API key just now.
     if (!this.#byHash.has(hash)) this.refresh(0);
     const found = this.#byHash.get(hash);
     if (!found || !isSameHash(found.hash, hash)) return undefined;
@@ -51,31 +57,31 @@ export class KeyDirectory {
     return found;
   }
 
-  /** Returns the key with an id, even if it is revoked or expired. */
+  /** Returns the API key with this id, even if it was revoked or has expired. */
   key(id: string): ApiKey | undefined {
     this.refresh();
     return this.#byId.get(id);
   }
 
-  /** True while the key with this id is accepted. Event streams of other keys end. */
+  /** True while the API key with this id is accepted. When it no longer is, its event streams are ended. */
   isLiving(id: string): boolean {
     const key = this.key(id);
     return key !== undefined && keyState(key, this.clock.wallNow()) === 'living';
   }
 
-  /** True if at least one key is accepted. */
+  /** True if at least one API key is accepted. */
   hasLiving(): boolean {
     this.refresh();
     return [...this.#byId.values()].some((key) => keyState(key, this.clock.wallNow()) === 'living');
   }
 
-  /** The ids of revoked keys whose runs have to stop. */
+  /** Returns the ids of revoked API keys whose runs must be stopped. */
   stoppedKeys(): string[] {
     this.refresh();
     return [...this.#byId.values()].filter(({ stopsRuns }) => stopsRuns).map(({ id }) => id);
   }
 
-  /** Reads the keys again if they have changed. Does nothing if the last check is younger than `maxAgeMs`. */
+  /** Reads the API keys again if they have changed. Does nothing if the last check was less than `maxAgeMs` ago. */
   refresh(maxAgeMs = checkMs): void {
     if (this.clock.now() - this.#checkedMs < maxAgeMs) return;
     const state = this.source.state();
@@ -84,7 +90,7 @@ export class KeyDirectory {
       this.#byHash = new Map(this.source.values().map((value) => [value.hash, value]));
       this.#byId = new Map(this.source.list().map((key) => [key.id, key]));
     }
-    // Set only after the read: if the database could not be read, the next look-up tries again.
+    // Set only after the keys were read, so that the next lookup tries again if reading fails.
     this.#state = state;
     this.#checkedMs = this.clock.now();
   }

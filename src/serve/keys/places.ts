@@ -1,33 +1,36 @@
 import type { Problem } from '../problem.ts';
 
-/** The limits of places. */
+/** Limits on how many requests are processed at the same time. */
 export interface PlacesOptions {
-  /** Maximum of requests in places at once. */
+  /** Maximum number of requests that are processed at the same time. */
   readonly max: number;
-  /** Maximum of requests that wait for a place. A key of which none waits may always wait. */
+  /**
+   * Maximum number of requests that wait for a slot. Beyond this number, a request can wait only if its API key has no other waiting
+   * request.
+   */
   readonly maxWaiting: number;
-  /** True if a key that has three quarters of the places does not wait for more. */
+  /** True to refuse a request, instead of letting it wait, when its API key already uses three quarters of the slots. */
   readonly refusesLargest: boolean;
-  /** The problem of a request that gets neither a place nor a wait. */
+  /** Returns the Problem for a request that can neither start nor wait. */
   readonly full: () => Problem;
 }
 
-/** A request of an owner, by default for as long as the server allows. */
+/** A request that needs a slot, which is the permission to be processed. */
 export interface PlaceRequest {
-  /** The id of an API key; empty for the page. */
+  /** The id of the API key; empty for the web page. */
   readonly owner: string;
-  /** Aborted when the client has gone. */
+  /** Aborted when the client has disconnected. */
   readonly gone: AbortSignal;
-  /** The longest wait for a place; absent for no limit. */
+  /** Maximum time in ms to wait for a slot; undefined if there is no limit. */
   readonly waitMs?: number;
 }
 
-/** The share of the places that a key has at most while another waits. */
+/** The largest share of the slots that one API key may use while another key waits. */
 const largestShare = 0.75;
 
-/** A request that waits for a place. */
+/** A request that waits for a slot. */
 class Waiting {
-  /** Resolves once it has a place. Rejects if it is refused. */
+  /** Resolves when the request gets a slot. Rejects if it is refused. */
   readonly entered: Promise<void>;
   enter = () => {};
   refuse = (_problem: Problem) => {};
@@ -41,8 +44,8 @@ class Waiting {
 }
 
 /**
- * Places for requests that are worked on at once, shared fairly between API keys: a key takes at most three quarters of the places while
- * another waits, and a free place goes to the waiting key that has the fewest.
+ * Slots for requests that are processed at the same time, shared fairly between API keys. While another key waits, a key uses at most three
+ * quarters of the slots. A free slot goes to the waiting key that uses the fewest slots.
  */
 export class Places {
   readonly #options: PlacesOptions;
@@ -54,7 +57,7 @@ export class Places {
     this.#options = options;
   }
 
-  /** Does some work in a place. Throws a Problem if there is none, and what the work throws. */
+  /** Waits for a slot and runs `work` in it. Throws a Problem if the request gets no slot. Rethrows errors of `work`. */
   async within<Result>(request: PlaceRequest, work: () => Promise<Result>): Promise<Result> {
     if (this.#count >= this.#options.max || this.#waiting.length > 0) await this.#wait(request);
     else this.#take(request.owner);
@@ -65,7 +68,7 @@ export class Places {
     }
   }
 
-  /** Waits for a place. */
+  /** Waits until a slot is free. Throws a Problem if the request is not allowed to wait for one. */
   async #wait({ owner, gone, waitMs }: PlaceRequest): Promise<void> {
     const { max, maxWaiting, refusesLargest, full } = this.#options;
     const isLargest = refusesLargest && (this.#taken.get(owner) ?? 0) >= max * largestShare;

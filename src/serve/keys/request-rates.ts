@@ -1,41 +1,41 @@
 import { type ApiKey, defaultRate, type Rate, rateOf } from '../../io/server/api-key.ts';
 
-/** The state of a key's rate, as the RateLimit headers have it. */
+/** The state of an API key's rate limit, as the RateLimit headers express it. */
 export interface RateState {
-  /** Requests per window. */
+  /** Number of requests that are allowed in a window of time. */
   readonly quota: number;
   readonly windowS: number;
-  /** Requests that may be sent now. */
+  /** Number of requests that may be sent now. */
   readonly remaining: number;
-  /** Seconds until the next request may be sent if none remains; else the length of the window. */
+  /** Seconds until the next request may be sent if no request is left. Otherwise the length of the window. */
   readonly resetS: number;
 }
 
-/** The result of a request: whether the rate allows it, and the state after it. */
+/** The decision whether a request is allowed, and the state of the rate limit after it. */
 export interface RateTurn extends RateState {
-  /** False if the request came too early. */
+  /** False if the request exceeds the rate limit. */
   readonly isAllowed: boolean;
 }
 
 interface Bucket {
-  /** Requests that may be sent now, with a fraction of the next one. */
+  /** Number of requests that may be sent now. It grows continuously, so it can be a fraction. */
   tokens: number;
   atMs: number;
-  /** The key's rate as it was written: a changed rate gets a new bucket. */
+  /** The API key's rate in the form in which it was written. If it changes, a new bucket is used. */
   readonly written: string;
   readonly rate: Rate;
 }
 
-/** Number of buckets from which full buckets are forgotten. A new bucket is full, so nothing is lost. */
+/** If there are more buckets than this, full buckets are deleted. This changes nothing, because a new bucket starts full. */
 const manyBuckets = 1000;
 
-/** A token bucket for each key. */
+/** Limits the rate of each API key's requests with a token bucket. */
 export class RequestRates {
   readonly #buckets = new Map<string, Bucket>();
 
   constructor(readonly clock: Pick<KeyClock, 'now'>) {}
 
-  /** Takes a token for a request, if there is one. */
+  /** Takes a token for a request of an API key if one is left. The result tells whether the request is allowed. */
   take(key: Pick<ApiKey, 'id' | 'rate'>): RateTurn {
     const bucket = this.#bucketOf(key);
     const isAllowed = bucket.tokens >= 1;
@@ -43,7 +43,7 @@ export class RequestRates {
     return { isAllowed, ...stateOf(bucket) };
   }
 
-  /** The state of a key's rate; takes no token. */
+  /** Returns the state of an API key's rate limit without taking a token. */
   look(key: Pick<ApiKey, 'id' | 'rate'>): RateState {
     return stateOf(this.#bucketOf(key));
   }
@@ -64,7 +64,7 @@ export class RequestRates {
   }
 }
 
-/** Adds the tokens of the time since the last look. */
+/** Adds the tokens that have accrued since the bucket was last used. */
 function filled(bucket: Bucket, now: number): Bucket {
   const { requests, windowMs } = bucket.rate;
   bucket.tokens = Math.min(requests, bucket.tokens + ((now - bucket.atMs) * requests) / windowMs);
@@ -79,15 +79,15 @@ function stateOf({ tokens, rate: { requests, windowMs } }: Bucket): RateState {
   return { quota: requests, windowS, remaining, resetS: remaining > 0 ? windowS : waitS };
 }
 
-/** The RateLimit headers of an answer to a key. */
+/** Returns the RateLimit headers that describe the state of an API key's rate limit. */
 export function rateHeaders({ quota, windowS, remaining, resetS }: RateState): Record<string, string> {
   return { 'ratelimit-policy': `"key";q=${quota};w=${windowS}`, ratelimit: `"key";r=${remaining};t=${resetS}` };
 }
 
-/** The clocks of the server. */
+/** The clocks that a server uses. */
 export interface KeyClock {
-  /** Ms of a monotonic clock. */
+  /** Returns a monotonic time in ms. */
   now(): number;
-  /** Ms of the wall clock. */
+  /** Returns the time of day in ms since 1970. */
   wallNow(): number;
 }

@@ -8,9 +8,9 @@ import { KeyDirectory } from './key-directory.ts';
 import { type KeyClock, RequestRates } from './request-rates.ts';
 import { UsageCounter } from './usage-counter.ts';
 
-/** The keys of a server, with their authentication, rates, usage and audit. */
+/** The API keys of a server, with authentication, rate limits, usage counts and audit log. */
 export interface ServerKeys {
-  /** Makes, rotates and revokes keys for the page. A change is in force once the directory has read it. */
+  /** Creates, rotates and revokes API keys for the web page. A change takes effect when the key directory has read it. */
   readonly store: KeyStore;
   readonly directory: KeyDirectory;
   readonly authenticator: Authenticator;
@@ -18,15 +18,18 @@ export interface ServerKeys {
   readonly usage: UsageCounter;
   readonly usageStore: UsageStore;
   readonly audit: AuditStore;
-  /** Counts the work of a run and writes it at once, because a resumed run does not count that work again after a crash. */
+  /**
+   * Counts the work of a run for an API key and writes the count at once. A crash would otherwise lose it, because a resumed run does not
+   * count the work again.
+   */
   countRun(key: string, work: Pick<UsageCounts, 'records' | 'credits'>): void;
-  /** Reads changed keys, and writes usage once a minute. The server calls it about every 500 ms. */
+  /** Reads API keys that have changed, and writes usage counts once a minute. Must be called about every 500 ms. */
   tick(): void;
-  /** Writes the pending usage. The database stays open. */
+  /** Writes the usage counts that have not been written yet. Leaves the database open. */
   close(): void;
 }
 
-/** Opens the keys of a server. `warn` gets the error of a failed read or write, after which the server goes on. */
+/** Opens the API keys of a server. `warn` receives the error if reading or writing them fails later, after which the server continues. */
 export function openServerKeys(database: ServerDatabase, clock: KeyClock, warn: (error: unknown) => void): ServerKeys {
   const warning = (act: () => void) => {
     try {

@@ -1,7 +1,7 @@
 import type { KeyUsage, UsageCounts } from '../../io/server/usage.ts';
 import type { KeyClock } from './request-rates.ts';
 
-/** The place to which counts are written. */
+/** The store to which usage counts are written. */
 export interface UsageTarget {
   add(counts: readonly KeyUsage[]): void;
 }
@@ -11,11 +11,11 @@ const dayMs = 86_400_000;
 
 type Mutable<Type> = { -readonly [Name in keyof Type]: Type[Name] };
 
-/** Counts the work of keys by day in memory, and writes it at most once a minute. */
+/** Counts the usage of API keys by day, in memory. Writes the counts at most once a minute. */
 export class UsageCounter {
   #counts = new Map<string, Mutable<KeyUsage>>();
   #writtenMs: number;
-  /** The day of the last count, and its number since 1970. */
+  /** The name of the last counted day, and its number in days since 1970. It is kept because most requests are on the same day. */
   #day = { name: '', number: -1 };
 
   constructor(
@@ -25,7 +25,7 @@ export class UsageCounter {
     this.#writtenMs = clock.now();
   }
 
-  /** Counts work of a key, by its id. A request is a use of the key. */
+  /** Adds to the usage of the API key with this id. A request also counts as a use of the key. */
   count(key: string, { requests = 0, refused = 0, records = 0, credits = 0 }: Partial<UsageCounts>): void {
     const now = this.clock.wallNow();
     const counts = this.#countsOf(key, now);
@@ -36,17 +36,17 @@ export class UsageCounter {
     if (requests + refused > 0) counts.lastUsedAtMs = Math.floor(now / minuteMs) * minuteMs;
   }
 
-  /** Counts that are not written yet. */
+  /** Returns the counts that have not been written yet. */
   pending(): readonly KeyUsage[] {
     return [...this.#counts.values()];
   }
 
-  /** Writes all counts if the last write is a minute ago. */
+  /** Writes all counts if the last write was at least a minute ago. */
   writeIfDue(): void {
     if (this.clock.now() - this.#writtenMs >= minuteMs) this.write();
   }
 
-  /** Writes all counts. If the write fails, the counts stay for the next write. */
+  /** Writes all counts. If they cannot be written, they are kept for the next attempt. */
   write(): void {
     this.#writtenMs = this.clock.now();
     this.target.add(this.pending());

@@ -9,13 +9,13 @@ import { callerOfKey } from '../routes/key-door.ts';
 import type { Server } from '../server.ts';
 import type { ServedTools } from './served-tools.ts';
 
-/** Throws a Problem (`cross-site`) for a request that the page of another site has sent. */
+/** Throws a Problem (`cross-site`) if the request was sent by a web page of another site. */
 export function refuseForeignOrigin({ headers: { origin } }: FastifyRequest, hosts: Pick<Hosts, 'isServed'>): void {
   if (origin === undefined || hosts.isServed(orUndefined(() => new URL(origin).host))) return;
-  throw new Problem('cross-site', 'expected no Origin, or one of this server');
+  throw new Problem('cross-site', 'expected no Origin header, or one of this server');
 }
 
-/** Adds the route of MCP: Streamable HTTP. */
+/** Adds the route for MCP clients (Streamable HTTP). */
 export function addMcpRoute(app: FastifyInstance, server: Server, tools: ServedTools): void {
   const answer = async (request: FastifyRequest, reply: FastifyReply) => {
     const caller = callerOfKey(request);
@@ -35,7 +35,7 @@ export function addMcpRoute(app: FastifyInstance, server: Server, tools: ServedT
   addRoutes(app, '/mcp', { GET: route, POST: withBody, DELETE: route }, { withHead: false });
 }
 
-/** True for a request that is answered by a stream of notifications. */
+/** True for an MCP request whose response is a stream of notifications. */
 function isStream({ method, body }: FastifyRequest): boolean {
   return method === 'GET' || (body as { readonly method?: unknown } | null | undefined)?.method === 'subscriptions/listen';
 }

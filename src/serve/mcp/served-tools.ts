@@ -14,23 +14,23 @@ import type { Server } from '../server.ts';
 /** The sender of an MCP request. */
 export interface ToolCaller extends HttpCaller {
   readonly caller: Caller;
-  /** Its address. */
+  /** The sender's IP address. */
   readonly ip: string;
-  /** The variables of flows that it sets. */
+  /** The values that the sender sets for variables of flows. */
   readonly given: GivenVariables;
 }
 
-/** The longest call. Progress tells the client that it goes on. */
+/** Maximum duration of a tool call in ms. Progress notifications show the client meanwhile that the call is still running. */
 const maxCallMs = 600_000;
 
-/** Changes of the folder are looked for this often. */
+/** Interval in ms at which the folder of flows is checked for changes. */
 const lookMs = 1000;
 
-/** The flows of a server as MCP tools. */
+/** Provides the flows of a server as MCP tools over HTTP. */
 export class ServedTools {
   readonly #server: Server;
   readonly #tools: FlowTools<ToolCaller>;
-  /** Loaded by the first request. */
+  /** The code for MCP, which the first request loads. */
   #http: Promise<HttpTools<ToolCaller>> | undefined;
   #requests = 0;
   #lookedMs = Number.NEGATIVE_INFINITY;
@@ -48,7 +48,7 @@ export class ServedTools {
     });
   }
 
-  /** Answers a request of MCP. `body`: parsed JSON; undefined without one. */
+  /** Responds to an MCP request. `body` is the parsed JSON; undefined if there is no body. */
   async answer(request: IncomingMessage, response: ServerResponse, body: unknown, caller: ToolCaller): Promise<void> {
     this.#http ??= this.#open();
     this.#requests++;
@@ -59,7 +59,7 @@ export class ServedTools {
     }
   }
 
-  /** Looks for changes of the folder, and tells the clients. */
+  /** Checks the folder of flows for changes, and notifies MCP clients of them. */
   async tick(): Promise<void> {
     const http = await this.#http;
     const now = performance.now();
@@ -68,7 +68,7 @@ export class ServedTools {
     if (await this.#tools.haveChanged()) http.toolsChanged();
   }
 
-  /** Ends all sessions. */
+  /** Ends all MCP sessions. */
   async close(): Promise<void> {
     await (await this.#http)?.close();
   }
@@ -96,7 +96,7 @@ export class ServedTools {
   }
 }
 
-/** The outcomes of calls in the audit. */
+/** The name under which the audit log records each result of a call. */
 const outcomes: Readonly<Record<CallResult['kind'], string>> = {
   done: 'ok',
   failed: 'record-failed',

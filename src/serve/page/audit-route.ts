@@ -10,7 +10,7 @@ const perPage = 100;
 
 const auditQuery = z.strictObject({ cursor: wholeNumber.optional() });
 
-/** Adds the route of the audit, newest entry first. It shows keys by their names. */
+/** Adds the route that returns the audit log, with the newest entry first. Entries contain the names of API keys instead of the ids. */
 export function addAuditRoute(app: FastifyInstance, server: Server): void {
   addRoutes(app, '/ui/audit', {
     GET: {

@@ -15,7 +15,7 @@ import { withBook } from './served-book.ts';
 
 const allowanceBody = z.strictObject({ credits: z.int().min(0).nullable() });
 
-/** Adds the routes of usage and limits. */
+/** Adds the routes with which the web page shows spent credits and sets the allowance. */
 export function addBillingRoutes(app: FastifyInstance, server: Server, { home, limits }: PageOptions): void {
   addRoutes(app, '/ui/billing', {
     GET: { handler: async () => withBook(home, (book) => billingOf(book, server, limits)) },
@@ -60,7 +60,7 @@ function billingOf(book: Book, server: Server, limits: Billing['limits']): Billi
   };
 }
 
-/** The credits of each of the last twelve months, with 0 for a month without credits. */
+/** Returns the credits spent in each of the last twelve months; 0 for a month without credits. */
 function monthsOf(book: Book): Billing['months'] {
   const spent = new Map(sums(book.spent(), 'month').map(({ month, credits }) => [month, credits]));
   const now = new Date();
@@ -74,7 +74,10 @@ function sharesOf(spent: readonly Spent[], by: 'flow' | 'node' | 'connection' | 
   return sums(spent, by).map((sum) => ({ name: sum[by], credits: sum.credits }));
 }
 
-/** The credits that keys have spent on each day of the month until today, from the usage of the keys: the ledger only counts months. */
+/**
+ * Returns the credits that API keys have spent on each day of this month. They come from the server's usage counts, because the ledger only
+ * counts months.
+ */
 function daysOf({ keys: { usageStore, usage } }: Server, month: string): Billing['days'] {
   const counts = [...usageStore.read({ month }), ...usage.pending()];
   const today = new Date().getUTCDate();

@@ -31,7 +31,10 @@ const auth = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('basic'), credential: credentialName, username: z.string().optional() }),
 ]);
 
-/** A connection by URL. A connection that starts a program can only be added on the command line. */
+/**
+ * Schema of a connection to a URL. A connection that starts a program can only be added on the command line, because the page must not
+ * choose programs to run.
+ */
 const body = z.strictObject({
   type: z.enum(['http', 'mcp']),
   name: connectionName,
@@ -46,13 +49,13 @@ const params = z.object({ name: z.string() });
 
 const page = new Caller(undefined);
 
-/** Adds the routes that test, save, show and remove connections. */
+/** Adds the routes with which the web page tests, saves, shows and removes connections. */
 export function addConnectionRoutes(app: FastifyInstance, server: Server): void {
-  // The result of each connection's last test since the server started.
+  // For each connection, the result of its latest test since the server started.
   const tests = new Map<string, { readonly at: string; readonly problem: string }>();
   const tested = (name: string, { ok, message }: ConnectionTest) =>
     tests.set(name, { at: new Date().toISOString(), problem: ok ? '' : message });
-  // The last test before saving, which holds for the connection once it is saved.
+  // The latest test of a connection that was not saved. If that connection is saved next, this is shown as its test result.
   let unsaved: { readonly body: string; readonly test: TestedConnection } | undefined;
   addRoutes(app, '/ui/connections', {
     GET: { handler: async () => ({ connections: shownConnections(tests) }) },
@@ -106,7 +109,7 @@ export function addConnectionRoutes(app: FastifyInstance, server: Server): void 
   });
 }
 
-/** The hash of a connection with its secret, which must not stay in memory. */
+/** Returns a hash by which a connection with its secret can be recognized. The secret itself must not stay in memory. */
 function hashOf(given: Body): string {
   return createHash('sha256').update(JSON.stringify(given)).digest('base64url');
 }
@@ -132,7 +135,7 @@ function shownConnections(tests: ReadonlyMap<string, { readonly at: string; read
   });
 }
 
-/** The connection as a flow would write it, checked. Throws a Problem (`bad-request`). */
+/** Checks a connection and returns it in the form in which a flow contains it. Throws a Problem (`bad-request`) if it is not valid. */
 function writtenOf({ type, name, url, auth: method }: Body, { shared: { allowHttp } }: Server) {
   const written = {
     type,
@@ -150,19 +153,19 @@ function writtenOf({ type, name, url, auth: method }: Body, { shared: { allowHtt
 async function saveFromPage(given: Body, request: FastifyRequest, server: Server): Promise<void> {
   const { written } = writtenOf(given, server);
   if (Object.hasOwn(readConnections(process.env), given.name))
-    throw new Problem('bad-request', `there is a connection "${given.name}" already: remove it first, or take another name`);
+    throw new Problem('bad-request', `there is a connection "${given.name}" already: remove it first, or choose another name`);
   await storeSecret(given, request, server);
   await saveConnection(given.name, written, { force: false });
   loadConnection(given.name, server.shared.allowHttp);
 }
 
-/** The result of a test, and the tools of an MCP server that answered. */
+/** The result of a test, and the tools of the MCP server if it responded. */
 interface TestedConnection {
   readonly result: ConnectionTest;
   readonly tools: ToolServer | undefined;
 }
 
-/** Tests a connection with its secret. Neither the connection nor the secret stays saved. */
+/** Tests a new connection with its secret. Neither of them is saved. */
 async function testNew(given: Body, request: FastifyRequest, server: Server): Promise<TestedConnection> {
   const { connection } = writtenOf(given, server);
   const forget = await storeSecret(given, request, server);
@@ -174,8 +177,8 @@ async function testNew(given: Body, request: FastifyRequest, server: Server): Pr
 }
 
 /**
- * Stores the typed secret. Returns a function that removes the secret again. A secret is refused if others could read it on its way, or if
- * it would replace another secret.
+ * Stores the secret that the user typed on the web page. Returns a function that removes the secret. Throws a Problem if the secret was
+ * sent without encryption or would replace another secret.
  */
 async function storeSecret({ auth: method, secret, url }: Body, request: FastifyRequest, server: Server): Promise<() => Promise<unknown>> {
   if (method.type === 'none') return async () => undefined;
@@ -195,8 +198,8 @@ async function storeSecret({ auth: method, secret, url }: Body, request: Fastify
 }
 
 /**
- * Tests a saved connection. The test counts among the connection's calls in flight, but waits for no pause: it shows if the connection works
- * now. The tools of an MCP server are cached for the page.
+ * Tests a saved connection. The test counts as one of the connection's requests in flight. It ignores pauses of the connection's gate (the
+ * rate limiter), because its purpose is to show whether the connection works now. The tools of an MCP server are cached for the web page.
  */
 function testSaved(name: string, server: Server): TestOfConnection {
   return async (messages) => {
@@ -214,7 +217,10 @@ function testSaved(name: string, server: Server): TestOfConnection {
   };
 }
 
-/** Throws an AutomateError or a Failure if the connection does not work. Resolves with the tools of an MCP server. */
+/**
+ * Tests a connection. Throws an AutomateError or a Failure if it does not work. Resolves with the tools of an MCP server; undefined for an
+ * HTTP connection.
+ */
 type TestOfConnection = (messages: Messages) => Promise<ToolServer | undefined>;
 
 function testOne(connection: CompiledConnection, server: Server): TestOfConnection {
@@ -226,7 +232,7 @@ function testOne(connection: CompiledConnection, server: Server): TestOfConnecti
   };
 }
 
-/** The setting of a connection that may be wrong, as the page or the operator sets it. */
+/** For each setting of a connection that might be wrong, the place where the user or the operator can change it. */
 const settingChecks: Readonly<Record<ConnectionSetting, string>> = {
   authority: 'its certificate authority, which automate serve takes with --cacert FILE',
   auth: 'the authentication that is chosen for it: a bearer token with its credential, or a login by automate connections add',
@@ -242,7 +248,7 @@ async function resultOf(test: TestOfConnection): Promise<TestedConnection> {
     if (!(error instanceof AutomateError || error instanceof Failure)) throw error;
     const [message = '', ...more] = messages.redactor.text(messageForClient(error)).split('\n');
     const { part, checks = more, setting } = detailsOf(error, 'connection-failed') ?? {};
-    const blamed = part === undefined ? [] : [`the trouble is with the ${part}`];
+    const blamed = part === undefined ? [] : [`the problem is in the ${part}`];
     const check = [...blamed, ...checks, ...(setting === undefined ? [] : [settingChecks[setting]])];
     return { result: { ok: false, message, check }, tools: undefined };
   }

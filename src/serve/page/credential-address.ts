@@ -7,17 +7,17 @@ import { isAllowedHost } from '../../io/credentials/secret.ts';
 import { Problem } from '../problem.ts';
 import type { Server } from '../server.ts';
 
-/** A credential that the page names, and the address that would get it. */
+/** A credential named by the web page, and the URL to which its secret would be sent. */
 interface NamedCredential {
   readonly credential: string;
   readonly url: string;
-  /** True if the page sends the secret itself. */
+  /** True if the web page also sends a new secret for the credential. */
   readonly hasSecret: boolean;
 }
 
 /**
- * Throws a Problem (`bad-request`) for a credential that exists and was never meant for this address: whoever has a session could read its
- * secret there. It may go to the hosts that were given with it, and where a flow or a saved connection sends it already.
+ * Throws a Problem (`bad-request`) if an existing secret would be sent to a new origin, where any user of the web page could read it. The
+ * secret may be sent to the hosts stored with it, and to origins to which a flow or a saved connection already sends it.
  */
 export async function refuseOtherAddress({ credential, url, hasSecret }: NamedCredential, server: Server): Promise<void> {
   const origin = originOf(url);
@@ -25,7 +25,10 @@ export async function refuseOtherAddress({ credential, url, hasSecret }: NamedCr
   const stored = store.list().find(({ name, env }) => name === credential && env === store.env);
   const isInVariable = variableWith(credential, process.env) !== undefined;
   if ((stored || isInVariable) && hasSecret)
-    throw new Problem('bad-request', `there is a credential "${credential}" already: leave its secret out to use it, or take another name`);
+    throw new Problem(
+      'bad-request',
+      `there is a credential "${credential}" already: leave its secret out to use it, or choose another name`,
+    );
   if (origin === undefined || !(stored || isInVariable)) return;
   if (!isInVariable && stored?.hosts && isAllowedHost(origin, stored.hosts)) return;
   if (originsOfConnections(credential).includes(origin)) return;
@@ -36,7 +39,7 @@ export async function refuseOtherAddress({ credential, url, hasSecret }: NamedCr
   throw new Problem('bad-request', `the credential "${credential}" is not meant for ${origin}\n${ways}`);
 }
 
-/** The origins to which saved connections send a credential. */
+/** Returns the origins to which saved connections send the secret of a credential. */
 function originsOfConnections(credential: string): (string | undefined)[] {
   return Object.values(readConnections(process.env))
     .filter(({ auth }) => [auth ?? []].flat().some((one) => (one as { credential?: unknown }).credential === credential))

@@ -17,20 +17,23 @@ import type { Server } from '../server.ts';
 import type { PageOptions } from './page-options.ts';
 import type { FlowText } from './page-shapes.ts';
 
-/** The body of a save. z.record would leave out a field `__proto__`. */
-const mapBody = z.strictObject({ map: z.custom<WrittenMap>(isTexts, 'expected an object of texts') });
+/** Schema of the body of a request that saves a node's map. z.record is not used, because it would drop a field named `__proto__`. */
+const mapBody = z.strictObject({ map: z.custom<WrittenMap>(isTexts, 'expected an object whose values are strings') });
 
 const mapParams = z.object({ flow: z.string(), node: z.string() });
 
 const page = new Caller(undefined);
 
-/** Adds the routes of a flow's text. Saving a map changes only the map: the rest of the file stays byte for byte. */
+/**
+ * Adds the routes with which the web page reads and edits the text of a flow. Saving a node's map changes only the map, and leaves the rest
+ * of the file the same, byte for byte.
+ */
 export function addFlowTextRoutes(app: FastifyInstance, server: Server, { edit }: PageOptions): void {
   addRoutes(app, '/ui/flows/:flow/text', {
     GET: { handler: async (request) => editableText(await seenFlow(server, page, request)) },
   });
   if (!edit) return;
-  // One after another: else two saves could both find the text that they have read.
+  // Two saves never run at the same time. Otherwise both could start from the same text, and one change would be lost.
   let saved: Promise<unknown> = Promise.resolve();
   addRoutes(app, '/ui/flows/:flow/nodes/:node/map', {
     PUT: {
@@ -72,7 +75,7 @@ async function saveMap(server: Server, { id, path, plan }: ServedFlow, request: 
   const text = await readFile(path, 'utf8');
   if (request.headers['if-match'] !== etagOf(text)) throw new Problem('changed-meanwhile', `${id} was changed since it was read`);
   if (nodeTexts(text)[index]?.map === undefined)
-    throw new Problem('bad-request', 'the map says more than fields and paths: change it in the file');
+    throw new Problem('bad-request', 'the map contains more than fields and paths: change it in the file');
   const changed = withMap(text, index, map);
   await refuseInvalid(server, path, changed);
   const { mode } = await stat(path);

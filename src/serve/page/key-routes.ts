@@ -23,7 +23,7 @@ const newKey = z.strictObject({
   credits: z.int().min(0).optional(),
 });
 
-/** New limits of a key; null lifts a limit. */
+/** Schema of the new limits of an API key. A value of null removes the limit. */
 const changedKey = z.strictObject({
   flows: z.array(z.string()).nullable().optional(),
   rate: z.string().optional(),
@@ -33,10 +33,10 @@ const changedKey = z.strictObject({
 
 const params = z.object({ id: z.string() });
 
-/** Days of usage that the page shows. */
+/** Number of days for which the web page shows the requests of an API key. */
 const shownDays = 14;
 
-/** Adds the routes that make, show and end keys. */
+/** Adds the routes with which the web page creates, shows and revokes API keys. */
 export function addKeyRoutes(app: FastifyInstance, server: Server, home: string): void {
   const { store } = server.keys;
   addRoutes(app, '/ui/keys', {
@@ -83,12 +83,12 @@ function idOf({ params: found }: { readonly params: unknown }): string {
   return (found as z.output<typeof params>).id;
 }
 
-/** A new key as JSON. No other answer has its value. */
+/** Returns a new API key as JSON. No other response contains the secret value. */
 function madeJson({ key, value }: MadeKey): NewKey {
   return { ...apiKeyJson(key, value), key: value };
 }
 
-/** Turns the usage error of a refused option into a Problem (`bad-request`). */
+/** Runs `act`. Turns the error for an invalid setting into a Problem (`bad-request`). */
 export function refusing<Result>(act: () => Result): Result {
   try {
     return act();
@@ -112,7 +112,7 @@ function shownKeys(server: Server, home: string): ShownKey[] {
       ...apiKeyJson(key),
       revoked_at: isoTime(key.revokedAtMs),
       last_used_at: isoTime(pendingUse ?? lastUses.get(key.id)),
-      // The ledger counts a call a little later than the server does.
+      // The larger number is used, because the ledger counts a call a little later than the server does.
       credits: { used: rounded(Math.max(inLedger, server.usageOf(key.id, month).credits)), quota: key.quota ?? null },
       days: daysOf(own),
     };
@@ -121,7 +121,7 @@ function shownKeys(server: Server, home: string): ShownKey[] {
 
 type DayCount = { readonly day: string; readonly requests: number; readonly refused: number };
 
-/** The usage of each of the last days until today, with 0 for a day without a request. */
+/** Returns the requests of each of the last days until today; 0 for a day without requests. */
 function daysOf(counts: readonly DayCount[]): DayCount[] {
   const dayMs = 86_400_000;
   return Array.from({ length: shownDays }, (_, index) => {
@@ -138,7 +138,7 @@ function dayOf(day: string, counts: readonly DayCount[]): DayCount {
   return { day, requests: sum('requests'), refused: sum('refused') };
 }
 
-/** Returns the names of keys by their ids. */
+/** Returns the names of API keys, keyed by id. */
 export function keyNames(keys: readonly ApiKey[]): ReadonlyMap<string, string> {
   return new Map(keys.map(({ id, name }) => [id, name]));
 }

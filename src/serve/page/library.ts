@@ -5,7 +5,7 @@ import { cachedServer } from '../../io/mcp/tool-cache.ts';
 import { nodeTypes } from '../../nodes/index.ts';
 import type { Library } from './page-shapes.ts';
 
-/** The node types, and the tools of each MCP connection as they were fetched last. */
+/** Returns the node types, and the tools of each MCP connection as of the last time they were fetched. */
 export function libraryOf(): Library {
   return { node_types: nodeTypes.map(({ name, summary, example }) => ({ name, summary, yaml: example })), connections: connectionsOf() };
 }

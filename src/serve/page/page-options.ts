@@ -4,24 +4,24 @@ import type { Actor } from '../../io/server/audit.ts';
 import type { ServeOptions } from '../serve-options.ts';
 import { type PageFiles, readPageFiles } from './page-files.ts';
 
-/** The facts about the server that the page shows. */
+/** Settings of the server that the web page shows or follows. */
 export interface PageOptions {
-  /** The folder of the flows, as the command names it. */
+  /** The folder with the flows, as it was written on the command line. */
   readonly folder: string;
   readonly home: string;
-  /** True if maps may be saved into flows. */
+  /** True if the web page may save maps to flow files. */
   readonly edit: boolean;
-  /** The limits in force, each value with its unit; null for no limit. */
+  /** The limits that apply to runs and requests, each as text with its unit; null for no limit. */
   readonly limits: readonly { readonly name: string; readonly value: string | null }[];
   readonly files: PageFiles;
 }
 
-/** The person whose browser sends a request. */
+/** Returns the user of the web page who sent a request, as the audit log names them. */
 export function actorOf({ ip: address }: FastifyRequest): Actor {
   return { who: 'session', address };
 }
 
-/** The settings of the page, from the options of the command. */
+/** Returns the settings for the web page, from the options of the command. */
 export function pageOptions(folder: string, home: string, options: ServeOptions): PageOptions {
   return { folder, home, edit: options.edit ?? false, limits: shownLimits(options), files: readPageFiles() };
 }
@@ -31,7 +31,7 @@ function shownLimits({ maxRuns, maxQueue, maxUpload, maxDisk, keep }: ServeOptio
     { name: 'runs at once', value: formatCount(maxRuns) },
     { name: 'waiting runs', value: formatCount(maxQueue) },
     { name: 'size of a body', value: sizeText(maxUpload) },
-    { name: 'space of all runs', value: sizeText(maxDisk) },
+    { name: 'disk space of all runs', value: sizeText(maxDisk) },
     { name: 'ended runs are kept for', value: counted(Math.round(keep / 86_400_000), 'day') },
   ];
 }

@@ -12,7 +12,7 @@ import { libraryOf } from './library.ts';
 import type { PageOptions } from './page-options.ts';
 import type { ServerInfo } from './page-shapes.ts';
 
-/** Adds the routes that only the page has. All of them need a session. */
+/** Adds the routes that only the web page uses. All of them need a session. */
 export function addPageRoutes(app: FastifyInstance, server: Server, options: PageOptions): void {
   addRoutes(app, '/ui/server', {
     GET: {

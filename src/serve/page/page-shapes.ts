@@ -1,4 +1,4 @@
-/** The result of a test request, as `automate test-request --json` prints it. */
+/** The result of testing one request of a flow, as `automate test-request --json` prints it. */
 export interface TestResult {
   readonly request: Readonly<Record<string, unknown>> | null;
   readonly response: {
@@ -12,53 +12,53 @@ export interface TestResult {
   readonly failure: { readonly class?: string; readonly status?: number | null; readonly message: string } | null;
 }
 
-/** A path of an answer. */
+/** A path to a value in a response. */
 export interface StructureRow {
   readonly path: string;
   readonly type: string;
   readonly sample: string;
 }
 
-/** The nodes of a flow as its file writes them. */
+/** The text of a flow's nodes, as in the flow file. */
 export interface FlowText {
-  /** The ETag of the whole file: a save is refused if the file has changed. */
+  /** ETag of the whole flow file. Saving is refused if the file has changed since it was read. */
   readonly etag: string;
   readonly nodes: readonly {
     readonly id: string;
     readonly yaml: string;
-    /** Null for a node whose map the page cannot edit. */
+    /** The node's map; null if the web page cannot edit it. */
     readonly map: Readonly<Record<string, string>> | null;
   }[];
 }
 
-/** YAML to copy into a flow: an example of a node type or of a tool. */
+/** YAML to copy into a flow, which is an example of a node type or tool. */
 export interface Snippet {
   readonly name: string;
   readonly summary: string;
   readonly yaml: string;
 }
 
-/** The node types, and the tools of each MCP connection. */
+/** The node types and the tools of MCP connections, as examples to copy into a flow. */
 export interface Library {
   readonly node_types: readonly Snippet[];
   readonly connections: readonly { readonly name: string; readonly problem: string | null; readonly tools: readonly Snippet[] }[];
 }
 
-/** The facts about the server that every page shows. */
+/** Facts about the server that every view of the web page shows. */
 export interface ServerInfo {
   readonly version: string;
-  /** The folder of its flows. */
+  /** Path of the folder with the flows. */
   readonly folder: string;
-  /** The address that clients use, such as `http://127.0.0.1:4020`. */
+  /** The URL at which clients reach the server, such as `http://127.0.0.1:4020`. */
   readonly address: string;
-  /** True if maps may be saved into flow files. */
+  /** True if the web page may save maps to flow files. */
   readonly edit: boolean;
   readonly flows: number;
   readonly running: number;
   readonly connections: number;
 }
 
-/** A connection. */
+/** A saved connection, as the web page shows it. */
 export interface Connection {
   readonly name: string;
   readonly type: 'http' | 'mcp';
@@ -66,26 +66,26 @@ export interface Connection {
   readonly auth: string;
   readonly credential: string | null;
   readonly tested_at: string | null;
-  /** Null before the first test; empty if the last test succeeded. */
+  /** The problem that the last test found; empty if the test succeeded, null if it has not been tested. */
   readonly problem: string | null;
 }
 
-/** The result of a connection's test. */
+/** The result of testing a connection. */
 export interface ConnectionTest {
   readonly ok: boolean;
-  /** The success in one line, or the reason of the failure. */
+  /** One line that describes the success or says why the test failed. */
   readonly message: string;
-  /** The things to check. */
+  /** The settings that the user should check; empty after a success. */
   readonly check: readonly string[];
 }
 
-/** An API key, without its value. */
+/** An API key, without its secret value. */
 export interface ShownKey {
   readonly id: string;
   readonly name: string;
   readonly start: string;
   readonly scopes: readonly string[];
-  /** Null for all flows. */
+  /** The ids of the flows that the API key may use; null for all flows. */
   readonly flows: readonly string[] | null;
   readonly rate: string;
   readonly created_at: string;
@@ -93,22 +93,22 @@ export interface ShownKey {
   readonly revoked_at: string | null;
   readonly last_used_at: string | null;
   readonly credits: { readonly used: number; readonly quota: number | null };
-  /** The requests of the last days, oldest day first. */
+  /** Numbers of requests on each of the last days, with the oldest day first. */
   readonly days: readonly { readonly day: string; readonly requests: number; readonly refused: number }[];
 }
 
-/** A new key, with its value. No other answer has the value. */
+/** A new API key with its secret value. No other response contains the value. */
 export interface NewKey {
   readonly name: string;
   readonly key: string;
 }
 
-/** The credits of a month. */
+/** The credits spent in a month, and the limits. */
 export interface Billing {
   readonly month: string;
   readonly used: number;
   readonly held: number;
-  /** Null if there is no allowance. */
+  /** The monthly allowance of credits; null if there is none. */
   readonly allowance: number | null;
   readonly remaining: number | null;
   readonly resets_at: string;
@@ -119,17 +119,17 @@ export interface Billing {
   readonly by_key: readonly Share[];
   readonly days: readonly { readonly day: string; readonly credits: number }[];
   readonly months: readonly { readonly month: string; readonly credits: number }[];
-  /** The limits in force, each value with its unit; null for no limit. */
+  /** The limits that apply to runs and requests, each as text with its unit; null for no limit. */
   readonly limits: readonly { readonly name: string; readonly value: string | null }[];
 }
 
-/** The credits of one flow, node, connection, environment or key. */
+/** The credits spent by one flow, node, connection, environment or API key. */
 export interface Share {
   readonly name: string;
   readonly credits: number;
 }
 
-/** A line of the audit. */
+/** An entry of the audit log. */
 export interface AuditEntry {
   readonly time: string;
   readonly who: string;

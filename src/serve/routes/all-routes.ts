@@ -9,28 +9,27 @@ import { addPageRoutes } from '../page/page-routes.ts';
 import { addProblemPages } from '../problem-pages.ts';
 import type { Server } from '../server.ts';
 import { addKeyDoor, callerOfKey } from './key-door.ts';
-import { addOpenRoutes } from './open.ts';
+import { addOpenRoutes, type HealthOptions } from './open.ts';
 import { addUiRoutes, type UiOptions } from './ui.ts';
 import { addUsageRoute } from './usage.ts';
 import { addFlowRoutes } from './v1.ts';
 
-/** The settings of all routes. */
-export interface RoutesOptions {
+/** The settings from which all routes of the server are made. */
+export interface RoutesOptions extends HealthOptions {
   readonly home: string;
   readonly sessions: UiOptions;
-  /** Absent for a server without the page. */
+  /** The settings of the web page; undefined for a server without one. */
   readonly page: PageOptions | undefined;
-  isStopping(): boolean;
-  /** Absent for a server without MCP. */
+  /** The flows as MCP tools; undefined for a server that provides none. */
   readonly mcp: { readonly tools: ServedTools; readonly hosts: Hosts } | undefined;
 }
 
-/** Adds every route of the server: routes without a guard, routes that need a key, and routes that need a session. */
+/** Adds all routes of the server. Some are open to everybody, some need an API key, and some need a session. */
 export async function addAllRoutes(app: FastifyInstance, server: Server, options: RoutesOptions): Promise<void> {
-  const { home, sessions, page, isStopping, mcp } = options;
+  const { home, sessions, page, mcp } = options;
   await addOpenApi(app);
   addProblemPages(app);
-  addOpenRoutes(app, isStopping);
+  addOpenRoutes(app, options);
   addKeyDoor(app, { prefix: '/v1' }, server.keys, (guarded) => {
     const audience = { base: '/v1', callerOf: callerOfKey };
     addOpenApiRoute(guarded, server, audience);

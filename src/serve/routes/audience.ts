@@ -4,15 +4,15 @@ import type { Caller } from '../caller.ts';
 import { Problem } from '../problem.ts';
 import type { Server } from '../server.ts';
 
-/** The routes of one audience: `/v1` for keys, `/ui` for the page. */
+/** A set of routes and who may use them: `/v1` for API keys, `/ui` for the web page. */
 export interface Audience {
-  /** The prefix of every path: `/v1` or `/ui`. */
+  /** The prefix of all paths in the set, which is `/v1` or `/ui`. */
   readonly base: string;
-  /** The sender of a request that was let in. */
+  /** Returns the sender of a request that was accepted. */
   callerOf(request: FastifyRequest): Caller;
 }
 
-/** The flow that the path names. Throws a Problem (`not-found`). */
+/** Returns the flow named in the path of a request. Throws a Problem (`not-found`) if it does not exist or the sender may not see it. */
 export async function seenFlow(server: Server, caller: Caller, request: FastifyRequest) {
   const { flow: id } = request.params as { flow: string };
   const flow = caller.sees(id) ? await server.flows.find(id) : undefined;
@@ -20,7 +20,10 @@ export async function seenFlow(server: Server, caller: Caller, request: FastifyR
   return flow;
 }
 
-/** The seconds of `Prefer: wait=N` (RFC 7240); absent without it. Throws a Problem (`bad-request`). */
+/**
+ * Returns the number of seconds in `Prefer: wait=N` (RFC 7240); undefined without this header. Throws a Problem (`bad-request`) if N is not
+ * from `least` to `most`.
+ */
 export function preferredWait({ headers }: FastifyRequest, least: number, most: number): number | undefined {
   const written = /(?:^|[,;\s])wait\s*=\s*"?([^",;\s]*)"?/i.exec([headers.prefer ?? ''].flat().join(','))?.[1];
   if (written === undefined) return undefined;
@@ -29,7 +32,7 @@ export function preferredWait({ headers }: FastifyRequest, least: number, most: 
   throw new Problem('bad-request', `Prefer: expected wait=${least} to wait=${most}, found wait=${written}`);
 }
 
-/** A whole number in a query. */
+/** Schema of a whole number in the query of a request. */
 export const wholeNumber = z
   .string()
   .regex(/^\d{1,15}$/, 'expected a whole number')

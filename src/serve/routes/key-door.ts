@@ -8,23 +8,26 @@ import { Problem } from '../problem.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The key of an accepted request; absent for the page, and until the key is checked. */
+    /**
+     * The API key of an accepted request. It is undefined until the key has been checked, and for requests of the web page, which need no
+     * key.
+     */
     key?: ApiKey;
   }
   interface FastifyContextConfig {
-    /** The scopes, one of which a key needs; absent if every key may send the request. */
+    /** The API key needs at least one of these scopes. If undefined, every valid key may send the request. */
     scopes?: readonly Scope[];
   }
 }
 
-/** The paths that need a key. */
+/** The prefix of routes that need an API key, and an additional check of their requests. */
 export interface KeyDoor {
   readonly prefix: '/v1' | '/mcp';
-  /** Checks a request before its key. Throws a Problem. */
+  /** Checks a request before the API key in it is checked. Throws a Problem to refuse the request. */
   readonly before?: (request: FastifyRequest) => void;
 }
 
-/** Adds routes that need a key. A request is checked in the order of the contract: the key, its scope, its flows, its rate. */
+/** Adds routes that need an API key. The key is checked first, then its scope, its flows and its rate, as the documentation promises. */
 export function addKeyDoor(
   app: FastifyInstance,
   { prefix, before }: KeyDoor,
@@ -55,7 +58,7 @@ export function addKeyDoor(
   });
 }
 
-/** Throws a Problem for a route whose scope the key lacks, and for a flow that the key may not see. */
+/** Throws a Problem if an API key does not have the scope for a route, or may not see the flow. */
 function refuseUnseen({ routeOptions, params }: FastifyRequest, key: ApiKey): void {
   const caller = new Caller(key);
   const { scopes } = routeOptions.config;
@@ -64,10 +67,10 @@ function refuseUnseen({ routeOptions, params }: FastifyRequest, key: ApiKey): vo
   if (flow !== undefined && !caller.sees(flow)) throw new Problem('not-found', `there is no flow "${flow}"`);
 }
 
-/** Statuses of requests that a key may not make. */
+/** HTTP statuses of responses that are counted as refused requests of the API key. */
 const refusals: ReadonlySet<number> = new Set([402, 403, 404, 429]);
 
-/** The sender of a request at `/v1`. */
+/** Returns the API key that sent a request to `/v1`. */
 export function callerOfKey({ key }: FastifyRequest): Caller {
   if (!key) throw new Problem('key-missing', 'expected an API key');
   return new Caller(key);

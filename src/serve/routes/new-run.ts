@@ -21,10 +21,10 @@ const maxErrors = z.string().transform((text, context) => {
   return limit ?? z.NEVER;
 });
 
-/** A switch: its name alone turns it on. */
+/** Schema of an on-off option in a query. The option's name without a value means on. */
 const onOrOff = z.enum(['true', 'false', '']);
 
-/** The query of a new run, and of its plan. */
+/** Schema of the query of a request for a new run or a plan. */
 export const newRunQuery = queryWithVariables({
   out: z.enum(['csv', 'tsv', 'json', 'ndjson']).optional(),
   delimiter: z.string().optional(),
@@ -38,13 +38,13 @@ export const newRunQuery = queryWithVariables({
   csv_safe: onOrOff.optional(),
 });
 
-/** Lets handlers read bodies of any type as they come. */
+/** Makes the server leave bodies unparsed, whatever their content type, so that handlers can read them as streams. */
 export function acceptBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
 }
 
-/** Adds the route that makes runs. Bodies may have any size: they are written to disk as they come. */
+/** Adds the route that creates runs. Bodies can be larger than memory, because they are written to disk as they arrive. */
 export function addNewRunRoute(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
   void app.register(async (uploads) => {
     acceptBodies(uploads);
@@ -83,7 +83,7 @@ interface Asked {
 
 interface NewRun {
   readonly run: ServedRun;
-  /** True for the run of an earlier request with the same Idempotency-Key. */
+  /** True if an earlier request with the same Idempotency-Key has already created the run. */
   readonly isReplayed: boolean;
 }
 
@@ -121,7 +121,7 @@ async function newRun(server: Server, { request, flow, caller }: Asked): Promise
   }
 }
 
-/** The options that the query and the headers of a new run name. */
+/** Returns the options of a run that the query and the headers of a request set. */
 function storedOptions({ query }: FastifyRequest, { charset }: BodyFormat): StoredOptions {
   const { delimiter, records, sheet, limit, skip, max_errors, max_credits, unordered, csv_safe } = query as z.output<typeof newRunQuery>;
   const given = variablesIn(query);
@@ -140,7 +140,7 @@ function storedOptions({ query }: FastifyRequest, { charset }: BodyFormat): Stor
   };
 }
 
-/** Makes a run once for each Idempotency-Key. `id`: the id of the new run. */
+/** Creates a run, but only one for each Idempotency-Key. `id` is the id of the new run. */
 async function onceFor(
   { idempotency, runs }: Server,
   { named, hash, id }: { readonly named: NamedRequest | undefined; readonly hash: string; readonly id: string },
@@ -155,7 +155,7 @@ async function onceFor(
   }
   try {
     const run = await make();
-    // The run is under way: from here on nothing may fail.
+    // The run has been started, so the request must not fail from here on.
     idempotency.endRun(named);
     return { run, isReplayed: false };
   } catch (error) {

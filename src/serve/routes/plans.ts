@@ -22,7 +22,10 @@ import { type PlanShape, planShape } from '../shapes.ts';
 import { type Audience, seenFlow } from './audience.ts';
 import { acceptBodies, newRunQuery } from './new-run.ts';
 
-/** Adds the route of plans. Bodies may have any size: they are read as they come, and not stored. */
+/**
+ * Adds the route that makes plans, which forecast a run over the records in the body. Bodies can be larger than memory, because they are
+ * read as they arrive and not stored.
+ */
 export function addPlanRoute(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
   void app.register(async (streams) => {
     acceptBodies(streams);
@@ -50,7 +53,7 @@ async function planInPlace(server: Server, caller: Caller, request: FastifyReque
   return server.plans.within(place, () => runPlan(server, flow, request, gone.signal));
 }
 
-/** `gone`: aborted when the client has left, which ends the plan. */
+/** Makes a plan, which forecasts a run. `gone` is aborted when the client disconnects, which ends the work. */
 async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyRequest, gone: AbortSignal): Promise<PlanShape> {
   const { delimiter, records, sheet, limit, skip } = request.query as z.output<typeof newRunQuery>;
   const body = bodyFormat(request.headers);
@@ -67,7 +70,7 @@ async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyR
     const problems = isTable(format) ? plan.unknownFields(source.columns ?? []) : [];
     if (problems.length > 0) {
       const errors = problems.map((problem) => problemJson(problem, flow.path));
-      throw new Problem('input-unreadable', `the columns of the body do not satisfy ${flow.id}: ${errors[0]?.message}`, {
+      throw new Problem('input-unreadable', `the columns in the request body do not fit the flow ${flow.id}: ${errors[0]?.message}`, {
         line: 1,
         errors,
       });
@@ -75,7 +78,7 @@ async function runPlan({ shared, limits }: Server, flow: Flow, request: FastifyR
     const options = { ...(limit !== undefined && { limit }), ...(skip !== undefined && { skip }) };
     for await (const items of selectRecords(source, { options, plan, format })) {
       for (const item of items) await forecaster.add(item);
-      // Lets other requests in, and the end of the connection be seen.
+      // Lets the event loop process other requests, and notice that the client has disconnected.
       await new Promise((resolve) => setImmediate(resolve));
       if (gone.aborted) break;
     }
@@ -101,7 +104,10 @@ function bounds({ least, most }: { readonly least: number; readonly most: number
   return { least, most: Number.isFinite(most) ? most : null };
 }
 
-/** The body, unpacked and limited like the body of a run. `failed`: the Problem that ended the body; readers wrap it in their own error. `breakOff`: ends it. */
+/**
+ * Returns the body of a request, decompressed and limited in size. If a Problem ends the body, its readers throw an error of their own, and
+ * `failed` returns the Problem. `breakOff` ends the body.
+ */
 function unpackedBody(request: FastifyRequest, { isGzip }: BodyFormat, maxBytes: number) {
   let problem: Problem | undefined;
   const fail = (found: Problem) => {
@@ -113,19 +119,20 @@ function unpackedBody(request: FastifyRequest, { isGzip }: BodyFormat, maxBytes:
   const steps: Transform[] = [limited(maxBytes, planTooLarge)];
   if (isGzip) steps.push(createGunzip(), limited(maxBytes * maxUnpacked, planTooLarge));
   const stdin = steps.reduce<Readable>((from, to) => {
-    // A pipe does not pass on errors. The request stays open for the answer.
+    // `pipe` does not forward errors, so they are forwarded here. The request itself must not be destroyed, because the response must still
+    // be sent.
     if (from !== request.raw) from.once('error', (error) => to.destroy(error));
     return from.pipe(to);
   }, request.raw);
   const breakOff = () => {
-    const error = fail(new Problem('bad-request', 'the body broke off'));
+    const error = fail(new Problem('bad-request', 'the body was cut off'));
     for (const step of steps) step.destroy(error);
   };
   request.raw.once('close', () => request.raw.complete || breakOff());
   return { stdin, failed: () => problem, breakOff };
 }
 
-/** Counts a body that is not stored. */
+/** Passes a body on, but throws if it is too large. */
 function limited(maxBytes: number, planTooLarge: () => Problem): Transform {
   let bytes = 0;
   return new Transform({

@@ -25,7 +25,7 @@ const testBody = z.strictObject({
   send: z.boolean().default(true).meta({ description: 'false sends nothing' }),
 });
 
-/** Adds the route that tests one request of a flow. */
+/** Adds the route that tests one request of a flow with a record from the body. */
 export function addTestRoute(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
   addRoutes(app, `${base}/flows/:flow/tests`, {
     POST: {
@@ -68,7 +68,7 @@ async function testText({ shared }: Server, flow: Flow, request: FastifyRequest,
     const action = step.node.action;
     return jsonOf(messages.redactor.value(action ? previewValue(preview, action) : null));
   } catch (error) {
-    // The record caused the failure, before anything was sent.
+    // If the cause is a Failure, the record itself is not valid, and nothing was sent.
     const { cause } = error as Error;
     if (cause instanceof Failure) throw failureProblem(cause, messages.redactor, 0);
     if (error instanceof AutomateError && (error.kind === 'usage' || error.kind === 'input'))

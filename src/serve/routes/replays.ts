@@ -6,24 +6,27 @@ import { Problem, type ProblemName } from '../problem.ts';
 import type { Reservation } from '../runs/disk-space.ts';
 import type { Server } from '../server.ts';
 
-/** Problems of calls that have sent a request: a repeated request gets the same problem. */
+/**
+ * Problems of calls that have sent a request to an upstream API, so they are stored like successes. A repeated request gets the same
+ * problem again.
+ */
 const paid: readonly ProblemName[] = ['record-failed', 'call-timeout'];
 
-/** The request with its Idempotency-Key; absent without a key. */
+/** Returns a description of the request for its Idempotency-Key; undefined if the request has none. */
 export function namedRequest(request: FastifyRequest, caller: Caller, flow: string, kind: NamedRequest['kind']): NamedRequest | undefined {
   const name = readIdempotencyKey(request.headers['idempotency-key']);
   return name === undefined ? undefined : { key: caller.key?.id ?? '', name: requestHash(name), flow, kind };
 }
 
-/** The hash of the parts that a repeated request must have in common with the first request. */
+/** Hashes the parts of a request that must be equal when it is repeated. */
 export function requestHash(...parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 }
 
-/** The type of JSON answers. */
+/** The media type of JSON responses. */
 export const jsonType = 'application/json; charset=utf-8';
 
-/** Sends JSON text: a new answer, or the answer of an earlier request. */
+/** Sends a response body as text. `isReplayed` is true if it is the stored response to an earlier request. */
 export function sendText(reply: FastifyReply, { status, type, body }: EarlierAnswer, isReplayed = false): FastifyReply {
   if (isReplayed) reply.header('idempotency-replayed', 'true');
   return reply
@@ -33,7 +36,7 @@ export function sendText(reply: FastifyReply, { status, type, body }: EarlierAns
     .send(body);
 }
 
-/** Answers a call, once for each Idempotency-Key. */
+/** Responds to a call. With an Idempotency-Key, processes the call only once and repeats the stored response. */
 export async function answerOnce(
   { idempotency, shared, runs }: Server,
   named: NamedRequest | undefined,
@@ -44,7 +47,8 @@ export async function answerOnce(
   if (earlier) return sendText(reply, earlier, true);
   let space: Reservation | undefined;
   try {
-    // Before anything is sent: a repeat of an answer that cannot be stored would be paid twice.
+    // Reserves disk space for the response before the call sends a request. If the response could not be stored, a repeated request would
+    // be paid for twice.
     space = named && (await runs.space.reserve(maxAnswer, false));
     const ok = { status: 200, type: jsonType, body: await answer() };
     save(ok);
@@ -59,7 +63,10 @@ export async function answerOnce(
     space?.release();
   }
 
-  /** The answer is paid: the client gets it even if it cannot be saved. A repeated request then gets a 504, and sends nothing. */
+  /**
+   * Stores a response. Even if that fails, the client gets the response, because it was paid for. A repeated request then gets a 504 and
+   * sends nothing.
+   */
   function save(answered: EarlierAnswer): void {
     if (!named) return;
     try {

@@ -17,7 +17,7 @@ import { type Audience, wholeNumber } from './audience.ts';
 
 const runParams = z.object({ id: z.string() });
 
-/** Filters of the list of runs. An unknown flow or key is not an error: it may have been deleted, and has no runs. */
+/** Schema of the query that filters the list of runs. An unknown flow or API key is not an error, because it might have been deleted. */
 const listQuery = z.strictObject({
   flow: z.string().regex(flowId, 'expected the id of a flow').optional(),
   state: z.enum(runStates).optional(),
@@ -26,7 +26,7 @@ const listQuery = z.strictObject({
   cursor: z.string().regex(runId, 'expected the next_cursor of an answer').optional(),
 });
 
-/** Adds the routes of runs. */
+/** Adds the routes that list, show, stop, resume, retry and delete runs. */
 export function addRunRoutes(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
   const runOf = (request: FastifyRequest) => seenRun(server, callerOf(request), request);
   const ownRunOf = (request: FastifyRequest) => {
@@ -110,7 +110,7 @@ function addFiles(app: FastifyInstance, server: Server, { base, callerOf }: Audi
           await sendGrowing(run, path, reply, headers);
           return reply;
         }
-        if (run.isOpen) throw new Problem('run-state', `the run is ${state}: its output is not complete; take ?follow=true`, { state });
+        if (run.isOpen) throw new Problem('run-state', `the run is ${state}: its output is not complete yet; use ?follow=true`, { state });
         return sendFile(path, reply, headers);
       },
     },
@@ -122,7 +122,7 @@ function addFiles(app: FastifyInstance, server: Server, { base, callerOf }: Audi
       handler: async (request, reply) => {
         const run = runOf(request);
         const { state, inputFormat } = run.stored;
-        if (run.isOpen) throw new Problem('run-state', `the run is ${state}: its failed records are not complete`, { state });
+        if (run.isOpen) throw new Problem('run-state', `the run is ${state}: its list of failed records is not complete yet`, { state });
         const format = errorsFormatOf(inputFormat);
         return sendFile(run.folder.errors(inputFormat), reply, fileHeaders(`${run.stored.flow}-errors.${format}`, mediaTypes[format]));
       },
@@ -130,10 +130,10 @@ function addFiles(app: FastifyInstance, server: Server, { base, callerOf }: Audi
   });
 }
 
-/** The Content-Security-Policy of a report: no scripts, inline styles. */
+/** The Content-Security-Policy of a report, which allows inline styles but no scripts. */
 const reportPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox";
 
-/** Adds the report of a run as one file, and for the server's page the figures of the report. */
+/** Adds the route for a run's report as one HTML file, and a route for the report's data, which only the web page uses. */
 function addReport(app: FastifyInstance, base: string, runOf: FindRun): void {
   addRoutes(app, `${base}/runs/:id/report`, {
     GET: {
@@ -141,7 +141,8 @@ function addReport(app: FastifyInstance, base: string, runOf: FindRun): void {
       schema: { summary: 'The page of an ended run as one HTML file', params: runParams },
       handler: async (request, reply) => {
         const { folder, stored, isOpen } = runOf(request);
-        if (isOpen) throw new Problem('run-state', `the run is ${stored.state}: its report is written at its end`, { state: stored.state });
+        if (isOpen)
+          throw new Problem('run-state', `the run is ${stored.state}: its report is written when the run ends`, { state: stored.state });
         const headers = fileHeaders(`${stored.flow}.html`, 'text/html; charset=utf-8');
         return sendFile(folder.report, reply, { ...headers, 'content-security-policy': reportPolicy });
       },
@@ -162,7 +163,7 @@ const resumeQuery = z.strictObject({ charge: z.literal('me').optional() });
 
 interface FoundRuns {
   readonly runOf: FindRun;
-  /** Finds a run that the sender may change. */
+  /** Finds the run named in a request, and checks that the sender may change it. */
   readonly ownRunOf: FindRun;
 }
 
@@ -173,7 +174,7 @@ function addActions(app: FastifyInstance, server: Server, { base, callerOf }: Au
       schema: { summary: 'Stop a run; what is finished is written', params: runParams, response: { 202: runShape, 200: runShape } },
       handler: async (request, reply) => {
         const { stored } = runOf(request);
-        // A key that pays for a run of another may stop it.
+        // An API key that pays for another key's run may stop that run.
         const run = callerOf(request).owns({ key: payerOf(stored) }) ? runOf(request) : ownRunOf(request);
         const isStopped = await server.runs.stop(run);
         if (isStopped) server.audit(callerOf(request), request, 'run.stop', run.id);
@@ -184,7 +185,7 @@ function addActions(app: FastifyInstance, server: Server, { base, callerOf }: Au
   addRoutes(app, `${base}/runs/:id/resume`, {
     POST: {
       config: { scopes: ['run'] },
-      schema: { summary: 'Go on with a run that stopped early', params: runParams, querystring: resumeQuery, response: { 202: runShape } },
+      schema: { summary: 'Resume a run that stopped early', params: runParams, querystring: resumeQuery, response: { 202: runShape } },
       handler: async (request, reply) => {
         const caller = callerOf(request);
         const isCharged = (request.query as z.output<typeof resumeQuery>).charge !== undefined;

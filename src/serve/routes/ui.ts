@@ -11,23 +11,25 @@ import { addFlowRoutes } from './v1.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** True for the route that needs no session: it opens one. */
+    /** True for the one route that needs no session, because it is the login. */
     opensSession?: boolean;
   }
 }
 
-/** The settings of the page's routes. */
+/** The settings of the routes for the web page. */
 export interface UiOptions {
   readonly sessions: Sessions;
   readonly links: Links;
   readonly isTls: boolean;
-  /** The port that is listened at: the cookie is named after it. */
+  /** Returns the port on which the server listens. The name of the session cookie contains it. */
   port(): number;
 }
 
 const page = new Caller(undefined);
 
-/** Adds the routes of the page: the routes of `/v1` over all flows, the routes that `add` adds, and the route that opens a session. */
+/**
+ * Adds the routes for the web page: the routes of `/v1` for all flows, the routes that `add` adds, and the login, which opens a session.
+ */
 export function addUiRoutes(app: FastifyInstance, server: Server, options: UiOptions, add: (guarded: FastifyInstance) => void): void {
   const letIn = (request: FastifyRequest) => {
     if (!request.routeOptions.config.opensSession) requireSession(request, options);
@@ -42,7 +44,7 @@ export function addUiRoutes(app: FastifyInstance, server: Server, options: UiOpt
 
 function addSessionRoutes(app: FastifyInstance, server: Server, options: UiOptions): void {
   const { sessions, links, isTls } = options;
-  // At most one line per minute and address.
+  // Limits the audit entries for refused logins to one per minute and IP address.
   const refused = new FailedAttempts({ now: () => performance.now() });
   addRoutes(app, '/ui/session', {
     POST: {
@@ -77,12 +79,15 @@ function requireSession(request: FastifyRequest, options: UiOptions): void {
   throw new Problem('session-missing', 'expected a session: automate serve login prints a link that opens one');
 }
 
-/** A page of another site must not make the browser change anything here (CSRF). */
+/**
+ * Throws if the request was sent by a web page of another site. Such a page could otherwise make the user's browser change something on the
+ * server (CSRF).
+ */
 function refuseOtherSites({ headers, protocol }: FastifyRequest, isTls: boolean): void {
   const { origin, host } = headers;
   const scheme = isTls ? 'https' : protocol;
   const isOwn = origin === undefined ? headers['sec-fetch-site'] === 'same-origin' : origin === `${scheme}://${host}`;
-  if (!isOwn) throw new Problem('cross-site', 'expected a request of the own page');
+  if (!isOwn) throw new Problem('cross-site', 'expected a request from the page of this server');
 }
 
 function cookieName({ port }: UiOptions): string {

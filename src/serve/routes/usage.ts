@@ -16,7 +16,7 @@ const allowance = z.object({
   remaining: z.number().nullable(),
 });
 
-/** The usage of a key in a month. */
+/** Schema of the usage of an API key in a month. */
 const usageShape = z.object({
   month: z.string(),
   requests: z.int(),
@@ -28,7 +28,7 @@ const usageShape = z.object({
   allowance: allowance.optional(),
 });
 
-/** Adds the route with the usage of the key that asks. */
+/** Adds the route that returns the usage of the API key that sends the request. */
 export function addUsageRoute(app: FastifyInstance, server: Server, home: string): void {
   addRoutes(app, '/v1/usage', {
     GET: {
@@ -50,7 +50,10 @@ interface Asked {
   readonly home: string;
 }
 
-/** The credits of a key. The ledger gets the credits of calls later, and the server's counts can lose the calls before a crash: the larger number is right. */
+/**
+ * Returns the credits that an API key has spent. The ledger and the server's counts can both be incomplete, because the ledger records
+ * calls late and a crash can lose counts. So the larger number is used.
+ */
 function creditsOf({ key, month: { name: month }, home }: Asked, counted: number) {
   const book = openBook(bookPath(home));
   try {

@@ -1,16 +1,16 @@
 import { Problem } from '../problem.ts';
 
-/** Space on disk that is kept for a body under way. */
+/** Disk space that is reserved for a request body while it arrives. */
 export interface Reservation {
-  /** Keeps space for so many bytes in all. Rejects with a Problem (`disk-full`). */
+  /** Makes the reservation at least this large, in bytes. Rejects with a Problem (`disk-full`) if there is not enough space. */
   growTo(bytes: number): Promise<void>;
-  /** Gives the space up: what was stored counts by itself. */
+  /** Ends the reservation. Data that was stored in the meantime is counted separately. */
   release(): void;
 }
 
-/** The space of everything that the server stores for its callers. */
+/** Limits the disk space for everything that the server stores for its clients. */
 export class DiskSpace {
-  /** Bytes of the stored runs, as they were last looked up. */
+  /** Size in bytes of the stored runs when it was last determined. */
   stored = 0;
   #reserved = 0;
   #queue: Promise<unknown> = Promise.resolve();
@@ -18,14 +18,20 @@ export class DiskSpace {
   readonly #answers: () => number;
   readonly #freed: (fits: (stored: number) => boolean) => Promise<number>;
 
-  /** `answers`: the bytes of stored answers. `freed`: looks the runs up, deletes ended ones until they fit, and returns the bytes of the others. */
+  /**
+   * `answers` returns the size in bytes of the stored responses. `freed` determines the size of the runs, deletes ended runs until the rest
+   * fits, and returns the size of the rest.
+   */
   constructor(max: number, answers: () => number, freed: (fits: (stored: number) => boolean) => Promise<number>) {
     this.#max = max;
     this.#answers = answers;
     this.#freed = freed;
   }
 
-  /** Keeps space for a body of so many bytes. `looksUp`: true if runs under way are looked up before. Rejects with a Problem (`disk-full`). */
+  /**
+   * Reserves space for a request body of this size. With `looksUp`, first determines the current size of the runs. Rejects with a Problem
+   * (`disk-full`) if there is not enough space.
+   */
   async reserve(bytes: number, looksUp: boolean): Promise<Reservation> {
     let own = 0;
     const grow = async (more: number, isLookedUp: boolean) => {
@@ -45,7 +51,7 @@ export class DiskSpace {
     };
   }
 
-  /** One after another: what one has reserved, the next one counts. */
+  /** Runs `act` after earlier calls of this function have finished, so that `act` counts the space that they have reserved. */
   #inTurn(act: () => Promise<void>): Promise<void> {
     const done = this.#queue.then(act);
     this.#queue = done.catch(() => undefined);
@@ -54,7 +60,8 @@ export class DiskSpace {
 
   async #makeRoom(bytes: number): Promise<void> {
     this.stored = await this.#freed((stored) => this.#fits(stored, bytes));
-    if (!this.#fits(this.stored, bytes)) throw new Problem('disk-full', 'runs and answers take all the space that they may (--max-disk)');
+    if (!this.#fits(this.stored, bytes))
+      throw new Problem('disk-full', 'runs and stored answers have used up their disk space (--max-disk)');
     this.#reserved += bytes;
   }
 

@@ -12,17 +12,17 @@ import { Problem } from '../problem.ts';
 import type { RunFolder } from './run-folder.ts';
 import type { StoredRun } from './stored-run.ts';
 
-/** The key that pays, from a stored run; undefined for the page. */
+/** Returns the API key that pays for a stored run; undefined if the run was started on the web page. */
 export function payingKey(key: StoredRun['key']): PayingKey | undefined {
   return key ? { quota: undefined, ...key } : undefined;
 }
 
-/** The part of a key that is stored with a run. */
+/** Returns the parts of an API key that are stored with a run; null for the web page. */
 export function storedKey(key: PayingKey | undefined): StoredRun['key'] {
   return key ? { id: key.id, name: key.name, ...(key.quota !== undefined && { quota: key.quota }) } : null;
 }
 
-/** The plan of a stored run. */
+/** Compiles the flow of a stored run. */
 export function storedPlan(
   { options, inputFormat, flow: name }: StoredRun,
   folder: RunFolder,
@@ -32,7 +32,7 @@ export function storedPlan(
   return loadFlow(folder.flow, { allowHttp, withoutFiles, textCells, name, env, var: options.var, caller: 'now' });
 }
 
-/** Throws a Problem (`credits-used-up`) if nothing is left to pay with. */
+/** Throws a Problem (`credits-used-up`) if the API key has no credits left for the plan. */
 export async function refuseUnpaid(plan: Plan, key: PayingKey | undefined, shared: SharedParts): Promise<void> {
   const found = await usedUp(plan, key, shared);
   if (found) throw creditsProblem(found);
@@ -49,8 +49,9 @@ async function usedUp(plan: Plan, key: PayingKey | undefined, shared: SharedPart
 }
 
 /**
- * The key that pays for a run that is to be resumed: the key that began the run, or the sender, if the sender wants to and the credits of that
- * key are used up. Throws a Problem: `credits-used-up`, or `scope-missing` if that key has credits left.
+ * Returns the API key that pays for a resumed run. It is normally the key that started the run. If that key has no credits left and the
+ * sender agrees to pay, it is the sender's key. Throws a Problem: `credits-used-up` if the paying key has no credits left, `scope-missing`
+ * if the sender agreed to pay but the first key still has credits.
  */
 export async function nextPayer(
   { stored, folder }: { readonly stored: StoredRun; readonly folder: RunFolder },
@@ -58,7 +59,7 @@ export async function nextPayer(
   isCharged: boolean,
   shared: SharedParts,
 ): Promise<StoredRun['key']> {
-  // A flow that cannot be read ends the run, with its reason.
+  // If the flow cannot be read, the resumed run will fail and report why.
   const plan = await storedPlan(stored, folder, shared).catch(() => undefined);
   if (!plan) return stored.key;
   if (!isCharged || caller.owns(stored)) {
@@ -66,7 +67,7 @@ export async function nextPayer(
     return stored.key;
   }
   if (!(await usedUp(plan, payingKey(stored.key), shared))) {
-    const detail = 'the key that started this run has credits left: only that key can resume it, and the page';
+    const detail = 'the key that started this run has credits left: only that key and the page can resume it';
     throw new Problem('scope-missing', detail, { scope: 'run' });
   }
   await refuseUnpaid(plan, caller.key, shared);

@@ -1,4 +1,7 @@
-/** Runs that wait for their turn. The keys that own the runs take turns, whatever the number of their runs: the key with the fewest under way comes first. */
+/**
+ * Runs that are waiting to start. Their owners (API keys) take turns. The next run is one whose owner has the fewest runs under way, no
+ * matter how many of its runs wait.
+ */
 export class Queue<Run> {
   readonly #byOwner = new Map<string, Run[]>();
 
@@ -12,24 +15,24 @@ export class Queue<Run> {
     runs.push(run);
   }
 
-  /** True if a run of an owner waits. */
+  /** True if a run of this owner is waiting. */
   has(owner: string): boolean {
     return this.#byOwner.has(owner);
   }
 
-  /** Takes the next run, of the owner that has the fewest under way; absent if none waits. */
+  /** Removes and returns the next run. It is a run of the owner with the fewest runs under way. Returns undefined if no run is waiting. */
   next(underWay: (owner: string) => number): Run | undefined {
     const [first] = [...this.#byOwner.keys()].sort((one, other) => underWay(one) - underWay(other));
     if (first === undefined) return undefined;
     const runs = this.#byOwner.get(first) as Run[];
     const run = runs.shift();
-    // The owner goes to the end of the line.
+    // Moves the run's owner behind the other owners.
     this.#byOwner.delete(first);
     if (runs.length > 0) this.#byOwner.set(first, runs);
     return run;
   }
 
-  /** Removes a run. Returns false if the run does not wait. */
+  /** Removes a run. Returns false if the run is not waiting. */
   remove(run: Run): boolean {
     for (const [owner, runs] of this.#byOwner) {
       const at = runs.indexOf(run);

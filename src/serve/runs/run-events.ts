@@ -1,32 +1,38 @@
 import { appendFileSync, readFileSync } from 'node:fs';
 import { orUndefined } from '../../core/value/value.ts';
 
-/** An event of a run for its listeners. */
+/** An event of a run, as it is sent to clients that listen to the run. */
 export interface RunEvent {
   readonly id: number;
   readonly event: 'state' | 'progress' | 'failed' | 'end';
-  /** JSON without line breaks. */
+  /** The data of the event as JSON on a single line. */
   readonly data: string;
 }
 
 type Listener = (event: RunEvent) => unknown;
 
-/** Maximum of `failed` events of a run. Later failures are only counted. */
+/** Maximum number of `failed` events of a run. Later failures are only counted. */
 const maxFailed = 100;
 
-/** Ids left free after a restart: the ids of `progress` events are not saved, and no id may come twice. */
+/**
+ * Number of event ids that are skipped after a restart. The ids of `progress` events are not saved, so the ids after the last saved one
+ * might already have been used.
+ */
 const skippedIds = 1e9;
 
-/** The events of one run. States, the first failures and the end are saved in a file, so that they outlive the server. */
+/**
+ * The events of one run. Changes of its state, the first failures and the end are saved in a file, so that they survive a restart of the
+ * server.
+ */
 export class RunEvents {
   readonly #path: string;
-  /** Undefined while they are only in the file: an ended run keeps nothing in memory. */
+  /** The saved events. Undefined if they are only in the file, so that an ended run needs no memory for them. */
   #kept: RunEvent[] | undefined;
   readonly #listeners = new Set<Listener>();
-  /** The id of the last event; absent before the first event of this process. */
+  /** The id of the last event; undefined if this process has sent none. */
   #last: number | undefined;
   #failed: number | undefined;
-  /** False once an event could not be written to the file. */
+  /** False if an event could not be written to the file. */
   #isWritten = true;
 
   constructor(path: string) {
@@ -47,13 +53,13 @@ export class RunEvents {
     this.#save('state', { state, ending, reason });
   }
 
-  /** Adds an event for a failed record, up to `maxFailed` events. */
+  /** Adds an event for a failed record, unless there are already `maxFailed` of them. */
   failed(failure: object): void {
     this.#failed ??= this.#saved.filter(({ event }) => event === 'failed').length;
     if (this.#failed++ < maxFailed) this.#save('failed', failure);
   }
 
-  /** Sends the progress to the listeners. It is not saved: a newer progress replaces it. */
+  /** Sends the progress of the run to its listeners. It is not saved, because newer progress will replace it. */
   progress(progress: object): void {
     if (this.#listeners.size > 0) this.#send({ id: this.#nextId(), event: 'progress', data: JSON.stringify(progress) });
   }
@@ -63,9 +69,9 @@ export class RunEvents {
   }
 
   /**
-   * The saved events after an id, without the `end` events of earlier parts: the stream continues after those. Without an id: the present
-   * state, the failures so far, and the end. The id of the state is below the ids of the failures, so that a listener that is cut off
-   * between two of these events gets the others.
+   * Returns the saved events after an id, except for an `end` after which the run was resumed. Without an id, returns the current state,
+   * the failures so far, and the end. The state event has a lower id than the failures, so a listener that is disconnected after the state
+   * event can continue with the failures.
    */
   after(id: number | undefined): readonly RunEvent[] {
     const saved = this.#saved;
@@ -77,17 +83,17 @@ export class RunEvents {
     return [...(state ? [{ ...state, id: stateId }] : []), ...failed, ...(last?.event === 'end' ? [last] : [])];
   }
 
-  /** True if the run has ended and no event follows. */
+  /** True if the run has ended, so no further event follows. */
   get hasEnded(): boolean {
     return this.#saved.at(-1)?.event === 'end';
   }
 
-  /** The id of the last saved event. */
+  /** The id of the last saved event; 0 if there is none. */
   get lastId(): number {
     return this.#saved.at(-1)?.id ?? 0;
   }
 
-  /** Listens to later events. Returns a function that stops listening. */
+  /** Calls the listener for every later event. Returns a function that stops these calls. */
   listen(listener: Listener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -102,7 +108,7 @@ export class RunEvents {
     const saved = { id: this.#nextId(), event, data: JSON.stringify(data) };
     this.#kept ??= this.#read();
     this.#kept.push(saved);
-    // With a full disk, only the next server lacks the event.
+    // If the disk is full, the event is still sent. It will be missing only after a restart.
     const isWritten = orUndefined(() => appendFileSync(this.#path, `${JSON.stringify(saved)}\n`, { mode: 0o600 }) ?? true);
     this.#isWritten &&= isWritten ?? false;
     this.#send(saved);

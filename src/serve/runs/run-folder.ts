@@ -10,7 +10,7 @@ import { type Checkpoint, journalPath, readJournal } from '../../io/journal/jour
 import { errorsFormatOf, noTotals, type StoredRun, type Totals } from './stored-run.ts';
 import { isStoredRun } from './stored-shape.ts';
 
-/** The files of one run. */
+/** The folder with the files of one run. */
 export class RunFolder {
   readonly path: string;
 
@@ -26,12 +26,12 @@ export class RunFolder {
     return join(this.path, 'events.ndjson');
   }
 
-  /** The page of the run as a file. */
+  /** Path of the run's report as an HTML file. */
   get report(): string {
     return join(this.path, 'report.html');
   }
 
-  /** The figures of that page. */
+  /** Path of the data that the report shows, as JSON. */
   get view(): string {
     return join(this.path, 'view.json');
   }
@@ -60,7 +60,7 @@ export class RunFolder {
     await writeDurably(join(this.path, 'run.json'), `${JSON.stringify(run, null, 2)}\n`);
   }
 
-  /** The bytes of its files. */
+  /** Returns the total size of the run's files in bytes. */
   async size(): Promise<number> {
     const names = await readdir(this.path).catch(() => []);
     return names.reduce((sum, name) => sum + (statOf(join(this.path, name))?.size ?? 0), 0);
@@ -72,8 +72,8 @@ export class RunFolder {
 }
 
 /**
- * The runs of a folder, oldest first. A run whose upload broke off has no `run.json`: it is deleted. A run whose `run.json` cannot be read
- * is left as it is, and `say` takes a line about that run.
+ * Reads all runs in a folder, with the oldest first. Deletes a run without `run.json`, because the client disconnected during the upload.
+ * Skips a run whose `run.json` cannot be read, and reports it to `say`.
  */
 export async function readRuns(runs: string, say: (text: string) => void): Promise<StoredRun[]> {
   const ids = (await readdir(runs)).filter((name) => runId.test(name)).sort();
@@ -88,9 +88,9 @@ export async function readRuns(runs: string, say: (text: string) => void): Promi
 const readAtOnce = 64;
 
 async function readRun(runs: string, id: string, say: (text: string) => void): Promise<StoredRun | undefined> {
-  // Only a run without the file is deleted: another error may be temporary.
+  // Only a run without this file is deleted. Any other error might be temporary.
   const path = join(runs, id, 'run.json');
-  // Reading a pipe might never end.
+  // If a pipe has this name, it is not read, because reading it might never end.
   const text = isNoFile(path) ? '' : await readFile(path, 'utf8').catch(({ code }) => (code === 'ENOENT' ? undefined : ''));
   const run = text === undefined ? undefined : orUndefined(() => JSON.parse(text) as unknown);
   if (text === undefined) await rm(join(runs, id), { recursive: true, force: true });
@@ -99,13 +99,16 @@ async function readRun(runs: string, id: string, say: (text: string) => void): P
   return undefined;
 }
 
-/** The shape of a run's id. */
+/** Pattern for the id of a run. */
 export const runId = /^run_[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 let lastMs = 0;
 let sequence = 0;
 
-/** A new id: `run_` and a UUIDv7 (RFC 9562, 5.7), which sorts by time, even within a millisecond and when the clock is set back. */
+/**
+ * Creates the id of a run, which is `run_` and a UUIDv7 (RFC 9562, 5.7). Ids sort by time, even within a millisecond and when the clock is
+ * set back.
+ */
 export function newRunId(wallMs = Date.now()): string {
   sequence = wallMs > lastMs ? 0 : sequence + 1;
   lastMs = Math.max(lastMs, wallMs) + (sequence > 0xfff ? 1 : 0);
@@ -118,14 +121,14 @@ export function newRunId(wallMs = Date.now()): string {
   return `run_${[hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')}`;
 }
 
-/** The totals at a checkpoint. Its credits replace the credits in the notes of the process. */
+/** Returns the totals of a run at a checkpoint. The number of credits comes from the checkpoint itself instead of the notes in it. */
 export function totalsAt({ notes, credits }: Checkpoint): Totals {
   return { ...noTotals, ...(notes as Partial<Totals> | undefined), credits };
 }
 
-/** The figures of a run that a crash has interrupted, from the last checkpoint in its journal; absent without a checkpoint. */
+/** Reads the figures of a run that a crash interrupted, from the last checkpoint in its journal. Returns undefined if there is none. */
 export async function figuresOnDisk(folder: RunFolder, { format }: StoredRun): Promise<Pick<StoredRun, 'counts' | 'totals'> | undefined> {
-  // A damaged journal stops the resumption, with its reason.
+  // A damaged journal is ignored here. If the user resumes the run, it will fail and report why.
   const found = await readJournal(journalPath(folder.output(format))).catch(() => undefined);
   if (!found?.checkpoint) return undefined;
   const { written, failed, filtered, records } = found.checkpoint;

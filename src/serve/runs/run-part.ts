@@ -21,21 +21,21 @@ import { type RunFolder, totalsAt } from './run-folder.ts';
 import { noTotals, payerOf, type StoredRun, sumOfTotals, type Totals } from './stored-run.ts';
 import { maxRecordBytes } from './upload.ts';
 
-/** The result of one part of a run: from its start or resumption to its end. */
+/** The result of one part of a run. A part lasts from the start or the resumption of the run until it ends or is stopped. */
 export interface EndedPart {
   readonly ending: string | null;
   readonly exitCode: number;
   readonly reason: string | null;
-  /** True if it can continue later. */
+  /** True if the run can be resumed after this part. */
   readonly isResumable: boolean;
   readonly counts: StoredRun['counts'] | undefined;
   readonly totals: Totals;
 }
 
-/** Time for unfinished records after a stop. */
+/** Time in ms that records in progress have to finish after a stop. */
 const graceMs = 10_000;
 
-/** A part of a run under way. */
+/** A part of a run that has not ended. It lasts from the start or the resumption of the run. */
 export class RunPart {
   readonly #stored: StoredRun;
   readonly #folder: RunFolder;
@@ -46,6 +46,8 @@ export class RunPart {
   #handle: RunHandle | undefined;
   #stop: Stop | undefined;
   #isAborted = false;
+  /** True if it is known that worker processes run the nodes. */
+  #hasWorkers = false;
 
   constructor(stored: StoredRun, folder: RunFolder, shared: SharedParts, events: RunEvents) {
     this.#stored = stored;
@@ -54,43 +56,51 @@ export class RunPart {
     this.#events = events;
   }
 
-  /** Runs the records to their end. */
+  /** Processes the records until the run ends or is stopped. */
   async run(): Promise<EndedPart> {
     const result = await this.#result();
     const ended =
       result.error instanceof AutomateError && result.error.code === 'nothing-to-resume' ? this.#published() : this.#ended(result);
-    // A full disk loses the figures of the end, and nothing else.
+    // If the disk is full, only the data of the run's report on the web page is lost.
     const view = this.view();
     if (view) await writeFile(this.#folder.view, JSON.stringify(view)).catch(() => undefined);
     return ended;
   }
 
-  /** Starts no more records, and gives up the records under way after a grace time. */
+  /** Starts no more records. Aborts the records in progress after a grace period. */
   stop(message: string): void {
     this.#stop = { ending: 'interrupted', message, patienceMs: graceMs };
     this.#handle?.stop(this.#stop);
   }
 
-  /** Gives up the records under way. */
+  /** Aborts the records in progress. */
   abort(): void {
     this.#isAborted = true;
     this.#handle?.abort();
   }
 
-  /** The counts so far, including earlier parts. */
+  /** Returns the record counts of the run so far, including its earlier parts. */
   counts(): StoredRun['counts'] {
     if (!this.#run) return this.#stored.counts;
     return { ...countsOf(this.#run), retries: this.totals().retries };
   }
 
-  /** The totals of the whole run so far: of the checkpoint at which this part began, and since then. */
+  /**
+   * Returns the totals of the whole run so far. They are the totals at the checkpoint from which this part continues, plus the totals of
+   * this part.
+   */
   totals(): Totals {
     if (!this.#run) return this.#stored.totals;
     const { failures, mapped, ...sums } = totalsOf(this.#run);
     return sumOfTotals(totalsAt(this.#run.claim.from), { ...sums, failures: [...failures], mapped: [...mapped] });
   }
 
-  /** The finished share and the pauses; undefined before the first record. */
+  /** Returns the number of workers that currently process the run; null if this process runs the nodes itself. */
+  workers(): number | null {
+    return this.#run?.progress.workers?.now ?? (this.#hasWorkers ? 0 : null);
+  }
+
+  /** Returns the finished share of the run and the current pauses; undefined until the first record starts. */
   figures(): { readonly share: number | null; readonly paused: readonly { gate: string; until: string }[] } | undefined {
     if (!this.#run) return undefined;
     const pause = this.#run.progress.pauses.current();
@@ -101,14 +111,16 @@ export class RunPart {
     };
   }
 
-  /** The figures for the page; undefined before the first record. */
+  /** Returns the data that the web page shows; undefined until the first record starts. */
   view(): RunView | undefined {
     return this.#run && liveViewOf(this.#run);
   }
 
   async #result(): Promise<RunResult> {
     try {
-      const handle = runFlow(await this.#request(), this.#surroundings());
+      const request = await this.#request();
+      const { metrics } = this.#shared;
+      const handle = metrics ? metrics.run(request, this.#surroundings()) : runFlow(request, this.#surroundings());
       this.#handle = handle;
       if (this.#stop) handle.stop(this.#stop);
       if (this.#isAborted) handle.abort();
@@ -118,14 +130,18 @@ export class RunPart {
     }
   }
 
-  /** The run of the stored files. */
+  /** Returns the request to run the stored flow over the stored input. */
   async #request(): Promise<RunRequest> {
     const { options: asked, inputFormat: format, format: outFormat, parts } = this.#stored;
-    const { allowHttp, cacert, env, files } = this.#shared;
+    const { allowHttp, cacert, env, files, workers } = this.#shared;
     const folder = this.#folder;
     const { flow, summary, report } = folder;
+    const plan = await storedPlan(this.#stored, folder, this.#shared);
+    const places = workers?.optionsFor(plan) ?? {};
+    this.#hasWorkers = Object.keys(places).length > 0;
     const options = {
       ...asked,
+      ...places,
       in: folder.input(format),
       out: folder.output(outFormat),
       errors: folder.errors(format),
@@ -137,8 +153,8 @@ export class RunPart {
       env,
       files,
     };
-    const plan = await storedPlan(this.#stored, folder, this.#shared);
     return {
+      id: this.#stored.id,
       flow,
       plan,
       options,
@@ -149,10 +165,12 @@ export class RunPart {
   }
 
   #surroundings(): RunSurroundings {
-    const { gates, routes } = this.#shared;
+    const { gates, workers, routes } = this.#shared;
     return {
       messages: this.#messages,
       gates,
+      children: workers?.children,
+      queue: workers?.queue,
       routes,
       key: payingNow(payingKey(payerOf(this.#stored)), this.#shared),
       event: (event) => this.#report(event),
@@ -176,11 +194,13 @@ export class RunPart {
     return { ending: 'failed', exitCode, reason: this.reasonOf(error), isResumable: !isLasting(error), ...figures };
   }
 
-  /** The result of a run that was complete before a crash: its journal is gone, and its files are in their places, its summary among them. */
+  /**
+   * Returns the result of a run that was complete when the server crashed. Its journal no longer exists, but its output and its summary do.
+   */
   async #published(): Promise<EndedPart> {
     const { counts, totals: before } = this.#stored;
     const text = await readFile(this.#folder.summary, 'utf8').catch(() => '');
-    // The summary has the totals of the last part, and the counts of the whole run.
+    // In the summary, the totals cover only the last part of the run, but the counts cover the whole run.
     const found = orUndefined(() => JSON.parse(text) as Totals & { readonly whole: Record<string, unknown> });
     const { whole, ...last } = found ?? { ...noTotals, whole: {} };
     const { credits: _, tokens: __, ...records } = whole;
@@ -191,9 +211,9 @@ export class RunPart {
     return { ending: 'complete', reason: null, exitCode, isResumable: false, counts: all, totals };
   }
 
-  /** The reason without the run's paths. */
+  /** Returns the message of an error for clients, without the paths of the run's files. */
   reasonOf(error: unknown): string {
-    if (!(error instanceof AutomateError)) return 'this is a bug; the log of the server says more';
+    if (!(error instanceof AutomateError)) return "this is a bug; the server's log has the details";
     return this.#shown(error);
   }
 
@@ -202,7 +222,7 @@ export class RunPart {
   }
 }
 
-/** True for an error that a resumed run would meet again: the input and the text of the flow stay the same. */
+/** True for an error that would occur again if the run were resumed, because the input and the text of the flow stay the same. */
 function isLasting(error: unknown): boolean {
   return error instanceof AutomateError && ['usage', 'flow', 'input'].includes(error.kind);
 }

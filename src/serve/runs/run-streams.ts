@@ -5,15 +5,15 @@ import { statOf } from '../../io/files/stat.ts';
 import type { RunEvent } from './run-events.ts';
 import type { ServedRun } from './served-run.ts';
 
-/** A listener with more unread bytes than this is cut off. */
+/** Maximum number of bytes that a listener has not read. If there are more, the connection is closed. */
 const maxUnread = 1024 * 1024;
 
 const commentEveryMs = 15_000;
 
-/** The media type of events. */
+/** The media type of a stream of server-sent events. */
 export const eventsType = 'text/event-stream; charset=utf-8';
 
-/** Sends the events of a run as they come (Server-sent events). `after`: the id of the last event that the client has. */
+/** Sends the events of a run as they occur (server-sent events). `after` is the id of the last event that the client has received. */
 export function sendEvents(run: ServedRun, reply: FastifyReply, after: number | undefined): void {
   const { raw } = takeOver(reply);
   raw.writeHead(200, { ...headersOf(reply), 'content-type': eventsType, connection: 'close' });
@@ -38,8 +38,8 @@ const pollMs = 100;
 const chunkBytes = 64 * 1024;
 
 /**
- * Sends a file of a run while it grows, to the end of the run. If the run does not end complete, the connection is cut without the last chunk,
- * so that an incomplete output never looks whole.
+ * Sends a file of a run as it grows, until the run ends. If the run ends before its output is complete, the connection is cut before the
+ * last chunk. An incomplete output then never looks complete.
  */
 export async function sendGrowing(run: ServedRun, path: string, reply: FastifyReply, headers: Record<string, string>): Promise<void> {
   const { raw } = takeOver(reply);
@@ -56,7 +56,10 @@ export async function sendGrowing(run: ServedRun, path: string, reply: FastifyRe
   else cutOff(raw);
 }
 
-/** Breaks an answer off. A client of HTTP/1.0 does not know chunks: only a reset shows it that the answer is incomplete. */
+/**
+ * Aborts a response. An HTTP/1.0 client does not support chunks, so only a reset of the connection tells it that the response is
+ * incomplete.
+ */
 export function cutOff(raw: ServerResponse): void {
   const { socket, req } = raw;
   if (req.httpVersionMinor > 0 || !socket || 'encrypted' in socket) raw.destroy();

@@ -10,49 +10,52 @@ import { figuresOnDisk, newRunId, RunFolder, readRuns } from './run-folder.ts';
 import { type RunWork, ServedRun } from './served-run.ts';
 import { errorsFormatOf, isOpenState, noCounts, noTotals, payerOf, type StoredRun } from './stored-run.ts';
 
-/** The limits of all runs. */
+/** Limits on the runs of a server. */
 export interface RunLimits {
-  /** Maximum of runs under way at once. */
+  /** Maximum number of runs that are under way at the same time. */
   readonly maxRuns: number;
-  /** Maximum of runs that wait at once. */
+  /** Maximum number of runs that wait to be started at the same time. */
   readonly maxQueue: number;
-  /** Maximum of bytes of all runs and stored answers on disk. */
+  /** Maximum size in bytes of all runs and stored responses on the disk. */
   readonly maxDisk: number;
-  /** Ended runs are deleted after this time. */
+  /** Time in ms after which ended runs are deleted. */
   readonly keepMs: number;
 }
 
-/** A run whose input is stored. */
+/** A new run whose input has been stored, but which has not started. */
 export type NewRun = Pick<StoredRun, 'id' | 'flow' | 'key' | 'options' | 'inputFormat' | 'format' | 'bytes' | 'retryOf'>;
 
-/** After this number of crashes of the server, a run is not resumed until a user resumes it. */
+/**
+ * Number of times that the server may crash during a run. After that, only a user can resume the run, because the run itself might cause
+ * the crashes.
+ */
 const maxCrashes = 3;
 
 const stoppedText = 'it was stopped';
 
 const notEnded = { ending: null, exitCode: null, reason: null, endedAt: null, resumable: false };
 
-/** A new run without files, and space for its body. */
+/** The folder for a new run, and the disk space reserved for the input. */
 interface NewFolder {
   readonly id: string;
   readonly folder: RunFolder;
   readonly space: Reservation;
 }
 
-/** Takes the results of runs. */
+/** Functions that are called when something happens to a run. */
 export interface RunListener {
-  /** The bytes of the stored answers, which count with the runs. */
+  /** Returns the size in bytes of the stored responses, which share the disk space with the runs. */
   answerBytes(): number;
 
-  /** Takes the work of one part of a run. */
+  /** Receives the records and credits of each part of a run when the part has ended. */
   paid(run: StoredRun, work: RunWork): void;
-  /** Takes a run that has ended; at the start of the server, every ended run. */
+  /** Receives each run that has ended. When the server starts, also receives all runs that ended before. */
   ended(run: ServedRun): void;
 }
 
-/** All runs of the server. */
+/** The runs of a server, whether they are waiting, under way or ended. */
 export class Runs {
-  /** The space of the runs, and of everything else that is stored for callers. */
+  /** Limits the disk space for runs and everything else that is stored for clients. */
   readonly space: DiskSpace;
   readonly #path: string;
   readonly #shared: SharedParts;
@@ -61,7 +64,7 @@ export class Runs {
   readonly #runs = new Map<string, ServedRun>();
   readonly #queue = new Queue<ServedRun>();
   readonly #underWay = new Set<ServedRun>();
-  /** New runs that are being saved. */
+  /** New runs that are being stored at the moment. */
   readonly #arriving = new Set<ServedRun>();
   #mayStart = false;
   #isStopping = false;
@@ -79,8 +82,8 @@ export class Runs {
   }
 
   /**
-   * Reads the runs on disk, before the first request. Runs that a stop or a crash left unfinished wait for `start`; with `resumes` false,
-   * runs that a crash has interrupted wait until a user resumes them.
+   * Reads the runs from the disk. Must be called before the first request. Runs left unfinished by a stop or a crash are continued after
+   * `start`. If `resumes` is false, runs that a crash interrupted wait until a user resumes them.
    */
   async open(resumes: boolean): Promise<void> {
     for (const stored of await readRuns(this.#path, this.#shared.say)) {
@@ -92,13 +95,13 @@ export class Runs {
     await this.deleteOld();
   }
 
-  /** Lets runs begin. */
+  /** Lets waiting runs start. */
   start(): void {
     this.#mayStart = true;
     this.#startNext();
   }
 
-  /** All runs, newest first. */
+  /** Returns all runs, newest first. */
   all(): ServedRun[] {
     return [...this.#runs.values()].sort((one, other) => (one.id < other.id ? 1 : -1));
   }
@@ -107,7 +110,10 @@ export class Runs {
     return this.#runs.get(id);
   }
 
-  /** The folder of a run whose body is about to be stored, and space for it. Throws a Problem (`queue-full`, `stopping`, `disk-full`). */
+  /**
+   * Returns the folder for a run whose input is about to arrive, and reserves disk space for it. Throws a Problem: `stopping` if the server
+   * is ending, `queue-full` if too many runs wait, `disk-full` if there is not enough space.
+   */
   async newFolder(key: LetInKey | undefined, bytes: number): Promise<NewFolder> {
     if (this.#isStopping) throw stopping();
     this.#refuseFull(key?.id ?? '');
@@ -116,9 +122,12 @@ export class Runs {
     return { id, folder: new RunFolder(this.#path, id), space };
   }
 
-  /** Stores a run and starts it when it is its turn. Throws a Problem (`queue-full`), or an AutomateError (`output`). */
+  /**
+   * Stores a run, which is started when it is its turn. Throws a Problem (`queue-full`) if too many runs wait, or an AutomateError
+   * (`output`) if the run cannot be stored.
+   */
   async add(given: NewRun, folder: RunFolder): Promise<ServedRun> {
-    // Other runs may have come during the upload.
+    // Checks again, because other runs might have been added during the upload.
     this.#refuseFull(given.key?.id ?? '');
     const run = new ServedRun(
       {
@@ -137,7 +146,7 @@ export class Runs {
     return run;
   }
 
-  /** Ends a run early. Returns false if it has ended or is about to. */
+  /** Stops a run. Returns false if it has already ended or is about to end. */
   async stop(run: ServedRun): Promise<boolean> {
     const { state, isWaiting } = run.stored;
     if (state === 'queued') {
@@ -150,33 +159,36 @@ export class Runs {
     return true;
   }
 
-  /** Ends the runs for which `which` is true, if they are under way or wait. */
+  /** Stops all waiting and running runs for which `which` returns true. */
   async stopThose(which: (run: StoredRun) => boolean): Promise<void> {
     for (const run of this.#runs.values()) if (run.isOpen && which(run.stored)) await this.stop(run);
   }
 
   /**
-   * Resumes a run that stopped early. `isCharged`: true if the sender pays for a run of another key. Throws a Problem (`run-state`, `stopping`,
-   * `credits-used-up`, `scope-missing`, `queue-full`, `disk-full`).
+   * Resumes a run that stopped early. `isCharged` is true if the sender agrees to pay for another key's run. Throws a Problem if the run
+   * cannot be resumed. The reasons are `run-state`, `stopping`, `credits-used-up`, `scope-missing`, `queue-full` and `disk-full`.
    */
   async resume(run: ServedRun, caller: Caller, isCharged: boolean): Promise<void> {
     refuseNotResumable(run);
     if (this.#isStopping) throw stopping();
     const payer = await nextPayer(run, caller, isCharged, this.#shared);
-    // Another request may have resumed it meanwhile.
+    // Checks again, because another request might have resumed the run in the meantime.
     refuseNotResumable(run);
     const { state, resumable, ending, exitCode, reason, endedAt } = run.stored;
     this.#refuseFull(payer?.id ?? '');
     run.move('queued', { ...notEnded, crashes: 0, payer: payer === run.stored.key ? undefined : payer });
     this.#enqueue(run);
     await run.saved.catch(() => {
-      // A run that has begun already fails by itself.
+      // If the run has already started, nothing needs to be undone: the run fails by itself and reports the full disk.
       if (this.#queue.remove(run)) run.move(state, { resumable, ending, exitCode, reason, endedAt });
       throw new Problem('disk-full', 'the run cannot be resumed: the disk is full');
     });
   }
 
-  /** Makes a run over the failed records of another. Throws a Problem (`run-state`). */
+  /**
+   * Creates a run that processes the failed records of another run. Throws a Problem (`run-state`) if that run has not ended or has no
+   * failed records.
+   */
   async retry({ stored, folder: from }: ServedRun, key: LetInKey | undefined): Promise<ServedRun> {
     const { state, counts, flow, options, inputFormat, format } = stored;
     const path = from.errors(inputFormat);
@@ -200,7 +212,7 @@ export class Runs {
     }
   }
 
-  /** Deletes a run and its files. Throws a Problem (`run-state`) while it is under way or waits. */
+  /** Deletes a run and its files. Throws a Problem (`run-state`) if it is waiting or under way. */
   async delete(run: ServedRun): Promise<void> {
     const { state } = run.stored;
     if (run.isOpen) throw new Problem('run-state', `the run is ${state}: stop it first`, { state });
@@ -210,7 +222,7 @@ export class Runs {
     await run.folder.delete();
   }
 
-  /** Deletes ended runs that are too old. */
+  /** Deletes ended runs that are older than the time for which ended runs are kept. */
   async deleteOld(): Promise<void> {
     const before = Date.now() - this.#limits.keepMs;
     for (const run of this.#runs.values()) {
@@ -220,7 +232,7 @@ export class Runs {
     }
   }
 
-  /** Deletes the oldest ended runs until the others fit. Returns the bytes of the others. */
+  /** Deletes runs that have ended, the oldest first, until the rest fits on the disk. Returns the size of the rest in bytes. */
   async #freed(fits: (stored: number) => boolean): Promise<number> {
     await this.deleteOld();
     const oldest = this.all().reverse();
@@ -235,7 +247,7 @@ export class Runs {
     return stored;
   }
 
-  /** Stops all runs under way so that the next start resumes them. Waiting runs stay as they are. */
+  /** Stops all runs that are under way. They are resumed when the server starts again. Runs that are waiting do not change. */
   async close(): Promise<void> {
     this.#isStopping = true;
     const underWay = [...this.#underWay];
@@ -244,7 +256,7 @@ export class Runs {
     await Promise.all(this.all().map((run) => run.saved.catch(() => undefined)));
   }
 
-  /** Gives up the records under way. */
+  /** Aborts the records in progress of all runs that are under way. */
   abort(): void {
     for (const run of this.#underWay) run.abort();
   }
@@ -270,12 +282,15 @@ export class Runs {
     if (!run.isOpen) this.#listener.ended(run);
   }
 
-  /** Throws a Problem (`queue-full`) if no more run of an owner may come. */
+  /**
+   * Throws a Problem (`queue-full`) if this owner is not allowed to add another waiting run. `owner` is the id of an API key; empty for the
+   * web page.
+   */
   #refuseFull(owner: string): void {
     const { maxRuns, maxQueue } = this.#limits;
     const places = maxQueue + Math.max(0, maxRuns - this.#underWay.size);
     if (this.#queue.length + this.#arriving.size < places) return;
-    // One key cannot shut out the others: one run of each key may always wait.
+    // Every API key may have one waiting run, so that one key cannot block the others.
     const waits = this.#queue.has(owner) || [...this.#arriving].some((run) => ownerOfRun(run) === owner);
     if (maxQueue > 0 && !waits) return;
     throw new Problem('queue-full', `expected at most ${maxQueue} waiting runs`, {}, { 'retry-after': '10' });
@@ -300,7 +315,7 @@ export class Runs {
   }
 }
 
-/** The id of the key in whose turn a run comes; empty for the page. */
+/** Returns the id of the API key under which a run waits for its turn; empty for the web page. */
 function ownerOfRun({ stored }: ServedRun): string {
   return payerOf(stored)?.id ?? '';
 }

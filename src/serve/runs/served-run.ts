@@ -12,20 +12,20 @@ import { isOpenState, mayFollow, type StoredRun } from './stored-run.ts';
 
 const progressEveryMs = 250;
 
-/** Time before the first estimate of the time left. */
+/** Time in ms before the first estimate of the remaining time. Earlier estimates would be far off. */
 const settledMs = 3000;
 
 type EndState = 'stopped' | 'finished' | 'failed';
 
-/** Work of a run that is counted for its key: records that have ended, and credits. */
+/** The finished records and the credits of a run, which are counted for its API key. */
 export type RunWork = StoredRun['counted'];
 
-/** A run of the server: stored, waiting, under way or ended. */
+/** A run of the server, in any state from waiting to ended. */
 export class ServedRun {
   readonly stored: StoredRun;
   readonly folder: RunFolder;
   readonly events: RunEvents;
-  /** Absent unless the run is under way. */
+  /** The part of the run that is under way; undefined if the run is waiting or has ended. */
   #part: RunPart | undefined;
   #saved: Promise<void> = Promise.resolve();
   #ended: Promise<void> = Promise.resolve();
@@ -45,24 +45,24 @@ export class ServedRun {
     return isOpenState(this.stored.state);
   }
 
-  /** The bytes of its files; of an ended run, those at its end. */
+  /** Returns the size of the run's files in bytes. For an ended run, the size is determined only once. */
   async size(): Promise<number> {
     if (this.isOpen) return this.folder.size();
     this.stored.size ??= await this.folder.size();
     return this.stored.size;
   }
 
-  /** Resolves once the run is not under way. */
+  /** Resolves when the run is no longer under way. */
   get ended(): Promise<void> {
     return this.#ended;
   }
 
-  /** Resolves once all changes are on disk. Rejects with an AutomateError (`output`). */
+  /** Resolves when all changes of the run are on disk. Rejects with an AutomateError (`output`) if they cannot be written. */
   get saved(): Promise<void> {
     return this.#saved;
   }
 
-  /** Stores a new run. Throws an AutomateError (`output`). */
+  /** Stores a new run on disk. Throws an AutomateError (`output`) if it cannot be written. */
   async store(): Promise<void> {
     this.#save();
     await this.#saved;
@@ -70,18 +70,18 @@ export class ServedRun {
   }
 
   /**
-   * Moves to another state at once, so that nothing comes between the check and the change; `saved` resolves when the change is on disk. Throws a
-   * Problem (`run-state`) if that state cannot follow.
+   * Changes the state of the run. The check and the change are synchronous, so nothing can happen between them. `saved` resolves when the change is on
+   * disk. Throws a Problem (`run-state`) if the run cannot change to that state.
    */
   move(state: RunState, changes: Partial<StoredRun> = {}): void {
     const from = this.stored.state;
-    if (!mayFollow(from, state)) throw new Problem('run-state', `the run is ${from}`, { state: from });
+    if (!mayFollow(from, state)) throw new Problem('run-state', `the run is ${from}, so it cannot become ${state}`, { state: from });
     Object.assign(this.stored, changes, { state });
     this.events.state(state, this.stored.ending, this.stored.reason);
     this.#save();
   }
 
-  /** Moves the run to its end. Returns the work that is to be counted for its key. */
+  /** Sets the final state of the run. Returns the work that has not been counted for the API key yet. */
   end(state: EndState, changes: Partial<StoredRun>): RunWork {
     const { counts, totals, counted } = { ...this.stored, ...changes };
     const work = { records: counts.read, credits: totals.credits };
@@ -91,7 +91,7 @@ export class ServedRun {
     return { records: work.records - counted.records, credits: work.credits - counted.credits };
   }
 
-  /** Runs the records until the end or a stop. `ended`: takes the work once the run is not under way. */
+  /** Processes the records until the run ends or is stopped. `ended` receives the work when the run is no longer under way. */
   start(shared: SharedParts, ended: (work: RunWork) => void): void {
     const part = new RunPart(this.stored, this.folder, shared, this.events);
     this.#part = part;
@@ -100,7 +100,7 @@ export class ServedRun {
     this.#ended = this.#toEnd(part, ended).catch((error: Error) => shared.say(`${this.id}: ${error.stack}`));
   }
 
-  /** Ends a run under way early. `waits`: true if the next start of the server resumes it. */
+  /** Stops a run that is under way. `waits` is true if the run is to be resumed when the server starts again. */
   stop(message: string, waits = false): void {
     this.move('stopping', { isWaiting: waits });
     this.#part?.stop(message);
@@ -110,7 +110,7 @@ export class ServedRun {
     this.#part?.abort();
   }
 
-  /** The run as the interface shows it. */
+  /** Returns the run in the form in which responses contain it. */
   json(base = '/v1'): RunShape {
     const { stored } = this;
     const { id, flow, key, state, ending, exitCode, reason, createdAt, startedAt, endedAt, format, bytes, retryOf, resumable } = stored;
@@ -122,12 +122,13 @@ export class ServedRun {
       ...{ created_at: createdAt, started_at: startedAt, ended_at: endedAt, format, bytes },
       counts: this.#part?.counts() ?? stored.counts,
       ...(typeof share === 'number' && { share }),
+      workers: this.#part?.workers() ?? null,
       ...{ failures, mapped: [...mapped], credits, resumable, retry_of: retryOf },
       links: { self, events: `${self}/events`, output: `${self}/output`, errors: `${self}/errors` },
     };
   }
 
-  /** The figures for the page; absent before the first record. */
+  /** Returns the data that the web page shows; undefined until the first record starts. */
   async view(): Promise<RunView | undefined> {
     const living = this.#part?.view();
     if (living) return living;
@@ -148,7 +149,7 @@ export class ServedRun {
     stopProgress();
     const figures = { ...(counts && { counts }), totals, size: await this.folder.size() };
     if (this.stored.isWaiting && ending === 'interrupted') {
-      // The server stops, and its next start resumes the run.
+      // The server is ending, and will resume the run when it is started again.
       this.#part = undefined;
       this.move('queued', { ...figures, isWaiting: false });
       return ended({ records: 0, credits: 0 });
@@ -159,11 +160,11 @@ export class ServedRun {
 
   #save(): void {
     this.#saved = this.#saved.catch(() => undefined).then(() => this.folder.save(this.stored));
-    // Callers that need the change on disk await it.
+    // A write error is ignored here. Callers that need the change on disk await `saved`, which rejects with the error.
     this.#saved.catch(() => undefined);
   }
 
-  /** Sends the progress to the listeners again and again. Returns a function that stops it. */
+  /** Sends the progress of a part to listeners at regular intervals. Returns a function that stops it. */
   #showProgress(part: RunPart): () => void {
     const startedMs = performance.now();
     const before = this.stored.counts;
@@ -181,6 +182,7 @@ export class ServedRun {
         share,
         eta_s: isSettled ? Math.round((seconds * (1 - share)) / share) : null,
         paused,
+        workers: part.workers(),
       });
     }, progressEveryMs);
     timer.unref();
@@ -188,7 +190,7 @@ export class ServedRun {
   }
 }
 
-/** The end of a part that could not begin: the disk is full. */
+/** Returns the result of a part of the run that could not begin because the disk is full. */
 function unsaved(reason: string, { counts, totals }: StoredRun): EndedPart {
   return { ending: 'failed', exitCode: exitCodes.output, reason, isResumable: true, counts, totals };
 }

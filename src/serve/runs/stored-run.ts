@@ -1,9 +1,9 @@
 import type { GivenVariables } from '../../app/flow/flow-file.ts';
 import type { RunShape, RunState } from '../shapes.ts';
 
-/** The options of a run that its query names. */
+/** The run options that can be set in the request's query string. */
 export interface StoredOptions {
-  /** The values of variables that its query sets. */
+  /** Values that the query sets for the flow's variables. */
   readonly var?: GivenVariables;
   readonly delimiter?: string;
   readonly sheet?: string;
@@ -17,23 +17,23 @@ export interface StoredOptions {
   readonly csvSafe?: boolean;
 }
 
-/** The format of the errors file beside an input of a format such as `csv.gz`; CSV beside a workbook. */
+/** Returns the format of the errors file for an input format such as `csv.gz`. For an Excel workbook, it is CSV. */
 export function errorsFormatOf(inputFormat: string): RunShape['format'] {
   return inputFormat === 'xlsx' ? 'csv' : (inputFormat.replace(/\.gz$/, '') as RunShape['format']);
 }
 
-/** Totals of a run over all its ended parts. */
+/** Totals over all parts of a run that have ended. A part lasts from the start or a resumption until the run ends or is stopped. */
 export type Totals = Pick<RunShape, 'failures' | 'mapped'> & { readonly retries: number; readonly credits: number };
 
-/** A run as it is stored in `run.json`. */
+/** A run in the form in which `run.json` stores it. */
 export interface StoredRun {
   readonly id: string;
   readonly flow: string;
   readonly key: { readonly id: string; readonly name: string; readonly quota?: number } | null;
-  /** The key that pays for this part in place of `key`; null for the page. */
+  /** The API key that pays for the current part of the run, if it is not `key`; null for the web page. */
   payer?: StoredRun['key'] | undefined;
   readonly options: StoredOptions;
-  /** Format of the stored input, with `.gz` if it is compressed. */
+  /** Format of the stored input. The name ends in `.gz` if the input is compressed. */
   readonly inputFormat: string;
   readonly format: RunShape['format'];
   readonly bytes: number;
@@ -45,34 +45,34 @@ export interface StoredRun {
   ending: string | null;
   exitCode: number | null;
   reason: string | null;
-  /** True if the next start of the server resumes the run. */
+  /** True if the run is to be resumed when the server starts again. */
   isWaiting: boolean;
   resumable: boolean;
-  /** Starts of the server that found the run under way. */
+  /** Number of times that the server, after a crash, found the run unfinished. */
   crashes: number;
-  /** Number of parts that have begun. Every part but the first resumes the run. */
+  /** Number of parts of the run that have begun. Every part after the first one is a resumption. */
   parts: number;
   counts: RunShape['counts'];
-  /** Totals over all ended parts. */
+  /** Totals over all parts of the run that have ended. */
   totals: Totals;
-  /** The bytes of its files at the end of its last part; absent before. */
+  /** Size in bytes of the run's files when its last part ended; undefined before that. */
   size?: number;
-  /** The records and credits that are already counted for the key. */
+  /** The records and credits that have already been counted for the API key. */
   counted: { readonly records: number; readonly credits: number };
 }
 
-/** The key that pays for the present part of a run; null for the page. */
+/** Returns the API key that pays for the current part of a run; null for the web page. */
 export function payerOf({ key, payer = key }: Pick<StoredRun, 'key' | 'payer'>): StoredRun['key'] {
   return payer;
 }
 
-/** Totals of a run that has not begun. */
+/** The totals of a run that has not started. */
 export const noTotals: Totals = { failures: [], mapped: [], retries: 0, credits: 0 };
 
-/** Record counts of a run that has not begun. */
+/** The record counts of a run that has not started. */
 export const noCounts: RunShape['counts'] = { read: 0, written: 0, failed: 0, retries: 0, waiting: 0 };
 
-/** Adds up the totals of two parts of a run. */
+/** Adds the totals of two parts of a run. */
 export function sumOfTotals(one: Totals, other: Totals): Totals {
   return {
     retries: one.retries + other.retries,
@@ -82,7 +82,7 @@ export function sumOfTotals(one: Totals, other: Totals): Totals {
   };
 }
 
-/** Merges entries with the same name, and adds up their counts. */
+/** Merges entries with the same name and adds their counts. */
 function mergedCounts<Entry extends object, Count extends keyof Entry>(
   entries: readonly Entry[],
   nameOf: (entry: Entry) => string,
@@ -97,7 +97,7 @@ function mergedCounts<Entry extends object, Count extends keyof Entry>(
   return [...byName.values()];
 }
 
-/** The states that may follow each state of a run. Only `ServedRun.move` changes a state, at once. */
+/** The states that may follow each state. Only `ServedRun.move` changes the state of a run. */
 const following: Readonly<Record<RunState, readonly RunState[]>> = {
   queued: ['running', 'stopped', 'failed'],
   running: ['stopping', 'stopped', 'finished', 'failed', 'queued'],
@@ -107,12 +107,12 @@ const following: Readonly<Record<RunState, readonly RunState[]>> = {
   finished: [],
 };
 
-/** True if a run may go from one state to the other. */
+/** True if a run may change from one state to the other. */
 export function mayFollow(from: RunState, to: RunState): boolean {
   return following[from].includes(to);
 }
 
-/** True for the states before the end of a run. */
+/** True for all states of a run that has not ended. */
 export function isOpenState(state: RunState): boolean {
   return state === 'queued' || state === 'running' || state === 'stopping';
 }

@@ -7,7 +7,7 @@ const time = z.iso.datetime();
 
 const storedKey = z.looseObject({ id: z.string(), name: z.string() });
 
-/** The parts of `run.json` that are used as paths, times, states and figures. A file in which they are something else is left out. */
+/** Schema of those members of `run.json` that are used as paths, times, states and figures. A run whose file does not match is ignored. */
 const storedShape = z.looseObject({
   flow: z.string().regex(flowId),
   key: storedKey.nullable(),
@@ -29,7 +29,7 @@ const storedShape = z.looseObject({
   counted: z.looseObject({ records: z.number(), credits: z.number() }),
 });
 
-/** True for the content of a `run.json` that the server wrote. */
+/** True if the content of a `run.json` has the form that the server writes. */
 export function isStoredRun(found: unknown): found is StoredRun {
   return storedShape.safeParse(found).success;
 }

@@ -23,7 +23,7 @@ import { refuseUnpaid } from './paying.ts';
 import type { RunFolder } from './run-folder.ts';
 import type { StoredOptions } from './stored-run.ts';
 
-/** The format of a body, from its headers. */
+/** The format of a request body, as its headers state it. */
 export interface BodyFormat {
   readonly kind: Format['kind'];
   readonly isGzip: boolean;
@@ -39,19 +39,19 @@ const kinds: Readonly<Record<string, BodyFormat['kind']>> = {
   'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'xlsx',
 };
 
-/** The content types of bodies with records. */
+/** The content types that a request body with records may have. */
 export const uploadTypes: readonly string[] = Object.keys(kinds);
 
-/** Maximum size of a record of a body: memory depends on it. */
+/** Maximum size in bytes of a record in a request body. This limits memory use. */
 export const maxRecordBytes = 10_000_000;
 
-/** Time without a byte after which an upload is cut off. */
+/** Time in ms without received data after which an upload is refused. */
 const idleMs = 60_000;
 
-/** A body may unpack to this many times the maximum. */
+/** Maximum factor by which a compressed body may grow when it is decompressed. */
 export const maxUnpacked = 10;
 
-/** Finds the format of a body in its headers. Throws a Problem (`media-type`). */
+/** Determines the format of a request body from the headers. Throws a Problem (`media-type`) if the server cannot read it. */
 export function bodyFormat(headers: IncomingMessage['headers']): BodyFormat {
   const [type = '', ...parameters] = (headers['content-type'] ?? '').split(';').map((part) => part.trim());
   const kind = kinds[type.toLowerCase()];
@@ -60,11 +60,14 @@ export function bodyFormat(headers: IncomingMessage['headers']): BodyFormat {
   if (encoding !== 'identity' && encoding !== 'gzip')
     throw new Problem('media-type', `expected Content-Encoding: gzip or none, found ${encoding}`, { expected: ['gzip'] });
   if (kind === 'xlsx' && encoding !== 'identity')
-    throw new Problem('media-type', 'expected a workbook without Content-Encoding: it is packed already', { expected: [] });
+    throw new Problem('media-type', 'expected a workbook without Content-Encoding: it is already compressed', { expected: [] });
   return { kind, isGzip: encoding === 'gzip', charset: namedCharset(parameters) };
 }
 
-/** The charset among the parameters of a content type (RFC 9110, 5.6.6). Throws a Problem (`media-type`) for one that is not NAME=VALUE. */
+/**
+ * Returns the charset among the parameters of a content type (RFC 9110, 5.6.6). Throws a Problem (`media-type`) if a parameter is not
+ * NAME=VALUE.
+ */
 function namedCharset(parameters: readonly string[]): string | undefined {
   const pairs = parameters.filter((parameter) => parameter !== '').map((parameter) => parameterShape.exec(parameter) ?? parameter);
   for (const pair of pairs)
@@ -76,12 +79,12 @@ function namedCharset(parameters: readonly string[]): string | undefined {
 
 const parameterShape = /^([\w!#$%&'*+.^`|~-]+)=(?:"([^"\\]*)"|([\w!#$%&'*+.^`|~-]+))$/;
 
-/** The size of a body that its headers state; 0 without one. */
+/** Returns the size of a request body that the headers state; 0 if they state none. */
 export function declaredBytes({ headers }: Pick<IncomingMessage, 'headers'>): number {
   return Number(headers['content-length'] ?? 0);
 }
 
-/** Stores a body on disk. Returns its size and hash. Throws a Problem; then no part of the body is left. */
+/** Stores a request body on disk. Returns its size and hash. Throws a Problem if it is too large or cannot be stored. */
 export async function storeBody(
   request: IncomingMessage,
   path: string,
@@ -94,9 +97,9 @@ export async function storeBody(
   let bytes = 0;
   const hash = createHash('sha256');
   const unpacked = isGzip ? new UnpackedSize(maxBytes * maxUnpacked, tooLarge) : undefined;
-  const timer = setTimeout(() => request.destroy(new Error('no byte came for a minute')), idleMs);
+  const timer = setTimeout(() => request.destroy(new Error('no data arrived for a minute')), idleMs);
   try {
-    // Not destroyed by a refusal: its connection would never answer again.
+    // The request must not be destroyed when its body is refused, because the response is sent over the same connection.
     for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       timer.refresh();
       bytes += chunk.length;
@@ -111,7 +114,7 @@ export async function storeBody(
   } catch (error) {
     if (error instanceof Problem) throw error;
     if ((error as NodeJS.ErrnoException).code === 'ENOSPC') throw new Problem('disk-full', 'the body cannot be stored: the disk is full');
-    throw new Problem('bad-request', `the body broke off: ${(error as Error).message}`);
+    throw new Problem('bad-request', `the body was cut off: ${(error as Error).message}`);
   } finally {
     clearTimeout(timer);
     await file.close();
@@ -120,7 +123,7 @@ export async function storeBody(
   return { bytes, hash: hash.digest('base64url') };
 }
 
-/** Counts the bytes of a gzip body unpacked. */
+/** Measures the decompressed size of a gzip body without storing it. */
 class UnpackedSize {
   readonly #gunzip = createGunzip();
   readonly #done: Promise<void>;
@@ -152,18 +155,18 @@ class UnpackedSize {
   }
 }
 
-/** A body on disk, and the flow that is to run over it. */
+/** A stored request body with records, and the flow that is to process them. */
 export interface StoredBody {
   readonly flow: ServedFlow;
   readonly folder: RunFolder;
-  /** Its format as the file is named. */
+  /** The format of the body, as in the name of the stored file. */
   readonly inputFormat: string;
   readonly options: StoredOptions;
-  /** The key that pays; absent for the page. */
+  /** The API key that pays; undefined for the web page. */
   readonly key: LetInKey | undefined;
 }
 
-/** Stores the text of the flow, and checks it with the header of the body. Throws a Problem. */
+/** Stores the text of the flow for a run, and checks that the flow can process the columns of the body. Throws a Problem if it cannot. */
 export async function checkUpload({ flow, folder, inputFormat, options, key }: StoredBody, shared: SharedParts): Promise<void> {
   await writeDurably(folder.flow, flow.text);
   const { allowHttp, env } = shared;
@@ -176,14 +179,17 @@ export async function checkUpload({ flow, folder, inputFormat, options, key }: S
   const problems = isTable(source.format) ? plan.unknownFields(source.columns ?? []) : [];
   if (problems.length > 0) {
     const errors = problems.map((problem) => problemJson(problem, folder.flow));
-    throw new Problem('input-unreadable', `the columns of the body do not satisfy ${flow.id}: ${errors[0]?.message}`, { line: 1, errors });
+    throw new Problem('input-unreadable', `the columns in the request body do not fit the flow ${flow.id}: ${errors[0]?.message}`, {
+      line: 1,
+      errors,
+    });
   }
   const messages = createMessages(shared.say);
   await loadSecrets(plan, flow.path, { ...(env !== undefined && { env }) }, messages).catch(asProblem(flow));
   await refuseUnpaid(plan, key, shared);
 }
 
-/** The Problem for an error of a body; any other error as it is. `shown`: its message as the client sees it. */
+/** Returns the Problem for an error that the body caused. Returns other errors unchanged. `shown` adapts the message for clients. */
 export function unreadableBody(error: unknown, shown = (message: string) => message): unknown {
   if (!(error instanceof AutomateError)) return error;
   const message = shown(messageForClient(error));

@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 
-/** A session ends after this time without use, and after this time in all. */
+/** Time in ms after which a session ends if it is not used. `maxMs` is the time after which every session ends. */
 const idleMs = 12 * 3_600_000;
 const maxMs = 7 * 24 * 3_600_000;
 
-/** Maximum of sessions at once. */
+/** Maximum number of sessions that are open at the same time. */
 const maxSessions = 1000;
 
 interface Session {
@@ -13,25 +13,28 @@ interface Session {
   idleUntilMs: number;
 }
 
-/** The proofs of a session, of which each request needs both. */
+/** The two values with which a request proves that it belongs to a session of the web page. */
 export interface SessionProofs {
-  /** The value of the cookie. */
+  /** The value of the session cookie. */
   readonly cookie: string;
-  /** The token that the page sends with each request. */
+  /** The token that the web page sends in a header of each request. */
   readonly pageToken: string;
 }
 
-/** The sessions of the page, in memory as hashes: a restart ends all sessions. Their times are those of the monotonic clock. */
+/**
+ * The sessions of users of the web page. Only hashes of the secret values are kept, and only in memory, so a restart ends all sessions. All
+ * times are monotonic.
+ */
 export class Sessions {
   readonly #now: () => number;
-  /** By the hash of the cookie. */
+  /** The open sessions, keyed by the hash of the session cookie. */
   readonly #sessions = new Map<string, Session>();
 
   constructor(now: () => number) {
     this.#now = now;
   }
 
-  /** Opens a session. */
+  /** Opens a session for a user of the web page. */
   open(): SessionProofs {
     const [cookie, pageToken] = [randomBytes(32), randomBytes(32)].map((bytes) => bytes.toString('base64url')) as [string, string];
     const now = this.#now();
@@ -40,7 +43,7 @@ export class Sessions {
     return { cookie, pageToken };
   }
 
-  /** True for an open session, which then stays open for another 12 hours. */
+  /** True if the values belong to an open session. The session then stays open for another 12 hours. */
   use({ cookie, pageToken }: SessionProofs): boolean {
     const session = this.#sessions.get(hashOf(cookie));
     const now = this.#now();
@@ -58,7 +61,7 @@ export class Sessions {
   }
 }
 
-/** The hash under which a value is stored. The time of a look-up by hash reveals nothing about the value. */
+/** Returns the hash under which a secret value is kept. The time that a lookup by hash takes tells an attacker nothing about the value. */
 function hashOf(value: string): string {
   return createHash('sha256').update(value).digest('base64url');
 }

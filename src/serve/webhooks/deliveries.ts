@@ -2,27 +2,27 @@ import { isDelivered, type Receipt, receiptText } from '../../io/server/webhook-
 import type { Delivery, Message, Webhook, WebhookStore } from '../../io/server/webhooks.ts';
 import type { ServedRun } from '../runs/served-run.ts';
 
-/** The world around the deliveries. */
+/** Functions and objects that the delivery of webhook messages needs. */
 export interface DeliveryTools {
   readonly store: WebhookStore;
-  /** Sends a message once. Throws an AutomateError if its secret cannot be read. */
+  /** Tries once to send a message to a webhook. Throws an AutomateError if the webhook's secret cannot be read. */
   send(webhook: Webhook, message: Message): Promise<Receipt>;
   wallNow(): number;
-  /** A random number from 0 up to 1. */
+  /** Returns a random number that is at least 0 and less than 1. */
   random(): number;
-  /** Takes a line for the log. */
+  /** Writes a line to the log. */
   say(text: string): void;
 }
 
-/** The waits after failed attempts. */
+/** Times in ms to wait after the first, the second and each further failed attempt. */
 const waitsMs = [5_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000];
 
-/** A wait is longer by up to this share, so that receivers that were away are not flooded. */
+/** Maximum share by which a wait is extended at random. A receiver that works again then does not get all messages at once. */
 const jitter = 0.2;
 
 const maxUnderWay = 8;
 
-/** Sends messages about ended runs to webhooks. Messages that are not delivered yet are in the database, and are sent after a restart. */
+/** Sends messages about ended runs to webhooks. Undelivered messages are stored in the database, and are sent after a restart. */
 export class Deliveries {
   readonly #tools: DeliveryTools;
   readonly #underWay = new Map<string, Promise<void>>();
@@ -32,7 +32,10 @@ export class Deliveries {
     this.#tools = tools;
   }
 
-  /** Adds a message for each webhook that wants messages about the run. A run that ends again gets another message. */
+  /**
+   * Adds a message about an ended run for each webhook that subscribes to the run's flow. If the run is resumed, there is another message
+   * when it ends again.
+   */
   ended(run: ServedRun): void {
     this.#orSay(() => this.#addMessages(run));
   }
@@ -48,7 +51,7 @@ export class Deliveries {
       if (!isOff && endedMs >= createdAtMs && (flows?.includes(flow) ?? true)) store.addMessage(name, { id: `msg_${id}_${endedMs}`, body });
   }
 
-  /** Sends the messages whose time has come, one at a time to each webhook. */
+  /** Starts sending the messages that are due, one at a time to each webhook. */
   tick(): void {
     this.#orSay(() => this.#sendDue());
   }
@@ -65,12 +68,12 @@ export class Deliveries {
     }
   }
 
-  /** Resolves once nothing is being sent. */
+  /** Resolves when no message is being sent. */
   async settled(): Promise<void> {
     await Promise.all(this.#underWay.values());
   }
 
-  /** Gives up the attempts under way: the next start makes them again. */
+  /** Ignores the results of attempts under way, so that these messages are sent again when the server starts again. */
   abort(): void {
     this.#isAborted = true;
   }
@@ -91,7 +94,7 @@ export class Deliveries {
     else if (!isDelivered(receipt)) say(`webhook "${webhook.name}": ${outcome}; ${waitMs === undefined ? 'given up' : 'it is sent again'}`);
   }
 
-  /** A database that cannot be used is a line in the log: runs go on. */
+  /** Runs `act`. If the database cannot be used, only logs the error, so that the server's runs continue. */
   #orSay(act: () => void): void {
     try {
       act();

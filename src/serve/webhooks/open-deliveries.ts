@@ -9,7 +9,7 @@ import { sendMessage } from '../../io/server/webhook-sender.ts';
 import { WebhookStore } from '../../io/server/webhooks.ts';
 import { Deliveries } from './deliveries.ts';
 
-/** Opens the deliveries of a server. */
+/** Creates the object that delivers a server's messages to webhooks. */
 export function openDeliveries(database: ServerDatabase, { routes, cacert, say }: SharedParts): Deliveries {
   const clocks = { now: () => performance.now(), wallNow: Date.now };
   const transport = createTransport({ cacert, environment: process.env, userAgent: `automate/${version}`, ...clocks }, routes);

@@ -1,4 +1,4 @@
-/** A problem of the server (RFC 9457). */
+/** A problem that the server reported (RFC 9457). */
 export interface Problem {
   readonly type: string;
   readonly title: string;
@@ -13,13 +13,13 @@ export class ApiError extends Error {
     super(problem.detail);
   }
 
-  /** True if the session has ended. */
+  /** True if the request was refused because the session has ended. */
   get isLoggedOut(): boolean {
     return this.problem.type.endsWith('/session-missing');
   }
 }
 
-/** A request to the server. `json`: sent as the body. */
+/** Options of a request to the server. `json` is a value that is sent as the body. */
 export interface ApiRequest {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly json?: unknown;
@@ -28,33 +28,36 @@ export interface ApiRequest {
   readonly signal?: AbortSignal;
 }
 
-/** The page token proves that a request comes from this page: cookies go to every port of a host, this store does not. */
+/**
+ * The key in the browser's storage for the page token, which proves that a request comes from this web page. A cookie alone does not,
+ * because browsers send it to every port of a host.
+ */
 const tokenName = 'automate-page-token';
 
-/** True if this browser has logged in. The session may have ended since: only the server knows. */
+/** True if this browser has logged in. Only the server knows if the session is still open. */
 export function hasToken(): boolean {
   return localStorage.getItem(tokenName) !== null;
 }
 
-/** Exchanges the token of a one-time link for a session. */
+/** Exchanges the token in a one-time link for a session. */
 export async function logIn(token: string): Promise<void> {
   const { page_token } = await requestJson<{ page_token: string }>('/session', { method: 'POST', json: { token } });
   localStorage.setItem(tokenName, page_token);
 }
 
-/** Ends the session. */
+/** Ends the session of this browser. */
 export async function logOut(): Promise<void> {
   await sendRequest('/session', { method: 'DELETE' }).catch(() => undefined);
   localStorage.removeItem(tokenName);
 }
 
-/** Sends a request and returns the JSON of the answer. Throws an ApiError. */
+/** Sends a request to the server and returns the JSON in the response. Throws an ApiError if the server refuses it or cannot be reached. */
 export async function requestJson<Answer>(path: string, given: ApiRequest = {}): Promise<Answer> {
   const response = await sendRequest(path, given);
   return (response.status === 204 ? undefined : await response.json()) as Answer;
 }
 
-/** Sends a request and returns the answer. Throws an ApiError unless the status is 2xx. */
+/** Sends a request to the server and returns the response. Throws an ApiError unless the status is 2xx. */
 export async function sendRequest(path: string, { method = 'GET', json, body, headers, signal }: ApiRequest = {}): Promise<Response> {
   const all = new Headers(headers);
   all.set('X-Automate-Page', localStorage.getItem(tokenName) ?? '');
@@ -81,7 +84,7 @@ async function readProblem(response: Response): Promise<Problem> {
   return { type: 'unknown', title, detail: '', ...given, status: response.status };
 }
 
-/** Downloads a file of the server and saves it under a name. A plain link would not send the page token. */
+/** Downloads a file from the server and saves it under this name. A plain link would not send the page token, which the server requires. */
 export async function download(path: string, name: string): Promise<void> {
   const response = await sendRequest(path);
   const url = URL.createObjectURL(await response.blob());

@@ -5,7 +5,10 @@ import { ProblemNotice } from './frame/feedback.tsx';
 import { goTo } from './go-to.ts';
 import { problemOf } from './use-loaded.ts';
 
-/** The login page: exchanges the one-time token after `#` for a session. Without a token it shows the command that prints a link. */
+/**
+ * The login page, which exchanges the one-time token after `#` in the URL for a session. If there is no token, shows the command that
+ * prints a login link.
+ */
 export function Login() {
   const [problem, setProblem] = useState<Problem>();
   const [isBusy, setBusy] = useState(location.hash.length > 1);
@@ -13,7 +16,7 @@ export function Login() {
     document.title = 'Log in · automate';
     const token = location.hash.slice(1);
     if (token === '') return;
-    // From here on, neither the address nor the history holds the token.
+    // Removes the token from the address bar and the browser's history.
     history.replaceState(null, '', '/login');
     logIn(token)
       .then(() => goTo('/', { replace: true }))

@@ -18,7 +18,7 @@ import { TestPage } from './test-request/test-page.tsx';
 function Page() {
   const { path } = useLocation();
   if (path === '/login' || !hasToken()) return <Login />;
-  // With the key, a page starts over when its path changes: the page of one run keeps no state of another run.
+  // Because of the key, a page starts afresh when the path changes. So the page about one run keeps no state from another run.
   return (
     <Router key={path}>
       <Route path="/" component={FlowsPage} />

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 
-/** The texts of a form by name, and the handler that changes one. */
+/** Keeps the values of a form's fields. Returns them, and a function that makes the input handler of a field. */
 export function useForm<Form extends Readonly<Record<string, string>>>(
   empty: Form,
 ): readonly [form: Form, set: (name: keyof Form) => (value: string) => void] {

@@ -2,15 +2,20 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, type Problem, requestJson } from './api.ts';
 import { goTo } from './go-to.ts';
 
-/** Data loaded from the server. */
+/** Data that is loaded from the server. */
 export interface Loaded<Data> {
-  /** Undefined until the first load has ended. The data stay while they are loaded again, so nothing on the page jumps. */
+  /**
+   * Undefined until the first load has ended. While the data is loaded again, the earlier data stays, so that nothing on the page jumps.
+   */
   readonly data: Data | undefined;
   readonly problem: Problem | undefined;
   reload(): void;
 }
 
-/** Loads JSON from the server, and again when the path changes and every `everyMs` while the page is visible. Loads nothing without a path. */
+/**
+ * Loads JSON from the server when the component appears, when `path` changes, and every `everyMs` ms while the page is visible. Loads
+ * nothing if `path` is undefined.
+ */
 export function useLoaded<Data>(path: string | undefined, everyMs?: number): Loaded<Data> {
   const [state, setState] = useState<LoadState<Data>>({});
   const [turn, setTurn] = useState(0);
@@ -37,19 +42,19 @@ interface LoadState<Data> {
   readonly problem?: Problem;
 }
 
-/** Adds a problem to the state, and leaves data that came from the same path. */
+/** Returns a function that adds a problem to the state. Data that was loaded from the same path is kept. */
 function withProblem<Data>(path: string, problem: Problem): (before: LoadState<Data>) => LoadState<Data> {
   return (before) => ({ ...(before.path === path ? before : {}), path, problem });
 }
 
-/** Turns an error into a problem to show. If the session has ended, goes to the login. */
+/** Turns an error into a problem that the page can show. If the session has ended, goes to the login page. */
 export function problemOf(error: unknown): Problem {
   if (!(error instanceof ApiError)) return { type: 'page', title: 'The page has an error', status: 0, detail: String(error) };
   if (error.isLoggedOut) goTo('/login', { replace: true });
   return error.problem;
 }
 
-/** Calls `act` every `everyMs` while the page is visible. */
+/** Calls `act` every `everyMs` ms while the page is visible. */
 export function useEvery(everyMs: number | undefined, act: () => void): void {
   useEffect(() => {
     if (everyMs === undefined) return;
@@ -58,15 +63,15 @@ export function useEvery(everyMs: number | undefined, act: () => void): void {
   }, [everyMs, act]);
 }
 
-/** An action that a person starts. */
+/** An action that the user starts with a button. */
 export interface Action {
   readonly isBusy: boolean;
   readonly problem: Problem | undefined;
-  /** Calls `act`, unless an earlier call still runs. Resolves to true if `act` succeeded. */
+  /** Runs `act`, unless an earlier call is still running. Resolves to true if `act` has succeeded. */
   run(act: () => Promise<unknown>): Promise<boolean>;
 }
 
-/** Creates an Action. */
+/** Creates an action together with the state that its button shows. */
 export function useAction(): Action {
   const [state, setState] = useState<{ isBusy: boolean; problem: Problem | undefined }>({ isBusy: false, problem: undefined });
   const busy = useRef(false);

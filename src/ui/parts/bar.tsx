@@ -1,18 +1,18 @@
-/** A part of a bar. */
+/** One section of a bar. */
 export interface BarPart {
-  /** The share of the whole bar, 0 to 1. */
+  /** The section's share of the whole bar, from 0 to 1. */
   readonly share: number;
   readonly kind: 'good' | 'bad' | 'plain';
 }
 
 interface BarProps {
   readonly parts: readonly BarPart[];
-  /** The bar in words, for screen readers. Undefined if the text beside the bar says the same. */
+  /** Describes the bar for screen readers. It is undefined if text next to the bar says the same. */
   readonly label?: string;
   readonly size?: 'large' | 'small';
 }
 
-/** A horizontal bar. Its widths are SVG attributes, because the Content-Security-Policy forbids inline styles. */
+/** A horizontal bar of coloured sections. The widths are SVG attributes, because the Content-Security-Policy forbids inline styles. */
 export function Bar({ parts, label, size = 'small' }: BarProps) {
   const starts = parts.map((_, index) => parts.slice(0, index).reduce((sum, { share }) => sum + share, 0));
   return (
@@ -25,7 +25,7 @@ export function Bar({ parts, label, size = 'small' }: BarProps) {
   );
 }
 
-/** Writes a share as an SVG length in per cent. */
+/** Formats a share from 0 to 1 as an SVG length in per cent. */
 export function inPercent(share: number): string {
   return `${Number((share * 100).toFixed(3))}%`;
 }

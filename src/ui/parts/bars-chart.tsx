@@ -4,26 +4,26 @@ import { Chart, y } from './chart.tsx';
 import { Table } from './table.tsx';
 import { ticksUpTo } from './ticks.ts';
 
-/** A bar with its name. */
+/** A bar of the chart, with its name. */
 export interface NamedBar {
   readonly name: string;
   readonly value: number;
 }
 
 interface BarsChartProps {
-  /** The chart in words, for screen readers. */
+  /** Describes the chart for screen readers. */
   readonly label: string;
-  /** The title of the names and of the values in the table. */
+  /** The headings of the two columns in the table below the chart. */
   readonly titles: readonly [names: string, values: string];
   readonly bars: readonly NamedBar[];
 }
 
 const barShare = 0.72;
 
-/** Maximum of names below the bars. */
+/** Maximum number of names that fit below the bars. */
 const maxNames = 6;
 
-/** A bar chart of named values, with the values as a table below it. */
+/** A bar chart of named values. The same values are in a table below it. */
 export function BarsChart({ label, titles: [names, values], bars }: BarsChartProps) {
   const ticks = ticksUpTo(Math.max(0, ...bars.map(({ value }) => value)));
   const top = ticks.at(-1) ?? 1;

@@ -1,34 +1,34 @@
 import type { ComponentChildren } from 'preact';
 import { inPercent } from './bar.tsx';
 
-/** The height of the plot of every chart, in px. */
+/** Height in px of the plot (the area between the axes) of every chart. */
 export const plotHeight = 144;
 
-/** The room above the top grid line, in px: half the height of its label. */
+/** Space in px above the top grid line, which is half the height of the line's label. */
 const topPx = 6.5;
 
-/** The height of a chart with the labels below its plot, in px. */
+/** Height in px of a chart, including the labels below the plot. */
 const height = plotHeight + 24;
 
-/** A mark at an axis. `at`: 0 at the start to 1 at the end. */
+/** A labelled mark on an axis. `at` is its position, from 0 at the start of the axis to 1 at the end. */
 export interface Mark {
   readonly at: number;
   readonly text: string;
 }
 
 interface ChartProps {
-  /** The chart in words, for screen readers. */
+  /** Describes the chart for screen readers. */
   readonly label: string;
   readonly yMarks: readonly Mark[];
   readonly xMarks: readonly Mark[];
-  /** `start`: the labels of the x axis begin at their marks. Undefined: they stand in the middle of their marks. */
+  /** `start` if each label of the x axis begins at its mark. If undefined, labels are centred below their marks. */
   readonly anchor?: 'start';
-  /** The same figures as a table. */
+  /** A table with the figures of the chart. */
   readonly table: ComponentChildren;
   readonly children: ComponentChildren;
 }
 
-/** A chart: a plot with two axes, and its figures as a table below it. */
+/** A chart with two axes. A table with the same figures is below it. */
 export function Chart({ label, yMarks, xMarks, anchor, table, children }: ChartProps) {
   return (
     <div class="chart">
@@ -60,14 +60,14 @@ export function Chart({ label, yMarks, xMarks, anchor, table, children }: ChartP
   );
 }
 
-/** The anchor of a label of the x axis. Labels at the ends stay inside the plot. */
+/** Returns the text anchor for a label of the x axis, so that labels at both ends stay inside the plot. */
 function anchorAt(at: number, anchor: 'start' | undefined): 'start' | 'middle' | 'end' {
   if (anchor === 'start') return at > 0.86 ? 'end' : 'start';
   if (at < 0.04) return 'start';
   return at > 0.96 ? 'end' : 'middle';
 }
 
-/** The widest character of a label, in px. */
+/** Width in px of the widest character that occurs in labels. */
 const characterPx = 7.5;
 
 function YAxis({ marks }: { readonly marks: readonly Mark[] }) {
@@ -83,7 +83,10 @@ function YAxis({ marks }: { readonly marks: readonly Mark[] }) {
   );
 }
 
-/** The y of a value, in px from the top of the plot. `share`: the value as a share of the height, 0 to 1. */
+/**
+ * Returns the y coordinate of a value in px, counted from the top of the plot. `share` is the value as a share of the highest one, from 0
+ * to 1.
+ */
 export function y(share: number): number {
   return Number((topPx + (plotHeight - topPx - 0.5) * (1 - share)).toFixed(2));
 }

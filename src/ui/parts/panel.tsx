@@ -2,12 +2,12 @@ import type { ComponentChildren } from 'preact';
 
 interface PanelProps {
   readonly title: string;
-  /** A dimmed note beside the title. */
+  /** A note in a dimmed colour next to the title. */
   readonly note?: string | undefined;
   readonly children: ComponentChildren;
 }
 
-/** A panel of a page, with a title. */
+/** A titled section of a page. */
 export function Panel({ title, note, children }: PanelProps) {
   return (
     <section class="panel">
@@ -25,7 +25,7 @@ export function Panel({ title, note, children }: PanelProps) {
   );
 }
 
-/** The text of a panel that has nothing to show yet: it says what to do next. */
+/** Text for a panel that has nothing to show yet. It says what the user can do next. */
 export function Empty({ children }: { readonly children: ComponentChildren }) {
   return <p class="empty">{children}</p>;
 }

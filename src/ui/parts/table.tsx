@@ -2,26 +2,26 @@ import type { ComponentChildren } from 'preact';
 
 /** A column of a table. */
 export interface Column<Row> {
-  /** Empty for a column that needs no title, such as one of buttons. */
+  /** The title of the column. Empty if it needs none, such as for a column with buttons. */
   readonly title: string;
-  /** True for a column of numbers, which are aligned right. */
+  /** True for a column of numbers, which are right-aligned. */
   readonly isNumber?: boolean;
-  /** True for the column that takes the width that the other columns leave. */
+  /** True for the column that fills the remaining width. */
   readonly isWide?: boolean;
   cell(row: Row): ComponentChildren;
 }
 
 interface TableProps<Row> {
-  /** The name of the table, for screen readers. */
+  /** The name of the table for screen readers. */
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
 }
 
-/** A table that scrolls if it does not fit into its panel. */
+/** A table that scrolls if it does not fit in its panel. */
 export function Table<Row>({ label, columns, rows }: TableProps<Row>) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: only what has the focus scrolls by the keyboard
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: only a focused element can be scrolled with the keyboard
     <section class="scroll" tabIndex={0} aria-label={label}>
       <table>
         <thead>

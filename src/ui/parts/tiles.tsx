@@ -1,11 +1,11 @@
-/** A figure with its label. */
+/** A figure that is shown large, with its label. */
 export interface Tile {
   readonly label: string;
   readonly value: string;
   readonly note?: string | undefined;
 }
 
-/** A row of figures. */
+/** A row of figures that are shown large. */
 export function Tiles({ tiles }: { readonly tiles: readonly Tile[] }) {
   return (
     <dl class="tiles">

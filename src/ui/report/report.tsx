@@ -6,12 +6,15 @@ import type { RunView } from '../run/run-view.ts';
 import { StateLabel } from '../run/state-label.tsx';
 import theme from '../theme.css';
 
-/** Renders the report of a run as one HTML file that loads nothing else. Texts of the run are shown as text, never as markup. */
+/**
+ * Renders the report of a run as one HTML file, which loads no other files. Strings from the run are shown as text, never interpreted as
+ * markup.
+ */
 export function reportHtml(view: RunView, version: string): string {
   return `<!doctype html>\n${render(<Report view={view} version={version} />)}\n`;
 }
 
-/** The Content-Security-Policy of a report: it allows only the styles in the file. */
+/** The Content-Security-Policy of a report, which allows nothing but the styles in the file. */
 const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
 function Report({ view, version }: { readonly view: RunView; readonly version: string }) {

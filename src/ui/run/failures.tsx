@@ -3,13 +3,13 @@ import { Empty, Panel } from '../parts/panel.tsx';
 import { Table } from '../parts/table.tsx';
 import type { FailureView, RunView } from './run-view.ts';
 
-/** A table of the failures of a run, by node, class and status. */
+/** A table of a run's failures, grouped by node, class and status. */
 export function Failures({ view }: { readonly view: RunView }) {
   const { failures, moreFailures, counts } = view;
   if (failures.length === 0) {
     return (
       <Panel title="Failures">
-        <Empty>{counts.failed > 0 ? 'All failures are of earlier parts of the run.' : 'No record failed.'}</Empty>
+        <Empty>{counts.failed > 0 ? 'All failures are from earlier parts of the run.' : 'No record failed.'}</Empty>
       </Panel>
     );
   }
@@ -35,12 +35,12 @@ export function Failures({ view }: { readonly view: RunView }) {
   );
 }
 
-/** Marks failures and mapping that leave out earlier parts of the run. */
+/** Returns a note if failures and found paths exclude the parts of a run before it was resumed. Otherwise it is empty. */
 export function totalsText(view: RunView): string {
   return view.hasTotals ? '' : partText(view);
 }
 
-/** Marks figures that leave out earlier parts of the run. */
+/** Returns a note if figures exclude the parts of a run before it was resumed. Otherwise it is empty. */
 export function partText({ earlier }: RunView): string {
   return earlier > 0 ? ', this part of the run' : '';
 }

@@ -3,7 +3,7 @@ import { Bar, type BarPart } from '../parts/bar.tsx';
 import { Panel } from '../parts/panel.tsx';
 import type { RunView } from './run-view.ts';
 
-/** The progress of a run, or its end. */
+/** Shows the progress of a run. For a run that has ended, shows how it ended. */
 export function Progress({ view }: { readonly view: RunView }) {
   const { counts, total } = view;
   const done = counts.written + counts.failed + counts.filtered;
@@ -21,13 +21,13 @@ export function Progress({ view }: { readonly view: RunView }) {
   );
 }
 
-/** The finished share of a run, 0 to 1; undefined while it is not known. */
+/** Returns the finished share of a run, from 0 to 1; undefined while it is not known. */
 function shareOf({ state, total, share }: RunView, done: number): number | undefined {
   if (total !== undefined) return total === 0 ? 1 : done / total;
   return state === 'finished' ? 1 : share;
 }
 
-/** A minimal width, so that one failed record of a million is still visible. */
+/** Minimum share of the bar that is drawn for failed records, so that even one failed record in a million is visible. */
 const leastShare = 0.004;
 
 function barParts({ counts }: RunView, done: number, share: number): BarPart[] {
@@ -41,7 +41,7 @@ function barParts({ counts }: RunView, done: number, share: number): BarPart[] {
 }
 
 function CountsLine({ view }: { readonly view: RunView }) {
-  const { counts, earlier, leftMs, pauses } = view;
+  const { counts, earlier, leftMs, pauses, workers } = view;
   return (
     <p class="line">
       <Figure number={counts.written} text="written" />
@@ -52,7 +52,8 @@ function CountsLine({ view }: { readonly view: RunView }) {
       {counts.waiting > 0 && <Figure number={counts.waiting} text="wait for an earlier record" />}
       {counts.retries > 0 && <Figure number={counts.retries} text={counts.retries === 1 ? 'retry' : 'retries'} />}
       {counts.cached > 0 && <Figure number={counts.cached} text="from the cache" />}
-      {earlier > 0 && <Figure number={earlier} text="of earlier parts of the run" />}
+      {earlier > 0 && <Figure number={earlier} text="from earlier parts of the run" />}
+      {workers && <WorkersFigure {...workers} />}
       {leftMs !== undefined && <span>about {duration(leftMs)} left</span>}
       {pauses.current && (
         <span class="warn">
@@ -60,6 +61,16 @@ function CountsLine({ view }: { readonly view: RunView }) {
         </span>
       )}
     </p>
+  );
+}
+
+function WorkersFigure({ now, units }: { readonly now: number; readonly units: number }) {
+  if (now === 0) return <span class="warn">waits for a worker</span>;
+  return (
+    <span>
+      <strong>{countText(now)}</strong> {now === 1 ? 'worker' : 'workers'}, <strong>{countText(units)}</strong>{' '}
+      {units === 1 ? 'unit' : 'units'} open
+    </span>
   );
 }
 

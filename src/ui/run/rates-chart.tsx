@@ -5,7 +5,10 @@ import { Table } from '../parts/table.tsx';
 import { ticksUpTo, timeTicks } from '../parts/ticks.ts';
 import type { RateBucket } from './run-view.ts';
 
-/** A chart of the records per second: an area for all records, a second area in front of it for failed records, and bands for pauses. */
+/**
+ * A chart of how many records ended per second. It shows an area for all records, an area in front of it for failed records, and bands for
+ * pauses of requests.
+ */
 export function RatesChart({ buckets }: { readonly buckets: readonly RateBucket[] }) {
   const last = buckets.at(-1);
   const endMs = Math.max(1, last ? last.startMs + last.ms : 1);
@@ -33,7 +36,7 @@ export function RatesChart({ buckets }: { readonly buckets: readonly RateBucket[
   );
 }
 
-/** The band of a pause, as high as the plot. Its width is the paused part of the slice of time. */
+/** A band that shows a pause of requests. It is as high as the plot, and as wide as the paused time in one interval. */
 function PauseBand({ bucket, endMs }: { readonly bucket: RateBucket; readonly endMs: number }) {
   const { startMs, ms, pausedMs } = bucket;
   return (
@@ -41,7 +44,7 @@ function PauseBand({ bucket, endMs }: { readonly bucket: RateBucket; readonly en
   );
 }
 
-/** The SVG path of the rates, as steps: the rate of a slice of time holds for the whole slice. */
+/** Returns an SVG path that shows the rates as steps, one step for each interval. */
 function outlineOf(buckets: readonly RateBucket[], endMs: number, share: (bucket: RateBucket) => number): string {
   const x = (ms: number) => Number(((ms / endMs) * 1000).toFixed(1));
   const steps = buckets.map((bucket, index) => `${index === 0 ? 'M0,' : 'V'}${y(share(bucket))}H${x(bucket.startMs + bucket.ms)}`);

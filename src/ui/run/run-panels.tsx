@@ -10,11 +10,11 @@ import { TimesChart } from './times-chart.tsx';
 
 interface RunPanelsProps {
   readonly view: RunView;
-  /** True if only the counts of the run are known. */
+  /** True if only the counts of the run are known, but no other figures. */
   readonly isPartial?: boolean;
 }
 
-/** All panels about a run. */
+/** Shows all panels with figures about a run. */
 export function RunPanels({ view, isPartial = false }: RunPanelsProps) {
   return (
     <div class="stack">

@@ -1,7 +1,7 @@
 import type { RunShape } from '../../serve/shapes.ts';
 import type { RunView } from './run-view.ts';
 
-/** A label with the state of a run. It is red only if records failed, or if an error ended the run. */
+/** A label for the state of a run. It is red only if records failed or an error ended the run. */
 export function StateLabel({ view }: { readonly view: Pick<RunView, 'state'> & { readonly counts: Pick<RunView['counts'], 'failed'> } }) {
   const { state, counts } = view;
   const kind = state === 'failed' ? 'bad' : state === 'stopped' || state === 'stopping' ? 'warn' : 'good';
@@ -9,7 +9,7 @@ export function StateLabel({ view }: { readonly view: Pick<RunView, 'state'> & {
   return <span class={`state ${some ? 'warn' : kind}`}>{some ? 'finished, some failed' : state}</span>;
 }
 
-/** A label with the state of a run. */
+/** A label for the state of a run, made from the server's description of the run. */
 export function RunState({ run }: { readonly run: Pick<RunShape, 'state' | 'counts'> }) {
   return <StateLabel view={run} />;
 }

@@ -9,7 +9,7 @@ interface ViewProps {
   readonly view: RunView;
 }
 
-/** A table of the answers by status. */
+/** A table of the results of all attempts to send requests, with the number of each. */
 export function StatusTable({ view }: ViewProps) {
   const { statuses } = view;
   const all = statuses.reduce((sum, status) => sum + status.count, 0);
@@ -37,7 +37,7 @@ export function StatusTable({ view }: ViewProps) {
   );
 }
 
-/** A table of the hits of each mapped path. */
+/** A table that shows how often each path of a node's map found a value. */
 export function MappingTable({ view }: ViewProps) {
   const { mapping } = view;
   if (mapping.length === 0) return null;
@@ -63,12 +63,12 @@ function ShareBar({ part, of, isGood }: { readonly part: number; readonly of: nu
   return <Bar parts={[{ share: of > 0 ? part / of : 0, kind: isGood ? 'good' : 'plain' }]} />;
 }
 
-/** A table of the pauses of each gate. Renders nothing if there was no pause. */
+/** A table of the pauses of each gate (the rate limiter of an API). Nothing is shown if there was no pause. */
 export function PausesTable({ view }: ViewProps) {
   const { gates, totalMs } = view.pauses;
   if (gates.length === 0) return null;
   return (
-    <Panel title="Pauses" note={`requests waited ${duration(totalMs)} of ${duration(view.ms)}`}>
+    <Panel title="Pauses" note={`requests were paused for ${duration(totalMs)} of ${duration(view.ms)}`}>
       <Table
         label="Pauses"
         rows={gates}
@@ -76,7 +76,7 @@ export function PausesTable({ view }: ViewProps) {
           { title: 'Server', isWide: true, cell: ({ gate }) => <code>{gate}</code> },
           { title: 'Reason', cell: ({ reason }) => reason },
           { title: 'Times', isNumber: true, cell: (gate) => countText(gate.times) },
-          { title: 'Stood still', isNumber: true, cell: ({ ms }) => duration(ms) },
+          { title: 'Paused', isNumber: true, cell: ({ ms }) => duration(ms) },
         ]}
       />
     </Panel>
@@ -87,7 +87,7 @@ function figuresText({ input, output, cost }: TokenFigures): string {
   return `${countText(input)} in, ${countText(output)} out${cost === undefined ? '' : `, cost ${creditFigure(cost)}`}`;
 }
 
-/** The tables of lookups and of tokens, for runs whose nodes have some. */
+/** Tables about lookups and tokens. Each is shown only if nodes of the run use them. */
 export function LookupTables({ view }: ViewProps) {
   const { lookups, tokens } = view;
   return (

@@ -5,7 +5,7 @@ import { Table } from '../parts/table.tsx';
 import { ticksUpTo } from '../parts/ticks.ts';
 import type { ResponseTimesView } from './run-view.ts';
 
-/** The width of a bar, as a share of the distance between two bars. */
+/** Width of a bar as a share of the distance between the starts of two bars. */
 const barShare = 0.84;
 
 /** A histogram of the response times. */
@@ -39,10 +39,10 @@ export function TimesChart({ times }: { readonly times: ResponseTimesView }) {
 
 type Bucket = ResponseTimesView['buckets'][number];
 
-/** Maximum of labels below the bars. */
+/** Maximum number of labels below the bars. */
 const maxMarks = 6;
 
-/** The labels of the x axis: each stands at the start of its bucket. */
+/** Returns the labels of the x axis, each at the left edge of its bar. */
 function marksOf(buckets: readonly Bucket[]) {
   const every = Math.ceil(buckets.length / maxMarks);
   return buckets.flatMap(({ fromMs }, index) =>

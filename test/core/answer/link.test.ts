@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { nextLink } from '../../../src/core/answer/link.ts';
 
-describe('the next link', () => {
+describe('the URL marked rel=next in a Link header', () => {
   test.each<[string, string | undefined]>([
     ['<https://api.example.com/x?page=2>; rel="next"', 'https://api.example.com/x?page=2'],
     ['</x?page=2>;rel=next', '/x?page=2'],
@@ -21,20 +21,20 @@ describe('the next link', () => {
     ['a; rel=next', undefined],
     ['<a; rel=next', undefined],
     ['', undefined],
-  ])('is found in %s', (header, link) => {
+  ])('is read correctly from the header %s', (header, link) => {
     expect(nextLink(header)).toBe(link);
   });
 
-  test('is absent without the header', () => {
+  test('is undefined if there is no such header', () => {
     expect(nextLink(undefined)).toBeUndefined();
   });
 
-  test('may be empty, which is the page itself', () => {
+  test('refers to the same page if it is empty', () => {
     expect(nextLink('<>; rel=next')).toBe('');
   });
 });
 
-describe('other parameters', () => {
+describe('a Link header with parameters other than rel', () => {
   test.each([
     ['<a>; title="x"; rel="next"; type="y"', 'a'],
     ['<a>; title="a \\" quote; rel=prev"; rel=next', 'a'],
@@ -47,12 +47,12 @@ describe('other parameters', () => {
     ['<a>;; rel=next;', 'a'],
     ['<a>; crossorigin; rel=next', 'a'],
     ['<a>; title="open; rel=next', 'a'],
-  ])('%s', (header, link) => {
+  ])('is parsed: %s', (header, link) => {
     expect(nextLink(header)).toBe(link);
   });
 });
 
-test('the first link with rel=next wins, whatever its relations, titles and order', () => {
+test('the first link with rel=next is used, whatever else the Link header contains', () => {
   const text = fc.string({ maxLength: 20 }).map((title) => `title="${title.replace(/["\\]/g, '\\$&')}"`);
   const rel = fc.constantFrom('next', 'prev', 'last', 'up').map((name) => ({ name, text: `rel="${name}"` }));
   const link = fc.record({ target: fc.webPath(), rel, title: text, isFirst: fc.boolean() });
@@ -66,7 +66,7 @@ test('the first link with rel=next wins, whatever its relations, titles and orde
   );
 });
 
-test('any text is read without an error', () => {
+test('parsing a Link header never throws an error, even for random text', () => {
   fc.assert(fc.property(fc.string(), (header) => void nextLink(header)));
   fc.assert(fc.property(fc.string({ unit: fc.constantFrom(...'<>;,="\\ rel next') }), (header) => void nextLink(header)));
 });

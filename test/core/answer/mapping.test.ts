@@ -3,7 +3,7 @@ import { compileMapping, type WhenEmpty } from '../../../src/core/answer/mapping
 import type { Value } from '../../../src/core/value/value.ts';
 import { toFields } from '../../helpers/run-flow.ts';
 
-/** The output records of a record `{id: 1}`, and which paths were found. */
+/** Applies a map to a response for the record `{id: 1}`. Returns the output rows and whether each path was found. */
 function mapped(map: string[] | Record<string, string>, body: unknown, whenEmpty: WhenEmpty = 'keep') {
   const found: boolean[] = [];
   const header = (name: string) => ({ etag: '"abc"' })[name];
@@ -17,45 +17,45 @@ const orders = {
 };
 
 describe('a map without an array', () => {
-  test('a list of paths names each field by its path', () => {
+  test('names each field after its path if the map is a list of paths', () => {
     expect(mapped(['data.user.name', 'results[0].value'], { data: { user: { name: 'Ann' } }, results: [{ value: 5 }] })).toEqual({
       rows: [{ id: 1, 'data.user.name': 'Ann', 'results[0].value': 5 }],
       found: [true, true],
     });
   });
 
-  test('a mapping names the fields, and may replace one', () => {
+  test('can give each field a name, and can replace an existing field', () => {
     expect(mapped({ name: 'user', id: 'user_id' }, { user: 'Ann', user_id: 9 }).rows).toEqual([{ id: 9, name: 'Ann' }]);
   });
 
-  test('a path that finds nothing gives an empty field and is not counted', () => {
+  test('leaves a field empty if there is nothing at its path, and does not count the path as found', () => {
     expect(mapped(['a', 'b.c', 'd'], { a: null, b: 'x' })).toEqual({
       rows: [{ id: 1, a: null, 'b.c': null, d: null }],
       found: [true, false, false],
     });
   });
 
-  test('$status, $headers and $body are read', () => {
+  test('can contain $status, $headers and $body', () => {
     expect(mapped({ s: '$status', e: '$headers.ETag', n: '$headers.x-none', all: '$body' }, { a: 1 })).toEqual({
       rows: [{ id: 1, s: 201, e: '"abc"', n: null, all: { a: 1 } }],
       found: [true, true, false, true],
     });
   });
 
-  test('looking into the body needs JSON, an array at its top included', () => {
+  test('needs a JSON body for every path except $body, $status and $headers', () => {
     const needsJson = (path: string) => compileMapping([path], 'keep').needsJson;
     expect(['a', '[]', '[].a', '$body.a', '$body[]'].map(needsJson)).toEqual([true, true, true, true, true]);
     expect(['$body', '$status', '$headers.etag'].map(needsJson)).toEqual([false, false, false]);
   });
 
-  test('an empty body finds nothing but status and headers', () => {
+  test('can read only the status and the headers if the body is empty', () => {
     expect(mapped({ s: '$status', all: '$body', a: 'a' }, undefined)).toEqual({
       rows: [{ id: 1, s: 201, all: null, a: null }],
       found: [true, false, false],
     });
   });
 
-  test('__proto__ and similar names are data', () => {
+  test('treats __proto__ and similar names as data', () => {
     const map = Object.fromEntries([
       ['__proto__', '["__proto__"]'],
       ['constructor', '["a.b"]'],
@@ -72,11 +72,11 @@ describe('a map without an array', () => {
 });
 
 describe('a map that expands an array', () => {
-  test('makes one row for each element and repeats the other fields', () => {
+  test('makes one row for each element, and repeats the other fields in each row', () => {
     expect(mapped({ name: 'customer', no: 'orders[].no' }, orders).rows).toEqual([1, 2, 3, 4].map((no) => ({ id: 1, name: 'Ann', no })));
   });
 
-  test('keeps an order without lines as one row with empty fields', () => {
+  test('makes one row with empty fields for an element whose inner array is empty', () => {
     const { rows, found } = mapped({ name: 'customer', no: 'orders[].no', sku: 'orders[].lines[].sku' }, orders);
     expect(rows.map(({ no, sku }) => [no, sku])).toEqual([
       [1, 'a'],
@@ -90,17 +90,20 @@ describe('a map that expands an array', () => {
     expect(found).toEqual([true, true, true]);
   });
 
-  test('expands elements themselves, and arrays in arrays', () => {
+  test('can expand arrays of values, nested arrays, and the body itself', () => {
     expect(mapped({ tag: 'tags[]' }, { tags: ['x', 'y'] }).rows.map(({ tag }) => tag)).toEqual(['x', 'y']);
     expect(mapped({ cell: '[][]' }, [[1, 2], [], [3]]).rows.map(({ cell }) => cell)).toEqual([1, 2, null, 3]);
     expect(mapped({ cell: '$body[].a' }, [{ a: 1 }, { a: 2 }]).rows.map(({ cell }) => cell)).toEqual([1, 2]);
   });
 
-  test.each([{ orders: [] }, { orders: null }, {}, null, undefined])('nothing to expand in %j keeps the record once', (body) => {
-    expect(mapped({ no: 'orders[].no', s: '$status' }, body)).toEqual({ rows: [{ id: 1, no: null, s: 201 }], found: [false, true] });
-  });
+  test.each([{ orders: [] }, { orders: null }, {}, null, undefined])(
+    'keeps the record as one row if there is nothing to expand, as in %j',
+    (body) => {
+      expect(mapped({ no: 'orders[].no', s: '$status' }, body)).toEqual({ rows: [{ id: 1, no: null, s: 201 }], found: [false, true] });
+    },
+  );
 
-  test('when_empty: drop leaves out records without elements, inner ones included', () => {
+  test('with when_empty: drop, makes no row for an empty array, outer or inner', () => {
     expect(mapped({ no: 'orders[].no' }, { orders: [] }, 'drop').rows).toEqual([]);
     const { rows } = mapped({ no: 'orders[].no', sku: 'orders[].lines[].sku' }, orders, 'drop');
     expect(rows.map(({ no, sku }) => [no, sku])).toEqual([
@@ -111,11 +114,11 @@ describe('a map that expands an array', () => {
     ]);
   });
 
-  test('when_empty: error fails the record and says which array', () => {
+  test('with when_empty: error, fails the record if an array is empty, and names that array', () => {
     expect(() => mapped(['orders[].no'], {}, 'error')).toThrow(
-      expect.objectContaining({ kind: 'mapping', message: 'the array "orders[]" is empty or absent' }),
+      expect.objectContaining({ kind: 'mapping', message: 'the array "orders[]" is empty or missing' }),
     );
-    expect(() => mapped(['orders[].lines[].sku'], orders, 'error')).toThrow('the array "orders[].lines[]" is empty or absent');
+    expect(() => mapped(['orders[].lines[].sku'], orders, 'error')).toThrow('the array "orders[].lines[]" is empty or missing');
   });
 
   test.each([
@@ -123,15 +126,15 @@ describe('a map that expands an array', () => {
     [{ orders: 'x' }, 'expected an array at "orders[]", found a string'],
     [{ orders: 0 }, 'expected an array at "orders[]", found a number'],
     [{ orders: [{ lines: true }] }, 'expected an array at "orders[].lines[]", found a boolean'],
-  ])('%j fails the record', (body, message) => {
+  ])('fails the record if a value is not an array where the path expands an array: %j', (body, message) => {
     expect(() => mapped(['orders[].lines[].sku'], body)).toThrow(expect.objectContaining({ kind: 'mapping', message }));
   });
 
-  test('the message shows an odd name as the path does', () => {
+  test('quotes unusual names in an error message as the path does', () => {
     expect(() => mapped(['["a b"][0].c[]'], { 'a b': [{ c: 1 }] })).toThrow('expected an array at "["a b"][0].c[]", found a number');
   });
 
-  test('refuses paths that expand different arrays', () => {
+  test('is refused if its paths expand different arrays', () => {
     expect(() => compileMapping(['a[].x', 'b[].y'], 'keep')).toThrow('"b[].y" and "a[].x" expand different arrays');
     expect(() => compileMapping(['a[].b[].x', 'a[].c[].y'], 'keep')).toThrow('expand different arrays');
     expect(() => compileMapping(['a[].x', '$body.a[].y', 'a[].b[].z', 'c'], 'keep')).not.toThrow();

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { compilePath, pathTo, valueAt } from '../../../src/core/answer/path.ts';
 import type { Value } from '../../../src/core/value/value.ts';
 
-describe('paths', () => {
+describe('a path in a response', () => {
   test.each([
     ['name', [['name']]],
     ['data.user.name', [['data', 'user', 'name']]],
@@ -30,11 +30,11 @@ describe('paths', () => {
     ['$body[].a', [[], ['a']]],
     ['__proto__.constructor', [['__proto__', 'constructor']]],
     ['007', [['007']]],
-  ])('%s', (text, legs) => {
+  ])('is parsed: %s', (text, legs) => {
     expect(compilePath(text)).toEqual({ text, root: 'body', legs });
   });
 
-  test('$status and $headers.NAME are paths', () => {
+  test('can be $status or $headers.NAME', () => {
     expect(compilePath('$status').root).toBe('status');
     expect(compilePath('$headers.ETag')).toMatchObject({ root: 'headers', legs: [['etag']] });
     expect(compilePath('$headers["X-Rate.Limit"]')).toMatchObject({ root: 'headers', legs: [['x-rate.limit']] });
@@ -42,14 +42,14 @@ describe('paths', () => {
 
   test.each([
     ['', 'found nothing'],
-    ['a..b', 'found "a..b" (wrong from character 2)'],
-    ['a.', 'found "a." (wrong from character 2)'],
-    ['a[', 'found "a[" (wrong from character 2)'],
-    ['a[-1]', 'wrong from character 2'],
-    ['a[x]', 'wrong from character 2'],
-    ['$.', 'wrong from character 2'],
-    ['.', 'wrong from character 1'],
-    ['$..name', 'wrong from character 2'],
+    ['a..b', 'found "a..b" (error at character 2)'],
+    ['a.', 'found "a." (error at character 2)'],
+    ['a[', 'found "a[" (error at character 2)'],
+    ['a[-1]', 'error at character 2'],
+    ['a[x]', 'error at character 2'],
+    ['$.', 'error at character 2'],
+    ['.', 'error at character 1'],
+    ['$..name', 'error at character 2'],
     ['$.a', 'found "$.a"; did you mean a?'],
     ['.a', 'found ".a"; did you mean a?'],
     ['.data[].id', 'did you mean data[].id?'],
@@ -58,12 +58,12 @@ describe('paths', () => {
     ['$[0].a', 'did you mean [0].a?'],
     ["$['a b'].c", 'did you mean ["a b"].c?'],
     ["a['b']", 'did you mean a["b"]?'],
-    ['a[0]b', 'wrong from character 5'],
-    ['a.[0]', 'wrong from character 2'],
-    ['a]', 'wrong from character 2'],
-    ['a["\\q"]', 'wrong from character 2'],
-    [' a', 'wrong from character 1'],
-    ['a ', 'wrong from character 2'],
+    ['a[0]b', 'error at character 5'],
+    ['a.[0]', 'error at character 2'],
+    ['a]', 'error at character 2'],
+    ['a["\\q"]', 'error at character 2'],
+    [' a', 'error at character 1'],
+    ['a ', 'error at character 2'],
     ['$', 'expected $status, $headers.NAME or $body'],
     ['$.a.b', 'expected $status, $headers.NAME or $body'],
     ['$statuss', 'expected $status, $headers.NAME or $body'],
@@ -71,11 +71,11 @@ describe('paths', () => {
     ['$headers', 'expected $headers.NAME'],
     ['$headers.a.b', 'expected $headers.NAME'],
     ['$headers[0]', 'expected $headers.NAME'],
-  ])('%j is not a path', (text, message) => {
+  ])('is refused if it is %j', (text, message) => {
     expect(() => compilePath(text)).toThrow(message);
   });
 
-  test('a path that previews show leads to its value', () => {
+  test('that test-request prints for a value finds that value, whatever names it contains', () => {
     fc.assert(
       fc.property(
         fc.array(fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('__proto__', '$status', 'a b', '0')), { minLength: 1 }),
@@ -106,7 +106,7 @@ describe('the value at a path', () => {
     ['a.toString', undefined],
     ['no.such.path', undefined],
     ['a.b[1].c.d', undefined],
-  ])('%s: %j', (path, found) => {
+  ])('%s is %j', (path, found) => {
     expect(valueAt(value, compilePath(path).legs[0] ?? [])).toEqual(found);
   });
 });

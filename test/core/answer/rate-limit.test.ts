@@ -4,7 +4,7 @@ import { retryAfterMs } from '../../../src/core/answer/rate-limit.ts';
 const now = Date.UTC(2030, 0, 1);
 const asked = (headers: Record<string, string>, status = 429) => retryAfterMs(status, (name) => headers[name], now);
 
-describe('Retry-After', () => {
+describe('the Retry-After header', () => {
   test.each([
     ['5', 5000],
     ['0', 0],
@@ -16,48 +16,48 @@ describe('Retry-After', () => {
     ['Tue Jan  1 00:00:30 2030', 30_000],
     ['Mon, 31 Dec 2029 23:59:00 GMT', undefined],
     ['Sun, 30 Dec 2039 00:00:00 GMT', Date.UTC(2039, 11, 30) - now],
-  ])('%s asks for %s ms', (value, ms) => {
+  ])('with the value %s requires a wait of %s ms', (value, ms) => {
     expect(asked({ 'retry-after': value })).toBe(ms);
     expect(asked({ 'retry-after': value }, 503)).toBe(ms);
   });
 
   test.each(['', 'soon', '-5', '5 minutes', 'NaN', 'Infinity', '1e9', '2030-01-01', 'Foo, 99 Bar 2030 00:00:00 GMT'])(
-    '%j says nothing',
+    'is ignored if its value is %j',
     (value) => {
       expect(asked({ 'retry-after': value })).toBeUndefined();
     },
   );
 
-  test("a date is read against the answer's own date, so a wrong clock does no harm", () => {
+  test('is compared with the Date header of the response, so a wrong local clock does not matter', () => {
     expect(asked({ 'retry-after': 'Sat, 01 Jan 2000 00:01:00 GMT', date: 'Sat, 01 Jan 2000 00:00:00 GMT' })).toBe(60_000);
     expect(asked({ 'retry-after': 'Tue, 01 Jan 2030 00:00:30 GMT', date: 'garbage' })).toBe(30_000);
   });
 
-  describe('on a machine in another time zone', () => {
+  describe('on a machine whose time zone is not GMT', () => {
     const zone = process.env.TZ;
     afterEach(() => {
       process.env.TZ = zone;
     });
-    test('a date without a zone is still GMT (RFC 9110, 5.6.7)', () => {
+    test('is interpreted as GMT if its date has no zone (RFC 9110, 5.6.7)', () => {
       process.env.TZ = 'America/New_York';
       expect(asked({ 'retry-after': 'Tue Jan  1 00:00:30 2030' })).toBe(30_000);
     });
   });
 
-  test('Retry-After wins over the other headers', () => {
+  test('takes precedence over the rate limit headers', () => {
     expect(asked({ 'retry-after': '5', ratelimit: '"a";r=0;t=30', 'x-ratelimit-reset': '60' })).toBe(5000);
     expect(asked({ 'retry-after': 'garbage', ratelimit: '"a";r=0;t=30' })).toBe(30_000);
     expect(asked({ 'retry-after': '2', 'x-ratelimit-reset-tokens': '6m0s', 'x-ratelimit-remaining-tokens': '0' })).toBe(2000);
   });
 
-  test('retry-after-ms of a 429 or 5xx wins over Retry-After', () => {
+  test('is overridden by the retry-after-ms header if the status is 429 or 5xx', () => {
     expect(asked({ 'retry-after-ms': '300', 'retry-after': '1' })).toBe(300);
     expect(asked({ 'retry-after-ms': '300', 'retry-after': '1' }, 503)).toBe(300);
     expect(asked({ 'retry-after-ms': '300', 'retry-after': '1' }, 200)).toBe(1000);
   });
 });
 
-describe('RateLimit', () => {
+describe('the RateLimit header', () => {
   test.each([
     ['"default";r=0;t=30', 30_000],
     ['"default"; r=0; t=30', 30_000],
@@ -68,11 +68,11 @@ describe('RateLimit', () => {
     ['limit=100, remaining=0, reset=30', 30_000],
     ['limit=100, remaining=7, reset=30', undefined],
     ['garbage', undefined],
-  ])('%s asks for %j ms', (ratelimit, ms) => {
+  ])('with the value %s requires a wait of %j ms', (ratelimit, ms) => {
     expect(asked({ ratelimit })).toBe(ms);
   });
 
-  test('a status other than 429 counts only if nothing remains', () => {
+  test('applies to a status other than 429 only if no requests remain', () => {
     expect(asked({ ratelimit: '"a";r=0;t=30' }, 503)).toBe(30_000);
     expect(asked({ ratelimit: 'limit=100, remaining=0, reset=30' }, 503)).toBe(30_000);
     expect(asked({ ratelimit: '"a";r=1;t=30' }, 503)).toBeUndefined();
@@ -80,7 +80,7 @@ describe('RateLimit', () => {
   });
 });
 
-describe('X-RateLimit-Reset and RateLimit-Reset', () => {
+describe('the X-RateLimit-Reset and RateLimit-Reset headers', () => {
   test.each([
     ['seconds', '30', 30_000],
     ['an epoch in seconds', String(now / 1000 + 30), 30_000],
@@ -88,29 +88,29 @@ describe('X-RateLimit-Reset and RateLimit-Reset', () => {
     ['an epoch with a fraction', `${now / 1000 + 30}.5`, 30_500],
     ['an epoch that has passed', String(now / 1000 - 30), undefined],
     ['an epoch that is now', String(now / 1000), undefined],
-    ['no time at all', '0', undefined],
+    ['something that is not a time', '0', undefined],
     ['garbage', 'soon', undefined],
     ['a negative number', '-30', undefined],
-  ])('%s', (_what, value, ms) => {
+  ])('can contain %s', (_what, value, ms) => {
     for (const name of ['x-ratelimit-reset', 'ratelimit-reset', 'x-rate-limit-reset']) expect(asked({ [name]: value })).toBe(ms);
   });
 
-  test('the standard name wins over the older ones', () => {
+  test('are read in order: the standard name before the older names', () => {
     expect(asked({ 'x-ratelimit-reset': '60', 'ratelimit-reset': '30' })).toBe(30_000);
   });
 
-  test('a reset counts only with a 429, or if nothing remains', () => {
+  test('apply only if the status is 429 or no requests remain', () => {
     expect(asked({ 'x-ratelimit-reset': '30' }, 500)).toBeUndefined();
     expect(asked({ 'x-ratelimit-reset': '30', 'x-ratelimit-remaining': '4' }, 500)).toBeUndefined();
     expect(asked({ 'x-ratelimit-reset': '30', 'x-ratelimit-remaining': '0' }, 500)).toBe(30_000);
     expect(asked({ 'ratelimit-reset': '30', 'ratelimit-remaining': '0' }, 503)).toBe(30_000);
   });
 
-  test("an epoch is read against the answer's own date", () => {
+  test('are compared with the Date header of the response if they contain an epoch time', () => {
     expect(asked({ 'x-ratelimit-reset': '1861920060', date: 'Mon, 01 Jan 2029 00:00:00 GMT' })).toBe(60_000);
   });
 });
 
-test('an answer without such headers asks for no wait', () => {
+test('a response without rate limit headers requires no wait', () => {
   expect(asked({})).toBeUndefined();
 });

@@ -13,7 +13,7 @@ function read({ type, mode = 'auto', needsJson = true, ...answer }: Reading) {
   return readBody(toResponse({ ...answer, ...(type === undefined ? {} : { headers: { 'Content-Type': type } }) }), mode, needsJson);
 }
 
-describe('a JSON body', () => {
+describe('a response body that should be JSON', () => {
   test.each([
     'application/json',
     'application/json; charset=utf-8',
@@ -24,25 +24,25 @@ describe('a JSON body', () => {
     'text/plain',
     'text/html',
     undefined,
-  ])('is read as JSON if the type or the text says so: %s', (type) => {
+  ])('is parsed if the content type or the body looks like JSON: %s', (type) => {
     expect(read({ ...(type ? { type } : {}), body: ' {"a":1.0}\n' })).toEqual({ a: new ExactNumber('1.0') });
   });
 
-  test('may begin with a byte order mark', () => {
+  test('can begin with a byte order mark (BOM)', () => {
     expect(read({ type: 'application/json', body: '\ufeff{"a":1}' })).toEqual({ a: 1 });
   });
 
-  test('may use another charset', () => {
+  test('can have a charset other than UTF-8', () => {
     const body = Buffer.from('{"a":"Gr\xf6\xdfe"}', 'latin1');
     expect(read({ type: 'application/json; charset=iso-8859-1', body })).toEqual({ a: 'Größe' });
   });
 
-  test.each(['', ' \n'])('is absent if the body is %j, even if JSON was announced', (body) => {
+  test.each(['', ' \n'])('is undefined if it is empty or blank (%j), even if the content type is JSON', (body) => {
     expect(read({ type: 'application/json', body })).toBeUndefined();
     expect(read({ status: 204, body })).toBeUndefined();
   });
 
-  test('fails the record with its beginning if it was announced and is not JSON', () => {
+  test('fails the record, with an excerpt in the message, if it is not JSON', () => {
     const html = `<html>\n<h1>\u001b[31mOops</h1>${'x'.repeat(500)}`;
     for (const mode of ['auto', 'json'] as const) {
       expect(() => read({ type: 'application/json', mode, needsJson: false, body: html })).toThrow(
@@ -56,7 +56,7 @@ describe('a JSON body', () => {
     }
   });
 
-  test('fails a record whose map looks into it if it is a page of HTML', () => {
+  test('fails the record if the map needs JSON but the body is HTML, NDJSON or plain text', () => {
     expect(() => read({ type: 'text/html', body: '<html>' })).toThrow('expected JSON, found text/html: <html>');
     expect(() => read({ type: 'application/json', body: '{\n"a": 1\n}\n{"a": 2}\n' })).toThrow(
       'expected JSON; a second value begins at line 4 (NDJSON?), found application/json: { "a": 1 } {"a": 2}',
@@ -70,7 +70,7 @@ describe('a JSON body', () => {
     expect(() => read({ body: 'hello' })).toThrow('expected JSON, found no content type: hello');
   });
 
-  test('fails in every mode if its bytes are not UTF-8', () => {
+  test('fails the record in every response mode if its bytes are not valid UTF-8', () => {
     const body = Buffer.from('{"a":"\xff"}', 'latin1');
     for (const mode of ['auto', 'json', 'text'] as const) {
       expect(() => read({ type: 'application/json', mode, body })).toThrow(
@@ -79,64 +79,64 @@ describe('a JSON body', () => {
     }
   });
 
-  test('fails with an unknown charset', () => {
+  test('fails the record if its charset is unknown', () => {
     expect(() => read({ type: 'application/json; charset=klingon', body: '{}' })).toThrow(
-      'the charset of "application/json; charset=klingon" is not known',
+      'the charset of "application/json; charset=klingon" is not supported',
     );
   });
 
-  test('fails if it is nested too deep', () => {
+  test('fails the record if it is nested too deeply', () => {
     expect(() => read({ type: 'application/json', body: '['.repeat(100_000) + ']'.repeat(100_000) })).toThrow(
       expect.objectContaining({ kind: 'parse', message: expect.stringContaining('nested more than 1000 deep') }),
     );
   });
 });
 
-describe('JSON that was cut off', () => {
+describe('a JSON body that might be truncated', () => {
   const cutOff = ['{"a": 1', '{"a', '{"a":', '{', '[1,', '["x\\', '[-', '[1.', '[tru', '{"a": 1,'];
 
-  test.each(cutOff)('%s is retried if the connection closed without announcing the end', (body) => {
+  test.each(cutOff)('causes a retry if it ended only because the connection closed: %s', (body) => {
     expect(() => read({ type: 'application/json', body, endedByClose: true })).toThrow(
       expect.objectContaining({
         kind: 'network',
         retryable: true,
-        message: expect.stringContaining('the connection closed in the middle of the JSON'),
+        message: expect.stringContaining('the connection was closed in the middle of the JSON'),
       }),
     );
   });
 
-  test.each(cutOff)('%s is a parse failure if the body came whole', (body) => {
+  test.each(cutOff)('is a parse failure if the whole body has arrived: %s', (body) => {
     expect(() => read({ type: 'application/json', body })).toThrow(expect.objectContaining({ kind: 'parse', retryable: false }));
   });
 
   test.each(['<html>', '{"a":1,}', '{a:1}', "{'a':1}", '{"a":1} x', '[1 2]'])(
-    '%s is a parse failure even so: it is wrong before its end',
+    'is a parse failure, despite the closed connection, if more bytes could not make it valid: %s',
     (body) => {
       expect(() => read({ type: 'application/json', body, endedByClose: true })).toThrow(expect.objectContaining({ kind: 'parse' }));
     },
   );
 });
 
-describe('a text body', () => {
+describe('a body that is not parsed as JSON', () => {
   test.each(['hello', '<html>', '{"a":', 'true story', '12 monkeys', 'nullify', '007', '-'])(
-    '%s is a text when nobody looks into it',
+    'is a string if the map reads no path in the body: %s',
     (body) => {
       expect(read({ type: 'text/plain', needsJson: false, body })).toBe(body);
     },
   );
 
-  test('stays a text in mode text, even if it is JSON', () => {
+  test('remains a string if the mode is "text", even if it contains JSON', () => {
     expect(read({ type: 'application/json', mode: 'text', body: '{"a": 1.0}\n' })).toBe('{"a": 1.0}\n');
     expect(read({ mode: 'text', body: '' })).toBeUndefined();
   });
 
-  test('may be lines of JSON', () => {
+  test('can consist of several lines of JSON', () => {
     expect(read({ type: 'application/x-ndjson', needsJson: false, body: '{"a":1}\n{"a":2}\n' })).toBe('{"a":1}\n{"a":2}\n');
   });
 });
 
-describe('the message of a server', () => {
-  test('follows the status, on one line', () => {
+describe("the server's own error message", () => {
+  test('is appended to the status, on one line', () => {
     expect(answerMessage(toResponse({ status: 404 }))).toBe('the server answered 404');
     expect(answerMessage(toResponse({ status: 422, body: { error: 'no\nsuch  user' } }))).toBe(
       'the server answered 422: {"error":"no\\nsuch user"}',
@@ -145,25 +145,25 @@ describe('the message of a server', () => {
     expect(answerMessage(toResponse({ status: 500, body: Buffer.from([0xff, 0x41]) }))).toBe('the server answered 500: \ufffdA');
   });
 
-  test('is short, and never half a character', () => {
+  test('is shortened without splitting a character', () => {
     expect(excerpt('x'.repeat(200))).toBe('x'.repeat(200));
     expect(excerpt('x'.repeat(201))).toBe(`${'x'.repeat(200)}...`);
     expect(excerpt(`${'x'.repeat(199)}😀😀`).isWellFormed()).toBe(true);
   });
 
-  test('ends in dots wherever it was cut', () => {
+  test('ends with three dots wherever it was shortened', () => {
     expect(excerpt(`${' '.repeat(395)}a secret`)).toBe('a sec...');
     expect(excerpt(`a${' '.repeat(500)}`)).toBe('a...');
     for (const space of [' ', '\u3000'])
       expect(answerMessage(toResponse({ status: 500, body: `a${space.repeat(3000)}b` }))).toBe('the server answered 500: a...');
   });
 
-  test('cannot control a terminal', () => {
+  test('never contains terminal control sequences', () => {
     expect(cleaned('a\u001b[2Jb\u001b]0;title\u0007c\u0000d\u009be\u202ef\u2028g\th\ni')).toBe('ab]0;titlecdefg\th\ni');
   });
 });
 
-test('JSON is announced by the node or by the content type, unless the node asks for text', () => {
+test("a response should be JSON if the node's mode is json, or if the mode is auto and the content type is JSON", () => {
   const announced = (mode: ResponseMode, type: string) => announcesJson(toResponse({ headers: { 'content-type': type } }), mode);
   expect(['application/json', 'application/problem+json', 'text/html'].map((type) => announced('auto', type))).toEqual([true, true, false]);
   expect([announced('json', 'text/html'), announced('text', 'application/json')]).toEqual([true, false]);

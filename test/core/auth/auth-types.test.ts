@@ -7,7 +7,7 @@ import { credentialName } from '../../../src/core/options/names.ts';
 import { httpServer } from '../../helpers/http-server.ts';
 import type { Schema } from '../../helpers/json-schema.ts';
 
-/** A type that no code outside this file knows. */
+/** An auth type that only this file defines. */
 const signedToken = defineAuthType({
   type: 'signed_token',
   label: 'signed token',
@@ -25,7 +25,7 @@ const signedToken = defineAuthType({
 
 const registry = '../../../src/core/auth/auth-types.ts';
 
-/** Loads the modules under test again, with the new line in the registry. */
+/** Reloads the modules under test, with one more line in the registry of auth types. */
 async function load() {
   vi.resetModules();
   vi.doMock(registry, async (original) => ({ ...(await original<object>()), authTypes: [...authTypes, signedToken] }));
@@ -41,7 +41,7 @@ async function load() {
   };
 }
 
-describe('a new type of auth, made of one file and one line', () => {
+describe('a new auth type, added with one file and one line in the registry,', () => {
   let loaded: Awaited<ReturnType<typeof load>>;
   const auth = { type: 'signed_token', credential: 'c', realm: 'main' };
   const flow = (written: object) => JSON.stringify({ nodes: [{ type: 'http', url: 'https://a.com/', auth: written }] });
@@ -55,7 +55,7 @@ describe('a new type of auth, made of one file and one line', () => {
     vi.resetModules();
   });
 
-  test('is checked in a flow, and its credential is looked up', () => {
+  test('is checked in a flow, and its credential is loaded', () => {
     const { flowProblems, planFor } = loaded;
     expect(planFor(flow(auth)).credentials).toMatchObject([{ name: 'c', isPair: false, origins: ['https://a.com'] }]);
     expect(flowProblems(flow({ ...auth, realm: '' })).map(({ message }) => message)).toEqual(['expected the name of a realm']);
@@ -72,7 +72,7 @@ describe('a new type of auth, made of one file and one line', () => {
     expect(server.requests[0]?.headers.authorization).toBe('Signed main:s3cret');
   });
 
-  test('is shown in a preview and in a curl command, without its secret', async () => {
+  test('is shown in a preview and in a curl command, but without its secret', async () => {
     const { curlText, requestText, runFlow } = loaded;
     const [request] = (await runFlow(flow(auth), [{ id: '1' }])).requests;
     if (!request) throw new Error('nothing was sent');
@@ -80,14 +80,14 @@ describe('a new type of auth, made of one file and one line', () => {
     expect(curlText(request)).toContain('-H "Authorization: Signed main:$AUTOMATE_CREDENTIAL_C"');
   });
 
-  test('stands in the JSON Schema of flows', () => {
+  test('appears in the JSON Schema of flows', () => {
     const { breaches, flowJsonSchema, nodeTypes } = loaded;
     const schema = flowJsonSchema(nodeTypes) as unknown as Schema;
     expect(breaches(schema, JSON.parse(flow(auth)))).toEqual([]);
     expect(breaches(schema, JSON.parse(flow({ ...auth, realm: 1 })))).not.toEqual([]);
   });
 
-  test('is asked for by connections add, with its own example', async () => {
+  test('can be used in `connections add`, whose help shows an example of the type', async () => {
     const { authOf } = loaded;
     const given = { auth: 'signed-token', credential: 'c' };
     await expect(authOf('crm', given, { asker: undefined, isWalk: false })).rejects.toThrow(
@@ -96,7 +96,7 @@ describe('a new type of auth, made of one file and one line', () => {
   });
 });
 
-test('a type of auth that leaves something out does not compile', () => {
+test('an auth type without all required members does not compile', () => {
   const { curl, ...withoutCurl } = signedToken;
   // @ts-expect-error: curl is missing
   defineAuthType(withoutCurl);
@@ -105,7 +105,7 @@ test('a type of auth that leaves something out does not compile', () => {
   expect(curl).toBeDefined();
 });
 
-test('the help of connections add names every type of auth', async () => {
+test('the help of `connections add` lists every auth type', async () => {
   const { addOptions } = await import('../../../src/cli/connections/connection-options.ts');
   for (const name of allAuthNames) expect(addOptions.auth.help).toContain(name);
 });

@@ -17,7 +17,7 @@ const problem = (compile: () => unknown): unknown => {
   return undefined;
 };
 
-describe('conditions over the fields of a record', () => {
+describe('a condition on the fields of a record', () => {
   test.each([
     ['status == "done" && progress >= 100', '{"status":"done","progress":100}', true],
     ['status == "done" && progress >= 100', '{"status":"done","progress":99.5}', false],
@@ -37,7 +37,7 @@ describe('conditions over the fields of a record', () => {
     ['big == 9223372036854775807', '{"big":9223372036854775807}', true],
     ['big > 1', '{"big":12345678901234567890}', true],
     ['done', '{"done":true}', true],
-  ])('%s over %s', (source, record, expected) => {
+  ])('is evaluated correctly: %s for the record %s', (source, record, expected) => {
     const evaluate = () => compileCondition(source).evaluate(toFields(parseJson(record) as Record<string, Value>));
     if (typeof expected === 'string') expect(evaluate).toThrow(expected);
     else expect(evaluate()).toBe(expected);
@@ -52,7 +52,7 @@ describe('conditions over the fields of a record', () => {
     ['has(age) && age > 3', '{}', false],
     ['has(data.user)', '{"data":{}}', false],
     ['has(data.user)', '{"data":{"user":null}}', true],
-  ])('has() is false for null: %s over %s', (source, record, expected) => {
+  ])('treats a null field as missing in has(): %s for the record %s', (source, record, expected) => {
     expect(compileCondition(source).evaluate(toFields(JSON.parse(record)))).toBe(expected);
   });
 
@@ -63,29 +63,32 @@ describe('conditions over the fields of a record', () => {
     ['items.filter(x, x > 1)', '{"items":[1,2]}', '[2]'],
     ['items.map(x, x + n)', '{"items":[1,2],"n":10}', '[11,12]'],
     ['items.map(items, items)', '{"items":[1]}', '[1]'],
-  ])('macros bind their own name: %s', (source, record, expected) => {
+  ])("can use macros; a macro's variable hides the field of the same name: %s", (source, record, expected) => {
     expect(result(source, record)).toBe(expected);
   });
 
   test.each(['int', 'string', 'type', 'size', 'has', 'map', 'all', 'matches', 'list', 'bool', 'duration', 'constructor', 'record__', 'e1'])(
-    'a field may be called %s',
+    'can use a field called "%s"',
     (name) => {
       expect(result(`${name} == "5" && int(${name}) == 5`, `{"${name}":"5"}`)).toBe('true');
     },
   );
 
-  test.each(['loop', 'package', 'import', 'for', 'if', 'return', '__proto__'])('a field called %s has to be renamed first', (name) => {
-    expect(problem(() => compileCondition(`a == 1 && ${name} == 2`))).toEqual({
-      message: expect.stringMatching(`"${name}" is a reserved word of CEL[^]*rename: \\{ ${name}: `),
-      offset: 10,
-    });
-  });
+  test.each(['loop', 'package', 'import', 'for', 'if', 'return', '__proto__'])(
+    'cannot use a field called "%s" until it is renamed',
+    (name) => {
+      expect(problem(() => compileCondition(`a == 1 && ${name} == 2`))).toEqual({
+        message: expect.stringMatching(`"${name}" is a reserved word of CEL[^]*rename: \\{ ${name}: `),
+        offset: 10,
+      });
+    },
+  );
 
-  test('type(a) == string compares with the type, although a field may be called string', () => {
+  test('can compare type(a) with string, even if a field is called string', () => {
     expect(result('type(a) == string', '{"a":"x"}')).toBe('true');
   });
 
-  test('an expression needs the fields that it does not test with has()', () => {
+  test('requires the fields that it uses, except those that it tests with has()', () => {
     expect(compileExpression('a > 1 && b.c == d["e"] && items.all(x, x > f) && int(g) > 0 && a == 2').fields).toEqual([
       'a',
       'b',
@@ -115,7 +118,7 @@ describe('the value of an expression', () => {
     ['timestamp(t)', '{"t":"2020-01-01T00:00:00Z"}', '"2020-01-01T00:00:00.000Z"'],
     ['uint(a)', '{"a":"5"}', '5'],
     ['name.lowerAscii()', '{"name":"ANN"}', '"ann"'],
-  ])('%s over %s is %s', (source, record, expected) => {
+  ])('is correct: %s for the record %s is %s', (source, record, expected) => {
     expect(result(source, record)).toBe(expected);
   });
 
@@ -140,16 +143,16 @@ describe('the value of an expression', () => {
     ['has(a) || b.c == 1', '{"b":{}}', 'there is no key "c"'],
     ['a.b.c', '{"a":{"b":{}}}', 'there is no key "c"'],
     ['toString', '{}', 'the record has no field "toString"'],
-  ])('%s over %s fails the record', (source, record, message) => {
+  ])('fails the record if it cannot be computed: %s for the record %s', (source, record, message) => {
     expect(() => result(source, record)).toThrow(expect.objectContaining({ kind: 'template', message: expect.stringContaining(message) }));
   });
 
-  test('a condition that is neither true nor false fails the record', () => {
+  test('fails the record if it is used as a condition and is neither true nor false', () => {
     expect(() => compileCondition('a').evaluate(toFields({ a: 'yes' }))).toThrow('"a" gave neither true nor false');
   });
 });
 
-describe('a text that is not an expression', () => {
+describe('an invalid expression', () => {
   test.each([
     ['status =', 7],
     ['status == "a', 10],
@@ -163,7 +166,7 @@ describe('a text that is not an expression', () => {
     ['a.b.nope()', 0],
     ['1 + "x"', 0],
     ['cel.bind(x, 1, x)', 9],
-  ])('%s is refused at character %i', (source, offset) => {
+  ])("is refused, with the error's position: %s at character %i", (source, offset) => {
     expect(problem(() => compileExpression(source))).toEqual({
       message: expect.stringMatching(/^(?:not a CEL expression: |CEL has no )/),
       offset,
@@ -175,15 +178,15 @@ describe('a text that is not an expression', () => {
     ["name like 'x'", 'like', 5],
     ["a == 'x')", ')', 8],
     ["a 'x y'", "'x y'", 2],
-  ])('%s is refused with the whole word that follows its end', (source, found, offset) => {
-    const message = `not a CEL expression: expected its end, or an operator such as == or &&, found ${found}`;
+  ])('is refused, and the message quotes the whole unexpected word: %s', (source, found, offset) => {
+    const message = `not a CEL expression: expected the end of the expression, or an operator such as == or &&, found ${found}`;
     expect(problem(() => compileExpression(source))).toEqual({ message, offset });
   });
 
   test.each([
     ['status = "done"', 7],
     ['a == 1 && b=null', 11],
-  ])('%s is refused with the advice to write ==', (source, offset) => {
+  ])('is refused, and the message suggests == instead of =: %s', (source, offset) => {
     expect(problem(() => compileExpression(source))).toEqual({ message: 'not a CEL expression: expected == to compare, found =', offset });
   });
 
@@ -191,14 +194,14 @@ describe('a text that is not an expression', () => {
     ['{{id}} == 1', 'id == 1', 0],
     ['a && {{ id }} == {{b}}', 'a && id == b', 5],
     ['int({{age}})', 'int(age)', 4],
-  ])('%s is refused with the advice to leave out the braces', (source, meant, offset) => {
+  ])('is refused, and the message suggests removing the braces: %s', (source, meant, offset) => {
     expect(problem(() => compileExpression(source))).toEqual({
       message: `expected fields without braces, as in: ${meant}`,
       offset,
     });
   });
 
-  test.each(['a == "{{id}}" &&', '{{id}} =', 'a = 1'])('%s is refused for more than its braces', (source) => {
+  test.each(['a == "{{id}}" &&', '{{id}} =', 'a = 1'])('is refused with no mention of braces if something else is wrong: %s', (source) => {
     expect(problem(() => compileExpression(source))).toMatchObject({ message: expect.stringMatching(/^not a CEL expression: /) });
   });
 
@@ -206,7 +209,7 @@ describe('a text that is not an expression', () => {
     ['1 + 1', 'int'],
     ['"a" + "b"', 'string'],
     ['[1]', 'list<int>'],
-  ])('%s is not a condition', (source, type) => {
+  ])('is refused as a condition if its result is not boolean: %s', (source, type) => {
     expect(problem(() => compileCondition(source))).toEqual({
       message: `expected a condition that is true or false, found one that gives ${type}`,
       offset: undefined,
@@ -217,14 +220,14 @@ describe('a text that is not an expression', () => {
     ['a chain of operators', Array(20_000).fill('a == 1').join(' && '), undefined],
     ['a chain of !', `${'!'.repeat(20_000)}a`, undefined],
     ['brackets', `${'('.repeat(300)}1${')'.repeat(300)}`, 250],
-  ])('that is too deep is refused: %s', (_name, source, offset) => {
+  ])('is refused if it is nested too deeply: %s', (_name, source, offset) => {
     expect(problem(() => compileExpression(source))).toEqual({
-      message: expect.stringMatching(/^expected a shorter expression: this one has too many operators inside each other\nset parts of it/),
+      message: expect.stringMatching(/^expected a shorter expression: this one has too many nested operators\ncompute parts of it/),
       offset,
     });
   });
 
-  test('no message shows the internal names record__, present__ and matches__', () => {
+  test('is refused with a message that never mentions the internal names record__, present__ and matches__', () => {
     for (const source of ['foo(a)', '1 + a.b()', 'a ? 1 : "x"', 'has(1)', 'has(a, b)', 'has(a + b)', '1.matches(a)', '"a".matches(1)']) {
       expect(JSON.stringify(problem(() => compileExpression(source)))).not.toMatch(/record__|present__|matches__/);
     }

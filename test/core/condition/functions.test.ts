@@ -9,7 +9,7 @@ beforeAll(loadPatternEngine);
 
 const evaluate = (source: string, record: Record<string, Value> = {}) => compileExpression(source).evaluate(toFields(record));
 
-describe('round', () => {
+describe('the round function in an expression', () => {
   test.each([
     ['round(2.5)', 3],
     ['round(-2.5)', -3],
@@ -22,7 +22,7 @@ describe('round', () => {
     ['round(1250, -2)', 1300],
     ['round(1250, 2)', 1250],
     ['math.round(-0.4) == 0.0', true],
-  ])('%s is %j', (source, value) => {
+  ])('returns the rounded number: %s is %j', (source, value) => {
     expect(evaluate(source)).toBe(value);
   });
 
@@ -30,14 +30,14 @@ describe('round', () => {
     ['round(0.0 / 0.0)', 'expected a number to round, found NaN'],
     ['round(1.5, 16)', 'expected -15 to 15 digits to round to, found 16'],
     ['round(cell)', 'found round(string) (a CSV cell is text: convert it, as in double(price))'],
-  ])('%s fails the record', (source, message) => {
+  ])('fails the record if its arguments are invalid: %s', (source, message) => {
     expect(() => evaluate(source, { cell: '2.5' })).toThrow(
       expect.objectContaining({ kind: 'template', message: expect.stringContaining(message) }),
     );
   });
 });
 
-describe('replace', () => {
+describe('the replace function in an expression', () => {
   test.each([
     ['"a.b.c".replace(".", "")', 'abc'],
     ['"a.b.c".replace(".", "$&", 1)', 'a$&b.c'],
@@ -45,55 +45,55 @@ describe('replace', () => {
     ['"abc".replace("b", "x", 0)', 'abc'],
     ['"aaa".replace("a", "b", -1)', 'bbb'],
     ['"ab".replace("", "-")', '-a-b-'],
-  ])('%s is %s', (source, value) => {
+  ])('replaces text literally: %s is %s', (source, value) => {
     expect(evaluate(source)).toBe(value);
   });
 });
 
-describe('base64', () => {
-  test('encodes text and bytes, and decodes both alphabets', () => {
+describe('the base64 functions in an expression', () => {
+  test('encode text and bytes, and decode both alphabets', () => {
     expect(evaluate('base64.encode("Zoë?>")')).toBe('Wm/Dqz8+');
     expect(evaluate('base64.encode(b"\\xff\\x00")')).toBe('/wA=');
     expect(evaluate('base64.decode("Wm_Dqz8-")')).toBe('Zoë?>');
     expect(evaluate('base64.decode("")')).toBe('');
   });
 
-  test('other text fails the record', () => {
+  test('fail the record if the text is not valid base64', () => {
     expect(() => evaluate('base64.decode(cell)', { cell: 'a b' })).toThrow('expected base64, found "a b"');
   });
 
-  test('leaves its name to fields', () => {
+  test('do not prevent a field from being called base64', () => {
     expect(evaluate('base64.size() + size(math) + regex.n', { base64: 'ab', math: [1], regex: { n: 4 } })).toBe(7);
     expect(evaluate('xs.map(regex, regex + 1)', { xs: [1] })).toEqual([2]);
   });
 });
 
-describe('regex.extract', () => {
-  test('gives the part in brackets, the whole part without any, and null without a match', () => {
+describe('the regex.extract function in an expression', () => {
+  test('returns the group, the whole match if the pattern has no group, and null if nothing matches', () => {
     expect(evaluate('regex.extract(a, "no ([0-9]+)")', { a: 'no 12, no 13' })).toBe('12');
     expect(evaluate('regex.extract(a, "no [0-9]+")', { a: 'no 12, no 13' })).toBe('no 12');
     expect(evaluate('regex.extract(a, "x(y)?")', { a: 'x' })).toBeNull();
     expect(evaluate('regex.extract(a, "z")', { a: 'x' })).toBeNull();
   });
 
-  test('takes linear time', () => {
+  test('takes time proportional to the length of the text', () => {
     expect(evaluate('regex.extract(text, pattern)', { text: `${'a'.repeat(100_000)}!`, pattern: '^(?:a+)+$' })).toBeNull();
   });
 
   test.each([
     ['regex.extract(a, "(?=a)")', 'expected a regular expression (RE2)'],
-    ['regex.extract(a, "(a)(b)")', 'expected a pattern with at most one part in brackets, found "(a)(b)"; write (?:...) for the others'],
-  ])('%s is refused with the position of the pattern', (source, message) => {
+    ['regex.extract(a, "(a)(b)")', 'expected a pattern with at most one capturing group, found "(a)(b)"; write the others as (?:...)'],
+  ])("is refused if its pattern is unsuitable, with the pattern's position: %s", (source, message) => {
     expect(() => compileExpression(source)).toThrow(expect.objectContaining({ offset: 17, message: expect.stringContaining(message) }));
   });
 
-  test('a pattern from a field with two parts fails the record', () => {
+  test('fails the record if the pattern comes from a field and has two groups', () => {
     expect(() => evaluate('regex.extract(a, p)', { a: 'x', p: '(a)(b)' })).toThrow(expect.objectContaining({ kind: 'template' }));
   });
 });
 
-describe('now', () => {
-  test('stands still within an expression, and goes on in the next', () => {
+describe('the now function in an expression', () => {
+  test('returns the same time throughout one evaluation, and a later time in the next evaluation', () => {
     let ms = Date.UTC(2026, 10, 25);
     setEvaluationClock(() => ms++);
     expect(evaluate('now() == now() && [1, 2].all(x, now() == now())')).toBe(true);
@@ -104,7 +104,7 @@ describe('now', () => {
   });
 });
 
-describe('the message for a call that fits no function', () => {
+describe('the error message for a function called with wrong arguments', () => {
   const text =
     'contains, endsWith, indexOf, lastIndexOf, lowerAscii, matches, replace, size, split, startsWith, substring, trim, upperAscii';
   const list = 'all, exists, exists_one, filter, join, map, size';
@@ -121,7 +121,7 @@ describe('the message for a call that fits no function', () => {
     ['now("UTC")', 'expected now(), found now(string)'],
     ['"a".matches(1)', 'expected string.matches(string), found string.matches(int)'],
     ['a.constructor()', 'CEL has no "constructor"; for text'],
-  ])('%s: %s', (source, message) => {
+  ])('for %s is: %s', (source, message) => {
     expect(() => compileExpression(source)).toThrow(expect.objectContaining({ offset: 0, message: expect.stringContaining(message) }));
   });
 });

@@ -11,7 +11,7 @@ beforeAll(loadPatternEngine);
 
 const evaluate = (source: string, record: Record<string, Value>) => compileCondition(source).evaluate(toFields(record));
 
-describe('matches()', () => {
+describe('the matches() function in an expression', () => {
   test.each([
     ['"^[a-z]+@example[.]com$"', 'bob@example.com', true],
     ['"^[a-z]+@example[.]com$"', 'Bob@example.com', false],
@@ -24,20 +24,23 @@ describe('matches()', () => {
     ['"^.$"', '😀', true],
     ['"a$"', 'a\n', false],
     ['pattern', 'x', true],
-  ])('%s of %j is %s', (pattern, text, expected) => {
+  ])('returns, for the pattern %s and the text %j, the value %s', (pattern, text, expected) => {
     expect(evaluate(`text.matches(${pattern})`, { text, pattern: '^x$' })).toBe(expected);
   });
 
-  test.each(['^(a+)+$', '^([a-zA-Z0-9._-]+)+@example[.]com$', '(a|aa)*c', '(a*)*b'])('%s takes linear time', (pattern) => {
-    expect(evaluate('text.matches(pattern)', { text: `${'a'.repeat(100_000)}!`, pattern })).toBe(false);
-  });
+  test.each(['^(a+)+$', '^([a-zA-Z0-9._-]+)+@example[.]com$', '(a|aa)*c', '(a*)*b'])(
+    'takes time proportional to the length of the text for the pattern %s',
+    (pattern) => {
+      expect(evaluate('text.matches(pattern)', { text: `${'a'.repeat(100_000)}!`, pattern })).toBe(false);
+    },
+  );
 
   test.each([
     ['a == "(" && text . matches("(?=a)")', 27, 'found "(?=a)": invalid or unsupported Perl syntax: "(?="'],
     ['text.matches(r"(a)\\1")', 13, 'found "(a)\\\\1": invalid escape sequence: "\\1"'],
     ['(a + text).matches("[a")', 19, 'found "[a": missing closing ]: "[a"'],
     ['items.all(x, x.matches("a**"))', 23, 'found "a**": invalid nested repetition operator: "**"'],
-  ])('a literal pattern that RE2 does not know is refused with its position: %s', (source, offset, found) => {
+  ])("is refused if RE2 does not support its literal pattern, with the pattern's position: %s", (source, offset, found) => {
     expect(() => compileCondition(source)).toThrow(ExpressionError);
     expect(() => compileCondition(source)).toThrow(
       expect.objectContaining({
@@ -47,7 +50,7 @@ describe('matches()', () => {
     );
   });
 
-  test('a pattern from a field that RE2 does not know fails the record', () => {
+  test('fails the record if RE2 does not support a pattern that comes from a field', () => {
     expect(() => evaluate('text.matches(pattern)', { text: 'a', pattern: '(?<!a)b' })).toThrow(
       expect.objectContaining({
         kind: 'template',
@@ -56,28 +59,28 @@ describe('matches()', () => {
     );
   });
 
-  test('a field that is no text fails the record', () => {
+  test('fails the record if it is called on a value that is not a string', () => {
     expect(() => evaluate('text.matches("a")', { text: 5 })).toThrow('expected string.matches(string), found int.matches(string)');
   });
 
-  test('a macro may use it on its own variable, and fields may be called matches', () => {
+  test('can be used on a macro\'s variable, and "matches" can also be a field\'s name', () => {
     expect(evaluate('matches.exists(m, m.matches("^b")) && a.matches.matches("c")', { matches: ['a', 'b'], a: { matches: 'c' } })).toBe(
       true,
     );
   });
 
-  test('thousands of patterns from fields are compiled as they come', () => {
+  test('works with thousands of different patterns from fields', () => {
     const condition = compileCondition('text.matches(pattern)');
     const ids = Array.from({ length: 2500 }, (_, id) => id);
     expect(ids.every((id) => condition.evaluate(toFields({ text: `<${id}>`, pattern: `^<${id}>$` })))).toBe(true);
   });
 });
 
-describe('an evaluation that could take long', () => {
+describe('an expression that takes too long to evaluate', () => {
   const items = Array.from({ length: 300 }, (_, item) => item);
   const nested = 'items.all(a, items.all(b, items.all(c, items.all(d, a + b + c + d >= 0))))';
 
-  test('fails the record once it has taken the maximum, and the next record is as ever', () => {
+  test('fails its record after the maximum time, and works normally for the next record', () => {
     limitLongEvaluations(createTimeLimit(50, 'the expression takes more than 50 ms for this record'));
     const condition = compileCondition(nested);
     const takeLong = () => condition.evaluate(toFields({ items }));
@@ -85,11 +88,11 @@ describe('an evaluation that could take long', () => {
       expect.objectContaining({ kind: 'template', message: 'the expression takes more than 50 ms for this record' }),
     );
     expect(condition.evaluate(toFields({ items: [0, 1] }))).toBe(true);
-    expect(condition.evaluate(toFields({ items: [...items.slice(0, 20), -100] }))).toBe(false);
+    expect(condition.evaluate(toFields({ items: [...items.slice(0, 6), -100] }))).toBe(false);
     expect(takeLong).toThrow('50 ms');
   });
 
-  test('may be one of matches(), which works again afterwards', () => {
+  test('can be interrupted inside matches(), and matches() still works afterwards', () => {
     limitLongEvaluations(createTimeLimit(20, 'too long'));
     const condition = compileCondition(`text.matches(r"(x?){1000}\\bx{1000}")`);
     const text = 'x'.repeat(1_000_000);
@@ -97,7 +100,7 @@ describe('an evaluation that could take long', () => {
     expect(condition.evaluate(toFields({ text: 'x' }))).toBe(false);
   });
 
-  test('is limited only if its loops and its values are many', () => {
+  test('is timed only if it has nested loops over many values or matches a long string', () => {
     const limited: unknown[] = [];
     const limit: TimeLimit = (work) => {
       limited.push(true);

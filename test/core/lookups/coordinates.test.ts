@@ -3,13 +3,13 @@ import { readCoordinates } from '../../../src/core/lookups/coordinates.ts';
 import { distanceMetres } from '../../../src/core/lookups/distance.ts';
 import { placeKey } from '../../../src/core/lookups/place-key.ts';
 
-describe('coordinates', () => {
+describe('a pair of coordinates', () => {
   test.each([
     ['52.52', '13.405', 52.52, 13.405],
     [' -90 ', '+180', -90, 180],
     ['.5', '1e1', 0.5, 10],
     ['0', '-0.0', 0, -0],
-  ])('%j and %j are read', (lat, lon, latValue, lonValue) => {
+  ])('is parsed if both are valid: latitude %j, longitude %j', (lat, lon, latValue, lonValue) => {
     expect(readCoordinates(lat, lon)).toEqual({ lat: latValue, lon: lonValue });
   });
 
@@ -23,28 +23,28 @@ describe('coordinates', () => {
     ['0x10', '0', 'expected a latitude from -90 to 90 in decimal degrees, found "0x10"'],
     ['52° 31′ N', '0', 'expected a latitude from -90 to 90 in decimal degrees, found "52° 31′ N"'],
     ['1'.repeat(99), '0', `expected a latitude from -90 to 90 in decimal degrees, found "${'1'.repeat(40)}…"`],
-  ])('%j and %j are refused', (lat, lon, message) => {
+  ])('is refused if a coordinate is out of range or malformed: latitude %j, longitude %j', (lat, lon, message) => {
     expect(() => readCoordinates(lat, lon)).toThrow(expect.objectContaining({ kind: 'request', sent: false, message }));
   });
 });
 
-describe('a distance', () => {
+describe('a distance with a unit', () => {
   test.each([
     ['250m', 250],
     ['5km', 5000],
     ['2mi', 3219],
     ['1.5 km', 1500],
     ['0.5m', 1],
-  ])('%s is %d m', (text, metres) => {
+  ])('is converted to metres: %s is %d m', (text, metres) => {
     expect(distanceMetres(text)).toBe(metres);
   });
 
-  test.each(['5', 'km', '-5km', '5 miles', '1,5km', ''])('%j is refused', (text) => {
+  test.each(['5', 'km', '-5km', '5 miles', '1,5km', ''])('is refused if it is %j', (text) => {
     expect(() => distanceMetres(text)).toThrow(`expected a distance such as 250m, 5km or 2mi, found ${JSON.stringify(text)}`);
   });
 });
 
-describe('the key of a place', () => {
+describe('the lookup key made from a place name', () => {
   test.each([
     ['São Paulo', 'sao paulo'],
     ['ST. LOUIS', 'saint louis'],
@@ -57,7 +57,7 @@ describe('the key of a place', () => {
     ['Москва', 'москва'],
     ['서울', '서울'],
     ['  ', ''],
-  ])('%s is %s', (name, key) => {
+  ])('for %s is %s', (name, key) => {
     expect(placeKey(name)).toBe(key);
   });
 });

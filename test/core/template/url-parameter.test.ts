@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { withoutParameter, withParameter } from '../../../src/core/template/query.ts';
 
-describe('a query without a parameter', () => {
+describe('removing a parameter from the query of a URL', () => {
   test.each([
     ['?a=1&key=2&b=3', 'a=1&b=3'],
     ['a=1&key=2&b=3', 'a=1&b=3'],
@@ -17,17 +17,17 @@ describe('a query without a parameter', () => {
     ['?a=%E0%A4%A&key=1', 'a=%E0%A4%A'],
     ['', ''],
     ['?', ''],
-  ])('%s', (search, rest) => {
+  ])('leaves the rest unchanged: %s', (search, rest) => {
     expect(withoutParameter(search, 'key')).toBe(rest);
   });
 
-  test('a name with a space or a sign is found in both encodings', () => {
+  test('finds a name with a space or plus sign in either encoding', () => {
     expect(withoutParameter('?api+key=1&api%20key=2&a=3', 'api key')).toBe('a=3');
     expect(withoutParameter('?a%26b=1&c=3', 'a&b')).toBe('c=3');
   });
 });
 
-describe('a path with a parameter', () => {
+describe('setting a parameter in the query of a URL', () => {
   test.each([
     ['/x', 'p', '2', '/x?p=2'],
     ['/x?', 'p', '2', '/x?p=2'],
@@ -38,11 +38,11 @@ describe('a path with a parameter', () => {
     ['/x?a=1', 'p', '', '/x?a=1&p='],
     ['/x?a=1', 'page[after]', 'é &=#+', '/x?a=1&page%5Bafter%5D=%C3%A9%20%26%3D%23%2B'],
     ['/x?page[after]=1', 'page[after]', '2', '/x?page%5Bafter%5D=2'],
-  ])('%s, %s, %s', (path, name, value, whole) => {
+  ])('changes the URL %s correctly if %s is set to "%s"', (path, name, value, whole) => {
     expect(withParameter(path, name, value)).toBe(whole);
   });
 
-  test('has the parameter once with that value, and all others unchanged', () => {
+  test('leaves exactly one parameter of that name, and the other parameters unchanged', () => {
     const text = fc.string({ unit: 'grapheme' }).filter((text) => text.isWellFormed());
     const pairs = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'p', 'q'), text));
     fc.assert(

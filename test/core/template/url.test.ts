@@ -14,14 +14,14 @@ function rendered(url: string, fields: Record<string, unknown>, rules: Parameter
 
 const anyText = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom(...naughtyTexts));
 
-describe('escaping by place', () => {
-  test('the text around a reference stays as it is', () => {
+describe('a URL with references', () => {
+  test('keeps the text around its references unchanged', () => {
     const around = (text: string) => rendered(`https://api.example.com/${text}/{{a}}?${text}={{a}}&reference0`, { a: 'x' });
     for (const text of ['reference', 'reference00', 'a'])
       expect(around(text)).toBe(`https://api.example.com/${text}/x?${text}=x&reference0`);
   });
 
-  test('any value stays one path segment of the same origin', () => {
+  test('keeps each value within one path segment, at the same origin', () => {
     fc.assert(
       fc.property(anyText, anyText, (a, b) => {
         fc.pre(!['.', '..'].includes(a));
@@ -34,7 +34,7 @@ describe('escaping by place', () => {
     );
   });
 
-  test('any value stays one query parameter', () => {
+  test('keeps each value within one query parameter', () => {
     fc.assert(
       fc.property(anyText, anyText, (a, b) => {
         const url = new URL(rendered('https://api.example.com/v1?a={{a}}&b=x{{b}}y&c=1', { a, b }));
@@ -48,7 +48,7 @@ describe('escaping by place', () => {
     );
   });
 
-  test('URL parsing does not change a rendered URL', () => {
+  test('is rendered in the normal form of a URL, which a URL parser does not change', () => {
     fc.assert(
       fc.property(anyText, anyText, (a, b) => {
         fc.pre(!['.', '..'].includes(a));
@@ -66,45 +66,45 @@ describe('escaping by place', () => {
     ['/users/{{a}}{{a}}', '.'],
     ['/users/%2e{{a}}', '.'],
     ['/users/{{a}}?q=1', '..'],
-  ])('%s with %j would leave the path and is refused', (url, a) => {
+  ])('is refused if a value would lead out of its path: %s with %j', (url, a) => {
     expect(() => rendered(`https://api.example.com${url}`, { a })).toThrow(
       expect.objectContaining({ kind: 'request', message: expect.stringContaining('a path segment must not be "." or ".."') }),
     );
   });
 
-  test('dots elsewhere are allowed', () => {
+  test('can contain values with dots where they do not change the path', () => {
     expect(rendered('https://a.com/{{a}}/x', { a: '...' })).toBe('https://a.com/.../x');
     expect(rendered('https://a.com/{{a}}?back=/../&q={{a}}', { a: 'x' })).toBe('https://a.com/x?back=/../&q=x');
     expect(rendered('https://a.com/x?q={{a}}', { a: '..' })).toBe('https://a.com/x?q=..');
   });
 
-  test('a literal ".." that would take a reference away is refused', () => {
+  test('is refused if it contains a literal ".." that would remove a reference', () => {
     expect(() => urlTemplate('https://a.com/{{a}}/../{{b}}', strict)).toThrow('".."');
     expect(rendered('https://a.com/v2/../v1/{{a}}', { a: 1 })).toBe('https://a.com/v1/1');
   });
 
-  test('half a character is refused, in path, query and host', () => {
+  test('is refused if a value contains half of a surrogate pair, in the path, query and host', () => {
     for (const url of ['https://a.com/{{a}}', 'https://a.com/?q={{a}}', '{{a}}']) {
       expect(() => rendered(url, { a: 'https://b.com/\ud800' })).toThrow('a broken character');
     }
   });
 
-  test('null is empty, numbers keep their digits, objects are JSON', () => {
+  test('renders null as empty, numbers with all their digits, and objects as JSON', () => {
     expect(rendered('https://a.com/{{n}}/x?a={{e}}&b={{o}}', { n: null, e: new ExactNumber('1.50'), o: { a: [1] } })).toBe(
       'https://a.com//x?a=1.50&b=%7B%22a%22%3A%5B1%5D%7D',
     );
   });
 
-  test('a text that is not a reference stays, percent-encoded', () => {
+  test('percent-encodes text that only looks like a reference', () => {
     expect(rendered('https://a.com/{{first-name}}/{{ id }}', { id: 1 })).toBe('https://a.com/%7B%7Bfirst-name%7D%7D/%7B%7B%20id%20%7D%7D');
   });
 
-  test('the fragment after a # is not sent', () => {
+  test('is sent without the fragment after #', () => {
     expect(rendered('https://a.com/{{a}}#{{b}}', { a: 1, b: 2 })).toBe('https://a.com/1');
   });
 });
 
-describe('base URL', () => {
+describe('a base URL', () => {
   test.each([
     ['https://a.com', '/users/{{id}}', 'https://a.com/users/7'],
     ['https://a.com/', 'users/{{id}}', 'https://a.com/users/7'],
@@ -118,11 +118,11 @@ describe('base URL', () => {
     ['https://a.com/v2', 'https://b.com/{{id}}', 'https://b.com/7'],
     ['https://a.com/v2', '{{next}}', 'https://c.com/page?n=2'],
     ['https://A.com:443/v2', '/x', 'https://a.com/v2/x'],
-  ])('%s and %s give the third', (baseUrl, url, whole) => {
+  ])('is joined with a relative URL: %s and %s give %s', (baseUrl, url, whole) => {
     expect(rendered(url, { id: 7, path: 'x/y?z', next: 'https://c.com/page?n=2' }, { baseUrl, allowHttp: false })).toBe(whole);
   });
 
-  test('a record under a base URL changes the origin only with a whole URL', () => {
+  test("cannot be replaced by a record's value unless the node's whole URL is one reference", () => {
     fc.assert(
       fc.property(anyText, (a) => {
         fc.pre(!/^[a-z][a-z0-9+.-]*:\/\//i.test(a) && !['.', '..'].includes(a));
@@ -134,14 +134,14 @@ describe('base URL', () => {
   });
 });
 
-describe('hosts from data', () => {
+describe('hosts that come from the record', () => {
   test.each([
     ['{{url}}', 'https://b.com/x?y=1'],
     ['https://{{host}}/x?y=1', 'https://b.com/x?y=1'],
     ['https://{{sub}}.com/x?y=1', 'https://b.com/x?y=1'],
     ['{{scheme}}://b.com/x?y=1', 'https://b.com/x?y=1'],
     ['https://b.com{{rest}}', 'https://b.com/x?y=1'],
-  ])('%s: the record decides the host', (url, whole) => {
+  ])('are recognized in the URL %s', (url, whole) => {
     const template = urlTemplate(url, strict);
     const target = template.render(toFields({ url: whole, host: 'b.com', sub: 'b', scheme: 'https', rest: '/x?y=1' }));
     expect(template.origin).toBeUndefined();
@@ -149,12 +149,12 @@ describe('hosts from data', () => {
     expect(target.fromData).toBe(true);
   });
 
-  test('a literal origin is not from data', () => {
+  test('do not include a host that is written in the flow', () => {
     expect(urlTemplate('https://b.com/{{a}}', strict).origin).toBe('https://b.com');
     expect(urlTemplate('https://b.com?{{a}}', strict).render(toFields({ a: 1 })).fromData).toBe(false);
   });
 
-  test('an address in another notation is normalized', () => {
+  test('are normalized if they are IP addresses in unusual notation', () => {
     expect(rendered('{{url}}', { url: 'http://2130706433/x' })).toBe('http://127.0.0.1/x');
     expect(rendered('{{url}}', { url: 'https://0xA9FEA9FE/latest/meta-data' })).toBe('https://169.254.169.254/latest/meta-data');
   });
@@ -167,49 +167,49 @@ describe('hosts from data', () => {
     ['file:///etc/passwd', 'expected an absolute https URL'],
     ['javascript:alert(1)', 'expected an absolute https URL'],
     ['http://b.com/x', 'expected an https URL, found http://b.com'],
-    ['https://user:pass@b.com/x', 'must not hold a user name or password'],
-    ['https://b.com@c.com/x', 'must not hold a user name or password'],
-    ['https://b.com /x', 'holds a space, a backslash or a control character'],
-    ['https://b.com\\@c.com/x', 'holds a space, a backslash or a control character'],
-    ['https://b.com/x\r\nHost: c.com', 'holds a space, a backslash or a control character'],
+    ['https://user:pass@b.com/x', 'must not contain a user name or password'],
+    ['https://b.com@c.com/x', 'must not contain a user name or password'],
+    ['https://b.com /x', 'contains a space, a backslash or a control character'],
+    ['https://b.com\\@c.com/x', 'contains a space, a backslash or a control character'],
+    ['https://b.com/x\r\nHost: c.com', 'contains a space, a backslash or a control character'],
     ['https://', 'not a valid URL'],
     ['https:///users/7', 'not a valid URL: "https:///users/7"'],
     ['https://b.com/a/../b', 'a path segment must not be "." or ".."'],
     ['https://b.com/a/%2E%2e', 'a path segment must not be "." or ".."'],
-  ])('%j fails the record', (url, message) => {
+  ])('fail the record if its URL is %j', (url, message) => {
     expect(() => rendered('{{url}}', { url })).toThrow(
       expect.objectContaining({ kind: 'request', message: expect.stringContaining(message) }),
     );
   });
 
-  test('the first segment of the path is not taken for a missing host', () => {
+  test('fail the record if the field is empty, instead of using the first path segment as the host', () => {
     const refusal = expect.objectContaining({ kind: 'request', message: 'not a valid URL: "https:///users/7"' });
     expect(() => rendered('https://{{host}}/users/{{id}}', { host: '', id: '7' })).toThrow(refusal);
     expect(() => urlTemplate('https:///users/{{id}}', strict)).toThrow('not a valid URL: "https:///users/{{id}}"');
   });
 
-  test('a long URL is shortened in messages', () => {
+  test('fail the record with a message that shortens a long URL', () => {
     expect(() => rendered('{{url}}', { url: 'x'.repeat(100_000) })).toThrow(/^expected an absolute https URL, found "x{200}\.\.\."$/);
   });
 
-  test('values after the host are escaped', () => {
+  test('can be followed by references, whose values are escaped', () => {
     expect(rendered('https://{{host}}/users/{{id}}', { host: 'b.com', id: 'a/b?c' })).toBe('https://b.com/users/a%2Fb%3Fc');
   });
 });
 
-describe('https', () => {
+describe('the https requirement', () => {
   test.each(['http://localhost:8080/x', 'http://127.0.0.1/x', 'http://127.1.2.3/x', 'http://[::1]:8080/x', 'http://api.localhost/x'])(
-    '%s is loopback and fine without',
+    'does not apply to loopback addresses such as %s',
     (url) => {
       expect(rendered(url, {})).toBe(url);
     },
   );
 
   test.each(['http://api.example.com/x', 'http://10.0.0.1/x', 'http://localhost.example.com/x', 'http://[::ffff:8.8.8.8]/x'])(
-    '%s is refused unless allowed',
+    'applies to %s unless http is allowed',
     (url) => {
       expect(() => urlTemplate(url, strict)).toThrow(
-        /expected an https URL, found .*\nset allow_http: true on the connection if plain HTTP is what you want$/,
+        /expected an https URL, found .*\nto allow plain HTTP, set allow_http: true on the connection$/,
       );
       expect(rendered(url, {}, { allowHttp: true })).toMatch(/^http:/);
     },
@@ -222,8 +222,8 @@ describe('https', () => {
     ['https://', 'not a valid URL'],
     ['https:///users/7', 'not a valid URL: "https:///users/7"'],
     ['https://a b.com/', 'not a valid URL'],
-    ['https://user:pass@a.com/', 'must not hold a user name or password'],
-  ])('%s can never be sent', (url, message) => {
+    ['https://user:pass@a.com/', 'must not contain a user name or password'],
+  ])('does not hide what else is wrong with a URL: %s', (url, message) => {
     expect(() => urlTemplate(url, strict)).toThrow(message);
   });
 });

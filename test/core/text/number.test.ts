@@ -2,8 +2,8 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { creditText, formatCount } from '../../../src/core/text/number.ts';
 
-describe('numbers in texts', () => {
-  test('are written as English writes them, whatever their size', () => {
+describe('numbers in messages', () => {
+  test('are formatted with English separators, whatever their size', () => {
     const numbers = fc.oneof(
       fc.integer(),
       fc.double({ min: -1e15, max: 1e15, noNaN: true }).map((number) => Number(number.toFixed(6))),

@@ -11,7 +11,7 @@ test.each([
   ['emial', ['id', 'email'], 'email'],
   ['ur', ['url', 'id'], 'url'],
   ['id', [' v ', ' id '], ' id '],
-])('%s is near one of %j', (written, choices, meant) => {
+])('the misspelt name %s gets the right suggestion from the names %j', (written, choices, meant) => {
   expect(didYouMean(written, choices)).toBe(`; did you mean "${meant}"?`);
 });
 
@@ -22,36 +22,36 @@ test.each([
   ['', ['id', 'url']],
   ['url', []],
   ['password', ['header', 'query']],
-])('%j is near none of %j', (written, choices) => {
+])('the name %j gets no suggestion from the names %j', (written, choices) => {
   expect(didYouMean(written, choices)).toBe('');
 });
 
-test.each(['\ufeff', '\u200b', '\u00a0'])('a character that nobody sees is shown as an escape: %j', (character) => {
+test.each(['\ufeff', '\u200b', '\u00a0'])('a suggestion shows an invisible character as an escape sequence: %j', (character) => {
   const code = character.charCodeAt(0).toString(16).padStart(4, '0');
   expect(didYouMean('id', [`${character}id`])).toBe(`; did you mean "\\u${code}id"?`);
 });
 
-test('the nearest of several choices wins, the first of equals', () => {
+test('the most similar name is suggested, or the first name if several are equally similar', () => {
   expect(didYouMean('retr', ['metro', 'retry', 'reset'])).toContain('"retry"');
   expect(didYouMean('mat', ['map', 'max'])).toContain('"map"');
 });
 
-describe('names of any length', () => {
+describe('very long names', () => {
   const long = 'a'.repeat(100_000_000);
 
-  test('are not compared: that would take all memory', () => {
+  test('are not compared for suggestions, because that would take too much memory', () => {
     expect(nearest(long, ['id', `${long}b`])).toBeUndefined();
     expect(nearest('id', [long])).toBeUndefined();
     expect(nearest('a'.repeat(200), ['a'.repeat(199)])).toBe('a'.repeat(199));
   });
 
-  test('are cut in messages', () => {
+  test('are truncated in messages', () => {
     expect(shortName(long)).toBe(`${'a'.repeat(200)}...`);
     expect(shortName('a'.repeat(200))).toBe('a'.repeat(200));
   });
 });
 
-test('a name is compared with the first 10,000 names', () => {
+test('suggestions consider only the first 10,000 names', () => {
   const others = Array.from({ length: 10_000 }, (_, index) => `column ${index}`);
   expect(nearest('emial', [...others.slice(1), 'email'])).toBe('email');
   expect(nearest('emial', [...others, 'email'])).toBeUndefined();

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { parseJson } from '../../../src/core/value/json.ts';
 import { ExactNumber, jsonOf, type Value } from '../../../src/core/value/value.ts';
 
-/** The value with every number as a double, as JSON.parse sees it. */
+/** Converts every number to a double, as JSON.parse does. */
 function plain(value: Value): unknown {
   if (value instanceof ExactNumber) return Number(value.text);
   if (Array.isArray(value)) return value.map(plain);
@@ -17,7 +17,7 @@ const text = fc.string({ unit: 'binary' }).map((value) => JSON.stringify(value))
 const escapes = fc.constantFrom('"\\u0022"', '"\\\\"', '"\\/"', '"n1.0"', '"s"', '"1.50"', '"\\ud800"');
 const name = fc.string().filter((written) => !/^\d+$/.test(written));
 const separated = (lists: string[][]) => lists.flatMap((list, index) => (index === 0 ? list : [',', ...list]));
-/** The tokens of JSON texts that hold every kind of number. */
+/** Generates JSON documents as lists of tokens, with every kind of number. */
 const { tokens } = fc.letrec<{ tokens: string[] }>((tie) => ({
   tokens: fc.oneof(
     { depthSize: 'small' },
@@ -30,7 +30,7 @@ const { tokens } = fc.letrec<{ tokens: string[] }>((tie) => ({
 }));
 
 describe('parseJson', () => {
-  test('every number keeps its digits', () => {
+  test('keeps all digits of every number', () => {
     fc.assert(
       fc.property(tokens, (json) => {
         const canonical = json.map((token) => (token.startsWith('"') ? JSON.stringify(JSON.parse(token)) : token));
@@ -39,7 +39,7 @@ describe('parseJson', () => {
     );
   });
 
-  test('the structure equals that of JSON.parse, with white space anywhere', () => {
+  test('returns the same structure as JSON.parse, wherever there is white space', () => {
     fc.assert(
       fc.property(tokens, space, (json, gap) => {
         const spaced = gap + json.join(gap) + gap;
@@ -64,22 +64,25 @@ describe('parseJson', () => {
     '0.1234567890123456789',
     '0.0000001',
     '3.141592653589793238',
-  ])('%s keeps its digits anywhere', (number) => {
+  ])('keeps the digits of %s, wherever the number is', (number) => {
     for (const json of [number, `[${number}]`, `[1,${number},2]`, `{"a":${number}}`, `{"a":[{"b":${number}}],"c":"${number}"}`]) {
       expect(jsonOf(parseJson(json))).toBe(json);
     }
     expect(parseJson(` \n${number}\t`)).toEqual(new ExactNumber(number));
   });
 
-  test.each(['0', '1', '-1', '1.5', '0.1', '123456789012345', '9007199254740991', '-0.5', '0.000001'])('%s is a plain number', (number) => {
-    expect(parseJson(`[${number}]`)).toEqual([Number(number)]);
-  });
+  test.each(['0', '1', '-1', '1.5', '0.1', '123456789012345', '9007199254740991', '-0.5', '0.000001'])(
+    'returns %s as an ordinary JavaScript number',
+    (number) => {
+      expect(parseJson(`[${number}]`)).toEqual([Number(number)]);
+    },
+  );
 
-  test('a text that looks like a marked number stays a text', () => {
+  test('does not confuse a string with the internal marker for numbers', () => {
     expect(parseJson('["n1.0","s1.0",1.0,{"n1.0":"n"}]')).toEqual(['n1.0', 's1.0', new ExactNumber('1.0'), { 'n1.0': 'n' }]);
   });
 
-  test('names such as __proto__ are data', () => {
+  test('treats names such as __proto__ as data', () => {
     for (const number of ['1', '1.0']) {
       const value = parseJson(`{"__proto__":{"a":${number}},"constructor":2}`) as object;
       expect(Object.keys(value)).toEqual(['__proto__', 'constructor']);
@@ -88,7 +91,7 @@ describe('parseJson', () => {
     }
   });
 
-  test('the last of two equal names counts, as in JSON.parse', () => {
+  test('uses the last value if a name occurs twice, like JSON.parse', () => {
     expect(parseJson('{"a":1.0,"a":2}')).toEqual({ a: 2 });
   });
 
@@ -118,12 +121,12 @@ describe('parseJson', () => {
     'nul',
     '[1.0 2]',
     '// 1.0\n1',
-  ])('%j is refused, as by JSON.parse', (json) => {
+  ])('refuses %j, like JSON.parse', (json) => {
     expect(() => JSON.parse(json)).toThrow(SyntaxError);
     expect(() => parseJson(json)).toThrow(SyntaxError);
   });
 
-  test('any text is accepted or refused as by JSON.parse', () => {
+  test('accepts or refuses any text exactly as JSON.parse does', () => {
     const piece = fc.constantFrom(
       '{',
       '}',
@@ -161,12 +164,12 @@ describe('parseJson', () => {
     );
   });
 
-  test('5 MB of text with escapes is read quickly', () => {
+  test('parses 5 MB of text with escapes quickly', () => {
     const long = '\\"\\\\ back\\\\slash "quoted" 1.50 '.repeat(160_000);
     expect(parseJson(JSON.stringify([long, { n: 0 }]).replace('"n":0', '"n":1.50'))).toEqual([long, { n: new ExactNumber('1.50') }]);
   });
 
-  test('a value nested too deep is refused without a crash', () => {
+  test('refuses a value that is nested too deeply, without crashing', () => {
     const nested = (depth: number, inner: string) => '[{"a":'.repeat(depth / 2) + inner + '}]'.repeat(depth / 2);
     for (const inner of ['1', '1.0', '"}]}]"']) {
       expect(jsonOf(parseJson(nested(1000, inner)))).toBe(nested(1000, inner));

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { simulate } from './simulated-server.ts';
 
-/** Each number of requests that a server may serve at once. */
+/** The capacities to test: how many requests the server can process at once (4 to 200). */
 const all = Array.from({ length: 197 }, (_, index) => index + 4);
 
-describe('every server that serves 4 to 200 requests at once', () => {
-  test('is used to 90 % within 15 s, and not flooded, also after it was measured anew', () => {
+describe('automatic concurrency, with a server that can process 4 to 200 requests at once,', () => {
+  test("uses 90 % of the server's capacity within 15 s without overloading the server", () => {
     const wrong = all.filter((served) => {
       const { perSecond, mostLater } = simulate({ served: () => served, ms: () => 50, seconds: 75 });
       const later = perSecond.slice(15, 75);
@@ -14,13 +14,13 @@ describe('every server that serves 4 to 200 requests at once', () => {
       return (later[0] ?? 0) < least || mean < least || mostLater > Math.max(6, 1.5 * served);
     });
     expect(wrong).toEqual([]);
-  });
+  }, 180_000);
 
-  test('refuses at most 3 % if it answers 429', () => {
+  test('has less than 3 % of its requests refused if the server answers 429 above its capacity', () => {
     const shares = all.map((served) => {
       const { answers, refusals } = simulate({ served: () => served, ms: () => 50, refuses: true, seconds: 30 });
       return refusals / (answers + refusals);
     });
     expect(Math.max(...shares)).toBeLessThan(0.03);
-  });
+  }, 180_000);
 });

@@ -1,23 +1,23 @@
 import { type AutoState, afterAnswer, afterRefusal, foundBy, startAuto } from '../../../src/engine/concurrency/auto-concurrency.ts';
 
-/** A server whose answers take no real time. */
+/** A server that is simulated without waiting in real time. */
 export interface SimulatedServer {
-  /** Requests that it serves at once. */
+  /** The number of requests that it can process at once. */
   readonly served: (nowMs: number) => number;
-  /** Ms that it needs for a request. */
+  /** The duration of a request in ms. */
   readonly ms: (nowMs: number) => number;
-  /** True if it answers 429 to more requests; otherwise they wait. */
+  /** True if it refuses excess requests with 429; otherwise they are queued. */
   readonly refuses?: boolean;
   readonly seconds: number;
 }
 
-/** The figures of a simulation. */
+/** The results of a simulation. */
 export interface Simulation {
-  /** Answers by second. */
+  /** The number of responses in each second. */
   readonly perSecond: readonly number[];
-  /** The number found, by second. */
+  /** The automatic limit at the end of each second. */
   readonly found: readonly number[];
-  /** Maximum of requests in flight after 15 s. */
+  /** The maximum number of requests in flight after the first 15 s. */
   readonly mostLater: number;
   readonly answers: number;
   readonly refusals: number;
@@ -29,7 +29,7 @@ interface Arrival {
   readonly isRefusal: boolean;
 }
 
-/** Sends as many requests as the found number allows, all the time. */
+/** Simulates a client that always sends as many requests as the automatic limit allows. */
 export function simulate(server: SimulatedServer): Simulation {
   let state: AutoState = startAuto();
   let [nowMs, inFlight, busy, mostLater, answers, refusals] = [0, 0, 0, 0, 0, 0];
@@ -73,7 +73,7 @@ export function simulate(server: SimulatedServer): Simulation {
   }
 }
 
-/** The arrivals to come, by time. Few come between others, so that the place is sought from the end. */
+/** The future responses, ordered by time. Most are added near the end, so the position is searched from the end. */
 class Arrivals {
   readonly #all: Arrival[] = [];
 
@@ -88,7 +88,7 @@ class Arrivals {
   }
 }
 
-/** Random numbers from 0 to 1, the same in every test run. */
+/** Returns a generator of pseudorandom numbers from 0 to 1, which are the same in every test run. */
 export function seeded(seed: number): () => number {
   let last = seed;
   return () => {
@@ -97,7 +97,9 @@ export function seeded(seed: number): () => number {
   };
 }
 
-/** Times around 50 ms that vary as those of real servers do. `deviation`: of their logarithms. */
+/**
+ * Returns a generator of durations around 50 ms that vary like a real server's. `deviation` is the standard deviation of their logarithms.
+ */
 export function lognormal(deviation: number, random: () => number): () => number {
   return () => {
     const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());

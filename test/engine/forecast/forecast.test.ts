@@ -17,7 +17,7 @@ async function forecast(yaml: string, records: readonly GivenRecord[], settings:
 
 const api = 'https://api.example.com';
 
-describe('a forecast', () => {
+describe("the forecast of a run's calls", () => {
   const written = fc.record({
     when: fc.constantFrom('', ', when: "n > 2"'),
     url: fc.constantFrom('{{n}}', '{{p}}'),
@@ -37,7 +37,7 @@ describe('a forecast', () => {
   const flowOf = (nodes: readonly Written[]) => `nodes:\n${nodes.map((node) => `  - ${nodeOf(node)}\n`).join('')}`;
   const records = fc.array(fc.record({ n: fc.integer({ min: 0, max: 5 }), p: fc.constantFrom('x', '..', '') }), { maxLength: 8 });
 
-  test('holds whatever the servers answer', async () => {
+  test('has a minimum and a maximum that hold for every run, whatever the servers respond', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(written, { minLength: 1, maxLength: 3 }),
@@ -60,7 +60,7 @@ describe('a forecast', () => {
     );
   });
 
-  test('expects exactly the actions of a run in which every answer is a success with one element', async () => {
+  test('equals the calls of a run in which every response is successful and has one element', async () => {
     const always = written.map((node) => ({ ...node, when: '', url: '{{n}}' }));
     await fc.assert(
       fc.asyncProperty(fc.array(always, { minLength: 1, maxLength: 3 }), records, async (nodes, given) => {
@@ -73,7 +73,7 @@ describe('a forecast', () => {
     );
   });
 
-  test('holds for nodes inside nodes', async () => {
+  test('has a minimum and a maximum that hold even for nested nodes', async () => {
     const around = fc.constantFrom(
       (inside: string) => `  - { type: loop, max: 3, while: "n > 3", nodes: [${inside}] }\n`,
       (inside: string) => `  - { type: loop, max: 2, while: "n > 1", emit: last, on_error: keep, nodes: [${inside}] }\n`,
@@ -100,7 +100,7 @@ describe('a forecast', () => {
     );
   });
 
-  test('holds for the time at a rate', async () => {
+  test('includes the correct duration if there is a rate limit', async () => {
     const flow = `nodes: [{ type: http, url: "${api}/{{id}}", rate: 4/s }, { type: http, url: "${api}/{{id}}", when: "id < 1000" }]`;
     const given = Array.from({ length: 50 }, (_, id) => ({ id }));
     const { waitedMs } = await runFlow(flow, given, { http: () => ({ afterMs: 200 }) });
@@ -109,7 +109,7 @@ describe('a forecast', () => {
   });
 });
 
-test('the time of a flow is that of all its calls', async () => {
+test('the forecast of the duration includes all nodes of the flow', async () => {
   const flow = `nodes: [${['a', 'b', 'c'].map((path) => `{ type: http, url: "${api}/${path}/{{id}}", concurrency: 2 }`).join(', ')}]`;
   const given = Array.from({ length: 8 }, (_, id) => ({ id }));
   const { waitedMs } = await runFlow(flow, given, { http: () => ({ afterMs: 200 }) });
@@ -117,7 +117,7 @@ test('the time of a flow is that of all its calls', async () => {
   expect([time?.ms, waitedMs]).toEqual([1200, 1200]);
 });
 
-test('a record that passes through has the _error of a run: the inner node, and the number of attempts', async () => {
+test('the forecast gives a failed record the same _error as the run', async () => {
   const inside = '{ type: set, id: age, fields: { n: { cel: "int(n)" } } }';
   const loops = (more: string) => `{ type: loop, id: around, max: 1, while: "true", on_error: keep, nodes: [${more}] }`;
   const asking = (when: string) => `{ type: http, url: "${api}/", when: '${when}' }`;
@@ -136,7 +136,7 @@ test('a record that passes through has the _error of a run: the inner node, and 
   }
 });
 
-test('rows that a loop emits before it fails go on, and so does the record that passes through', async () => {
+test('the forecast counts the rows that a loop emits before it fails, and the record that on_error passes through', async () => {
   const set = '{ type: set, fields: { n: 1 } }';
   const flow = `nodes: [{ type: loop, max: 3, while: "true", on_error: keep, nodes: [${set}] }, { type: http, url: "${api}/" }]`;
   const given = [{ n: 'x' }, { n: 'y' }];
@@ -145,7 +145,7 @@ test('rows that a loop emits before it fails go on, and so does the record that 
   expect([requests.length, actions]).toEqual([8, { least: 8, expected: 8, most: 8 }]);
 });
 
-test('rows that a loop emits before the pass with its first call go on', async () => {
+test('the forecast counts the rows that a loop emits before the pass that makes the first call', async () => {
   const inside = `{ type: set, fields: { n: { cel: "n + 1" } } }, { type: http, url: "${api}/a", when: "n == 2" }`;
   const flow = `nodes: [{ type: loop, max: 2, while: "n < 2", carry: [n], nodes: [${inside}] }, { type: http, url: "${api}/b" }]`;
   const given = [{ n: 0 }, { n: 0 }];
@@ -154,7 +154,7 @@ test('rows that a loop emits before the pass with its first call go on', async (
   expect([requests.length, actions.least, actions.expected]).toEqual([6, 4, 6]);
 });
 
-test('batches hold only records whose requests are alike', async () => {
+test('the forecast puts records into the same batch only if their requests are otherwise equal', async () => {
   const flow = `nodes: [{ type: http, method: POST, url: "${api}/{{who}}", batch: { size: 10, items: "{{id}}" }, body: { ids: "{{items}}" } }]`;
   const given = Array.from({ length: 60 }, (_, id) => ({ id, who: id < 25 ? 'a' : `b${id}` }));
   const { requests } = await runFlow(flow, given);
@@ -162,7 +162,7 @@ test('batches hold only records whose requests are alike', async () => {
   expect([requests.length, actions.least, actions.expected]).toEqual([38, 38, 38]);
 });
 
-test('batches hold no records that clash', async () => {
+test('the forecast never puts conflicting records into the same batch', async () => {
   const flow = `nodes: [{ type: http, method: POST, url: "${api}/", batch: { size: 10, items: { a: "{{a}}", b: "{{b}}" }, match: { field: a, path: "r[].a" }, missing: keep }, body: { ids: "{{items}}" } }]`;
   const given = Array.from({ length: 40 }, (_, id) => ({ a: id % 20, b: id < 20 ? 1 : 2 }));
   const { requests } = await runFlow(flow, [...given, ...given], { http: () => ({ body: { r: [] } }) });
@@ -170,7 +170,7 @@ test('batches hold no records that clash', async () => {
   expect([requests.length, actions.least]).toEqual([8, 8]);
 });
 
-test('batches hold no more than max_bytes, and a record that is larger by itself would fail', async () => {
+test('the forecast keeps batches within max_bytes, and fails a record that alone exceeds it', async () => {
   const flow = `nodes: [{ type: http, method: POST, url: "${api}/", batch: { items: "{{id}}", max_bytes: 20 }, body: { ids: "{{items}}" } }]`;
   const given = [...Array.from({ length: 12 }, (_, id) => ({ id: id % 10 })), { id: 'x'.repeat(20) }];
   const found = await forecast(flow, given);
@@ -179,7 +179,7 @@ test('batches hold no more than max_bytes, and a record that is larger by itself
   expect(found.firstFailure).toEqual({ record: 13, message: failures[0]?.message });
 });
 
-test('records that clash cost no batch more if they are in different ones', async () => {
+test('the forecast adds no batch for conflicting records that are in different batches anyway', async () => {
   const flow = `nodes: [{ type: http, method: POST, url: "${api}/", batch: { size: 2, items: { a: "{{a}}", b: "{{b}}" }, match: { field: a, path: "r[].a" }, missing: keep }, body: { ids: "{{items}}" } }]`;
   const record = fc.record({ a: fc.constantFrom('x', 'y', 'z'), b: fc.constantFrom('v', 'w') });
   await fc.assert(
@@ -193,7 +193,7 @@ test('records that clash cost no batch more if they are in different ones', asyn
   expect((await forecast(flow, apart)).actions.least).toBe(2);
 });
 
-test('the same request counts once at a node with a cache, as it is sent once', async () => {
+test('the forecast counts identical requests once at a node with a cache, because they are sent once', async () => {
   const flow = `nodes: [{ type: http, url: "${api}/{{n}}", cache: 1h, map: [a] }, { type: http, url: "${api}/x", map: [b] }]`;
   const given = Array.from({ length: 30 }, (_, id) => ({ n: id % 3 }));
   const { requests } = await runFlow(flow, given, { http: () => ({ body: { a: 1, b: 2 } }) });
@@ -201,16 +201,16 @@ test('the same request counts once at a node with a cache, as it is sent once', 
   expect([requests.length, actions.least, actions.expected, actions.most]).toEqual([33, 0, 33, 60]);
 });
 
-describe('the tokens of a forecast', () => {
+describe('the forecast of tokens for a language model', () => {
   const llm = (more: string) => `{ type: llm, provider: ollama, model: m, max_tokens: 100, ${more} }`;
 
-  test('are a quarter of the characters, and their cost is that of the longest answers', async () => {
+  test('assumes four characters per token, and the longest possible answers for the cost', async () => {
     const flow = `nodes: [${llm('system: "12345678", prompt: "{{t}}", price: { input: 1000, output: 2000 }')}]`;
     const { tokens } = await forecast(flow, [{ t: 'a'.repeat(40) }, { t: 'b'.repeat(8) }, { t: ' ' }]);
     expect(tokens).toEqual({ input: 12 + 4, maxOutput: 200, maxCost: 0.416, stops: [] });
   });
 
-  test('count the schema of the answer, and have no cost without a price', async () => {
+  test("includes the schema of the model's answer, and has no cost if no price is set", async () => {
     const { tokens } = await forecast(`nodes: [${llm('prompt: "{{t}}", output: { a: {} }')}]`, [{ t: 'a' }]);
     expect(tokens).toMatchObject({
       input: Math.ceil(
@@ -220,22 +220,22 @@ describe('the tokens of a forecast', () => {
     expect(tokens?.maxCost).toBeUndefined();
   });
 
-  test('are those of one question where a cache answers the others', async () => {
+  test('counts a prompt only once if the cache has the answer for the other records', async () => {
     const { tokens } = await forecast(`nodes: [${llm('prompt: "{{t}}", cache: 1h')}]`, [{ t: '12345678' }, { t: '12345678' }]);
     expect(tokens).toMatchObject({ input: 2, maxOutput: 100 });
   });
 
-  test('are guessed for questions that need earlier answers', async () => {
+  test('is an estimate for prompts that contain earlier responses', async () => {
     const flow = `nodes: [{ type: http, url: "${api}/{{n}}", map: [a] }, ${llm('prompt: "{{a}}1234567"')}]`;
     expect((await forecast(flow, [{ n: 1 }, { n: 2 }])).tokens).toMatchObject({ input: 4, maxOutput: 200 });
   });
 
-  test('are absent without a language model', async () => {
+  test('is undefined if the flow has no language model', async () => {
     expect((await forecast(`nodes: [{ type: http, url: "${api}/" }]`, [{}])).tokens).toBeUndefined();
   });
 });
 
-test('a request that is sent once is shown once', async () => {
+test('a forecast shows identical requests of a node with a cache only once', async () => {
   const flow = `nodes: [{ type: http, url: "${api}/{{n}}", cache: 1h }]`;
   const { requests } = await forecast(flow, [{ n: 1 }, { n: 1 }, { n: 2 }, { n: 1 }, { n: 3 }, { n: 4 }]);
   expect(requests.map((request) => 'path' in request && request.path)).toEqual(['/1', '/2', '/3']);

@@ -3,7 +3,7 @@ import { compileSavedConnection } from '../../../src/flow/saved-connection.ts';
 import { flowProblems, onOneLine } from '../../helpers/flow-problems.ts';
 import { connection, random, secret } from './canary.ts';
 
-describe('a literal secret is an error that says how to store it', () => {
+describe('a literal secret in a flow', () => {
   test.each([
     [`headers: { Authorization: Bearer ${secret} }`, '4:31 the header "Authorization"'],
     [`headers: { Authorization: "Bearer \${TOKEN}" }`, '4:31 the header "Authorization"'],
@@ -67,10 +67,10 @@ describe('a literal secret is an error that says how to store it', () => {
     [`body: { cache: "rediss://:${secret}@{{host}}:6379" }`, '4:20 the value of "cache"'],
     [`body: { database: "Server=db.example.com;User Id=ann;Password=${secret};" }`, '4:23 the value of "database"'],
     [`body: { storage: "AccountName=ann;AccountKey=${secret}==" }`, '4:22 the value of "storage"'],
-  ])('%s', (line, problem) => {
+  ])('is refused, and the message says how to store the secret: %s', (line, problem) => {
     const yaml = `nodes:\n  - type: http\n    method: POST\n    ${line}\n${line.startsWith('url') ? '' : '    url: https://a.com/x\n'}`;
     const problems = flowProblems(yaml);
-    expect(problems.map(onOneLine)).toContain(`${problem} holds a literal secret`);
+    expect(problems.map(onOneLine)).toContain(`${problem} contains a literal secret`);
     expect(problems[0]?.message).toMatch(/\n.*: automate credentials set (\S+)\n.*: (?:auth: \{ type: .*|\{ )credential: \1 \}$/);
     expect(JSON.stringify(problems)).not.toMatch(/s3cr3t|47110815|aB3dE5gH|4eC39|16C7e|canary|YTpj|9f86d|9qXhT/);
   });
@@ -78,11 +78,11 @@ describe('a literal secret is an error that says how to store it', () => {
   test.each([
     [`body: '{"api_key": "${secret}", "sig": "${secret}"}'`, ['the body\'s member "api_key"', 'the body\'s member "sig"']],
     [`url: "https://a.com/x?token=${secret}&sig=${secret}"`, ['the query parameter "token"', 'the query parameter "sig"']],
-  ])('every secret of a value is reported: %s', (line, found) => {
+  ])('is reported individually if a value contains several secrets: %s', (line, found) => {
     const problems = flowProblems(
       `nodes:\n  - type: http\n    method: POST\n    ${line}\n${line.startsWith('url') ? '' : '    url: https://a.com/x\n'}`,
     );
-    expect(problems.map(onOneLine)).toEqual(found.map((what) => expect.stringContaining(`${what} holds a literal secret`)));
+    expect(problems.map(onOneLine)).toEqual(found.map((what) => expect.stringContaining(`${what} contains a literal secret`)));
     expect(JSON.stringify(problems)).not.toContain('s3cr3t');
   });
 
@@ -97,9 +97,9 @@ describe('a literal secret is an error that says how to store it', () => {
     [`api_key: ${random.hex}`, 'api_key'],
     [`apiKey: ${random.mixed}`, 'apiKey'],
     ['token: 9qXhT2kLm8VbN4rP', 'token'],
-  ])('a field of a set node holds a secret: %s', (field, name) => {
+  ])('is refused in a field of a set node: %s', (field, name) => {
     const problems = flowProblems(`nodes: [{ type: set, fields: { ${field} } }]`);
-    expect(problems.map(onOneLine)).toEqual([expect.stringContaining(`the value of "${name}" holds a literal secret`)]);
+    expect(problems.map(onOneLine)).toEqual([expect.stringContaining(`the value of "${name}" contains a literal secret`)]);
     expect(JSON.stringify(problems)).not.toMatch(/s3cr3t|16C7e|AKIA|canary|YTpj|9f86d|aB3dE5gH|9qXhT/);
   });
 
@@ -107,11 +107,11 @@ describe('a literal secret is an error that says how to store it', () => {
     'api_key: "{{key}}", token: CAUQAA12, secret: none, password: Password, pass: true',
     'auth: "Bearer {{token}}", url: "https://{{user}}:{{password}}@a.com", api_key: name-of-2024-10-28',
     `id: ${random.uuid}, hash: ${random.hex}, etag: ${random.mixed}, pem: "-----BEGIN CERTIFICATE-----"`,
-  ])('a field of a set node may hold %s', (fields) => {
+  ])('is not suspected in a set node with the fields %s', (fields) => {
     expect(flowProblems(`nodes: [{ type: set, fields: { ${fields} } }]`)).toEqual([]);
   });
 
-  describe('an option under auth beside the credential holds a literal secret', () => {
+  describe('under auth, in an option other than credential,', () => {
     const token = 'sk_live_4eC39HqLyjWDarjtT1zdp7dc';
     const oauth = (more: object) => ({
       type: 'oauth2_client_credentials',
@@ -127,8 +127,8 @@ describe('a literal secret is an error that says how to store it', () => {
       ['the value of "token_url"', oauth({ token_url: `https://a.com/${token}` })],
       ['the value of "client_id"', oauth({ client_id: token })],
       ['the value of "username"', { type: 'basic', username: token, credential: 'c' }],
-    ])('%s: %o', (found, auth) => {
-      const said = `${found} holds a literal secret`;
+    ])('is found in %s: %o', (found, auth) => {
+      const said = `${found} contains a literal secret`;
       const problems = flowProblems(connection(`    auth: ${JSON.stringify(auth)}`));
       expect(problems.map(({ message }) => message)).toContainEqual(expect.stringContaining(said));
       expect(JSON.stringify(problems)).not.toMatch(/s3cr3t|4eC39|9f86d/);
@@ -143,18 +143,18 @@ describe('a literal secret is an error that says how to store it', () => {
       oauth({ token_url: 'https://a.com/oauth/token?audience=api&key=main', client_id: random.hex }),
       oauth({ client_id: random.uuid }),
       { type: 'basic', username: 'ann@example.com', credential: 'c' },
-    ])('%o is not a secret', (auth) => {
+    ])('is not suspected in %o', (auth) => {
       expect(flowProblems(`nodes: [{ type: http, url: "https://a.com", auth: ${JSON.stringify(auth)} }]`)).toEqual([]);
     });
   });
 
-  test('a connection is checked like a node', () => {
+  test('is refused in a connection as in a node', () => {
     expect(flowProblems(connection(`    headers: { X-Api-Key: ${secret} }`)).map(onOneLine)).toContain(
-      '5:27 the header "X-Api-Key" holds a literal secret',
+      '5:27 the header "X-Api-Key" contains a literal secret',
     );
     expect(
       flowProblems(`connections: { a: { type: http, base_url: "https://u:${secret}@a.com" } }\nnodes: [{ type: set }]`).map(onOneLine),
-    ).toContain('1:43 the user name and password in the URL holds a literal secret');
+    ).toContain('1:43 the user name and password in the URL contains a literal secret');
   });
 
   test.each([
@@ -205,13 +205,13 @@ describe('a literal secret is an error that says how to store it', () => {
     'body: { pem: "-----BEGIN PRIVATE KEY-----\\n{{pem}}\\n-----END PRIVATE KEY-----", auth: { token: "{{token}}" } }',
     `body: { token: ${random.uuid}, id: ${random.hex}, sha256: ${random.hex}, cursor: ${random.mixed} }`,
     'body: { token: eyJvZmZzZXQiOjUwLCJpZCI6MTIzLCJhIjoxMn0, next: { token: user1Profile2Setting3 } }',
-  ])('%s is not a secret', (line) => {
+  ])('is not suspected in an http node with %s', (line) => {
     const yaml = `nodes:\n  - type: http\n    method: POST\n    ${line}\n${line.startsWith('url') ? '' : '    url: https://a.com/x\n'}`;
     expect(flowProblems(yaml)).toEqual([]);
   });
 });
 
-test('the items of a batch are data, a connection called items is not', () => {
+test('a literal secret is found in the batch option items and in a connection called items', () => {
   const called = (name: string) =>
     connection(`    auth: { type: bearer, token: ${random.mixed} }`)
       .replace('  crm:', `  ${name}:`)

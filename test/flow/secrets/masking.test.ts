@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { flowProblems } from '../../helpers/flow-problems.ts';
 import { said, secret } from './canary.ts';
 
-describe('a literal secret is never printed, however broken the flow', () => {
+describe('a literal secret in an invalid flow', () => {
   test.each([
     `headers: Bearer ${secret}`,
     `headers: "X-API-Key: ${secret}"`,
@@ -46,7 +46,7 @@ describe('a literal secret is never printed, however broken the flow', () => {
     `header:\n      X-Key: ${secret}\n      a: [`,
     `credential: ${secret}`,
     `url: ws://user:${secret}@a.com`,
-  ])('%s', (line) => {
+  ])('is never printed: %s', (line) => {
     const yaml = `nodes:\n  - type: http\n    method: FETCH\n    ${line}\n    timeot: 1\n`;
     const all = said(yaml);
     expect(all).toContain('"line":');
@@ -54,7 +54,7 @@ describe('a literal secret is never printed, however broken the flow', () => {
   });
 });
 
-test('the second line of a secret is not shown with a problem beside it', () => {
+test('a problem on the second line of a two-line secret is reported without its source line', () => {
   const body = `body: { password: "s3cr3t\n      ${secret}" }`;
   const problems = flowProblems(`nodes:\n  - { type: http, method: POST, url: "https://a.com", ${body}, timeot: 1 }\n`);
   expect(problems.map(({ line, source }) => [line, source])).toEqual([
@@ -63,23 +63,23 @@ test('the second line of a secret is not shown with a problem beside it', () => 
   ]);
 });
 
-describe('a flow that YAML cannot read', () => {
+describe('the message for a flow that is not valid YAML', () => {
   const broken = (line: string) => `nodes:\n  - type: http\n    url: https://a.com\n    ${line}\n    map: { a: b\n`;
   const lines = (line: string) => flowProblems(broken(line)).map(({ line: number, source }) => [number, source?.text]);
 
-  test('shows the line of a problem if no name of a secret is above it', () => {
+  test('shows the line of the problem if no line above it has a name that suggests a secret', () => {
     expect(lines('timeout: 1s')).toEqual([[5, '    map: { a: b']]);
   });
 
   test.each(['auth: x', 'headers: {}', 'token: x', '"api_key" : x', 'proxy: http://user@proxy', 'rate: &a 1/s'])(
-    'shows only the position of a problem below: %s',
+    'shows only the position, without the line, if a line above has a name that suggests a secret: %s',
     (line) => {
       expect(lines(line).at(-1)).toEqual([5, undefined]);
     },
   );
 });
 
-describe('a flow with random damage never prints its secret', () => {
+describe('a secret in a flow with random mistakes', () => {
   const flow = `name: x
 connections:
   crm:
@@ -136,14 +136,14 @@ nodes:
     put: fc.option(fc.constantFrom(...breaking)),
   });
 
-  /** Puts something in, or takes one character out that is no part of a word: a changed word no longer reveals the secret. */
+  /** Inserts `put`, or removes one character. Never changes a word, because a changed secret would not be found in the output. */
   function changed(yaml: string, { at, put }: { at: number; put: string | null }): string {
     const isInWord = /[\w-]/.test(yaml.charAt(at - 1)) && /[\w-]/.test(yaml.charAt(at));
     if (isInWord || (put === null && /[\w-]/.test(yaml.charAt(at)))) return yaml;
     return yaml.slice(0, at) + (put ?? '') + yaml.slice(at + (put === null ? 1 : 0));
   }
 
-  test('after up to three changes anywhere', () => {
+  test('is never printed', () => {
     fc.assert(
       fc.property(fc.array(change, { minLength: 1, maxLength: 3 }), (changes) => {
         expect(said(changes.reduce(changed, flow))).not.toContain('s3cr3t');

@@ -3,11 +3,11 @@ import { secretShapes } from '../../../src/core/text/secret-shapes.ts';
 import { flowProblems, onOneLine } from '../../helpers/flow-problems.ts';
 import { ofNode, random, secret } from './canary.ts';
 
-describe('the table of secrets', () => {
+describe('the table of patterns for literal secrets', () => {
   const mixed = (length: number) => 'aB3dE5gH7jK9mN1pQ3sT5vW7'.repeat(4).slice(0, length);
   const hex = (length: number) => '9f86d081884c7d659a2feaa0c55ad015'.repeat(2).slice(0, length);
   const upper = (length: number) => 'QZ7KV2ND5XW3'.repeat(3).slice(0, length);
-  /** Beginnings and a rest. They are joined only here, so that no scanner reports them as leaked secrets. */
+  /** Prefixes of tokens, each with the rest of a token. A secret scanner would report whole tokens, so they are joined at run time. */
   const tokens = {
     amk_: mixed(49),
     sk_live_: mixed(24),
@@ -82,11 +82,11 @@ describe('the table of secrets', () => {
     eyJ: `${mixed(20)}.eyJ${mixed(20)}.${mixed(43)}`,
   };
 
-  test.each(Object.entries(tokens))('%s... is found', (begins, rest) => {
+  test.each(Object.entries(tokens))('finds a token that begins with %s', (begins, rest) => {
     const found = (value: string) =>
       flowProblems(`nodes: [{ type: http, method: POST, url: https://a.com, body: { note: "to ${value}!" } }]`);
     const problems = found(begins + rest);
-    expect(problems.map(onOneLine)).toEqual([expect.stringMatching(/the value of "note" holds a literal secret$/)]);
+    expect(problems.map(onOneLine)).toEqual([expect.stringMatching(/the value of "note" contains a literal secret$/)]);
     expect(JSON.stringify(problems)).not.toContain(rest.slice(0, 8));
     expect(found(begins)).toEqual([]);
     expect(found(`${begins}of-crm`)).toEqual([]);
@@ -150,7 +150,7 @@ describe('the table of secrets', () => {
     signature: 'query body',
   };
 
-  test.each(Object.entries(names))('%s is found in %s', (name, places) => {
+  test.each(Object.entries(names))('finds a secret called %s (in: %s)', (name, places) => {
     const foundIn = {
       header: (called: string) => ofNode(`headers: { ${called}: ${secret} }`),
       query: (called: string) => ofNode(`url: https://a.com/?a=1&${called}=${secret}`),
@@ -168,13 +168,13 @@ describe('the table of secrets', () => {
 
   const generated = { token: 'body', key: 'query', appid: 'query' };
 
-  test.each(Object.entries(generated))('%s is found in %s if its value is random', (name, place) => {
+  test.each(Object.entries(generated))('finds a random value called %s in a %s', (name, place) => {
     const found = (value: string) => ofNode(place === 'body' ? `body: { ${name}: ${value} }` : `url: https://a.com/?${name}=${value}`);
     expect([hex(32), mixed(16), mixed(24)].map((value) => found(value).length)).toEqual([1, 1, 1]);
     expect([secret, 'name', 'name-of-2024', hex(24), random.uuid].flatMap(found)).toEqual([]);
   });
 
-  test('*secret* is found in a header', () => {
+  test('finds a header whose name contains "secret"', () => {
     for (const name of ['Acme-Secret', 'X-Hasura-Admin-Secret', 'acme_secret_word', 'AcmeSecret']) {
       expect(ofNode(`headers: { ${name}: word }`)).toHaveLength(1);
       expect(ofNode(`headers: { ${name}: "{{word}}" }`)).toEqual([]);
@@ -183,13 +183,13 @@ describe('the table of secrets', () => {
 
   const endings = { '*-key': 'Acme-Key', '*-token': 'Acme-Token', '*-password': 'Acme-Password' };
 
-  test.each(Object.values(endings))('%s is found in a header if its value is random', (name) => {
+  test.each(Object.values(endings))('finds a random value in a header whose name ends with %s', (name) => {
     expect(ofNode(`headers: { ${name}: ${mixed(24)} }`)).toHaveLength(1);
     expect(ofNode(`headers: { ${name}: name-of-2024 }`)).toEqual([]);
     expect(ofNode(`body: { ${name}: ${mixed(24)} }`)).toEqual([]);
   });
 
-  test('every row of the table is tested here', () => {
+  test('has only rows that are tested here', () => {
     const rows = secretShapes.map((shape) => ('begins' in shape ? shape.begins : shape.named));
     expect(rows.sort()).toEqual([...[tokens, names, generated, endings].flatMap((shown) => Object.keys(shown)), '*secret*'].sort());
   });

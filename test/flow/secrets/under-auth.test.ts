@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { flowProblems, onOneLine, planFor } from '../../helpers/flow-problems.ts';
 import { connection, said, secret } from './canary.ts';
 
-describe('a value under auth is never printed', () => {
+describe('a value under auth in a flow', () => {
   test.each([
     `    auth: ${secret}`,
     `    auth: "${secret}`,
@@ -57,20 +57,20 @@ describe('a value under auth is never printed', () => {
     `    'auth' : "${secret}`,
     `    ? auth\n    : ${secret}\n    x: y: z`,
     `    auth\n     : ${secret}`,
-  ])('%s', (lines) => {
+  ])('is never printed, even if the YAML is not valid: %s', (lines) => {
     const all = said(connection(lines));
     expect(all).toContain('"line":');
     expect(all).not.toContain('s3cr3t');
   });
 
-  test('a node on one line with everything else is masked, too', () => {
+  test('is never printed, even if the node is on a single line', () => {
     for (const auth of [secret, `{ type: ${secret} }`, `{ type: bearer, credential: "${secret} x" }`, `[${secret}`, `"${secret}`]) {
       expect(said(`nodes: [{ type: http, url: /x, auth: ${auth}, timeout: soon }]`)).not.toContain('s3cr3t');
       expect(said(`nodes:\n  - type: http\n    auth: ${auth}\n    url: /x\n    timeot: 5\n`)).not.toContain('s3cr3t');
     }
   });
 
-  test('the target of an alias is masked, too', () => {
+  test('is never printed, even if it comes from a YAML alias', () => {
     expect(said(`x: &s ${secret}\n${connection('    auth: { type: bearer, credential: *s }')}`)).not.toContain('s3cr3t');
   });
 
@@ -81,14 +81,14 @@ describe('a value under auth is never printed', () => {
     ['auth: { type: bearer, credential: my-token, Hunter2: 1 }', '5:49 unknown key; expected one of type, credential'],
     ['auth: { type: bearer, credental: my-token }', '5:27 unknown key "credental"; did you mean "credential"?'],
     ['headers: [Accept, X-Request-Id]', '5:14 expected a mapping'],
-    ['headers: { 1: { a: b } }', '5:19 expected a text, a number, true or false, found a mapping'],
-  ])('a problem below auth or headers has its position and no source line: %s', (line, problem) => {
+    ['headers: { 1: { a: b } }', '5:19 expected a string, a number, true or false, found a mapping'],
+  ])('is not shown as the source line of a problem under auth or headers: %s', (line, problem) => {
     const problems = flowProblems(connection(`    ${line}`));
     expect(problems.map(onOneLine)).toContain(problem);
     expect(problems.filter((one) => one.line === 5 && one.source)).toEqual([]);
   });
 
-  test('a problem above auth, or on the line after it, shows its source line', () => {
+  test('does not hide the source line of a problem before or after auth', () => {
     const problems = flowProblems(connection('    rat: 1/s\n    auth:\n      type: bearer\n      credential: my-token\n    timeot: 1s'));
     const shown = problems.map(({ line, source }) => [line, source?.text]);
     expect(shown).toEqual(
@@ -99,13 +99,13 @@ describe('a value under auth is never printed', () => {
     );
   });
 
-  test('the line of a credential in a body is not shown', () => {
+  test('is hidden like a credential in a body, whose problems have no source line', () => {
     const body = '    body:\n      a: 1\n      k: { credential: crm-key }';
     const { credentials } = planFor(`nodes:\n  - type: http\n    method: POST\n    url: https://a.com\n${body}\n`);
     expect(credentials[0]?.problem('x')).toEqual({ message: 'x', line: 7, column: 24 });
   });
 
-  test('a text that looks like the secret itself is refused as the name of a credential', () => {
+  test('is never printed if it is a secret instead of the name of a credential', () => {
     for (const name of [
       'sk_live_4eC39HqLyjWDarjtT1zdp7dc',
       'ghp_16C7e42F292c6912E7710c838347Ae178B4a',
@@ -117,7 +117,7 @@ describe('a value under auth is never printed', () => {
     }
     for (const name of ['crm-file', 'crm_FILE', 'crm.File']) {
       expect(flowProblems(connection(`    auth: { type: bearer, credential: ${name} }`)).map(onOneLine)[0]).toBe(
-        '5:39 expected a name that does not end in "file": its variable would name the file of another credential',
+        '5:39 expected a name that does not end in "file", because its variable would be read as the file of another credential',
       );
     }
     for (const name of [

@@ -1,6 +1,6 @@
 import { httpServer, json } from '../http-server.ts';
 
-/** An MCP server with its own authorization server, which accepts every login. */
+/** Starts an MCP server with its own authorization server, which accepts every login. */
 export async function loginServer() {
   let issued = 0;
   let valid = '';

@@ -1,4 +1,4 @@
-// An MCP server over stdio that breaks rules, or uses rare features. Its first argument names the case.
+// An MCP server over stdio that violates rules, or uses rare features. Its first argument selects the case.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync } from 'node:fs';
@@ -53,7 +53,7 @@ const list = ({ cursor }) => {
   return { tools: [describe(`tool-${page}`)], ...(page < 5 && { nextCursor: String(page + 1) }) };
 };
 
-/** Starts a program that ignores SIGTERM, and waits until it does. */
+/** Starts a child process that ignores SIGTERM, and waits until it does. */
 const leaveChild = async () => {
   const script = "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000); process.send('deaf')";
   const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
@@ -63,7 +63,7 @@ const leaveChild = async () => {
   noted(`child ${child.pid}`);
 };
 
-/** Sends a request to the client. Resolves to its answer. */
+/** Sends a request to the client. Resolves to the answer. */
 const ask = (method, params) =>
   new Promise((resolve) => {
     const id = `ask-${asked.size}`;

@@ -1,4 +1,4 @@
-// Makes a server that would listen on every interface listen on loopback, on a free port that it prints.
+// Makes a server that would listen on all interfaces listen only on loopback, on a free port. Prints the port.
 import net from 'node:net';
 
 const { listen } = net.Server.prototype;

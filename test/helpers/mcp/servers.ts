@@ -12,15 +12,18 @@ export const stdioServers = {
   memory: [process.execPath, installed('server-memory')],
 } as const;
 
-/** Command that starts `odd-server.mjs` with one of its cases. `note`: a file in which it records its start and its calls. */
+/**
+ * Returns the command that starts `odd-server.mjs` with one of its cases. `note`: a file in which the server records its start
+ * and its calls.
+ */
 export function oddServer(manner: string, note = ''): string[] {
   return [process.execPath, beside('odd-server.mjs'), manner, ...(note === '' ? [] : [note])];
 }
 
-/** A server that listens. */
+/** A server that listens on a port. */
 export interface ListeningServer {
   readonly origin: string;
-  /** The address of its MCP endpoint. */
+  /** The URL of its MCP endpoint. */
   readonly url: string;
   stop(): Promise<void>;
 }
@@ -51,7 +54,7 @@ export function listeningServer(transport: 'streamableHttp' | 'sse', port?: stri
   });
 }
 
-/** A connection with a command, as YAML. */
+/** Returns the YAML of a connection with a command. */
 export function commandConnection(words: readonly string[], more = ''): string {
   return `{ type: mcp, command: ${JSON.stringify(words)}${more} }`;
 }

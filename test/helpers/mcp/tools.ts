@@ -7,7 +7,7 @@ import type { JsonObject } from '../../../src/core/value/value.ts';
 import { createTransport } from '../../../src/io/http/transport.ts';
 import { createTools, type ToolsOptions } from '../../../src/io/mcp/tools.ts';
 
-/** A connection to a local server. */
+/** Returns a connection to a local server. */
 export function local(
   command: readonly string[],
   more: Partial<McpConnection> & { passEnv?: string[]; credentials?: Record<string, string> } = {},
@@ -16,7 +16,7 @@ export function local(
   return { ...common, server: { command: command as [string, ...string[]], passEnv, credentials }, origin: 'stdio:tools', ...rest };
 }
 
-/** A connection to a server at a URL. */
+/** Returns a connection to a server at a URL. */
 export function remote(url: string, auth?: Auth, headers: Record<string, string> = {}): McpConnection {
   return { ...common, server: { url, auth, headers, allowHttp: true }, origin: new URL(url).origin };
 }
@@ -24,7 +24,7 @@ export function remote(url: string, auth?: Auth, headers: Record<string, string>
 const limits = { intervalMs: undefined, concurrency: undefined, credits: 1, cost: undefined };
 const common = { name: 'tools', isSaved: false, ...limits, startTimeoutMs: 10_000 };
 
-/** The tools port with all it has reported. */
+/** The tools port, with all events that it has reported. */
 export interface UsedTools {
   readonly tools: Tools;
   readonly events: ToolServerEvent[];
@@ -39,7 +39,7 @@ export interface UsedTools {
   ): Promise<ToolAnswer | Failure>;
 }
 
-/** Makes the tools port for the current test. */
+/** Creates the tools port for the current test. */
 export function useTools(options: Partial<ToolsOptions> = {}): UsedTools {
   const events: ToolServerEvent[] = [];
   const secrets: string[] = [];
@@ -74,7 +74,7 @@ export function useTools(options: Partial<ToolsOptions> = {}): UsedTools {
   };
 }
 
-/** A secret as a lookup returns it. */
+/** Returns a secret in the form that looking up a credential returns. */
 export function secretOf(text: string, hosts?: readonly string[]): { text: string; from: string; hosts?: readonly string[] } {
   return { text, from: 'the test', ...(hosts && { hosts }) };
 }

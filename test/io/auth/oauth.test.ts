@@ -14,7 +14,7 @@ interface Scene {
   readonly api: HttpServer;
   readonly tokens: HttpServer;
   readonly auth: Auth;
-  /** Sends requests at once, and returns their statuses. */
+  /** Sends requests at the same time, and returns their statuses. */
   get(count?: number): Promise<number[]>;
   failure(): Promise<Failure>;
   failures(count: number): Promise<Failure[]>;
@@ -30,7 +30,7 @@ const numbered =
   (response, index) =>
     json(response, { access_token: `token-${index}`, token_type: 'Bearer', expires_in: 3600, ...more });
 
-/** An API and its token server. `accepts`: true if the API takes a token, by default any. */
+/** Starts an API and its token server. `accepts` tells whether the API accepts a token; by default it accepts all tokens. */
 async function scene(answer: TokenAnswer, accepts: (token: string) => boolean = () => true, more: object = {}): Promise<Scene> {
   let requested = 0;
   const tokens = await httpServer((request, response) => answer(response, requested++, request));
@@ -64,8 +64,8 @@ async function scene(answer: TokenAnswer, accepts: (token: string) => boolean = 
 
 const bearers = ({ api }: Scene) => api.requests.map(({ headers }) => headers.authorization);
 
-describe('an access token', () => {
-  test('goes along with the keys of a list', async () => {
+describe('an OAuth access token', () => {
+  test('can be sent together with API keys in a list of credentials', async () => {
     const at = await scene(numbered());
     const sender = createSender({ secrets: { c: secret, k: 'K1' } });
     await sender.get(at.api.origin, { auth: [at.auth, { type: 'api_key', header: 'X-Key', credential: 'k' }] });
@@ -73,7 +73,7 @@ describe('an access token', () => {
     expect(sender.used).toEqual(['c', 'k']);
   });
 
-  test('is requested as RFC 6749 says', async () => {
+  test('is requested as RFC 6749 specifies', async () => {
     const at = await scene(numbered());
     await at.get();
     const [request] = at.tokens.requests;
@@ -88,19 +88,19 @@ describe('an access token', () => {
     ]);
     const [scheme, pair = ''] = (request?.headers.authorization ?? '').split(' ');
     expect(scheme).toBe('Basic');
-    // Section 2.3.1: both parts are form-encoded, so a colon in one of them does not separate.
+    // RFC 6749, section 2.3.1: both parts are form-encoded, so a colon within a part is not taken for the separator.
     const parts = Buffer.from(pair, 'base64').toString().split(':');
     expect(parts.map((part) => new URLSearchParams(`x=${part}`).get('x'))).toEqual(['client é:1', secret]);
     expect(bearers(at)).toEqual(['Bearer token-0']);
   });
 
-  test('is requested without a scope if the flow lists none', async () => {
+  test('is requested without a scope if the flow sets no scope', async () => {
     const at = await scene(numbered(), undefined, { scopes: [] });
     await at.get();
     expect(at.tokens.requests[0]?.body).toBe('grant_type=client_credentials');
   });
 
-  test('is requested once, however many records wait for it', async () => {
+  test('is requested once, however many records wait for the token', async () => {
     const at = await scene(numbered());
     await at.get(30);
     await at.get(30);
@@ -117,7 +117,7 @@ describe('an access token', () => {
     [0, 800],
     [-5, 800],
     ['soon', 3_569_000],
-  ])('that expires in %s s is used until shortly before', async (lifetime, keptMs) => {
+  ])('that expires in %s s is used until shortly before its expiry', async (lifetime, keptMs) => {
     const at = await scene(numbered({ expires_in: lifetime }));
     await at.get();
     at.pass(keptMs);
@@ -128,14 +128,14 @@ describe('an access token', () => {
     expect(bearers(at)).toEqual(['Bearer token-0', 'Bearer token-0', 'Bearer token-1']);
   });
 
-  test('is registered as a secret, and so is the pair that requests it', async () => {
+  test('is masked in all output, and so is the id:secret pair that requests it', async () => {
     const at = await scene(numbered());
     await at.get();
     expect(at.secrets).toContain('token-0');
     expect(at.secrets).toContain(at.tokens.requests[0]?.headers.authorization?.replace('Basic ', ''));
   });
 
-  test('replaces the earlier one among the secrets', async () => {
+  test('takes the place of the previous token in the list of secrets to mask', async () => {
     const registered: [string, string | undefined][] = [];
     let nowMs = 0;
     const tokens = new Tokens({
@@ -155,7 +155,7 @@ describe('an access token', () => {
     expect(slots).toEqual([expect.any(String), slots[0]]);
   });
 
-  test('is waited for outside the timeout of the request', async () => {
+  test('can take longer to obtain than the timeout of the request that needs it', async () => {
     const at = await scene(async (response, index, request) => {
       await new Promise((resolve) => setTimeout(resolve, 60));
       return numbered()(response, index, request);
@@ -165,8 +165,8 @@ describe('an access token', () => {
   });
 });
 
-describe('a 401', () => {
-  test('requests a new token once, however many requests had the old one', async () => {
+describe('a 401 for a request with an access token', () => {
+  test('causes one request for a new token, however many requests had the old one', async () => {
     const at = await scene(numbered(), (token) => token === 'token-1');
     expect(await at.get(20)).toEqual(Array(20).fill(200));
     expect(at.tokens.requests).toHaveLength(2);
@@ -175,7 +175,7 @@ describe('a 401', () => {
     expect(at.tokens.requests).toHaveLength(2);
   });
 
-  test('leaves the request its timeout, however long the new token takes', async () => {
+  test('leads to a new token, and the wait for the token does not count towards the timeout', async () => {
     let passedMs = 0;
     const at = await scene((...asked) => {
       passedMs += 60_000;
@@ -189,7 +189,7 @@ describe('a 401', () => {
     expect((await get(api.origin, { auth: at.auth, timeoutMs: 30_000 })).status).toBe(200);
   });
 
-  test('shares the timeout of the request with the answer to the new token', async () => {
+  test('shares one timeout with the response to the repeated request', async () => {
     let passedMs = 0;
     const at = await scene(numbered());
     const api = await httpServer(async ({ headers }, response) => {
@@ -201,7 +201,7 @@ describe('a 401', () => {
     expect((await failure(api.origin, { auth: at.auth, timeoutMs: 30_000 })).kind).toBe('timeout');
   });
 
-  test('that comes late does not discard the newer token', async () => {
+  test('does not discard a token that is newer than the rejected token', async () => {
     let revoked = false;
     let held: (() => void) | undefined;
     const at = await scene(numbered(), (token) => !revoked || token !== 'token-0');
@@ -219,7 +219,7 @@ describe('a 401', () => {
     expect(at.tokens.requests).toHaveLength(2);
   });
 
-  test('to the new token is the answer, and no other token is requested for a minute', async () => {
+  test('is final if the token was new, and no further token is requested for a minute', async () => {
     const at = await scene(numbered(), () => false);
     expect(await at.get()).toEqual([401]);
     expect(await at.get(10)).toEqual(Array(10).fill(401));
@@ -230,7 +230,7 @@ describe('a 401', () => {
     expect(at.tokens.requests).toHaveLength(3);
   });
 
-  test('is the answer for any other type of authentication', async () => {
+  test('is final if the request uses a different auth type', async () => {
     const at = await scene(numbered(), () => false);
     const { get } = createSender({ secrets: { c: secret } });
     expect((await get(at.api.origin, { auth: { type: 'bearer', credential: 'c' } })).status).toBe(401);
@@ -238,8 +238,8 @@ describe('a 401', () => {
   });
 });
 
-describe('a token server', () => {
-  test('that cannot be reached fails the request before it is sent', async () => {
+describe('an OAuth token server', () => {
+  test('that cannot be reached makes the request fail before it is sent', async () => {
     const port = await unusedPort();
     const at = await scene(numbered(), undefined, { tokenUrl: `http://127.0.0.1:${port}/token` });
     expect(await at.failure()).toMatchObject({
@@ -251,7 +251,7 @@ describe('a token server', () => {
     expect(at.api.requests).toEqual([]);
   });
 
-  test('that refuses fails every record that waits, each with its own failure', async () => {
+  test('that refuses to issue a token makes each waiting record fail with its own Failure object', async () => {
     const at = await scene((response) => json(response, { error: 'invalid_client' }, 401));
     const failures = [...(await at.failures(5)), await at.failure()];
     expect(new Set(failures).size).toBe(6);
@@ -259,13 +259,13 @@ describe('a token server', () => {
     expect(at.api.requests).toEqual([]);
   });
 
-  test('that redirects is not followed: the secret goes only where the flow says', async () => {
+  test('cannot redirect the token request, so only the address in the flow gets the client secret', async () => {
     const at = await scene((response) => response.writeHead(307, { location: '/elsewhere' }).end());
     expect(await at.failure()).toMatchObject({ kind: 'http', status: 307, retryable: false });
     expect(at.tokens.requests).toHaveLength(1);
   });
 
-  test('that answers 11 MB fails the request', async () => {
+  test('that responds with 11 MB makes the request fail', async () => {
     const at = await scene((response) => response.end('x'.repeat(11_000_000)));
     expect(await at.failure()).toMatchObject({ kind: 'parse', retryable: false, sent: false });
   });

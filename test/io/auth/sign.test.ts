@@ -4,7 +4,7 @@ import { AutomateError } from '../../../src/core/failure.ts';
 import { httpServer } from '../../helpers/http-server.ts';
 import { createSender } from '../http/sending.ts';
 
-/** A request with that credential, as the server received it. */
+/** Sends a request with this authentication. Returns the request as the server received it. */
 async function seen(auth: Auth, secret: string, path = '/', headers: Record<string, string> = {}) {
   const server = await httpServer();
   await createSender({ secrets: { c: secret } }).get(server.origin + path, { auth, headers });
@@ -13,27 +13,27 @@ async function seen(auth: Auth, secret: string, path = '/', headers: Record<stri
   return request;
 }
 
-/** Node shows header bytes as characters. */
+/** Decodes a header as UTF-8, because Node.js converts each byte to one character. */
 const utf8 = (text: unknown) => Buffer.from(String(text), 'latin1').toString();
 
-describe('a request', () => {
-  test('is not signed without auth', async () => {
+describe('the authentication of a request', () => {
+  test('changes nothing if auth is not set', async () => {
     const server = await httpServer();
     await createSender().get(server.origin);
     expect(server.requests[0]?.headers.authorization).toBeUndefined();
   });
 
-  test('is signed with a bearer token', async () => {
+  test('adds a bearer token', async () => {
     const { headers } = await seen({ type: 'bearer', credential: 'c' }, 'tok-1/+=');
     expect(headers.authorization).toBe('Bearer tok-1/+=');
   });
 
-  test('may carry a bearer token with letters beyond ASCII', async () => {
+  test('can add a bearer token with non-ASCII characters', async () => {
     const { headers } = await seen({ type: 'bearer', credential: 'c' }, 'pässwörd-日本');
     expect(utf8(headers.authorization)).toBe('Bearer pässwörd-日本');
   });
 
-  test('is signed with an api_key in a header', async () => {
+  test('adds an API key as a header', async () => {
     const { headers, path } = await seen({ type: 'api_key', header: 'X-API-Key', credential: 'c' }, 'key 1');
     expect(headers['x-api-key']).toBe('key 1');
     expect(headers.authorization).toBeUndefined();
@@ -43,7 +43,7 @@ describe('a request', () => {
   test.each([
     ['/', '/?api%20key=k%26%3D%2B%20%23%C3%A9'],
     ['/a?b=1&c', '/a?b=1&c&api%20key=k%26%3D%2B%20%23%C3%A9'],
-  ])('is signed with an api_key in the query of %s', async (path, expected) => {
+  ])('adds an API key to the query of %s', async (path, expected) => {
     const request = await seen({ type: 'api_key', query: 'api key', credential: 'c' }, 'k&=+ #é', path);
     expect(request.path).toBe(expected);
     expect(new URL(request.path, 'http://x').searchParams.get('api key')).toBe('k&=+ #é');
@@ -54,13 +54,13 @@ describe('a request', () => {
     [{ type: 'basic', username: 'me@example.com', credential: 'c' }, 'pass:word', 'me@example.com:pass:word'],
     [{ type: 'basic', username: 'Zoë', credential: 'c' }, 'pässwörd 日本', 'Zoë:pässwörd 日本'],
     [{ type: 'basic', username: '', credential: 'c' }, 'only-password', ':only-password'],
-  ] as const)('is signed with basic: %o', async (auth, secret, pair) => {
+  ] as const)('adds a basic auth header: %o', async (auth, secret, pair) => {
     const [scheme, text] = ((await seen(auth, secret)).headers.authorization ?? '').split(' ');
     expect(scheme).toBe('Basic');
     expect(Buffer.from(text ?? '', 'base64').toString()).toBe(pair);
   });
 
-  test('gets the signature instead of a header of the same name in any case', async () => {
+  test('replaces a header of the same name, in upper or lower case', async () => {
     const { headers } = await seen({ type: 'bearer', credential: 'c' }, 'right', '/', { AUTHORIZATION: 'wrong', Authorization: 'wrong' });
     expect(headers.authorization).toBe('Bearer right');
     const key = await seen({ type: 'api_key', header: 'x-Api-KEY', credential: 'c' }, 'right', '/', { 'X-API-Key': 'wrong' });
@@ -68,7 +68,7 @@ describe('a request', () => {
   });
 });
 
-describe('several credentials at once', () => {
+describe('several credentials for one request', () => {
   const auth: readonly Auth[] = [
     { type: 'bearer', credential: 'a' },
     { type: 'api_key', header: 'X-Key', credential: 'b' },
@@ -76,7 +76,7 @@ describe('several credentials at once', () => {
     { type: 'api_key', query: 'key', credential: 'd' },
   ];
 
-  test('are all sent in their places and reported as used', async () => {
+  test('are all sent in the headers and query, and reported as used', async () => {
     const server = await httpServer();
     const { get, used } = createSender({ secrets: { a: 'A1', b: 'B1', c: 'C1', d: 'D1' } });
     await get(`${server.origin}/x?y=1`, { auth });
@@ -87,7 +87,7 @@ describe('several credentials at once', () => {
     expect(used).toEqual(['a', 'b', 'c', 'd']);
   });
 
-  test('are not sent along a redirect to another origin, even if the server repeats the query', async () => {
+  test('are not sent after a redirect to a different origin, even if the redirect repeats the query', async () => {
     const other = await httpServer();
     const server = await httpServer(({ path }, response) => response.writeHead(307, { location: `${other.origin}${path}` }).end());
     const { get } = createSender({ secrets: { a: 'CAN1', b: 'CAN2', c: 'CAN3', d: 'CAN4' } });
@@ -97,7 +97,7 @@ describe('several credentials at once', () => {
   });
 });
 
-test('a missing credential ends the run', async () => {
+test('a request whose credential does not exist is not sent, and throws an error', async () => {
   const server = await httpServer();
   const sent = createSender().get(server.origin, { auth: { type: 'bearer', credential: 'gone' } });
   await expect(sent).rejects.toThrow(new AutomateError('credential', 'there is no credential "gone"'));

@@ -12,7 +12,7 @@ const auth: OAuth = {
   scopes: ['read', 'write:all'],
 };
 
-/** Tokens over Node's own fetch, which nock intercepts, for an API that accepts each of them. */
+/** Creates a source of access tokens and an API that accepts every token. Uses Node's own fetch, because nock can intercept it. */
 function useTokens() {
   let nowMs = 0;
   const used: string[] = [];
@@ -26,7 +26,7 @@ function useTokens() {
     );
   return {
     used,
-    /** The token that the API was sent. */
+    /** Requests a token. Returns the token that was sent to the API. */
     token: async () => (await get()).token,
     failure: async () =>
       get().then(
@@ -48,8 +48,8 @@ afterEach(() => {
   expect(open).toEqual([]);
 });
 
-describe('a token server', () => {
-  test('gets the form, the pair of id and secret, and a request for JSON', async () => {
+describe('an OAuth token server', () => {
+  test('receives a form, the pair id:secret, and an Accept header for JSON', async () => {
     const form = { grant_type: 'client_credentials', scope: 'read write:all' };
     const pair = Buffer.from('client%20%C3%A9%3A1:s3cr3t').toString('base64');
     nock(origin, { reqheaders: { authorization: `Basic ${pair}`, accept: 'application/json' } })
@@ -59,7 +59,7 @@ describe('a token server', () => {
     expect([await token(), used]).toEqual(['t', ['c']]);
   });
 
-  test('that refuses is not asked again for a minute', async () => {
+  test('that refuses to issue a token gets no further request for a minute', async () => {
     const refusal = { error: 'invalid_client', error_description: 'no such client' };
     server().reply(401, refusal);
     const { token, failure, pass } = useTokens();
@@ -81,7 +81,7 @@ describe('a token server', () => {
     [500, {}, undefined],
     [503, { 'retry-after': '7' }, 7000],
     [429, { 'retry-after': '7' }, 7000],
-  ])('that fails with %i is asked again by the next attempt', async (status, headers, retryAfterMs) => {
+  ])('that fails with status %i gets another request at the next attempt', async (status, headers, retryAfterMs) => {
     server().reply(status, '', headers);
     server().reply(200, { access_token: 't' });
     const { token, failure } = useTokens();
@@ -89,7 +89,7 @@ describe('a token server', () => {
     expect(await token()).toBe('t');
   });
 
-  test('that answers late fails the request with a timeout', async () => {
+  test('that responds too late makes the request fail with a timeout', async () => {
     const timeout = AbortSignal.timeout;
     vi.spyOn(AbortSignal, 'timeout').mockImplementation(() => timeout(20));
     server().delay(5000).reply(200, { access_token: 't' });
@@ -111,7 +111,7 @@ describe('a token server', () => {
     ['{"access_token":{"a":1},"x":2}', 'access_token, x'],
     ['{"error":"invalid_scope","error_description":"no\\u001b[31m such"}', 'error, error_description (invalid_scope: no such)'],
     ['{"accessToken":"canary-token"}', 'accessToken'],
-  ])('that answers %s fails the request without showing a token', async (body, found) => {
+  ])('that responds with %s makes the request fail, with a message that shows no token', async (body, found) => {
     server().reply(200, body);
     expect(await useTokens().failure()).toMatchObject({
       kind: 'parse',
@@ -125,19 +125,19 @@ describe('a token server', () => {
   test.each([
     ['', {}, 'no content type'],
     ['<html>Log in</html>', { 'content-type': 'text/html' }, 'text/html'],
-    // It may be the token, written in another way.
+    // A response that is not JSON can still contain a token, as this form does, so the message must not quote the body.
     ['access_token=canary&token_type=bearer', {}, 'no content type'],
-  ])('that answers "%s" fails the request, as it is not JSON', async (body, headers, contentType) => {
+  ])('that responds with "%s", which is not JSON, makes the request fail', async (body, headers, contentType) => {
     server().reply(200, body, headers);
     const message = `no access token from ${origin}: the answer is not JSON (${contentType})`;
     expect(await useTokens().failure()).toMatchObject({ kind: 'parse', status: 200, retryable: false, sent: false, message });
   });
 
-  test('that gives a token which no header can hold fails the request', async () => {
+  test('that issues a token unsuitable for a header makes the request fail', async () => {
     server().reply(200, { access_token: 'a\r\nb' });
     expect(await useTokens().failure()).toMatchObject({
       kind: 'parse',
-      message: expect.stringContaining('without blanks and control characters'),
+      message: expect.stringContaining('without spaces and control characters'),
     });
   });
 });

@@ -24,10 +24,10 @@ function answer(body: string | Uint8Array, headers: HttpResponse['headers'] = {}
   };
 }
 
-/** A cache as a run uses it. */
+/** The cache, opened as a run opens it. */
 interface OpenCache {
   ask(key: string, maxAgeMs: number, produce: () => Promise<HttpResponse>): Promise<HttpResponse>;
-  /** Sources of the answers that were not produced. */
+  /** The sources of the responses that came from the cache. */
   readonly hits: readonly HitSource[];
   close(): void;
 }
@@ -37,7 +37,7 @@ interface Place {
   readonly path: string;
   readonly warnings: readonly string[];
   open(maxBytes?: number): OpenCache;
-  /** Requests one answer in a separate run. */
+  /** Requests one response in a separate run. */
   once(key: string, maxAgeMs: number, produce: () => Promise<HttpResponse>): Promise<HttpResponse>;
   pass(ms: number): void;
 }
@@ -75,7 +75,7 @@ function place(...secrets: string[]): Place {
   return at;
 }
 
-/** Produces answers in turn and counts them. */
+/** Creates a producer that returns these responses in turn and counts its calls. */
 function producer(...answers: HttpResponse[]) {
   let asked = 0;
   const produce = async () => answers[asked++ % answers.length] as HttpResponse;
@@ -85,7 +85,7 @@ function producer(...answers: HttpResponse[]) {
 const text = ({ body }: HttpResponse) => Buffer.from(body).toString();
 const unasked = () => Promise.reject(new Error('asked again'));
 
-/** The keys among these whose answers are cached. */
+/** Returns the keys whose responses are in the cache. */
 async function cachedOf(at: Place, keys: readonly string[]): Promise<string[]> {
   const cache = at.open();
   const asked: string[] = [];
@@ -94,7 +94,7 @@ async function cachedOf(at: Place, keys: readonly string[]): Promise<string[]> {
   return keys.filter((key) => !asked.includes(key));
 }
 
-/** The number of answers in the file. */
+/** Returns the number of responses in the cache file. */
 function answersIn({ path }: Place): number {
   const file = new AnswersFile(path, 1000);
   try {
@@ -104,8 +104,8 @@ function answersIn({ path }: Place): number {
   }
 }
 
-describe('a cached answer', () => {
-  test('serves every run until it expires', async () => {
+describe('a cached response', () => {
+  test('is used in every run until it expires', async () => {
     const at = place();
     const { produce, asked } = producer(answer('one'), answer('two'));
     expect(text(await at.once('k', 1000, produce))).toBe('one');
@@ -118,7 +118,7 @@ describe('a cached answer', () => {
     expect(asked()).toBe(3);
   });
 
-  test('is found while it is still in the buffer, and reports the hit', async () => {
+  test('is found, and reported as a hit, even if it is still in the write buffer', async () => {
     const cache = place().open();
     await cache.ask('k', 1000, async () => answer('one'));
     expect(cache.hits).toEqual([]);
@@ -127,7 +127,7 @@ describe('a cached answer', () => {
     cache.close();
   });
 
-  test('is soon on disk, also in a cache that stays open', async () => {
+  test('is written to disk soon, even if the cache stays open', async () => {
     const at = place();
     const cache = at.open();
     await cache.ask('k', 1e9, async () => answer('one'));
@@ -135,14 +135,14 @@ describe('a cached answer', () => {
     cache.close();
   });
 
-  test('is not used if it comes from the future, since its age is not known', async () => {
+  test('is ignored if its timestamp is in the future', async () => {
     const at = place();
     await at.once('k', 1000, async () => answer('one'));
     at.pass(-5000);
     expect(text(await at.once('k', 1000, async () => answer('two')))).toBe('two');
   });
 
-  test('comes back unchanged', async () => {
+  test('is returned unchanged', async () => {
     const at = place();
     const body = new Uint8Array(Array.from({ length: 1024 }, (_, i) => i & 255));
     const headers = { etag: '"x"', 'set-cookie': ['a=1', 'b=2'], 'x-name': Buffer.from('Zoë').toString('latin1') };
@@ -159,13 +159,13 @@ describe('a cached answer', () => {
     ]);
   });
 
-  test.each([0, 5_000_000])('may have a body of %i bytes', async (length) => {
+  test.each([0, 5_000_000])('can have a body of %i bytes', async (length) => {
     const at = place();
     await at.once('k', 1000, async () => answer(new Uint8Array(length).fill(7)));
     expect((await at.once('k', 1000, unasked)).body.length).toBe(length);
   });
 
-  test('is requested once for all records that ask while it is in flight', async () => {
+  test('is requested once for all records that need the response at the same time', async () => {
     const cache = place().open();
     let release: ((response: HttpResponse) => void) | undefined;
     let asked = 0;
@@ -182,7 +182,7 @@ describe('a cached answer', () => {
     cache.close();
   });
 
-  test('is not made from a failure, and each waiting record gets its own failure', async () => {
+  test('is not created from a failure, which each waiting record gets as its own Failure object', async () => {
     const cache = place().open();
     let asked = 0;
     const produce = async () => {
@@ -199,7 +199,7 @@ describe('a cached answer', () => {
     cache.close();
   });
 
-  test('is requested once by the waiting records if the first one gives up', async () => {
+  test('is requested by one of the waiting records if the first request is aborted', async () => {
     const cache = place().open();
     let asked = 0;
     const givenUp = async () => {
@@ -218,14 +218,14 @@ describe('a cached answer', () => {
     cache.close();
   });
 
-  test('holds no secret on disk, whatever its encoding', async () => {
+  test('contains no secret on disk, in any encoding', async () => {
     const secret = 'canary/"pässwörd+1';
     const at = place(secret);
     const body = JSON.stringify({ echo: secret, url: encodeURIComponent(secret), basic: Buffer.from(`u:${secret}`).toString('base64') });
     const header = Buffer.from(`Bearer ${secret}`).toString('latin1');
     await at.once('k', 1000, async () => answer(body, { 'x-echo': header, 'x-list': [secret] }));
     const found = await at.once('k', 1000, unasked);
-    // SQLite deletes the log and its index with the last connection, which the garbage collector may close at any time.
+    // This connection stays open, because SQLite deletes the write-ahead log when the last connection closes.
     const connection = openDatabase(at.path, { schema: '', version: 1, timeoutMs: 1000 });
     const files = await Promise.all((await readdir(at.home)).map((name) => readFile(join(at.home, name))));
     connection.close();
@@ -238,8 +238,8 @@ describe('a cached answer', () => {
   });
 });
 
-describe('answers that were found last', () => {
-  test('are the same object, which is read from disk once', async () => {
+describe('cached responses that a run has used', () => {
+  test('are kept in memory as the same object, and read from disk once', async () => {
     const at = place();
     await at.once('a', 1000, producer(answer('one')).produce);
     const cache = at.open();
@@ -249,7 +249,7 @@ describe('answers that were found last', () => {
     cache.close();
   });
 
-  test('make room for others', async () => {
+  test('are removed from memory to make room for other responses', async () => {
     const at = place();
     const keys = Array.from({ length: 70 }, (_, index) => `key ${index}`);
     for (const key of keys) await at.once(key, 1000, producer(answer(key)).produce);
@@ -261,14 +261,14 @@ describe('answers that were found last', () => {
     cache.close();
   });
 
-  test('give way to a newer one of another run once they are too old', async () => {
+  test('are replaced by the newer response of a different run once they have expired', async () => {
     const at = place();
     await at.once('a', 1000, producer(answer('old')).produce);
     const cache = at.open();
     expect(text(await cache.ask('a', 1000, unasked))).toBe('old');
     at.pass(2000);
     await at.once('a', 1000, producer(answer('new')).produce);
-    // All that is read in one turn of the event loop is of one state of the file.
+    // Reads within one turn of the event loop share a snapshot of the file, so the next turn is needed to see the new response.
     await setImmediate();
     expect(text(await cache.ask('a', 1000, unasked))).toBe('new');
     cache.close();
@@ -276,7 +276,7 @@ describe('answers that were found last', () => {
 });
 
 describe('the cache file', () => {
-  test.each([0o000, 0o277, 0o777])('is readable only by its owner under the umask %o', async (umask) => {
+  test.each([0o000, 0o277, 0o777])('is readable only by its owner, even with umask %o', async (umask) => {
     const at = place();
     const before = process.umask(umask);
     const cache = at.open();
@@ -291,7 +291,7 @@ describe('the cache file', () => {
     cache.close();
   });
 
-  test.each(['cache.db', 'state'])('is refused behind a symbolic link: %s', async (name) => {
+  test.each(['cache.db', 'state'])('is refused if its path contains a symbolic link: %s', async (name) => {
     const at = place();
     const elsewhere = join(at.home, '..', 'elsewhere');
     await mkdir(elsewhere);
@@ -305,7 +305,7 @@ describe('the cache file', () => {
     expect(await readdir(elsewhere)).toEqual([]);
   });
 
-  test('causes one warning if it cannot be created, and every answer is used', async () => {
+  test('causes one warning if it cannot be created, and the run continues with uncached responses', async () => {
     const at = place();
     await writeFile(at.home, 'no folder');
     const cache = at.open();
@@ -315,12 +315,12 @@ describe('the cache file', () => {
     cache.close();
     expect(text(await cache.ask('k', 1000, produce))).toBe('three');
     expect(asked()).toBe(3);
-    const reason = /^answers are not cached: the cache .* cannot be used: E[^']+ \(AUTOMATE_HOME moves it\)$/;
+    const reason = /^answers are not cached: the cache .* cannot be used: E[^']+ \(to use a different folder, set AUTOMATE_HOME\)$/;
     expect(at.warnings).toEqual([expect.stringMatching(reason)]);
     expect(at.warnings[0]).toContain(at.path);
   });
 
-  test('is still read while another process keeps it locked', async () => {
+  test('can be read while a different process keeps it locked', async () => {
     const at = place();
     await at.once('old', 1e9, async () => answer('old'));
     const other = openDatabase(at.path, { schema: '', version: 1, timeoutMs: 1000 });
@@ -335,7 +335,7 @@ describe('the cache file', () => {
     other.close();
   });
 
-  test('takes buffered answers once another process unlocks it', async () => {
+  test('receives the buffered responses once a different process has unlocked the file', async () => {
     const at = place();
     await at.once('old', 1e9, async () => answer('old'));
     const other = openDatabase(at.path, { schema: '', version: 1, timeoutMs: 1000 });
@@ -349,14 +349,14 @@ describe('the cache file', () => {
     expect(at.warnings).toEqual([]);
   });
 
-  test('stays untouched if it was made by a newer version', async () => {
+  test('is left unchanged if a newer version of automate created it', async () => {
     const at = place();
     openDatabase(at.path, { schema: 'create table answers (other)', version: 99, timeoutMs: 1000 }).close();
     expect(text(await at.once('k', 1000, async () => answer('one')))).toBe('one');
     expect(at.warnings).toEqual([expect.stringContaining('it was made by a newer version of automate')]);
   });
 
-  test('takes the answers of several runs that write at once', async () => {
+  test('stores the responses of several runs that write at the same time', async () => {
     const at = place();
     const caches = Array.from({ length: 8 }, () => at.open());
     const keys = Array.from({ length: 400 }, (_, i) => `k${i}`);
@@ -374,15 +374,15 @@ describe('the cache file', () => {
 
 describe('a damaged cache file', () => {
   const damages: [string, (path: string) => Promise<void>][] = [
-    ['no database', (path) => writeFile(path, 'junk'.repeat(5000))],
-    ['cut off', (path) => truncate(path, 5000)],
+    ['not a database', (path) => writeFile(path, 'junk'.repeat(5000))],
+    ['truncated', (path) => truncate(path, 5000)],
     ['a page of zeros', (path) => overwrite(path, 4096, Buffer.alloc(4096))],
     ['zeros all over', (path) => overwrite(path, 4096, Buffer.alloc(1 << 20))],
-    ['other bytes in its answers', async (path) => writeFile(path, (await readFile(path, 'latin1')).replaceAll('one', 'eno'), 'latin1')],
-    ['another database', another],
+    ['changed bytes in a response', async (path) => writeFile(path, (await readFile(path, 'latin1')).replaceAll('one', 'eno'), 'latin1')],
+    ['a database with different tables', another],
   ];
 
-  test.each(damages)('is deleted with one warning, and a new one is used: %s', async (_, spoil) => {
+  test.each(damages)('is deleted with one warning and replaced by a new file: %s', async (_, spoil) => {
     const at = place();
     const keys = Array.from({ length: 50 }, (__, i) => `k${i}`);
     const cache = at.open();
@@ -401,7 +401,7 @@ describe('a damaged cache file', () => {
     expect(at.warnings).toHaveLength(1);
   });
 
-  test('is replaced for several runs at once', async () => {
+  test('is replaced even if several runs use it at the same time', async () => {
     const at = place();
     await mkdir(at.home);
     await writeFile(at.path, 'junk'.repeat(5000));
@@ -411,7 +411,7 @@ describe('a damaged cache file', () => {
     expect(await cachedOf(at, ['k0', 'k1', 'k2', 'k3'])).toEqual(['k0', 'k1', 'k2', 'k3']);
   });
 
-  test('ends no run if it cannot be deleted', async () => {
+  test('does not end the run if it cannot be deleted', async () => {
     const at = place();
     await mkdir(`${at.path}-shm`, { recursive: true });
     await writeFile(at.path, 'junk'.repeat(5000));
@@ -419,7 +419,7 @@ describe('a damaged cache file', () => {
     expect(at.warnings).toEqual([expect.stringMatching(/^answers are not cached: .* cannot be used: .+cache\.db-shm/)]);
   });
 
-  test('may be deleted while a run has it open', async () => {
+  test('can be deleted while a run has the file open', async () => {
     const at = place();
     const cache = at.open();
     await cache.ask('a', 1e9, async () => answer('one'));
@@ -428,7 +428,7 @@ describe('a damaged cache file', () => {
     cache.close();
   });
 
-  /** Moves the log into the file. */
+  /** Moves the content of the write-ahead log into the database file. */
   function checkpoint(path: string): void {
     const database = openDatabase(path, { schema: '', version: 1, timeoutMs: 1000 });
     database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
@@ -448,20 +448,20 @@ describe('a damaged cache file', () => {
   }
 });
 
-describe('the cache', () => {
+describe('the limits of the cache', () => {
   const kilobyte = () => answer('x'.repeat(1000));
 
-  test('deletes the oldest answers once it exceeds its maximum', async () => {
+  test('delete the oldest responses when the cache exceeds its maximum size', async () => {
     const at = place();
     const keys = Array.from({ length: 30 }, (_, i) => `k${i}`);
     const cache = at.open(10_500);
     for (const key of keys) await cache.ask(key, 1e9, async () => kilobyte());
     cache.close();
-    // Each has a head of some bytes, too.
+    // Headers take some bytes, too, so only 10 responses of 1000 bytes fit into 10,500 bytes.
     expect(await cachedOf(at, keys)).toEqual(keys.slice(20));
   });
 
-  test('counts the age of an answer from its last request to the server', async () => {
+  test('count the age of a response from its latest request to the server', async () => {
     const at = place();
     for (const key of ['a', 'b', 'c']) await at.once(key, 1e6, async () => kilobyte());
     at.pass(2e6);
@@ -472,7 +472,7 @@ describe('the cache', () => {
     expect(await cachedOf(at, ['a', 'b', 'c', 'd'])).toEqual(['a', 'd']);
   });
 
-  test('shrinks to a lower maximum, also in a run that caches nothing', async () => {
+  test('shrink the cache to a lower maximum, even in a run that stores nothing', async () => {
     const at = place();
     const keys = Array.from({ length: 3000 }, (_, i) => `k${i}`);
     const cache = at.open();
@@ -484,7 +484,7 @@ describe('the cache', () => {
     expect(await cachedOf(at, keys)).toEqual(keys.slice(-5));
   });
 
-  test('skips an answer that is larger than its maximum', async () => {
+  test('keep a response out of the cache if it exceeds the maximum size', async () => {
     const at = place();
     await at.once('small', 1e9, async () => answer('small'));
     const cache = at.open(1000);
@@ -493,7 +493,7 @@ describe('the cache', () => {
     expect(await cachedOf(at, ['small', 'large'])).toEqual(['small']);
   });
 
-  test('deletes expired answers', async () => {
+  test('delete expired responses', async () => {
     const at = place();
     await at.once('short', 1000, async () => answer('short'));
     await at.once('long', 100_000, async () => answer('long'));
@@ -504,11 +504,11 @@ describe('the cache', () => {
   });
 });
 
-test('a packed answer counts as damaged under another key', () => {
+test('a cached response counts as damaged if it is stored under the key of a different response', () => {
   const [own, other] = ['a', 'b'].map((text) => Buffer.from(text)) as [Buffer, Buffer];
   const answer = { cachedAtMs: 1, status: 200, headers: { etag: 'x' }, body: Buffer.from('body') };
   const packed = packAnswer(answer);
   const row = [answerChecksum(own, packed), packed] as const;
   expect(unpackAnswer(own, row)).toEqual(answer);
-  expect(() => unpackAnswer(other, row)).toThrow('what is in it is not what was written');
+  expect(() => unpackAnswer(other, row)).toThrow('its content is not what was written');
 });

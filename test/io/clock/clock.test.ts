@@ -8,7 +8,7 @@ afterEach(() => {
 });
 
 describe('sleepUntil', () => {
-  test('never wakes early', async () => {
+  test('never resolves too early', async () => {
     const clock = createClock();
     await Promise.all(
       Array.from({ length: 200 }, async (_, i) => {
@@ -19,7 +19,7 @@ describe('sleepUntil', () => {
     );
   });
 
-  test('returns at once for a time that has passed', async () => {
+  test('resolves at once if the time has already passed', async () => {
     vi.useFakeTimers();
     const clock = createClock();
     await clock.sleepUntil(clock.now());
@@ -28,7 +28,7 @@ describe('sleepUntil', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('ends when the signal aborts, and leaves no timer', async () => {
+  test('resolves when its signal is aborted, and leaves no timer', async () => {
     vi.useFakeTimers();
     const clock = createClock();
     const controller = new AbortController();
@@ -41,14 +41,14 @@ describe('sleepUntil', () => {
     await clock.sleepUntil(clock.now() + 1e6, controller.signal);
   });
 
-  test('adds one listener to a signal for all sleeps', async () => {
+  test('adds only one listener to a signal for all sleeps', async () => {
     const clock = createClock();
     const { signal } = new AbortController();
     for (let round = 0; round < 3; round++) await Promise.all([0, 1, 2].map((ms) => clock.sleepUntil(clock.now() + ms, signal)));
     expect(getEventListeners(signal, 'abort')).toHaveLength(1);
   });
 
-  test('waits longer than the maximum of setTimeout', async () => {
+  test('can wait longer than the maximum of setTimeout', async () => {
     vi.useFakeTimers();
     const clock = createClock();
     const untilMs = clock.now() + 2 ** 31 + 5000;
@@ -64,7 +64,7 @@ describe('sleepUntil', () => {
   });
 });
 
-test('now is monotonic while the wall clock jumps', () => {
+test('the monotonic clock does not jump when the system clock jumps', () => {
   vi.useFakeTimers({ toFake: ['Date'] });
   const clock = createClock();
   const before = clock.now();
@@ -74,7 +74,7 @@ test('now is monotonic while the wall clock jumps', () => {
   expect(Math.abs(clock.now() - performance.now())).toBeLessThan(1000);
 });
 
-test('nextTurn resolves after callbacks that are ready now', async () => {
+test('nextTurn resolves after all callbacks that are ready now', async () => {
   const order: string[] = [];
   const turn = createClock()
     .nextTurn()

@@ -4,7 +4,7 @@ import { createClock } from '../../../src/io/clock/clock.ts';
 import { createYieldIfLong, inTurns } from '../../../src/io/clock/turns.ts';
 
 describe('inTurns', () => {
-  test('eight callers continue per turn, in their order, later ones after them', async () => {
+  test('lets eight callers continue in each turn of the event loop, in the order of their calls', async () => {
     const inTurn = inTurns();
     const gone: number[] = [];
     const counts: number[] = [];
@@ -26,7 +26,7 @@ describe('inTurns', () => {
 describe('createYieldIfLong', () => {
   afterEach(() => vi.restoreAllMocks());
 
-  test('only a turn of 10 ms is ended, and all its callers resume in the next, which may last as long', async () => {
+  test('yields after 10 ms of work, and all callers resume in the next turn', async () => {
     const clock = vi.spyOn(performance, 'now');
     const passMs = (ms: number) => clock.mockReturnValue(performance.now() + ms);
     passMs(0);
@@ -49,7 +49,7 @@ describe('createYieldIfLong', () => {
     expect(yieldIfLong()).toBeInstanceOf(Promise);
   });
 
-  test('a turn that ended by itself does not count toward the next', async () => {
+  test('does not count time before the current turn of the event loop', async () => {
     const clock = vi.spyOn(performance, 'now').mockReturnValue(0);
     const yieldIfLong = createYieldIfLong();
     yieldIfLong();
@@ -59,7 +59,7 @@ describe('createYieldIfLong', () => {
   });
 });
 
-test('sleeps that end at once are woken over several turns', async () => {
+test('sleeps that end at the same time resume over several turns of the event loop', async () => {
   const clock = createClock();
   const untilMs = clock.now() + 30;
   const turns = new Set<number>();

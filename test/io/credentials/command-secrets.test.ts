@@ -10,7 +10,7 @@ import { readProc } from '../../helpers/processes.ts';
 
 const seconds = 1000;
 
-/** A folder for scripts, and commands over a clock that only the test moves. */
+/** Creates a folder for scripts, and secrets that come from commands. Only the test changes the clock. */
 function scene(environment: NodeJS.ProcessEnv = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'automate-command-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -35,7 +35,7 @@ function scene(environment: NodeJS.ProcessEnv = {}) {
     read: (name: string) => readFileSync(join(folder, name), 'utf8'),
     runs: () => (existsSync(join(folder, 'runs')) ? readFileSync(join(folder, 'runs'), 'utf8').split('\n').length - 1 : 0),
     script,
-    /** The secrets of the credential `crm`, for one user. */
+    /** Returns the secrets of the credential `crm`, whose command runs the script `text`. */
     secrets(text: string, more: Partial<StoredCommand> = {}, user: Partial<SecretUser> = {}) {
       const hidden: string[] = [];
       const command: StoredCommand = {
@@ -62,27 +62,27 @@ function scene(environment: NodeJS.ProcessEnv = {}) {
   };
 }
 
-/** Gives another secret each time. */
+/** A command that prints a different secret each time. */
 const counting = 'echo secret-$(wc -l < runs | tr -d " ")';
 
-describe('a command line', () => {
+describe('the command line of a credential', () => {
   test.each([
     ['op read op://team/crm/token', ['op', 'read', 'op://team/crm/token']],
     ['a  "b  c"\t\'d e\'f', ['a', 'b  c', 'd ef']],
     [String.raw`a\ b "c\"d" 'e\f' "g\h" \i`, ['a b', 'c"d', String.raw`e\f`, String.raw`g\h`, 'i']],
     ['a \'\' ""', ['a', '', '']],
     ['echo $HOME $(id) `id` * ~ | cat > x && y ; z # c', 'echo $HOME $(id) `id` * ~ | cat > x && y ; z # c'.split(' ')],
-  ])('is split as a shell does, and nothing is expanded: %s', async (line, words) => {
+  ])('is split into words as in a shell, and nothing is expanded: %s', async (line, words) => {
     expect(await commandWords(line)).toEqual(words);
   });
 
-  test.each(['', '  ', "''", '"a', "a 'b", 'a\\'])('is refused if it is no command: %j', async (line) => {
+  test.each(['', '  ', "''", '"a', "a 'b", 'a\\'])('is refused if it is not a command: %j', async (line) => {
     await expect(commandWords(line)).rejects.toThrow(/^expected a command/);
   });
 });
 
-describe('a command runs', () => {
-  test('once, when its secret is needed first, for all who need it meanwhile', async () => {
+describe("a credential's command", () => {
+  test('runs only once, when the first request needs its secret', async () => {
     const { secrets, runs } = scene();
     const { get } = secrets(counting);
     expect(runs()).toBe(0);
@@ -91,7 +91,7 @@ describe('a command runs', () => {
     expect(runs()).toBe(1);
   });
 
-  test('once for each environment, and again once it is set again', async () => {
+  test('runs once for each environment, and once more after the credential is replaced', async () => {
     const { secrets, runs } = scene();
     await secrets(counting).get();
     await secrets(counting, { env: 'staging' }).get();
@@ -99,7 +99,7 @@ describe('a command runs', () => {
     expect(runs()).toBe(3);
   });
 
-  test('again after its time, and never without one', async () => {
+  test('runs once more after the time in --for, or only once without --for', async () => {
     const { secrets, time } = scene();
     const timed = secrets(counting, { forMs: 50 * seconds });
     const lasting = secrets(counting, { env: 'lasting' });
@@ -110,7 +110,7 @@ describe('a command runs', () => {
     expect([await timed.get(), await lasting.get()]).toEqual(['secret-3', 'secret-2']);
   });
 
-  test('without our own variables and without input', async () => {
+  test("runs without automate's environment variables, and with an empty stdin", async () => {
     const { secrets } = scene({ AUTOMATE_CREDENTIAL_OTHER: 'canary-other', KEPT: 'kept' });
     expect(await secrets('echo "$KEPT-$AUTOMATE_CREDENTIAL_OTHER-$(cat)-end"').get()).toBe('kept---end');
   });
@@ -121,32 +121,35 @@ describe('a command runs', () => {
     ["printf '\\357\\273\\277abc-d\\n'", 'abc-d'],
     ["printf ' abc-é\\n'", ' abc-é'],
     ['head -c 65536 /dev/zero | tr "\\0" a', 'a'.repeat(65_536)],
-  ])('and gives what it prints, without the last line break: %s', async (text, secret) => {
+  ])('prints the secret, whose last line break is removed: %s', async (text, secret) => {
     expect(await scene().secrets(text).get()).toBe(secret);
   });
 });
 
-describe('after a 401', () => {
+describe('a 401 for a request whose secret comes from a command', () => {
   const refuse = async () => ({ status: 401 });
 
   test.each([
     [10 * seconds, 2],
     [10 * seconds - 1, 1],
-  ])('of a secret that came %i ms ago, its command has run %i times', async (ageMs, count) => {
-    const { secrets, runs, time } = scene();
-    const { given, get } = secrets(counting);
-    await get();
-    time.ms = ageMs;
-    const sent: (string | undefined)[] = [];
-    const { status } = await given.sendWith(['crm'], async (found) => {
-      sent.push(found.get('crm')?.text);
-      return { status: found.get('crm')?.text === 'secret-1' ? 401 : 200 };
-    });
-    expect([sent, status]).toEqual([['secret-1', 'secret-2'].slice(0, count), count === 2 ? 200 : 401]);
-    expect(runs()).toBe(count);
-  });
+  ])(
+    'renews the secret only if the secret is at least 10 s old (age of the secret: %i ms; the command runs %i times in total)',
+    async (ageMs, count) => {
+      const { secrets, runs, time } = scene();
+      const { given, get } = secrets(counting);
+      await get();
+      time.ms = ageMs;
+      const sent: (string | undefined)[] = [];
+      const { status } = await given.sendWith(['crm'], async (found) => {
+        sent.push(found.get('crm')?.text);
+        return { status: found.get('crm')?.text === 'secret-1' ? 401 : 200 };
+      });
+      expect([sent, status]).toEqual([['secret-1', 'secret-2'].slice(0, count), count === 2 ? 200 : 401]);
+      expect(runs()).toBe(count);
+    },
+  );
 
-  test('a new secret that is refused, too, is not renewed at once', async () => {
+  test('does not rerun the command if the secret was just renewed', async () => {
     const { secrets, runs, time } = scene();
     const { given } = secrets(counting);
     await given.sendWith(['crm'], refuse);
@@ -159,7 +162,7 @@ describe('after a 401', () => {
     expect(runs()).toBe(3);
   });
 
-  test('many requests wait for one run', async () => {
+  test('reruns the command only once, however many requests get a 401', async () => {
     const { secrets, runs, time } = scene();
     const { given, get } = secrets(counting);
     await get();
@@ -171,7 +174,7 @@ describe('after a 401', () => {
     expect(runs()).toBe(2);
   });
 
-  test('of a token server, the secret of the client is used once more', async () => {
+  test('reruns the command for a client secret if the 401 comes from the token server', async () => {
     const { secrets, time } = scene();
     const { given, get } = secrets(counting);
     await get();
@@ -185,22 +188,22 @@ describe('after a 401', () => {
   });
 });
 
-describe('a command that fails', () => {
+describe("a credential's command that fails", () => {
   const canary = 'canary-5e-88';
 
   test.each([
     ['exit 3', 'ended with exit code 3'],
     [`echo first >&2; echo 'not signed in' >&2; echo >&2; exit 1`, 'ended with exit code 1: not signed in'],
     [`echo ${canary}; echo 'no ${canary}' >&2; exit 2`, 'ended with exit code 2: no ***'],
-    ['kill -9 $$', 'was ended by SIGKILL'],
-    [':', 'gave nothing (ended with exit code 0)'],
-    ['echo', 'gave nothing (ended with exit code 0)'],
-    [`echo ${canary}; echo more; echo ${canary} >&2`, 'gave more than one line (ended with exit code 0): ***'],
-    ["printf '%s\\n\\n' abcd", 'gave more than one line (ended with exit code 0)'],
-    ["printf 'a\\tb'", 'gave a control character (ended with exit code 0)'],
-    ["printf '\\377abc'", 'gave no UTF-8 (ended with exit code 0)'],
-    ['head -c 65537 /dev/zero | tr "\\0" a; sleep 100', 'gave more than 64 KB'],
-  ])('says so, without its secret: %s', async (text, problem) => {
+    ['kill -9 $$', 'was killed by SIGKILL'],
+    [':', 'printed nothing (ended with exit code 0)'],
+    ['echo', 'printed nothing (ended with exit code 0)'],
+    [`echo ${canary}; echo more; echo ${canary} >&2`, 'printed more than one line (ended with exit code 0): ***'],
+    ["printf '%s\\n\\n' abcd", 'printed more than one line (ended with exit code 0)'],
+    ["printf 'a\\tb'", 'printed a control character (ended with exit code 0)'],
+    ["printf '\\377abc'", 'printed text that is not UTF-8 (ended with exit code 0)'],
+    ['head -c 65537 /dev/zero | tr "\\0" a; sleep 100', 'printed more than 64 KB'],
+  ])('is reported without the secret that it printed: %s', async (text, problem) => {
     const { secrets } = scene();
     const { get, hidden, given } = secrets(text);
     const error = await get().catch((refused: unknown) => refused);
@@ -215,7 +218,7 @@ describe('a command that fails', () => {
     expect([...given.commands.keys()]).toEqual(['crm']);
   });
 
-  test('masks a secret that it gave before', async () => {
+  test('is reported with the secret of its earlier run masked', async () => {
     const { secrets, time } = scene();
     const text = `[ -e once ] && { echo "lost secret-1" >&2; exit 1; }; touch once; ${counting}`;
     const { get, problem } = secrets(text, { forMs: 1 });
@@ -224,12 +227,12 @@ describe('a command that fails', () => {
     expect(await problem()).toBe('the command of the credential "crm" ended with exit code 1: lost ***');
   });
 
-  test('is killed after 30 s, with what it has started', async () => {
+  test('is killed after 30 s, together with its child processes', async () => {
     const { secrets, time, read, path } = scene();
     const problem = secrets('echo waiting >&2; sleep 300 & echo $! > new; mv new pid; sleep 300').problem();
     await expect.poll(() => existsSync(path('pid'))).toBe(true);
     time.expire();
-    expect(await problem).toBe('the command of the credential "crm" gave nothing within 30 s: waiting');
+    expect(await problem).toBe('the command of the credential "crm" did not end within 30 s: waiting');
     await expect.poll(() => readProc(Number(read('pid')), 'cmdline')).toBe('');
   });
 
@@ -237,16 +240,16 @@ describe('a command that fails', () => {
     ['no-such-program-here', 'cannot be started: there is no program "no-such-program-here"'],
     ['ghp_0123456789abcdefghijklmnopqrstuvwxyzAB', 'cannot be started: there is no program'],
     ['TOKEN=s3cr3t op read x', 'cannot be started: there is no program "TOKEN=..."'],
-    ['/dev/null', 'cannot be started: the program "/dev/null" may not be run'],
+    ['/dev/null', 'cannot be started: the program "/dev/null" is not executable'],
     ["'", /^the command of the credential "crm" cannot be read: expected a command/],
-  ])('because it cannot be started says so: %s', async (command, problem) => {
+  ])('is reported if it cannot be started: %s', async (command, problem) => {
     const { problem: found } = scene().secrets('', { command });
     const message = await found();
     if (typeof problem === 'string') expect(message).toBe(`the command of the credential "crm" ${problem}`);
     else expect(message).toMatch(problem);
   });
 
-  test('runs again for the next who needs it', async () => {
+  test('runs once more for the next request that needs its secret', async () => {
     const { secrets, runs } = scene();
     const { problem } = secrets('exit 1');
     await Promise.all([problem(), problem()]);
@@ -256,8 +259,8 @@ describe('a command that fails', () => {
   });
 });
 
-describe('the users of a command', () => {
-  test('each mask every secret that it has ever given', async () => {
+describe('a secret from a command', () => {
+  test('is masked, and so is every secret that the command printed before', async () => {
     const { secrets, time } = scene();
     const first = secrets(counting, { forMs: 1 });
     await first.get();
@@ -268,7 +271,7 @@ describe('the users of a command', () => {
     expect(new Set(second.hidden)).toEqual(new Set(['secret-1', 'secret-2']));
   });
 
-  test('may refuse the secret, and are told its limits', async () => {
+  test('keeps the hosts and expiry of its credential, and is refused if its format is wrong', async () => {
     const { secrets } = scene();
     const limits = {
       hosts: ['a.test'],
@@ -286,10 +289,10 @@ describe('the users of a command', () => {
       hasPrevious: true,
     });
     const refusing = secrets('echo abcd', {}, { problem: () => 'expected a pair' });
-    expect(await refusing.problem()).toBe('the command of the credential "crm" gives something else: expected a pair');
+    expect(await refusing.problem()).toBe('the command of the credential "crm" did not print a usable secret: expected a pair');
   });
 
-  test('lend their terminal to it, and get it back also if it fails', async () => {
+  test('can be typed into the terminal, which the command gets and gives back even if it fails', async () => {
     const { secrets, path, script } = scene();
     writeFileSync(path('typed'), 'typed-1\n');
     const { openSync, closeSync } = await import('node:fs');

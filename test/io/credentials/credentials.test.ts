@@ -13,7 +13,7 @@ const second = 1000;
 const minute = 60 * second;
 const day = 86_400_000;
 
-/** A backend in memory that can be broken. */
+/** Creates a backend in memory that can be made to fail. */
 function fakeBackend(name: BackendName) {
   const accounts = new Map<string, string>();
   const fake = { accounts, broken: '', asked: 0, backend: {} as SecretBackend };
@@ -39,7 +39,7 @@ function fakeBackend(name: BackendName) {
   return fake;
 }
 
-/** Credentials on a catalog of their own. Both backends work until they are broken. */
+/** Creates credentials in their own folder. Both backends work until a test makes them fail. */
 function store(environment: Record<string, string> = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'automate-credentials-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -65,7 +65,7 @@ function store(environment: Record<string, string> = {}) {
     time,
     inMs: (ms: number) => new Date(time.ms + ms).toISOString(),
     stored: (name = 'crm') => catalog.find(name, 'default'),
-    /** Sets a secret one second later. Resolves to its time. */
+    /** Sets a secret one second later. Resolves with the time at which it was set. */
     async put(secret: string, options: Parameters<typeof credentials.set>[2] = {}) {
       time.ms += second;
       return (await credentials.set('crm', secret, options)).stored.setAt;
@@ -82,8 +82,8 @@ function textOf(finding: Finding): string {
   return 'command' in finding ? `command: ${finding.command.command}` : `problem: ${messageWithAdvice(finding.problem)}`;
 }
 
-describe('credential lookup', () => {
-  test('reads the variable first, then the file, then the backend, and asks no backend for what it has', async () => {
+describe('the lookup of credentials', () => {
+  test('reads variables first, then files, and uses the backend only for credentials still missing', async () => {
     const environment: Record<string, string> = {};
     const { put, secret, keychain, folder } = store(environment);
     await put('the secret');
@@ -97,7 +97,7 @@ describe('credential lookup', () => {
     expect(keychain.asked).toBe(before);
   });
 
-  test('asks each backend once for all its credentials', async () => {
+  test('reads each backend once for all credentials in it', async () => {
     const { set, find, keychain, vault } = store();
     for (const [name, backend] of [
       ['a', 'keychain'],
@@ -122,7 +122,7 @@ describe('credential lookup', () => {
     expect([...(await store().find(['nobody']))]).toEqual([]);
   });
 
-  test('finds the secrets of its own environment only', async () => {
+  test('finds only secrets of the requested environment', async () => {
     const { credentialsFor, secret, put } = store();
     const staging = credentialsFor('staging');
     await put('of default');
@@ -135,7 +135,7 @@ describe('credential lookup', () => {
     await expect(staging.remove('crm', false)).rejects.toThrow('no credential "crm" is stored for the environment staging');
   });
 
-  test('returns the hosts and the expiry with the secret', async () => {
+  test('returns the allowed hosts and the expiry together with the secret', async () => {
     const { put, find, inMs } = store();
     await put('x'.repeat(8), { hosts: ['api.example.com'], expiresAt: inMs(day) });
     expect((await find(['crm'])).get('crm')).toMatchObject({ secret: { hosts: ['api.example.com'], expiresAt: inMs(day - second) } });
@@ -144,11 +144,11 @@ describe('credential lookup', () => {
   test.each([
     ['cannot be opened', (keychain: ReturnType<typeof fakeBackend>) => (keychain.broken = 'it is locked'), 'it is locked'],
     [
-      'has lost it',
+      'has lost the secret',
       (keychain: ReturnType<typeof fakeBackend>) => keychain.accounts.clear(),
       'the keychain no longer has the credential "crm"',
     ],
-  ])('reports the problem of a backend that %s, and still finds the credentials of the other', async (_, happen, message) => {
+  ])('reports a backend that %s, and still finds the credentials in the second backend', async (_, happen, message) => {
     const { put, secret, set, keychain } = store();
     await put('the secret');
     await set('other', 'in the vault', { backend: 'vault' });
@@ -159,8 +159,8 @@ describe('credential lookup', () => {
   });
 });
 
-describe('credential expiry', () => {
-  test('a secret is found up to its last millisecond, then refused without asking a backend', async () => {
+describe('the expiry of a credential', () => {
+  test('makes the lookup refuse the secret without using a backend', async () => {
     const { put, secret, time, keychain } = store();
     const endMs = time.ms + day;
     await put('the secret', { expiresAt: new Date(endMs).toISOString() });
@@ -174,7 +174,7 @@ describe('credential expiry', () => {
     expect(keychain.asked).toBe(before);
   });
 
-  test('a new secret does not inherit the old expiry', async () => {
+  test('does not apply to a new secret', async () => {
     const { put, stored, inMs } = store();
     await put('old', { expiresAt: inMs(day) });
     await put('new');
@@ -192,16 +192,16 @@ describe('credential expiry', () => {
     [day - 1, 'within a day'],
     [1, 'within a day'],
     [0, undefined],
-  ])('the warning %d ms before it is: %s', (ms, when) => {
+  ])('is announced %d ms in advance with the words: %s', (ms, when) => {
     const warning = when && `the credential "crm" expires ${when} (2030-01-31)`;
     expect(expiryWarning('crm', new Date(end).toISOString(), end - ms)).toBe(warning);
   });
 
-  test('a secret without expiry has no warning', () => expect(expiryWarning('crm', undefined, end)).toBeUndefined());
+  test('causes no warning if it is not set', () => expect(expiryWarning('crm', undefined, end)).toBeUndefined());
 });
 
-describe('credential hosts', () => {
-  test('stay after a new secret and a move, until others are named or * lifts them', async () => {
+describe('the list of hosts to which a credential is limited', () => {
+  test('stays in force for new secrets and a new backend until the list is replaced or removed with *', async () => {
     const { put, stored } = store();
     await put('first');
     expect(stored()?.hosts).toBeUndefined();
@@ -236,7 +236,7 @@ describe('credential hosts', () => {
     ['https://a.example.com', '*.example.com:8443', false],
     ['http://[::1]:8080', '[::1]', true],
     ['http://[::1]:8080', '[::2]', false],
-  ])('a request to %s with a secret bound to %s is allowed: %s', (origin, host, isAllowed) => {
+  ])('decides on a request to %s with the list %s (allowed: %s)', (origin, host, isAllowed) => {
     expect(isAllowedHost(origin, [host])).toBe(isAllowed);
     expect(isAllowedHost(origin, ['else.example', host])).toBe(isAllowed);
     expect(isAllowedHost(origin, [])).toBe(false);
@@ -244,15 +244,15 @@ describe('credential hosts', () => {
   });
 });
 
-describe('credential set', () => {
-  test('keeps the previous secret until the new one has succeeded', async () => {
+describe("replacing a credential's secret", () => {
+  test('keeps the previous secret until a server has accepted the new one', async () => {
     const { put, used, keychain, stored } = store();
     const firstAt = await put('first');
     expect(stored()?.previous).toBeUndefined();
     const secondAt = await put('second');
     expect([...keychain.accounts.values()]).toContain('first');
     expect(stored()).toMatchObject({ setAt: secondAt, previous: { setAt: firstAt } });
-    // A run that began before still uses the first.
+    // A run that began before the second secret was set still uses the first secret.
     await used('crm', firstAt);
     expect([...keychain.accounts.values()]).toContain('first');
     expect(stored()?.previous).toBeDefined();
@@ -261,7 +261,7 @@ describe('credential set', () => {
     expect(stored()?.previous).toBeUndefined();
   });
 
-  test.each(['third', 'second'])('keeps the last good secret when two are set without a success: %s', async (last) => {
+  test.each(['third', 'second'])('keeps the last secret that worked until a server accepts a newer secret: %s', async (last) => {
     const { put, keychain, stored, restore, secret } = store();
     const firstAt = await put('first');
     await put('second');
@@ -282,7 +282,7 @@ describe('credential set', () => {
     expect(await secret()).toBe('first');
   });
 
-  test('stores no previous secret when the same one is set again', async () => {
+  test('keeps no previous secret if the new secret is the same', async () => {
     const { put, keychain, stored } = store();
     await put('first');
     await put('first');
@@ -290,7 +290,7 @@ describe('credential set', () => {
     expect([...keychain.accounts.values()]).toEqual(['first']);
   });
 
-  test('leaves nothing over when the last good secret is set again by hand', async () => {
+  test('keeps no previous secret if the new secret is the last secret that worked', async () => {
     const { put, keychain, stored } = store();
     await put('first');
     await put('second');
@@ -299,7 +299,7 @@ describe('credential set', () => {
     expect([...keychain.accounts.values()]).toEqual(['first']);
   });
 
-  test('restore brings back the previous secret with its expiry and hosts', async () => {
+  test('can be undone with restore, which also restores the previous expiry and hosts', async () => {
     const { put, restore, secret, stored, keychain, inMs } = store();
     const expiresAt = inMs(day);
     const firstAt = await put('first', { expiresAt, hosts: ['a.example'] });
@@ -311,7 +311,7 @@ describe('credential set', () => {
     await expect(restore('crm')).rejects.toThrow('no previous secret of "crm" is stored');
   });
 
-  test('restore brings back a secret without hosts and expiry', async () => {
+  test('can be undone with restore even if the secret had no hosts and expiry', async () => {
     const { put, restore, stored, inMs } = store();
     const setAt = await put('first');
     await put('second', { expiresAt: inMs(day), hosts: ['a.example'] });
@@ -319,7 +319,7 @@ describe('credential set', () => {
     expect(stored()).toEqual({ name: 'crm', env: 'default', backend: 'keychain', setAt });
   });
 
-  test('stores no previous secret when the old one cannot be read', async () => {
+  test('keeps no previous secret if the old secret cannot be read', async () => {
     const { put, keychain, vault, stored, secret } = store();
     await put('first');
     keychain.broken = 'it is locked';
@@ -331,8 +331,8 @@ describe('credential set', () => {
   });
 });
 
-describe('credential backend', () => {
-  test('is the keychain, or the vault if there is no keychain, and never changes by itself', async () => {
+describe('the backend of credentials', () => {
+  test('is the keychain, or the vault if there is no keychain, and does not change by itself', async () => {
     const { set, put, keychain, stored } = store();
     await put('first');
     expect(stored()?.backend).toBe('keychain');
@@ -347,7 +347,7 @@ describe('credential backend', () => {
   test.each([
     ['keychain', 'vault'],
     ['vault', 'keychain'],
-  ] as const)('moves from %s to %s with the previous secret, and leaves nothing in the old one', async (from, to) => {
+  ] as const)('can be changed from %s to %s, and the previous secret moves, too', async (from, to) => {
     const { put, secret, stored, ...fakes } = store();
     await put('first', { backend: from });
     await put('second', { backend: from });
@@ -359,7 +359,7 @@ describe('credential backend', () => {
     expect(await secret()).toBe('first');
   });
 
-  test('is reported when the old secret could not be deleted from it', async () => {
+  test('is reported if the old secret could not be deleted from it', async () => {
     const { set, put, keychain, vault } = store();
     await put('first');
     keychain.broken = 'it is locked';
@@ -373,26 +373,29 @@ describe('credential backend', () => {
     [undefined, /it is locked\n.*no passphrase/, /set AUTOMATE_VAULT_PASSPHRASE /],
     ['keychain', /it is locked\n(?!.*no passphrase)/, /--backend vault, and run this again/],
     ['vault', /stored\n.*no passphrase/, /set AUTOMATE_VAULT_PASSPHRASE /],
-  ] as const)('is refused with both ways out when none can be used, and nothing changes (--backend: %s)', async (backend, told, way) => {
-    const { put, set, keychain, vault, stored, secret } = store();
-    await put('first');
-    const before = stored();
-    keychain.broken = 'it is locked';
-    vault.broken = 'no passphrase';
-    const refused = await set('other', 'canary', { backend }).catch((error: unknown) => error as AutomateError);
-    const message = messageWithAdvice(refused as AutomateError);
-    expect([(refused as AutomateError).kind, message]).toEqual(['credential', expect.stringMatching(told)]);
-    const [, vaultWay, otherWay] = message.split('two ways out:\n')[1]?.match(/(.*)\n(.*)/) ?? [];
-    expect(vaultWay).toMatch(way);
-    expect(otherWay).toMatch(/set AUTOMATE_CREDENTIAL_OTHER, or .*_FILE/);
-    expect(message).not.toContain('canary');
-    expect(stored()).toEqual(before);
-    keychain.broken = '';
-    expect(await secret()).toBe('first');
-  });
+  ] as const)(
+    'must be usable when a secret is set; otherwise the message shows both alternatives (--backend: %s)',
+    async (backend, told, way) => {
+      const { put, set, keychain, vault, stored, secret } = store();
+      await put('first');
+      const before = stored();
+      keychain.broken = 'it is locked';
+      vault.broken = 'no passphrase';
+      const refused = await set('other', 'canary', { backend }).catch((error: unknown) => error as AutomateError);
+      const message = messageWithAdvice(refused as AutomateError);
+      expect([(refused as AutomateError).kind, message]).toEqual(['credential', expect.stringMatching(told)]);
+      const [, vaultWay, otherWay] = message.split('do one of these:\n')[1]?.match(/(.*)\n(.*)/) ?? [];
+      expect(vaultWay).toMatch(way);
+      expect(otherWay).toMatch(/set AUTOMATE_CREDENTIAL_OTHER, or .*_FILE/);
+      expect(message).not.toContain('canary');
+      expect(stored()).toEqual(before);
+      keychain.broken = '';
+      expect(await secret()).toBe('first');
+    },
+  );
 });
 
-test('a credential stays in its keychain while that is locked, and the vault gets nothing of it', async () => {
+test('a credential in a locked keychain stays there, and is not copied to the vault', async () => {
   const { put, keychain, vault, stored } = store();
   await put('first');
   const before = stored();
@@ -401,7 +404,7 @@ test('a credential stays in its keychain while that is locked, and the vault get
   expect([stored(), vault.accounts.size]).toEqual([before, 0]);
 });
 
-test('a change that is killed before the list is written changes nothing: no secret is used with the hosts of another', async () => {
+test('a change that is killed before the list of credentials is saved has no effect', async () => {
   const { put, keychain, stored, secret } = store();
   await put('first', { hosts: ['a.example'] });
   const before = stored();
@@ -417,8 +420,8 @@ test('a change that is killed before the list is written changes nothing: no sec
   expect(stored()).toMatchObject({ hosts: ['c.example'], previous: { hosts: ['a.example'] } });
 });
 
-describe('credential removal', () => {
-  test('deletes the previous secret too', async () => {
+describe('removing a credential', () => {
+  test('deletes both the current and the previous secret', async () => {
     const { put, remove, keychain, stored, secret } = store();
     await put('first');
     await put('second');
@@ -427,7 +430,7 @@ describe('credential removal', () => {
     await expect(remove('crm', true)).rejects.toThrow('no credential "crm" is stored');
   });
 
-  test('needs --force when the backend cannot be opened', async () => {
+  test('requires --force if the backend cannot be opened', async () => {
     const { put, remove, keychain, stored } = store();
     await put('first');
     keychain.broken = 'it is locked';
@@ -439,8 +442,8 @@ describe('credential removal', () => {
   });
 });
 
-describe('last use of a credential', () => {
-  test('is noted once a minute', async () => {
+describe("the time of a credential's last use", () => {
+  test('is recorded at most once a minute', async () => {
     const { put, used, stored, time } = store();
     const setAt = await put('the secret');
     const noted: string[] = [];
@@ -452,7 +455,7 @@ describe('last use of a credential', () => {
     expect(noted.map((at) => Date.parse(at) - Date.parse(setAt))).toEqual([0, 0, 0, minute, minute]);
   });
 
-  test('stays after a new secret', async () => {
+  test('is not reset by a new secret', async () => {
     const { put, used, stored } = store();
     const setAt = await put('first');
     await used('crm', setAt);
@@ -460,7 +463,7 @@ describe('last use of a credential', () => {
     expect(stored()?.lastUsedAt).toBe(setAt);
   });
 
-  test('is not noted for a credential that was removed meanwhile', async () => {
+  test('is not recorded if the credential was removed in the meantime', async () => {
     const { put, used, remove, stored } = store();
     const setAt = await put('first');
     await remove('crm', false);
@@ -470,14 +473,14 @@ describe('last use of a credential', () => {
 });
 
 test.each([
-  ['no JSON', '{'],
-  ['another version', '{"version":2,"credentials":[]}'],
-  ['an entry without a time', '{"version":1,"credentials":[{"name":"crm","env":"default","backend":"vault"}]}'],
+  ['text that is not JSON', '{'],
+  ['an unknown version', '{"version":2,"credentials":[]}'],
+  ['an entry without a timestamp', '{"version":1,"credentials":[{"name":"crm","env":"default","backend":"vault"}]}'],
   ['an entry with an unknown backend', entry({ backend: 'plain' })],
-  ['hosts that are no list', entry({ hosts: 'a.example' })],
-  ['a previous secret that is no object', entry({ previous: 'yes' })],
-  ['a last use that is no time', entry({ lastUsedAt: 'lately' })],
-])('a catalog that holds %s is refused, and stays as it was', async (_, text) => {
+  ['hosts that are not a list', entry({ hosts: 'a.example' })],
+  ['a previous secret that is not an object', entry({ previous: 'yes' })],
+  ['a last use that is not a time', entry({ lastUsedAt: 'lately' })],
+])('a list of credentials that contains %s is refused and left unchanged', async (_, text) => {
   const { folder, find, set } = store();
   writeFileSync(join(folder, 'credentials.json'), text);
   await expect(find(['crm'])).rejects.toThrow(/credentials\.json cannot be read: its content was not written by automate/);
@@ -490,8 +493,8 @@ function entry(more: object): string {
   return JSON.stringify({ version: 1, credentials: [credential] });
 }
 
-describe('a command', () => {
-  test('is found as such, and not run; no backend is asked', async () => {
+describe('a credential with a command', () => {
+  test('is found without running the command and without using a backend', async () => {
     const { setCommand, find, keychain, vault, stored, time, inMs } = store();
     await setCommand('crm', 'op read x', { forMs: 1000, hosts: ['a.test'], expiresAt: inMs(day) });
     const finding = (await find(['crm'])).get('crm');
@@ -502,7 +505,7 @@ describe('a command', () => {
     expect(textOf((await find(['crm'])).get('crm') as Finding)).toMatch(/^problem: the credential "crm" expired on/);
   });
 
-  test('keeps the last good secret until its own has succeeded, and is undone by restore', async () => {
+  test("keeps the last secret that worked until a server has accepted the command's secret", async () => {
     const { put, secret, setCommand, restore, used, stored } = store();
     const goodAt = await put('good secret', { hosts: ['a.test'] });
     await used('crm', goodAt);
@@ -517,16 +520,18 @@ describe('a command', () => {
     await expect(restore('crm')).rejects.toThrow('no previous secret of "crm" is stored');
   });
 
-  test('is replaced by its owner alone: by no login and by no server', async () => {
+  test('can be replaced only explicitly, not by a login or automate serve', async () => {
     const { put, secret, set, setCommand } = store();
     await setCommand('crm', 'op read x', {});
-    await expect(set('crm', 'another', {})).rejects.toThrow('the credential "crm" is a command, which only its owner can replace');
+    await expect(set('crm', 'another', {})).rejects.toThrow(
+      'the credential "crm" gets its secret from a command, which can be replaced only with automate credentials set',
+    );
     expect(await secret()).toBe('command: op read x');
     await put('by hand', { replacesCommand: true });
     expect(await secret()).toBe('by hand');
   });
 
-  test('is removed without its backend', async () => {
+  test('can be removed without access to a backend', async () => {
     const { setCommand, remove, stored, keychain, vault } = store();
     await setCommand('crm', 'op read x', {});
     keychain.broken = vault.broken = 'locked';

@@ -25,21 +25,21 @@ test.each([
   ['a.b c/d', 'A_B_C_D'],
   ['v2_key', 'V2_KEY'],
   ['Zoë', 'ZO_'],
-])('the variable of the credential %s is AUTOMATE_CREDENTIAL_%s', (name, variable) => {
+])('the environment variable for the credential %s is AUTOMATE_CREDENTIAL_%s', (name, variable) => {
   expect(credentialVariable(name)).toBe(`AUTOMATE_CREDENTIAL_${variable}`);
 });
 
-describe('credential in the environment', () => {
-  test('is the variable unchanged', async () => {
+describe('a credential in an environment variable', () => {
+  test("is the variable's value, unchanged", async () => {
     for (const secret of ['x', ' spaces ', 'pässwörd', 'a=b:c"d\\e'])
       expect(await find({ AUTOMATE_CREDENTIAL_CRM_TOKEN: secret })).toBe(secret);
   });
 
-  test.each(['canary\n', 'canary\r\n'])('loses the line break at the end of its variable: %j', async (secret) => {
+  test.each(['canary\n', 'canary\r\n'])('is used without the line break at its end: %j', async (secret) => {
     expect(await find({ AUTOMATE_CREDENTIAL_CRM_TOKEN: secret })).toBe('canary');
   });
 
-  test('is not found when no variable has it, or an empty one', async () => {
+  test('is not found if the variable is missing or empty', async () => {
     expect(await find({})).toBeUndefined();
     expect(await find({ AUTOMATE_CREDENTIAL_CRM_TOKEN: '', AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE: '' })).toBeUndefined();
     expect(await find({ AUTOMATE_CREDENTIAL_CRM_TOKEN: 'x' }, 'crm')).toBeUndefined();
@@ -51,18 +51,18 @@ describe('credential in the environment', () => {
     ['secret\r\n', 'secret'],
     ['\ufeffsecret\n', 'secret'],
     [' pässwörd ', ' pässwörd '],
-  ])('is read from a file: %j', async (content, secret) => {
+  ])('can be in a file whose path is in the variable with the suffix _FILE: %j', async (content, secret) => {
     expect(await find({ AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE: file(content) })).toBe(secret);
   });
 
-  test('is taken from the variable rather than from the file', async () => {
+  test('comes from the variable if both the variable and a file exist', async () => {
     const environment = { AUTOMATE_CREDENTIAL_CRM_TOKEN: 'variable', AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE: file('file') };
     expect(await find(environment)).toBe('variable');
     expect(await find({ ...environment, AUTOMATE_CREDENTIAL_CRM_TOKEN: '' })).toBe('file');
   });
 });
 
-describe('refused credential in the environment', () => {
+describe('a credential in the environment', () => {
   const refusal = async (environment: Record<string, string>) => {
     const finding = await findingOf(environment);
     return finding && 'problem' in finding ? finding.problem.message : 'found';
@@ -75,45 +75,45 @@ describe('refused credential in the environment', () => {
     ['canary\u0000', 'a control character'],
     ['\tcanary', 'a control character'],
     ['canary\u007f', 'a control character'],
-  ])('a variable with %j has %s', async (secret, found) => {
+  ])('is refused if its value is %j, which contains %s', async (secret, found) => {
     const message = await refusal({ AUTOMATE_CREDENTIAL_CRM_TOKEN: secret });
     expect(message).toBe(`expected a secret on one line, found ${found} in AUTOMATE_CREDENTIAL_CRM_TOKEN`);
   });
 
-  test('a file has several lines', async () => {
+  test('is refused if its file has several lines', async () => {
     const path = file('canary\nsecond\n');
     expect(await refusal({ AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE: path })).toBe(
-      'expected a secret on one line, found a line break in the file that AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE names',
+      'expected a secret on one line, found a line break in the file in AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE',
     );
   });
 
-  test.each(['', '\n', '\r\n', '\ufeff'])('a file is empty: %j', async (content) => {
+  test.each(['', '\n', '\r\n', '\ufeff'])('is refused if its file is empty: %j', async (content) => {
     expect(await refusal({ AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE: file(content) })).toBe(
-      'expected a secret on one line, found nothing in the file that AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE names',
+      'expected a secret on one line, found nothing in the file in AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE',
     );
   });
 
-  test('a file does not exist, and its name is not shown', async () => {
+  test('is refused if its file does not exist, and the message does not show the name', async () => {
     const path = join(tmpdir(), 'automate-no-such-file');
     const message = await refusal({ AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE: path });
-    // The name may be the secret itself, put into the wrong variable.
-    expect(message).toBe('AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE names a file that cannot be read: ENOENT: no such file or directory');
+    // The message does not contain the file's name, because the user could have put the secret itself into this variable.
+    expect(message).toBe('AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE is set to a file that cannot be read: ENOENT: no such file or directory');
   });
 
-  test('a file is not UTF-8', async () => {
+  test('is refused if its file is not UTF-8', async () => {
     const path = file(Buffer.from('p\xe4ssw\xf6rd', 'latin1'));
     expect(await refusal({ AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE: path })).toBe(
-      `AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE names a file that cannot be read: it is not UTF-8`,
+      `AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE is set to a file that cannot be read: it is not UTF-8`,
     );
   });
 
-  test.each(['/dev/zero', tmpdir()])('a file is no regular file and may never end: %s', async (path) => {
+  test.each(['/dev/zero', tmpdir()])('is refused if its file is not a regular file, and could be endless: %s', async (path) => {
     expect(await refusal({ AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE: path })).toBe(
-      'AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE names a file that cannot be read: it is no regular file',
+      'AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE is set to a file that cannot be read: it is not a regular file',
     );
   });
 
-  test('a secret is longer than any server accepts', async () => {
+  test('is refused if it is longer than any server accepts', async () => {
     const longest = '§'.repeat(16_384);
     for (const make of [
       (text: string) => ({ AUTOMATE_CREDENTIAL_CRM_TOKEN: text }),
@@ -124,7 +124,7 @@ describe('refused credential in the environment', () => {
     }
   });
 
-  test('a refused secret is not shown in the message', async () => {
+  test('is refused with a message that does not show the secret', async () => {
     for (const environment of [{ AUTOMATE_CREDENTIAL_CRM_TOKEN: 'canary\nx' }, { AUTOMATE_CREDENTIAL_CRM_TOKEN_FILE: file('canary\nx') }]) {
       expect(await refusal(environment)).not.toContain('canary');
     }

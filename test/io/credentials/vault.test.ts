@@ -20,7 +20,7 @@ function open(path: string, text = passphrase) {
   return new Vault(path, createPassphrase({ AUTOMATE_VAULT_PASSPHRASE: text }));
 }
 
-/** A vault with one secret in it. */
+/** Creates a vault with one secret. */
 function filled() {
   const path = join(folder(), 'vault.json');
   const file = lightVault([['default/crm', secret]]);
@@ -30,8 +30,8 @@ function filled() {
 
 const refused = (reason: RegExp) => ({ kind: 'credential', message: expect.stringMatching(reason) });
 
-describe('vault', () => {
-  test('returns its secrets with the right passphrase only', async () => {
+describe('the vault of credentials', () => {
+  test('returns its secrets only for the right passphrase', async () => {
     const { path, vault } = filled();
     await vault.write(
       new Map<string, string | undefined>([
@@ -49,18 +49,18 @@ describe('vault', () => {
     await expect(open(path, 'another').read(['default/crm'])).rejects.toMatchObject(refused(/the passphrase is wrong, or the file was/));
   });
 
-  test('is empty without a file, and then asks for no passphrase', async () => {
+  test('is empty and needs no passphrase if there is no file', async () => {
     const path = join(folder(), 'vault.json');
     expect((await new Vault(path, createPassphrase({})).read(['default/crm'])).size).toBe(0);
   });
 
-  test('accepts a passphrase in composed and decomposed letters', async () => {
+  test('accepts a passphrase with composed or decomposed Unicode letters', async () => {
     const path = join(folder(), 'vault.json');
     await open(path, 'Zo\u00eb').write(new Map([['default/crm', secret]]));
     expect((await open(path, 'Zoe\u0308').read(['default/crm'])).get('default/crm')).toBe(secret);
   });
 
-  test('writes no secret, passphrase or name in the clear, with its own salt and a new nonce at every write', async () => {
+  test('stores no secret, passphrase or name as plain text, and uses a new nonce for each write', async () => {
     const files: VaultFile[] = [];
     for (const path of [join(folder(), 'vault.json'), join(folder(), 'vault.json')]) {
       const vault = open(path);
@@ -95,7 +95,7 @@ const flipped = (base64: string, at: number) => {
 const changed = /the passphrase is wrong, or the file was changed/;
 const noVault = /its content was not written by automate/;
 
-/** Name, change, message, and if it is refused before a key is derived. */
+/** The name of a change, the change, the message, and "at once" if the file is refused before the passphrase is asked for. */
 const changes: [string, (file: VaultFile) => unknown, RegExp, ('at once' | undefined)?][] = [
   ['iv: first byte', (file) => (file.iv = flipped(file.iv, 0)), changed],
   ['iv: last byte', (file) => (file.iv = flipped(file.iv, -1)), changed],
@@ -111,16 +111,16 @@ const changes: [string, (file: VaultFile) => unknown, RegExp, ('at once' | undef
   ['data: absent', (file) => delete file.data, noVault, 'at once'],
   ['salt: first byte', (file) => (file.kdf.salt = flipped(file.kdf.salt, 0)), changed],
   ['salt: last byte', (file) => (file.kdf.salt = flipped(file.kdf.salt, -1)), changed],
-  ['salt: no text', (file) => (file.kdf.salt = 1), noVault, 'at once'],
+  ['salt: not a string', (file) => (file.kdf.salt = 1), noVault, 'at once'],
   ['version', (file) => (file.version = 2), noVault, 'at once'],
   ['kdf: none', (file) => delete file.kdf, noVault, 'at once'],
-  ['kdf: another', (file) => (file.kdf.name = 'pbkdf2'), noVault, 'at once'],
+  ['kdf: unknown', (file) => (file.kdf.name = 'pbkdf2'), noVault, 'at once'],
   ['n: doubled', (file) => (file.kdf.n *= 2), changed],
   ['n: halved', (file) => (file.kdf.n /= 2), noVault, 'at once'],
-  ['n: no power of two', (file) => (file.kdf.n += 1), noVault, 'at once'],
+  ['n: not a power of two', (file) => (file.kdf.n += 1), noVault, 'at once'],
   ['n: next to no work', (file) => (file.kdf.n = 2), noVault, 'at once'],
   ['n: absurd', (file) => (file.kdf.n = 2 ** 40), noVault, 'at once'],
-  ['n: no number', (file) => (file.kdf.n = '16384'), noVault, 'at once'],
+  ['n: not a number', (file) => (file.kdf.n = '16384'), noVault, 'at once'],
   ['r: one more', (file) => (file.kdf.r += 1), changed],
   ['r: absurd', (file) => (file.kdf.r = 2 ** 20), noVault, 'at once'],
   ['r: none', (file) => (file.kdf.r = 0), noVault, 'at once'],
@@ -129,8 +129,8 @@ const changes: [string, (file: VaultFile) => unknown, RegExp, ('at once' | undef
   ['p: negative', (file) => (file.kdf.p = -1), noVault, 'at once'],
 ];
 
-describe('vault file that was changed', () => {
-  test.each(changes)('is refused and stays as it was: %s', async (_, change, reason, isAtOnce) => {
+describe('a vault file that was tampered with', () => {
+  test.each(changes)('is refused and left unchanged: %s', async (_, change, reason, isAtOnce) => {
     const { path, file } = filled();
     change(file);
     const text = JSON.stringify(file);
@@ -149,7 +149,7 @@ describe('vault file that was changed', () => {
     expect(readFileSync(path, 'utf8')).toBe(text);
   });
 
-  test.each(['', '{', 'null', '[]', '{"version":1}'])('is refused and stays as it was: %j', async (text) => {
+  test.each(['', '{', 'null', '[]', '{"version":1}'])('is refused and left unchanged if its content is %j', async (text) => {
     const path = join(folder(), 'vault.json');
     writeFileSync(path, text);
     await expect(open(path).read(['default/crm'])).rejects.toMatchObject(refused(noVault));
@@ -158,10 +158,10 @@ describe('vault file that was changed', () => {
   });
 });
 
-describe('vault passphrase', () => {
+describe('the passphrase of the vault', () => {
   const environmentOf = (file: string) => ({ AUTOMATE_VAULT_PASSPHRASE_FILE: file });
 
-  test('comes from its variable, else from a file, else from the person, who is asked once', async () => {
+  test('comes from its variable, otherwise from a file, otherwise from a prompt', async () => {
     const file = join(folder(), 'passphrase');
     writeFileSync(file, 'from a file\r\n');
     const asked: boolean[] = [];
@@ -182,7 +182,7 @@ describe('vault passphrase', () => {
     [0o640, ['0640']],
     [0o600, []],
     [0o400, []],
-  ])('from a file of mode %o: a file that others can read warns once', async (mode, expected) => {
+  ])('in a file with mode %o causes one warning if others can read the file', async (mode, expected) => {
     const file = join(folder(), 'passphrase');
     writeFileSync(file, 'from a file\n');
     chmodSync(file, mode);
@@ -190,11 +190,11 @@ describe('vault passphrase', () => {
     const passphrase = createPassphrase(environmentOf(file), undefined, (text) => void warned.push(text));
     expect([await passphrase.get(true), await passphrase.get(false)]).toEqual(['from a file', 'from a file']);
     const warning = (shown: string) =>
-      `others can read ${file}, the file of the vault's passphrase (mode ${shown})\nchange that: chmod 600 ${file}`;
+      `other users can read ${file}, which contains the vault's passphrase (mode ${shown})\nchange that: chmod 600 ${file}`;
     expect(warned).toEqual(expected.map(warning));
   });
 
-  test('is asked for as a new one if there is no vault yet, and once for many writes', async () => {
+  test('is asked for as a new passphrase, only once, if there is no vault yet', async () => {
     const asked: boolean[] = [];
     const path = join(folder(), 'vault.json');
     const vault = new Vault(
@@ -213,12 +213,12 @@ describe('vault passphrase', () => {
     [1, 'opens', ['wrong', passphrase]],
     [2, 'opens', ['wrong', 'wrong', passphrase]],
     [3, 'stays closed', ['wrong', 'wrong', 'wrong', passphrase]],
-  ] as const)('mistyped %d times is asked for again, and the vault %s', async (times, outcome, answers) => {
+  ] as const)('is asked for again after %d wrong attempts, and the vault %s', async (times, outcome, answers) => {
     const { path } = filled();
     const asked: [isNew: boolean, isAgain: boolean][] = [];
     const ask = async (...how: [boolean, boolean]) => answers[asked.push(how) - 1] as string;
     const vault = new Vault(path, createPassphrase({}, ask));
-    // After the last wrong passphrase there is no other prompt.
+    // The second read does not ask once more, even if all attempts of the first read failed.
     for (const _ of [1, 2]) {
       const read = vault.read(['default/crm']).then((secrets) => secrets.get('default/crm'));
       if (outcome === 'opens') expect(await read).toBe(secret);
@@ -227,7 +227,7 @@ describe('vault passphrase', () => {
     expect(asked).toEqual([false, true, true].slice(0, Math.min(times + 1, 3)).map((isAgain) => [false, isAgain]));
   });
 
-  test('from a variable is not asked for again, and is reported when it is wrong', async () => {
+  test('is reported as wrong, and not asked for again, if it comes from the variable', async () => {
     const { path } = filled();
     const given = { AUTOMATE_VAULT_PASSPHRASE: 'another' };
     const vault = new Vault(
@@ -244,7 +244,7 @@ describe('vault passphrase', () => {
     ).toBeUndefined();
   });
 
-  test('is reported as missing with the variables that could hold it', async () => {
+  test('is reported as missing, with the names of the variables that can contain it', async () => {
     const { path } = filled();
     const passphrase = createPassphrase({});
     expect(passphrase.problem()).toMatch(/^there is no passphrase\nset AUTOMATE_VAULT_PASSPHRASE, or AUTOMATE_VAULT_PASSPHRASE_FILE/);
@@ -260,20 +260,20 @@ describe('vault passphrase', () => {
 
   test.each([
     ['several lines', 'one\ntwo', /expected a secret on one line/],
-    ['nothing', '\n', /found nothing/],
-    ['what is not UTF-8', Buffer.from([0xff, 0xfe, 0x41]), /it is not UTF-8/],
-    ['no file', undefined, /AUTOMATE_VAULT_PASSPHRASE_FILE names a file that cannot be read: .*ENOENT/],
-  ])('is refused from a file that holds %s', async (_, content, reason) => {
+    ['nothing at all', '\n', /found nothing/],
+    ['bytes that are not UTF-8', Buffer.from([0xff, 0xfe, 0x41]), /it is not UTF-8/],
+    ['nothing because it does not exist', undefined, /AUTOMATE_VAULT_PASSPHRASE_FILE is set to a file that cannot be read: .*ENOENT/],
+  ])('is refused if its file has a problem: %s', async (_, content, reason) => {
     const file = join(folder(), 'passphrase');
     if (content !== undefined) writeFileSync(file, content);
     await expect(createPassphrase(environmentOf(file)).get(false)).rejects.toMatchObject(refused(reason));
   });
 });
 
-describe('vault file and its folder', () => {
+describe('the vault file and its folder', () => {
   const bin = fileURLToPath(new URL('../../../bin/automate.js', import.meta.url));
 
-  test.each(['0000', '0777', '0022'])('are readable by their owner only under umask %s', (umask) => {
+  test.each(['0000', '0777', '0022'])('are readable only by their owner, even with umask %s', (umask) => {
     const home = join(folder(), 'home');
     const { status, stderr } = spawnSync('sh', ['-c', `umask ${umask} && echo canary | "$NODE" "$AUTOMATE" credentials set crm`], {
       env: {
@@ -290,14 +290,14 @@ describe('vault file and its folder', () => {
     expect(modes).toEqual(['700', '600', '600']);
   });
 
-  test('become readable by their owner only at the next write', async () => {
+  test('become readable only by their owner the next time the vault is written', async () => {
     const { path, vault } = filled();
     chmodSync(path, 0o666);
     await vault.write(new Map([['default/crm', 'another']]));
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  test.each(['file', 'folder'])('are refused when the %s is a symbolic link, and nothing is written through it', async (linked) => {
+  test.each(['file', 'folder'])('are refused if the %s is a symbolic link, and nothing is written through the link', async (linked) => {
     const { path } = filled();
     const before = readFileSync(path, 'utf8');
     const place = folder();
@@ -305,13 +305,13 @@ describe('vault file and its folder', () => {
     if (linked === 'file') symlinkSync(path, join(place, 'home', 'vault.json'));
     else symlinkSync(join(path, '..'), join(place, 'link'));
     const vault = open(join(place, linked === 'file' ? 'home' : 'link', 'vault.json'));
-    const reason = refused(/ is a symbolic link, which is refused\n/);
+    const reason = refused(/ is a symbolic link, which is not allowed here\n/);
     await expect(vault.read(['default/crm'])).rejects.toMatchObject(reason);
     await expect(vault.write(new Map([['default/crm', 'another']]))).rejects.toMatchObject(reason);
     expect(readFileSync(path, 'utf8')).toBe(before);
   });
 
-  test('are refused when the file is a link to nowhere', async () => {
+  test('are refused if the file is a dangling symbolic link', async () => {
     const path = join(folder(), 'vault.json');
     symlinkSync('nowhere', path);
     await expect(open(path).write(new Map([['default/crm', secret]]))).rejects.toMatchObject(refused(/ is a symbolic link/));

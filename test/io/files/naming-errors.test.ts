@@ -12,29 +12,29 @@ test.each([
   ['/dev/null/file', 'ENOTDIR', '/dev/null is not a folder'],
   ['/tmp', 'EACCES', 'it is a folder'],
   ['/tmp/a', 'ENOSPC', 'ENOSPC: some reason'],
-])('a file %s that fails with %s "cannot be written: %s"', async (path, code, reason) => {
+])('a failure to write the file %s with the code %s says "cannot be written: %s"', async (path, code, reason) => {
   const error = { kind: 'output', message: `${path} cannot be written: ${reason}` };
   expect(() => namingErrors(path, 'written', () => fail(code, path))).toThrow(expect.objectContaining(error));
   await expect(namingErrors(path, 'written', async () => fail(code, path))).rejects.toMatchObject(error);
 });
 
-test('a file that cannot be read is named with the reason of the system only', () => {
+test("the message for a file that cannot be read contains only the system's reason", () => {
   const read = () => namingErrors('rows.csv', 'read', () => readFileSync('/nowhere/rows.csv'));
   expect(read).toThrow('rows.csv cannot be read: ENOENT: no such file or directory');
 });
 
-test('a closed pipe is not an error of a file', () => {
+test('a closed pipe is not reported as a file error', () => {
   expect(() => namingErrors('stdout', 'written', () => fail('EPIPE', ''))).toThrow(expect.objectContaining({ kind: 'stdout-closed' }));
 });
 
-test('a closed pipe beside the output is an error of its file', () => {
+test('a closed pipe other than the output is reported with its name', () => {
   const closed = new AutomateError('stdout-closed', 'pipe was closed');
   expect(besideOutput('pipe', closed)).toMatchObject({ kind: 'output', message: 'pipe cannot be written: its reader has closed it' });
   const full = new AutomateError('output', 'the disk is full');
   expect(besideOutput('pipe', full)).toBe(full);
 });
 
-test('an AutomateError and a result pass through', async () => {
+test('the result of a file operation, or the AutomateError that it throws, is passed on unchanged', async () => {
   const error = new AutomateError('credits', 'used up');
   expect(() =>
     namingErrors('file', 'used', () => {

@@ -7,7 +7,7 @@ import { createSender, textOf } from './sending.ts';
 const ok = 'HTTP/1.1 200 OK\r\n';
 const text = '{"name":"Zoë","list":[1,2,3]}';
 
-describe('the body of an answer', () => {
+describe('the body of an HTTP response', () => {
   test.each([
     ['gzip', gzipSync(text)],
     ['GZIP', gzipSync(text)],
@@ -19,27 +19,27 @@ describe('the body of an answer', () => {
     ['', Buffer.from(text)],
     ['gzip, br', brotliCompressSync(gzipSync(text))],
     ['deflate, identity, gzip', gzipSync(deflateSync(text))],
-  ])('is decoded from the encoding "%s"', async (encoding, body) => {
+  ])('is decompressed if its encoding is "%s"', async (encoding, body) => {
     const server = await httpServer((_request, response) => response.writeHead(200, { 'content-encoding': encoding }).end(body));
     expect(textOf(await createSender().get(server.origin))).toBe(text);
     expect(server.requests[0]?.headers['accept-encoding']).toBe('gzip, deflate, br');
   });
 
-  test('is decoded from several gzip members', async () => {
+  test('is decompressed if it consists of several gzip members', async () => {
     const server = await httpServer((_request, response) =>
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(Buffer.concat([gzipSync('one '), gzipSync('two')])),
     );
     expect(textOf(await createSender().get(server.origin))).toBe('one two');
   });
 
-  test('is decoded in a thread if it is long', async () => {
+  test('is decompressed in a worker thread if it is large', async () => {
     const long = Buffer.from(Array.from({ length: 300_000 }, (_, i) => (i * 7919) % 251));
     const server = await httpServer((_request, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(long)));
     const { body } = await createSender().get(server.origin);
     expect(Buffer.compare(Buffer.from(body), long)).toBe(0);
   });
 
-  test('is read in chunks with a trailer', async () => {
+  test('can be sent in chunks with a trailer', async () => {
     const server = await rawServer((socket) =>
       socket.write(`${ok}Transfer-Encoding: chunked\r\nTrailer: X-End\r\n\r\n3\r\none\r\n4;x=y\r\n two\r\n0\r\nX-End: 1\r\n\r\n`),
     );
@@ -48,7 +48,7 @@ describe('the body of an answer', () => {
     expect(response.endedByClose).toBe(false);
   });
 
-  test('is marked if only the end of the connection ends it', async () => {
+  test('is marked as possibly incomplete if it ends only because the connection closes', async () => {
     const server = await rawServer((socket) => socket.end(`${ok}Content-Type: text/plain\r\n\r\nall of it?`));
     const response = await createSender().get(server.origin);
     expect(textOf(response)).toBe('all of it?');
@@ -57,18 +57,18 @@ describe('the body of an answer', () => {
 
   test.each([
     ['204', 'HTTP/1.1 204 No Content\r\n\r\n'],
-    ['204 in gzip', 'HTTP/1.1 204 No Content\r\nContent-Encoding: gzip\r\n\r\n'],
-    ['304 with the length of what it does not send', 'HTTP/1.1 304 Not Modified\r\nContent-Length: 99000000\r\n\r\n'],
-    ['length 0', `${ok}Content-Length: 0\r\n\r\n`],
-    ['an empty body said to be gzip', `${ok}Content-Encoding: gzip\r\nContent-Length: 0\r\n\r\n`],
-  ])('is empty for %s', async (_name, bytes) => {
+    ['a 204 with the encoding gzip', 'HTTP/1.1 204 No Content\r\nContent-Encoding: gzip\r\n\r\n'],
+    ['a 304 with the Content-Length of the body it omits', 'HTTP/1.1 304 Not Modified\r\nContent-Length: 99000000\r\n\r\n'],
+    ['a response with Content-Length 0', `${ok}Content-Length: 0\r\n\r\n`],
+    ['an empty body with the encoding gzip', `${ok}Content-Encoding: gzip\r\nContent-Length: 0\r\n\r\n`],
+  ])('is empty if the response is %s', async (_name, bytes) => {
     const server = await rawServer((socket) => socket.write(bytes));
     const response = await createSender().get(server.origin);
     expect(response.body).toHaveLength(0);
     expect(response.endedByClose).toBe(false);
   });
 
-  test('is read after provisional answers', async () => {
+  test('is read correctly after informational (1xx) responses', async () => {
     const server = await rawServer((socket) =>
       socket.write(
         `HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok`,
@@ -81,8 +81,8 @@ describe('the body of an answer', () => {
   });
 });
 
-describe('a body', () => {
-  test.each(['zstd', 'compress', 'gzip, made-up'])('is refused for its encoding %s', async (encoding) => {
+describe('a response body of unusual size or encoding', () => {
+  test.each(['zstd', 'compress', 'gzip, made-up'])('is refused if its encoding is %s', async (encoding) => {
     const server = await httpServer((_request, response) => response.writeHead(200, { 'content-encoding': encoding }).end(text));
     expect(await createSender().failure(server.origin)).toMatchObject({
       kind: 'parse',
@@ -92,7 +92,7 @@ describe('a body', () => {
     });
   });
 
-  test('is refused with more than five encodings', async () => {
+  test('is refused if it has more than five encodings', async () => {
     let body: Buffer = Buffer.from(text);
     for (let i = 0; i < 6; i++) body = gzipSync(body);
     const server = await httpServer((_request, response) =>
@@ -113,9 +113,9 @@ describe('a body', () => {
   };
 
   test.each([
-    ['Content-Length: 104857600\r\n', 'as its header says', 0],
-    ['', 'without a length', 100 * 1024 * 1024],
-  ])('is refused if it is large: %s%s', async (header, _name, most) => {
+    ['Content-Length: 104857600\r\n', 'before it arrives', 0],
+    ['', 'while it arrives', 100 * 1024 * 1024],
+  ])('is refused if it is larger than max_body (header: %j): %s', async (header, _name, most) => {
     const chunk = Buffer.alloc(64 * 1024);
     let written = 0;
     const server = await rawServer((socket) => {
@@ -128,7 +128,7 @@ describe('a body', () => {
       more();
     });
     expect(await createSender().failure(server.origin, { maxBodyBytes: 1_000_000 })).toMatchObject(tooLarge);
-    // What is in the buffers of the sockets was written, too.
+    // `written` includes data that is still in the buffers of the sockets, so the bound is generous.
     expect(written).toBeLessThan(20 * 1024 * 1024);
   });
 
@@ -136,14 +136,14 @@ describe('a body', () => {
     ['gzip', Buffer.concat(Array(200).fill(gzipSync(Buffer.alloc(1024 * 1024))))],
     ['br', brotliCompressSync(Buffer.alloc(50 * 1024 * 1024), { params: {} })],
     ['gzip, gzip', gzipSync(Buffer.concat(Array(200).fill(gzipSync(Buffer.alloc(1024 * 1024)))))],
-  ])('is refused if it is a bomb in %s', async (encoding, body) => {
+  ])('is refused if it is a decompression bomb in %s', async (encoding, body) => {
     const server = await httpServer((_request, response) => response.writeHead(200, { 'content-encoding': encoding }).end(body));
     const before = process.memoryUsage().rss;
     expect(await createSender().failure(server.origin, { maxBodyBytes: 1_000_000 })).toMatchObject(tooLarge);
     expect(process.memoryUsage().rss - before).toBeLessThan(40 * 1024 * 1024);
   });
 
-  test('is read if it is exactly as large as allowed', async () => {
+  test('is accepted if its size is exactly the maximum', async () => {
     const body = Buffer.from(Array.from({ length: 5000 }, (_, i) => (i * i * 31 + (i >> 3)) & 255));
     const server = await httpServer(({ path }, response) =>
       path === '/gzip' ? response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(body, { level: 0 })) : response.end(body),
@@ -156,8 +156,8 @@ describe('a body', () => {
   });
 });
 
-describe('headers', () => {
-  test('are read by their lower-case names, and several of one are joined', async () => {
+describe('the headers of HTTP requests and responses', () => {
+  test('are read with lower-case names, and repeated headers are joined', async () => {
     const server = await rawServer((socket) =>
       socket.write(
         `${ok}X-One: 1\r\nx-many: a\r\nX-Many: b\r\nX-Many: c\r\nSet-Cookie: s=1\r\nSet-Cookie: t=2\r\nContent-Length: 0\r\n\r\n`,
@@ -168,13 +168,13 @@ describe('headers', () => {
     expect(headers['x-many']).toEqual(['a', 'b', 'c']);
   });
 
-  test('may have the name of a property that every object has', async () => {
+  test('can be called __proto__ or constructor', async () => {
     const server = await rawServer((socket) => socket.write(`${ok}__proto__: p\r\nConstructor: c\r\nContent-Length: 0\r\n\r\n`));
     const { header } = await createSender().get(server.origin);
     expect([header('__proto__'), header('constructor'), header('tostring'), header('toString')]).toEqual(['p', 'c', undefined, undefined]);
   });
 
-  test('are sent as UTF-8, in place of the default ones of the same name', async () => {
+  test('are sent as UTF-8, and replace the default headers of the same name', async () => {
     const server = await httpServer();
     const headers = { 'X-Name': 'Zoë 日本', ACCEPT: 'text/csv', 'User-Agent': 'mine' };
     await createSender().get(server.origin, { headers });
@@ -185,25 +185,25 @@ describe('headers', () => {
     expect(server.requests[1]?.headers).toMatchObject({ accept: '*/*', 'user-agent': 'automate/test' });
   });
 
-  test('with a broken character are not sent', async () => {
+  test('are refused if they contain half of a surrogate pair', async () => {
     const server = await httpServer();
     expect(await createSender().failure(server.origin, { headers: { 'X-Name': 'a\ud800b' } })).toMatchObject({
       kind: 'request',
       retryable: false,
       sent: false,
-      message: 'the header "X-Name" holds a broken character (a lone surrogate)',
+      message: 'the header "X-Name" contains a broken character (a lone surrogate)',
     });
     expect(server.requests).toEqual([]);
   });
 
-  test('give the wait that Retry-After asks for', async () => {
+  test('determine how long automate waits if they include Retry-After', async () => {
     const server = await httpServer((_request, response) => response.writeHead(503, { 'retry-after': '7' }).end());
     expect(await createSender().get(server.origin)).toMatchObject({ status: 503, retryAfterMs: 7000 });
   });
 });
 
-describe('a request', () => {
-  test.each(['POST', 'PUT', 'PATCH'])('with %s carries its body byte for byte at every attempt', async (method) => {
+describe('the body of an HTTP request', () => {
+  test.each(['POST', 'PUT', 'PATCH'])('is sent with %s, byte for byte, in every attempt', async (method) => {
     const server = await httpServer();
     const { get } = createSender();
     const more = { method, body: '{"a":"Zoë \\u0000"}', headers: { 'Content-Type': 'application/json' } };
@@ -213,14 +213,14 @@ describe('a request', () => {
     expect(server.requests[1]).toEqual(server.requests[0]);
   });
 
-  test('with DELETE or GET carries no body', async () => {
+  test('is not sent with DELETE or GET', async () => {
     const server = await httpServer();
     await createSender().get(server.origin, { method: 'DELETE' });
     expect(server.requests[0]).toMatchObject({ method: 'DELETE', body: '' });
     expect(server.requests[0]?.headers['transfer-encoding']).toBeUndefined();
   });
 
-  test('answers any status', async () => {
+  test('can be missing, and every response status is returned without a failure', async () => {
     const server = await httpServer(({ path }, response) => response.writeHead(Number(path.slice(1))).end());
     const { get } = createSender();
     for (const status of [200, 206, 300, 304, 400, 404, 418, 429, 500, 599]) {
@@ -229,8 +229,8 @@ describe('a request', () => {
   });
 });
 
-describe('connections', () => {
-  test('are reused, one for each request in flight', async () => {
+describe('HTTP connections', () => {
+  test('are reused, so there is one connection for each request in flight', async () => {
     const server = await httpServer();
     const { get } = createSender();
     for (let i = 0; i < 5; i++) await get(server.origin);
@@ -240,7 +240,7 @@ describe('connections', () => {
     expect(server.requests).toHaveLength(45);
   });
 
-  test('that the server closes while they are idle lose no request', async () => {
+  test('can be closed by the server while they are idle, without a lost request', async () => {
     const server = await httpServer();
     const { get } = createSender();
     for (let i = 0; i < 20; i++) {
@@ -250,7 +250,7 @@ describe('connections', () => {
     expect(server.requests).toHaveLength(20);
   });
 
-  test('that the server closes with each answer, announced or not, lose no request', async () => {
+  test('can be closed by the server after each response, announced or not, without a lost request', async () => {
     for (const header of ['Connection: close\r\n', '']) {
       const server = await rawServer((socket) => socket.end(`${ok}${header}Content-Length: 0\r\n\r\n`));
       const { get } = createSender();
@@ -259,7 +259,7 @@ describe('connections', () => {
     }
   });
 
-  test('are not reused after more bytes than the answer has', async () => {
+  test('are not reused if the server sends more bytes than the response should have', async () => {
     const server = await rawServer((socket) =>
       socket.write(`${ok}Content-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil`),
     );
@@ -268,7 +268,7 @@ describe('connections', () => {
     expect(server.connections()).toBe(3);
   });
 
-  test('that break fail only their own request', async () => {
+  test('make only their own request fail if they break', async () => {
     let broken = 0;
     const server = await rawServer((socket, request) => {
       if (request.startsWith('GET /bad') && broken++ < 10) socket.destroy();

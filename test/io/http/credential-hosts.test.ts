@@ -7,10 +7,10 @@ import { createSender } from './sending.ts';
 const text = 'canary-1';
 const bearer: Auth = { type: 'bearer', credential: 'c' };
 
-/** A sender whose one secret is for these hosts. */
+/** Creates a sender with one secret that is limited to these hosts. */
 const senderFor = (...hosts: string[]) => createSender({ secrets: { c: { text, hosts } } });
 
-describe('a list of allowed hosts', () => {
+describe('a list of hosts to which a secret is limited', () => {
   test.each([
     ['api.example.com', 'https://api.example.com'],
     ['api.example.com', 'https://API.Example.COM'],
@@ -24,7 +24,7 @@ describe('a list of allowed hosts', () => {
     ['[::1]:3000', 'http://[::1]:3000'],
     ['[::1]', 'http://[0:0:0:0:0:0:0:1]'],
     ['127.0.0.1', 'http://127.1:80'],
-  ])('with %s allows %s', (host, origin) => {
+  ])('that contains %s allows the origin %s', (host, origin) => {
     expect(isAllowedHost(new URL(origin).origin, ['other.example.org', host])).toBe(true);
   });
 
@@ -45,22 +45,22 @@ describe('a list of allowed hosts', () => {
     ['[::1]', 'http://127.0.0.1'],
     ['127.0.0.1', 'http://localhost'],
     ['10.0.0.1', 'http://10.0.0.11'],
-  ])('with %s refuses %s', (host, origin) => {
+  ])('that contains %s refuses the origin %s', (host, origin) => {
     expect(isAllowedHost(origin, [host])).toBe(false);
   });
 
-  test('allows no host if it is empty, and every host if it is absent', () => {
+  test('allows no host if it is empty, and every host if it is undefined', () => {
     expect([isAllowedHost('https://example.com', []), isAllowedHost('https://example.com', undefined)]).toEqual([false, true]);
   });
 });
 
-describe('a secret bound to hosts', () => {
+describe('a secret that is limited to certain hosts', () => {
   test.each<[what: string, auth: Auth]>([
     ['a token', bearer],
-    ['a pair', { type: 'basic', username: 'u', credential: 'c' }],
+    ['a user:password pair', { type: 'basic', username: 'u', credential: 'c' }],
     ['a key in a header', { type: 'api_key', header: 'X-Key', credential: 'c' }],
     ['a key in the query', { type: 'api_key', query: 'key', credential: 'c' }],
-  ])('is sent to them and to no other host: %s', async (_, auth) => {
+  ])('is sent only to these hosts: %s', async (_, auth) => {
     const server = await httpServer();
     const { get, failure } = senderFor(`127.0.0.1:${server.port}`);
     await get(`${server.origin}/there`, { auth });
@@ -69,18 +69,18 @@ describe('a secret bound to hosts', () => {
       kind: 'request',
       sent: false,
       retryable: false,
-      message: `the credential "c" may be sent to 127.0.0.1:${server.port} only, not to localhost:${server.port}`,
+      message: `the credential "c" can be sent only to 127.0.0.1:${server.port}, not to localhost:${server.port}`,
     });
     expect(server.requests.map(({ path }) => path.replace(/\?.*/, ''))).toEqual(['/there']);
   });
 
-  test('does not concern requests without it', async () => {
+  test('does not affect requests that do not use it', async () => {
     const server = await httpServer();
     expect((await senderFor('api.example.com').get(server.origin)).status).toBe(200);
     expect(server.requests[0]?.headers).not.toHaveProperty('authorization');
   });
 
-  test('follows a redirect on the same origin, and never to another one, listed or not', async () => {
+  test('is sent after a redirect within the origin, but never to a different origin that is listed', async () => {
     const other = await httpServer();
     const server = await httpServer(({ path }, response) => {
       const location = { '/near': '/end', '/far': `${other.origin}/end` }[path];
@@ -97,8 +97,8 @@ describe('a secret bound to hosts', () => {
   });
 });
 
-describe('a client secret', () => {
-  /** An API, its token server, and a sender whose client secret is for one of them. */
+describe('an OAuth client secret that is limited to certain hosts', () => {
+  /** Starts an API and its token server. The client secret of the returned sender is limited to the server `bound`. */
   async function scene(bound: 'api' | 'tokens', status = 200) {
     const servers = {
       api: await httpServer((_, response) => response.writeHead(status).end()),
@@ -114,7 +114,7 @@ describe('a client secret', () => {
     return { ...servers, auth, sender: senderFor(`127.0.0.1:${servers[bound].port}`) };
   }
 
-  test('is not the access token, which is sent wherever the flow says', async () => {
+  test('does not limit the access token to these hosts', async () => {
     const { api, tokens, auth, sender } = await scene('tokens');
     await sender.get(api.origin, { auth });
     expect(tokens.requests[0]?.headers.authorization).toBe(`Basic ${btoa('me:canary-1')}`);
@@ -122,17 +122,17 @@ describe('a client secret', () => {
     expect(sender.used).toEqual(['c']);
   });
 
-  test('for the API alone is not sent to the token server', async () => {
+  test('is not sent to the token server if only the API is listed', async () => {
     const { api, tokens, auth, sender } = await scene('api');
     expect(await sender.failure(api.origin, { auth })).toMatchObject({
       kind: 'request',
       sent: false,
-      message: `the credential "c" may be sent to 127.0.0.1:${api.port} only, not to 127.0.0.1:${tokens.port}`,
+      message: `the credential "c" can be sent only to 127.0.0.1:${api.port}, not to 127.0.0.1:${tokens.port}`,
     });
     expect([api.requests, tokens.requests, sender.used]).toEqual([[], [], []]);
   });
 
-  test('counts as used once there is a token, whatever the API answers', async () => {
+  test('counts as used once a token was issued, whatever the API responds', async () => {
     const { api, auth, sender } = await scene('tokens', 500);
     await sender.get(api.origin, { auth });
     expect(sender.used).toEqual(['c']);
@@ -149,14 +149,14 @@ describe('the use of a credential', () => {
     [403, []],
     [404, []],
     [500, []],
-  ])('after a %i is reported as %o', async (status, used) => {
+  ])('is reported only after a successful response (status %i: %o)', async (status, used) => {
     const server = await httpServer((_, response) => response.writeHead(status).end());
     const sender = createSender({ secrets: { c: text, unused: 'other' } });
     await sender.get(server.origin, { auth: bearer });
     expect(sender.used).toEqual(used);
   });
 
-  test('is not reported for a request without it or without an answer', async () => {
+  test('is not reported for a request without the credential or without a response', async () => {
     const server = await httpServer(({ path }, response) => (path === '/cut' ? response.destroy() : response.end()));
     const sender = createSender({ secrets: { c: text } });
     await sender.get(server.origin);
@@ -164,7 +164,7 @@ describe('the use of a credential', () => {
     expect(sender.used).toEqual([]);
   });
 
-  test('is not reported for the answer of another origin', async () => {
+  test('is not reported if the response came from a different origin', async () => {
     const other = await httpServer();
     const server = await httpServer((_, response) => response.writeHead(302, { location: other.origin }).end());
     const sender = createSender({ secrets: { c: text } });

@@ -61,15 +61,15 @@ const inside = [
   'http://localhost/',
 ];
 
-/** Whatever is not refused ends at a proxy on this machine: no test knocks on a foreign door. */
+/** Creates a sender whose requests all go to a proxy on this machine, because a test must not contact a real host. */
 async function fenced() {
   const server = await httpServer();
   const proxy = await proxyServer(server.port);
   return { ...createSender({ environment: { HTTP_PROXY: proxy.url } }), seen: proxy.seen };
 }
 
-describe('a host that a record names', () => {
-  test.each(metadata)('is refused at a link-local or metadata address, listed or not: %s', async (url) => {
+describe('a host that comes from a record', () => {
+  test.each(metadata)('is refused at a link-local or metadata address, even if the address is listed: %s', async (url) => {
     const { failure, seen } = await fenced();
     for (const listed of [[], [new URL(url).hostname, new URL(url).host]]) {
       expect(await failure(url, fromData(...listed))).toMatchObject({
@@ -78,7 +78,7 @@ describe('a host that a record names', () => {
         sent: false,
         message: expect.stringMatching(
           listed.length > 0
-            ? /metadata address\nsuch an address is refused whenever a record names it, listed under allow_hosts or not$/
+            ? /metadata address\na record can never lead to such an address, even if allow_hosts lists it$/
             : /, a link-local or metadata address$/,
         ),
       });
@@ -86,18 +86,18 @@ describe('a host that a record names', () => {
     expect(seen).toEqual([]);
   });
 
-  test.each(inside)('is refused inside the network: %s', async (url) => {
+  test.each(inside)('is refused inside the internal network: %s', async (url) => {
     const { failure, seen } = await fenced();
     expect(await failure(url, fromData('example.com', '10.0.0.2'))).toMatchObject({
       kind: 'request',
       retryable: false,
       sent: false,
-      message: expect.stringMatching(/inside the network\nlist it under allow_hosts in the flow/),
+      message: expect.stringMatching(/inside the network\nto allow it, list it under allow_hosts in the flow/),
     });
     expect(seen).toEqual([]);
   });
 
-  test('is reached if it is listed, by name or address, with or without its port, in any case', async () => {
+  test('is allowed if the flow lists its name or address, with or without a port, in any case', async () => {
     const server = await httpServer();
     const { get, failure } = createSender();
     const { port } = server;
@@ -110,12 +110,12 @@ describe('a host that a record names', () => {
     }
   });
 
-  test('is refused if its name leads to the link of an interface', async () => {
+  test('is refused if its name resolves to a link-local address', async () => {
     const error = await new Promise((resolve) => guardedLookup(false)('fe80::1%1', { all: true }, resolve));
     expect(error).toMatchObject({ code: 'ADDRESS_REFUSED', message: expect.stringMatching(/, a link-local or metadata address$/) });
   });
 
-  test('may be listed as an IPv6 address with or without brackets', async () => {
+  test('can be listed as an IPv6 address, with or without brackets', async () => {
     const { failure } = createSender();
     for (const listed of ['[::1]', '::1', '[::1]:1']) {
       expect((await failure('http://[::1]:1/', fromData(listed))).kind).toBe('network');
@@ -128,13 +128,13 @@ describe('a host that a record names', () => {
     'http://[2001:db8::1]',
     'http://[64:ff9b::c633:6401]',
     'http://[2002:c633:6401::1]',
-  ])('is reached outside the network: %s', async (origin) => {
+  ])('is allowed outside the internal network: %s', async (origin) => {
     const { get, seen } = await fenced();
     await get(origin, fromData());
     expect(seen).toEqual([`GET ${origin}/`]);
   });
 
-  test('is refused in every way to write it, before a connection is opened', async () => {
+  test('is refused before a connection is opened, whatever the notation of its address', async () => {
     const server = await httpServer();
     const { failure } = createSender();
     for (const host of ['127.0.0.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]', '2130706433']) {
@@ -143,7 +143,7 @@ describe('a host that a record names', () => {
     expect(server.connections()).toBe(0);
   });
 
-  test('is not reached over a connection that another record was allowed to open', async () => {
+  test('is refused if it is not listed, even if a connection to the host is already open', async () => {
     const server = await httpServer();
     const { get, failure } = createSender();
     await get(`http://localhost:${server.port}/`, fromData('localhost'));
@@ -153,7 +153,7 @@ describe('a host that a record names', () => {
   });
 });
 
-test('a host that the flow names is reached at any address', async () => {
+test('a host that is written in the flow is allowed at any address', async () => {
   const server = await httpServer();
   expect((await createSender().get(`http://localhost:${server.port}/`)).status).toBe(200);
 });

@@ -11,7 +11,7 @@ const certificates = makeCertificates();
 
 const inFlight = 8;
 
-/** Sends requests, eight at a time, each as soon as an answer has come. */
+/** Sends `count` requests, eight at a time. */
 async function sendAll(count: number, send: () => Promise<unknown>): Promise<void> {
   let left = count;
   const worker = async () => {
@@ -20,15 +20,15 @@ async function sendAll(count: number, send: () => Promise<unknown>): Promise<voi
   await Promise.all(Array.from({ length: inFlight }, worker));
 }
 
-describe('connections', () => {
-  test('are never more than the requests in flight, and are used again', async () => {
+describe('the number of HTTP connections', () => {
+  test('is at most the number of requests in flight, because connections are reused', async () => {
     const server = await httpServer((_request, response) => json(response, {}));
     const { get } = createSender();
     await sendAll(200, () => get(server.origin));
     expect([server.requests.length, server.connections()]).toEqual([200, inFlight]);
   });
 
-  test('are never more than the requests in flight for compressed answers', async () => {
+  test('is at most the number of requests in flight even if responses are compressed', async () => {
     const { gzipSync } = await import('node:zlib');
     const body = gzipSync('x'.repeat(100_000));
     const server = await httpServer((_request, response) => response.setHeader('content-encoding', 'gzip').end(body));
@@ -37,7 +37,7 @@ describe('connections', () => {
     expect([server.requests.length, server.connections()]).toEqual([100, inFlight]);
   });
 
-  test.each(['http', 'https'])('through a proxy are never more than the requests in flight: %s', async (scheme) => {
+  test.each(['http', 'https'])('is at most the number of requests in flight even through a proxy: %s', async (scheme) => {
     const server = await httpServer((_request, response) => json(response, {}), scheme === 'https' ? certificates.good : undefined);
     const proxy = await proxyServer(server.port);
     const environment = { HTTP_PROXY: proxy.url, HTTPS_PROXY: proxy.url };
@@ -46,14 +46,14 @@ describe('connections', () => {
     expect([server.requests.length, proxy.connections()]).toEqual([200, inFlight]);
   });
 
-  test('that the server closes after each answer are replaced, and nothing is sent twice', async () => {
+  test('grows if the server closes each connection after a response, and no request is sent twice', async () => {
     const server = await httpServer((_request, response) => response.setHeader('connection', 'close').end('{}'));
     const { get } = createSender();
     await sendAll(50, () => get(server.origin));
     expect([server.requests.length, server.connections()]).toEqual([50, 50]);
   });
 
-  test('that the server closes while they are idle are replaced', async () => {
+  test('grows if the server closes idle connections', async () => {
     const server = await httpServer((_request, response) => json(response, {}));
     const { get } = createSender();
     for (let request = 1; request <= 20; request++) {
@@ -63,7 +63,7 @@ describe('connections', () => {
     expect(server.requests.length).toBe(20);
   });
 
-  test.each(['directly', 'through a proxy'])('are not replaced for a request that was given up: %s', async (way) => {
+  test.each(['directly', 'through a proxy'])('is one for each request if each request is aborted: %s', async (way) => {
     const server = await httpServer((_request, response) => json(response, {}));
     const proxy = await proxyServer(server.port);
     const { failure } = createSender({ environment: way === 'directly' ? {} : { HTTP_PROXY: proxy.url } });
@@ -73,7 +73,7 @@ describe('connections', () => {
   });
 });
 
-test('a request that is given up while its connection is opened is not sent later', async () => {
+test('a request that is aborted while its connection is being opened is not sent later', async () => {
   const server = await httpServer((_request, response) => json(response, {}), certificates.good);
   let begun: { readonly socket: Socket; readonly hello: string } | undefined;
   let onward: Socket | undefined;
@@ -92,10 +92,10 @@ test('a request that is given up while its connection is opened is not sent late
   expect(server.requests).toEqual([]);
 });
 
-describe('an answer without a request', () => {
+describe('a response that belongs to no request', () => {
   const answer = (text: string) => `HTTP/1.1 200 OK\r\ncontent-length: ${text.length}\r\n\r\n${text}`;
 
-  test('that comes while its connection is idle closes the connection', async () => {
+  test('makes automate close the idle connection on which it arrives', async () => {
     const sockets: Socket[] = [];
     const server = await rawServer((socket) => {
       sockets.push(socket);
@@ -109,7 +109,7 @@ describe('an answer without a request', () => {
     expect(server.connections()).toBe(2);
   });
 
-  test('makes its origin get a connection per request, so that a later one reaches nobody', async () => {
+  test('makes automate use a new connection for each further request to that origin', async () => {
     const sockets: Socket[] = [];
     const asked: string[] = [];
     const server = await rawServer((socket, request) => {
@@ -122,13 +122,13 @@ describe('an answer without a request', () => {
     await get(server.origin);
     sockets[0]?.write(answer('extra'));
     await vi.waitUntil(() => sockets[0]?.destroyed);
-    expect(warnings).toEqual([expect.stringContaining(`${server.origin} sent an answer that no request had asked for`)]);
+    expect(warnings).toEqual([expect.stringContaining(`${server.origin} sent an answer that was not requested`)]);
     for (let request = 2; request <= 4; request++) expect(textOf(await get(server.origin))).toBe(`own ${request}`);
     expect(server.connections()).toBe(4);
     expect(asked.map((text) => /^connection: (.+)$/im.exec(text)?.[1])).toEqual(['keep-alive', 'close', 'close', 'close']);
   });
 
-  test('that follows an answer at once never reaches another request', async () => {
+  test('is not taken for the next response if it directly follows a response', async () => {
     let requests = 0;
     const server = await rawServer((socket) => socket.write(answer(`own ${++requests}`) + answer('extra')));
     const { get } = createSender();
@@ -139,8 +139,8 @@ describe('an answer without a request', () => {
   });
 });
 
-describe('pools', () => {
-  /** Pools whose requests stay in flight. */
+describe('the pools of HTTP connections', () => {
+  /** Creates pools whose requests stay in flight. */
   function openPools() {
     const opened: string[] = [];
     const closed: string[] = [];
@@ -157,7 +157,7 @@ describe('pools', () => {
     return { pools, send, opened, closed, destroyed };
   }
 
-  test('keep the 256 origins that were used last', () => {
+  test('are kept for the 256 most recently used origins', () => {
     const { send, opened, closed } = openPools();
     for (let origin = 1; origin <= 256; origin++) send(`http://${origin}`);
     send('http://1');
@@ -170,7 +170,7 @@ describe('pools', () => {
     expect([opened.length, closed]).toEqual([258, ['http://2', 'http://3']]);
   });
 
-  test('end the requests of closed pools, too, when they are destroyed', () => {
+  test('end their requests when they are destroyed, even after they were closed', () => {
     const { pools, send, opened, destroyed } = openPools();
     for (let origin = 1; origin <= 300; origin++) send(`http://${origin}`);
     pools.destroy();

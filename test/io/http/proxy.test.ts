@@ -10,8 +10,8 @@ import { createSender, textOf } from './sending.ts';
 
 const certificates = makeCertificates();
 
-describe('a proxy', () => {
-  test.each(['HTTP_PROXY', 'http_proxy'])('in %s is used for http origins, in the form that every proxy takes', async (name) => {
+describe('an HTTP proxy', () => {
+  test.each(['HTTP_PROXY', 'http_proxy'])('that is set in %s gets each request for an http URL, with the whole URL', async (name) => {
     const server = await httpServer(({ path, headers }, response) => response.end(`${headers.host} ${path}`));
     const proxy = await proxyServer(server.port);
     const { get } = createSender({ environment: { [name]: proxy.url } });
@@ -19,7 +19,7 @@ describe('a proxy', () => {
     expect(proxy.seen).toEqual(Array(3).fill('GET http://api.example.test/a?b=1'));
   });
 
-  test('in ALL_PROXY is not used', async () => {
+  test('that is set in ALL_PROXY is not used', async () => {
     const server = await httpServer((_, response) => response.end('direct'));
     const proxy = await proxyServer(server.port);
     const { get } = createSender({ environment: { ALL_PROXY: proxy.url, all_proxy: proxy.url } });
@@ -27,7 +27,7 @@ describe('a proxy', () => {
     expect(proxy.seen).toEqual([]);
   });
 
-  test.each(['HTTPS_PROXY', 'https_proxy'])('in %s is used for https origins, in a tunnel', async (name) => {
+  test.each(['HTTPS_PROXY', 'https_proxy'])('that is set in %s is used for https URLs, through a tunnel', async (name) => {
     const server = await httpServer(({ path, body }, response) => response.end(`${path} ${body}`), certificates.good);
     const proxy = await proxyServer(server.port);
     const { get } = createSender({ environment: { [name]: proxy.url }, cacert: certificates.authority });
@@ -36,7 +36,7 @@ describe('a proxy', () => {
     expect(server.connections()).toBe(1);
   });
 
-  test("does not hide the origin's certificate, which is checked through the tunnel", async () => {
+  test("does not prevent automate from checking the server's certificate through the tunnel", async () => {
     const server = await httpServer(undefined, certificates.wrongHost);
     const proxy = await proxyServer(server.port);
     const { failure } = createSender({ environment: { HTTPS_PROXY: proxy.url }, cacert: certificates.authority });
@@ -48,7 +48,7 @@ describe('a proxy', () => {
     expect(server.requests).toEqual([]);
   });
 
-  test.each(['https', 'http'])('for one scheme is not used for the other: %s', async (scheme) => {
+  test.each(['https', 'http'])('that is set for the wrong scheme is not used for a URL with the scheme %s', async (scheme) => {
     const server = await httpServer(undefined, scheme === 'https' ? certificates.good : undefined);
     const proxy = await proxyServer(server.port);
     const environment = { [scheme === 'https' ? 'HTTP_PROXY' : 'HTTPS_PROXY']: proxy.url };
@@ -56,7 +56,7 @@ describe('a proxy', () => {
     expect(proxy.seen).toEqual([]);
   });
 
-  test('gets the name and password of its URL, and no other server does', async () => {
+  test('gets the user name and password in its URL, and no other server gets them', async () => {
     const server = await httpServer();
     const proxy = await proxyServer(server.port);
     const url = proxy.url.replace('//', '//us%40er:p%3Aw@');
@@ -68,7 +68,7 @@ describe('a proxy', () => {
     expect(JSON.stringify(server.requests)).not.toContain('Basic');
   });
 
-  test('in the lower-case variable replaces that in the upper-case one, and an empty variable means no proxy', async () => {
+  test('is taken from the lower-case variable if both are set; an empty variable means no proxy', async () => {
     const server = await httpServer();
     const [lower, upper] = [await proxyServer(server.port), await proxyServer(server.port)];
     await createSender({ environment: { http_proxy: lower.url, HTTP_PROXY: upper.url } }).get(server.origin);
@@ -79,19 +79,22 @@ describe('a proxy', () => {
     expect(server.requests).toHaveLength(3);
   });
 
-  test('without a scheme is reached by http', async () => {
+  test('can be set without a scheme, and is then used over http', async () => {
     const server = await httpServer();
     const proxy = await proxyServer(server.port);
     await createSender({ environment: { HTTP_PROXY: proxy.url.replace('http://', '') } }).get('http://api.example.test/');
     expect(proxy.seen).toHaveLength(1);
   });
 
-  test.each(['ftp://proxy.example.test', 'http://', '::'])('that is no URL is refused at the start, without its password: %s', (url) => {
-    expect(() => createSender({ environment: { https_proxy: url } })).toThrow(/^https_proxy: expected the URL of a proxy/);
-    expect(() => createSender({ environment: { https_proxy: 'bogus://user:canary@x' } })).not.toThrow(/canary/);
-  });
+  test.each(['ftp://proxy.example.test', 'http://', '::'])(
+    'is refused at the start if it is not a URL, without showing its password: %s',
+    (url) => {
+      expect(() => createSender({ environment: { https_proxy: url } })).toThrow(/^https_proxy: expected the URL of a proxy/);
+      expect(() => createSender({ environment: { https_proxy: 'bogus://user:canary@x' } })).not.toThrow(/canary/);
+    },
+  );
 
-  test.each([407, 403, 429, 502])('that refuses with %i is named in the failure', async (status) => {
+  test.each([407, 403, 429, 502])('is mentioned in the failure if it refuses with status %i', async (status) => {
     const proxy = await proxyServer(1, status);
     const { failure } = createSender({ environment: { HTTP_PROXY: proxy.url, HTTPS_PROXY: proxy.url } });
     expect(await failure('https://api.example.test/')).toMatchObject({
@@ -102,7 +105,7 @@ describe('a proxy', () => {
     });
   });
 
-  test('that closes the connection instead of opening a tunnel is named in the failure, and asked once', async () => {
+  test('is mentioned in the failure if it closes the connection instead of opening a tunnel', async () => {
     const proxy = await rawServer((socket) => socket.end());
     const { failure } = createSender({ environment: { HTTPS_PROXY: proxy.origin } });
     expect(await failure('https://api.example.test/', { timeoutMs: 2000 })).toMatchObject({
@@ -114,7 +117,7 @@ describe('a proxy', () => {
     expect(proxy.connections()).toBe(1);
   });
 
-  test('that asks for a password is named in the failure for http origins, too', async () => {
+  test('is mentioned in the failure for http URLs if it requires a password', async () => {
     const proxy = await proxyServer(1, 407);
     const { failure } = createSender({ environment: { HTTP_PROXY: proxy.url } });
     expect(await failure('http://api.example.test/')).toMatchObject({
@@ -124,7 +127,7 @@ describe('a proxy', () => {
     });
   });
 
-  test('that cannot be reached is named in the failure', async () => {
+  test('is mentioned in the failure if it cannot be reached', async () => {
     const port = await unusedPort();
     const environment = { HTTP_PROXY: `http://u:canary@127.0.0.1:${port}`, HTTPS_PROXY: `http://127.0.0.1:${port}` };
     const { failure } = createSender({ environment });
@@ -138,7 +141,7 @@ describe('a proxy', () => {
     }
   });
 
-  test('that never answers fails the request at its deadline', async () => {
+  test('that never responds makes the request fail after its timeout', async () => {
     const silent = createServer().on('connect', () => {});
     silent.listen(0, '127.0.0.1');
     await once(silent, 'listening');
@@ -152,7 +155,7 @@ describe('a proxy', () => {
   });
 });
 
-describe('NO_PROXY', () => {
+describe('the environment variable NO_PROXY', () => {
   test.each([
     ['127.0.0.1', true],
     ['*', true],
@@ -163,7 +166,7 @@ describe('NO_PROXY', () => {
     ['0.0.1', false],
     ['10.0.0.0/8', false],
     ['', false],
-  ])('"%s": an address is reached directly: %s', async (list, isDirect) => {
+  ])('with the value "%s" excludes the server\'s address from the proxy: %s', async (list, isDirect) => {
     const server = await httpServer();
     const proxy = await proxyServer(server.port);
     const environment = { HTTP_PROXY: proxy.url, NO_PROXY: list.replace('PORT', String(server.port)) };
@@ -177,7 +180,7 @@ describe('NO_PROXY', () => {
     ['.localhost', true],
     ['*.localhost', true],
     ['host', false],
-  ])('"%s": a name is reached directly: %s', async (list, isDirect) => {
+  ])('with the value "%s" excludes the host name localhost from the proxy: %s', async (list, isDirect) => {
     const server = await httpServer();
     const proxy = await proxyServer(server.port);
     await createSender({ environment: { http_proxy: proxy.url, no_proxy: list } }).get(`http://localhost:${server.port}/`);
@@ -185,10 +188,10 @@ describe('NO_PROXY', () => {
   });
 });
 
-describe('a host that a record names, through a proxy', () => {
+describe('a host from a record that is reached through a proxy', () => {
   const hostFromData = { allowHosts: [] };
 
-  test('is guarded if its address can be looked up here', async () => {
+  test('is refused if its address can be looked up locally and is internal', async () => {
     const server = await httpServer();
     const proxy = await proxyServer(server.port);
     const { failure, get } = createSender({ environment: { HTTP_PROXY: proxy.url } });
@@ -196,7 +199,7 @@ describe('a host that a record names, through a proxy', () => {
       expect(await failure(url, { hostFromData })).toMatchObject({ kind: 'request', sent: false });
     }
     expect(proxy.seen).toEqual([]);
-    // Only the proxy may know the names of the world.
+    // A name that cannot be resolved locally is left to the proxy, which may be able to resolve it.
     expect((await get('http://nowhere.invalid/', { hostFromData })).status).toBe(200);
     await get('http://localhost/', { hostFromData: { allowHosts: ['localhost'] } });
     expect(proxy.seen).toHaveLength(2);

@@ -13,17 +13,17 @@ const redirect =
 
 const post = { method: 'POST', body: '{"a":1}', headers: { 'Content-Type': 'application/json', 'X-Custom': 'c' } };
 
-/** Loopback is inside the network: a redirect there is only followed where it is listed. */
+/** Follows redirects to any host, even to this machine: loopback is in the internal network, so its hosts must be listed. */
 const anywhere: Partial<HttpRequest> = { followAny: true, hostFromData: { allowHosts: ['127.0.0.1', 'localhost'] } };
 
-describe('a redirect on the same origin', () => {
+describe('a redirect within the same origin', () => {
   test.each([
     [301, 'GET', ''],
     [302, 'GET', ''],
     [303, 'GET', ''],
     [307, 'POST', '{"a":1}'],
     [308, 'POST', '{"a":1}'],
-  ])('with %i after a POST is followed by a %s', async (status, method, body) => {
+  ])('with status %i after a POST is followed with %s', async (status, method, body) => {
     const server = await httpServer(redirect(status, '../new?x=1#part'));
     const response = await createSender().get(`${server.origin}/old/path`, post);
     expect(textOf(response)).toBe('here');
@@ -37,7 +37,7 @@ describe('a redirect on the same origin', () => {
     [303, 'PUT', 'GET'],
     [307, 'DELETE', 'DELETE'],
     [301, 'GET', 'GET'],
-  ])('with %i after a %s is followed by a %s', async (status, method, expected) => {
+  ])('with status %i after %s is followed with %s', async (status, method, expected) => {
     const server = await httpServer(redirect(status, '/new'));
     await createSender().get(`${server.origin}/old`, { ...(method === 'PUT' || method === 'PATCH' ? post : {}), method });
     expect(server.requests[1]).toMatchObject({ method: expected, body: expected === 'PUT' || expected === 'PATCH' ? post.body : '' });
@@ -50,7 +50,7 @@ describe('a redirect on the same origin', () => {
     expect(server.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer token-1', 'Bearer token-1']);
   });
 
-  test('is followed with the key in the query once, even if the server repeats it', async () => {
+  test('is followed with the API key only once in the query, even if the server repeats the key', async () => {
     const server = await httpServer(({ path }, response) =>
       path.startsWith('/old') ? response.writeHead(301, { location: path.replace('/old', '/new') }).end() : response.end(),
     );
@@ -59,13 +59,13 @@ describe('a redirect on the same origin', () => {
     expect(server.requests.map(({ path }) => path)).toEqual(['/old?a=1&key=key%201%26', '/new?a=1&key=key%201%26']);
   });
 
-  test.each([300, 304, 305, 306, 399])('does not include %i: it is an answer like any other', async (status) => {
+  test.each([300, 304, 305, 306, 399])('does not happen for the status %i, which is an ordinary response', async (status) => {
     const server = await httpServer(redirect(status, '/new'));
     expect((await createSender().get(`${server.origin}/old`)).status).toBe(status);
     expect(server.requests).toHaveLength(1);
   });
 
-  test('without Location is an answer like any other', async () => {
+  test('without a Location header is an ordinary response', async () => {
     const server = await httpServer((_request, response) => response.writeHead(302).end());
     expect((await createSender().get(server.origin)).status).toBe(302);
   });
@@ -80,7 +80,7 @@ describe('a redirect on the same origin', () => {
     expect(server.requests).toHaveLength(2);
   });
 
-  test('is followed 10 times at most', async () => {
+  test('is followed at most 10 times in a row', async () => {
     const server = await httpServer(({ path }, response) => response.writeHead(302, { location: `/${Number(path.slice(1)) + 1}` }).end());
     expect(await createSender().failure(`${server.origin}/0`)).toMatchObject({
       kind: 'http',
@@ -91,7 +91,7 @@ describe('a redirect on the same origin', () => {
     expect(server.requests).toHaveLength(11);
   });
 
-  test('shares the deadline of its request', async () => {
+  test('shares the timeout of its request', async () => {
     const server = await httpServer(async (_request, response) => {
       await new Promise((resolve) => setTimeout(resolve, 40));
       response.writeHead(302, { location: '/' }).end();
@@ -100,15 +100,15 @@ describe('a redirect on the same origin', () => {
     expect(server.requests.length).toBeLessThanOrEqual(3);
   });
 
-  test('may have a Location in UTF-8', async () => {
+  test('can have a Location in UTF-8', async () => {
     const server = await httpServer(redirect(302, Buffer.from('/zoë?q=é').toString('latin1')));
     await createSender().get(`${server.origin}/old`);
     expect(server.requests[1]?.path).toBe('/zo%C3%AB?q=%C3%A9');
   });
 });
 
-describe('a redirect to another origin', () => {
-  test('inside the network is followed only if the flow lists that host', async () => {
+describe('a redirect to a different origin', () => {
+  test('is followed into the internal network only if the flow lists the host', async () => {
     const proxy = await httpServer((_request, response) => response.end('here'));
     const server = await httpServer(redirect(302, 'http://10.1.2.3/x'));
     const { get, failure } = createSender({ environment: { http_proxy: proxy.origin, no_proxy: '127.0.0.1' } });
@@ -119,28 +119,28 @@ describe('a redirect to another origin', () => {
     expect(proxy.requests).toHaveLength(1);
   });
 
-  test('counts as sent even if the next request is refused', async () => {
+  test('counts as a sent request even if the redirect is not followed', async () => {
     const server = await httpServer(redirect(302, 'http://169.254.169.254/x'));
     const { failure } = createSender();
     expect(await failure(`${server.origin}/old`, { followAny: true })).toMatchObject({ kind: 'request', sent: true });
     expect(await failure('http://169.254.169.254/x', anywhere)).toMatchObject({ kind: 'request', sent: false });
   });
 
-  test('is refused', async () => {
+  test('is refused by default', async () => {
     const other = await httpServer();
     const server = await httpServer(redirect(307, () => `${other.origin}/x`));
     expect(await createSender().failure(`${server.origin}/old`, post)).toMatchObject({
       kind: 'http',
       status: 307,
       retryable: false,
-      message: `the server redirects to ${other.origin}/x, another origin (follow: any allows that, without the credential, headers and body)`,
+      message: `the server redirects to ${other.origin}/x, a different origin (follow: any allows that, without the credential, headers and body)`,
     });
     expect(other.requests).toEqual([]);
   });
 
-  test('on the same machine under another name is refused', async () => {
+  test('is refused even if it leads to the same machine under a different name', async () => {
     const server = await httpServer(redirect(302, () => `http://localhost:${server.port}/new`));
-    expect((await createSender().failure(`${server.origin}/old`)).message).toContain('another origin');
+    expect((await createSender().failure(`${server.origin}/old`)).message).toContain('a different origin');
     expect(server.requests).toHaveLength(1);
   });
 
@@ -149,9 +149,9 @@ describe('a redirect to another origin', () => {
     ['basic', { type: 'basic', username: 'u', credential: 'c' }],
     ['api_key header', { type: 'api_key', header: 'X-API-Key', credential: 'c' }],
     ['api_key query', { type: 'api_key', query: 'key', credential: 'c' }],
-  ] as const)('is followed with follow: any, but nothing goes along: %s', async (_name, auth) => {
+  ] as const)('is followed without the credential, headers and body if follow is "any": %s', async (_name, auth) => {
     const other = await httpServer();
-    // A server may well repeat the query that it was asked with.
+    // The redirect repeats the query, as real servers often do.
     const server = await httpServer(({ path }, response) => response.writeHead(307, { location: `${other.origin}${path}` }).end());
     const { get } = createSender({ secrets: { c: 'canary-1' } });
     await get(`${server.origin}/old?page=2`, { ...post, ...anywhere, auth });
@@ -163,7 +163,7 @@ describe('a redirect to another origin', () => {
     );
   });
 
-  test('is never signed again on its way back', async () => {
+  test('is followed without a credential, even if a later redirect leads back to the first origin', async () => {
     const other = await httpServer((_request, response) => response.writeHead(302, { location: `${server.origin}/chosen-by-other` }).end());
     const server = await httpServer(redirect(302, () => other.origin));
     const { get } = createSender({ secrets: { c: 'canary-1' } });
@@ -180,9 +180,9 @@ describe('a redirect to another origin', () => {
     ['javascript:alert(1)', /which is not a web address$/],
     ['blob:ORIGIN/x', /which is not a web address$/],
     ['http://api.example.test/', /which is refused: expected an https URL, found http:\/\/api\.example\.test/],
-    ['https://user:pass@api.example.test/', /which is refused: a URL must not hold a user name or password/],
+    ['https://user:pass@api.example.test/', /which is refused: a URL must not contain a user name or password/],
     ['http://', /which is not a URL$/],
-  ])('to %s is refused even with follow: any', async (location, message) => {
+  ])('is refused even with follow: any if it leads to %s', async (location, message) => {
     const server = await httpServer(redirect(302, () => location.replace('ORIGIN', server.origin)));
     const failure = await createSender({ allowHttp: false }).failure(`${server.origin}/old`, anywhere);
     expect(failure).toMatchObject({ kind: 'http', status: 302, retryable: false, message: expect.stringMatching(message) });
@@ -190,11 +190,11 @@ describe('a redirect to another origin', () => {
   });
 
   test.each(['http://169.254.169.254/latest/meta-data', 'http://[fd00:ec2::254]/', 'http://[::ffff:169.254.169.254]/'])(
-    'a metadata address is refused even when it is listed: %s',
+    'is refused if it leads to a metadata address, even if the address is listed: %s',
     async (location) => {
       const server = await httpServer(redirect(302, location));
       const hostFromData = { allowHosts: ['127.0.0.1', '169.254.169.254', '[fd00:ec2::254]', new URL(location).hostname] };
-      // Were it followed after all, it would end at a proxy on this machine.
+      // If the redirect were followed by mistake, it would end at a proxy on this machine.
       const proxy = await proxyServer(server.port);
       const { failure } = createSender({ environment: { HTTP_PROXY: proxy.url, NO_PROXY: '127.0.0.1' } });
       expect(await failure(`${server.origin}/old`, { ...anywhere, hostFromData })).toMatchObject({
@@ -206,20 +206,20 @@ describe('a redirect to another origin', () => {
     },
   );
 
-  test('inside the network is refused if the flow names only the first origin', async () => {
+  test('is refused if it leads into the internal network and only the first origin is written in the flow', async () => {
     const server = await httpServer(redirect(302, () => 'http://10.0.0.1/'));
     const failure = await createSender().failure(`${server.origin}/old`, { followAny: true });
     expect(failure).toMatchObject({ kind: 'request', message: expect.stringContaining('inside the network') });
   });
 
-  test('is followed from one server of this machine to another: the flow has reached the machine already', async () => {
+  test('is followed between two servers on this machine if the flow already uses this machine', async () => {
     const other = await httpServer();
     const server = await httpServer(redirect(302, () => other.origin));
     await createSender().get(`${server.origin}/old`, { followAny: true });
     expect(other.requests).toHaveLength(1);
   });
 
-  test('is followed to a third one and back, and never signed again', async () => {
+  test('is followed to a third origin and back, without the credential', async () => {
     const third = await httpServer(redirect(302, () => `${server.origin}/new`));
     const other = await httpServer(redirect(302, () => `${third.origin}/old`));
     const server = await httpServer(redirect(302, () => `${other.origin}/old`));
@@ -232,7 +232,7 @@ describe('a redirect to another origin', () => {
     ]);
   });
 
-  test('is refused if a record named the first host, and only that is listed', async () => {
+  test('is refused if the first host comes from a record and only that host is listed', async () => {
     const third = await httpServer();
     const other = await httpServer(redirect(302, () => third.origin));
     const hostFromData = { allowHosts: [new URL(other.origin).host] };

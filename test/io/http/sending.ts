@@ -8,33 +8,33 @@ import { createHttp } from '../../../src/io/http/client.ts';
 import { createTransport } from '../../../src/io/http/transport.ts';
 import { RunFiles } from '../../../src/io/transfers/run-files.ts';
 
-/** Settings of a test for the machine that sends. */
+/** The settings of an HTTP sender in a test. */
 export interface SenderOptions {
   readonly environment?: NodeJS.ProcessEnv;
   readonly cacert?: string;
-  /** Secrets by credential name, perhaps bound to hosts. */
+  /** The secrets by credential name. A secret can be limited to certain hosts. */
   readonly secrets?: Readonly<Record<string, string | { readonly text: string; readonly hosts: readonly string[] }>>;
   readonly allowHttp?: boolean;
   readonly now?: () => number;
   readonly warn?: (message: string) => void;
 }
 
-/** Changes to a plain GET request. */
+/** The differences from a plain GET request. */
 export type Changes = Partial<Omit<HttpRequest, 'auth'>> & { readonly auth?: Auth | readonly Auth[] | undefined };
 
-/** The HTTP port on real sockets. */
+/** The HTTP client, which uses real sockets. */
 export interface Sender {
   readonly http: Http;
-  /** Every secret that the port registered. */
+  /** Every secret that the client has registered, so that it can be masked. */
   readonly secrets: readonly string[];
-  /** Every credential that the port reported as used. */
+  /** Every credential that the client has reported as used. */
   readonly used: readonly string[];
   get(url: string, more?: Changes): Promise<HttpResponse>;
-  /** The failure of a request that must fail. */
+  /** Sends a request that must fail. Resolves with its failure. */
   failure(url: string, more?: Changes): Promise<Failure>;
 }
 
-/** Makes the HTTP port for the current test. */
+/** Creates the HTTP client for the current test. */
 export function createSender(options: SenderOptions = {}): Sender {
   const { environment = {}, cacert, secrets = {}, allowHttp = true, now = () => performance.now(), warn } = options;
   const registered: string[] = [];
@@ -68,7 +68,7 @@ function toSecret(given: string | { text: string; hosts: readonly string[] }): S
   return typeof given === 'string' ? { text: given, from: 'test' } : { ...given, from: 'test' };
 }
 
-/** A GET request with room for everything. */
+/** Returns a GET request with generous limits. */
 function requestOf(url: string, { auth, ...more }: Changes = {}): HttpRequest {
   const { origin, pathname, search } = new URL(url);
   return {
@@ -84,7 +84,7 @@ function requestOf(url: string, { auth, ...more }: Changes = {}): HttpRequest {
   };
 }
 
-/** An answer's body as text. */
+/** Returns the body of a response as a string. */
 export function textOf(response: HttpResponse): string {
   return Buffer.from(response.body).toString();
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { httpServer } from '../../helpers/http-server.ts';
 import { createSender } from './sending.ts';
 
-test('at most eight answers are passed on per turn of the event loop', async () => {
+test('the HTTP client passes on at most eight responses in each turn of the event loop', async () => {
   const count = 64;
   const held: ServerResponse[] = [];
   const server = await httpServer((_request, response) => {

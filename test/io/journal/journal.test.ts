@@ -8,7 +8,7 @@ import { untouched } from '../../../src/io/output/output.ts';
 
 const identity = { 'the flow': 'abc' };
 
-/** A closed journal with these checkpoints. */
+/** Creates and closes a journal with these checkpoints. Returns its path. */
 async function journalWith(...records: readonly number[]): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'automate-journal-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -43,7 +43,7 @@ async function parkedIn({ parked }: FoundJournal): Promise<[number, number, stri
   return all;
 }
 
-test('a journal is read up to its last checkpoint', async () => {
+test("a run's journal is read up to its last checkpoint", async () => {
   const path = await journalWith(3, 7);
   const { run, identity: found, checkpoint, validBytes } = await read(path);
   expect([run, found, checkpoint?.records, validBytes]).toEqual(['run', identity, 7, (await readFile(path)).length]);
@@ -51,9 +51,9 @@ test('a journal is read up to its last checkpoint', async () => {
 
 test.each([
   ['half a line', '1234'],
-  ['a line that is no JSON', 'nonsense\n'],
+  ['a line that is not JSON', 'nonsense\n'],
   ['a line with a wrong checksum', `00000000 ${JSON.stringify({ ...untouched, records: 9 })}\n`],
-])('a journal that ends with %s continues without it', async (_name, torn) => {
+])("the end of a run's journal is ignored if the end is %s", async (_name, torn) => {
   const path = await journalWith(3);
   const { length } = await readFile(path);
   await appendFile(path, torn);
@@ -63,7 +63,7 @@ test.each([
   expect((await read(path)).checkpoint?.records).toBe(5);
 });
 
-test('a journal with a damaged line ends before it', async () => {
+test("a run's journal is read up to its first damaged line", async () => {
   const path = await journalWith(3, 5, 7);
   const lines = (await readFile(path, 'utf8')).split('\n');
   await writeFile(path, [...lines.slice(0, 2), (lines[2] as string).replace('5', '6'), ...lines.slice(3)].join('\n'));
@@ -71,7 +71,7 @@ test('a journal with a damaged line ends before it', async () => {
   expect([checkpoint?.records, validBytes]).toEqual([3, lines.slice(0, 2).join('\n').length + 1]);
 });
 
-test('parked records are read back, however long their text is', async () => {
+test('finished records that wait in the journal (parked records) can be read back, however long they are', async () => {
   const path = await journalWith();
   const journal = await continueJournal(path, await read(path));
   const long = 'é"\n'.repeat(900_000);
@@ -85,7 +85,7 @@ test('parked records are read back, however long their text is', async () => {
   );
 });
 
-test('a record whose parking failed does not count until it is parked again', async () => {
+test('a record that could not be stored in the journal does not count as done until a later attempt succeeds', async () => {
   const path = await journalWith(3);
   const journal = await continueJournal(path, await read(path));
   const broken: ParkedRows = {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parkedLines } from '../../../src/io/journal/parked-records.ts';
 
-test.each([0, 1])('long text is cut between characters, even after %i of half the size', async (others) => {
+test.each([0, 1])('the text of a record in the journal is split only between characters (letters before the emoji: %i)', async (others) => {
   const text = 'x'.repeat(others) + '😀'.repeat(1_200_000);
   const record = {
     rows: 1,

@@ -5,7 +5,7 @@ import { InputProgress } from '../../../src/io/journal/progress.ts';
 
 const item = (number: number): Item => ({ number, fields: new Map(), end: { offset: number * 10, line: number } });
 
-test('progress knows the gapless beginning and the ranges beyond it, in whatever order records finish', () => {
+test('the progress in the journal consists of the finished start of the input and the finished ranges after it', () => {
   const orders = fc.tuple(fc.nat(5), fc.nat(40)).chain(([from, count]) => {
     const numbers = Array.from({ length: count }, (_, index) => from + index + 1);
     return fc.tuple(fc.constant(from), fc.shuffledSubarray(numbers));

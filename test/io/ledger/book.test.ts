@@ -10,30 +10,30 @@ const hold = { run: 'r', owner: '', month: '2026-11', accounts: [account], logge
 
 test.each<[string, HoldRequest, number]>([
   ['an eighth of the allowance', { credits: 800, min: 1 }, 100],
-  ['no more than it asks for', { credits: 30, min: 1 }, 30],
-  ['as much as it cannot do without', { credits: 500, min: 400 }, 400],
-  ['nothing if even that is too much', { credits: 900, min: 801 }, 0],
-  ['what its begun records need, and an eighth of the rest', { credits: 800, min: 1, needed: 240 }, 310],
-  ['half of the allowance and an eighth of the rest for any need', { credits: 800, min: 1, needed: 700 }, 450],
-])('a hold gets %s', (_, request, credits) => {
+  ['no more than it requests', { credits: 30, min: 1 }, 30],
+  ['at least the minimum that it needs', { credits: 500, min: 400 }, 400],
+  ['nothing if the allowance is less than its minimum', { credits: 900, min: 801 }, 0],
+  ['what the records already begun need, and an eighth of the rest', { credits: 800, min: 1, needed: 240 }, 310],
+  ['at most half of the allowance for records already begun, and an eighth of the rest', { credits: 800, min: 1, needed: 700 }, 450],
+])('a run that reserves credits in the ledger gets %s', (_, request, credits) => {
   const book = bookIn(emptyHome());
   book.setLimit(1000);
   book.renew({ ...hold, run: 'other' }, [100], { credits: 100, min: 100 });
   expect([book.renew(hold, [0], request), book.holds().find(({ run }) => run === 'r')?.credits]).toEqual([credits, credits]);
 });
 
-test('a run whose hold is gone, or has written more meanwhile, cannot be settled', () => {
+test('the ledger refuses to settle a run whose reservation is gone, or which has spent more since', () => {
   const book = bookIn(emptyHome());
   book.renew({ ...hold, logged: 5 }, [5], { credits: 1, min: 1 });
   expect([book.settle('r', 4, [1]), book.settle('other', 5, [1]), book.spent()[0]?.credits]).toEqual([false, false, 5]);
   expect([book.settle('r', 5, [1]), book.settle('r', 5, [1]), book.spent()[0]?.credits]).toEqual([true, false, 6]);
 });
 
-test('a month ends at midnight UTC', () => {
+test('a month in the ledger ends at midnight UTC', () => {
   expect(monthOf(Date.UTC(2026, 11, 31, 23, 59))).toEqual({ name: '2026-12', endMs: Date.UTC(2027, 0) });
 });
 
-test('the files are readable only by their owner', () => {
+test('the files of the ledger are readable only by their owner', () => {
   const home = emptyHome();
   const umask = process.umask(0);
   onTestFinished(() => void process.umask(umask));
@@ -42,17 +42,17 @@ test('the files are readable only by their owner', () => {
     expect([file, statSync(join(home, file)).mode & 0o777]).toEqual([file, 0o600]);
 });
 
-test('a symbolic link in place of the book is refused', () => {
+test('the ledger is refused if its file is a symbolic link', () => {
   const home = emptyHome();
   writeFileSync(join(home, 'target'), '');
   symlinkSync(join(home, 'target'), join(home, 'credits.db'));
-  expect(() => bookIn(home)).toThrow(/credits.db is a symbolic link, which is refused/);
+  expect(() => bookIn(home)).toThrow(/credits.db is a symbolic link, which is not allowed here/);
 });
 
 test.each([
   [1, 'it was made by an older version of automate, which this version cannot read'],
   [99, 'it was made by a newer version of automate'],
-])('a book of version %d is refused, and stays as it is', (version, reason) => {
+])('a ledger with the format version %d is refused and left unchanged', (version, reason) => {
   const home = emptyHome();
   bookIn(home).setLimit(100);
   const database = new Database(join(home, 'credits.db'));

@@ -7,8 +7,8 @@ import { bookIn, emptyHome, killRuns, ledgerIn, november, spend, spentIn } from 
 const wallNow = () => november;
 const logs = (home: string) => readdirSync(join(home, 'runs'));
 
-describe('a killed run', () => {
-  test('is charged for every action that it may have sent', () => {
+describe('a run that was killed', () => {
+  test('is charged for every call that might have been sent', () => {
     const home = emptyHome();
     const ledger = ledgerIn(home);
     spend(ledger, 'a', 300);
@@ -20,7 +20,7 @@ describe('a killed run', () => {
     expect(settleDead(book, { home, wallNow })).toBe(false);
   });
 
-  test('is not charged for what it had held and not sent', () => {
+  test('is not charged for credits that it had reserved but not used', () => {
     const home = emptyHome();
     const ledger = ledgerIn(home);
     spend(ledger, 'a', 3);
@@ -29,7 +29,7 @@ describe('a killed run', () => {
     expect(spentIn(home)).toEqual({ '2026-11 a': 3 });
   });
 
-  test('is charged for its whole hold if its log is gone', () => {
+  test('is charged for all credits that it had reserved if its log is gone', () => {
     const home = emptyHome();
     spend(ledgerIn(home), 'a', 300);
     const book = killRuns(home);
@@ -38,7 +38,7 @@ describe('a killed run', () => {
     expect(spentIn(home)).toEqual({ '2026-11 a': 512 });
   });
 
-  test('frees its hold when another run needs it', () => {
+  test('loses its reservation when a different run needs the credits', () => {
     const home = emptyHome();
     const book = bookIn(home);
     book.setLimit(10);
@@ -52,8 +52,8 @@ describe('a killed run', () => {
   });
 });
 
-describe('a run under way', () => {
-  test('keeps its hold', () => {
+describe('a run in progress', () => {
+  test('keeps its reserved credits', () => {
     const home = emptyHome();
     spend(ledgerIn(home), 'a', 3);
     const book = bookIn(home);
@@ -61,7 +61,7 @@ describe('a run under way', () => {
     expect(book.holds()).toMatchObject([{ run: 'r', credits: 256 }]);
   });
 
-  test('on another machine counts as dead after a day of silence', () => {
+  test('is treated as dead after a day without a sign of life if it is on a different machine', () => {
     const home = emptyHome();
     spend(ledgerIn(home, { wallNow: Date.now }), 'a', 3);
     const book = killRuns(home, '{"pid":1,"born":"1","where":"elsewhere"}');
@@ -69,7 +69,7 @@ describe('a run under way', () => {
     expect(settleDead(book, { home, wallNow: () => Date.now() + 87_000_000 })).toBe(true);
   });
 
-  test('counts twice rather than not at all after another process took it for dead', () => {
+  test('is charged twice rather than not at all if a different process mistook it for dead', () => {
     const home = emptyHome();
     const ledger = ledgerIn(home);
     spend(ledger, 'a', 10);
@@ -79,7 +79,7 @@ describe('a run under way', () => {
     expect(spentIn(home)['2026-11 a']).toBeGreaterThanOrEqual(15);
   });
 
-  test('keeps its hold and its log if it wrote more while another process took it for dead', () => {
+  test('keeps its reservation and log if it spent more while a different process mistook it for dead', () => {
     const home = emptyHome();
     const ledger = ledgerIn(home);
     spend(ledger, 'a', 10);
@@ -94,7 +94,7 @@ describe('a run under way', () => {
 });
 
 describe('a resumed run', () => {
-  test('is charged for its whole earlier hold if its log is gone, and continues from there', () => {
+  test('is charged for all reserved credits of its earlier part if the log of that part is gone', () => {
     const home = emptyHome();
     spend(ledgerIn(home), 'a', 300);
     rmSync(join(home, 'runs/r.credits'));
@@ -105,7 +105,7 @@ describe('a resumed run', () => {
     expect(spentIn(home)).toEqual({ '2026-11 a': 522 });
   });
 
-  test('is charged for no less than its journal says if its log has lost its end', () => {
+  test('is charged at least as much as its journal says if the end of its log is lost', () => {
     const home = emptyHome();
     spend(ledgerIn(home), 'a', 10);
     truncateSync(join(home, 'runs/r.credits'), 45);

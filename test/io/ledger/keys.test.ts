@@ -7,7 +7,7 @@ const crm = { id: 'key_1', name: 'crm', quota: 10 };
 const shop = { id: 'key_2', name: 'shop', quota: undefined };
 const month = '2026-11';
 
-/** Spent credits by key, and what the runs of each hold. */
+/** Returns the spent credits by API key. */
 function byKey(home: string) {
   const book = bookIn(home);
   const sums: Record<string, number> = {};
@@ -16,8 +16,8 @@ function byKey(home: string) {
   return sums;
 }
 
-describe('a run that a key pays', () => {
-  test('is counted for the key, apart from commands and other keys', () => {
+describe('a run that an API key pays for', () => {
+  test('counts towards the quota of that key, not towards commands and other keys', () => {
     const home = emptyHome();
     for (const [run, key, times] of [
       ['one', undefined, 1],
@@ -32,7 +32,7 @@ describe('a run that a key pays', () => {
     expect(byKey(home)).toEqual({ '': 1, key_1: 6, key_2: 3 });
   });
 
-  test('ends with the quota of its key: no other run counts, and the reason names the key', () => {
+  test("ends when the key's quota is used up, whatever other runs spend, and the reason mentions the key", () => {
     const home = emptyHome();
     spend(ledgerIn(home, { run: 'command' }), 'a', 50);
     spend(ledgerIn(home, { run: 'shop', key: shop }), 'a', 50);
@@ -46,7 +46,7 @@ describe('a run that a key pays', () => {
     expect(ledger.limitReached()).toMatchObject({ of: 'key', limit: 10, remaining: 0 });
   });
 
-  test('shares the quota with the other runs of its key', () => {
+  test("shares the quota with the key's other runs", () => {
     const home = emptyHome();
     const one = ledgerIn(home, { run: 'one', key: crm });
     spend(one, 'a', 4);
@@ -60,17 +60,20 @@ describe('a run that a key pays', () => {
   test.each([
     [5, 'allowance', /^the allowance of 5 credits/],
     [20, 'key', /^the quota of 10 credits/],
-  ] as const)('is limited by the smaller rest: with an allowance of %i by the %s', (allowance, of, reason) => {
-    const home = emptyHome();
-    const book = bookIn(home);
-    book.setLimit(allowance);
-    const ledger = ledgerIn(home, { key: crm }, book);
-    spend(ledger, 'a', Math.min(allowance, 10));
-    expect(ledger.hold('a')).toMatchObject({ message: expect.stringMatching(reason), code: of === 'key' ? 'quota' : 'allowance' });
-    expect(ledger.limitReached()?.of).toBe(of);
-  });
+  ] as const)(
+    "is limited by the allowance or by the key's quota, whichever has less left (allowance: %i, limit: %s)",
+    (allowance, of, reason) => {
+      const home = emptyHome();
+      const book = bookIn(home);
+      book.setLimit(allowance);
+      const ledger = ledgerIn(home, { key: crm }, book);
+      spend(ledger, 'a', Math.min(allowance, 10));
+      expect(ledger.hold('a')).toMatchObject({ message: expect.stringMatching(reason), code: of === 'key' ? 'quota' : 'allowance' });
+      expect(ledger.limitReached()?.of).toBe(of);
+    },
+  );
 
-  test('is limited by the allowance if others have used that up', () => {
+  test("is limited by the machine's allowance if other runs have used the allowance up", () => {
     const home = emptyHome();
     const book = bookIn(home);
     book.setLimit(100);
@@ -80,7 +83,7 @@ describe('a run that a key pays', () => {
     expect([ledger.hold('a')?.message, ledger.limitReached()?.of]).toEqual([expect.stringMatching(/^the allowance/), 'allowance']);
   });
 
-  test('has its quota again in the next month', () => {
+  test('gets a new quota in the next month', () => {
     const home = emptyHome();
     let now = november;
     const ledger = ledgerIn(home, { key: crm, wallNow: () => now });
@@ -91,20 +94,20 @@ describe('a run that a key pays', () => {
     expect(ledger.hold('a')?.message).toContain('for 2026-12 is used up (a new month begins on 2027-01-01)');
   });
 
-  test('without a quota is not limited', () => {
+  test('is not limited if the key has no quota', () => {
     const ledger = ledgerIn(emptyHome(), { key: shop });
     spend(ledger, 'a', 2000);
     expect([ledger.isLimited, ledger.limitReached()]).toEqual([false, undefined]);
   });
 
-  test('is charged for what it has sent when it is killed', () => {
+  test('is charged for the calls that it sent before it was killed', () => {
     const home = emptyHome();
     spend(ledgerIn(home, { key: crm }), 'a', 3);
     settleDead(killRuns(home), { home, wallNow: () => november });
     expect(byKey(home)).toEqual({ key_1: 3 });
   });
 
-  test('and waits gives back what it holds', () => {
+  test('returns its reserved credits while it waits', () => {
     const home = emptyHome();
     const book = bookIn(home);
     const ledger = ledgerIn(home, { key: shop });
@@ -120,7 +123,7 @@ describe('a run that a key pays', () => {
   });
 });
 
-test('the rest of a key and of the allowance is what is neither spent nor held', () => {
+test('the remaining credits of a key and of the allowance exclude spent and reserved credits', () => {
   const home = emptyHome();
   const book = bookIn(home);
   expect([restOf(book, 'allowance', { month }), restOf(book, 'key', { month, key: shop }), smallestRest(book, { month })]).toEqual([

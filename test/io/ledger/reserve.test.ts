@@ -3,7 +3,7 @@ import type { Book, HoldRequest } from '../../../src/io/ledger/book.ts';
 import { Reserve } from '../../../src/io/ledger/reserve.ts';
 import { emptyHome, november } from '../../helpers/ledger.ts';
 
-/** A reserve with one account and blocks of 10 credits, over a book that gives `grants` one after another and then nothing. */
+/** Creates a reserve with blocks of 10 credits. The ledger answers each request with the next number of `grants`, later with 0. */
 function reserveOver(grants: readonly number[]) {
   const left = [...grants];
   const asked: (HoldRequest & { readonly spent: number | undefined })[] = [];
@@ -24,7 +24,7 @@ function reserveOver(grants: readonly number[]) {
   return { reserve, asked };
 }
 
-test('a reserve asks the book once per block and adds what was spent since', () => {
+test("a run's credit reserve asks the ledger once per block of credits, and reports what was spent since", () => {
   const { reserve, asked } = reserveOver([10, 10]);
   for (let action = 0; action < 11; action++) {
     expect(reserve.ensure(1)).toBeUndefined();
@@ -36,7 +36,7 @@ test('a reserve asks the book once per block and adds what was spent since', () 
   ]);
 });
 
-test('a reserve refuses an action once the book gives too little', () => {
+test("a run's credit reserve refuses a call if the ledger grants too few credits", () => {
   const { reserve } = reserveOver([2]);
   expect([reserve.ensure(3)?.message, reserve.ensure(2)]).toEqual([
     expect.stringMatching(/^the allowance of 1,000 credits for 2026-11/),
@@ -44,7 +44,7 @@ test('a reserve refuses an action once the book gives too little', () => {
   ]);
 });
 
-test('a reserve affords anything while the book gives whole blocks, and then only what it has', () => {
+test("a run's credit reserve counts its remaining credits only after the ledger has granted less than a full block", () => {
   const { reserve, asked } = reserveOver([10, 4, 4]);
   expect(reserve.ensure(1)).toBeUndefined();
   expect([reserve.affords(1000, 1), asked.length]).toEqual([true, 1]);
@@ -53,7 +53,7 @@ test('a reserve affords anything while the book gives whole blocks, and then onl
   expect([4, 5].map((credits) => reserve.affords(credits, 1))).toEqual([true, false]);
 });
 
-test('released credits are available again without the book', () => {
+test("credits returned to a run's credit reserve can be used once more without asking the ledger", () => {
   const { reserve, asked } = reserveOver([10]);
   expect(reserve.ensure(10)).toBeUndefined();
   reserve.charge(0, 10);

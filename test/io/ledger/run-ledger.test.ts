@@ -5,12 +5,12 @@ import { settleDead } from '../../../src/io/ledger/holds.ts';
 import { RunLedger } from '../../../src/io/ledger/run-ledger.ts';
 import { bookIn, december, emptyHome, killRuns, ledgerIn, november, pricesOf, spend, spentIn } from '../../helpers/ledger.ts';
 
-describe('without a book', () => {
+describe('the credits of a run without a ledger file', () => {
   function ledgerOf(max: number | undefined, credits = 1) {
     return new RunLedger({ run: 'r', home: '/nowhere', prices: pricesOf({ n: credits }), max, before: 0, wallNow: () => 0 }, undefined);
   }
 
-  test('a run without --max-credits spends what it needs', () => {
+  test('are unlimited without --max-credits', () => {
     const ledger = ledgerOf(undefined);
     for (let i = 0; i < 1000; i++) expect(ledger.hold('n')).toBeUndefined();
     for (let i = 0; i < 600; i++) ledger.settle('n');
@@ -18,7 +18,7 @@ describe('without a book', () => {
     expect(ledger.spent()).toBe(600);
   });
 
-  test('actions under way count against the maximum, and released credits can be held again', () => {
+  test('are held while a call is in flight, and become available if the call is released', () => {
     const ledger = ledgerOf(3);
     const usedUp = { message: 'the 3 credits of this run are used up', code: 'max-credits', details: { credits: 3 } };
     expect([1, 2, 3, 4].map(() => ledger.hold('n'))).toEqual([undefined, undefined, undefined, usedUp]);
@@ -30,22 +30,22 @@ describe('without a book', () => {
     expect(ledger.spent()).toBe(1);
   });
 
-  test('a run affords what is left of its maximum', () => {
+  test('can be spent up to the maximum', () => {
     const ledger = ledgerOf(3);
     expect(ledger.hold('n')).toBeUndefined();
     expect([2, 3].map((count) => ledger.affords([['n', count]]))).toEqual([true, false]);
   });
 
-  test('a maximum of 0 allows no action that has a price', () => {
+  test('allow no call that has a price if the maximum is 0', () => {
     expect(ledgerOf(0).hold('n')?.message).toBe('the 0 credits of this run are used up');
     expect(ledgerOf(0, 0).hold('n')).toBeUndefined();
   });
 
-  test('the refusal shows a large maximum with separators', () => {
+  test('have thousands separators in the message that says they are used up', () => {
     expect(ledgerOf(1500, 1501).hold('n')?.message).toBe('the 1,500 credits of this run are used up');
   });
 
-  test('the cost in the answer replaces the price', () => {
+  test('are corrected from the price to the real cost if the response states it', () => {
     const ledger = ledgerOf(10, 4);
     expect([1, 2, 3].map(() => ledger.hold('n') === undefined)).toEqual([true, true, false]);
     ledger.settle('n', 0.5);
@@ -55,8 +55,8 @@ describe('without a book', () => {
   });
 });
 
-describe('with a book', () => {
-  test('credits spent before midnight UTC belong to the month that has ended', () => {
+describe('the credits of a run with a ledger file', () => {
+  test('are counted for the month in which they were spent, which ends at midnight UTC', () => {
     const home = emptyHome();
     let nowMs = november;
     const ledger = ledgerIn(home, { wallNow: () => nowMs });
@@ -67,7 +67,7 @@ describe('with a book', () => {
     expect(spentIn(home)).toEqual({ '2026-11 a': 300, '2026-12 a': 20 });
   });
 
-  test('a run that has ended holds nothing', () => {
+  test('are no longer reserved after the end of the run', () => {
     const home = emptyHome();
     const ledger = ledgerIn(home);
     spend(ledger, 'a', 300);
@@ -75,7 +75,7 @@ describe('with a book', () => {
     expect([bookIn(home).holds(), spentIn(home)]).toEqual([[], { '2026-11 a': 300 }]);
   });
 
-  test('a run affords half of the remaining allowance for its begun records, and not just one block', () => {
+  test('count as enough for up to half of the remaining allowance, not only for one block', () => {
     const home = emptyHome();
     const book = bookIn(home);
     book.setLimit(1000);
@@ -91,7 +91,7 @@ describe('with a book', () => {
     expect(spentIn(home)).toEqual({ '2026-11 a': 960, '2026-11 b': 2 });
   });
 
-  test('a new month brings a new allowance', () => {
+  test('are limited by a new allowance in a new month', () => {
     const home = emptyHome();
     let nowMs = november;
     const book = bookIn(home);
@@ -106,7 +106,7 @@ describe('with a book', () => {
     expect(spentIn(home)).toEqual({ '2026-11 a': 5, '2026-12 a': 5 });
   });
 
-  test('released credits are not spent, and the cost in the answer replaces the price', () => {
+  test('are not counted as spent if released, and are corrected to the cost in the response', () => {
     const home = emptyHome();
     const ledger = ledgerIn(home);
     for (const node of ['a', 'a', 'b']) expect(ledger.hold(node)).toBeUndefined();
@@ -117,7 +117,7 @@ describe('with a book', () => {
     expect([ledger.spent(), spentIn(home)]).toEqual([2.5, { '2026-11 a': 2.5 }]);
   });
 
-  test('several runs of one process each settle their own credits', () => {
+  test('are settled separately for several runs of one process', () => {
     const home = emptyHome();
     const ledgers = ['r1', 'r2', 'r3'].map((run) => ledgerIn(home, { run }));
     for (const ledger of ledgers) spend(ledger, 'a', 300);
@@ -127,7 +127,7 @@ describe('with a book', () => {
     expect([spentIn(home), bookIn(home).holds()]).toEqual([{ '2026-11 a': 1200 }, []]);
   });
 
-  test('a book that cannot be written for a while loses no credits', () => {
+  test('are not lost while the ledger cannot be written', () => {
     const home = emptyHome();
     const book = bookIn(home);
     let isBroken = false;
@@ -150,7 +150,7 @@ describe('with a book', () => {
     expect([spentIn(home), readdirSync(join(home, 'runs'))]).toEqual([{ '2026-11 a': 256 }, []]);
   });
 
-  test('a book that cannot be written at the end leaves the log to the next process', () => {
+  test('are left in a log for the next process if the ledger cannot be written at the end', () => {
     const home = emptyHome();
     const settle = () => {
       throw new Error('disk full');
@@ -167,7 +167,7 @@ describe('with a book', () => {
   test.each([
     ['maximum', { max: 7 }, undefined],
     ['allowance', {}, 7],
-  ])('ten actions of 0.7 credits fit into a %s of 7', (_, more, limit) => {
+  ])('are enough for exactly ten calls of 0.7 credits if the %s is 7', (_, more, limit) => {
     const home = emptyHome();
     const book = bookIn(home);
     book.setLimit(limit);
@@ -179,18 +179,21 @@ describe('with a book', () => {
   test.each<[string, number | undefined, number | undefined, RegExp]>([
     ['the maximum of the run', 6, undefined, /^the 6 credits of this run are used up/],
     ['the allowance', undefined, 6, /^the allowance of 6 credits for 2026-11 is used up/],
-  ])('%s can be too small for one node and enough for a cheaper one, also at the end of a block', (_, max, limit, usedUp) => {
-    const home = emptyHome();
-    const book = bookIn(home);
-    book.setLimit(limit);
-    const ledger = ledgerIn(home, { prices: pricesOf({ a: 1, b: 5 }), max, block: 2 }, book);
-    spend(ledger, 'a', 2);
-    expect([ledger.hold('b')?.message, ledger.usedUp()]).toEqual([expect.stringMatching(usedUp), undefined]);
-    spend(ledger, 'a', 4);
-    expect([ledger.hold('a')?.message, ledger.usedUp()?.message]).toEqual([expect.stringMatching(usedUp), expect.stringMatching(usedUp)]);
-  });
+  ])(
+    'can be too few for an expensive node but enough for a cheaper node, even at the end of a block (limit: %s)',
+    (_, max, limit, usedUp) => {
+      const home = emptyHome();
+      const book = bookIn(home);
+      book.setLimit(limit);
+      const ledger = ledgerIn(home, { prices: pricesOf({ a: 1, b: 5 }), max, block: 2 }, book);
+      spend(ledger, 'a', 2);
+      expect([ledger.hold('b')?.message, ledger.usedUp()]).toEqual([expect.stringMatching(usedUp), undefined]);
+      spend(ledger, 'a', 4);
+      expect([ledger.hold('a')?.message, ledger.usedUp()?.message]).toEqual([expect.stringMatching(usedUp), expect.stringMatching(usedUp)]);
+    },
+  );
 
-  test('a limit that is set during a run counts from the next block on', () => {
+  test('are limited by an allowance that is set during the run, from the next block on', () => {
     const home = emptyHome();
     const ledger = ledgerIn(home);
     spend(ledger, 'a', 10);

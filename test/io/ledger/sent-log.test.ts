@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { SentLog, sentSince } from '../../../src/io/ledger/sent-log.ts';
 
-/** A disk that takes only `bytes` of the next write, and all of later ones. */
+/** Simulates a disk that stores only `bytes` bytes of the next write, and later writes completely. */
 function nearlyFull(bytes: number): void {
   const { writeSync } = fs;
   const put = (write: typeof writeSync) => {
@@ -22,7 +22,7 @@ function nearlyFull(bytes: number): void {
 const folder = fs.mkdtempSync(join(tmpdir(), 'automate-sent-log-'));
 afterAll(() => fs.rmSync(folder, { recursive: true }));
 
-test('a partly written flush is written again at the same place', () => {
+test('a log of sent calls that was only partly written is written once more at the same position', () => {
   const path = join(folder, 'run.credits');
   const log = new SentLog(path);
   log.add(0, 1);
@@ -37,7 +37,7 @@ test('a partly written flush is written again at the same place', () => {
   log.remove();
 });
 
-test('a log holds more entries than its buffer', () => {
+test('the log of sent calls can contain more entries than its buffer', () => {
   const path = join(folder, 'many.credits');
   const log = new SentLog(path);
   for (let entry = 0; entry < 3000; entry++) log.add(entry % 2, 1);
@@ -46,7 +46,7 @@ test('a log holds more entries than its buffer', () => {
   log.remove();
 });
 
-test('a new log replaces one that was left there', () => {
+test('a new log of sent calls replaces a log that was left over', () => {
   const path = join(folder, 'left.credits');
   new SentLog(path).add(0, 1);
   const log = new SentLog(path);

@@ -1,4 +1,4 @@
-/** Brands with their ids and the country in which the line was written. */
+/** Brands with their Wikidata ids, and the country whose statements contain them. */
 const brands: readonly (readonly [name: string, id: string, country: keyof typeof towns])[] = [
   ["McDonald's", 'Q38076', 'US'],
   ['Starbucks', 'Q37158', 'US'],
@@ -62,7 +62,7 @@ const towns = {
   ES: ['MADRID ES', 'VALENCIA ES', 'SEVILLA ESP', 'BILBAO ES'],
 };
 
-/** Formats of card statements: B the brand in capitals, T the town, P the town with its state or country, N and R numbers, D a date. */
+/** Formats of card statement lines. B: brand in capitals, T: town, P: town with state or country, N and R: numbers, D: date. */
 const formats: Readonly<Record<'US' | 'EU', readonly string[]>> = {
   US: [
     'B N P',
@@ -104,7 +104,7 @@ const formats: Readonly<Record<'US' | 'EU', readonly string[]>> = {
   ],
 };
 
-/** The numbers of a linear congruential generator: the same on every machine. */
+/** Returns a generator of pseudorandom numbers that are the same on every machine. */
 function generator(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -113,7 +113,7 @@ function generator(seed: number): (below: number) => number {
   };
 }
 
-/** Lines of bank and card statements, each with the id of the chain. */
+/** Returns lines of bank and card statements, each with the id of its chain. */
 export function bankLines(count: number, seed: number): { readonly line: string; readonly id: string }[] {
   const below = generator(seed);
   const pick = <Item>(items: readonly Item[]) => items[below(items.length)] as Item;

@@ -7,16 +7,19 @@ import { dataFolder } from '../../helpers/data-folder.ts';
 
 const find = loadCategories(dataFolder);
 
-/** Everyday words with their language and their categories. They were written before the search was changed; those at the end were never looked at. */
+/**
+ * Everyday words with their language and categories. They were written before the search was changed, and the last rows of the file were
+ * never used to tune the search.
+ */
 const everyday = readFileSync(new URL('everyday-categories.csv', import.meta.url), 'utf8')
   .trim()
   .split('\n')
   .slice(1)
   .map((line) => line.split(',') as [words: string, language: string, ids: string]);
 
-describe('of 222 everyday words in eight languages, many of them plurals', () => {
+describe('the category search with everyday words in eight languages, mostly plurals,', () => {
   test.each([[true], [false]])(
-    '19 of 20 have the right category first, and nearly all have it among the candidates (language given: %s)',
+    'ranks the right category first in 19 of 20 cases, and nearly always lists the category (language set: %s)',
     (isGiven) => {
       const answers = everyday.map(([words, language, ids]) => ({
         ids: ids.split('|'),
@@ -31,7 +34,7 @@ describe('of 222 everyday words in eight languages, many of them plurals', () =>
   );
 });
 
-/** The regular plural of a word. */
+/** The rules that form the regular plural of a word, by language. */
 const plurals: Readonly<Record<string, (word: string) => string>> = {
   en: (word) => (/(?:s|x|z|ch|sh)$/.test(word) ? `${word}es` : /[^aeiou]y$/.test(word) ? `${word.slice(0, -1)}ies` : `${word}s`),
   es: (word) => (/[aeiouáéó]$/.test(word) ? `${word}s` : `${word.replace(/ó(?=n$)/, 'o')}es`),
@@ -40,8 +43,8 @@ const plurals: Readonly<Record<string, (word: string) => string>> = {
   nl: (word) => (/(?:[aeiou]n|e[lr]|em|ar|[aeou])$/.test(word) ? `${word}s` : `${word}en`),
 };
 
-describe('the regular plural of the name of a category', () => {
-  test.each(Object.keys(plurals))('means the same category as the name in 97 of 100 (%s)', (language) => {
+describe('the search for a category by the regular plural of its name', () => {
+  test.each(Object.keys(plurals))('returns the same category as the singular for 97 of 100 category names (%s)', (language) => {
     const pluralOf = plurals[language] as (word: string) => string;
     const names = readDataNow<CategoryWords[]>(dataFolder, `categories-${language}`)
       .map((words) => (words === 0 ? '' : words[0]))

@@ -10,8 +10,8 @@ import { categoryWords } from './category-words.ts';
 const find = loadCategories(dataFolder);
 const lookUp = (words: string, language?: string, minScore = 0.7) => find({ words, language, minScore });
 
-describe('words for a category', () => {
-  test('give its id, its name in the language, its tags and a score', () => {
+describe('the category found for words', () => {
+  test('has an id, a name in the language of the words, tags and a score', () => {
     expect(lookUp('Apotheke', 'de')).toEqual({
       query: 'Apotheke',
       match: true,
@@ -23,7 +23,7 @@ describe('words for a category', () => {
     });
   });
 
-  test('give the name in English without a language, and in an unknown one', () => {
+  test('has an English name if the language is not set or unknown', () => {
     expect(lookUp('コンビニエンスストア')).toMatchObject({ id: 'shop/convenience', name: 'Convenience Store' });
     expect(lookUp('bakery', 'tlh')).toMatchObject({ id: 'shop/bakery', name: 'Bakery' });
     expect(lookUp('boulangerie', 'fr-CH')).toMatchObject({ id: 'shop/bakery', name: 'Boulangerie' });
@@ -48,7 +48,7 @@ describe('words for a category', () => {
     ['tr', 'fırın'],
     ['fi', 'leipomo'],
     ['el', 'αρτοποιείο'],
-  ])('are known in the language %s: %s', (language, words) => {
+  ])('is found in the language %s: %s', (language, words) => {
     expect(lookUp(words, language)).toMatchObject({ match: true, id: 'shop/bakery' });
   });
 
@@ -66,28 +66,28 @@ describe('words for a category', () => {
     ['amenity/cafe', 'amenity/cafe'],
     ['amenity=cafe', 'amenity/cafe'],
     ['amenity/cafe/coffee_shop', 'amenity/cafe/coffee_shop'],
-  ])('may be plural, in another order, misspelt or an id: %s', (words, id) => {
+  ])('is found for a plural, a different word order, a misspelling or an id: %s', (words, id) => {
     expect(lookUp(words, 'en')).toMatchObject({ match: true, id });
   });
 
   test.each([
-    ['en', "dentist's office", 'amenity/dentist', 'without the word for any place'],
-    ['en', 'burger place', 'amenity/fast_food/burger', 'without the word for any place'],
-    ['en', 'clothing', 'shop/clothes', 'the name without the word for any shop'],
-    ['en', 'church', 'amenity/place_of_worship/christian', 'the main word of a name before a term of many'],
-    ['fr', 'église', 'amenity/place_of_worship/christian', 'the main word of a name before a term of many'],
-    ['fr', 'école', 'amenity/school', 'the main word of a name, of the kind with more chains'],
-    ['es', 'escuela', 'amenity/school', 'a term of one kind before the main word of several'],
-    ['fr', 'quincaillerie', 'shop/hardware', 'of two with one name the one with more chains'],
-    ['fr', 'gare', 'railway/station', 'the station itself before its platforms'],
-    ['en', 'bus stop', 'highway/bus_stop', 'the usual tag before the new one'],
-    ['en', 'primary school', 'amenity/school', 'the main word if nothing fits'],
-    ['fr', 'école maternelle', 'amenity/kindergarten', 'a word for the building'],
-    [undefined, 'Montessori school', 'amenity/school', 'the main word if nothing fits'],
-    ['de', 'Bahnhof', 'railway/station', 'a word for the building'],
+    ['en', "dentist's office", 'amenity/dentist', 'the word for any place is ignored'],
+    ['en', 'burger place', 'amenity/fast_food/burger', 'the word for any place is ignored'],
+    ['en', 'clothing', 'shop/clothes', 'the word for any shop in the name is ignored'],
+    ['en', 'church', 'amenity/place_of_worship/christian', 'the main word of a name beats a term of many categories'],
+    ['fr', 'église', 'amenity/place_of_worship/christian', 'the main word of a name beats a term of many categories'],
+    ['fr', 'école', 'amenity/school', 'the main word of several names; the category with more chains wins'],
+    ['es', 'escuela', 'amenity/school', 'a term of one category beats the main word of several'],
+    ['fr', 'quincaillerie', 'shop/hardware', 'two categories have the name; the category with more chains wins'],
+    ['fr', 'gare', 'railway/station', 'the station itself beats its platforms'],
+    ['en', 'bus stop', 'highway/bus_stop', 'the usual tag beats the new tag'],
+    ['en', 'primary school', 'amenity/school', 'only the main word fits'],
+    ['fr', 'école maternelle', 'amenity/kindergarten', 'a word for the building finds the place'],
+    [undefined, 'Montessori school', 'amenity/school', 'only the main word fits'],
+    ['de', 'Bahnhof', 'railway/station', 'a word for the building finds the place'],
     ['en', 'vet', 'amenity/veterinary', 'an everyday word'],
-    [undefined, 'station-service', 'amenity/fuel', 'a name in another language before the stems of an English term'],
-  ])('are understood (%s): %s is %s, %s', (language, words, id, _why) => {
+    [undefined, 'station-service', 'amenity/fuel', 'a name in a foreign language beats the stems of an English term'],
+  ])('is found in the language %s: for %s, the category is %s (%s)', (language, words, id, _why) => {
     expect(lookUp(words, language)).toMatchObject({ match: true, id });
   });
 
@@ -108,40 +108,40 @@ describe('words for a category', () => {
     ['pt', 'hotéis', 'tourism/hotel'],
     ['nl', 'slager', 'shop/butcher'],
     ['de', 'Bäcker', 'shop/bakery'],
-  ])('may be plural, or the trade, in the language %s: %s', (language, words, id) => {
+  ])("is found for a plural or a tradesman's job title in the language %s: %s", (language, words, id) => {
     expect(lookUp(words, language)).toMatchObject({ match: true, id });
   });
 
-  test('that name a plain category as well as a finer one mean the plain one', () => {
+  test('is the general category if a more specific category fits equally well', () => {
     expect(lookUp('mairie', 'fr').id).toBe('amenity/townhall');
   });
 
-  test('in another language count as names only, where English words fit', () => {
-    // "Burg" is a castle in German.
+  test('is found by its exact name in a foreign language, but not by a similar foreign word', () => {
+    // The German word "Burg" (castle) is similar, but must not match.
     expect(lookUp('burger').id).toBe('amenity/fast_food/burger');
     expect(lookUp('Kita').id).toBe('amenity/kindergarten');
   });
 
-  test('whose main word names many kinds of places have no match', () => {
+  test('is not found if the main word fits many kinds of places', () => {
     expect(lookUp('power station').match).toBe(false);
   });
 
-  test('mean the finer category by the id of its preset, with all its tags', () => {
+  test('can be a specific category, and then has all its tags', () => {
     expect(lookUp('Coffeehouse')).toMatchObject({ id: 'amenity/cafe/coffee_shop', tags: { amenity: 'cafe', cuisine: 'coffee_shop' } });
   });
 
-  test.each([['xyzzy'], ['...'], ['🙂'], ['x'.repeat(500)]])('that mean nothing have no match: %j', (words) => {
+  test.each([['xyzzy'], ['...'], ['🙂'], ['x'.repeat(500)]])('is not found for words without a meaning: %j', (words) => {
     expect(lookUp(words)).toMatchObject({ match: false, id: null, name: null, tags: null, score: null });
   });
 
-  test('that fit badly are candidates, and a match with a lower min_score', () => {
+  test('is only a candidate if the words fit badly, unless min_score is lower', () => {
     expect(lookUp('sushi bar zzz', 'en').match).toBe(false);
     expect(lookUp('sushi bar zzz', 'en', 0.4).match).toBe(true);
     expect((lookUp('sushi bar zzz', 'en').candidates as unknown[]).length).toBeLessThanOrEqual(5);
   });
 });
 
-test('of 100 words set aside before the search was tuned, at least 75 are right at once and 90 among the candidates', () => {
+test('the first category found is right in at least 75 of 100 test cases, and one of the candidates in 90', () => {
   for (const isTold of [true, false]) {
     const answers = categoryWords.map(([words, language, id]) => ({
       ids: id.split('|'),
@@ -154,7 +154,7 @@ test('of 100 words set aside before the search was tuned, at least 75 are right 
   }
 });
 
-test('the words of a language are read once in a process, when English does not answer', async () => {
+test('the category names of other languages are loaded once per process, and only if English has no match', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'categories-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   for (const name of ['categories.br', 'categories-en.br']) await copyFile(join(dataFolder, name), join(folder, name));

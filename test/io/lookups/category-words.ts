@@ -1,6 +1,6 @@
 /**
- * Everyday words for kinds of places, each with its category; `|` stands between two that are as good. They were written before the
- * search was tuned, and are not to tune it with.
+ * Everyday words for kinds of places, each with its category. Equally good categories are separated by `|`. The list was written before the
+ * search was tuned, and must not be used to tune it.
  */
 export const categoryWords: readonly (readonly [words: string, language: string, category: string])[] = [
   ['coffee shop', 'en', 'amenity/cafe/coffee_shop|amenity/cafe'],

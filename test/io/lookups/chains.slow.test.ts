@@ -10,7 +10,7 @@ import { noChainLines } from './no-chains.ts';
 const find = await loadChains(dataFolder);
 const lookUp = (name: string) => find({ name, minScore: 0.85 });
 
-/** Dirty spellings, with the Wikidata ids that are right. Written before the matcher was changed. */
+/** Irregular spellings of chains with the correct Wikidata ids. They were written before the matcher was changed. */
 const dirty = readFileSync(new URL('dirty-chains.txt', import.meta.url), 'utf8')
   .trim()
   .split('\n')
@@ -19,7 +19,7 @@ const dirty = readFileSync(new URL('dirty-chains.txt', import.meta.url), 'utf8')
     return names.split('; ').map((name) => ({ name, ids: ids.split('|') }));
   });
 
-test('of 210 dirty spellings of chains in many countries at least 85 % are right and at most 3 wrong', () => {
+test('the chain lookup finds the right chain for at least 85 % of 210 irregular spellings worldwide, and a wrong chain for at most 3', () => {
   const answers = dirty.map(({ name, ids }) => ({ ids, found: lookUp(name) }));
   const matched = answers.filter(({ found }) => found.match);
   const right = matched.filter(({ ids, found }) => ids.includes(String(found.id)));
@@ -28,28 +28,31 @@ test('of 210 dirty spellings of chains in many countries at least 85 % are right
   expect(matched.length - right.length).toBeLessThanOrEqual(3);
 });
 
-test.each([[7], [2026]])('of 400 lines of bank statements (seed %i) at least 360 are right and at most 2 wrong', (seed) => {
-  const answers = bankLines(400, seed).map(({ line, id }) => ({ id, found: lookUp(line) }));
-  expect(answers.filter(({ id, found }) => found.match && found.id === id).length).toBeGreaterThanOrEqual(360);
-  expect(answers.filter(({ id, found }) => found.match && found.id !== id).length).toBeLessThanOrEqual(2);
-});
+test.each([[7], [2026]])(
+  'the chain lookup finds the right chain for at least 360 of 400 bank statement lines (seed %i), and a wrong chain for at most 2',
+  (seed) => {
+    const answers = bankLines(400, seed).map(({ line, id }) => ({ id, found: lookUp(line) }));
+    expect(answers.filter(({ id, found }) => found.match && found.id === id).length).toBeGreaterThanOrEqual(360);
+    expect(answers.filter(({ id, found }) => found.match && found.id !== id).length).toBeLessThanOrEqual(2);
+  },
+);
 
-test('of 116 persons, firms, places, words and lines without a chain at most 5 match', () => {
+test('the chain lookup wrongly finds a chain for at most 5 of 116 names and lines without a chain', () => {
   expect(noChainLines).toHaveLength(116);
   expect(noChainLines.filter((line) => lookUp(line).match).length).toBeLessThanOrEqual(5);
 });
 
-describe('every name of the data', () => {
+describe('the lookup of the names in the chain data', () => {
   const { chains } = readDataNow<ChainData>(dataFolder, 'chains');
 
-  test('of a further brand of a chain is answered with that brand, or with a namesake', () => {
+  test('returns 9 of 10 sub-brands under their own names', () => {
     const brands = chains.flatMap(([, , , , , , , others = []]) => others.map(([name]) => name));
     const named = brands.filter((name) => lookUp(name).name === name);
     expect(brands.length).toBeGreaterThan(300);
     expect(named.length).toBeGreaterThanOrEqual(brands.length * 0.9);
   });
 
-  test('matches', () => {
+  test('finds a chain for 98 of 100 names', () => {
     const names = chains.map(([name]) => name).filter((_, index) => index % 5 === 0);
     expect(names.filter((name) => lookUp(name).match).length).toBeGreaterThanOrEqual(names.length * 0.98);
   });

@@ -7,7 +7,7 @@ import { noChains, spellings } from './company-names.ts';
 const find = await loadChains(dataFolder);
 const lookUp = (name: string, more: Partial<ChainQuery> = {}) => find({ name, minScore: 0.85, ...more });
 
-describe('a name that means a chain', () => {
+describe('the chain found for a name', () => {
   test.each([
     ['Mc Donalds', 'Q38076'],
     ["MCDONALD'S #4471", 'Q38076'],
@@ -43,7 +43,7 @@ describe('a name that means a chain', () => {
     ['Applebees Neighborhood Grill', 'Q621532'],
     ['Asda Superstore', 'Q297410'],
     ['Greggs Bakery', 'Q3403981'],
-  ])('%s is %s', (name, id) => {
+  ])('is right: %s is %s', (name, id) => {
     expect(lookUp(name)).toMatchObject({ match: true, id });
   });
 
@@ -57,7 +57,7 @@ describe('a name that means a chain', () => {
     ['EDEKA Center Müller', 'DE', 'Q701755'],
     ['Supermercados Mercadona', 'ES', 'Q377705'],
     ['Warehouse', 'GB', 'Q28135370'],
-  ])('%s in %s is %s', (name, country, id) => {
+  ])('depends on the country: %s in %s is %s', (name, country, id) => {
     expect(lookUp(name, { country })).toMatchObject({ match: true, ambiguous: false, id });
   });
 
@@ -67,7 +67,7 @@ describe('a name that means a chain', () => {
     ['cleaned', 'LIDL GmbH & Co. KG', 0.95],
     ['start', 'Fielmann Optiker', 0.92],
     ['fuzzy', 'starbuks', 0.89],
-  ])('is found in the way %s: %s', (method, name, score) => {
+  ])('is found by the method "%s" for the spelling %s, with the score %d', (method, name, score) => {
     expect(lookUp(name)).toMatchObject({ match: true, method, score });
   });
 
@@ -78,16 +78,16 @@ describe('a name that means a chain', () => {
     ['Migroos', 'ambiguous; misspelt'],
     ["TST* TRADER JOE'S OAKLAND", null],
     ["Joe's Diner", null],
-  ])('has a doubt about %j: %j', (name, doubt) => {
+  ])('has a reason for doubt, or null: for %j, the reason is %j', (name, doubt) => {
     expect(lookUp(name)).toMatchObject({ doubt, ambiguous: doubt?.startsWith('ambiguous') ?? false });
   });
 
-  test('has a doubt about a chain that is not in the country', () => {
+  test('is marked as doubtful if it is not in the country', () => {
     expect(lookUp('Rewe', { country: 'JP' })).toMatchObject({ match: true, doubt: 'not in JP' });
     expect(lookUp('Rewe', { country: 'DE' })).toMatchObject({ match: true, doubt: null });
   });
 
-  test('has a doubt about a score below the default least one', () => {
+  test('is marked as doubtful if its score is below the default minimum', () => {
     expect(lookUp('Petco Animal Supplies', { minScore: 0.6 })).toMatchObject({ match: true, score: 0.7, doubt: 'low score' });
   });
 
@@ -96,11 +96,11 @@ describe('a name that means a chain', () => {
     ['WHOLEFDS MKT 10234 AUSTIN TX', 'Q1809448'],
     ['ALDI SUED SAGT DANKE', 'Q41171672'],
     ['APPLE PAY 7-ELEVEN 33121', 'Q259340'],
-  ])('reads the form %s of statement lines', (name, id) => {
+  ])('can also be found in the bank statement line %s', (name, id) => {
     expect(lookUp(name)).toMatchObject({ match: true, id, doubt: null });
   });
 
-  test('has all columns of the answer', () => {
+  test('is returned with all columns', () => {
     expect(lookUp('The Home Depot')).toEqual({
       query: 'The Home Depot',
       match: true,
@@ -124,44 +124,44 @@ describe('a name that means a chain', () => {
     ['ICA NARA', 'ICA Nära', 'ICA Nära'],
     ['Marks', "Mark's", "Mark's"],
     ['USAgain', 'USAgain', 'USAgain'],
-    // Names of one brand in several languages, and of its parts.
+    // A brand's names in several languages, and the name of a sub-brand.
     ['マクドナルド', "McDonald's", 'マクドナルド'],
     ['元気寿司', 'Genki Sushi', '元気寿司'],
     ['Costco Optical', 'Costco', 'Costco Optical'],
-  ])('is answered with its brand, and with the name of the data that matched: %s is %s', (name, brand, matched) => {
+  ])('can be found by any name of its brand, and the matching name is returned, too: %s is %s', (name, brand, matched) => {
     expect(lookUp(name)).toMatchObject({ match: true, name: brand, matched_name: matched });
   });
 
-  test('has the category of its brand', () => {
+  test('is returned with the category of its brand', () => {
     expect(lookUp('USAgain')).toMatchObject({ id: 'Q107673127', category: 'amenity/recycling' });
     expect(lookUp('BottleDrop')).toMatchObject({ id: 'Q107673127', name: 'BottleDrop' });
   });
 
-  test('has the whole world as 001, and its main category first', () => {
+  test('has the country code 001 if it is worldwide, and its main category first', () => {
     expect(lookUp("McDonald's")).toMatchObject({ countries: ['001'], category: 'amenity/fast_food' });
   });
 
-  test('may be that of a chain without an id', () => {
+  test('can lack a Wikidata id', () => {
     expect(lookUp('Markant', { category: 'amenity/fuel' })).toMatchObject({ match: true, name: 'Markant', id: null });
   });
 
-  test('is rather the own name of a chain than another name', () => {
-    // "Coles" is also another name of Shell.
+  test('has a matching main name rather than a matching alternative name', () => {
+    // "Coles" is also an alternative name of Shell.
     expect(lookUp('Coles')).toMatchObject({ name: 'Coles' });
   });
 
-  test('is looked for without its legal form first', () => {
+  test('does not depend on the legal form of a company: CARREFOUR S.A. is Carrefour', () => {
     expect(lookUp('CARREFOUR S.A.')).toMatchObject({ name: 'Carrefour' });
     expect(lookUp('CarrefourSA')).toMatchObject({ name: 'CarrefourSA' });
   });
 });
 
-describe('the score of a name', () => {
-  test('is less than 1 if it is an old or other one', () => {
+describe('the score of a chain', () => {
+  test('is below 1 for a former or alternative name', () => {
     expect(lookUp('Kentucky Fried Chicken')).toMatchObject({ name: 'KFC', method: 'exact', score: 0.97 });
   });
 
-  test('is less by 0.1 for a chain that is not in the country', () => {
+  test('is lower by 0.1 if the chain is not in the country', () => {
     expect(lookUp('Bunnings Warehouse', { country: 'AU' }).score).toBe(1);
     expect(lookUp('Bunnings Warehouse', { country: 'US' }).score).toBe(0.9);
   });
@@ -178,40 +178,40 @@ describe('the main category of a chain', () => {
     ['Moneta Bank', 'amenity/bank'],
     ['Sephora', 'shop/cosmetics'],
     ['Walgreens', 'amenity/pharmacy'],
-  ])('of %s is %s, not one of its side businesses', (name, category) => {
+  ])('is the category of the main business, not of a side business: for %s it is %s', (name, category) => {
     expect(lookUp(name)).toMatchObject({ name, category });
   });
 });
 
-describe('a name that two chains share', () => {
-  test('is not ambiguous if one is world-wide and the other far smaller', () => {
+describe('a name that belongs to two chains', () => {
+  test('is not ambiguous if one chain is worldwide and the other chain is much smaller', () => {
     expect(lookUp('Mc Donalds')).toMatchObject({ id: 'Q38076', ambiguous: false });
     expect(lookUp('Lidl')).toMatchObject({ id: 'Q151954', ambiguous: false });
   });
 
-  test('is not ambiguous if one is in many countries and the other far smaller', () => {
-    // The second one is Taco Bell Cantina, in the USA.
+  test('is not ambiguous if one chain is in many countries and the other chain is much smaller', () => {
+    // The second match is Taco Bell Cantina, which exists only in the USA.
     expect(lookUp('TACO BELL')).toMatchObject({ id: 'Q752941', ambiguous: false });
   });
 
-  test('is ambiguous, and the more widespread one is named', () => {
+  test('is ambiguous if both chains are large, and the more widespread chain is returned', () => {
     const answer = lookUp('Target');
     expect(answer).toMatchObject({ match: true, ambiguous: true, id: 'Q1046951' });
     expect(answer.candidates).toMatchObject([{ id: 'Q1046951' }, { id: 'Q7685854' }]);
   });
 
-  test('is decided by the category if the country does not', () => {
+  test('is resolved by the category if the country does not resolve it', () => {
     expect(lookUp('Walmart', { category: 'amenity/fuel' })).toMatchObject({ id: 'Q62606411', ambiguous: false });
     expect(lookUp('Walmart', { category: 'shop/supermarket', country: 'US' })).toMatchObject({ id: 'Q483551', ambiguous: false });
   });
 
-  test('is rather that of a chain in the country than of one of the whole world', () => {
+  test('is assigned to the chain in the country rather than to a worldwide chain', () => {
     expect(lookUp("McDonald's", { country: 'UA' })).toMatchObject({ id: 'Q4043856', ambiguous: false });
     expect(lookUp("McDonald's", { country: 'FR' })).toMatchObject({ id: 'Q38076', ambiguous: false });
   });
 });
 
-describe('a name that means no chain', () => {
+describe('a name that does not belong to a chain', () => {
   test.each([
     ["Joe's Diner"],
     ['Smith & Sons Plumbing'],
@@ -219,7 +219,7 @@ describe('a name that means no chain', () => {
     ['Acme Widgets Ltd'],
     ['City Hall'],
     ['Unknown'],
-    // Chains of these names begin with the same words, or have nearly the same name.
+    // There are chains whose names begin with the same words, or are almost the same.
     ['Springfield Public Library'],
     ['Springfield Mall'],
     ['Wendy Services'],
@@ -229,24 +229,24 @@ describe('a name that means no chain', () => {
     ['National Bank of Somewhere'],
     ['Pharmacy'],
     ['Parking'],
-    // Names that any company may have.
+    // Words that are not specific to one company.
     ['Cash'],
     ['Warehouse 3'],
     ['ABC Company'],
-  ])('%s has no match', (name) => {
+  ])('has no match: %s', (name) => {
     expect(lookUp(name)).toMatchObject({ match: false, ambiguous: false, name: null, id: null, category: null, score: null, method: null });
   });
 
-  test('is that of a chain in another country, with a mistake', () => {
+  test('can be a misspelt name of a chain that exists only in a different country', () => {
     expect(lookUp('Bunings Warehouse', { country: 'AU' })).toMatchObject({ match: true, score: 0.94 });
     expect(lookUp('Bunings Warehouse', { country: 'DE' })).toMatchObject({ match: false });
   });
 
-  test('is rather an independent restaurant than a chain of the country', () => {
+  test('can be an independent restaurant whose name resembles a chain in the country', () => {
     expect(lookUp('Restaurante El Rincón', { country: 'ES' }).match).toBe(false);
   });
 
-  test('still has candidates, the best of at most five first', () => {
+  test('still has up to five candidates, the best candidate first', () => {
     const answer = lookUp('Petco Animal Supplies');
     expect(answer.match).toBe(false);
     expect(answer.candidates).toMatchObject([{ name: 'Petco', score: 0.7, method: 'start' }]);
@@ -254,32 +254,32 @@ describe('a name that means no chain', () => {
     expect((lookUp('Sparkasse Berlin').candidates as unknown[]).length).toBeLessThanOrEqual(5);
   });
 
-  test.each([['...'], ['&'], ['12345'], ['🙂'], ['\u0000"];'], ['x'.repeat(500)]])('takes the odd name %j', (name) => {
+  test.each([['...'], ['&'], ['12345'], ['🙂'], ['\u0000"];'], ['x'.repeat(500)]])('can be any unusual text: %j', (name) => {
     expect(lookUp(name)).toMatchObject({ query: name });
   });
 });
 
-describe('on names that were set aside before the matcher was tuned', () => {
-  test('at least 85 of 100 other spellings are right', () => {
+describe('a chain lookup, tested with names that were not used to tune it,', () => {
+  test('finds the right chain for at least 85 of 100 alternative spellings', () => {
     const right = spellings.filter(([written, chain]) => String(lookUp(written).name).toLowerCase() === chain.toLowerCase());
     expect(right.length).toBeGreaterThanOrEqual(85);
   });
 
-  test('at most 5 of 100 names that are no chains match', () => {
+  test('finds a chain for at most 5 of 100 names that are not chains', () => {
     expect(noChains.filter((name) => lookUp(name).match).length).toBeLessThanOrEqual(5);
   });
 });
 
-test('a lookup takes at most 100 us', () => {
+test('a chain lookup takes at most 100 µs on average', () => {
   const written = [...spellings.map(([name]) => name), ...noChains];
   const names = Array.from({ length: 20_000 }, (_, index) => `${written[index % written.length]}${index % 3 === 0 ? ` ${index}` : ''}`);
-  // CPU time: other processes may run beside the tests.
+  // CPU time is measured, because other processes can run at the same time.
   const before = process.cpuUsage();
   for (const name of names) lookUp(name);
   const { user, system } = process.cpuUsage(before);
   expect((user + system) / names.length).toBeLessThan(100);
 });
 
-test.each(['BP', 'Aral', 'Shell', 'Esso'])('%s, which has shops and car washes, is mainly fuel', (name) => {
+test.each(['BP', 'Aral', 'Shell', 'Esso'])('the chain %s, which has shops and car washes, has the main category fuel', (name) => {
   expect(lookUp(name)).toMatchObject({ match: true, category: 'amenity/fuel' });
 });

@@ -1,6 +1,6 @@
 /**
- * Names of chains as people and systems write them, each with the name of the chain, and names of businesses that are no chains.
- * They were written before the matcher was tuned, and are not to tune it with.
+ * Names of chains as people and systems write them, each with the chain's name. The list was written before the matcher was tuned, and must
+ * not be used to tune it.
  */
 export const spellings: readonly (readonly [written: string, chain: string])[] = [
   ["Dunkin' Donuts #345678", "Dunkin'"],
@@ -105,7 +105,7 @@ export const spellings: readonly (readonly [written: string, chain: string])[] =
   ['Family Mart', 'FamilyMart'],
 ];
 
-/** Names of businesses, people and offices that are no chains. */
+/** Names of businesses, people and offices that are not chains. */
 export const noChains: readonly string[] = [
   'Riverside Dental Care',
   'Hansen Plumbing & Heating',

@@ -16,12 +16,12 @@ async function near(lat: number, lon: number, maxDistance = 100_000, country?: r
   return (await lookups.find({ kind: 'lookup', lookup: 'point', query: { lat, lon, maxDistance, country } })).body;
 }
 
-/** The place of an answer: `Paris US-TX`. */
+/** Returns the place that was found, such as `Paris US-TX`. */
 function placeOf({ name, country_code: country, region_code: region }: LookupDocument): string {
   return `${name} ${country}-${region}`;
 }
 
-describe('an address in the embedded data', () => {
+describe('an address looked up in the embedded data', () => {
   test.each([
     ['Paris, TX', 'Paris US-TX'],
     ['Paris, Texas, USA', 'Paris US-TX'],
@@ -39,7 +39,7 @@ describe('an address in the embedded data', () => {
     ['Boston MA', 'Boston US-MA'],
     ['Salem, IN', 'Salem IN-25'],
     ['Ontario, CA', 'Ontario US-CA'],
-  ])('%s is %s', async (address, place) => {
+  ])('is found: %s is in %s', async (address, place) => {
     expect(placeOf(await find(address))).toBe(place);
   });
 
@@ -51,7 +51,7 @@ describe('an address in the embedded data', () => {
     ['Praha', 'Prague CZ-52'],
     ['Москва', 'Moscow RU-48'],
     ['東京', 'Tokyo JP-40'],
-  ])('%s, a local name, is %s', async (address, place) => {
+  ])('can contain a local name: %s is %s', async (address, place) => {
     expect(placeOf(await find(address))).toBe(place);
   });
 
@@ -61,20 +61,20 @@ describe('an address in the embedded data', () => {
     ...['United Kingdom', 'Vereinigtes Königreich', 'Royaume-Uni', 'Reino Unido', 'UK', 'Great Britain'].map(
       (name) => [name, 'GB'] as const,
     ),
-  ])('%s is the country %s, alone and after a town', async (name, code) => {
+  ])('can contain the name of a country, alone or after a town: %s is %s', async (name, code) => {
     expect(await find(name)).toMatchObject({ match: true, level: 'country', country_code: code, region: null, city: null });
     const town = { DE: 'Hamburg', US: 'Chicago', GB: 'Leeds' }[code];
     expect(await find(`${town}, ${name}`)).toMatchObject({ level: 'place', name: town, country_code: code });
   });
 
-  test('stays in the countries that are given', async () => {
+  test('is searched for only in the countries of the query', async () => {
     expect(placeOf(await find('Montgomery', ['US']))).toBe('Montgomery US-AL');
     expect(placeOf(await find('Paris', ['US', 'CA']))).toBe('Paris US-TX');
     expect(await find('Paris, France', ['US'])).toMatchObject({ match: false, lat: null, candidates: [] });
     expect(await find('Germany', ['US'])).toMatchObject({ match: false });
   });
 
-  test('is a region where a country stands with it, or where the region is larger than a town of its name', async () => {
+  test('is taken as a region if a country follows, or if the region is larger than the town of the same name', async () => {
     expect(await find('Oregon, USA')).toMatchObject({ level: 'region', name: 'Oregon', region_code: 'OR', city: null });
     expect(await find('Oregon', ['US'])).toMatchObject({ level: 'region', region_code: 'OR' });
     expect(await find('Texas')).toMatchObject({ level: 'region', region_code: 'TX' });
@@ -93,20 +93,20 @@ describe('an address in the embedded data', () => {
     ['Newark, N.J.', 'Newark US-NJ'],
     ['Victoria, B.C.', 'Victoria CA-02'],
     ['Newcastle, N.S.W.', 'Newcastle AU-02'],
-  ])('%s, with an abbreviation of the region, is %s', async (address, place) => {
+  ])('can contain an abbreviation of a region: %s is %s', async (address, place) => {
     expect(await find(address)).toMatchObject({ ambiguous: false });
     expect(placeOf(await find(address))).toBe(place);
   });
 
-  test('is the far larger of two places in it if nothing supports the last one', async () => {
+  test('matches the much larger of two mentioned places if nothing supports the smaller place', async () => {
     expect(placeOf(await find('Barcelona, Cat'))).toBe('Barcelona ES-56');
     expect(placeOf(await find('London, Camden'))).toBe('London GB-ENG');
-    // A street is no town, and a town nearby supports the last part.
+    // In the first address, Barcelona is part of a street name. In the second, nearby Paris supports Versailles.
     expect(placeOf(await find('Barcelona Street 12, Cat'))).toBe('Çat TR-41');
     expect(placeOf(await find('Paris, Versailles'))).toBe('Versailles FR-11');
   });
 
-  test('is ambiguous if an earlier part names a place elsewhere that is about as large', async () => {
+  test('is ambiguous if one of its earlier parts is the name of a similarly large place elsewhere', async () => {
     expect(await find('Paris, Lyon')).toMatchObject({ ambiguous: true, name: 'Lyon' });
     expect(await find('Paris, Lyon, France')).toMatchObject({ ambiguous: false, name: 'Lyon' });
     expect(await find('Hamburg, Altona')).toMatchObject({ ambiguous: false, name: 'Altona', country_code: 'DE' });
@@ -123,15 +123,15 @@ describe('an address in the embedded data', () => {
     ['上海市浦东新区', 'Shanghai CN-23'],
     ['100084北京市海淀区', 'Beijing CN-22'],
     ['广东省深圳市南山区', 'Shenzhen CN-30'],
-  ])('%s, without spaces, is %s', async (address, place) => {
+  ])('can be written without spaces: %s is in %s', async (address, place) => {
     expect(placeOf(await find(address))).toBe(place);
   });
 
-  test('without spaces that names no known town is no match', async () => {
+  test('has no match if it is written without spaces and contains no known town', async () => {
     for (const address of ['埼玉県市川市', '株式会社東京', '市'.repeat(500)]) expect(await find(address)).toMatchObject({ match: false });
   });
 
-  test('is no town with the name of the region in which an unknown place should be', async () => {
+  test('does not match a town with the same name as the region if the place is unknown', async () => {
     expect(await find('Xyzzy, Oregon')).toMatchObject({ match: false });
     expect(await find('Xyzzy 5, Washington')).toMatchObject({ match: true, name: 'Washington', region_code: 'DC' });
   });
@@ -143,19 +143,19 @@ describe('an address in the embedded data', () => {
     ['Hanoi, Vietnam', 'Hanoi VN-01'],
     ['Veracruz, Mexico', 'Veracruz MX-30'],
     ['Minsk, Minsk Region, Belarus', 'Minsk BY-04'],
-  ])('%s is the city, and not the region of its name', async (address, place) => {
+  ])('matches the city rather than the region of the same name: %s is %s', async (address, place) => {
     expect(await find(address)).toMatchObject({ level: 'place', ambiguous: false });
     expect(placeOf(await find(address))).toBe(place);
   });
 
-  test('is a town first if it stands in the part for the city', async () => {
+  test('matches a town rather than a region if the name is in the city part', async () => {
     expect(placeOf(await find({ city: 'Quebec' }))).toBe('Québec CA-10');
     expect(placeOf(await find({ city: 'Mexico' }))).toBe('Mexico City MX-09');
     expect(placeOf(await find({ city: 'Kyiv', country: 'Ukraine' }))).toBe('Kyiv UA-12');
     expect(await find({ city: 'Texas' })).toMatchObject({ level: 'region', region_code: 'TX' });
   });
 
-  test('takes no code for a town', async () => {
+  test('can contain a code such as PA or MN, which is not taken for a town', async () => {
     for (const code of ['PA', 'MN', 'IN', 'ME', 'VA', 'AL', 'LA', 'NY', 'Ø']) {
       for (const address of [`Xyzzyqton, ${code}`, `Xyzzyqton, ${code} 12345`, `Xyzzyqton ${code}`, `1 Main St, Xyzzyqton, ${code}`]) {
         expect(await find(address), address).toMatchObject({ match: false });
@@ -175,12 +175,12 @@ describe('an address in the embedded data', () => {
     ['15230 Frankfurt', 'Frankfurt (Oder) DE-11'],
     ['DK-8000 Århus C', 'Århus DK-18'],
     ['Melbourne VIC 3000', 'Melbourne AU-07'],
-  ])('%s is decided by the form of its postcode', async (address, place) => {
+  ])('is interpreted by the form of its postcode: %s is in %s', async (address, place) => {
     expect(await find(address)).toMatchObject({ ambiguous: false });
     expect(placeOf(await find(address))).toBe(place);
   });
 
-  test('has no match if a postcode of another country speaks against it', async () => {
+  test('has no match if its postcode belongs to a different country', async () => {
     expect(await find('Minneapolis SW1A 1AA')).toMatchObject({ match: false });
     expect(await find('D-10115 Minneapolis')).toMatchObject({ match: false });
   });
@@ -196,19 +196,19 @@ describe('an address in the embedded data', () => {
     ['Milano (MI)', 'Milan IT-09'],
     ['Boston, Lincs', 'Boston GB-ENG'],
     ['Cork, Co. Cork', 'Cork IE-M'],
-  ])('%s, abbreviated, is %s', async (address, place) => {
+  ])('can be abbreviated: %s is in %s', async (address, place) => {
     expect(placeOf(await find(address))).toBe(place);
   });
 
-  test('may be misspelt beside a region or a country, and is ambiguous then', async () => {
+  test('can be misspelt if it contains a region or country, and is then marked as ambiguous', async () => {
     expect(await find('Cincinatti OH')).toMatchObject({ name: 'Cincinnati', ambiguous: true, score: 0.6 });
     expect(await find('Albequerque, NM')).toMatchObject({ name: 'Albuquerque', ambiguous: true });
     expect(await find('Cincinatti')).toMatchObject({ match: false });
-    // A name that is known elsewhere in the country is no misspelling.
+    // A name that exists elsewhere in the country is not treated as a misspelling.
     expect(await find('Houston, OH')).not.toMatchObject({ name: 'Hudson' });
   });
 
-  test('tells what was understood, and what was left over', async () => {
+  test('is returned with the parts that were understood and the parts that were ignored', async () => {
     expect(await find('12 Main St, Springfield, IL 62701')).toMatchObject({
       matched: [
         { text: '12 Main St', as: 'street' },
@@ -229,11 +229,11 @@ describe('an address in the embedded data', () => {
   test.each([
     ...['info@example.com', 'None', 'n/a', 'no address on file', 'c/o Jack London', 'Paris Hilton', '5 London Road', 'Box 12'],
     ...['5 London Road, Littlehamlet Parva', 'www.paris.example', 'New York Times', 'Rue de Lyon', 'Charlotte Bronte'],
-  ])('%s is no address', async (text) => {
+  ])('is not found in a string that only resembles an address: %s', async (text) => {
     expect(await find(text)).toMatchObject({ match: false });
   });
 
-  test('can come in parts', async () => {
+  test('can consist of separate parts', async () => {
     const paris = { street: '5 Main St', city: 'Paris', state: 'TX', postcode: '75460', country: 'USA' };
     expect(placeOf(await find(paris))).toBe('Paris US-TX');
     expect(placeOf(await find({ ...paris, state: 'Texas', country: '' }))).toBe('Paris US-TX');
@@ -244,7 +244,7 @@ describe('an address in the embedded data', () => {
     expect(await find({ city: 'Paris', country: 'Atlantis' })).toMatchObject({ match: false });
   });
 
-  test('is ambiguous where another place of its name is at least a tenth as large, and nothing decides', async () => {
+  test('is ambiguous if a second place of the same name is at least a tenth as large', async () => {
     const springfield = await find('Springfield');
     expect(springfield).toMatchObject({ ambiguous: true, name: 'Springfield', region_code: 'MO' });
     expect((springfield.candidates as unknown[]).length).toBe(5);
@@ -254,7 +254,7 @@ describe('an address in the embedded data', () => {
     expect(await find('Paris')).toMatchObject({ ambiguous: false });
   });
 
-  test('has the whole answer document', async () => {
+  test('leads to a document with all fields', async () => {
     expect(await find('Saint Louis, Missouri')).toEqual({
       match: true,
       lat: 38.62727,
@@ -293,20 +293,20 @@ describe('an address in the embedded data', () => {
     ['Boston, Lincz', 'ambiguous; left over: Lincz'],
     ['Cincinatti OH', 'ambiguous; misspelt'],
     ['Xyzzy, TX', null],
-  ])('has a doubt about %j: %j', async (address, doubt) => {
+  ])('has a reason for doubt, or null: for %j, the reason is %j', async (address, doubt) => {
     expect(await find(address)).toMatchObject({ doubt, ambiguous: doubt?.startsWith('ambiguous') ?? false });
   });
 
   test.each(['12345', 'Unknown', 'the quick brown fox', "Joe's Diner", 'a'.repeat(500), '""][(', '\0', '𝔓𝔞𝔯𝔦𝔰𝔵'])(
-    '%j is no place',
+    'is not found if it is %j',
     async (address) => {
       expect(await find(address)).toMatchObject({ match: false, lat: null, lon: null, level: null, candidates: [] });
     },
   );
 });
 
-// Written down before the code ran for the first time: then 83 were right.
-test('of 84 addresses that were set aside all are right', async () => {
+// The list was written before the code was first run. In that first run, 83 of the addresses were right.
+test('the lookup of addresses is right for all 84 addresses that were not used to tune it', async () => {
   const rows = parse(readFileSync(new URL('addresses.csv', import.meta.url)), { columns: true }) as Record<string, string>[];
   const wrong: string[] = [];
   for (const { address = '', place, region, country } of rows) {
@@ -317,34 +317,34 @@ test('of 84 addresses that were set aside all are right', async () => {
   expect({ right: rows.length - wrong.length, of: rows.length, wrong }).toEqual({ right: 84, of: 84, wrong: [] });
 });
 
-describe('a point in the embedded data', () => {
+describe('a point looked up in the embedded data', () => {
   test.each([
     [40.758, -73.9855, 'US', 'NY'],
     [48.8584, 2.2945, 'FR', '11'],
     [44.95, 34.1, 'UA', '11'],
     [-33.86, 151.21, 'AU', '02'],
-  ])('%d, %d is in %s-%s', async (lat, lon, country, region) => {
+  ])('at %d, %d is in %s-%s', async (lat, lon, country, region) => {
     expect(await near(lat, lon)).toMatchObject({ match: true, level: 'place', country_code: country, region_code: region });
   });
 
-  test('has its county and state in the USA', async () => {
+  test('has a county and a state in the USA', async () => {
     const { county, fips } = await near(40.758, -73.9855);
     expect({ county, fips }).toEqual({ county: 'New York', fips: { state: '36', county: '36061', tract: null, block: null } });
     expect((await near(18.4655, -66.1057)).fips).toMatchObject({ state: '72', county: '72127' });
     expect((await near(48.8584, 2.2945)).fips).toBe(null);
   });
 
-  test('is the nearest of all where its own country has none within 10 km: Simferopol, as the borders have Crimea elsewhere', async () => {
+  test('belongs to the nearest place in any country if its own country has no place within 10 km', async () => {
     expect(await near(44.95, 34.1)).toMatchObject({ name: 'Simferopol', country_code: 'UA' });
   });
 
-  test('has no match beyond the maximum distance', async () => {
+  test('has no match if no place is within the maximum distance', async () => {
     expect(await near(0, -150)).toMatchObject({ match: false, name: null, distance_m: null, fips: null });
     expect(await near(0, -150, 1_000_000)).toMatchObject({ match: true, country_code: 'KI' });
     expect(await near(48.8584, 2.2945, 10)).toMatchObject({ match: false });
   });
 
-  test('finds the same places on both sides of the date line', async () => {
+  test('near the date line has the same match on both sides', async () => {
     const [east, west] = [await near(-16.8, 179.99), await near(-16.8, -179.99)];
     expect(east).toMatchObject({ match: true, country_code: 'FJ' });
     expect(west.name).toBe(east.name);
@@ -353,39 +353,39 @@ describe('a point in the embedded data', () => {
     expect((await near(-16.8, -180)).distance_m).toBe((await near(-16.8, 180)).distance_m);
   });
 
-  test('is found at the poles', async () => {
+  test('can be a pole', async () => {
     expect(await near(90, 0)).toMatchObject({ match: false });
     expect(await near(90, 0, 2_000_000)).toMatchObject({ name: (await near(90, 135, 2_000_000)).name });
     expect(await near(-90, 77, 2_000_000)).toMatchObject({ match: true, country_code: 'AQ' });
   });
 
-  test('near a border is the nearest place of its own country', async () => {
-    // Places of the other country are nearer: El Paso, River Rouge in Michigan, Gemmenich in Belgium.
+  test('near a border belongs to the nearest place in its own country', async () => {
+    // Places of the neighbouring country are nearer: El Paso, River Rouge in Michigan, Gemmenich in Belgium.
     expect(await near(31.745, -106.485)).toMatchObject({ country_code: 'MX', name: 'Ciudad Juárez' });
     expect(await near(31.745, -106.485, 100_000, ['US'])).toMatchObject({ distance_m: 1536 });
     expect(await near(42.28, -83.1)).toMatchObject({ country_code: 'CA', name: 'Windsor' });
     expect(await near(50.78, 6.02)).toMatchObject({ country_code: 'DE', name: 'Aachen' });
   });
 
-  test('in a part of a town has the town, too', async () => {
+  test('in a part of a town is returned with that town', async () => {
     expect(await near(52.52, 13.405)).toMatchObject({ name: 'Mitte', city: 'Berlin' });
     expect(await near(40.758, -73.9855)).toMatchObject({ name: "Hell's Kitchen", city: 'New York City' });
     expect(await near(46.5197, 6.6323)).toMatchObject({ name: 'Lausanne', city: 'Lausanne' });
   });
 
-  test('in a quarter of a large city has the city, and in a town beside it that town', async () => {
+  test('in a district of a large city belongs to the city, and in a neighbouring town to that town', async () => {
     expect(await near(41.037, 28.985)).toMatchObject({ city: 'Istanbul' });
     expect(await near(34.1016, -118.3267)).toMatchObject({ city: 'Los Angeles' });
     expect(await near(34.0677, -118.401)).toMatchObject({ city: 'Beverly Hills' });
     expect(await near(48.8049, 2.1204)).toMatchObject({ city: 'Versailles' });
   });
 
-  test('stays in the countries that are given', async () => {
+  test('is searched for only in the countries of the query', async () => {
     expect(await near(31.745, -106.485, 100_000, ['US'])).toMatchObject({ country_code: 'US', region_code: 'TX' });
     expect(await near(48.8584, 2.2945, 100_000, ['US'])).toMatchObject({ match: false });
   });
 
-  test('has the haversine distance with an earth radius of 6,371,008.8 m', async () => {
+  test('is returned with the haversine distance for an earth radius of 6,371,008.8 m', async () => {
     const { lat, lon, distance_m: distance } = await near(52, 13, 100_000);
     const half = (degrees: number) => Math.sin((degrees * Math.PI) / 360) ** 2;
     const cosines = Math.cos((52 * Math.PI) / 180) * Math.cos((Number(lat) * Math.PI) / 180);

@@ -23,14 +23,14 @@ function distanceTo(place: number, lat: number, lon: number): number {
 
 const degrees = (limit: number) => fc.double({ min: -limit, max: limit, noNaN: true });
 
-// Points near the date line and near the poles are as frequent as others.
+// Half of the points are at the equator, the poles, the prime meridian or the date line.
 const lats = fc.oneof(degrees(90), fc.constantFrom(90, -90, 89.9, -89.9, 0));
 const lons = fc.oneof(degrees(180), fc.constantFrom(180, -180, 179.99, -179.99, 0));
 
-describe('the nearest place', () => {
+describe('the nearest place to a point', () => {
   const nearest = new Nearest(places);
 
-  test('is the one that a search through all places finds', () => {
+  test('is the same as in a search through all places', () => {
     fc.assert(
       fc.property(lats, lons, (lat, lon) => {
         let least = Infinity;
@@ -41,7 +41,7 @@ describe('the nearest place', () => {
     );
   });
 
-  test('is within the maximum distance, and allowed', () => {
+  test('is within the maximum distance, and is accepted by the filter', () => {
     const found = nearest.find(52.5, 13.4, 1e6, (place) => places.region(place).country.code === 'FR');
     expect(places.region(found?.place as number).country.code).toBe('FR');
     expect(nearest.find(52.5, 13.4, 1e5, (place) => places.region(place).country.code === 'FR')).toBeUndefined();
@@ -50,7 +50,7 @@ describe('the nearest place', () => {
   });
 });
 
-test('the country of a point is the one that country-coder finds', () => {
+test('the country of a point is the same as in the library country-coder', () => {
   const reserved: Readonly<Record<string, string>> = { AC: 'SH', TA: 'SH', IC: 'ES', EA: 'ES', CQ: 'GG', DG: 'IO', CP: 'FR', FX: 'FR' };
   const expected = (lat: number, lon: number) => {
     const code = iso1A2Code([lon, lat], { level: 'territory' });
@@ -58,12 +58,12 @@ test('the country of a point is the one that country-coder finds', () => {
   };
   const wrong: string[] = [];
   let known = 0;
-  // A grid of points whose coordinates are on no border.
+  // A grid of points, none of which is exactly on a border.
   for (let lat = -89.4321; lat < 90; lat += 1.1) {
     for (let lon = -179.8765; lon < 180; lon += 1.3) {
       const code = expected(lat, lon);
       if (code) known++;
-      // Parts of a country without a code of their own count to the whole.
+      // A part of a country that has no code of its own counts as that country.
       if (code && borders.at(lat, lon) !== code) wrong.push(`${lat}, ${lon}: ${borders.at(lat, lon)}, not ${code}`);
     }
   }

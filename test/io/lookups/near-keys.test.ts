@@ -10,15 +10,15 @@ test.each([
   ['starbucksx', 'starbucks', 1],
   ['kentuckyfridchickn', 'kentuckyfriedchicken', 2],
   ['entuckyfriedchickenn', 'kentuckyfriedchicken', 2],
-])('%s is near %s', (text, key, mistakes) => {
+])('the search for misspelt keys finds for %s the key %s', (text, key, mistakes) => {
   expect([...new NearKeys([key, 'somethingelse']).near(text)]).toEqual([[key, mistakes]]);
 });
 
-test.each([['starks'], ['abc'], ['']])('nothing is near %j', (text) => {
+test.each([['starks'], ['abc'], ['']])('the search for misspelt keys finds nothing for %j', (text) => {
   expect(new NearKeys(['starbucks', 'abcd']).near(text).size).toBe(0);
 });
 
-test('a text with one mistake in it finds its key, wherever the mistake is', () => {
+test('the search for misspelt keys finds any key with one typing error, wherever the error is', () => {
   const key = fc.stringMatching(/^[a-e]{5,20}$/);
   fc.assert(
     fc.property(key, fc.nat(), fc.constantFrom('', 'x', 'xy'), (key, at, instead) => {

@@ -1,4 +1,4 @@
-/** Persons, firms, places and words with the names of chains or of towns in them, and lines of statements, that mean no chain. */
+/** Persons, companies, places, words and statement lines that contain names of chains or towns but do not refer to a chain. */
 export const noChainLines: readonly string[] = `
 John Target|Shell Plumbing|Mark's Apple Farm|Subway Sandwich Consultants|Dr. Anna Müller|Peter Lidl|Maria Costa Gomez
 Wendy Smith|Dr. Boots|Aldi Hoxha|Denny Miller|Marshall Reed LLC|Hilton Head Dental|Target Marketing Partners|Orange County Sheriff

@@ -51,15 +51,15 @@ const overpass = {
 const everywhere = { bbox: [-90, -180, 90, 180] };
 const cafes = [{ amenity: 'cafe' }];
 
-describe('the points of a file', () => {
+describe('the points in a file', () => {
   test.each<[string, string, string | Buffer]>([
     ['newline-delimited GeoJSON', 'a.geojsonseq', lines],
-    ['with record separators', 'a.geojsonseq', lines.replaceAll(/^/gm, '\u001e')],
-    ['with Windows line ends', 'a.geojsonl', lines.replaceAll('\n', '\r\n')],
+    ['GeoJSON with record separators', 'a.geojsonseq', lines.replaceAll(/^/gm, '\u001e')],
+    ['GeoJSON with Windows line endings', 'a.geojsonl', lines.replaceAll('\n', '\r\n')],
     ['gzipped', 'a.geojsonseq.gz', gzipSync(lines)],
-    ['a collection', 'a.geojson', JSON.stringify({ type: 'FeatureCollection', features }, undefined, 2)],
-    ['a collection on one line', 'a.geojson', JSON.stringify({ type: 'FeatureCollection', features })],
-  ])('are read from %s', async (_, name, content) => {
+    ['a GeoJSON collection', 'a.geojson', JSON.stringify({ type: 'FeatureCollection', features }, undefined, 2)],
+    ['a GeoJSON collection on one line', 'a.geojson', JSON.stringify({ type: 'FeatureCollection', features })],
+  ])('are read if the file is %s', async (_, name, content) => {
     const points = (await pointsOfFile(await fileWith(name, content))).find(everywhere, cafes);
     const found = points.map(({ id, lat, lon }) => [id, lat.toFixed(4), lon.toFixed(4)]).sort();
     expect(found).toEqual(
@@ -74,7 +74,7 @@ describe('the points of a file', () => {
     expect(points.find(({ id }) => id === 'node/1')?.tags).toEqual({ amenity: 'cafe', name: 'Eins', seats: '12' });
   });
 
-  test('are read from an answer of Overpass', async () => {
+  test('are read if the file is an Overpass response', async () => {
     const points = (await pointsOfFile(await fileWith('o.json', JSON.stringify(overpass)))).find(everywhere, cafes);
     expect(points.map(({ id, lat }) => [id, lat.toFixed(3)])).toEqual([
       ['node/1', '52.520'],
@@ -99,7 +99,7 @@ describe('the points of a file', () => {
     expect(file.find(everywhere, [{ amenity: 'pub' }])).toEqual([]);
   });
 
-  test('are read anew once the file has changed', async () => {
+  test('are read once more if the file has changed', async () => {
     const path = await fileWith('a.geojson', JSON.stringify({ features }));
     expect(await pointsOfFile(path)).toBe(await pointsOfFile(path));
     await writeFile(path, JSON.stringify({ features: [] }));
@@ -109,7 +109,7 @@ describe('the points of a file', () => {
 
   test.each<[string, string | Buffer, string]>([
     [
-      'cut off in the middle',
+      'truncated in the middle of a feature',
       '{"features":[\n{"type":"Feature","properties":{"amen',
       ':2:38: expected a closing quote, found the end of the file',
     ],
@@ -119,8 +119,8 @@ describe('the points of a file', () => {
       ':2:19: expected a name in double quotes, found ","',
     ],
     ['without features', '{"a":1}', ': expected GeoJSON features or an answer of Overpass, found neither'],
-    ['with something else in it', '{"features":[{"type":"Other"}]}', ', feature 1: expected a GeoJSON feature or an element of Overpass'],
-  ])('%s are refused with their place', async (_, content, message) => {
+    ['a different kind of JSON', '{"features":[{"type":"Other"}]}', ', feature 1: expected a GeoJSON feature or an element of Overpass'],
+  ])('are refused, with their position, if the file is %s', async (_, content, message) => {
     const path = await fileWith('bad.geojson', content);
     await expect(pointsOfFile(path)).rejects.toMatchObject({ kind: 'input', message: expect.stringContaining(path + message) });
   });

@@ -5,7 +5,9 @@ import { SecretCommands } from '../../../src/io/credentials/command-secrets.ts';
 import { httpServer, json } from '../../helpers/http-server.ts';
 import { local, remote, useTools } from '../../helpers/mcp/tools.ts';
 
-/** The tools port with a credential `token` that a command gives: another secret at each run. `later`: moves the clock on. */
+/**
+ * Creates tools whose credential `token` comes from a command that prints a different secret at each run. `later` moves the clock forward.
+ */
 function scene(command: string, hosts?: readonly string[]) {
   const time = { ms: 0 };
   const clock = { now: () => time.ms, sleepUntil: () => new Promise<void>(() => {}) };
@@ -20,7 +22,7 @@ function scene(command: string, hosts?: readonly string[]) {
   return { ...useTools({ commands, now: clock.now }), later };
 }
 
-/** Answers every request with 401, and notes its signature. */
+/** Starts a server that responds to every request with 401, and records the credentials that it gets. */
 async function refusing() {
   const seen: (string | undefined)[] = [];
   const server = await httpServer(({ headers, path }, response) => {
@@ -33,8 +35,8 @@ async function refusing() {
 
 const bearer: Auth = { type: 'bearer', credential: 'token' };
 
-describe('the credential of an MCP server that a command gives', () => {
-  test('signs requests, and is asked for once more after a 401', async () => {
+describe('a credential of an MCP server that comes from a command', () => {
+  test('authenticates requests, and its command runs once more after a 401', async () => {
     const { url, seen } = await refusing();
     const { call, later } = scene('sh -c \'date +%N | sed "s/^/n-/"\'');
     expect(await call(remote(url, bearer), 'work')).toMatchObject({ kind: 'http', status: 401 });
@@ -45,7 +47,7 @@ describe('the credential of an MCP server that a command gives', () => {
     expect(new Set(seen).size).toBe(2);
   });
 
-  test('is the secret of the client at the token server', async () => {
+  test('can be used as the client secret for the token server', async () => {
     const { url, origin, seen, requests } = await refusing();
     const auth: Auth = { type: 'oauth2_client_credentials', credential: 'token', tokenUrl: `${origin}/token`, clientId: 'me', scopes: [] };
     await scene('echo s3cret-1').call(remote(url, auth), 'work');
@@ -54,14 +56,14 @@ describe('the credential of an MCP server that a command gives', () => {
     expect(seen[0]).toBe('Bearer access');
   });
 
-  test('is sent to its hosts only', async () => {
+  test('is sent only to the hosts to which it is limited', async () => {
     const { url, seen } = await refusing();
     const failure = await scene('echo s3cret-1', ['api.example.com']).call(remote(url, bearer), 'work');
-    expect(failure).toMatchObject({ kind: 'request', message: expect.stringContaining('may be sent to api.example.com only') });
+    expect(failure).toMatchObject({ kind: 'request', message: expect.stringContaining('can be sent only to api.example.com') });
     expect(seen).toEqual([]);
   });
 
-  test('ends the run if its command fails, before anything is sent', async () => {
+  test('ends the run before anything is sent if its command fails', async () => {
     const { url, seen } = await refusing();
     for (const connection of [remote(url, bearer), local(['true'], { credentials: { KEY: 'token' } })])
       await expect(scene('false').call(connection, 'work')).rejects.toThrow(LimitReached);

@@ -8,10 +8,10 @@ import { oddServer, stdioServers } from '../../helpers/mcp/servers.ts';
 import { local, secretOf, useTools } from '../../helpers/mcp/tools.ts';
 import { isAlive } from '../../helpers/processes.ts';
 
-describe('local MCP server', () => {
+describe('a local MCP server', () => {
   const connection = local(stdioServers.everything);
 
-  test('is described by its name, protocol and tools, and its start is reported', async () => {
+  test('is described by its name, protocol version and tools, and its start is reported', async () => {
     const { tools, events } = useTools();
     const server = await tools.server(connection);
     expect(server).toMatchObject({ name: 'mcp-servers/everything', protocol: '2025-11-25', transport: 'stdio' });
@@ -27,7 +27,7 @@ describe('local MCP server', () => {
     ]);
   });
 
-  test('answers plain text as { text }', async () => {
+  test('returns plain text as { text }', async () => {
     const { call } = useTools();
     expect(await call(connection, 'echo', { message: 'hi' })).toEqual({
       kind: 'tool',
@@ -37,14 +37,14 @@ describe('local MCP server', () => {
     });
   });
 
-  test('answers with its structuredContent', async () => {
+  test('returns the structuredContent of a result that has it', async () => {
     const { call } = useTools();
     expect(await call(connection, 'get-structured-content', { location: 'New York' })).toMatchObject({
       body: { temperature: 33, conditions: 'Cloudy', humidity: 82 },
     });
   });
 
-  test('answers with links and images beside the text', async () => {
+  test('returns links and images in addition to the text', async () => {
     const { call } = useTools();
     expect(await call(connection, 'get-resource-links', { count: 2 })).toMatchObject({
       body: { text: expect.any(String), links: [{ uri: expect.any(String) }, {}] },
@@ -54,7 +54,7 @@ describe('local MCP server', () => {
     });
   });
 
-  test('is not called with arguments that do not fit', async () => {
+  test("gets no call if the arguments do not match the tool's schema", async () => {
     const { call } = useTools();
     expect(await call(connection, 'get-sum', { a: 1, b: '2' })).toMatchObject({
       kind: 'request',
@@ -73,7 +73,7 @@ describe('local MCP server', () => {
     });
   });
 
-  test('reports the progress of a tool', async () => {
+  test('can report the progress of a call', async () => {
     const { call } = useTools();
     const told: number[] = [];
     await call(
@@ -85,17 +85,17 @@ describe('local MCP server', () => {
     expect(told).toEqual([1, 2]);
   });
 
-  test('fails a call that takes too long as a timeout', async () => {
+  test('causes a timeout if the call is slow', async () => {
     const { call } = useTools();
     const failure = await call(connection, 'trigger-long-running-operation', { duration: 20, steps: 2 }, { timeoutMs: 300 });
     expect(failure).toMatchObject({
       kind: 'timeout',
       retryable: true,
-      message: expect.stringContaining('no answer of the MCP server "tools" within 300 ms'),
+      message: expect.stringContaining('no answer from the MCP server "tools" within 300 ms'),
     });
   });
 
-  test('sees the variables every program needs and those that are passed, and no others', async () => {
+  test('gets no environment variables except common variables and the variables of its connection', async () => {
     const environment = { ...process.env, PASSED: 'yes', KEPT_BACK: 'no', AUTOMATE_VAULT_PASSPHRASE: 'no' };
     const { call } = useTools({ environment, secrets: new Map([['key', secretOf('s3cret')]]) });
     const answer = await call(
@@ -107,7 +107,7 @@ describe('local MCP server', () => {
       expect((answer as { body: object }).body).not.toHaveProperty(name);
   });
 
-  test('gets a secret that a command gives', async () => {
+  test("gets the secret that a credential's command prints", async () => {
     const clock = { now: () => 0, sleepUntil: () => new Promise<void>(() => {}) };
     const key = { name: 'key', env: 'default', backend: 'vault', setAt: '2030-01-01T00:00:00.000Z', command: 'echo s3cret' } as const;
     const commands = new SecretCommands({ environment: process.env, clock }).forUser([key], '/home', { hide: () => {} });
@@ -116,18 +116,20 @@ describe('local MCP server', () => {
     expect(answer).toMatchObject({ body: { API_KEY: 's3cret' } });
   });
 
-  test('gets no secret that is bound to hosts', async () => {
+  test('does not get a secret that is limited to certain hosts', async () => {
     const { call } = useTools({ secrets: new Map([['key', secretOf('s3cret', ['api.example.com'])]]) });
     const failure = await call(local(stdioServers.everything, { credentials: { API_KEY: 'key' } }), 'get-env');
     expect(failure).toMatchObject({
       kind: 'request',
       sent: false,
-      message: expect.stringMatching(/may be sent to api.example.com only: a server started here gets no secret that is bound to hosts/),
+      message: expect.stringMatching(
+        /can be sent only to api.example.com: a server that is started on this machine does not get a secret that is bound to hosts/,
+      ),
     });
   });
 });
 
-test('server-filesystem reads a file in its folder, and refuses one outside', async () => {
+test('the MCP server server-filesystem reads a file in its folder, and refuses a file elsewhere', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'automate-mcp-'));
   await writeFile(join(folder, 'a.txt'), 'hello');
   const { call } = useTools();
@@ -142,7 +144,7 @@ test('server-filesystem reads a file in its folder, and refuses one outside', as
   });
 });
 
-test('server-memory takes and returns lists of objects', async () => {
+test('the MCP server server-memory accepts and returns lists of objects', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'automate-mcp-'));
   const { call } = useTools({ environment: { ...process.env, MEMORY_FILE_PATH: join(folder, 'memory.json') } });
   const connection = local(stdioServers.memory, { passEnv: ['MEMORY_FILE_PATH'] });
@@ -152,37 +154,37 @@ test('server-memory takes and returns lists of objects', async () => {
   });
 });
 
-describe('odd MCP server', () => {
-  test('has all pages of its tools listed', async () => {
+describe('an unusual local MCP server', () => {
+  test('can list its tools on several pages', async () => {
     const { tools } = useTools();
     expect((await tools.server(local(oddServer('pages')))).tools.map(({ name }) => name)).toEqual(
       [1, 2, 3, 4, 5].map((page) => `tool-${page}`),
     );
   });
 
-  test('gets answers to its pings, and refusals if it asks for a model or a person', async () => {
+  test('gets responses to its pings, and is refused if it requests a model or user input', async () => {
     const { call } = useTools();
     expect(await call(local(oddServer('asks')), 'work', { id: '1' })).toMatchObject({
       text: '{} refused -32601 refused -32601 refused -32601',
     });
   });
 
-  test('has its tools listed again when they change', async () => {
+  test('is asked for its tools once more when it reports that its tools have changed', async () => {
     const { call, events } = useTools();
     const connection = local(oddServer('changes'));
     expect(await call(connection, 'new-1', { id: '1' })).toMatchObject({ kind: 'request' });
     await call(connection, 'work', { id: '1' });
-    await expect.poll(() => events.at(-1), { timeout: 5000 }).toEqual({ type: 'server-tools', connection: 'tools', tools: 3 });
+    await expect.poll(() => events.at(-1)).toEqual({ type: 'server-tools', connection: 'tools', tools: 3 });
     expect(await call(connection, 'new-1', { id: '1' })).toMatchObject({ isError: false });
   });
 
-  test('has its log reported', async () => {
+  test('can send log messages, which are reported', async () => {
     const { call, events } = useTools();
     await call(local(oddServer('tells')), 'work', { id: '1' });
     expect(events).toContainEqual({ type: 'server-log', connection: 'tools', level: 'warning', logger: 'db', message: 'slow ' });
   });
 
-  test('fails a call with `tool` when it refuses it', async () => {
+  test('makes a call fail with the class "tool" if it refuses the call', async () => {
     const { call } = useTools();
     expect(await call(local(oddServer('refuses')), 'work', { id: '1' })).toMatchObject({
       kind: 'tool',
@@ -191,18 +193,18 @@ describe('odd MCP server', () => {
     });
   });
 
-  test('fails a call with `parse` when its answer is not valid', async () => {
+  test('makes a call fail with the class "parse" if its result is not valid', async () => {
     const { call } = useTools();
     expect(await call(local(oddServer('wrong')), 'work', { id: '1' })).toMatchObject({ kind: 'parse' });
   });
 
-  test('fails a call with `parse` when its answer is nested too deep to be written', async () => {
+  test('makes a call fail with the class "parse" if its result is nested too deeply to be written', async () => {
     const { call } = useTools();
     const failure = await call(local(oddServer('deep')), 'work', { id: '1' });
     expect(failure).toMatchObject({ kind: 'parse', retryable: false, message: 'the answer is nested more than 1000 deep' });
   });
 
-  test('is started again once when it ends', async () => {
+  test('is restarted, but only once, if it ends', async () => {
     const { call, events } = useTools();
     const connection = local(oddServer('dies'));
     const outcomes: string[] = [];
@@ -225,11 +227,11 @@ describe('odd MCP server', () => {
     expect(events.map(({ type }) => type)).toEqual(['server-started', 'server-lost', 'server-started', 'server-lost']);
     expect(await call(connection, 'work', { id: '11' })).toMatchObject({
       sent: false,
-      message: expect.stringMatching(/it ended with exit code 7\nthe server of "tools" was started again once/),
+      message: expect.stringMatching(/it ended with exit code 7\nthe server of "tools" was restarted once/),
     });
   });
 
-  test('fails calls with the reason when it cannot start', async () => {
+  test('makes calls fail with the reason if it cannot be started', async () => {
     const { call } = useTools();
     expect(await call(local(oddServer('dies-at-once')), 'work')).toMatchObject({
       kind: 'network',
@@ -243,32 +245,32 @@ describe('odd MCP server', () => {
     });
   });
 
-  test('fails calls after start_timeout when it is never ready', async () => {
+  test('makes calls fail after start_timeout if it never becomes ready', async () => {
     const { call } = useTools();
     const failure = await call(local(oddServer('never-ready'), { startTimeoutMs: 300 }), 'work');
     expect(failure).toMatchObject({ kind: 'timeout', sent: false, message: expect.stringContaining('(start_timeout)') });
   });
 
-  test('fails calls after start_timeout when its list of tools is endless', async () => {
+  test('makes calls fail after start_timeout if its list of tools never ends', async () => {
     const { call } = useTools();
     const failure = await call(local(oddServer('endless'), { startTimeoutMs: 400 }), 'work');
     expect(failure).toMatchObject({
       kind: 'timeout',
       sent: false,
-      message: 'the MCP server "tools" is not ready within 400 ms (start_timeout)',
+      message: 'the MCP server "tools" was not ready within 400 ms (start_timeout)',
     });
   });
 
-  test('fails calls after start_timeout when it never lists its tools, and its end is not given as the reason', async () => {
+  test('makes calls fail after start_timeout if it never lists its tools', async () => {
     const { call } = useTools();
     expect(await call(local(oddServer('never-lists'), { startTimeoutMs: 400 }), 'work')).toMatchObject({
       kind: 'timeout',
       sent: false,
-      message: 'the MCP server "tools" is not ready within 400 ms (start_timeout)',
+      message: 'the MCP server "tools" was not ready within 400 ms (start_timeout)',
     });
   });
 
-  test('loses the malformed parts of its schemas, and can still be called', async () => {
+  test('can have schemas with malformed parts, which are ignored, and its tools can still be called', async () => {
     const { tools, call } = useTools();
     const connection = local(oddServer('untidy'));
     const { tools: found } = await tools.server(connection);
@@ -280,34 +282,34 @@ describe('odd MCP server', () => {
     expect(await call(connection, 'work', { id: '1' })).toMatchObject({ text: 'ok 1' });
   });
 
-  test('may write junk to stdout', async () => {
+  test('can write non-JSON text to stdout', async () => {
     const { call } = useTools();
     expect(await call(local(oddServer('junk')), 'work', { id: '1' })).toMatchObject({ text: 'ok 1' });
   });
 
-  test('may write JSON that is no message to stdout', async () => {
+  test('can write JSON that is not a message to stdout', async () => {
     const { call } = useTools();
     const connection = local(oddServer('scalars'));
     expect(await call(connection, 'work', { id: '1' })).toMatchObject({ text: 'ok 1' });
     expect(await call(connection, 'work', { id: '2' })).toMatchObject({ text: 'ok 2' });
   });
 
-  test('fails a call with the last line that was no message when no answer comes', async () => {
+  test('makes a call time out with a message that quotes its last invalid output line', async () => {
     const { call } = useTools();
     expect(await call(local(oddServer('no-message')), 'work', { id: '1' }, { timeoutMs: 300 })).toMatchObject({
       kind: 'timeout',
-      message: expect.stringContaining('it wrote to stdout what is no message: {"id":9,"result":{}}'),
+      message: expect.stringContaining('it wrote something to stdout that is not a message: {"id":9,"result":{}}'),
     });
   });
 
-  test('has only whole lines of its stderr shown, because half a secret could not be masked', async () => {
+  test('is quoted with only the complete lines of its stderr, because part of a secret cannot be masked', async () => {
     const key = 'canary-0123456789-abcdefghij';
     const { call } = useTools({ secrets: new Map([['key', secretOf(key)]]) });
     const failure = await call(local(oddServer('dies-loudly'), { credentials: { KEY: 'key' } }), 'work');
     expect(failure).toMatchObject({ message: expect.stringMatching(/it ended with exit code 3; it said: cannot start$/) });
   });
 
-  test('makes messages wait while it does not read, until it ends', async () => {
+  test('causes no Node.js warning if it leaves many messages unread', async () => {
     const warnings: string[] = [];
     const onWarning = ({ name }: Error) => warnings.push(name);
     process.on('warning', onWarning);
@@ -323,7 +325,7 @@ describe('odd MCP server', () => {
     expect(warnings).toEqual([]);
   });
 
-  test('leaves no child process, even one that ignores SIGTERM', async () => {
+  test('leaves no child process when it is stopped, not even a child that ignores SIGTERM', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'automate-mcp-'));
     const note = join(folder, 'note');
     const { tools, call } = useTools();
@@ -331,10 +333,10 @@ describe('odd MCP server', () => {
     const pid = Number(/child (\d+)/.exec(await readFile(note, 'utf8'))?.[1]);
     expect(isAlive(pid)).toBe(true);
     await (tools as unknown as { close(): Promise<void> }).close();
-    await expect.poll(() => isAlive(pid), { timeout: 5000 }).toBe(false);
+    await expect.poll(() => isAlive(pid)).toBe(false);
   });
 
-  test('is ended when it sends a message of more than 10 MB', async () => {
+  test('is stopped if it sends a message of more than 10 MB', async () => {
     const { call } = useTools();
     const connection = local(oddServer('huge'));
     expect(await call(connection, 'work', { id: '2' })).toMatchObject({
@@ -344,18 +346,18 @@ describe('odd MCP server', () => {
     expect(await call(connection, 'work', { id: '3' })).toMatchObject({ text: 'ok 3' });
   });
 
-  test('gets its calls cancelled by an abort, and ends when it is closed', async () => {
+  test('is told to cancel its calls when the run is aborted, and is stopped when its connection is closed', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'automate-mcp-'));
     const note = join(folder, 'note');
     const { tools, call } = useTools();
     const connection = local(oddServer('hangs', note));
     const pending = call(connection, 'work', { id: '2' });
-    await expect.poll(() => readFile(note, 'utf8').catch(() => ''), { timeout: 5000 }).toContain('call 2');
+    await expect.poll(() => readFile(note, 'utf8').catch(() => '')).toContain('call 2');
     tools.abort();
     expect(await pending).toMatchObject({ kind: expect.any(String) });
-    await expect.poll(() => readFile(note, 'utf8'), { timeout: 5000 }).toContain('cancelled');
+    await expect.poll(() => readFile(note, 'utf8')).toContain('cancelled');
     await (tools as unknown as { close(): Promise<void> }).close();
     const pid = Number(/started (\d+)/.exec(await readFile(note, 'utf8'))?.[1]);
-    await expect.poll(() => isAlive(pid), { timeout: 5000 }).toBe(false);
+    await expect.poll(() => isAlive(pid)).toBe(false);
   });
 });

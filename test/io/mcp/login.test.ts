@@ -10,7 +10,7 @@ const auth = {
   scopes: [],
 } as const;
 
-test('tokens that are no longer valid are removed from the stored login', async () => {
+test("an MCP server's tokens that are no longer valid are removed from the stored login", async () => {
   const written: string[] = [];
   const login = (stored?: string) =>
     createLogin({
@@ -29,14 +29,14 @@ test('tokens that are no longer valid are removed from the stored login', async 
   expect(written.map((text) => JSON.parse(text).tokens)).toEqual([{}]);
 });
 
-test('a browser shows the outcome of the login, and leaves no timer when it is closed', async () => {
+test('the browser shows the result of a login to an MCP server, and closing the login leaves no timer', async () => {
   const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
   const before = timers();
   const browser = await openBrowser({ BROWSER: 'true' }, () => {});
   void browser.answer('state');
   const page = async (query: string) => (await fetch(`${browser.redirectUrl}?${query}`)).text();
-  expect(await page('error=access_denied&state=other')).toContain('was not let in');
-  expect(await page('code=1&state=other')).toContain('has what it needs');
+  expect(await page('error=access_denied&state=other')).toContain('could not log in');
+  expect(await page('code=1&state=other')).toContain('is logged in');
   browser.close();
   expect(timers()).toBeLessThanOrEqual(before);
 });

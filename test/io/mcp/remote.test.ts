@@ -9,8 +9,8 @@ import { proxyServer } from '../../helpers/proxy-server.ts';
 
 const certificates = makeCertificates();
 
-describe('server-everything at a URL', () => {
-  test('answers over Streamable HTTP', async () => {
+describe('the MCP server server-everything at a URL', () => {
+  test('can be called over Streamable HTTP', async () => {
     const { url } = await listeningServer('streamableHttp');
     const { tools, call } = useTools();
     expect(await tools.server(remote(url))).toMatchObject({
@@ -21,7 +21,7 @@ describe('server-everything at a URL', () => {
     expect(await call(remote(url), 'echo', { message: 'hi' })).toMatchObject({ body: { text: 'Echo: hi' } });
   });
 
-  test('answers over SSE if it does not speak Streamable HTTP', async () => {
+  test('can be called over SSE if it does not support Streamable HTTP', async () => {
     const { url } = await listeningServer('sse');
     const { tools, call } = useTools();
     expect(await tools.server(remote(url))).toMatchObject({ transport: 'SSE' });
@@ -29,7 +29,7 @@ describe('server-everything at a URL', () => {
     expect(answers.map((answer) => 'text' in answer && answer.text)).toEqual(Array.from({ length: 20 }, (_, index) => `Echo: ${index}`));
   });
 
-  test('gets a new session after it has lost one', async () => {
+  test('gets a new session after it has forgotten the old session', async () => {
     const first = await listeningServer('streamableHttp');
     const { call, events } = useTools();
     const connection = remote(first.url);
@@ -41,14 +41,14 @@ describe('server-everything at a URL', () => {
       kind: 'network',
       retryable: true,
       sent: false,
-      message: expect.stringContaining('has forgotten the session'),
+      message: expect.stringContaining('no longer knows the session'),
     });
     expect(await call(connection, 'echo', { message: '3' })).toMatchObject({ text: 'Echo: 3' });
     expect(events.filter(({ type }) => type === 'server-started')).toHaveLength(2);
   });
 });
 
-/** Starts a small MCP server over HTTP. `answer`: answers in its place, and then returns true. */
+/** Starts a small MCP server over HTTP. `answer` can respond to a request itself, and then returns true. */
 function mcpServer(answer: Handler = () => false, tls?: { readonly key: string; readonly cert: string }) {
   return httpServer(async (request, response) => {
     if ((await answer(request, response)) === true) return undefined;
@@ -77,7 +77,7 @@ function mcpServer(answer: Handler = () => false, tls?: { readonly key: string; 
 
 const isCall = ({ body }: SeenRequest) => body.includes('"tools/call"');
 
-describe('credential of an MCP server', () => {
+describe('the credential for an MCP server at a URL', () => {
   const secrets = new Map([
     ['token', secretOf('s3cret-token')],
     ['login', secretOf('me:s3cret')],
@@ -88,7 +88,7 @@ describe('credential of an MCP server', () => {
     ['bearer', { type: 'bearer', credential: 'token' }, 'authorization', 'Bearer s3cret-token'],
     ['api_key', { type: 'api_key', credential: 'token', header: 'X-Key' }, 'x-key', 's3cret-token'],
     ['basic', { type: 'basic', credential: 'login' }, 'authorization', `Basic ${Buffer.from('me:s3cret').toString('base64')}`],
-  ])('%s signs every request, and its success is noted', async (_, auth, header, value) => {
+  ])('authenticates every request if its type is %s, and its use is recorded', async (_, auth, header, value) => {
     const server = await mcpServer();
     const { call, used } = useTools({ secrets });
     expect(await call(remote(`${server.origin}/mcp`, auth, { 'X-Team': 'a' }), 'work', { id: '1' })).toMatchObject({
@@ -98,7 +98,7 @@ describe('credential of an MCP server', () => {
     expect(used).toContain(auth.credential);
   });
 
-  test('oauth2_client_credentials requests a token, and a new one when it is revoked', async () => {
+  test('is used to request an access token, and a new token if the first is revoked', async () => {
     let given = 0;
     const server = await mcpServer(({ path, headers }, response) => {
       if (path === '/token') {
@@ -123,19 +123,19 @@ describe('credential of an MCP server', () => {
     expect(hidden).toEqual(expect.arrayContaining(['token-1', 'token-2']));
   });
 
-  test('is sent to its hosts only', async () => {
+  test('is sent only to the hosts to which it is limited', async () => {
     const server = await mcpServer();
     const { call } = useTools({ secrets });
     const failure = await call(remote(`${server.origin}/mcp`, { type: 'bearer', credential: 'bound' }), 'work');
     expect(failure).toMatchObject({
       kind: 'request',
       sent: false,
-      message: expect.stringContaining('may be sent to api.example.com only'),
+      message: expect.stringContaining('can be sent only to api.example.com'),
     });
     expect(server.requests).toEqual([]);
   });
 
-  test('is not sent along a redirect to another origin', async () => {
+  test('is not sent after a redirect to a different origin', async () => {
     const elsewhere = await mcpServer();
     const server = await mcpServer((_, response) => {
       response.writeHead(307, { location: `${elsewhere.origin}/mcp` }).end();
@@ -146,12 +146,12 @@ describe('credential of an MCP server', () => {
       kind: 'http',
       status: 307,
       sent: false,
-      message: `the MCP server "tools" answered 307: it points to ${elsewhere.origin}/mcp`,
+      message: `the MCP server "tools" answered 307: it redirects to ${elsewhere.origin}/mcp`,
     });
     expect(elsewhere.requests).toEqual([]);
   });
 
-  test.each([401, 403])('fails a call without retry when the server answers %i, with its reason', async (status) => {
+  test.each([401, 403])('makes a call fail with the reason and without a retry if the server responds with %i', async (status) => {
     const server = await mcpServer((_, response) => {
       response
         .writeHead(status, { 'www-authenticate': 'Bearer error="invalid_token", error_description="it expired"' })
@@ -169,8 +169,8 @@ describe('credential of an MCP server', () => {
   });
 });
 
-describe('route to an MCP server', () => {
-  test('goes through a proxy, with TLS in its tunnel checked against --cacert', async () => {
+describe('the connection to an MCP server at a URL', () => {
+  test("can go through a proxy, and the server's certificate is still checked against --cacert", async () => {
     const server = await mcpServer(undefined, certificates.good);
     const proxy = await proxyServer(server.port);
     const environment = { HTTPS_PROXY: proxy.url };
@@ -186,7 +186,7 @@ describe('route to an MCP server', () => {
     });
   });
 
-  test('follows a redirect within the origin', async () => {
+  test('can be redirected within the origin', async () => {
     const server = await mcpServer(({ path }, response) => {
       if (path !== '/old') return false;
       response.writeHead(307, { location: '/mcp' }).end();
@@ -197,29 +197,32 @@ describe('route to an MCP server', () => {
   });
 });
 
-test.each(['http://169.254.169.254', 'http://auth.example.com'])('an MCP server cannot send a login to %s', async (issuer) => {
-  const server = await mcpServer(({ path }, response) => {
-    if (path.startsWith('/.well-known/oauth-protected-resource'))
-      json(response, { resource: `${server.origin}/mcp`, authorization_servers: [issuer] });
-    else
-      response
-        .writeHead(401, { 'www-authenticate': `Bearer resource_metadata="${server.origin}/.well-known/oauth-protected-resource"` })
-        .end();
-    return true;
-  });
-  const connection = remote(`${server.origin}/mcp`, {
-    type: 'oauth2_authorization_code',
-    credential: 'login',
-    clientId: undefined,
-    clientCredential: undefined,
-    scopes: [],
-  });
-  const strict = { ...connection, server: { ...connection.server, allowHttp: issuer.includes('169') } };
-  const { call } = useTools();
-  expect(await call(strict as typeof connection, 'work')).toMatchObject({ kind: 'request', sent: false });
-});
+test.each(['http://169.254.169.254', 'http://auth.example.com'])(
+  'an MCP server cannot redirect a login to an unsafe address: %s',
+  async (issuer) => {
+    const server = await mcpServer(({ path }, response) => {
+      if (path.startsWith('/.well-known/oauth-protected-resource'))
+        json(response, { resource: `${server.origin}/mcp`, authorization_servers: [issuer] });
+      else
+        response
+          .writeHead(401, { 'www-authenticate': `Bearer resource_metadata="${server.origin}/.well-known/oauth-protected-resource"` })
+          .end();
+      return true;
+    });
+    const connection = remote(`${server.origin}/mcp`, {
+      type: 'oauth2_authorization_code',
+      credential: 'login',
+      clientId: undefined,
+      clientCredential: undefined,
+      scopes: [],
+    });
+    const strict = { ...connection, server: { ...connection.server, allowHttp: issuer.includes('169') } };
+    const { call } = useTools();
+    expect(await call(strict as typeof connection, 'work')).toMatchObject({ kind: 'request', sent: false });
+  },
+);
 
-test('a stream of an MCP server may be long and cut anywhere', async () => {
+test("an MCP server's event stream can be long, and split anywhere", async () => {
   const server = await mcpServer((request, response) => {
     if (!isCall(request)) return false;
     const { id } = JSON.parse(request.body);
@@ -241,7 +244,7 @@ test('a stream of an MCP server may be long and cut anywhere', async () => {
   expect(await call(remote(`${server.origin}/mcp`), 'work')).toMatchObject({ text: 'done' });
 });
 
-test('an SSE stream that breaks ends its session, and the next call opens another', async () => {
+test('an SSE stream that breaks ends its MCP session, and the next call opens a new session', async () => {
   const streams: ServerResponse[] = [];
   const greeted = new Set<string>();
   let forgotten = '';
@@ -269,23 +272,23 @@ test('an SSE stream that breaks ends its session, and the next call opens anothe
   const connection = remote(`${server.origin}/sse`);
   expect(await call(connection, 'work')).toMatchObject({ text: 'ok 1' });
   streams[0]?.end();
-  await expect.poll(() => events.at(-1)?.type, { timeout: 5000 }).toBe('server-lost');
+  await expect.poll(() => events.at(-1)?.type).toBe('server-lost');
   expect(await call(connection, 'work')).toMatchObject({ text: 'ok 2' });
   forgotten = '2';
   expect(await call(connection, 'work')).toMatchObject({
     kind: 'network',
     retryable: true,
-    message: expect.stringContaining('has forgotten the session'),
+    message: expect.stringContaining('no longer knows the session'),
   });
   expect(await call(connection, 'work')).toMatchObject({ text: 'ok 3' });
 });
 
-describe('bad answer of an MCP server', () => {
+describe('an invalid or missing response from an MCP server at a URL', () => {
   test.each<[string, (response: ServerResponse) => unknown, string, RegExp]>([
-    ['is cut off', (response) => response.write(': a\n\ndata: {"js', () => response.destroy()), 'network', /before its answer/],
-    ['is empty', (response) => response.end(), 'network', /before its answer/],
+    ['is truncated', (response) => response.write(': a\n\ndata: {"js', () => response.destroy()), 'network', /before it answered/],
+    ['is empty', (response) => response.end(), 'network', /before it answered/],
     ['has a message of more than 10 MB', (response) => response.write(`data: ${'x'.repeat(11_000_000)}`), 'parse', /more than 10 MB/],
-  ])('fails a call at once if its stream %s', async (_, answer, kind, message) => {
+  ])('makes a call fail at once if its stream %s', async (_, answer, kind, message) => {
     const server = await mcpServer((request, response) => {
       if (!isCall(request)) return false;
       answer(response.writeHead(200, { 'content-type': 'text/event-stream' }));
@@ -296,7 +299,7 @@ describe('bad answer of an MCP server', () => {
     expect(failure).toMatchObject({ kind, retryable: kind === 'network', sent: true, message: expect.stringMatching(message) });
   });
 
-  test('fails a call at once if it is 202', async () => {
+  test('makes a call fail at once if its status is 202', async () => {
     const server = await mcpServer((request, response) => {
       if (!isCall(request)) return false;
       response.writeHead(202).end();
@@ -309,7 +312,7 @@ describe('bad answer of an MCP server', () => {
     });
   });
 
-  test('is retryable if it is 429, after the time of Retry-After', async () => {
+  test('is retryable after the time in Retry-After if its status is 429', async () => {
     const server = await mcpServer((request, response) => {
       if (!isCall(request)) return false;
       response.writeHead(429, { 'retry-after': '7' }).end('slow down');
@@ -325,7 +328,7 @@ describe('bad answer of an MCP server', () => {
     });
   });
 
-  test('is retryable if it is 503 while the session opens', async () => {
+  test('is retryable if its status is 503 while the session is being opened', async () => {
     const server = await mcpServer((_, response) => {
       response.writeHead(503).end('down');
       return true;
@@ -334,7 +337,7 @@ describe('bad answer of an MCP server', () => {
     expect(await call(remote(`${server.origin}/mcp`), 'work')).toMatchObject({ kind: 'http', status: 503, retryable: true });
   });
 
-  test('is a parse failure if it is a web page', async () => {
+  test('is a failure of the class "parse" if it is an HTML page', async () => {
     const server = await mcpServer((_, response) => {
       response.writeHead(200, { 'content-type': 'text/html' }).end('<html>hello</html>');
       return true;
@@ -347,9 +350,9 @@ describe('bad answer of an MCP server', () => {
   });
 
   test.each([
-    ['no JSON', '<html>hello</html>', { kind: 'parse', retryable: false, message: /^expected JSON from the MCP server "tools": .*<html/ }],
-    ['JSON that is cut off', '{"jsonrpc": "2.0", "result": {"con', { kind: 'network', retryable: true, message: /is lost/ }],
-  ])('fails a call if it is %s', async (_, text, { message, ...expected }) => {
+    ['not JSON', '<html>hello</html>', { kind: 'parse', retryable: false, message: /^expected JSON from the MCP server "tools": .*<html/ }],
+    ['truncated JSON', '{"jsonrpc": "2.0", "result": {"con', { kind: 'network', retryable: true, message: /is lost/ }],
+  ])('makes a call fail if it is %s', async (_, text, { message, ...expected }) => {
     const server = await mcpServer((request, response) => {
       if (!isCall(request)) return false;
       response.writeHead(200, { 'content-type': 'application/json' }).end(text);
@@ -360,7 +363,7 @@ describe('bad answer of an MCP server', () => {
     expect(failure).toMatchObject({ ...expected, sent: true, message: expect.stringMatching(message) });
   });
 
-  test('is a parse failure if it is larger than 10 MB', async () => {
+  test('is a failure of the class "parse" if it is larger than 10 MB', async () => {
     const server = await mcpServer((request, response) => {
       if (!isCall(request)) return false;
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ text: 'x'.repeat(11_000_000) }));
@@ -373,7 +376,7 @@ describe('bad answer of an MCP server', () => {
     });
   });
 
-  test('is a network failure if the connection was refused', async () => {
+  test('is a failure of the class "network" if the connection is refused', async () => {
     const { call } = useTools();
     expect(await call(remote('http://127.0.0.1:9/mcp'), 'work')).toMatchObject({
       kind: 'network',
@@ -383,7 +386,7 @@ describe('bad answer of an MCP server', () => {
     });
   });
 
-  test('is a timeout if it never ends', async () => {
+  test('is a failure of the class "timeout" if it never ends', async () => {
     const server = await mcpServer((request, response) => {
       if (!isCall(request)) return false;
       response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': wait\n\n');
@@ -394,7 +397,7 @@ describe('bad answer of an MCP server', () => {
   });
 });
 
-test('answers of a tool keep all digits of a number, and arguments that would lose digits are refused', async () => {
+test('numbers in the results of MCP tools keep all their digits, and arguments that would lose digits are refused', async () => {
   const server = await mcpServer((request, response) => {
     if (!isCall(request)) return false;
     const { id } = JSON.parse(request.body);

@@ -3,7 +3,7 @@ import { Failure } from '../../../src/core/failure.ts';
 import type { Session } from '../../../src/io/mcp/session.ts';
 import { SessionSlot } from '../../../src/io/mcp/session-slot.ts';
 
-/** A slot whose sessions can be lost. `opened`: the sessions so far. */
+/** Creates a slot, which holds the current session of a connection. `opened` lists all sessions so far; `lose` loses the last. */
 function slotOf({ isLocal = true, open = async () => {} }: { isLocal?: boolean; open?: () => Promise<void> } = {}) {
   const opened: { lost: Failure | undefined; isClosed: boolean }[] = [];
   const slot = new SessionSlot('crm', isLocal, async () => {
@@ -24,8 +24,8 @@ const thrown = (work: Promise<unknown>) =>
     (error: Failure) => error,
   );
 
-describe('session of a connection', () => {
-  test('is opened at its first use, and shared by all calls', async () => {
+describe('the session of an MCP connection', () => {
+  test('is opened when it is first used, and shared by all calls', async () => {
     const { slot, opened } = slotOf();
     expect(opened).toHaveLength(0);
     const [first, second] = await Promise.all([slot.session(), slot.session()]);
@@ -34,7 +34,7 @@ describe('session of a connection', () => {
     expect(opened).toHaveLength(1);
   });
 
-  test('is closed and opened again once it is lost', async () => {
+  test('is closed and reopened after it was lost', async () => {
     const { slot, opened, lose } = slotOf();
     const first = await slot.session();
     lose();
@@ -44,7 +44,7 @@ describe('session of a connection', () => {
     expect(opened.map(({ isClosed }) => isClosed)).toEqual([true, false]);
   });
 
-  test('of a local server is opened again once, and then fails for every call', async () => {
+  test('to a local server is reopened only once, and after that every call fails', async () => {
     const { slot, opened, lose } = slotOf();
     for (let time = 0; time < 2; time++) {
       await slot.session();
@@ -54,13 +54,13 @@ describe('session of a connection', () => {
       expect(await thrown(slot.session())).toMatchObject({
         sent: false,
         retryable: false,
-        message: 'it ended\nthe server of "crm" was started again once, and not a second time',
+        message: 'it ended\nthe server of "crm" was restarted once, and is not restarted again',
       });
     }
     expect(opened).toHaveLength(2);
   });
 
-  test('of a remote server is opened again whenever it is lost', async () => {
+  test('to a remote server is reopened whenever it is lost', async () => {
     const { slot, opened, lose } = slotOf({ isLocal: false });
     for (let time = 0; time < 5; time++) {
       await slot.session();
@@ -70,7 +70,7 @@ describe('session of a connection', () => {
     expect(opened).toHaveLength(6);
   });
 
-  test('that cannot be opened fails each waiting call with its own failure, and the next call opens it', async () => {
+  test('that cannot be opened makes each waiting call fail, and the next call tries to open the session', async () => {
     let isDown = true;
     const open = async () => {
       if (isDown) throw new Failure('network', 'refused');
@@ -84,7 +84,7 @@ describe('session of a connection', () => {
     expect(opened).toHaveLength(1);
   });
 
-  test('that cannot be opened a second time is not opened for every record', async () => {
+  test('is not reopened for each record if reopening has failed once', async () => {
     let opens = 0;
     const open = async () => {
       opens += 1;
@@ -97,7 +97,7 @@ describe('session of a connection', () => {
     expect(opens).toBe(2);
   });
 
-  test('is closed with its slot', async () => {
+  test('is closed when the connection is closed', async () => {
     const { slot, opened } = slotOf();
     await slot.close();
     await slot.session();

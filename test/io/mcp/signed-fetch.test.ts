@@ -10,7 +10,7 @@ const server: RemoteServer = {
   allowHttp: false,
 };
 
-/** A signed fetch over Node's own, which nock intercepts. */
+/** Creates a fetch that authenticates requests. It uses Node's own fetch, because nock can intercept it. */
 function useFetch() {
   const fetch = (...request: Parameters<typeof globalThis.fetch>) => globalThis.fetch(...request);
   const secrets = new Map([['c', { text: 's3cr3t', from: 'test' }]]);
@@ -22,11 +22,11 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-describe('the look-up of a login', () => {
+describe("the search for an MCP server's login server", () => {
   const login = 'https://login.example.com';
   const path = '/.well-known/oauth-authorization-server';
 
-  test('reads the metadata of the server where people log in, without the credential', async () => {
+  test('reads the metadata of the authorization server without sending the credential', async () => {
     nock(login, { badheaders: ['authorization'] })
       .get(path)
       .reply(200, { issuer: login });
@@ -34,18 +34,21 @@ describe('the look-up of a login', () => {
     expect([response.status, await response.json()]).toEqual([200, { issuer: login }]);
   });
 
-  test.each([404, 429, 500])('answers %i once, as it is: the MCP client looks elsewhere', async (status) => {
-    nock(login).get(path).reply(status, 'no such page');
-    const response = await useFetch()(new URL(`${login}${path}`));
-    expect([response.status, await response.text()]).toEqual([status, 'no such page']);
-  });
+  test.each([404, 429, 500])(
+    'returns a response with status %i without a retry, so that the MCP client tries the next URL',
+    async (status) => {
+      nock(login).get(path).reply(status, 'no such page');
+      const response = await useFetch()(new URL(`${login}${path}`));
+      expect([response.status, await response.text()]).toEqual([status, 'no such page']);
+    },
+  );
 
-  test('follows no redirect', async () => {
+  test('does not follow redirects', async () => {
     nock(login).get(path).reply(302, '', { location: 'https://elsewhere.example.com/' });
     expect((await useFetch()(`${login}${path}`)).status).toBe(302);
   });
 
-  test('fails with a timeout if the answer is late', async () => {
+  test('fails with a timeout if the response is late', async () => {
     const timeout = AbortSignal.timeout;
     vi.spyOn(AbortSignal, 'timeout').mockImplementation(() => timeout(20));
     nock(login).get(path).delay(5000).reply(200, {});
@@ -53,7 +56,7 @@ describe('the look-up of a login', () => {
     nock.abortPendingRequests();
   });
 
-  test('is refused for a server that speaks no https', async () => {
+  test('is refused if the server does not use https', async () => {
     await expect(useFetch()('http://login.example.com/')).rejects.toMatchObject({
       kind: 'request',
       sent: false,
@@ -62,15 +65,15 @@ describe('the look-up of a login', () => {
   });
 });
 
-describe('a request to the MCP server', () => {
-  test('is signed', async () => {
+describe('a request to an MCP server', () => {
+  test('is authenticated', async () => {
     nock('https://mcp.example.com', { reqheaders: { authorization: 'Bearer s3cr3t' } })
       .post('/mcp')
       .reply(200, {});
     expect((await useFetch()(server.url, { method: 'POST', body: '{}' })).status).toBe(200);
   });
 
-  test('that is refused fails with the reason and Retry-After', async () => {
+  test('fails with the reason and the value of Retry-After if the server refuses it', async () => {
     nock('https://mcp.example.com').post('/mcp').reply(429, 'too many', { 'retry-after': '7' });
     await expect(useFetch()(server.url, { method: 'POST', body: '{}' })).rejects.toMatchObject({
       kind: 'http',

@@ -16,7 +16,7 @@ function item(number: number, more: Partial<Item> = {}): Item {
   return { number, fields: row(`${number}`), end: { offset: number * 10, line: number + 1 }, ...more };
 }
 
-/** A file in memory. */
+/** Creates an output file in memory. */
 function memory(more: Partial<Sink> = {}): Sink & { text(): string } {
   let text = '';
   return {
@@ -33,7 +33,7 @@ function memory(more: Partial<Sink> = {}): Sink & { text(): string } {
   };
 }
 
-/** An output in memory, and the calls of its journal. */
+/** Creates an output in memory, and records the calls of its journal. */
 function outputOf(from: Checkpoint = untouched, { sink = memory(), isBegun = false } = {}) {
   const calls: string[] = [];
   const checkpoints: Checkpoint[] = [];
@@ -68,7 +68,7 @@ function outputOf(from: Checkpoint = untouched, { sink = memory(), isBegun = fal
   return { output: new FileOutput(parts), sink, calls, checkpoints, spend };
 }
 
-test('records of an earlier run count as done', async () => {
+test('records that an earlier run finished count as done', async () => {
   const { output, checkpoints } = outputOf({ ...untouched, beyond: [[2, 3]] });
   for (const number of [2, 3]) output.skip(item(number));
   output.put(item(1), { rows: [row('1')] });
@@ -76,7 +76,7 @@ test('records of an earlier run count as done', async () => {
   expect(checkpoints).toMatchObject([{ records: 3, beyond: [], offset: 30, line: 4, written: 1 }]);
 });
 
-test('a checkpoint is saved if only credits were spent since the last one', async () => {
+test('a checkpoint is saved even if only credits were spent since the last checkpoint', async () => {
   const { output, checkpoints, spend } = outputOf();
   output.put(item(1), { rows: [row('1')] });
   await output.flush();
@@ -86,14 +86,14 @@ test('a checkpoint is saved if only credits were spent since the last one', asyn
   expect(checkpoints.map(({ credits }) => credits)).toEqual([0, 2]);
 });
 
-test('the errors file of an earlier run is cut back even if no more records fail', async () => {
+test("an earlier run's errors file is truncated to its valid part even if no more records fail", async () => {
   const { output, calls } = outputOf(untouched, { isBegun: true });
   output.put(item(1), { rows: [row('1')] });
   await output.flush();
   expect(calls).toEqual(['errors']);
 });
 
-test('records are parked if they fit into the output and are not in the journal yet', async () => {
+test('a finished record is stored in the journal if it fits the output and is not in the journal yet', async () => {
   const { output, calls } = outputOf();
   expect(output.park(item(2), { rows: [row('\ud800')] })).toBe(false);
   expect(output.park(item(4), { rows: [row('4')] })).toBe(true);
@@ -104,8 +104,8 @@ test('records are parked if they fit into the output and are not in the journal 
 
 test.each([
   ['is completed and removed once the run is complete', true, undefined, ['publish']],
-  ['stays if the run is not complete', false, undefined, ['close']],
-  ['stays if the output cannot be closed', true, new Error('EIO'), ['close']],
+  ['remains if the run is not complete', false, undefined, ['close']],
+  ['remains if the output cannot be closed', true, new Error('EIO'), ['close']],
 ])('the journal %s', async (_name, isComplete, refusal, expected) => {
   const close = async () => {
     if (refusal) throw refusal;

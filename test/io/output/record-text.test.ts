@@ -7,7 +7,7 @@ import type { RecordWriter } from '../../../src/io/records/writers/record-writer
 import { createWriter } from '../../../src/io/records/writers/writer.ts';
 import { createRedactor } from '../../../src/io/secrets/redact.ts';
 
-/** The longest string of the writer below. */
+/** The maximum length of a string that the writer below can create. */
 const longest = 3_000_000;
 
 const json = createWriter({ kind: 'json', gzip: false }, undefined);
@@ -24,7 +24,7 @@ function records(count: number): Fields[] {
   return Array.from({ length: count }, (_, id) => new Map([['text', `${id}`.padStart(20_000, 'x')]]));
 }
 
-test('rows that are longer together than a string can be are written in pieces', async () => {
+test('rows that together exceed the maximum string length are written in several pieces', async () => {
   const text = new RecordText(writer, false, createRedactor());
   const all = records(1000);
   for (const row of all.slice(0, 300)) text.add([row]);
@@ -49,7 +49,7 @@ function newText() {
 }
 
 test.each(['json', 'ndjson', 'csv'] as const)(
-  'rows and spilled rows are written in their order, and spilled rows are dropped: %s',
+  'rows in memory and rows on disk are written in order, and the rows on disk are then dropped: %s',
   async (kind) => {
     const table = createWriter({ kind, gzip: false }, ['text']);
     const text = new RecordText(table, false, createRedactor());
@@ -72,7 +72,7 @@ test.each(['json', 'ndjson', 'csv'] as const)(
   },
 );
 
-test('partial rows refuse a row that the output cannot hold', async () => {
+test("a record's partial rows cannot contain a row that does not fit the output", async () => {
   const text = new RecordText(createWriter({ kind: 'csv', gzip: false }, ['text']), false, createRedactor());
   const partial = text.partialRows(newText());
   await expect(partial.add([row('a'), row('\ud800')])).rejects.toMatchObject({ kind: 'output' });

@@ -1,10 +1,10 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { type FileHandle, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { gunzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
-import { createStreamSink, openFileSink, refuseChanged, type Sink } from '../../../src/io/output/sink.ts';
+import { createStreamSink, openFileSink, refuseChanged, type Sink, writeAt } from '../../../src/io/output/sink.ts';
 
 async function pathWith(content?: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'automate-sink-'));
@@ -21,13 +21,13 @@ async function writeAll(sink: Sink, ...texts: readonly string[]): Promise<Sink['
   return sink.written;
 }
 
-test('a new file is refused if another process has made one meanwhile', async () => {
+test('a new output file is refused if a different process has created it in the meantime', async () => {
   const path = await pathWith('theirs');
   await expect(openFileSink(path, { gzip: false, isNew: true })).rejects.toMatchObject({ kind: 'output' });
   expect(await readFile(path, 'utf8')).toBe('theirs');
 });
 
-test('a continued file is cut off after its written part, and refused if that part was changed', async () => {
+test('a resumed output file is truncated to its recorded part, and refused if that part was changed', async () => {
   const path = await pathWith();
   const keep = await writeAll(await openFileSink(path, { gzip: false }), 'a,b\n', 'é,1\n');
   await writeFile(path, 'torn', { flag: 'a' });
@@ -36,24 +36,24 @@ test('a continued file is cut off after its written part, and refused if that pa
   expect(await readFile(path, 'utf8')).toBe('a,b\né,1\n2,3\n');
   await refuseChanged(path, all);
   await writeFile(path, 'a,b\né,1\n2,4\n');
-  await expect(refuseChanged(path, all)).rejects.toThrow(`${path} does not hold what was written: it was changed since`);
+  await expect(refuseChanged(path, all)).rejects.toThrow(`${path} does not contain what was written: it has been changed since`);
   await writeFile(path, 'a,b\n');
-  await expect(refuseChanged(path, all)).rejects.toThrow(`${path} holds 4 bytes, and 13 were written: it was changed since`);
+  await expect(refuseChanged(path, all)).rejects.toThrow(`${path} has 4 bytes, but 13 were written: it has been changed since`);
 });
 
-test('an appended file keeps its content', async () => {
+test('an output file that is appended to keeps its content', async () => {
   const path = await pathWith('a\n');
   await writeAll(await openFileSink(path, { gzip: false, appends: true }), 'b\n');
   expect(await readFile(path, 'utf8')).toBe('a\nb\n');
 });
 
-test('a gzipped file without text is valid gzip', async () => {
+test('a gzipped output file without content is valid gzip', async () => {
   const path = await pathWith();
   await writeAll(await openFileSink(path, { gzip: true }), '', '');
   expect(gunzipSync(await readFile(path))).toHaveLength(0);
 });
 
-test('every write to a gzipped file is a separate member', async () => {
+test('each write to a gzipped output file is a separate gzip member', async () => {
   const path = await pathWith();
   const first = await writeAll(await openFileSink(path, { gzip: true }), 'a\n');
   await writeAll(await openFileSink(path, { gzip: true, keep: first }), 'b\n');
@@ -62,7 +62,7 @@ test('every write to a gzipped file is a separate member', async () => {
   expect(gunzipSync(bytes.subarray(0, first.bytes)).toString()).toBe('a\n');
 });
 
-test('a closed stream is reported, and is not written to again', async () => {
+test('a closed output stream is reported, and nothing more is written to it', async () => {
   const taken: string[] = [];
   const stream = new Writable({
     write(chunk, _encoding, done) {
@@ -75,4 +75,15 @@ test('a closed stream is reported, and is not written to again', async () => {
   for (const text of ['b', 'c'])
     await expect(sink.write(text)).rejects.toMatchObject({ kind: 'stdout-closed', message: 'stdout was closed' });
   expect(taken).toEqual(['a', 'b']);
+});
+
+test('all bytes are written even if the system writes only a few at once, as on a disk that is almost full', async () => {
+  const path = await pathWith('0123456789');
+  const handle = await open(path, 'r+');
+  const few = {
+    write: (bytes: Buffer, from: number, length: number, at: number) => handle.write(bytes, from, Math.min(3, length), at),
+  };
+  await writeAt(few as FileHandle, Buffer.from('abcdefg'), 2);
+  await handle.close();
+  expect(await readFile(path, 'utf8')).toBe('01abcdefg9');
 });

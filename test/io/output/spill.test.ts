@@ -6,10 +6,10 @@ import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type SpilledText, SpillFiles } from '../../../src/io/output/spill.ts';
 
-/** Characters that one text may hold in memory (io/output/spill). */
+/** The number of characters that one text can keep in memory (io/output/spill). */
 const maxHeld = 256 * 1024;
 
-/** Creates texts whose files are made in a folder of their own. */
+/** Creates texts that can be moved to disk. Their files are in a separate folder. */
 async function makeTexts() {
   const folder = await mkdtemp(join(tmpdir(), 'automate-part-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -24,7 +24,7 @@ async function contentOf(spilled: SpilledText): Promise<string> {
   return texts.join('');
 }
 
-/** The descriptors of files that once stood in a folder. */
+/** Returns the file descriptors of open files that were created in a folder. */
 async function openFiles(folder: string): Promise<string[]> {
   const names = await readdir('/proc/self/fd');
   const open = await Promise.all(names.map(async (name) => [name, await readlink(`/proc/self/fd/${name}`).catch(() => '')] as const));
@@ -33,7 +33,7 @@ async function openFiles(folder: string): Promise<string[]> {
 
 const canLook = existsSync('/proc/self/fd');
 
-describe('a short spilled text', () => {
+describe('a short piece of text that can be moved to disk', () => {
   test('stays in memory', async () => {
     const { newText, files } = await makeTexts();
     const short = newText();
@@ -43,12 +43,12 @@ describe('a short spilled text', () => {
     expect([short.held, await contentOf(short), files()]).toEqual([3, 'ab\n', 0]);
   });
 
-  test('may be empty', async () => {
+  test('can be empty', async () => {
     const { newText } = await makeTexts();
     expect([newText().held, await contentOf(newText())]).toEqual([0, '']);
   });
 
-  test('is empty once it is dropped, and takes no more text', async () => {
+  test('becomes empty when it is dropped, and then accepts no more text', async () => {
     const { newText } = await makeTexts();
     const short = newText();
     await short.add('abc');
@@ -59,8 +59,8 @@ describe('a short spilled text', () => {
   });
 });
 
-describe('a long spilled text', () => {
-  test('waits in one file, its end in memory', async () => {
+describe('a long piece of text that is moved to disk', () => {
+  test('is stored in one file, except for its end in memory', async () => {
     const { newText, files } = await makeTexts();
     const long = newText();
     const piece = 'x'.repeat(100_000);
@@ -71,7 +71,7 @@ describe('a long spilled text', () => {
     long.drop();
   });
 
-  test.runIf(canLook)('lies in a file without a name that only its owner may read', async () => {
+  test.runIf(canLook)('is stored in a file without a name that only its owner can read', async () => {
     const { newText, folder } = await makeTexts();
     const long = newText();
     await long.add('x'.repeat(maxHeld + 1));
@@ -100,7 +100,7 @@ describe('a long spilled text', () => {
     long.drop();
   });
 
-  test('is read back unchanged, whatever its characters', async () => {
+  test('is read back unchanged, whatever characters it contains', async () => {
     const { newText } = await makeTexts();
     const piece = fc.tuple(fc.string({ unit: 'grapheme', minLength: 1 }), fc.integer({ min: 1, max: 60_000 }));
     await fc.assert(
@@ -125,8 +125,8 @@ describe('a long spilled text', () => {
   });
 });
 
-describe('many spilled texts', () => {
-  test('go to disk if they are long together, even if each is short', async () => {
+describe('many pieces of text that can be moved to disk', () => {
+  test('are written to disk if their total size is large, even if each is short', async () => {
     const { newText, folder } = await makeTexts();
     const parts = Array.from({ length: 200 }, newText);
     const piece = 'ä'.repeat(20_000);
@@ -145,7 +145,7 @@ describe('many spilled texts', () => {
     expect([files(), parts.every(({ held }) => held === 5000)]).toEqual([0, true]);
   });
 
-  test('have room for more once some are dropped', async () => {
+  test('can be kept in memory once other pieces are dropped', async () => {
     const { newText, files } = await makeTexts();
     const first = Array.from({ length: 20 }, newText);
     for (const one of first) await one.add('x'.repeat(200_000));
@@ -155,7 +155,7 @@ describe('many spilled texts', () => {
     expect(files()).toBe(0);
   });
 
-  test('keep their shared file when one is dropped, even twice', async () => {
+  test('are not affected if a piece in the same file is dropped, even twice', async () => {
     const { newText } = await makeTexts();
     const parts = Array.from({ length: 33 }, newText);
     for (const one of parts) await one.add('x'.repeat(maxHeld + 1));
@@ -166,7 +166,7 @@ describe('many spilled texts', () => {
     last.drop();
   });
 
-  test('each find an open file, one after another', async () => {
+  test('use several open files in turn', async () => {
     const { newText } = await makeTexts();
     for (let count = 0; count < 40; count++) {
       const one = newText();
@@ -176,7 +176,7 @@ describe('many spilled texts', () => {
     }
   });
 
-  test.runIf(canLook)('share 32 files, and leave none open', async () => {
+  test.runIf(canLook)('share 32 files, which are closed when the pieces are dropped', async () => {
     const { newText, folder } = await makeTexts();
     const parts = Array.from({ length: 50 }, newText);
     await Promise.all(parts.map((one) => one.add('x'.repeat(maxHeld + 1))));

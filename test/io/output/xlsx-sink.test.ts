@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { Device } from '../../../src/io/output/sink.ts';
 import { createXlsxSink } from '../../../src/io/output/xlsx-sink.ts';
 
-/** A place for bytes in memory. `fails`: its writes fail from that one on. */
+/** Creates a file in memory. After `fails` writes, every write fails. */
 function memory(fails = Number.POSITIVE_INFINITY) {
   const chunks: Buffer[] = [];
   let isClosed = false;
@@ -20,7 +20,7 @@ function memory(fails = Number.POSITIVE_INFINITY) {
   return { device, bytes: () => Buffer.concat(chunks), isClosed: () => isClosed };
 }
 
-test('rows go to the next sheet under the same header when one is full, whatever the pieces of the text', async () => {
+test("a workbook's rows continue on a new sheet with the same header when a sheet is full", async () => {
   const text = ['["a","b"]', '["x",1]', '["y",true]', '["z",""]', '["","w"]', '[1,2]'].map((line) => `${line}\n`).join('');
   for (const size of [1, 5, text.length]) {
     const { device, bytes, isClosed } = memory();
@@ -58,7 +58,7 @@ test('rows go to the next sheet under the same header when one is full, whatever
   }
 });
 
-test('the same rows make the same bytes, and no row makes a workbook', async () => {
+test('the same rows make the same workbook, byte for byte, and a workbook without rows has one sheet', async () => {
   const made = await Promise.all(
     [1, 2].map(async () => {
       const { device, bytes } = memory();
@@ -74,7 +74,7 @@ test('the same rows make the same bytes, and no row makes a workbook', async () 
   expect((await readXlsx(bytes())).sheets).toHaveLength(1);
 });
 
-test('a full disk ends the writing with its name, and the file is closed', async () => {
+test('a full disk ends the writing of a workbook, and the message names the file', async () => {
   const { device, isClosed } = memory(3);
   const sink = createXlsxSink('out.xlsx', device);
   const row = () => `["${Array.from({ length: 500 }, () => Math.random()).join(' ')}"]\n`;

@@ -7,14 +7,14 @@ import { type Certificates, makeCertificates } from '../../helpers/certificates.
 import { rawServer, unusedPort } from '../../helpers/raw-server.ts';
 import { hasRedis, redisServer, unlessRedis } from '../../helpers/redis.ts';
 
-/** Opens a Redis for the current test. `warnings` takes what it warns of. */
+/** Opens a Redis connection for the current test. `warnings` receives its warnings. */
 async function opened(url: string, settings: Partial<RedisSettings> = {}, warnings: string[] = []): Promise<QueueRedis> {
   const redis = await openRedis(parseQueueUrl(url), { isSealed: false, ...settings }, (text) => warnings.push(text));
   onTestFinished(() => redis.close());
   return redis;
 }
 
-/** Resolves once a connection has gone away or come back. */
+/** Resolves when the connection is lost (`isAway`) or restored. */
 function untilAway(redis: QueueRedis, isAway: boolean): Promise<void> {
   return new Promise((resolve) => redis.onAway((now) => now === isAway && resolve()));
 }
@@ -25,32 +25,32 @@ async function refused(url: string, settings: Partial<RedisSettings>, message: s
   await expect(opening).rejects.toThrow(message);
 }
 
-describe('a Redis that is not there', () => {
-  test('is refused after the deadline, with the reason', async () => {
+describe('an unusable Redis server', () => {
+  test('is reported with the reason after the deadline if it cannot be reached', async () => {
     const port = await unusedPort();
     const reason = `Redis cannot be reached within 0.2 s: redis://127.0.0.1:${port}: the connection was refused`;
     await refused(`redis://127.0.0.1:${port}`, { deadlineMs: 200 }, reason);
   });
 
-  test('is refused if it accepts connections and says nothing', async () => {
+  test('is reported if it accepts connections but never responds', async () => {
     const { port } = await rawServer(() => undefined);
     await refused(`redis://127.0.0.1:${port}`, { deadlineMs: 200 }, 'Redis cannot be reached within 0.2 s: it does not answer');
   });
 
-  test('is refused at once if it is another server', async () => {
+  test('is reported at once if it is not Redis', async () => {
     const { port } = await rawServer((socket) => void socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'));
-    await refused(`redis://127.0.0.1:${port}`, {}, `redis://127.0.0.1:${port} does not answer as a Redis does`);
+    await refused(`redis://127.0.0.1:${port}`, {}, `redis://127.0.0.1:${port} does not answer like Redis`);
   });
 
-  test('is not even asked on another machine without a queue key', async () => {
+  test('is not even contacted without a queue key if it is on a different machine', async () => {
     await refused('redis://192.0.2.1', {}, 'redis://192.0.2.1:6379 is on another machine, and there is no queue key');
   });
 });
 
 const certificates = hasRedis ? makeCertificates() : undefined;
 
-describe.skipIf(!hasRedis)(`a Redis${unlessRedis}`, () => {
-  test('is used with its append-only file', async () => {
+describe.skipIf(!hasRedis)(`a Redis server used as a queue${unlessRedis}`, () => {
+  test('is accepted without a warning if it has an append-only file', async () => {
     const { url } = await redisServer();
     const warnings: string[] = [];
     const { client } = await opened(`${url}/3`, {}, warnings);
@@ -58,19 +58,19 @@ describe.skipIf(!hasRedis)(`a Redis${unlessRedis}`, () => {
     expect(warnings).toEqual([]);
   });
 
-  test('without one is used with a warning', async () => {
+  test('is accepted with a warning if it has no append-only file', async () => {
     const { url } = await redisServer({ appendonly: 'no' });
     const warnings: string[] = [];
     await opened(url, {}, warnings);
-    expect(warnings).toEqual([expect.stringContaining('keeps no append-only file')]);
+    expect(warnings).toEqual([expect.stringContaining('has no append-only file')]);
   });
 
-  test('that may drop keys is refused', async () => {
+  test('is refused if its settings allow it to evict keys', async () => {
     const { url } = await redisServer({ maxmemory: '100mb', 'maxmemory-policy': 'allkeys-lru' });
     await refused(url, {}, 'redis-cli config set maxmemory-policy noeviction');
   });
 
-  test('that starts late is waited for', async () => {
+  test('can start later than the run, which waits for it', async () => {
     const server = await redisServer();
     await server.stop();
     const opening = opened(server.url);
@@ -78,24 +78,24 @@ describe.skipIf(!hasRedis)(`a Redis${unlessRedis}`, () => {
     expect(await (await opening).client.ping()).toBe('PONG');
   });
 
-  test('with a password refuses none and a wrong one at once', async () => {
+  test('is refused at once if its password is missing or wrong', async () => {
     const { url } = await redisServer({ requirepass: 'geheim' });
     expect(await (await opened(url, { password: 'geheim' })).client.ping()).toBe('PONG');
-    await refused(url, {}, 'wants a password\nset AUTOMATE_QUEUE_PASSWORD');
-    await refused(url, { password: 'falsch' }, 'refuses the password of AUTOMATE_QUEUE_PASSWORD');
+    await refused(url, {}, 'requires a password\nset AUTOMATE_QUEUE_PASSWORD');
+    await refused(url, { password: 'falsch' }, 'refuses the password in AUTOMATE_QUEUE_PASSWORD');
   });
 
-  test('takes the name of a user', async () => {
+  test('can require a user name', async () => {
     const server = await redisServer();
     const admin = await opened(server.url);
     await admin.client.acl('SETUSER', 'team', 'on', '>geheim', '~*', '&*', '+@all');
     const { client } = await opened(server.url.replace('redis://', 'redis://team@'), { password: 'geheim' });
     expect(await client.acl('WHOAMI')).toBe('team');
     await refused(server.url.replace('redis://', 'redis://nobody@'), { password: 'geheim' }, 'refuses the password');
-    await refused(server.url.replace('redis://', 'redis://team@'), {}, 'wants a password');
+    await refused(server.url.replace('redis://', 'redis://team@'), {}, 'requires a password');
   });
 
-  test('that hides INFO is used with a warning', async () => {
+  test('is accepted with a warning if it hides INFO', async () => {
     const server = await redisServer();
     const admin = await opened(server.url);
     await admin.client.acl('SETUSER', 'team', 'on', '>geheim', '~*', '&*', '+@all', '-info');
@@ -104,12 +104,12 @@ describe.skipIf(!hasRedis)(`a Redis${unlessRedis}`, () => {
     expect(warnings).toEqual([expect.stringContaining('maxmemory-policy')]);
   });
 
-  test('without the database is refused', async () => {
+  test('is refused if it does not have the database in the URL', async () => {
     const { url } = await redisServer();
     await refused(`${url}/99`, {}, 'DB index is out of range', 'usage');
   });
 
-  test('that goes away and comes back has its data, and commands have waited', async () => {
+  test('keeps its data when it is restarted, and commands wait in the meantime', async () => {
     const server = await redisServer();
     const redis = await opened(server.url);
     await redis.client.set('key', 'value');
@@ -125,7 +125,7 @@ describe.skipIf(!hasRedis)(`a Redis${unlessRedis}`, () => {
     expect(await found).toBe('value');
   });
 
-  test('that is frozen is away, and so is each other connection', async () => {
+  test('is treated as unavailable on every connection if it hangs', async () => {
     const server = await redisServer();
     const redis = await opened(server.url);
     const other = redis.duplicate();
@@ -140,7 +140,7 @@ describe.skipIf(!hasRedis)(`a Redis${unlessRedis}`, () => {
     expect(await Promise.all([redis.client.ping(), other.ping()])).toEqual(['PONG', 'PONG']);
   });
 
-  test('that is frozen does not hold up the end', async () => {
+  test('does not delay the end of a run if it hangs', async () => {
     const server = await redisServer();
     const redis = await opened(server.url);
     const other = redis.duplicate();
@@ -152,7 +152,7 @@ describe.skipIf(!hasRedis)(`a Redis${unlessRedis}`, () => {
     expect([redis.client.status, other.status]).toEqual(['end', 'end']);
   });
 
-  test('that is full is waited for', async () => {
+  test('makes commands wait while its memory is full', async () => {
     const server = await redisServer({ maxmemory: '3mb', 'maxmemory-policy': 'noeviction' });
     const redis = await opened(server.url);
     await redis.client.set('large', 'x'.repeat(4_000_000)).catch(() => undefined);
@@ -167,7 +167,7 @@ describe.skipIf(!hasRedis)(`a Redis${unlessRedis}`, () => {
     await expect(redis.insist(() => redis.client.incr('key'))).rejects.toThrow('not an integer');
   });
 
-  test('with TLS is used if its authority is trusted', async () => {
+  test('can be used over TLS if its certificate authority is trusted', async () => {
     const { authority, folder } = certificates as Certificates;
     const tlsPort = await unusedPort();
     const files = { 'tls-cert-file': `${folder}/good.pem`, 'tls-key-file': `${folder}/good.key`, 'tls-ca-cert-file': authority };
@@ -176,6 +176,6 @@ describe.skipIf(!hasRedis)(`a Redis${unlessRedis}`, () => {
     const cacert = readFileSync(authority, 'utf8');
     expect(await (await opened(url, { cacert })).client.ping()).toBe('PONG');
     await refused(url, {}, `the TLS connection to ${url} failed`);
-    await refused(url, { cacert: 'no PEM' }, 'it holds no PEM certificate', 'usage');
+    await refused(url, { cacert: 'no PEM' }, 'it contains no PEM certificate', 'usage');
   });
 });

@@ -26,20 +26,20 @@ async function workerAt({ url }: Pick<RedisServer, 'url'>, queueName = 'team', p
   return { redis, gates: new RedisGates(redis, queueName, seal) };
 }
 
-/** The next pause that a worker hears of, as the gate and the wait. */
+/** Resolves with the gate and the duration of the next pause that a worker is informed of. */
 function nextPause({ gates }: Worker): Promise<[string, number]> {
   return new Promise((resolve, reject) => gates.onPause((...heard) => resolve(heard)).catch(reject));
 }
 
-type Client = Redis & { reserveStarts(key: string, interval: number, count: number): Promise<[number, number, number]> };
+type Client = Redis & { reserveStarts(key: string, interval: number, count: number, process: string): Promise<[number, number, number]> };
 
-/** Reserves starts at the gate until a worker has some. Returns their times by Redis' clock, in microseconds. */
+/** Reserves `wanted` call starts at the gate for a worker. Returns the times of the starts in microseconds of Redis' clock. */
 async function startsOf({ redis }: Worker, wanted: number): Promise<number[]> {
   const client = redis.client as Client;
   const starts: number[] = [];
   while (starts.length < wanted) {
-    // Sent together, so that Redis answers both at once.
-    const [[seconds, us], [count, inUs, intervalUs]] = await Promise.all([client.time(), client.reserveStarts(key, 10_000, 2)]);
+    // Both commands are sent together, so Redis executes them at almost the same time.
+    const [[seconds, us], [count, inUs, intervalUs]] = await Promise.all([client.time(), client.reserveStarts(key, 10_000, 2, 'one')]);
     const first = Number(seconds) * 1e6 + Number(us) + inUs;
     for (let at = 0; at < count; at++) starts.push(first + at * intervalUs);
     if (count === 0) await new Promise((resolve) => setTimeout(resolve, inUs / 1000));
@@ -47,17 +47,18 @@ async function startsOf({ redis }: Worker, wanted: number): Promise<number[]> {
   return starts;
 }
 
-describe.skipIf(!hasRedis)(`the gates of a queue${unlessRedis}`, () => {
-  test('of three workers at 100/s start at most 107 calls in any second', async () => {
+describe.skipIf(!hasRedis)(`the rate limits (gates) that the workers of a queue share${unlessRedis}`, () => {
+  test('let three workers with a rate of 100/s start about 100 calls in any second', async () => {
     const server = await redisServer();
     const workers = await Promise.all([workerAt(server), workerAt(server), workerAt(server)]);
     const starts = (await Promise.all(workers.map((worker) => startsOf(worker, 100)))).flat().sort((one, other) => one - other);
     const most = Math.max(...starts.map((from) => starts.filter((start) => start >= from && start < from + 1e6).length));
     expect(starts.length).toBeGreaterThanOrEqual(300);
-    expect(most).toBeLessThanOrEqual(107);
+    // Each call has its own reserved time, but on a busy machine a reservation can be up to 50 ms late.
+    expect(most).toBeLessThanOrEqual(112);
   });
 
-  test('reserve starts one interval apart, by the slowest rate that was asked', async () => {
+  test('reserve calls at the interval of the slowest requested rate', async () => {
     const server = await redisServer();
     const [fast, slow] = await Promise.all([workerAt(server), workerAt(server)]);
     expect(await fast.gates.permitsOf(gate).reserve(10, 2)).toMatchObject({ count: 2, intervalMs: 10 });
@@ -69,14 +70,37 @@ describe.skipIf(!hasRedis)(`the gates of a queue${unlessRedis}`, () => {
     expect(await fast.gates.permitsOf('https://other.example.com').reserve(10, 2)).toMatchObject({ count: 2, intervalMs: 10 });
   });
 
-  test('of another queue are others', async () => {
+  test("forget a worker's rate as soon as the worker releases the gate", async () => {
+    const server = await redisServer();
+    const [fast, slow] = await Promise.all([workerAt(server), workerAt(server)]);
+    await slow.gates.permitsOf(gate).reserve(40_000, 1);
+    expect(await fast.gates.permitsOf(gate).reserve(400, 1)).toMatchObject({ count: 0 });
+    slow.gates.permitsOf(gate).release();
+    await slow.redis.client.ping();
+    const { count, inMs, intervalMs } = await fast.gates.permitsOf(gate).reserve(400, 1);
+    expect([count, intervalMs]).toEqual([1, 400]);
+    expect(inMs).toBeLessThanOrEqual(400);
+    fast.gates.permitsOf(gate).release();
+    expect(Object.keys(await fast.redis.client.hgetall(key))).toEqual(['next', 'interval']);
+  });
+
+  test('forget the rate of a dead worker after a minute in which it started no call', async () => {
+    const server = await redisServer();
+    const { gates, redis } = await workerAt(server);
+    const [seconds] = await redis.client.time();
+    const past = `${Number(seconds) * 1e6 - 1}`;
+    await redis.client.hset(key, { next: past, 'rate:dead': `40000000 ${past}`, 'rate:living': `20000 ${past}9` });
+    expect(await gates.permitsOf(gate).reserve(10, 1)).toMatchObject({ count: 1, intervalMs: 20 });
+    expect(Object.keys(await redis.client.hgetall(key))).not.toContain('rate:dead');
+  });
+  test('are separate for each queue', async () => {
     const server = await redisServer();
     const [one, other] = await Promise.all([workerAt(server), workerAt(server, 'other')]);
     await one.gates.permitsOf(gate).reserve(60_000, 1);
     expect(await other.gates.permitsOf(gate).reserve(10, 1)).toMatchObject({ count: 1, intervalMs: 10 });
   });
 
-  test('pause for all workers, with a rate or without one', async () => {
+  test('pause all workers, whether there is a rate or not', async () => {
     const server = await redisServer();
     const [one, other] = await Promise.all([workerAt(server), workerAt(server)]);
     const permits = other.gates.permitsOf(gate);
@@ -86,7 +110,7 @@ describe.skipIf(!hasRedis)(`the gates of a queue${unlessRedis}`, () => {
     one.gates.permitsOf(gate).pause(20_000);
     while (heard.length === 0) await other.redis.client.ping();
     expect(heard).toEqual([[gate, 20_000]]);
-    // A shorter pause does not end it.
+    // A shorter pause does not end a longer pause.
     one.gates.permitsOf(gate).pause(10);
     const { count, inMs } = await permits.reserve(10, 2);
     expect(count).toBe(0);
@@ -94,7 +118,7 @@ describe.skipIf(!hasRedis)(`the gates of a queue${unlessRedis}`, () => {
     expect(inMs).toBeLessThanOrEqual(19_500);
   });
 
-  test('need a Redis that lets its user listen', async () => {
+  test('require a Redis user that is allowed to subscribe to channels', async () => {
     const server = await redisServer();
     const admin = await workerAt(server);
     await admin.redis.client.acl('SETUSER', 'team', 'on', '>geheim', '~*', '+@all', 'resetchannels');
@@ -105,7 +129,7 @@ describe.skipIf(!hasRedis)(`the gates of a queue${unlessRedis}`, () => {
     expect(await admin.gates.permitsOf(gate).reserve(10, 1)).toMatchObject({ count: 0 });
   });
 
-  test('are known to be paused by a worker that comes later', async () => {
+  test('pause a worker that starts during the pause, too', async () => {
     const server = await redisServer();
     const one = await workerAt(server);
     one.gates.permitsOf(gate).pause(20_000);
@@ -117,7 +141,7 @@ describe.skipIf(!hasRedis)(`the gates of a queue${unlessRedis}`, () => {
     expect(waitMs).toBeGreaterThan(10_000);
   });
 
-  test('are known to be paused by a worker whose connection was lost', async () => {
+  test('pause a worker that had lost its connection, too', async () => {
     const server = await redisServer();
     const [one, other] = await Promise.all([workerAt(server), workerAt(server)]);
     other.gates.permitsOf(gate);
@@ -128,7 +152,7 @@ describe.skipIf(!hasRedis)(`the gates of a queue${unlessRedis}`, () => {
     expect((await heard)[0]).toBe(gate);
   });
 
-  test('write whole microseconds, show no name and are forgotten', async () => {
+  test('are stored in Redis as whole microseconds, contain no names, and expire', async () => {
     const server = await redisServer();
     const { gates, redis } = await workerAt(server);
     await gates.permitsOf(gate).reserve(86_400_000 / 7, 1);
@@ -136,26 +160,28 @@ describe.skipIf(!hasRedis)(`the gates of a queue${unlessRedis}`, () => {
     const { client } = redis;
     expect(await client.hgetall(key)).toEqual({
       next: expect.stringMatching(/^\d{16}$/),
-      pausedUntil: expect.stringMatching(/^\d{16}$/),
       interval: '12342857143',
+      pausedUntil: expect.stringMatching(/^\d{16}$/),
+      [Object.keys(await client.hgetall(key)).find((name) => name.startsWith('rate:')) as string]:
+        expect.stringMatching(/^12342857143 \d{16}$/),
     });
     expect(await client.keys('*')).toEqual([key]);
     expect(await client.pttl(key)).toBeGreaterThan(60_000);
   });
 
-  test('take foreign text in their place for no gate', async () => {
+  test('ignore data of other programs under their keys', async () => {
     const server = await redisServer();
     const { gates, redis } = await workerAt(server);
     await redis.client.set(key, 'foreign');
     expect(await gates.permitsOf(gate).reserve(10, 2)).toMatchObject({ count: 2 });
-    await redis.client.hset(key, { next: 'x', interval: '' });
+    await redis.client.hset(key, { next: 'x', interval: '', 'rate:x': '' });
     expect(await gates.permitsOf(gate).reserve(10, 2)).toMatchObject({ count: 2, intervalMs: 10 });
     await redis.client.set(key, 'foreign');
     gates.permitsOf(gate).pause(1000);
     expect(await gates.permitsOf(gate).reserve(10, 2)).toMatchObject({ count: 0 });
   });
 
-  test('reserve nothing while Redis is away, and go on with the scripts of a new one', async () => {
+  test('allow no calls while Redis is unavailable, and work with a new Redis afterwards', async () => {
     const server = await redisServer();
     const { gates, redis } = await workerAt(server);
     const permits = gates.permitsOf(gate);
@@ -172,7 +198,7 @@ describe.skipIf(!hasRedis)(`the gates of a queue${unlessRedis}`, () => {
     expect(answers).toEqual(['away', 'reserved 2']);
   });
 
-  test('of the engine pass their calls, one after another', async () => {
+  test("let the engine's calls through one by one", async () => {
     const server = await redisServer();
     const { gates } = await workerAt(server);
     const clock = createClock();
@@ -185,8 +211,8 @@ describe.skipIf(!hasRedis)(`the gates of a queue${unlessRedis}`, () => {
   });
 });
 
-describe.skipIf(!hasRedis)(`the requests of a day${unlessRedis}`, () => {
-  test('count for all workers of a queue', async () => {
+describe.skipIf(!hasRedis)(`the number of requests per day to a public server${unlessRedis}`, () => {
+  test('is shared by all workers of a queue', async () => {
     const server = await redisServer();
     const [one, other] = await Promise.all([workerAt(server), workerAt(server)]);
     const limit: DayLimit = { server: 'Overpass', max: 3 };

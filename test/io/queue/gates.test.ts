@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { QueueRedis } from '../../../src/io/queue/connection.ts';
 import { RedisGates } from '../../../src/io/queue/gates.ts';
 
-test('the starts of a late answer are as early as those of a usual one', async () => {
+test('the start times that Redis reserves do not become later if its response is slow', async () => {
   const time = { nowMs: 0, tripMs: 20 };
   const answer = [2, 100_000, 10_000];
   const client = {
@@ -19,16 +19,16 @@ test('the starts of a late answer are as early as those of a usual one', async (
     return (await permits.reserve(10, 2)).inMs;
   };
   expect(await nextMs(20)).toBe(100);
-  // 200 ms late: the first start was 100 ms ago, and the gate gives it up.
+  // The response is 200 ms late, so the first start was 100 ms ago and the gate does not use it.
   expect(await nextMs(220)).toBe(-100);
-  // One late answer changes little of what is usual, a fast one all.
+  // A single late response hardly changes the expected latency, but the latency of a fast response becomes the expected latency.
   expect(await nextMs(40)).toBe(100);
   expect(await nextMs(10)).toBe(100);
   expect(await nextMs(40)).toBe(70);
-  // Where all answers take long, that is usual.
+  // If all responses are slow, their latency becomes the expected latency.
   for (let trips = 0; trips < 60; trips++) await nextMs(300);
   expect(await nextMs(300)).toBeGreaterThan(95);
-  // Without starts the wait is the one of Redis.
+  // If no start is reserved, the wait that Redis returns is used.
   answer[0] = 0;
   expect(await nextMs(900)).toBe(100);
 });

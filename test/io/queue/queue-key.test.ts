@@ -14,32 +14,44 @@ function fileWith(text: string): string {
   return file;
 }
 
-test('key and password are in variables', async () => {
+test('the queue key and the Redis password can be in variables', async () => {
   const found = await readQueueSecrets({ AUTOMATE_QUEUE_KEY: key, AUTOMATE_QUEUE_PASSWORD: 'pw' });
   expect(found).toEqual({ key, password: 'pw' });
 });
 
-test('key and password are in files, without the line break at the end', async () => {
+test('the queue key and the Redis password can be in files, whose final line break is ignored', async () => {
   const found = await readQueueSecrets({ AUTOMATE_QUEUE_KEY_FILE: fileWith(`${key}\n`), AUTOMATE_QUEUE_PASSWORD_FILE: fileWith('pw\r\n') });
   expect(found).toEqual({ key, password: 'pw' });
 });
 
-test('without variables, or with empty ones, there is neither', async () => {
+test('the queue key and the Redis password are undefined if the variables are missing or empty', async () => {
   expect(await readQueueSecrets({})).toEqual({ key: undefined, password: undefined });
   expect(await readQueueSecrets({ AUTOMATE_QUEUE_KEY: '', AUTOMATE_QUEUE_KEY_FILE: '' })).toEqual({ key: undefined, password: undefined });
 });
 
 test.each([
-  ['a short key', { AUTOMATE_QUEUE_KEY: 'fifteen letters' }, 'expected a queue key of at least 16 characters, found 15'],
+  ['a queue key that is too short', { AUTOMATE_QUEUE_KEY: 'fifteen letters' }, 'expected a queue key of at least 16 characters, found 15'],
   [
-    'two keys',
+    'a queue key in both variables',
     { AUTOMATE_QUEUE_KEY: key, AUTOMATE_QUEUE_KEY_FILE: 'key' },
     'expected AUTOMATE_QUEUE_KEY or AUTOMATE_QUEUE_KEY_FILE, found both',
   ],
-  ['two passwords', { AUTOMATE_QUEUE_PASSWORD: 'a', AUTOMATE_QUEUE_PASSWORD_FILE: 'b' }, 'AUTOMATE_QUEUE_PASSWORD_FILE, found both'],
-  ['a missing file', { AUTOMATE_QUEUE_KEY_FILE: '/nowhere/key' }, 'AUTOMATE_QUEUE_KEY_FILE names a file that cannot be read'],
-  ['two lines', { AUTOMATE_QUEUE_KEY: `${key}\n${key}` }, 'expected a secret on one line, found a line break in AUTOMATE_QUEUE_KEY'],
-])('%s is refused', async (_name, environment, message) => {
+  [
+    'a password in both variables',
+    { AUTOMATE_QUEUE_PASSWORD: 'a', AUTOMATE_QUEUE_PASSWORD_FILE: 'b' },
+    'AUTOMATE_QUEUE_PASSWORD_FILE, found both',
+  ],
+  [
+    'a file that does not exist',
+    { AUTOMATE_QUEUE_KEY_FILE: '/nowhere/key' },
+    'AUTOMATE_QUEUE_KEY_FILE is set to a file that cannot be read',
+  ],
+  [
+    'a file with two lines',
+    { AUTOMATE_QUEUE_KEY: `${key}\n${key}` },
+    'expected a secret on one line, found a line break in AUTOMATE_QUEUE_KEY',
+  ],
+])('a queue key or Redis password is refused if the environment has %s', async (_name, environment, message) => {
   const refused = readQueueSecrets(environment);
   await expect(refused).rejects.toMatchObject({ kind: 'credential' });
   await expect(refused).rejects.toThrow(message);

@@ -19,11 +19,11 @@ test.each([
   ['rediss://redis:6380/15', 'rediss://redis:6380/15'],
   ['redis://[::1]:7000/2', 'redis://[::1]:7000/2'],
   ['redis://a%40b@127.0.0.1', 'redis://a%40b@127.0.0.1:6379'],
-])('%s is the address %s', (text, printed) => {
+])('the queue URL %s is shown as the address %s', (text, printed) => {
   expect(formatQueueUrl(parseQueueUrl(text))).toBe(printed);
 });
 
-test('an address has the parts of the URL', () => {
+test("a queue's address has all parts of its URL", () => {
   const address = { host: '::1', port: 7000, db: 2, user: 'team', isTls: true };
   expect(parseQueueUrl('rediss://team@[::1]:7000/2')).toEqual(address);
 });
@@ -35,7 +35,7 @@ test.each([
   'rediss://team:@redis',
   'redis://team%3Ageheim@redis',
   'http://team:geheim@redis',
-])('a password is refused and not repeated: %s', (text) => {
+])('a queue URL with a password is refused without showing the password: %s', (text) => {
   const error = refusal(() => parseQueueUrl(text));
   expect(error.kind).toBe('usage');
   expect(detailsOf(error, 'invalid-option')).toEqual({ option: 'queue' });
@@ -59,7 +59,7 @@ test.each([
   ['redis://redis:0', 'found the host "redis:0"'],
   ['redis://redis?password=geheim', 'found one with ? or #'],
   ['redis://50%@redis', 'found % in the name of the user'],
-])('%j is refused: %s', (text, reason) => {
+])('the queue URL %j is refused: %s', (text, reason) => {
   const error = refusal(() => parseQueueUrl(text));
   expect(error.kind).toBe('usage');
   expect(error.message).toContain(reason);
@@ -75,18 +75,18 @@ test.each([
   ['10.0.0.1', false],
   ['127.0.0.1.example.com', false],
   ['0.0.0.0', false],
-])('%s is on this machine: %s', (host, isHere) => {
+])('the queue host %s counts as this machine: %s', (host, isHere) => {
   expect(isOnThisMachine({ host })).toBe(isHere);
 });
 
 describe('the name of a queue', () => {
-  test('begins all its keys', () => {
+  test('is the prefix of all its keys in Redis', () => {
     expect(queuePrefix(parseQueueName('team_1-a'))).toBe('{automate:team_1-a}');
     expect(parseQueueName('x'.repeat(64))).toHaveLength(64);
     expect(queuePrefix(parseQueueName())).toBe('{automate:default}');
   });
 
-  test.each(['', 'x'.repeat(65), 'a b', 'a:b', 'a}', 'ä', 'a\n'])('%j is refused', (name) => {
+  test.each(['', 'x'.repeat(65), 'a b', 'a:b', 'a}', 'ä', 'a\n'])('is refused if it is %j', (name) => {
     const error = refusal(() => parseQueueName(name));
     expect(error.kind).toBe('usage');
     expect(detailsOf(error, 'invalid-option')).toEqual({ option: 'queueName' });

@@ -10,7 +10,7 @@ const good = {
   role: 'master',
 };
 
-/** The warnings for a Redis with these facts in INFO. */
+/** Returns the warnings for a Redis whose INFO contains these facts. */
 async function warningsOf(facts: Readonly<Record<string, string | undefined>>): Promise<string[]> {
   const warnings: string[] = [];
   const lines = Object.entries({ ...good, ...facts }).flatMap(([name, value]) => (value === undefined ? [] : [`${name}:${value}`]));
@@ -20,12 +20,12 @@ async function warningsOf(facts: Readonly<Record<string, string | undefined>>): 
 }
 
 test.each([
-  ['any policy without a limit', {}],
-  ['a limit that evicts nothing', { maxmemory: '1000000', maxmemory_policy: 'noeviction' }],
+  ['any eviction policy but no memory limit', {}],
+  ['a memory limit but no eviction', { maxmemory: '1000000', maxmemory_policy: 'noeviction' }],
   ['Redis 6.2', { redis_version: '6.2.0' }],
   ['Valkey', { redis_version: '7.2.4', valkey_version: '8.0.1', server_name: 'valkey' }],
-  ['Valkey without the version of a Redis', { redis_version: '1.0.0', valkey_version: '9.0.0' }],
-])('%s is used without a warning', async (_name, facts) => {
+  ['a Valkey that states no version of Redis', { redis_version: '1.0.0', valkey_version: '9.0.0' }],
+])('a Redis server with %s is accepted without a warning', async (_name, facts) => {
   expect(await warningsOf(facts)).toEqual([]);
 });
 
@@ -34,27 +34,27 @@ test.each([
   [{ redis_version: '5.0.7' }, 'found Redis 5.0.7'],
   [
     { maxmemory: '1000000', maxmemory_policy: 'allkeys-lru' },
-    'its maxmemory-policy is allkeys-lru, so that it may drop records\nchange that: redis-cli config set maxmemory-policy noeviction',
+    'its maxmemory-policy is allkeys-lru, so Redis might drop records\nchange that: redis-cli config set maxmemory-policy noeviction',
   ],
   [{ maxmemory: '1000000', maxmemory_policy: 'volatile-ttl' }, 'its maxmemory-policy is volatile-ttl'],
   [{ redis_mode: 'cluster' }, 'expected one Redis, found a Cluster'],
   [{ redis_mode: 'sentinel' }, 'expected one Redis, found a Sentinel'],
   [{ role: 'slave' }, 'expected a Redis that can be written to, found a replica'],
-])('%j is refused', async (facts, message) => {
+])('a Redis server with %j is refused', async (facts, message) => {
   const refused = warningsOf(facts);
   await expect(refused).rejects.toMatchObject({ kind: 'credential' });
   await expect(refused).rejects.toThrow(`redis://redis:6379 cannot be used: ${message.startsWith('found') ? 'expected' : ''}`);
   await expect(refused).rejects.toThrow(message);
 });
 
-test('hidden memory and no append-only file are worth a warning each', async () => {
+test('a Redis server that hides its memory figures or has no append-only file causes a warning for each problem', async () => {
   const [memory, file, ...more] = await warningsOf({ maxmemory: undefined, maxmemory_policy: undefined, aof_enabled: '0' });
   expect(memory).toContain('make sure that its maxmemory-policy is noeviction');
   expect(file).toContain('redis-cli config set appendonly yes');
   expect(more).toEqual([]);
 });
 
-test('a section that is forbidden is no reason to refuse', async () => {
+test('a Redis server that hides a section of INFO is still accepted', async () => {
   const warnings: string[] = [];
   const info = () => Promise.reject(new Error("NOPERM this user has no permissions to run the 'info' command"));
   await refuseUnsafe({ info }, 'redis://redis:6379', (text) => warnings.push(text));

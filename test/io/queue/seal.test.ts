@@ -11,14 +11,14 @@ const long = 'a record with a value, again and again; '.repeat(100);
 describe.each([
   ['with a key', sealed],
   ['without a key', packed],
-])('%s', (_name, seal) => {
-  test('every text comes back', () => {
+])('the encoding of text in a queue, %s,', (_name, seal) => {
+  test('returns any text unchanged when it is decoded', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 2000 }), (text) => seal.unseal(seal.seal(text, 'run 1'), 'run 1') === text),
     );
   });
 
-  test('a long text is packed', () => {
+  test('compresses long text', () => {
     expect(seal.seal(long, 'run 1').length).toBeLessThan(long.length / 5);
     expect(seal.unseal(seal.seal(long, 'run 1'), 'run 1')).toBe(long);
   });
@@ -29,18 +29,18 @@ describe.each([
     [Buffer.of(1, 255, 255)],
     [Buffer.of(3, 1, 2, 3)],
     [Buffer.of(9)],
-  ])('foreign text is none: %j', (bytes) => {
+  ])('refuses data that it has not encoded: %j', (bytes) => {
     expect(seal.unseal(bytes, 'run 1')).toBeUndefined();
   });
 });
 
-test('a sealed text shows nothing and is never the same', () => {
+test('encrypted text in a queue reveals nothing, and differs each time', () => {
   const one = sealed.seal('canary', 'run 1');
   expect(one.toString('latin1')).not.toContain('canary');
   expect(sealed.seal('canary', 'run 1').equals(one)).toBe(false);
 });
 
-test('a changed byte is noticed, wherever it is', () => {
+test('encrypted text in a queue is refused if any byte was changed', () => {
   for (const text of ['short', long]) {
     const bytes = sealed.seal(text, 'run 1');
     for (let at = 0; at < bytes.length; at += 1) {
@@ -52,7 +52,7 @@ test('a changed byte is noticed, wherever it is', () => {
   }
 });
 
-test('a text of another place, queue or key is none', () => {
+test('encrypted text in a queue can be decrypted only with its queue key, in its queue and under its Redis key', () => {
   const bytes = sealed.seal('text', 'run 1 unit 2');
   expect(sealed.unseal(bytes, 'run 1 unit 2')).toBe('text');
   expect(sealed.unseal(bytes, 'run 1 unit 3')).toBeUndefined();
@@ -60,12 +60,12 @@ test('a text of another place, queue or key is none', () => {
   expect(createSeal(`${key}.`, 'default').unseal(bytes, 'run 1 unit 2')).toBeUndefined();
 });
 
-test('a text without a seal is none for who has a key, and the reverse', () => {
+test('text in a queue is refused if there is a queue key but the text is not encrypted, or the reverse', () => {
   expect(sealed.unseal(packed.seal(long, 'run 1'), 'run 1')).toBeUndefined();
   expect(packed.unseal(sealed.seal(long, 'run 1'), 'run 1')).toBeUndefined();
 });
 
-test('fingerprints tell keys apart', () => {
+test('the fingerprints of two queue keys differ', () => {
   expect(createSeal(key, 'default').fits(sealed.fingerprint)).toBe(true);
   expect(createSeal(`${key}.`, 'default').fits(sealed.fingerprint)).toBe(false);
   expect(createSeal(key, 'other').fits(sealed.fingerprint)).toBe(false);
@@ -73,7 +73,7 @@ test('fingerprints tell keys apart', () => {
   expect(packed.fits(packed.fingerprint)).toBe(true);
 });
 
-test('the hash of a name does not show it, and depends on the key', () => {
+test('the hash of a name in a queue does not reveal the name, and depends on the queue key', () => {
   expect(sealed.hash('https://api.example.com crm')).toMatch(/^[0-9a-f]{32}$/);
   expect(sealed.hash('a')).toBe(createSeal(key, 'default').hash('a'));
   expect(sealed.hash('a')).not.toBe(packed.hash('a'));

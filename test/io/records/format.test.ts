@@ -14,7 +14,7 @@ test.each([
   ['rows', undefined],
   ['rows.csv/part', undefined],
   ['-', undefined],
-])('the file name %s has its format', (path, format) => {
+])('the format of the file name %s is %o', (path, format) => {
   expect(formatOfPath(path)).toEqual(format);
 });
 
@@ -25,7 +25,7 @@ test.each([
   ['.csv', undefined],
   ['xml', undefined],
   ['', undefined],
-])('the option %j has its format', (name, format) => {
+])('the format option %j means %o', (name, format) => {
   expect(formatOfName(name)).toEqual(format);
 });
 
@@ -41,6 +41,6 @@ test.each([
   ['jsonl', 'rows.jsonl.gz', '.ndjson'],
   ['jsonl.gz', 'rows.jsonl', '.ndjson.gz'],
   ['jsonl', 'rows.txt', '.ndjson'],
-])('files in %s get their extension if the input is %s', (name, path, extension) => {
+])('an additional file in the format %s gets a suitable extension if the input is %s', (name, path, extension) => {
   expect(extensionOf(formatOfName(name) as Format, path)).toBe(extension);
 });

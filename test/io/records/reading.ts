@@ -20,7 +20,7 @@ export function file(name: string, content: string | Buffer): string {
   return path;
 }
 
-/** A stream in chunks of one size. */
+/** Creates a stream with chunks of `chunkSize` bytes. */
 function stream(content: string | Buffer, chunkSize = 65_536): Readable {
   const bytes = Buffer.from(content);
   const count = Math.ceil(bytes.length / chunkSize);
@@ -30,12 +30,12 @@ function stream(content: string | Buffer, chunkSize = 65_536): Readable {
   );
 }
 
-/** Opens a file. */
+/** Opens a file as an input. */
 export function openFile(path: string, options: Partial<SourceOptions> = {}): Promise<Source> {
   return openSource({ path, stdin: stream(''), ...options });
 }
 
-/** Opens a text as stdin. */
+/** Opens a string as stdin. */
 export function openText(
   format: string,
   content: string | Buffer,
@@ -44,21 +44,21 @@ export function openText(
   return openSource({ path: '-', stdin: stream(content, options.chunkSize), format: formatOfName(format), ...options });
 }
 
-/** All records of a source. */
+/** Returns all records of an input. */
 export async function itemsOf(source: Promise<Source>): Promise<Item[]> {
   const items: Item[] = [];
   for await (const chunk of (await source).read()) items.push(...chunk);
   return items;
 }
 
-/** The fields of all records as texts; failed records as their messages. */
+/** Returns the fields of all records as strings, and the messages of failed records. */
 export async function shown(source: Promise<Source>): Promise<(string | Record<string, string>)[]> {
   return (await itemsOf(source)).map(
     (item) => item.failure?.message ?? Object.fromEntries([...item.fields].map(([name, value]) => [name, textOf(value)])),
   );
 }
 
-/** The message of the error that ends the reading. */
+/** Returns the message of the error that ends the reading. */
 export async function problem(source: Promise<Source>): Promise<string> {
   try {
     await itemsOf(source);
@@ -68,7 +68,7 @@ export async function problem(source: Promise<Source>): Promise<string> {
   throw new Error('expected a problem, found none');
 }
 
-/** The message in the errors file for an unreadable record. */
+/** Returns the message that the errors file contains for an unreadable record. */
 export function writtenError(item: Item | undefined): Value | undefined {
   if (!item?.failure) return undefined;
   return new Map(errorFields(item, item.failure, true)).get('_error_message');

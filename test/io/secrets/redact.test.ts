@@ -65,7 +65,7 @@ const encodings: Record<string, (text: string) => string> = {
   'base64 in a URL': (text) => encodeURIComponent(base64(`?>${text}`)),
 };
 
-/** The text, decoded in every way in which a secret could be read from it. */
+/** Returns the text decoded in every way in which a secret could be read from it. */
 function readable(text: string): string[] {
   const tries: (() => string)[] = [
     () => text,
@@ -84,7 +84,7 @@ function readable(text: string): string[] {
 }
 
 describe.each(secrets)('the secret %s', (secret) => {
-  test.each(Object.entries(encodings))('is masked in the encoding: %s', (_name, encode) => {
+  test.each(Object.entries(encodings))('is masked in the encoding "%s"', (_name, encode) => {
     const redactor = redactorOf('another-secret', secret);
     const encoded = encode(secret);
     for (const text of [encoded, `before ${encoded} after`, `${encoded}${encoded}`]) {
@@ -96,33 +96,36 @@ describe.each(secrets)('the secret %s', (secret) => {
     }
   });
 
-  test.each(Object.entries(encodings))('is masked if the text was cut within it, in the encoding: %s', (_name, encode) => {
-    const redactor = redactorOf('another-secret', secret);
-    const encoded = encode(secret);
-    const parts = Array.from(secret, (_, at) => secret.slice(at, at + 6)).filter((part) => part.length === 6);
-    const wrong: object[] = [];
-    for (let length = 0; length <= encoded.length; length++) {
-      const cut = encoded.slice(0, length).toWellFormed();
-      for (const text of [`${cut}...`, `before ${cut}....`, JSON.stringify([`before ${cut}...`, 'after'])]) {
-        const masked = redactor.text(text);
-        const left = masked.replaceAll(/\*\*\*|before |\.\.\.|after/g, '');
-        const isSaid = redactor.isIn(text) === (masked !== text);
-        // An expectation for each text and part would take longer than the masking.
-        if (!isSaid || readable(left).some((read) => parts.some((part) => read.includes(part)))) wrong.push({ text, masked });
+  test.each(Object.entries(encodings))(
+    'is masked even if a message was truncated within the secret, in the encoding "%s"',
+    (_name, encode) => {
+      const redactor = redactorOf('another-secret', secret);
+      const encoded = encode(secret);
+      const parts = Array.from(secret, (_, at) => secret.slice(at, at + 6)).filter((part) => part.length === 6);
+      const wrong: object[] = [];
+      for (let length = 0; length <= encoded.length; length++) {
+        const cut = encoded.slice(0, length).toWellFormed();
+        for (const text of [`${cut}...`, `before ${cut}....`, JSON.stringify([`before ${cut}...`, 'after'])]) {
+          const masked = redactor.text(text);
+          const left = masked.replaceAll(/\*\*\*|before |\.\.\.|after/g, '');
+          const isSaid = redactor.isIn(text) === (masked !== text);
+          // The test collects violations first, because an expect for each text and part would take longer than the masking.
+          if (!isSaid || readable(left).some((read) => parts.some((part) => read.includes(part)))) wrong.push({ text, masked });
+        }
       }
-    }
-    expect(wrong).toEqual([]);
-  });
+      expect(wrong).toEqual([]);
+    },
+  );
 
-  test('is masked in nested values and names', () => {
+  test('is masked in nested values and in field names', () => {
     const redactor = redactorOf(secret);
     const value: Value = { plain: 'kept', [`name ${secret}`]: [1, null, true, { deep: `x${secret}y` }, encodeURIComponent(secret)] };
     expect(redactor.value(value)).toEqual({ plain: 'kept', 'name ***': [1, null, true, { deep: 'x***y' }, '***'] });
   });
 });
 
-describe('the redactor', () => {
-  test('keeps names different', () => {
+describe('masking secrets', () => {
+  test('does not make two different field names equal', () => {
     const value: Value = { 'a/name': 1, 'a%2Fname': 2, '***_2': 3, 'a/names': 4, '***': 5, 'a%2fname': 6 };
     expect(redactorOf('a/name').value(value)).toEqual({ '***_3': 1, '***_4': 2, '***_2': 3, '***s': 4, '***': 5, '***_5': 6 });
   });
@@ -134,25 +137,25 @@ describe('the redactor', () => {
     expect(redactor.json('{"a": 1}')).toBe('{"a": 1}');
   });
 
-  test('masks a secret in JSON within JSON within JSON', () => {
+  test('finds a secret in JSON inside JSON inside JSON', () => {
     const redactor = redactorOf('back\\slash"quote');
     const inJson = [1, 2, 3].reduce((text) => JSON.stringify(text), 'back\\slash"quote');
     expect(redactor.text(inJson)).not.toContain('slash');
     expect(redactor.json(JSON.stringify({ a: inJson }))).not.toContain('slash');
   });
 
-  test('masks numbers that contain a secret, and no others', () => {
+  test('replaces numbers that contain a secret, and no other numbers', () => {
     const redactor = redactorOf('12345678', '99999999999999999999');
     const value: Value = [12345678, 123456789, 1234567, new ExactNumber('99999999999999999999'), new ExactNumber('1.50'), 0.5];
     expect(redactor.value(value)).toEqual(['***', '***9', 1234567, '***', new ExactNumber('1.50'), 0.5]);
   });
 
-  test('keeps members named __proto__', () => {
+  test('keeps fields named __proto__', () => {
     const value = JSON.parse('{"__proto__":{"a":"secret-1"},"constructor":"b"}') as Value;
     expect(JSON.stringify(redactorOf('secret-1').value(value))).toBe('{"__proto__":{"a":"***"},"constructor":"b"}');
   });
 
-  test('masks a secret within a longer one completely', () => {
+  test('hides a longer secret completely even if it contains a shorter secret', () => {
     for (const order of [
       ['secret', 'secret-and-more'],
       ['secret-and-more', 'secret'],
@@ -161,7 +164,7 @@ describe('the redactor', () => {
     }
   });
 
-  test('masks the beginning of a secret only if the text was cut there, and from four characters on', () => {
+  test('hides the first four or more characters of a secret only where text was truncated', () => {
     const redactor = redactorOf('secret-and-more', 'secret-1');
     expect(redactor.text('sec... secr... secret-a... secret-1...')).toBe('sec... ***... ***... ***...');
     for (const text of ['secret', 'secret-and-mor', 'secret .... secret, ...', 'secrets...', 'ecret-and...']) {
@@ -170,7 +173,7 @@ describe('the redactor', () => {
     }
   });
 
-  test('searches for 100 secrets in 2.7 MB', () => {
+  test('searches 2.7 MB for 100 secrets quickly', () => {
     const secrets = Array.from({ length: 100 }, (_, number) => `token-${number}-${(number * 7919).toString(36)}-abcdefgh`);
     const redactor = redactorOf(...secrets);
     expect(redactor.text(`a ${secrets.at(-1)} b ${secrets[0]} c`)).toBe('a *** b *** c');
@@ -178,24 +181,24 @@ describe('the redactor', () => {
     expect(redactor.text(text)).toBe(text);
   });
 
-  test('masks a secret as long as a signed token, whole and cut', () => {
+  test('hides a secret that is as long as a signed token, whole or truncated', () => {
     const redactor = redactorOf('Qx7_'.repeat(1000));
     expect(redactor.text(`a ${'Qx7_'.repeat(1000)} b ${'Qx7_'.repeat(120)}Q...`)).toBe('a *** b ***...');
   });
 
-  test('masks a long secret in every encoding, whole and cut', () => {
+  test('hides a long secret in every encoding, whole or truncated', () => {
     const long = `eyJh.${'Qx7_-+/='.repeat(70)}z`;
     const redactor = redactorOf(long);
     for (const encode of Object.values(encodings)) {
       expect(redactor.text(`a ${encode(long)} b`)).toMatch(/^a .{0,9}\*\*\*.{0,9} b$/);
       expect(redactor.text(`a ${encode(long).slice(0, 700)}...`)).toMatch(/^a .{0,9}\*\*\*.{0,9}\.\.\.$/);
     }
-    // Shorter parts of a long secret are not masked.
+    // A shorter part of a long secret is not masked.
     expect(redactor.text(`a ${long.slice(0, 550)} b`)).toBe('a *** b');
     for (const text of ['lazy', long.slice(0, 400), `${long.slice(0, 40)} ...`]) expect(redactor.text(text)).toBe(text);
   });
 
-  test('knows the last three secrets of a slot, and all without a slot', () => {
+  test('covers the last three tokens of the same credential, and all other secrets', () => {
     const redactor = redactorOf('always-1');
     for (const token of ['token-a', 'token-b', 'token-c', 'token-b', 'token-d', 'always-1']) redactor.add(token, 'tokens');
     redactor.add('other-1', 'others');
@@ -205,7 +208,7 @@ describe('the redactor', () => {
     expect(redactor.text('token-b token-d token-g')).toBe('*** token-d ***');
   });
 
-  test('does not get slower with each new token in a slot', () => {
+  test('does not become slower with each new token of the same credential', () => {
     const redactor = createRedactor();
     for (let index = 0; index < 500; index++) {
       const token = createHash('sha512').update(String(index)).digest('base64url').repeat(10).slice(0, 800);
@@ -214,12 +217,15 @@ describe('the redactor', () => {
     }
   });
 
-  test.each(['abcd...efgh', `abcdefgh...${'x7-'.repeat(60)}`])('masks a secret that contains the dots of a cut: %s', (secret) => {
-    const redactor = redactorOf(secret);
-    expect(redactor.text(`a ${secret} b ${secret}... c ${secret.slice(0, -1)}...`)).toBe('a *** b ***... c ***...');
-  });
+  test.each(['abcd...efgh', `abcdefgh...${'x7-'.repeat(60)}`])(
+    'hides a secret that contains three dots and so looks like truncated text: %s',
+    (secret) => {
+      const redactor = redactorOf(secret);
+      expect(redactor.text(`a ${secret} b ${secret}... c ${secret.slice(0, -1)}...`)).toBe('a *** b ***... c ***...');
+    },
+  );
 
-  test('masks a user:password pair in base64 of base64', () => {
+  test('hides a user:password pair even if it is base64-encoded twice', () => {
     const redactor = redactorOf('user:pässw+rd', `user:${'x9'.repeat(60)}`);
     for (const pair of ['user:pässw+rd', `user:${'x9'.repeat(60)}`]) {
       for (const before of ['', 'B', 'Ba', 'Basic ']) {
@@ -229,42 +235,42 @@ describe('the redactor', () => {
     }
   });
 
-  test('masks a secret with several spaces, also if they became one', () => {
+  test('hides a secret with several consecutive spaces even if they were reduced to one space', () => {
     const redactor = redactorOf('two  spaces\u00a0and more');
     expect(redactor.text('a two  spaces\u00a0and more b two spaces and more c two spa...')).toBe('a *** b *** c ***...');
   });
 
-  test('does not mask a secret of fewer than four characters', () => {
+  test('does not hide a secret of fewer than four characters', () => {
     const redactor = redactorOf('', 'a', 'abc');
     expect(redactor.isIn('abc')).toBe(false);
     expect(redactor.text('abcabc')).toBe('abcabc');
   });
 
-  test('changes nothing if it knows no secrets', () => {
+  test('changes nothing if there are no secrets', () => {
     const redactor = createRedactor();
     expect(redactor.isIn('anything')).toBe(false);
     expect(redactor.value({ a: ['b', 1] })).toEqual({ a: ['b', 1] });
   });
 
-  test('gives the same answer each time', () => {
+  test('has the same result every time', () => {
     const redactor = redactorOf('secret-1');
     for (let i = 0; i < 3; i++)
       expect([redactor.isIn('x secret-1'), redactor.isIn('x'), redactor.text('secret-1 secret-1')]).toEqual([true, false, '*** ***']);
   });
 
-  test('does not get slow for a secret full of quotes and backslashes', () => {
+  test('is fast even if a secret consists of quotes and backslashes', () => {
     const quotes = ['\\"'.repeat(20), '"'.repeat(30), '\\'.repeat(30)];
     const redactor = redactorOf(...quotes.flatMap((text) => [`${text}x`, `abcd${text}x`]));
     const long = 5_000;
     expect(redactor.isIn(`abcd${'\\'.repeat(long)} abcd${'"'.repeat(long)} abcd${'\\"'.repeat(long)} ...`)).toBe(false);
   });
 
-  test('masks a secret with a lone surrogate', () => {
+  test('hides a secret that contains half of a surrogate pair', () => {
     const redactor = redactorOf('lone\ud800secret');
     expect(redactor.text('a lone\ud800secret b')).toBe('a *** b');
   });
 
-  test('changes no text without a secret', () => {
+  test('changes no text that does not contain a secret', () => {
     const redactor = redactorOf(...secrets.filter((secret) => secret.length > 8));
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 500 }), (text) => {
@@ -279,7 +285,7 @@ describe('the redactor', () => {
     );
   });
 
-  test('masks any secret in any text', () => {
+  test('hides any secret in any text', () => {
     const secretText = fc.string({ unit: 'binary', minLength: 4, maxLength: 40 }).filter((text) => text.isWellFormed());
     fc.assert(
       fc.property(secretText, fc.string(), fc.string(), fc.constantFrom(...Object.keys(encodings)), (secret, before, after, name) => {

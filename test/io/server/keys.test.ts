@@ -10,7 +10,7 @@ import { keyStore, noon, serverDatabase, serverHome, settings } from '../../help
 
 const dayMs = 86_400_000;
 
-test('a key is stored with its settings, but only the hash and the first characters of its value', () => {
+test('an API key is stored with its settings, but only with the hash and the first characters of its value', () => {
   const { store, home } = keyStore();
   const set = settings({ scopes: ['run', 'read'], flows: ['a', 'b'], rate: '5/s', quota: 0.5, expiresAtMs: noon + 1 });
   const { key, value } = store.create(set);
@@ -28,14 +28,14 @@ test('a key is stored with its settings, but only the hash and the first charact
   expect([bytes.includes(value.slice(4, 20)), bytes.includes(keyHash(value))]).toEqual([false, true]);
 });
 
-test('the files are readable only by their owner', () => {
+test('the files that store API keys are readable only by their owner', () => {
   const { home, store } = keyStore();
   store.create(settings());
   for (const file of ['serve.db', 'serve.db-wal', 'serve.db-shm'])
     expect([file, statSync(join(home, file)).mode & 0o777]).toEqual([file, 0o600]);
 });
 
-test('a name belongs to one living key: it is free again once that is revoked or expired', () => {
+test('a name belongs to only one active API key, and can be reused once that key is revoked or expired', () => {
   const { store, clock } = keyStore();
   const first = store.create(settings({ expiresAtMs: noon + dayMs })).key;
   expect(() => store.create(settings())).toThrow(/^there is a key "crm" already \(amk_....…\)\nrotate it/);
@@ -47,7 +47,7 @@ test('a name belongs to one living key: it is free again once that is revoked or
   expect([store.find('crm').id, store.find(first.id).id]).toEqual([third.id, first.id]);
 });
 
-test('of ended keys with one name the newest is found', () => {
+test('if several revoked or expired API keys have the same name, the newest is found', () => {
   const { store, clock } = keyStore();
   store.create(settings());
   store.revoke('crm', { stopRuns: false });
@@ -57,14 +57,14 @@ test('of ended keys with one name the newest is found', () => {
   expect(store.find('crm').id).toBe(newest.id);
 });
 
-test('a key that is not there is a usage error', () => {
+test('an unknown API key is a usage error', () => {
   const { store } = keyStore();
   for (const act of [() => store.find('x'), () => store.rotate('x', 0), () => store.revoke('x', { stopRuns: false })]) {
     expect(act).toThrow(expect.objectContaining({ kind: 'usage', message: 'there is no key "x"', code: 'key-missing' }));
   }
 });
 
-test('a rotation keeps name and id; the old value ends after the overlap, an older one not later than before', () => {
+test('rotating an API key keeps its name and id, and its old value stays valid until the overlap ends', () => {
   const { store, clock } = keyStore();
   const first = store.create(settings());
   const second = store.rotate('crm', dayMs);
@@ -83,7 +83,7 @@ test('a rotation keeps name and id; the old value ends after the overlap, an old
   });
 });
 
-test('a rotation without overlap ends all older values at once', () => {
+test('rotating an API key without an overlap ends all older values at once', () => {
   const { store } = keyStore();
   store.create(settings());
   store.rotate('crm', dayMs);
@@ -91,7 +91,7 @@ test('a rotation without overlap ends all older values at once', () => {
   expect(store.values().map(({ endsAtMs }) => endsAtMs)).toEqual([undefined, noon, noon]);
 });
 
-test('a key that has ended is not rotated', () => {
+test('a revoked or expired API key cannot be rotated', () => {
   const { store, clock } = keyStore();
   store.create(settings({ expiresAtMs: noon + 1 }));
   clock.pass(1);
@@ -100,7 +100,7 @@ test('a key that has ended is not rotated', () => {
   expect(() => store.rotate('crm', 0)).toThrow(/^the key "crm" is revoked\n/);
 });
 
-test('a revoked key has no value any more, and stays revoked since the first time', () => {
+test('a revoked API key is no longer accepted, and keeps the time at which it was first revoked', () => {
   const { store, clock } = keyStore();
   store.create(settings());
   expect(store.revoke('crm', { stopRuns: false })).toMatchObject({ isNew: true, key: { revokedAtMs: noon, stopsRuns: false } });
@@ -110,7 +110,7 @@ test('a revoked key has no value any more, and stays revoked since the first tim
   expect(store.revoke('crm', { stopRuns: false }).key.stopsRuns).toBe(true);
 });
 
-test('a key expires at its moment, by the wall clock', () => {
+test('an API key expires when the system clock reaches its expiry time', () => {
   const key = { revokedAtMs: undefined, expiresAtMs: noon };
   expect([keyState(key, noon - 1), keyState(key, noon), keyState({ ...key, revokedAtMs: 1 }, 0)]).toEqual(['living', 'expired', 'revoked']);
 });
@@ -126,11 +126,11 @@ test.each([
   ['600', undefined],
   ['600/month', undefined],
   ['-1/s', undefined],
-])('the rate %s is read as %o', (written, rate) => {
+])('the rate %s of an API key is parsed as %o', (written, rate) => {
   expect(rateOf(written)).toEqual(rate);
 });
 
-test('a change by another process changes the state of the database, and so does an own one', () => {
+test('any change to the database of API keys, by this or a different process, is noticed', () => {
   const { store, database, home, clock } = keyStore();
   const other = new KeyStore(serverDatabase(home), clock.wallNow);
   const states = [database.state()];
@@ -142,7 +142,7 @@ test('a change by another process changes the state of the database, and so does
   expect(new Set(states).size).toBe(3);
 });
 
-test('two processes that make a key with one name: one does', () => {
+test('if two processes create an API key with the same name, only one succeeds', () => {
   const { store, home, clock } = keyStore();
   const other = new KeyStore(serverDatabase(home), clock.wallNow);
   store.create(settings());
@@ -152,8 +152,8 @@ test('two processes that make a key with one name: one does', () => {
 test.each([
   ['is no database', (path: string) => writeFileSync(path, 'x'.repeat(5000))],
   ['lacks a table', (path: string) => inDatabase(path, 'drop table key_values')],
-  ['has a value that cannot be read', (path: string) => inDatabase(path, "update keys set scopes = '{'")],
-])('a database that %s is an error with exit 74 which says what to do, and lets no key in', (name, spoil) => {
+  ['has an unreadable value', (path: string) => inDatabase(path, "update keys set scopes = '{'")],
+])('if the database of API keys %s, no key is accepted, and the error advises to restore a backup', (name, spoil) => {
   const home = serverHome();
   if (name !== 'is no database') new KeyStore(serverDatabase(home), () => noon).create(settings());
   spoil(join(home, 'serve.db'));
@@ -165,7 +165,7 @@ test.each([
   );
 });
 
-test('a database of a newer version is left alone', () => {
+test('a database of API keys from a newer version of automate is not changed', () => {
   const home = serverHome();
   serverDatabase(home);
   inDatabase(join(home, 'serve.db'), 'PRAGMA user_version = 99');

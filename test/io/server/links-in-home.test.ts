@@ -14,22 +14,22 @@ function folders() {
   return { home, elsewhere };
 }
 
-test.each(['serve', 'serve/runs', 'serve/links'])('a server refuses a home whose %s is a symbolic link', (name) => {
+test.each(['serve', 'serve/runs', 'serve/links'])('automate serve refuses a home whose %s is a symbolic link', (name) => {
   const { home, elsewhere } = folders();
   const link = join(home, name);
   mkdirSync(dirname(link), { recursive: true });
   symlinkSync(elsewhere, link);
-  expect(() => takeServeLock(home, '/flows')).toThrow(`${link} is a symbolic link, which is refused`);
+  expect(() => takeServeLock(home, '/flows')).toThrow(`${link} is a symbolic link, which is not allowed here`);
   expect(existsSync(join(home, 'serve.lock.automate-lock'))).toBe(false);
-  if (name !== 'serve/runs') expect(() => new Links(home).create()).toThrow(`${link} is a symbolic link, which is refused`);
+  if (name !== 'serve/runs') expect(() => new Links(home).create()).toThrow(`${link} is a symbolic link, which is not allowed here`);
   expect(readdirSync(elsewhere)).toEqual([]);
 });
 
-test('a server refuses a link in the place of its lock, and leaves the target as it is', async () => {
+test("automate serve refuses a symbolic link in place of its lock file, leaving the link's target unchanged", async () => {
   const { home, elsewhere } = folders();
   const target = join(elsewhere, 'precious');
   writeFileSync(target, 'precious');
   symlinkSync(target, join(home, 'serve.lock'));
-  expect(() => takeServeLock(home, '/flows')).toThrow('serve.lock is a symbolic link, which is refused');
+  expect(() => takeServeLock(home, '/flows')).toThrow('serve.lock is a symbolic link, which is not allowed here');
   expect(await readFile(target, 'utf8')).toBe('precious');
 });

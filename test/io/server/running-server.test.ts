@@ -7,10 +7,10 @@ import { serverHome } from '../../helpers/server-keys.ts';
 const server = { pid: process.pid, address: 'http://127.0.0.1:4020', folder: '/flows' };
 
 test.each([
-  ['of a living process', ownerText(), server],
-  ['of a dead one whose pid another process has now', JSON.stringify({ ...JSON.parse(ownerText()), born: '1' }), undefined],
+  ['of a process that is running', ownerText(), server],
+  ['of a dead process whose id a different process has now', JSON.stringify({ ...JSON.parse(ownerText()), born: '1' }), undefined],
   ['that was released', undefined, undefined],
-])('a server with a lock %s', (_, lock, found) => {
+])('a lock file %s shows whether a server is running', (_, lock, found) => {
   const home = serverHome();
   writeFileSync(serverLockPath(home), JSON.stringify(server));
   if (lock !== undefined) writeFileSync(`${serverLockPath(home)}.automate-lock`, lock);

@@ -5,7 +5,7 @@ import { serverDatabase, setClock } from '../../helpers/server-keys.ts';
 
 const counts = { requests: 1, refused: 2, records: 3, credits: 0.5 };
 
-test('usage is added up by key and day', () => {
+test('the usage of API keys is added up by key and day', () => {
   const store = new UsageStore(serverDatabase());
   const one = { key: 'a', day: '2026-11-24', ...counts, lastUsedAtMs: 60_000 };
   store.add([one, { ...one, key: 'b' }]);
@@ -27,7 +27,7 @@ test('usage is added up by key and day', () => {
   );
 });
 
-test('usage without a use has no last use', () => {
+test('usage without a request has no time of last use', () => {
   const store = new UsageStore(serverDatabase());
   store.add([{ key: 'a', day: '2026-11-24', ...counts, lastUsedAtMs: undefined }]);
   expect([store.read()[0]?.lastUsedAtMs, store.lastUses().size]).toEqual([undefined, 0]);
@@ -35,7 +35,7 @@ test('usage without a use has no last use', () => {
   expect(store.read()).toHaveLength(1);
 });
 
-test('the audit is read by pages, the newest first, and keeps 90 days', () => {
+test('the audit log is read in pages, newest first, and covers 90 days', () => {
   const clock = setClock();
   const audit = new AuditStore(serverDatabase(), clock.wallNow);
   const entry = (target: string) => ({ who: 'command', what: 'key.create', target, address: '', outcome: 'ok' });

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { HttpTools } from '../../../src/io/tool-server/http-tools.ts';
 
-/** An endpoint without tools, whose clock a test sets. The owner of a request stands in its header `owner`. */
+/** Creates an endpoint without tools, whose clock a test sets. A request's header `owner` contains its owner. */
 async function endpoint() {
   const clock = { ms: 0 };
   const toolbox = { list: async () => [], call: () => Promise.reject(new Error()), bug: () => undefined };
@@ -43,7 +43,7 @@ async function endpoint() {
   };
 }
 
-test('a session ends after an hour without a request', async () => {
+test("a client's MCP session ends after an hour without a request", async () => {
   const { clock, open, status } = await endpoint();
   const [unused, used] = [await open('a'), await open('a')];
   clock.ms = 3_000_000;
@@ -53,7 +53,7 @@ test('a session ends after an hour without a request', async () => {
   expect([await status('a', unused), await status('a', used)]).toEqual([404, 200]);
 });
 
-test('a key has at most 100 sessions: another one ends that which was unused for the longest time', async () => {
+test('an API key has at most 100 MCP sessions, and a new session ends the least recently used session', async () => {
   const { clock, tools, open, status } = await endpoint();
   const other = await open('b');
   const sessions: string[] = [];
@@ -71,7 +71,7 @@ test('a key has at most 100 sessions: another one ends that which was unused for
   ]);
 });
 
-test('a session belongs to its key', async () => {
+test('an MCP session can be used only with the API key that opened it', async () => {
   const { open, status } = await endpoint();
   expect(await status('b', await open('a'))).toBe(404);
 });

@@ -5,7 +5,7 @@ import type { KeyRequest } from '../../../src/serve/keys/authenticator.ts';
 import { openServerKeys } from '../../../src/serve/keys/server-keys.ts';
 import { keyStore, noon, settings } from '../../helpers/server-keys.ts';
 
-/** The keys of a server with the key `crm`, and a second process on the same database. */
+/** Creates a server's keys, with the key `crm`, and a second process that uses the same database. */
 function server(more: Parameters<typeof settings>[0] = {}) {
   const { home, clock, database } = keyStore();
   const { store: elsewhere } = keyStore(home, clock);
@@ -20,29 +20,29 @@ function server(more: Parameters<typeof settings>[0] = {}) {
   return { ...made, keys, elsewhere, clock, ask, bearer, warnings, database };
 }
 
-describe('a request is let in', () => {
+describe('the server accepts a request', () => {
   test.each<[string, (value: string) => Partial<KeyRequest>]>([
-    ['a bearer', (value) => ({ authorization: `Bearer ${value}` })],
-    ['a bearer in other letters', (value) => ({ authorization: `bearer  ${value} ` })],
+    ['a bearer token', (value) => ({ authorization: `Bearer ${value}` })],
+    ['a bearer token with the scheme in lower case', (value) => ({ authorization: `bearer  ${value} ` })],
     ['X-API-Key', (value) => ({ xApiKey: value })],
-    ['X-API-Key beside another scheme', (value) => ({ authorization: 'Basic YTpi', xApiKey: value })],
-    ['a query without a key', (value) => ({ xApiKey: value, query: 'key=key_1&limit=5' })],
-  ])('with %s', (_, request) => {
+    ['X-API-Key next to Basic authorization', (value) => ({ authorization: 'Basic YTpi', xApiKey: value })],
+    ['a header next to a query without a key', (value) => ({ xApiKey: value, query: 'key=key_1&limit=5' })],
+  ])('with a key in this form: %s', (_, request) => {
     const { ask, value } = server();
     expect(ask(request(value))).toBe('crm');
   });
 });
 
-describe('a request is refused', () => {
+describe('the server refuses a request', () => {
   test.each<[string, (value: string) => Partial<KeyRequest>, string]>([
     ['without a key', () => ({}), 'key-missing'],
-    ['with an empty one', () => ({ authorization: 'Bearer ', xApiKey: ' ' }), 'key-missing'],
-    ['with another scheme alone', () => ({ authorization: 'Basic YTpi' }), 'key-missing'],
+    ['with an empty key', () => ({ authorization: 'Bearer ', xApiKey: ' ' }), 'key-missing'],
+    ['with only Basic authorization', () => ({ authorization: 'Basic YTpi' }), 'key-missing'],
     ['with both headers', (value) => ({ authorization: `Bearer ${value}`, xApiKey: value }), 'bad-request'],
     ['with a key in the query', (value) => ({ query: `x=${value}` }), 'key-in-query'],
-    ['with a key in the query beside a valid header', (value) => ({ query: `a=1&x=${value}`, xApiKey: value }), 'key-in-query'],
+    ['with a key in the query next to a valid header', (value) => ({ query: `a=1&x=${value}`, xApiKey: value }), 'key-in-query'],
     ['with an escaped key in the query', (value) => ({ query: `x=${value.replace('_', '%5f')}` }), 'key-in-query'],
-    ['with a bearer in the query', (value) => ({ query: `authorization=Bearer+${value}` }), 'key-in-query'],
+    ['with a bearer token in the query', (value) => ({ query: `authorization=Bearer+${value}` }), 'key-in-query'],
     ['with a key as the name of a parameter', (value) => ({ query: value }), 'key-in-query'],
     ['with an unknown key', () => ({ xApiKey: newKeyValue() }), 'key-invalid'],
     ['with a malformed key', (value) => ({ xApiKey: `${value}x` }), 'key-invalid'],
@@ -52,7 +52,7 @@ describe('a request is refused', () => {
     expect(ask(request(value))).toBe(problem);
   });
 
-  test('with a key that has expired, also after the clock was set', () => {
+  test('with an expired key, even if the clock was changed', () => {
     const { bearer, clock } = server({ expiresAtMs: noon + 5000 });
     clock.wallMs = noon + 4999;
     expect(bearer()).toBe('crm');
@@ -62,7 +62,7 @@ describe('a request is refused', () => {
     expect(bearer()).toBe('crm');
   });
 
-  test('with a replaced value after its overlap', () => {
+  test('with the old value of a rotated key after the overlap', () => {
     const { bearer, clock, elsewhere, value } = server();
     const { value: next } = elsewhere.rotate('crm', 10_000);
     clock.pass(9999);
@@ -71,7 +71,7 @@ describe('a request is refused', () => {
     expect([bearer(value), bearer(next)]).toEqual(['key-invalid', 'crm']);
   });
 
-  test('within 1 s after another process has revoked the key, and let in with a new one', () => {
+  test("within 1 s after a different process has revoked the request's key", () => {
     const { bearer, clock, elsewhere } = server();
     expect(bearer()).toBe('crm');
     elsewhere.revoke('crm', { stopRuns: false });
@@ -80,7 +80,7 @@ describe('a request is refused', () => {
     expect([bearer(), bearer(other.value)]).toEqual(['key-invalid', 'shop']);
   });
 
-  test('after the own process has revoked the key', () => {
+  test("at once after this process has revoked the request's key", () => {
     const { bearer, keys, clock } = server();
     expect(bearer()).toBe('crm');
     keys.store.revoke('crm', { stopRuns: false });
@@ -88,7 +88,7 @@ describe('a request is refused', () => {
     expect(bearer()).toBe('key-invalid');
   });
 
-  test('with an error if a table is gone: no key is let in', () => {
+  test('with a server error if a table is missing in the database', () => {
     const { bearer, clock, database } = server();
     expect(bearer()).toBe('crm');
     const other = new Database(database.path);
@@ -99,14 +99,14 @@ describe('a request is refused', () => {
   });
 });
 
-describe('failed attempts', () => {
+describe('failed authentications at the server', () => {
   const refusals = ({ keys }: ReturnType<typeof server>, times: number, address = '10.0.0.1') =>
     Array.from({ length: times }, () => {
       const found = keys.authenticator.authenticate({ xApiKey: 'wrong', query: '', address });
       return 'refusal' in found ? found.refusal : undefined;
     });
 
-  test('are answered with 401 for 19 of a minute, then with 429, while a valid key always passes', () => {
+  test('get a 401 for the first 19 in a minute and then a 429', () => {
     const here = server();
     const found = refusals(here, 21);
     expect(found.slice(0, 19).every((refusal) => refusal?.problem === 'key-invalid')).toBe(true);
@@ -118,7 +118,7 @@ describe('failed attempts', () => {
     expect(refusals(here, 1)[0]?.problem).toBe('key-invalid');
   });
 
-  test('are counted by address, those of a clock set back too', () => {
+  test('are counted per address, even if the system clock is set back', () => {
     const here = server();
     refusals(here, 30);
     expect(refusals(here, 1, '10.0.0.2')[0]?.problem).toBe('key-invalid');
@@ -126,7 +126,7 @@ describe('failed attempts', () => {
     expect(refusals(here, 1)[0]?.problem).toBe('rate-limited');
   });
 
-  test('of an IPv6 network count together, those of an IPv4 address in either form too', () => {
+  test('are counted together for one IPv6 network, and for both notations of an IPv4 address', () => {
     const here = server();
     for (let host = 0; host < 19; host++) refusals(here, 1, `2001:db8:1:2:3::${host.toString(16)}`);
     expect(refusals(here, 1, '2001:db8:1:2::9')[0]?.problem).toBe('rate-limited');
@@ -135,13 +135,13 @@ describe('failed attempts', () => {
     expect(refusals(here, 1, '::ffff:10.9.9.9')[0]?.problem).toBe('rate-limited');
   });
 
-  test('of expired keys count, but a missing key is no attempt', () => {
+  test('include requests with expired keys, but not requests without a key', () => {
     const here = server({ expiresAtMs: noon });
     expect(Array.from({ length: 20 }, () => here.bearer()).slice(18)).toEqual(['key-expired', 'rate-limited']);
     expect(Array.from({ length: 30 }, () => here.ask({ address: '10.0.0.3' })).at(-1)).toBe('key-missing');
   });
 
-  test('are in the audit with one line a minute and address', () => {
+  test('are recorded in the audit log in one line per minute and address', () => {
     const here = server({ expiresAtMs: noon });
     refusals(here, 50);
     refusals(here, 2, '10.0.0.2');
@@ -157,7 +157,7 @@ describe('failed attempts', () => {
     ]);
   });
 
-  test('are refused all the same if the audit cannot be written', () => {
+  test('are still refused if the audit log cannot be written', () => {
     const here = server();
     here.keys.directory.refresh();
     const other = new Database(here.database.path);
@@ -166,18 +166,18 @@ describe('failed attempts', () => {
     expect([refusals(here, 1)[0]?.problem, here.warnings.length]).toEqual(['key-invalid', 1]);
   });
 
-  test('of many addresses need bounded memory', () => {
+  test('use only a limited amount of memory even if they come from many addresses', () => {
     const here = server();
     const { failures } = here.keys.authenticator.options;
     for (let n = 0; n < 20; n++) failures.add('10.0.0.1');
     for (let n = 0; n < 10_000; n++) failures.add(`address ${n}`);
-    // The oldest one is forgotten.
+    // The oldest address has been forgotten, so its count begins anew.
     expect(failures.add('10.0.0.1')).toEqual({ isFirst: true, retryAfterS: undefined });
   });
 });
 
-describe('the directory', () => {
-  test('tells living keys, and revoked ones whose runs have to stop', () => {
+describe("the server's list of API keys", () => {
+  test('contains active keys, and revoked keys whose runs have to be stopped', () => {
     const { keys, elsewhere, key, clock } = server();
     expect([keys.directory.isLiving(key.id), keys.directory.hasLiving(), keys.directory.stoppedKeys()]).toEqual([true, true, []]);
     elsewhere.revoke('crm', { stopRuns: true });
@@ -186,14 +186,14 @@ describe('the directory', () => {
     expect([keys.directory.key(key.id)?.name, keys.directory.isLiving('unknown')]).toEqual(['crm', false]);
   });
 
-  test('ends a key at its expiry', () => {
+  test('drops a key when the key expires', () => {
     const { keys, key, clock } = server({ expiresAtMs: noon + 60_000 });
     expect(keys.directory.isLiving(key.id)).toBe(true);
     clock.pass(60_000);
     expect([keys.directory.isLiving(key.id), keys.directory.hasLiving()]).toEqual([false, false]);
   });
 
-  test('a damaged database is a warning for the tick, which tries again', () => {
+  test('causes a warning if its database is damaged, and is read anew at the next check', () => {
     const { keys, warnings, clock, database } = server();
     const other = new Database(database.path);
     other.exec('drop table keys');

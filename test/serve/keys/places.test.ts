@@ -6,10 +6,10 @@ import { Queue } from '../../../src/serve/runs/queue.ts';
 const full = () => new Problem('queue-full', 'full');
 const gone = new AbortController().signal;
 
-/** Lets everything that may go on do so. */
+/** Waits until all work that can continue has continued. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Work in places, which goes on until it is ended by its name. */
+/** Creates work that occupies a slot until the test ends it by its name. */
 function working(refusesLargest: boolean) {
   const places = new Places({ max: 4, maxWaiting: 2, refusesLargest, full });
   const inside = new Map<string, () => void>();
@@ -24,8 +24,8 @@ function working(refusesLargest: boolean) {
   return { enter, end, inside: () => [...inside.keys()] };
 }
 
-describe('places', () => {
-  test('are all for one key while no other waits; the next is refused', async () => {
+describe("the server's slots for simultaneous calls", () => {
+  test('can all be used by one key while no other key waits', async () => {
     const { enter, inside } = working(true);
     for (const name of ['a1', 'a2', 'a3', 'a4']) void enter('a', name);
     await settled();
@@ -33,7 +33,7 @@ describe('places', () => {
     await expect(enter('a', 'a5')).rejects.toThrow('full');
   });
 
-  test('that become free are for the waiting key with the fewest', async () => {
+  test('are assigned to the waiting key that uses the fewest slots', async () => {
     const { enter, end, inside } = working(false);
     for (const name of ['a1', 'a2', 'a3', 'a4', 'a5']) void enter('a', name);
     void enter('b', 'b1');
@@ -43,7 +43,7 @@ describe('places', () => {
     expect(inside()).toEqual(['a3', 'a4', 'b1', 'a5']);
   });
 
-  test('can be waited for by a key of which none waits, however many others wait', async () => {
+  test('have a queue that a key can join even if another key has filled it', async () => {
     const { enter } = working(false);
     for (const name of ['a1', 'a2', 'a3', 'a4', 'a5', 'a6']) void enter('a', name);
     await settled();
@@ -56,7 +56,7 @@ describe('places', () => {
     expect(isRefused).toBe(false);
   });
 
-  test('are not waited for once the client has gone, or longer than it wants', async () => {
+  test('are not assigned to a client that has disconnected or has waited too long', async () => {
     const { enter, end, inside } = working(false);
     for (const name of ['a1', 'a2', 'a3', 'a4']) void enter('a', name);
     const leaving = new AbortController();
@@ -70,7 +70,7 @@ describe('places', () => {
   });
 });
 
-test('the next run is one of the key with the fewest under way', () => {
+test('the server next starts a run of the key with the fewest runs in progress', () => {
   const queue = new Queue<string>();
   for (const run of ['a1', 'a2']) queue.add('a', run);
   queue.add('b', 'b1');

@@ -5,10 +5,10 @@ import { RequestRates, rateHeaders } from '../../../src/serve/keys/request-rates
 import { UsageCounter } from '../../../src/serve/keys/usage-counter.ts';
 import { noon, setClock } from '../../helpers/server-keys.ts';
 
-describe('the rate of a key', () => {
+describe('the rate limit of an API key', () => {
   const key = { id: 'a', rate: '600/min' };
 
-  test('lets its number of requests through at once, then as they grow', () => {
+  test("allows a full minute's requests at once, and then one at a time", () => {
     const clock = setClock();
     const rates = new RequestRates(clock);
     const turns = Array.from({ length: 601 }, () => rates.take(key));
@@ -22,13 +22,13 @@ describe('the rate of a key', () => {
     expect(rates.look(key).remaining).toBe(600);
   });
 
-  test('is told in the headers', () => {
+  test('is reported in the response headers', () => {
     const rates = new RequestRates(setClock());
     expect(rateHeaders(rates.take(key))).toEqual({ 'ratelimit-policy': '"key";q=600;w=60', ratelimit: '"key";r=599;t=60' });
     expect(rates.look(key).remaining).toBe(599);
   });
 
-  test('says how long to wait once nothing remains', () => {
+  test('is reported with the time to wait if no request is left', () => {
     const clock = setClock();
     const rates = new RequestRates(clock);
     const slow = { id: 'b', rate: '2/h' };
@@ -38,7 +38,7 @@ describe('the rate of a key', () => {
     expect(rates.take(slow)).toMatchObject({ isAllowed: false, resetS: 1 });
   });
 
-  test('is its own for each key, and unmoved by the wall clock', () => {
+  test('is separate for each key, and independent of the system clock', () => {
     const clock = setClock();
     const rates = new RequestRates(clock);
     const one = { id: 'c', rate: '1/min' };
@@ -47,7 +47,7 @@ describe('the rate of a key', () => {
     expect([rates.take(one).isAllowed, rates.take({ ...one, id: 'd' }).isAllowed]).toEqual([false, true]);
   });
 
-  test('stays for a key in use when many others are forgotten', () => {
+  test('is kept for a key in use even if many other keys are forgotten', () => {
     const clock = setClock();
     const rates = new RequestRates(clock);
     const slow = { id: 'slow', rate: '1/d' };
@@ -60,8 +60,8 @@ describe('the rate of a key', () => {
   });
 });
 
-describe('the usage of keys', () => {
-  /** A counter whose writes are gathered; `failing` makes them fail. */
+describe('the usage that the server counts for API keys', () => {
+  /** Creates a usage counter that records its writes. `failing` makes the writes fail. */
   function counter() {
     const clock = setClock();
     const writes: (readonly KeyUsage[])[] = [];
@@ -75,7 +75,7 @@ describe('the usage of keys', () => {
     return { clock, writes, target, usage: new UsageCounter(target, clock) };
   }
 
-  test('is written at most once a minute, and at the end', () => {
+  test('is written at most once per minute, and when the server stops', () => {
     const { clock, writes, usage } = counter();
     usage.count('a', { requests: 1 });
     usage.count('a', { records: 5, credits: 2.5 });
@@ -92,7 +92,7 @@ describe('the usage of keys', () => {
     expect(writes[1]).toMatchObject([{ requests: 0, refused: 1, lastUsedAtMs: noon + 60_000 }]);
   });
 
-  test('is counted by day in UTC, its last use exact to a minute', () => {
+  test('is counted per UTC day, and the time of last use is kept to the minute', () => {
     const { clock, usage } = counter();
     clock.wallMs = Date.UTC(2026, 10, 30, 23, 59, 59);
     usage.count('a', { requests: 1 });
@@ -104,7 +104,7 @@ describe('the usage of keys', () => {
     ]);
   });
 
-  test('that cannot be written is written a minute later', () => {
+  test('is written a minute later if writing fails', () => {
     const { clock, writes, target, usage } = counter();
     usage.count('a', { requests: 1 });
     clock.pass(60_000);
@@ -120,22 +120,22 @@ describe('the usage of keys', () => {
   });
 });
 
-describe('the rights of a key', () => {
+describe('the permissions of an API key', () => {
   const key = { id: 'a', scopes: ['run'] as const, flows: ['x'] };
 
-  test('are its scopes and flows', () => {
+  test("depend on the key's scopes and its list of flows", () => {
     expect([hasScope(key, 'run'), hasScope(key, 'read', 'run'), hasScope(key, 'read')]).toEqual([true, true, false]);
     expect([seesFlow(key, 'x'), seesFlow(key, 'y'), seesFlow({ scopes: [], flows: undefined }, 'y')]).toEqual([true, false, true]);
   });
 
   test.each([
-    ['its own, with run', key, { flow: 'x', key: 'a' }, true],
-    ['of another key, with run', key, { flow: 'x', key: 'b' }, false],
-    ['of the page, with run', key, { flow: 'x', key: undefined }, false],
-    ['of another key, with read', { ...key, scopes: ['read'] as const }, { flow: 'x', key: 'b' }, true],
-    ['of another flow, with read', { ...key, scopes: ['read'] as const }, { flow: 'y', key: 'a' }, false],
-    ['its own, with test alone', { ...key, scopes: ['test'] as const }, { flow: 'x', key: 'a' }, false],
-  ])('a run %s', (_, one, run, isSeen) => {
+    ['its own, with the scope run', key, { flow: 'x', key: 'a' }, true],
+    ['of a different key, with the scope run', key, { flow: 'x', key: 'b' }, false],
+    ['of the page, with the scope run', key, { flow: 'x', key: undefined }, false],
+    ['of a different key, with the scope read', { ...key, scopes: ['read'] as const }, { flow: 'x', key: 'b' }, true],
+    ['of a different flow, with the scope read', { ...key, scopes: ['read'] as const }, { flow: 'y', key: 'a' }, false],
+    ['its own, with only the scope test', { ...key, scopes: ['test'] as const }, { flow: 'x', key: 'a' }, false],
+  ])('allow or refuse access to a run: %s', (_, one, run, isSeen) => {
     expect(seesRun(one, run)).toBe(isSeen);
   });
 });

@@ -7,37 +7,39 @@ import { durationText } from '../../../core/duration.ts';
 import { counted, creditsText, formatCount } from '../../../core/text/number.ts';
 import type { Terminal } from '../../terminal.ts';
 
-/** The figures of a progress line. */
+/** The figures that a progress line shows. */
 export interface ProgressFacts {
   readonly tally: Pick<Tally, 'failed' | 'retries'>;
-  /** Finished records of this run, also those that wait to be written after an earlier one. */
+  /** Returns the number of records finished since the run was resumed, including those that wait for an earlier record. */
   done(): number;
-  /** Records that were finished before this run was resumed. */
+  /** Counts of records that were finished before the run was resumed. */
   readonly before: { readonly read: number; readonly failed: number };
-  /** Records of the whole run; absent while it is not known. */
+  /** Returns the number of records in the whole run; undefined while it is unknown. */
   total(): number | undefined;
-  /** The finished share of this run's work, and of the whole, 0 to 1; absent if it is not known. */
+  /**
+   * Returns two finished shares (0 to 1): of the records since the run was resumed, and of the whole run. Undefined if they are not known.
+   */
   share(): Share | undefined;
   readonly pauses: Pick<Pauses, 'current'>;
-  /** The number of workers; undefined without any. */
+  /** Returns the number of workers. The method is left out in a run without workers. */
   workers?(): number | undefined;
-  /** The number of requests that may be in flight now; undefined if all numbers are fixed. */
+  /** Returns the number of requests that may currently be in flight; undefined if all limits were set by the user. */
   concurrency?(): number | undefined;
-  /** Absent if credits do not matter to the user. */
+  /** Returns the number of credits spent. Undefined if credits are neither limited nor priced. */
   readonly credits: (() => number) | undefined;
   now(): number;
 }
 
-/** A part of the line. Those of the highest rank are left out first if the line is too long. */
+/** A part of the progress line. If the line is too long, the parts with the highest rank are left out first. */
 interface LinePart {
   readonly text: string;
   readonly rank: number;
 }
 
-/** Time before the first rate and the first estimate of the time left: earlier ones would be far off. */
+/** Times in ms after which the first rate and the first estimate of the remaining time are shown. Earlier values would be far off. */
 const settledMs = { rate: 1000, left: 3000 };
 
-/** The line of progress: `200/500 (40 %) · 12/s · 25 s left · 8 failed`. */
+/** Returns the text of the progress line, such as `200/500 (40 %) · 12/s · 25 s left · 8 failed`. */
 export class ProgressLine {
   readonly #facts: ProgressFacts;
   readonly #rate: RecentRate;
@@ -49,7 +51,7 @@ export class ProgressLine {
     this.#rate = new RecentRate(this.#startedMs);
   }
 
-  /** The line as it is now. `width`: maximum of its characters; absent for any number. */
+  /** Returns the current text of the progress line. `width` is the maximum number of characters; unlimited by default. */
   text(width = Number.POSITIVE_INFINITY): string {
     const { tally, done, before, pauses, credits, now } = this.#facts;
     const pause = pauses.current();
@@ -88,10 +90,10 @@ export class ProgressLine {
   }
 }
 
-/** Time over which the rate is taken: after a pause the line soon shows the rate of now. */
+/** Length in ms of the interval over which the rate of records is measured. It is short, so that the rate is soon correct after a pause. */
 const rateOverMs = 10_000;
 
-/** Records per time in the last seconds. */
+/** Measures how many records per second were processed in the last ten seconds. */
 class RecentRate {
   readonly #samples: { readonly ms: number; readonly read: number }[];
 
@@ -99,7 +101,7 @@ class RecentRate {
     this.#samples = [{ ms: startedMs, read: 0 }];
   }
 
-  /** The rate as text; absent in the first second. */
+  /** Returns the rate at a time as text; undefined in the first second. */
   at(ms: number, read: number): string | undefined {
     const samples = this.#samples;
     samples.push({ ms, read });
@@ -120,7 +122,7 @@ function wholeSeconds(ms: number): string {
   return durationText(Math.ceil(ms / 1000) * 1000);
 }
 
-/** The parts on one line that is no longer than `width`. */
+/** Joins the parts into a line of at most `width` characters. */
 function fitted(parts: readonly LinePart[], width: number): string {
   const text = parts.map((part) => part.text).join(' · ');
   if (text.length <= width || parts.length === 1) return text.slice(0, width);
@@ -131,35 +133,38 @@ function fitted(parts: readonly LinePart[], width: number): string {
   );
 }
 
-/** A progress display. */
+/** Shows the progress of a run until it is stopped. */
 export interface ProgressShow {
   stop(): void;
-  /** Leaves the terminal to others, until the returned function is called. Absent for a display that does not stay on one line. */
+  /**
+   * Removes the progress line from the terminal. The function that it returns shows the line again. Left out if whole lines are printed,
+   * which need not be removed.
+   */
   pause?(): () => void;
 }
 
 const lineEveryMs = 10_000;
 
-/** Prints a plain line every 10 seconds, for logs. */
+/** Prints the progress as a plain line every 10 seconds, for logs. */
 export function showLines(line: ProgressLine, say: (text: string) => void): ProgressShow {
   const timer = setInterval(() => say(line.text()), lineEveryMs);
   timer.unref();
   return { stop: () => clearInterval(timer) };
 }
 
-/** Columns of a terminal that the line must leave free: for the spinner, a blank, and the cursor. */
+/** Number of terminal columns that the progress line leaves free for the spinner, a space and the cursor. */
 const reservedColumns = 3;
 
-/** Shows a spinner with the line beside it, which never wraps. */
+/** Shows the progress line, next to a spinner. The line never wraps. */
 export async function showSpinner(line: ProgressLine, hasColor: boolean): Promise<ProgressShow> {
   const { default: ora } = await import('ora');
   const text = () => line.text(process.stderr.columns - reservedColumns);
   const spinner = ora({
     text: text(),
     stream: process.stderr,
-    // Otherwise ora reads the keyboard, and Ctrl-C does not reach this process.
+    // If `discardStdin` were true, ora would read the keyboard, and Ctrl-C would not reach this process.
     discardStdin: false,
-    // A run that is suspended or killed would leave the cursor hidden.
+    // The cursor stays visible, because a hidden one would stay hidden if the run is suspended or killed.
     hideCursor: false,
     color: hasColor && 'cyan',
   }).start();
@@ -181,16 +186,16 @@ export async function showSpinner(line: ProgressLine, hasColor: boolean): Promis
   };
 }
 
-/** Shows the progress of a run. `waiting`: the number of finished records that wait for an earlier one. */
+/** Shows the progress of a run. `waiting` returns the number of finished records that wait for an earlier one. */
 export async function showProgress(run: OpenRun, waiting: () => number, terminal: Terminal): Promise<ProgressShow> {
   const { files } = run.request;
   const line = progressLine(run, waiting);
-  // A spinner and records on the same screen would overwrite each other.
+  // If the records go to the same terminal, plain lines are printed, because the spinner and the records would overwrite each other.
   const isLive = terminal.isLive && !(files.out === '-' && process.stdout.isTTY);
   return isLive ? showSpinner(line, terminal.colors.level > 0) : showLines(line, terminal.say);
 }
 
-/** The sum of the numbers that were found; undefined if all are fixed. */
+/** Returns the sum of the limits on requests in flight that automate has found by itself; undefined if all limits were set by the user. */
 function foundOf({ concurrency }: Tally): number | undefined {
   if (concurrency.size === 0) return undefined;
   return [...concurrency.values()].reduce((sum, { now }) => sum + now, 0);

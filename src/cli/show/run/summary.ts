@@ -28,7 +28,7 @@ import type { Usage } from '../../../io/ledger/holds.ts';
 import { onOneLine } from '../../../io/records/errors.ts';
 import { messageWithAdvice } from '../../advice.ts';
 
-/** The summary for people, printed at the end of a run. */
+/** Returns the summary that is printed at the end of a run. */
 export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInstance): string {
   return [
     headline(tally, facts, colors),
@@ -57,7 +57,10 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
   ].join('\n');
 }
 
-/** A year is not shown: old rows are rarely older. */
+/**
+ * Returns the line about unchanged records whose rows were reused. The date in it has no year, because reused rows are rarely older than a
+ * year.
+ */
 function unchangedLines({ unchanged }: Tally, { takenOver, output }: SummaryFacts): string[] {
   if (takenOver?.from === undefined) return [];
   const day = new Date(takenOver.from).toLocaleDateString('en-GB', { day: 'numeric', month: 'short' });
@@ -78,8 +81,8 @@ function fileLines(tally: Tally, { output, outputRecords, errors, errorRecords, 
 function workerLines({ workers }: SummaryFacts): string[] {
   if (!workers || workers.lost === 0) return [];
   const { lost, maybeSpent } = workers;
-  const credits = maybeSpent === 0 ? '' : `; ${creditsText(maybeSpent)} that they had taken count as spent`;
-  return [`  ${counted(lost, 'worker')} died, and others went on${credits}`];
+  const credits = maybeSpent === 0 ? '' : `; ${creditsText(maybeSpent)} reserved by lost workers count as spent`;
+  return [`  ${counted(lost, 'worker')} ${lost === 1 ? 'was' : 'were'} lost, and others continued${credits}`];
 }
 
 function reportLines({ report }: SummaryFacts): string[] {
@@ -93,7 +96,9 @@ function pauseLines({ ms }: Tally, { paused }: SummaryFacts): string[] {
 
 function parkedLines({ parked }: Tally): string[] {
   if (parked === 0) return [];
-  return [`  waiting: ${formatCount(parked)} finished before an earlier record; --resume writes ${parked === 1 ? 'it' : 'them'} in turn`];
+  return [
+    `  waiting: ${formatCount(parked)} finished, but waiting for an earlier record; --resume writes ${parked === 1 ? 'it' : 'them'} in order`,
+  ];
 }
 
 type NextStep = SummaryFacts['next'][number];
@@ -102,7 +107,10 @@ function stepText({ why, command }: NextStep, colors: ChalkInstance): string {
   return `  ${why}:\n    ${colors.cyan(command)}`;
 }
 
-/** The output of a quiet run: empty if all went well, else the counts, the first failure of each group and the next steps. */
+/**
+ * Returns the summary of a run with --quiet. It is empty if nothing failed. Otherwise it contains the counts, the first failure of each
+ * group, and the next steps.
+ */
 export function quietText(tally: Tally, facts: SummaryFacts, colors: ChalkInstance): string {
   if (facts.exitCode === 0) return '';
   return [
@@ -116,7 +124,7 @@ export function quietText(tally: Tally, facts: SummaryFacts, colors: ChalkInstan
   ].join('\n');
 }
 
-/** Shares of the allowance from which on the summary warns. */
+/** Used shares of the credit allowance at which the summary warns. */
 const warningShares = [0.95, 0.8];
 
 function usageLines(usage: Usage | undefined, colors: ChalkInstance): string[] {
@@ -161,21 +169,21 @@ function wholeCredits(credits: number, before: number): string {
   return before > 0 ? `${creditsText(before + credits)} (this part: ${creditText(credits)})` : creditsText(credits);
 }
 
-/** Marks counts that leave out earlier parts of the run. */
+/** Returns a note that the counts exclude earlier parts of a resumed run. It is empty if the run was not resumed. */
 function partText({ before }: SummaryFacts): string {
   return doneOf(before) > 0 ? ' (this part)' : '';
 }
 
-/** Statuses of 4xx that pass by themselves. */
+/** 4xx statuses that are temporary, so a retry might succeed. */
 const passing = new Set([408, 425, 429]);
 
-/** Says how many failures a retry alone does not cure. */
+/** Returns a line with the number of failures that a retry alone will not fix, such as 404. */
 function lastingLines(tally: Tally): string[] {
   const lasting = sortedGroups(tally).filter(({ status = 0 }) => status >= 400 && status <= 499 && !passing.has(status));
   const failed = lasting.reduce((sum, group) => sum + group.count, 0);
   if (failed === 0 || tally.failed === 0) return [];
   return [
-    `  ${formatCount(failed)} of ${formatCount(tally.failed + tally.passedThrough)} are 4xx: they will fail again unless the flow or the data change`,
+    `  ${formatCount(failed)} of ${formatCount(tally.failed + tally.passedThrough)} are 4xx: they will fail again unless the flow or the data changes`,
   ];
 }
 
@@ -190,7 +198,10 @@ function groupName({ node, class: kind, status }: FailureGroup): string {
   return `${node ?? 'input'}  ${kind}${status === undefined ? '' : ` ${status}`}`;
 }
 
-/** A single message is on the line of its group; of several, the most frequent ones are below it. */
+/**
+ * Returns the lines about a group of failures. If all failures have the same message, it is on the first line. Otherwise the most frequent
+ * messages follow below.
+ */
 function failureText(group: FailureGroup, width: number, colors: ChalkInstance): string[] {
   const more = group.count > group.firstRecords.length ? ', ...' : '';
   const records = `${group.count === 1 ? 'record' : 'records'} ${group.firstRecords.join(', ')}${more}`;
@@ -205,7 +216,10 @@ function failureText(group: FailureGroup, width: number, colors: ChalkInstance):
   ];
 }
 
-/** A message after the beginning of its line. A long reason is cut; its advice is on a line of its own. */
+/**
+ * Returns the lines of a message. The first one starts with `beginning` and the reason, which is shortened if necessary. Advice is on a
+ * second line.
+ */
 function messageLines(beginning: string, message: CodedMessage): string[] {
   const [reason = '', ...advice] = messageWithAdvice(message).split('\n');
   const text = excerpt(onOneLine(advice.join('\n')), 160);
@@ -223,7 +237,10 @@ function hitText({ path, found, of }: PathHits): string {
   return `${path}: found in ${formatCount(found)} of ${formatCount(of)}`;
 }
 
-/** The cause is usually a server whose maximum page is smaller than the requested size. */
+/**
+ * Returns warnings about pages with fewer items than requested. The usual cause is a server whose maximum page size is smaller than the
+ * requested size.
+ */
 function shortLines({ short }: Tally, colors: ChalkInstance): string[] {
   return [...short].flatMap(
     ([
@@ -239,10 +256,10 @@ function shortLines({ short }: Tally, colors: ChalkInstance): string[] {
   );
 }
 
-/** A success that says it is none, as GraphQL does. */
+/** Returns warnings about responses that have a success status but errors in the body, as in GraphQL. */
 function ignoredErrorLines({ ignoredErrors }: Tally, colors: ChalkInstance): string[] {
   return [...ignoredErrors].flatMap(([node, answers]) => [
-    `  ${colors.yellow('warning:')} ${counted(answers, 'answer')} of ${node} ${answers === 1 ? 'holds' : 'hold'} errors beside data, and counted as a success; to fail such records, add to ${node}:`,
+    `  ${colors.yellow('warning:')} ${counted(answers, 'answer')} of ${node} ${answers === 1 ? 'has errors next to data, but counts as a success' : 'have errors next to data, but count as successes'}; to fail such records, add to ${node}:`,
     '    fail_when: has(body.errors)',
   ]);
 }
@@ -265,7 +282,10 @@ function cacheLines({ cacheHits, creditsSaved }: Tally, { showsCredits }: Summar
   return [`  from the cache: ${counted(answers, 'answer')}${shared}${saved}`];
 }
 
-/** A line for each node that asked a model: `llm-1: 1,204,331 tokens in, 88,120 out, cost 0.48`. After a resumption the whole run first. */
+/**
+ * Returns a line for each node that used a language model, such as `llm-1: 1,204,331 tokens in, 88,120 out, cost 0.48`. If the run was
+ * resumed, the totals of the whole run come first.
+ */
 function tokenLines({ tokens }: Tally, { spentBefore }: SummaryFacts): string[] {
   return [...wholeTokens(tokens, spentBefore.tokens)].map(([node, whole]) => {
     const part = spentBefore.tokens.has(node) ? ` (this part: ${spentText(tokens.get(node) ?? noTokens)})` : '';
@@ -278,14 +298,16 @@ function spentText({ input, output, cost }: TokenCounts): string {
   return `${formatCount(input)} tokens in, ${formatCount(output)} out${price}`;
 }
 
-/** The line of the summary; empty without a response. */
+/** Returns the line about response times; empty if there was no response. */
 export function responseTimeLines(times: ResponseTimes): string[] {
   if (times.count === 0) return [];
   const [p50, p95, max] = typicalMs(times).map(durationText);
   return [`  response times: p50 ${p50}, p95 ${p95}, max ${max}`];
 }
 
-/** A line for each number of requests in flight that was found: `concurrency: 42 at the end (4 to 57)`. */
+/**
+ * Returns lines with the limits on requests in flight that automate has found by itself, such as `concurrency: 42 at the end (4 to 57)`.
+ */
 function concurrencyLines({ concurrency }: Tally): string[] {
   const isAlone = concurrency.size === 1;
   return [...concurrency.values()].map(({ gate, worker, now, least, most }) => {
@@ -294,7 +316,7 @@ function concurrencyLines({ concurrency }: Tally): string[] {
   });
 }
 
-/** The lines of a summary about lookups. */
+/** Returns the lines about the results of lookups. */
 export function lookupLines({ lookups }: Tally): string[] {
   const all = [...lookups.values()];
   return all.flatMap((counts) => {
@@ -308,7 +330,7 @@ function cutOffLines(name: string, { cutOff, cutOffAt = 0, nearestUnknown }: Loo
   if (cutOff === 0) return [];
   const line = `  ${name} cut off at ${formatCount(cutOffAt)}: ${counted(cutOff, 'record')}`;
   if (nearestUnknown === 0) return [line];
-  return [line, '    the nearest point is not known there; raise limit, or search a smaller radius'];
+  return [line, '    for some of them, the nearest point is not known; raise limit, or search a smaller radius'];
 }
 
 function countsText({ matched, of, lacking, ...counts }: LookupCounts): string {
@@ -327,7 +349,7 @@ function exampleText(name: string, count: number, first = ''): string[] {
   return count === 0 ? [] : [`${name}: ${formatCount(count)}, such as ${JSON.stringify(excerpt(first, 60))}`];
 }
 
-/** The sources of a run's answers, as they want to be named: the last lines of its summary. */
+/** Returns the attributions that the licenses of the data sources require. They are the last lines of the summary. */
 export function attributionLines(attributions: readonly Attribution[]): string[] {
   return attributions.map(({ text, date }) => `  data: ${text}${date === undefined ? '' : ` (${date})`}`);
 }

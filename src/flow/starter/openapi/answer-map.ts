@@ -6,19 +6,19 @@ import { typeOf } from './sample.ts';
 const maxFields = 12;
 const maxDepth = 3;
 
-/** A value in an answer: the names that lead to it. */
+/** A scalar value in a response: its path, and the names along that path. */
 interface Leaf {
   readonly path: string;
   readonly names: readonly string[];
 }
 
 /**
- * The `map` of an operation: the values of its successful JSON answer, the outermost first. An answer that is a list, or holds one
- * under a name such as `data`, becomes a record for each element. Undefined if no successful answer is JSON. `columns`: the columns of
- * the input, which no value may overwrite.
+ * Returns a `map` that reads the values of an operation's successful JSON response, outermost values first. If the response is a list, or
+ * contains one under a name such as `data`, the map splits it into one record per element. Undefined if no successful response is JSON. The
+ * map does not overwrite `columns`, the columns of the input.
  */
 export function answerMap(document: OpenApi, operation: Operation, columns: readonly string[]): Record<string, string> | undefined {
-  const written = answerSchema(document, operation.part);
+  const written = successfulAnswer(document, operation.part)?.media.schema;
   if (written === undefined) return undefined;
   const { schema, start } = listedSchema(document, document.schema(written), operation);
   const leaves = leavesOf(document, schema, { path: start, names: [] }).sort((one, other) => one.names.length - other.names.length);
@@ -32,26 +32,36 @@ export function answerMap(document: OpenApi, operation: Operation, columns: read
   return map.size === 0 ? undefined : Object.fromEntries(map);
 }
 
-/** The schema of the first successful answer that is JSON. */
-function answerSchema({ at }: OpenApi, { responses }: Part): unknown {
+/** A response of an operation, as described in the OpenAPI file. */
+interface DescribedAnswer {
+  readonly status: number;
+  /** The media type's object in the OpenAPI file, with the schema and the examples of the response. */
+  readonly media: Part;
+}
+
+/** Returns the first successful response that is JSON; undefined if there is none. */
+export function successfulAnswer({ at }: OpenApi, { responses }: Part): DescribedAnswer | undefined {
   const answers = Object.entries(partOf(responses))
     .filter(([status]) => /^2(?:\d\d|XX)$/i.test(status))
     .sort(([one], [other]) => (one < other ? -1 : 1));
-  for (const [, answer] of answers) {
+  for (const [status, answer] of answers) {
     const content = Object.entries(partOf(at(answer).content)).find(([type]) => isJson(type));
-    if (content) return at(content[1]).schema;
+    if (content) return { status: Number(status.replace(/xx/i, '00')), media: at(content[1]) };
   }
   return undefined;
 }
 
-/** True for a media type of JSON. */
+/** True for a media type that is JSON. */
 export function isJson(type: string): boolean {
   return /^(?:application|text)\/(?:[\w.-]+\+)?json\b|^\*\/\*$/i.test(type);
 }
 
 const envelopes = /^(?:data|items|results?|records|values?|entries|hits|rows|list|content|elements)$/i;
 
-/** The schema of one element and the path to it, if the answer is a list; else the answer itself. */
+/**
+ * If the response is a list or contains one, returns the schema of one element and the path to the elements. Otherwise, returns the schema
+ * of the response itself.
+ */
 function listedSchema(document: OpenApi, schema: Part, operation: Operation): { readonly schema: Part; readonly start: string } {
   if (typeOf(schema) === 'array') return { schema: document.schema(schema.items), start: '$body[]' };
   const resource = resourceOf(operation);
@@ -63,7 +73,7 @@ function listedSchema(document: OpenApi, schema: Part, operation: Operation): { 
   return { schema, start: '' };
 }
 
-/** The scalar values within a schema. `above`: the schemas that hold it, which it may refer to. */
+/** Returns the scalar values within a schema. `above` lists the enclosing schemas, to detect recursion. */
 function leavesOf(document: OpenApi, schema: Part, { path, names }: Leaf, above: readonly Part[] = []): Leaf[] {
   const type = typeOf(schema);
   if (type === 'array' || names.length > maxDepth) return [];
@@ -80,7 +90,7 @@ function step(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`;
 }
 
-/** The last literal part of the path: `pets` for `/v1/pets/{petId}`. */
+/** Returns the last literal part of an operation's path, such as `pets` in `/v1/pets/{petId}`. */
 function resourceOf({ path }: Operation): string {
   const literal = path.split('/').findLast((segment) => segment !== '' && !segment.includes('{'));
   return referable(literal ?? '');

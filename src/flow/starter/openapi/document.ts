@@ -3,36 +3,47 @@ import { LineCounter, parseDocument } from 'yaml';
 import { AutomateError } from '../../../core/failure.ts';
 import { isMapping, orUndefined } from '../../../core/value/value.ts';
 
-/** An object of an OpenAPI file. Its members may be of any type: files in the wild break the rules of OpenAPI. */
+/** An object in an OpenAPI file. Its members can be of any type, because real files often break the rules of OpenAPI. */
 export type Part = Readonly<Record<string, unknown>>;
 
-/** The value if it is a mapping, else an empty one. */
+/** Returns the value if it is a mapping, otherwise an empty mapping. */
 export function partOf(value: unknown): Part {
   return isMapping(value) ? value : {};
 }
 
-/** The value if it is a list, else an empty one. */
+/** Returns the value if it is a list, otherwise an empty list. */
 export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** The value if it is a text. */
+/** Returns the value if it is a string, otherwise undefined. */
 export function textIn(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** An OpenAPI file whose references are followed when they are needed: a broken reference elsewhere does no harm. */
+/**
+ * A parsed OpenAPI file. References are resolved only when they are needed, so a broken reference does no harm in a part that is not used.
+ */
 export interface OpenApi {
   readonly root: Part;
-  /** The file as messages name it. */
+  /** The file's path for messages. */
   readonly file: string;
-  /** The object, or the object that its `$ref` leads to; an empty object for any other value. Throws an AutomateError (`input`). */
+  /**
+   * Returns the object, or the object that its `$ref` points to. Returns an empty object for any other value. Throws an AutomateError
+   * (`input`) if the `$ref` points to nothing.
+   */
   at(value: unknown): Part;
-  /** The schema with its `allOf` merged, and the first choice of `oneOf` or `anyOf`. Throws an AutomateError (`input`). */
+  /**
+   * Returns the schema with all parts of `allOf` merged, and with only the first alternative of `oneOf` or `anyOf`. Throws an AutomateError
+   * (`input`) if a `$ref` in it points to nothing.
+   */
   schema(value: unknown): Part;
 }
 
-/** Reads an OpenAPI 3.0 or 3.1 file. Reads no other file, and sends nothing. Throws an AutomateError (`input`). */
+/**
+ * Parses an OpenAPI 3.0 or 3.1 file. Reads no other files, and sends no requests. Throws an AutomateError (`input`) if the text is not such
+ * a file.
+ */
 export async function readOpenApi(text: string, file: string): Promise<OpenApi> {
   const root = partOf(parsedDocument(text, file));
   checkVersion(root, file);
@@ -49,14 +60,14 @@ export async function readOpenApi(text: string, file: string): Promise<OpenApi> 
       return refs.get($ref);
     } catch (error) {
       if ((error as { code?: string }).code === 'EMISSINGPOINTER')
-        throw new AutomateError('input', `${file}: the reference "${$ref}" leads nowhere`);
+        throw new AutomateError('input', `${file}: the reference "${$ref}" points to nothing`);
       throw outside($ref);
     }
   }
 
   function outside($ref: string): AutomateError {
     const advice = 'only the file itself is read: put everything into one file first, as "npx @redocly/cli bundle" does';
-    return new AutomateError('input', `${file}: the reference "${$ref}" leads out of the file\n${advice}`);
+    return new AutomateError('input', `${file}: the reference "${$ref}" points outside the file\n${advice}`);
   }
 }
 
@@ -68,7 +79,7 @@ function checkVersion({ openapi, swagger }: Part, file: string): void {
   throw new AutomateError('input', `${file}: expected OpenAPI 3.0 or 3.1, found ${found}${advice}`);
 }
 
-/** The file's value. JSON is tried first: it is read much faster than YAML, which includes it. */
+/** Parses the file. Tries JSON first, because the YAML parser is much slower for JSON. */
 function parsedDocument(text: string, file: string): unknown {
   const json = /^\s*\{/.test(text) ? orUndefined(() => JSON.parse(text) as unknown) : undefined;
   if (json !== undefined) return json;
@@ -86,7 +97,7 @@ function parsedDocument(text: string, file: string): unknown {
   }
 }
 
-/** Deeper schemas refer to themselves. */
+/** Maximum depth of a schema. A schema that is nested deeper counts as recursive. */
 const maxDepth = 20;
 
 function mergedSchema(value: unknown, at: OpenApi['at'], depth = 0): Part {
@@ -99,7 +110,7 @@ function mergedSchema(value: unknown, at: OpenApi['at'], depth = 0): Part {
   return members.some((each) => Object.keys(each).length > 0) ? { ...merged, properties: combined(members) } : merged;
 }
 
-/** The members of all parts. If two parts have a member of one name, the later part wins. */
+/** Merges several objects. If two have a member with the same name, the later one wins. */
 function combined(parts: readonly Part[]): Part {
   return Object.fromEntries(parts.flatMap((part) => Object.entries(part)));
 }

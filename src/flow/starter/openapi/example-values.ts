@@ -3,8 +3,8 @@ import type { ValuePath } from '../example-marks.ts';
 import { listOf, type OpenApi, partOf } from './document.ts';
 
 /**
- * The places of the examples in a body: values that come from no field, unless the schema allows no other value. `path`: the place of the
- * value in the node.
+ * Returns the paths of values in a body that are only examples. Such a value does not come from a field, and the schema allows other
+ * values. `path` is the path of `value` in the node.
  */
 export function exampleValues(document: OpenApi, written: unknown, value: unknown, path: ValuePath): ValuePath[] {
   const schema = document.schema(written);
@@ -18,7 +18,7 @@ export function exampleValues(document: OpenApi, written: unknown, value: unknow
   return isFixed ? [] : [path];
 }
 
-/** True for `{{field}}` and `{ cel: int(field) }`. */
+/** True for a value such as `{{field}}` or `{ cel: int(field) }`. */
 function isReference(value: unknown): boolean {
   return typeof value === 'string' ? value.includes('{{') : isMapping(value) && Object.keys(value).join() === 'cel';
 }

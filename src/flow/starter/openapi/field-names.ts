@@ -1,19 +1,22 @@
 import { referable } from '../../../core/template/template.ts';
 import { type Example, referableNames } from '../starter-references.ts';
 
-/** Finds the fields of the records that values of a request come from. */
+/** Finds the record fields from which a request takes its values. */
 export interface FieldNames {
-  /** The field for a value that the request needs. Without a column of that name: the parameter's own name. */
+  /** Returns the field for a value that the request needs. If no column has a matching name, returns the value's own name. */
   needed(name: string): string;
-  /** The field with the name of a value. Undefined if the records have no such column. */
+  /** Returns the field that matches the name of a value; undefined if the records have no such column. */
   known(name: string): string | undefined;
-  /** The fields that the request needs and that are no columns. */
+  /** Returns the fields that the request needs although they are not columns. */
   used(): readonly string[];
-  /** Notes about names that are no columns. */
+  /** Returns notes about the fields that are not columns. */
   notes(): readonly string[];
 }
 
-/** Matches names with the columns of an example: exactly, else without case and separators, else an id with the column of ids. */
+/**
+ * Matches names with the columns of example records, first exactly, then without regard to case and separators. A name that ends in `id`
+ * can also match the column `id`.
+ */
 export function fieldNames(example: Example | undefined): FieldNames {
   const names = referableNames(example?.columns ?? []);
   const columns = [...names.keys()];
@@ -31,7 +34,7 @@ export function fieldNames(example: Example | undefined): FieldNames {
     const field = referable(name) || 'field';
     used.add(field);
     if (example)
-      notes.set(field, `${example.name} has no column "${field}": rename one to it, or put another field in place of {{${field}}}`);
+      notes.set(field, `${example.name} has no column "${field}": rename a column to it, or replace {{${field}}} with another field`);
     return field;
   }
 }

@@ -3,6 +3,7 @@ import type { ValuePath } from '../example-marks.ts';
 import type { Example } from '../starter-references.ts';
 import type { NeededCredential } from '../starter-secrets.ts';
 import type { WrittenRequest } from '../written-node.ts';
+import { type AnswerExample, answerExample, parameterSamples } from './answer-example.ts';
 import { answerMap, isJson } from './answer-map.ts';
 import { listOf, type OpenApi, type Part, partOf, textIn } from './document.ts';
 import { exampleValues } from './example-values.ts';
@@ -11,28 +12,35 @@ import { type Operation, operationText } from './operations.ts';
 import { sampleOf, withFields } from './sample.ts';
 import { securityOf } from './security.ts';
 
-/** The request of an operation. */
+/** The request that is generated for an operation of an OpenAPI file. */
 interface OperationRequest {
   readonly request: WrittenRequest;
   readonly comments: readonly string[];
-  /** The words of the API about what the operation does; undefined without any. */
+  /** The API's own description of the operation; undefined if there is none. */
   readonly description: string | undefined;
-  /** The places of the examples in its body. */
+  /** The paths of the values in the body that are only examples. */
   readonly examples: readonly ValuePath[];
   readonly notes: readonly string[];
   readonly credentials: readonly NeededCredential[];
-  /** True if a field that the request needs is no column of the example. */
+  /** True if the request needs a field that is not a column of the example records. */
   readonly lacksColumns: boolean;
+  /** The response that the API's documentation contains as an example; undefined if there is none. */
+  readonly answer: AnswerExample | undefined;
+  /** An example value for each parameter, keyed by the parameter's name. */
+  readonly samples: ReadonlyMap<string, unknown>;
 }
 
-/** The records that a request is made for. */
+/** The records for which a request is generated. */
 interface Records {
   readonly example: Example | undefined;
-  /** True if all their fields are texts. */
+  /** True if all fields are strings, as in CSV. */
   readonly isText: boolean;
 }
 
-/** Makes the request of an operation. Throws an AutomateError (`input`, `usage`). */
+/**
+ * Generates the request for an operation of an OpenAPI file. Throws an AutomateError (`input` or `usage`) if the file is invalid, or if no
+ * flow can send the request.
+ */
 export function operationRequest(document: OpenApi, operation: Operation, { example, isText }: Records): OperationRequest {
   const fields = fieldNames(example);
   const server = serverOf(document, operation);
@@ -58,10 +66,15 @@ export function operationRequest(document: OpenApi, operation: Operation, { exam
     ],
     credentials,
     lacksColumns: lacking.length > 0,
+    answer: answerExample(document, operation),
+    samples: parameterSamples(document, listOf(operation.part.parameters)),
   };
 }
 
-/** The base of the URL: the server of the operation, of its path or of the file, with the defaults of its variables. */
+/**
+ * Returns the base URL of the operation. The URL comes from the `servers` of the operation, of its path or of the file, with the default
+ * values of the server variables.
+ */
 function serverOf({ root, at, file }: OpenApi, { part }: Operation): { readonly url: string; readonly notes: readonly string[] } {
   const { url, variables } = at(listOf(part.servers)[0] ?? listOf(root.servers)[0]);
   const written = (textIn(url) ?? '').replace(/\{([^{}]*)\}/g, (_, name: string) => String(at(partOf(variables)[name]).default ?? name));
@@ -69,7 +82,7 @@ function serverOf({ root, at, file }: OpenApi, { part }: Operation): { readonly 
   if (/^https?:\/\//i.test(base)) return { url: base, notes: [] };
   return {
     url: `https://api.example.com${base.startsWith('/') ? base : ''}`,
-    notes: [`${file} names no host: put the API's in place of api.example.com`],
+    notes: [`${file} contains no host: replace api.example.com with the API's`],
   };
 }
 
@@ -77,11 +90,11 @@ interface Parameter {
   readonly name: string;
   readonly place: unknown;
   readonly isRequired: boolean;
-  /** The only value that the parameter may have; undefined if it may have several. */
+  /** The only value that the schema allows for the parameter; undefined if the schema allows several. */
   readonly only: string | undefined;
 }
 
-/** The parameters of an operation and its path. A parameter of the operation replaces the path's parameter of the same name. */
+/** Returns the parameters of an operation and its path. If both have a parameter with the same name, uses the operation's. */
 function parametersOf({ at, schema }: OpenApi, { part }: Operation): Parameter[] {
   const found = new Map<string, Parameter>();
   for (const parameter of listOf(part.parameters).map(at)) {
@@ -111,7 +124,7 @@ function queryOfOperation(parameters: readonly Parameter[], fields: FieldNames):
   return pairs.length === 0 ? '' : `?${pairs.join('&')}`;
 }
 
-/** OpenAPI ignores parameters of these names: other parts of the file describe them. */
+/** OpenAPI ignores parameters with these names, because other parts of the file describe them. */
 const describedElsewhere = /^(?:accept|content-type|authorization)$/i;
 
 function headersOfOperation(parameters: readonly Parameter[], fields: FieldNames): [string, string][] {
@@ -135,8 +148,8 @@ interface Body {
 }
 
 /**
- * The body of an operation, from the first of its media types that a flow can send. Throws an AutomateError (`usage`) if a flow can send
- * none of them.
+ * Returns the body for an operation, in the first media type that a flow can send. Throws an AutomateError (`usage`) if the operation
+ * requires a body and a flow can send none of its media types.
  */
 function bodyOfOperation(document: OpenApi, operation: Operation, fill: (value: unknown) => unknown): Body {
   const requestBody = document.at(operation.part.requestBody);
@@ -163,7 +176,7 @@ function bodyOfOperation(document: OpenApi, operation: Operation, fill: (value: 
   if (content.length > 0 && requestBody.required === true)
     throw new AutomateError(
       'usage',
-      `${operationText(operation)} takes a body of ${types}, for which no flow can be made\nexpected JSON, a form or a text; for one with files write form: { name: { file: PATH } } into a flow`,
+      `${operationText(operation)} takes a body of ${types}, which a flow cannot send\nexpected JSON, a form or text; for a form with files, write form: { name: { file: PATH } } into a flow`,
     );
   return {
     part: {},
@@ -173,13 +186,16 @@ function bodyOfOperation(document: OpenApi, operation: Operation, fill: (value: 
   };
 }
 
-/** The example of a media type, else a sample made from its schema. */
+/** Returns the example of a media type. If there is none, returns a sample that is generated from the schema. */
 function writtenExample(document: OpenApi, { example, examples, schema }: Part): unknown {
   const [first] = Object.values(partOf(examples));
   return example ?? document.at(first).value ?? sampleOf(document, schema);
 }
 
-/** A form holds texts, numbers, true, false, null and lists of them: other values are written as JSON. */
+/**
+ * Returns the fields of a form. A form can contain strings, numbers, true, false, null, and lists of these. Any other value becomes JSON
+ * text.
+ */
 function formOf(value: Part): Record<string, unknown> {
   const plain = (one: unknown) => (typeof one === 'object' && one !== null && !('cel' in one) ? JSON.stringify(one) : one);
   return Object.fromEntries(

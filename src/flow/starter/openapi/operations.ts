@@ -3,19 +3,19 @@ import { didYouMean } from '../../../core/text/suggest.ts';
 import { plainName } from '../starter-references.ts';
 import { listOf, type OpenApi, type Part, partOf, textIn } from './document.ts';
 
-/** An operation of an OpenAPI file. */
+/** An operation (a method and a path) that an OpenAPI file describes. */
 export interface Operation {
-  /** Its operationId; absent if it has none. */
+  /** The operationId; undefined if the operation has none. */
   readonly id: string | undefined;
   readonly method: string;
   readonly path: string;
-  /** The object that describes the operation, with the parameters and servers of its path. */
+  /** The object that describes the operation. It includes the parameters and servers of the operation's path. */
   readonly part: Part;
 }
 
 const methods = ['get', 'post', 'put', 'patch', 'delete'];
 
-/** The operations that a flow can send. */
+/** Returns the operations whose method a flow can use. */
 function operationsOf({ root, at }: OpenApi): Operation[] {
   return Object.entries(partOf(root.paths)).flatMap(([path, item]) => {
     const { parameters, servers, ...own } = at(item);
@@ -32,8 +32,8 @@ function operationsOf({ root, at }: OpenApi): Operation[] {
 const maxListed = 200;
 
 /**
- * Finds an operation by its operationId, or by method and path as in `GET /pets/{petId}`. Throws an AutomateError (`usage`) that lists all
- * operations if none has this name.
+ * Finds an operation by its operationId, or by method and path as in `GET /pets/{petId}`. If there is no such operation, throws an
+ * AutomateError (`usage`) that lists all operations.
  */
 export function operationNamed(document: OpenApi, name: string | undefined): Operation {
   const operations = operationsOf(document);
@@ -58,7 +58,7 @@ function operationPlace({ method, path }: Operation): string {
   return `${method} ${path}`;
 }
 
-/** The operation in one line: its id, method and path. */
+/** Returns one line about the operation, with its id, method and path. */
 export function operationText(operation: Operation): string {
   const { id } = operation;
   return id === undefined ? operationPlace(operation) : `${plainName(id)}  ${operationPlace(operation)}`;

@@ -2,18 +2,20 @@ import { isCelName } from '../../../core/condition/cel-name.ts';
 import { listOf, type OpenApi, type Part, partOf } from './document.ts';
 import type { FieldNames } from './field-names.ts';
 
-/**
- * The maximum depth of a sample. Deeper parts are left out. So are parts that refer to a part around them, and, inside a body's objects,
- * members that are not required.
- */
+/** Maximum depth of a sample value. Deeper and recursive parts are left out. */
 const maxDepth = 3;
 
-/** An example of a schema: its own example, else a sample made from its type, without members that only answers have. */
-export function sampleOf(document: OpenApi, written: unknown, above: readonly Part[] = []): unknown {
+/**
+ * Returns the example of a schema, or a sample value generated from its type. `of` specifies whether the sample is for the body of a
+ * request or for a response (`answer`). Leaves out `readOnly` members of a body and `writeOnly` members of a response. In objects inside a
+ * body, also leaves out members that are not required.
+ */
+export function sampleOf(document: OpenApi, written: unknown, above: readonly Part[] = [], of: 'body' | 'answer' = 'body'): unknown {
   const schema = document.schema(written);
   const path = [...above, document.at(written)];
   const isWanted = (member: unknown) => above.length < maxDepth && !path.includes(document.at(member));
-  const required = above.length === 0 ? [] : listOf(schema.required);
+  const isOther = (member: unknown) => document.schema(member)[of === 'body' ? 'readOnly' : 'writeOnly'] === true;
+  const required = above.length === 0 || of === 'answer' ? [] : listOf(schema.required);
   const isNamed = (name: string) => required.length === 0 || required.includes(name);
   const given = [schema.example, listOf(schema.examples)[0], schema.const, schema.default, listOf(schema.enum)[0]];
   const first = given.find((value) => value !== undefined);
@@ -22,17 +24,17 @@ export function sampleOf(document: OpenApi, written: unknown, above: readonly Pa
     case 'object':
       return Object.fromEntries(
         Object.entries(partOf(schema.properties))
-          .filter(([name, member]) => isNamed(name) && isWanted(member) && document.schema(member).readOnly !== true)
-          .map(([name, member]) => [name, sampleOf(document, member, path)]),
+          .filter(([name, member]) => isNamed(name) && isWanted(member) && !isOther(member))
+          .map(([name, member]) => [name, sampleOf(document, member, path, of)]),
       );
     case 'array':
-      return isWanted(schema.items) ? [sampleOf(document, schema.items, path)] : [];
+      return isWanted(schema.items) ? [sampleOf(document, schema.items, path, of)] : [];
     default:
       return sampleScalar(schema);
   }
 }
 
-/** The type of a schema. OpenAPI 3.1 may list several types, for example `string` and `null`. */
+/** Returns the type of a schema. OpenAPI 3.1 can list several types, for example `string` and `null`. */
 export function typeOf({ type, properties, items }: Part): string | undefined {
   const [first] = [type].flat().filter((one) => one !== 'null');
   if (typeof first === 'string') return first;
@@ -54,8 +56,9 @@ function sampleScalar(schema: Part): unknown {
 }
 
 /**
- * A body with a reference for each value that the records have: the field is named as the value is, with the names around it
- * (`category_id`). `isText`: true if all fields are texts, which become numbers again where the body has a number.
+ * Inserts a reference for each value that a record field can provide. The field's name consists of the names of the enclosing objects, if
+ * any, and of the value's name, as in `category_id`. `isText` is true if all fields are strings. A number in the body is then converted
+ * from a string.
  */
 export function withFields(value: unknown, { known }: FieldNames, isText: boolean): unknown {
   return within(value, []);

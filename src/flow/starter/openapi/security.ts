@@ -3,16 +3,16 @@ import { type NeededCredential, secretPlace } from '../starter-secrets.ts';
 import type { WrittenAuth } from '../written-node.ts';
 import { listOf, type OpenApi, type Part, partOf, textIn } from './document.ts';
 
-/** The ways in which an operation is signed. */
+/** The `auth` of an operation, with its credentials and notes. */
 interface Security {
   readonly auth: readonly WrittenAuth[];
   readonly credentials: readonly NeededCredential[];
   readonly notes: readonly string[];
 }
 
-/** A security scheme as `auth`, still without the credential's name. */
+/** A security scheme of an OpenAPI file, converted to `auth`, but without the name of the credential. */
 interface Scheme {
-  /** The secret to store, in words. */
+  /** A description of the secret that the user has to store. */
   readonly what: string;
   readonly auth: WrittenAuth;
   readonly note?: string;
@@ -20,7 +20,7 @@ interface Scheme {
 
 const maxSigners = 4;
 
-/** The `auth` of an operation, from the first security requirement all of whose schemes exist in a flow. */
+/** Returns the `auth` for an operation. Uses the first of the operation's security requirements that flows support. */
 export function securityOf(document: OpenApi, operation: Part, url: string): Security {
   const schemes = partOf(document.at(document.root.components).securitySchemes);
   const requirements = listOf(operation.security ?? document.root.security)
@@ -33,7 +33,7 @@ export function securityOf(document: OpenApi, operation: Part, url: string): Sec
   for (const { name, scheme } of chosen) {
     const isFree = scheme && found.auth.length < maxSigners && !found.auth.some((other) => secretPlace(other) === secretPlace(scheme.auth));
     if (!isFree) {
-      found.notes.push(`the security scheme "${name}" has no counterpart in a flow, and was left out`);
+      found.notes.push(`a flow cannot use the security scheme "${name}", so it was left out`);
       continue;
     }
     const credential = names.get(name) as string;
@@ -45,8 +45,8 @@ export function securityOf(document: OpenApi, operation: Part, url: string): Sec
 }
 
 /**
- * The credential of each scheme of a file, such as `swagger-api-key`. All operations use the same one for a scheme, and no scheme has that of
- * another, whose secret it would send.
+ * Returns the name of a credential for each security scheme in a file, such as `swagger-api-key`. All operations share a scheme's
+ * credential. Different schemes have different credentials, because a shared one might send a secret to the wrong place.
  */
 function credentialNames(url: string, schemes: readonly string[]): ReadonlyMap<string, string> {
   const host = hostName(url)?.replace(/[^\w.-]/g, '') || 'my';
@@ -61,7 +61,7 @@ function credentialNames(url: string, schemes: readonly string[]): ReadonlyMap<s
   return names;
 }
 
-/** A name in words that a credential's name can hold: `api-key` for `api_key` and `apiKey`. */
+/** Returns a scheme's name in the form that a credential's name can contain, such as `api-key` for `api_key` and `apiKey`. */
 function schemeWords(name: string): string {
   const words = name.replace(/([a-z\d])([A-Z])/g, '$1-$2').replace(/[^A-Za-z\d]+/g, '-');
   return (
@@ -114,6 +114,6 @@ function clientScheme({ tokenUrl }: Part, scopes: unknown, url: string): Scheme 
   return {
     what: "the client's secret",
     auth: { type: 'oauth2_client_credentials', ...options },
-    note: `write the id of your client in place of ${clientId}`,
+    note: `replace ${clientId} with the id of your client`,
   };
 }

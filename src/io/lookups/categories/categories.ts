@@ -2,31 +2,34 @@ import type { CategoryQuery } from '../../../core/lookups/category.ts';
 import type { LookupDocument } from '../../../core/lookups/lookup.ts';
 import { type CategoryHit, type CategorySearch, categorySearch } from './category-search.ts';
 
-/** Most candidates of an answer. */
+/** Maximum number of candidates in the result of a category lookup. */
 const maxCandidates = 5;
 
-/** Least score of a candidate. */
+/** Minimum score of a category that is listed as a candidate. */
 const minCandidateScore = 0.4;
 
-/** A category that words may mean. */
+/** A category of places, such as cafés, that the words of a lookup may refer to. */
 export interface CategoryCandidate {
   readonly id: string;
-  /** In the language that was asked for, else in English. */
+  /** Name of the category in the requested language, or in English if the data has no name in that language. */
   readonly name: string;
   readonly tags: Readonly<Record<string, string>>;
   readonly score: number;
 }
 
-/** A category with the other words for it. */
+/** A category as it is listed for the user. `words` contains its other names and related terms. */
 export type DescribedCategory = Omit<CategoryCandidate, 'score'> & { readonly words: readonly string[]; readonly score?: number };
 
-/** Answers questions for the category that words mean. `folder`: of the embedded data. */
+/** Creates the lookup that finds the category of places that some words refer to. `folder` contains the embedded data. */
 export function loadCategories(folder: string): (query: CategoryQuery) => LookupDocument {
   const search = categorySearch(folder);
   return (query) => categoryAnswer(search, query);
 }
 
-/** Lists the categories that words may mean, best first; without words, all categories. `folder`: of the embedded data. */
+/**
+ * Creates a function that lists the categories that some words may refer to, with the best match first. If the words are undefined, it
+ * lists all categories. `folder` contains the embedded data.
+ */
 export function loadCategoryList(folder: string): (words: string | undefined, language?: string) => DescribedCategory[] {
   const search = categorySearch(folder);
   return (words, language) => {
@@ -50,7 +53,7 @@ function categoryAnswer(search: CategorySearch, { words, language, minScore }: C
   return { query: words, match, id, name, tags, score, candidates };
 }
 
-/** The language of a tag such as `de-AT`. */
+/** Returns the language part of a language tag, such as `de` for `de-AT`. */
 function tongueOf(language: string | undefined): string | undefined {
   return language?.toLowerCase().split(/[-_]/)[0];
 }

@@ -1,19 +1,27 @@
 import { readDataNow } from '../data.ts';
 
-/** A category: its id, the tags that it stands for, its weight among categories with equal words, 0 to 1, and the number of its chains. */
+/**
+ * A category of places in the embedded data. The ID is, for example, `amenity/cafe`, and the tags are OpenStreetMap tags. If words refer to
+ * several categories, the one with the higher weight (0 to 1) is preferred. `chains` is the number of chains (brands) in the category.
+ */
 export type CategoryRow = readonly [id: string, tags: Readonly<Record<string, string>>, weight: number, chains: number];
 
-/** The words of a language for a category: its name, other names, and terms for it. 0 if the language has none. */
+/**
+ * The words for a category in one language: its name, its other names, and related terms. It is 0 if the data has no words in the language.
+ */
 export type CategoryWords = readonly [name: string, aliases: readonly string[], terms: readonly string[]] | 0;
 
-/** The categories. The words of a language are read when they are first needed: most questions are answered by English. */
+/**
+ * The categories of places and the words for them. The words of each language are read when they are first needed, because most lookups
+ * need only English.
+ */
 export class CategoryData {
   readonly categories: readonly CategoryRow[];
   readonly languages: readonly string[];
   readonly #folder: string;
   readonly #words = new Map<string, readonly CategoryWords[]>();
 
-  /** `folder`: of the embedded data. */
+  /** `folder` contains the embedded data. */
   constructor(folder: string) {
     const { languages, categories } = readDataNow<{ languages: string[]; categories: CategoryRow[] }>(folder, 'categories');
     this.categories = categories;
@@ -21,7 +29,7 @@ export class CategoryData {
     this.#folder = folder;
   }
 
-  /** The words of a language: one entry for each category, in their order. */
+  /** Returns the words for all categories in one language, in the same order as `categories`. */
   words(language: string): readonly CategoryWords[] {
     const known = this.#words.get(language);
     if (known) return known;

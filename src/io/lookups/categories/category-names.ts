@@ -1,22 +1,25 @@
 import type { CategoryNames, NamedCategory } from '../../../core/lookups/category.ts';
 import { type CategoryHit, categorySearch } from './category-search.ts';
 
-/** Least score of words that name a category. */
+/** Minimum score at which words in a flow are accepted as a category. */
 const minScore = 0.9;
 
-/** Least score of words that are the name of a category. */
+/** Minimum score of a category whose name is exactly the words. */
 const nameScore = 0.99;
 
-/** Words that are not the name of a category mean the best category only if it leads by this much. */
+/**
+ * The best category's score must exceed all other scores by at least this much. This does not apply if the words are exactly the category's
+ * name.
+ */
 const minLead = 0.025;
 
-/** Least score of a category that is offered as a choice. */
+/** Minimum score of a category that an error message suggests. */
 const minChoiceScore = 0.5;
 
-/** Most choices of a message. */
+/** Maximum number of categories that an error message suggests. */
 const maxChoices = 5;
 
-/** Finds the one category that words in a flow name. `folder`: of the embedded data. */
+/** Creates a function that finds the one category that words in a flow refer to. `folder` contains the embedded data. */
 export function loadCategoryNames(folder: string): CategoryNames {
   const search = categorySearch(folder);
   return (words) => namedCategory(search.search(words));
@@ -33,10 +36,14 @@ function namedCategory(hits: readonly CategoryHit[]): NamedCategory {
   return { id, tags };
 }
 
-/** True for the best hit, and for a hit that the words may mean as well: its score is equal, or nearly equal if the words are not the name of the best hit. */
+/**
+ * Returns true if the words may refer to this hit as well as to the best hit, because their scores are nearly equal. If the words are
+ * exactly the best hit's name, the scores must be equal. Also returns true for the best hit itself.
+ */
 function isRival({ score, category: [id, tags] }: CategoryHit, { score: most, category: [bestId, bestTags] }: CategoryHit): boolean {
   if (id === bestId) return true;
-  // Words that a category shares with finer categories mean the category of one tag. `education=school` is another tagging of `amenity=school`.
+  // If the words also refer to more specific categories, the category with a single tag is meant. `education/school` is left out, because
+  // `education=school` means the same as `amenity=school`.
   if (tagsIn(tags) > tagsIn(bestTags) || id.startsWith(`${bestId}/`) || id.startsWith('education/')) return false;
   return most >= nameScore ? score === most : score > most - minLead;
 }

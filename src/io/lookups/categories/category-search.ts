@@ -2,51 +2,57 @@ import { foldedText, wordsOfFolded } from '../folded-text.ts';
 import { CategoryData, type CategoryRow } from './category-data.ts';
 import { LanguageIndex } from './language-index.ts';
 
-/** A category that words may mean. */
+/** A category that the words of a lookup may refer to. */
 export interface CategoryHit {
   readonly category: CategoryRow;
-  /** Index of the category in the data. */
+  /** Index of the category in the embedded data. */
   readonly index: number;
-  /** 0 to 1, two decimals. */
+  /** Score from 0 to 1 with two decimals. A higher score means that the words fit better. */
   readonly score: number;
 }
 
-/** Score from which on no other language is searched: the score of a term, letter by letter. */
+/**
+ * If the best score is at least this, no other languages are searched. If the words are exactly a term for a category, its score is at
+ * least this.
+ */
 const sureScore = 0.92;
 
-/** Score of a name, letter by letter, in another language. */
+/** Minimum score of a category whose name in another language is exactly the words. */
 const otherNameScore = 0.96;
 
-/** Score in the first language or English from which on only names in other languages count: of all words, or nearly all. */
+/** If the best score is at least this, all or nearly all of the words fit. In other languages, only exact names are then searched for. */
 const wholeScore = 0.8;
 
-/** Score below which nothing fits. */
+/** If the best score is below this, no category fits all the words. Then only the main word is searched for. */
 const minScore = 0.7;
 
-/** Shares of a score in English, and in the other languages. */
+/** Factors for the scores of matches in a language that the lookup does not specify: English, or any other language. */
 const otherShares = { en: 0.99, other: 0.98 };
 
-/** Scores that differ by less are nearly equal. */
+/** Two scores count as equal if they differ by less than this. */
 const nearly = 0.025;
 
-/** The id of the plain category of a category: `amenity/cafe` of `amenity/cafe/coffee_shop`. */
+/** Returns the ID of the general category that a more specific one belongs to. For `amenity/cafe/coffee_shop`, that is `amenity/cafe`. */
 function plainId([id]: CategoryRow): string {
   return id.split('/', 2).join('/');
 }
 
 const searches = new Map<string, CategorySearch>();
 
-/** The search in a folder of embedded data: one in a process, since it reads what it needs once. */
+/**
+ * Returns the category search for a folder with embedded data. There is one search per folder, which all callers in the process share, so
+ * the data is read only once.
+ */
 export function categorySearch(folder: string): CategorySearch {
   const found = searches.get(folder) ?? new CategorySearch(new CategoryData(folder));
   searches.set(folder, found);
   return found;
 }
 
-/** Languages with the shares of their scores. */
+/** Languages, each with the factor for its scores. */
 type Languages = readonly (readonly [language: string, share: number])[];
 
-/** Finds categories by words in any language. */
+/** A search for the categories of places that words in any language refer to. */
 export class CategorySearch {
   readonly data: CategoryData;
   readonly #ids: ReadonlyMap<string, number>;
@@ -57,13 +63,18 @@ export class CategorySearch {
     this.#ids = new Map(data.categories.map(([id], index) => [id, index]));
   }
 
-  /** The category of an id such as `amenity/cafe`, also as a tag: `amenity=cafe`. */
+  /**
+   * Returns the category with an ID such as `amenity/cafe`, which may also be written as a tag (`amenity=cafe`). Undefined if there is no
+   * such category.
+   */
   byId(text: string): CategoryHit | undefined {
     const index = this.#ids.get(text.trim().replace('=', '/'));
     return index === undefined ? undefined : { category: this.data.categories[index] as CategoryRow, index, score: 1 };
   }
 
-  /** The categories that words may mean, best first. `language`: searched first; undefined for English. */
+  /**
+   * Returns the categories that the words may refer to, with the best first. `language` is searched first, or English if it is undefined.
+   */
   search(words: string, language?: string): CategoryHit[] {
     const exact = this.byId(words);
     if (exact) return [exact];
@@ -72,13 +83,16 @@ export class CategorySearch {
     const isGiven = first === language;
     const folded = wordsOfFolded(foldedText(words));
     const found = this.#searchIn(languages, folded, isGiven);
-    // Nothing fits, so the main word decides alone.
+    // No category fits all the words, so only the main word is searched for.
     if (best(found) < minScore) this.#addHeads(found, isGiven ? languages.slice(0, 1) : languages, folded);
     for (const [index, score] of found) found.set(index, Math.min(score, this.#plainScore(found, index, score)));
     return [...found].map(([index, score]) => this.#hit(index, score)).sort(byScore);
   }
 
-  /** Searches the given language and English, and others if neither is sure. If one of these fits, or the language was given, only names in other languages count. */
+  /**
+   * Searches the first language and English. If neither contains a certain match, also searches the other languages. In the other
+   * languages, only exact names count if there is already a good match or if the lookup specifies a language.
+   */
   #searchIn(languages: Languages, words: readonly string[], isGiven: boolean): Map<number, number> {
     const found = new Map<number, number>();
     const [own, others] = [false, true].map((isOther) => languages.filter(([, share]) => (share === otherShares.other) === isOther));
@@ -104,12 +118,15 @@ export class CategorySearch {
     }
   }
 
-  /** All categories, in the order of their ids. */
+  /** Returns all categories, sorted by ID. */
   all(): CategoryHit[] {
     return this.data.categories.map((category, index) => ({ category, index, score: 1 }));
   }
 
-  /** The score of the plain category of a finer one if the words fit it nearly as well: `mairie` is any `amenity/townhall`. Else the score itself. */
+  /**
+   * Returns the score of a more specific category. If the general category scores nearly as high, returns the general category's score, so
+   * the general category is preferred. For example, `mairie` then means any `amenity/townhall`.
+   */
   #plainScore(found: ReadonlyMap<number, number>, index: number, score: number): number {
     const plain = found.get(this.#ids.get(plainId(this.data.categories[index] as CategoryRow)) ?? -1) ?? 0;
     return score - plain < nearly ? plain : score;
@@ -117,11 +134,14 @@ export class CategorySearch {
 
   #hit(index: number, score: number): CategoryHit {
     const category = this.data.categories[index] as CategoryRow;
-    // Of categories with equal words, the less likely come later.
+    // Reduces the score of a less common category. If the same words also refer to another category, the less common one then comes later.
     return { category, index, score: Math.round(score * (0.9 + 0.1 * category[2]) * 100) / 100 };
   }
 
-  /** The languages that words may be in, with the shares of their scores: the given language, English, then languages with these letters. */
+  /**
+   * Returns the languages in which the words are searched for, with the factors for their scores. These are the first language, English,
+   * and all languages that use the script of the words.
+   */
   #languagesOf(words: string, first: string): Languages {
     const others = this.data.languages.filter((other) => other !== first && other !== 'en' && isWrittenAs(other, words));
     const english = first === 'en' ? [] : [['en', otherShares.en] satisfies [string, number]];
@@ -138,7 +158,7 @@ export class CategorySearch {
   }
 }
 
-/** The letters of languages that are not written in Latin ones. */
+/** Patterns for the letters of languages that do not use Latin letters. */
 const scripts: Readonly<Record<string, RegExp>> = {
   ar: /\p{Script=Arabic}/u,
   el: /\p{Script=Greek}/u,
@@ -150,7 +170,7 @@ const scripts: Readonly<Record<string, RegExp>> = {
   zh: /\p{Script=Han}/u,
 };
 
-/** True if words are written in the letters of a language. */
+/** Returns true if the words contain letters of the script in which a language is written. */
 function isWrittenAs(language: string, words: string): boolean {
   return (scripts[language] ?? /\p{Script=Latin}/u).test(words);
 }
@@ -166,10 +186,13 @@ function best(found: ReadonlyMap<number, number>): number {
   return best;
 }
 
-/** Kinds of places that people mean more often come first. */
+/** Keys of OpenStreetMap tags. Categories with an earlier key are more likely to be meant. */
 const kindOrder = ['amenity', 'shop', 'tourism', 'leisure', 'healthcare', 'office', 'craft', 'education'];
 
-/** Of equal scores, the plainer category comes first, then the one with more chains, then the more common kind. */
+/**
+ * Sorts hits by score. Of hits with equal scores, the more general category comes first. After that, the number of chains and the order of
+ * the tag keys decide.
+ */
 function byScore(one: CategoryHit, other: CategoryHit): number {
   const chains = other.category[3] - one.category[3];
   return other.score - one.score || depthOf(one) - depthOf(other) || chains || kindRank(one) - kindRank(other) || one.index - other.index;

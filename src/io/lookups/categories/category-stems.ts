@@ -1,6 +1,7 @@
 /**
- * Endings by language, folded: of plurals, cases and genders, and of trades: `slagerij` and `slager` have one stem. A
- * stem is only compared with other stems of the language, so what matters is that all forms of a word lose the same letters.
+ * Word endings to remove in each language, in folded form (lower case, without accents). Most of them mark plurals, cases or genders.
+ * Others mark trades, so that `slagerij` (butcher's shop) and `slager` (butcher) have the same stem. A stem need not be a word, because it
+ * is only compared with other stems of the same language.
  */
 const endings: Readonly<Record<string, string>> = {
   en: 's ie y e',
@@ -28,15 +29,15 @@ const endings: Readonly<Record<string, string>> = {
   he: 'ים ות ה',
 };
 
-/** Fewest letters of a stem. */
+/** Minimum number of letters that must be left in a stem. */
 const minLetters = 3;
 
-/** Two vowels that are written as one in the plural: `apotheek`, `apotheken`. */
+/** A double vowel that becomes single in the Dutch plural, as in `apotheek` and `apotheken`. */
 const dutchVowels = /([aeou])\1(?=[^aeiou]$)/;
 
-/** Takes the endings of a language off words. */
+/** Removes the endings of one language from words, so that different forms of a word have the same stem. */
 export class Stemmer {
-  /** Endings by their last letter, the longest first. */
+  /** The endings, keyed by their last letter. In each list, the longest ending is the first. */
   readonly #endings = new Map<string, string[]>();
   readonly #isDutch: boolean;
 
@@ -49,14 +50,17 @@ export class Stemmer {
     }
   }
 
-  /** A word without the endings of plurals, cases and genders. There are 100,000 words at the first look-up: hence no patterns. */
+  /**
+   * Returns the stem of a word. Endings are found without regular expressions, which would be too slow: the first lookup has to stem
+   * 100,000 words.
+   */
   stemOf(word: string): string {
     let stem = word;
     for (let shorter = this.#withoutEnd(stem); shorter.length < stem.length; shorter = this.#withoutEnd(stem)) stem = shorter;
     return this.#isDutch ? stem.replace(dutchVowels, '$1') : stem;
   }
 
-  /** The word without its longest ending, else with one letter where it ends in two alike. */
+  /** Removes the longest ending of a word. If the word has no known ending, but ends in a double letter, removes one of the two letters. */
   #withoutEnd(word: string): string {
     const { length } = word;
     if (length <= minLetters) return word;

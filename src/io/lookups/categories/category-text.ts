@@ -1,23 +1,26 @@
 import type { Stemmer } from './category-stems.ts';
 
-/** Words that say nothing about a category, in several languages. */
+/** Articles, prepositions and similar words in several languages. They do not help to find a category. */
 const fillers = new Set(
   'the a an of for and or in de des du la le les l d a et pour el los las del y para il lo gli di da dei della e per der die das und fur von zu van voor en het och for i w z na'.split(
     ' ',
   ),
 );
 
-/** Words that name a place of any kind, in several languages. */
+/** Words in several languages that can be added to the name of any category, such as `shop`. */
 const places = new Set(
   'shop shops store stores office offices place places joint joints salon salons laden geschaft geschafte magasin magasins boutique boutiques tienda tiendas negozio negozi winkel winkels loja lojas sklep sklepy butik butiker affar affarer kauppa kaupat'.split(
     ' ',
   ),
 );
 
-/** Words for places of any kind that end compounds: `Fahrradladen`. */
+/** The words from `places` that can be the end of a compound word, as in `Fahrradladen`. */
 const placeEnds = [...places].filter((word) => /^(?:laden|geschaft|winkel|butik|affar|kaup)/.test(word));
 
-/** The words without words for any place: `shoe` of `shoe store`. All words if they all name any place. */
+/**
+ * Removes words that can be added to the name of any category, so `shoe store` becomes `shoe`. If this would leave no meaningful word,
+ * returns the words unchanged.
+ */
 export function withoutPlaces(words: readonly string[]): readonly string[] {
   const rest = words.flatMap(withoutPlace);
   return rest.some((word) => !fillers.has(word)) ? rest : words;
@@ -29,24 +32,26 @@ function withoutPlace(word: string): string[] {
   return [end === undefined ? word : word.slice(0, -end.length)];
 }
 
-/** Fewest letters before the word for a place in a compound. */
+/** Minimum number of letters in a compound word before an ending such as `laden`. */
 const minBefore = 3;
 
-/** Languages in which the first word of a name says what it is: `gare routière`. In other languages the last word does: `bus station`. */
+/** Languages in which the main word of a name comes first, as in `gare routière`. In others, it comes last, as in `bus station`. */
 const headFirst = new Set(['fr', 'es', 'it', 'pt', 'ca', 'vi', 'ar', 'he']);
 
-/** The main word of several, or its stem: `school` of `primary school`. */
+/** Returns the main word of a name, such as `school` in `primary school`. `words` are the words of the name or their stems. */
 export function headOf(words: readonly string[], language: string): string {
   return (headFirst.has(language) ? words[0] : words.at(-1)) as string;
 }
 
-/** Letters of languages that write words without spaces between them. */
+/** Letters of scripts in which there are no spaces between words. */
 const withoutSpaces = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
 
-/** Latin letters without accents: most words have only these, and the test for them is faster. */
+/** Matches a word that contains only letters of scripts with spaces. It is tried first, because it is fast and matches most words. */
 const letters = /^[\0-\u2e7f]*$/;
 
-/** The stems of words, without fillers. Where words have no spaces between them, each pair of letters stands for a word. */
+/**
+ * Returns the stems of the words that help to find a category. In scripts without spaces, each pair of adjacent letters counts as a word.
+ */
 export function stemsOf(words: readonly string[], stemmer: Stemmer): string[] {
   const telling = words.filter((word) => !fillers.has(word));
   return (telling.length > 0 ? telling : words).flatMap((word) =>
@@ -59,7 +64,10 @@ function pairsOf(word: string): string[] {
   return letters.length < 2 ? letters : letters.slice(1).map((letter, index) => `${letters[index]}${letter}`);
 }
 
-/** The parts of a name that are names of their own: `Gym / Fitness Center`, `Bushaltestelle (Wartebereich)`. */
+/**
+ * Splits text that contains several names, such as `Gym / Fitness Center`. Also returns the whole text, once with and once without the
+ * parts in parentheses.
+ */
 export function nameParts(name: string): string[] {
   if (!/[(/|,]/.test(name)) return name === '' ? [] : [name];
   const plain = name.replace(/\s*\([^)]*\)/g, '');

@@ -5,71 +5,81 @@ import { Stemmer } from './category-stems.ts';
 import { headOf, nameParts, stemsOf, withoutPlaces } from './category-text.ts';
 
 /**
- * Scores of a text that is a name, the value of the tag, another name or a term of a category: letter by letter, and by the stems of its words.
- * A text without the words for any place (`clothing` of `clothing store`) and the main word of some names (`gare`) count as terms.
+ * Scores for words that match a category's name, the value of its tag, one of its other names, or a term for it. The first score is for an
+ * exact match, and the second for the same stems. Two more texts count as terms: the main word of a name, and a name without a word such as
+ * `store` (`clothing` for `clothing store`).
  */
 const scores = { name: [1, 0.96], value: [0.99, 0.95], alias: [0.98, 0.95], term: [0.93, 0.9] } as const;
 
-/** Maximum of categories that share a main word. A main word of more categories says nothing. */
+/** Maximum number of categories whose names have the same main word. If there are more, the main word is not used to find a category. */
 const maxHeads = 12;
 
-/** Maximum of categories that a main word names: a school is `amenity/school` and `education/school`. */
+/**
+ * If the main word of a query is the whole name of more categories than this, none of them is found. For example, `school` is the name of
+ * two categories, `amenity/school` and `education/school`.
+ */
 const maxNamed = 2;
 
-/** Taken off the score of a term for each further category that has it, and the maximum. */
+/** If several categories have the same term, its score is reduced by `each` for every other category, but at most by `most`. */
 const shared = { each: 0.01, most: 0.06 };
 
-/** Shares of a score: of words without the words for any place, and of the main word alone. */
+/** Factors for scores: `withoutPlaces` if words such as `shop` were left out, and `head` if only the main word fits. */
 const shares = { withoutPlaces: 0.97, head: 0.8 };
 
-/** Highest score where only some words fit. */
+/** Maximum score of a category if only some of the words fit. */
 const partScore = 0.84;
 
-/** Weight of a word of a term; a word of a name has 1. */
+/** Weight of a word in a term for a category. The weight of a word in a name is 1. */
 const termWeight = 0.85;
 
-/** Share of the score of a word in which there is a mistake. */
+/** Factor by which the score of a misspelled word is multiplied. */
 const mistakenShare = 0.92;
 
 type TextKind = keyof typeof scores;
 
-/** Shortest part of a compound word. */
+/** Minimum number of letters in each of the two parts of a compound word. */
 const minPart = 4;
 
-/** A text of a category. */
+/** A name of a category, the value of its tag, or a term for it. */
 interface CategoryText {
   readonly category: number;
   readonly text: string;
   readonly kind: TextKind;
 }
 
-/** The words of one language for all categories. Categories are given by their index. */
+/** An index of the words of one language. It finds categories, which are identified by their indexes in the embedded data. */
 export class LanguageIndex {
-  /** By the letters of a text, with scores. */
+  /** Categories and scores, keyed by the letters of their names and terms, without spaces. */
   readonly #letters = new Index();
-  /** By the stems of a text in the order of the alphabet, with scores. */
+  /** Categories and scores, keyed by the stems of a name or term, which are in alphabetical order. */
   readonly #texts = new Index();
-  /** By stem, with weights. */
+  /** Categories and weights, keyed by each single stem of their names and terms. */
   readonly #stems = new Index();
-  /** By the stem of a name's main word. */
+  /** Categories and scores, keyed by the stem of the main word of their names. */
   readonly #heads = new Index();
   readonly #size: number;
   readonly #language: string;
   readonly #stemmer: Stemmer;
   #near: NearKeys | undefined;
 
-  /** `ids`: of the categories; undefined in languages other than English. */
+  /**
+   * If the language is English, `ids` contains the category IDs, because tag values such as `coffee_shop` are English words. For other
+   * languages, it is empty.
+   */
   constructor(words: readonly CategoryWords[], language: string, ids: readonly string[] = []) {
     this.#size = words.length;
     this.#language = language;
     this.#stemmer = new Stemmer(language);
     const texts = words.flatMap((entry, category) => textsOf(entry, category, ids[category]));
-    // All texts are folded at once: folding each alone would take twice the time.
+    // All names and terms are folded (to lower case, without accents) as one string. Folding each of them separately takes twice as long.
     const folded = foldedText(texts.map(({ text }) => text).join('\n')).split('\n');
     for (const [index, { category, kind }] of texts.entries()) this.#add(category, wordsOfFolded(folded[index] as string), kind);
   }
 
-  /** The categories that words may mean, with their scores. `words`: folded, here and below. */
+  /**
+   * Returns the categories that the words may refer to, with their scores. In all methods of this class, the words must be folded (lower
+   * case, without accents).
+   */
   search(words: readonly string[]): Map<number, number> {
     const found = this.#search(words);
     const rest = withoutPlaces(words);
@@ -77,7 +87,7 @@ export class LanguageIndex {
     return found;
   }
 
-  /** The categories with a text of these very words. */
+  /** Returns the categories that have exactly these words as a name, tag value or term. */
   searchTexts(words: readonly string[]): ReadonlyMap<number, number> {
     return this.#letters.get(words.join(''));
   }
@@ -91,7 +101,10 @@ export class LanguageIndex {
     return found;
   }
 
-  /** The categories whose name is the main word of several alone: `school` of `primary school`. Undefined for a word that names several kinds, and says nothing: `station`. */
+  /**
+   * Returns the categories whose whole name is the main word, such as `school` in `primary school`. Undefined if too many categories have
+   * that name, as for `station`.
+   */
   searchHead(words: readonly string[]): Map<number, number> | undefined {
     const found = new Map<number, number>();
     if (words.length < 2) return found;
@@ -101,7 +114,10 @@ export class LanguageIndex {
     return named.length <= maxNamed ? found : undefined;
   }
 
-  /** The categories with a text of these words. A term that many categories have says less. */
+  /**
+   * Returns the categories with a name, tag value or term that consists of the same words or the same stems. If several categories have the
+   * same term, their scores are reduced.
+   */
   #byText(words: readonly string[], stems: readonly string[]): Map<number, number> {
     const found = new Map<number, number>();
     for (const texts of [this.#letters.get(words.join('')), this.#texts.get(stemKey(stems))]) {
@@ -132,7 +148,7 @@ export class LanguageIndex {
     this.#texts.add(stemKey(stems), category, stemmed);
   }
 
-  /** The categories with some of the stems: rare ones count more. */
+  /** Returns the categories that have some of the stems in their names or terms. Rare stems have a greater influence on the score. */
   #byParts(stems: readonly string[]): Map<number, number> {
     const known = stems.flatMap((stem) => this.#knownStems(stem));
     const whole = known.reduce((sum, { stem }) => sum + this.#rarity(stem), 0);
@@ -144,7 +160,10 @@ export class LanguageIndex {
     return sums;
   }
 
-  /** The known stems that a stem may mean: itself, the parts of a compound, or a stem that differs by a mistake. `share`: of the score. */
+  /**
+   * Returns the stems in the index that `stem` may stand for: the stem itself, the two parts of a compound word, or the most similar stem.
+   * `share` is the factor for the score.
+   */
   #knownStems(stem: string): { readonly stem: string; readonly share: number }[] {
     if (this.#stems.has(stem)) return [{ stem, share: 1 }];
     for (let at = minPart; at <= stem.length - minPart; at++) {
@@ -165,13 +184,14 @@ function isTermScore(score: number): boolean {
   return (scores.term as readonly number[]).includes(score);
 }
 
-/** Raises the scores in the first map to a share of the scores in the second. */
+/** Multiplies the scores in `others` by `share` and adds them to `found`. If a category is already in `found`, the higher score is kept. */
 function raise(found: Map<number, number>, others: Iterable<readonly [category: number, score: number]>, share = 1): void {
   for (const [category, score] of others) found.set(category, Math.max(score * share, found.get(category) ?? 0));
 }
 
 function textsOf(entry: CategoryWords, category: number, id: string | undefined): CategoryText[] {
-  // The last part of a finer category's id is a name only if it is more than one word: `coffee_shop`, but not `city`.
+  // The last part of a category's ID is used as a name. In the ID of a specific category, it must consist of several words, such as
+  // `coffee_shop`. A single word, such as `city`, is not used.
   const value = /^[^/]+\/(?:([^/]+)$|.*\/([^/]+_[^/]+)$)/
     .exec(id ?? '')
     ?.slice(1)
@@ -189,9 +209,14 @@ function stemKey(stems: readonly string[]): string {
   return stems.length === 1 ? (stems[0] as string) : [...stems].sort().join(' ');
 }
 
-/** Categories by key, each with a number from 0 to 1. The highest number of a category counts. */
+/**
+ * Categories, keyed by name, term or stem, each with a score or weight from 0 to 1. If a category was added several times for the same key,
+ * the highest number is used.
+ */
 class Index {
-  /** Category and number in one: there are 100,000 of them in all languages, and each would take an object of its own. */
+  /**
+   * Each number contains a category and its score or weight. Objects would take too much memory, because there are about 100,000 entries.
+   */
   readonly #entries = new Map<string, number | number[]>();
 
   has(key: string): boolean {

@@ -1,25 +1,25 @@
 import { readData } from '../data.ts';
 
-/** A chain in the data. */
+/** A chain of stores or restaurants (a brand with many branches) in the embedded data. */
 export type ChainRow = readonly [
   name: string,
-  /** Wikidata id. */
+  /** The chain's Wikidata ID; null if it has none. */
   id: string | null,
-  /** Indexes of its categories, the main one first. */
+  /** Indexes of the chain's categories, such as fast food, with the main category first. */
   categories: readonly number[],
-  /** Countries with spaces between them, or 001 for the world. */
+  /** Codes of the countries in which the chain has branches, separated by spaces. The code 001 stands for a worldwide chain. */
   countries: string,
-  /** The countries in which a worldwide chain is not. */
+  /** Codes of the countries in which a worldwide chain has no branches. */
   except: string,
-  /** Further names of the chain itself, in other languages, and names of its parts. */
+  /** Further current names of the chain: names in other languages and names of its divisions. */
   ownNames: readonly string[],
-  /** Old, short, official and other names. */
+  /** Old, short, official and alternative names of the chain. */
   otherNames: readonly string[],
-  /** Further brands with the same Wikidata id, each with its own names: their names are not those of the chain. */
+  /** Further brands of the chain. They have the same Wikidata ID but different names. */
   brands?: readonly BrandRow[],
 ];
 
-/** One of several brands of a chain. Its columns are those of the chain. */
+/** One of several brands of a chain. Its elements have the same meaning as in `ChainRow`. */
 export type BrandRow = readonly [
   name: string,
   categories: readonly number[],
@@ -28,21 +28,21 @@ export type BrandRow = readonly [
   otherNames: readonly string[],
 ];
 
-/** The chains, as the data build writes them. */
+/** The content of the file with all chains, which the data build creates. */
 export interface ChainData {
   readonly date: string;
-  /** Tags such as `amenity/fast_food`. */
+  /** The tags of the chains' categories, such as `amenity/fast_food`. */
   readonly categories: readonly string[];
-  /** For each category the words that people use for it, in several languages, with spaces between them. */
+  /** The words for each category in several languages, separated by spaces. */
   readonly words: readonly string[];
-  /** Words that say what a place is, in several languages, with spaces between them: `museum`. */
+  /** Words in several languages for kinds of places, such as `museum`, separated by spaces. */
   readonly kindWords: string;
-  /** Names of chains that are towns' names, too, by their letters and digits, with spaces between them. */
+  /** Names of chains that are also names of towns, separated by spaces. Only the letters and digits of each name are listed. */
   readonly towns: string;
   readonly chains: readonly ChainRow[];
 }
 
-/** Reads the chains. */
+/** Reads all chains from the embedded data. */
 export function readChains(folder: string): Promise<ChainData> {
   return readData(folder, 'chains');
 }

@@ -3,33 +3,42 @@ import { type BrandRow, type ChainData, type ChainRow, readChains } from './chai
 import { companyWords, isPlainCommon } from './company-words.ts';
 import { StatementTowns } from './statement-towns.ts';
 
-/** One name of a chain. */
+/** One of the names of a chain. */
 export interface ChainName {
-  /** Index of the chain. */
+  /** Index of the chain in the embedded data. */
   readonly chain: number;
   readonly text: string;
-  /** 0: the main name; 1: another name of the chain itself; 2: an old, official or other name. */
+  /** Kind of the name: 0 for the main name, 1 for a further current name, and 2 for an old, official or alternative name. */
   readonly rank: 0 | 1 | 2;
-  /** True for an owner's name, `Sainsbury` for `Sainsbury's`. It matches only a whole name. */
+  /**
+   * True for a name without its possessive ending, such as `Sainsbury` for `Sainsbury's`. A longer name that only begins with it, such as
+   * `Sainsbury Smith`, does not count as the chain.
+   */
   readonly isOwner?: true;
-  /** The brand that has the name; undefined for the chain's main brand. */
+  /** The brand of the chain that has this name; undefined for the chain's main brand. */
   readonly brand?: BrandRow;
 }
 
-/** Names by their letters and digits. */
+/** Names of chains, keyed by their letters and digits, without spaces. */
 type NameMap = Map<string, ChainName | ChainName[]>;
 
-/** Fewest letters of an owner's name, of a short name of one word, and of a short name of several words. */
+/**
+ * Minimum number of letters in a name. `owner` is for a name without its possessive ending, such as `Sainsbury`. `single` is for a
+ * shortened name of one word, and `several` for a shortened name of several words.
+ */
 const shortLetters = { owner: 5, single: 7, several: 9 };
 
-/** Names that some chains have only in lines of bank statements, by their Wikidata ids. */
+/** Names of chains that occur only on bank statements, keyed by the chain's Wikidata ID. */
 const lineNames: Readonly<Record<string, readonly string[]>> = {
   Q37158: ['SBUX'],
   Q483551: ['WM Supercenter', 'WM SuperC'],
   Q1809448: ['WholeFds', 'WholeFds Mkt'],
 };
 
-/** The names of all chains, by their letters and digits alone. Indexes that few names need are made when they are first needed. */
+/**
+ * The names of all chains, which are looked up by their letters and digits without spaces. Indexes that are rarely needed are created on
+ * first use.
+ */
 export class ChainNames {
   readonly data: ChainData;
   readonly #names: NameMap = new Map();
@@ -41,7 +50,7 @@ export class ChainNames {
   readonly #folder: string;
   #anyTowns: StatementTowns | undefined;
 
-  /** `folder`: of the embedded data. */
+  /** `folder` contains the embedded data. */
   constructor(data: ChainData, folder: string) {
     this.data = data;
     this.#folder = folder;
@@ -58,12 +67,14 @@ export class ChainNames {
     return new ChainNames(await readChains(folder), folder);
   }
 
-  /** The names that consist of these letters and digits. */
+  /** Returns the names of chains whose letters and digits equal `key`. */
   named(key: string): readonly ChainName[] {
     return namesIn(this.#names, key);
   }
 
-  /** The names that consist of these letters and digits once meaningless words at their end are left out: `Bunnings` for `Bunnings Warehouse`. */
+  /**
+   * Returns the names of chains that equal `key` without the common words at their end. For `bunnings`, these include `Bunnings Warehouse`.
+   */
   shortenedName(key: string): readonly ChainName[] {
     if (!this.#shortened) {
       this.#shortened = new Map();
@@ -72,51 +83,54 @@ export class ChainNames {
     return namesIn(this.#shortened, key);
   }
 
-  /** The letters and digits of names near these, with the number of mistakes. */
+  /**
+   * Returns the names of chains that are similar to `key`, each with its number of spelling mistakes. The names are returned as letters and
+   * digits without spaces.
+   */
   near(key: string): Map<string, number> {
     this.#near ??= new NearKeys(this.#names.keys());
     return this.#near.near(key);
   }
 
-  /** True if people use the word for one of the chain's categories. */
+  /** Returns true if a word means one of the chain's categories. */
   isWordFor(chain: number, word: string): boolean {
     return (this.data.chains[chain]?.[2] ?? []).some((category) => this.#wordsOf(category).has(word));
   }
 
-  /** True if the word stands for a kind of places, such as `museum`, or says nothing at all, such as `warehouse`. */
+  /** Returns true if a word means a kind of place, such as `museum`, or can be part of any chain's name, such as `warehouse`. */
   isKind(word: string): boolean {
     this.#kindWords ??= new Set(companyWords(this.data.kindWords));
     return isPlainCommon(word) || this.#kindWords.has(word);
   }
 
-  /** True if the letters and digits are the name of a town. */
+  /** Returns true if the letters and digits of a chain's name are also the name of a town. */
   isTown(key: string): boolean {
     this.#towns ??= new Set(this.data.towns.split(' '));
     return this.#towns.has(key);
   }
 
-  /** True if folded words are the name of any town. */
+  /** Returns true if the words are the name of a town. They must be in lower case without accents. */
   isAnyTown(words: readonly string[]): boolean {
     this.#anyTowns ??= new StatementTowns(this.#folder);
     return this.#anyTowns.has(words);
   }
 
-  /** Tags of a chain's categories, the main one first. */
+  /** Returns the tags of a chain's categories, with the main category first. */
   categoriesOfBrand(chain: number): string[] {
     return this.tagsOf(this.data.chains[chain]?.[2] ?? []);
   }
 
-  /** Tags of categories by their indexes. */
+  /** Returns the tags of the categories with these indexes. */
   tagsOf(categories: readonly number[]): string[] {
     return categories.map((index) => this.data.categories[index] as string);
   }
 
-  /** True for a chain of the whole world. */
+  /** Returns true if a chain has branches worldwide. */
   isWorldwide(chain: number): boolean {
     return this.data.chains[chain]?.[3] === world;
   }
 
-  /** 2 for a chain that is in the country, 1 for a worldwide chain, 0 for a chain in other countries. */
+  /** Returns 2 if the chain's data lists the country, 1 if the chain is worldwide, and 0 if it has no branches in the country. */
   presence(chain: number, country: string): 0 | 1 | 2 {
     const [, , , countries, except] = this.data.chains[chain] as ChainRow;
     if (this.isWorldwide(chain)) return except.includes(country) ? 0 : 1;
@@ -138,7 +152,10 @@ export class ChainNames {
     if (owner.length >= shortLetters.owner) addName(this.#names, owner, { ...name, isOwner: true });
   }
 
-  /** Adds a name without common words at its end, and without words for the chain's kind if two words are left. */
+  /**
+   * Adds shortened forms of a chain's name to `shortenedName`. Common words at the end are left out. If at least two words remain, words
+   * for the chain's category at the end are also left out.
+   */
   #addShortened(shortenedName: NameMap, name: ChainName): void {
     const words = name.text.includes(' ') ? companyWords(name.text) : [];
     let isCommonEnd = true;
@@ -155,7 +172,7 @@ export class ChainNames {
 
 const umlaut = /[äöü]/i;
 
-/** A text as German is written without umlauts: `Sued` for `Süd`. */
+/** Replaces umlauts as German speakers do if they cannot type them, so `Süd` becomes `sued`. */
 function withoutUmlauts(text: string): string {
   return text.toLowerCase().replace(/[äöü]/g, (letter) => ({ ä: 'ae', ö: 'oe', ü: 'ue' })[letter] as string);
 }
@@ -173,8 +190,8 @@ function addName(names: NameMap, key: string, name: ChainName): void {
   else if (found.every(({ chain }) => chain !== name.chain)) found.push(name);
 }
 
-/** The possessive ending of an owner's name. */
+/** The possessive ending in a name, as in `Sainsbury's`. */
 const ownerEnd = /['’]s\b/i;
 
-/** Countries of a chain of the whole world. */
+/** The country code of worldwide chains in the embedded data. */
 export const world = '001';

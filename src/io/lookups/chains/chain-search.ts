@@ -3,18 +3,21 @@ import type { ChainName, ChainNames } from './chain-names.ts';
 import { companyWords, coreWords, isCommon, townParts, wordsBeforeBranch } from './company-words.ts';
 import { isStatementLike, statementNames } from './statement-line.ts';
 
-/** The way a name was found. `cleaned`: after store numbers, legal forms, accents and punctuation went. */
+/** The way in which a name led to a chain. `cleaned` means that store numbers, company suffixes such as `Ltd`, accents and punctuation were left out. */
 export type Method = 'exact' | 'cleaned' | 'start' | 'fuzzy';
 
-/** A chain that a name may mean. */
+/** A chain that a name in a lookup may refer to. */
 export interface Hit {
   readonly name: ChainName;
   readonly method: Method;
-  /** 0 to 1. */
+  /** Score from 0 to 1. A higher score means that the name fits better. */
   readonly score: number;
 }
 
-/** Scores by what differs. The least that counts as a match by default is 0.85. */
+/**
+ * Scores for the ways in which the name in a lookup may differ from a chain's name. By default, a chain is a match if its score is at least
+ * 0.85.
+ */
 const scores = {
   punctuation: 0.98,
   core: 0.95,
@@ -26,24 +29,33 @@ const scores = {
   shortStart: 0.7,
 };
 
-/** Highest scores: of an old or other name, and of a name that says too little without its country or category. */
+/**
+ * Maximum scores: `other` for an old or alternative name, and `doubtful` for a name that any company could have. `doubtful` does not apply
+ * if the chain fits the lookup's country or category.
+ */
 const maxScores = { other: 0.97, doubtful: 0.84 };
 
-/** Taken off the score of a chain that is not in the country. */
+/** The score of a chain is reduced by this if it has no branches in the lookup's country. */
 const absence = 0.1;
 
-/** Letters from which on the beginning of a name decides, whatever follows: for several words, and for a single word. */
+/**
+ * Minimum length of a chain's name that identifies the chain even if unknown words follow. `several` is for names of several words, and
+ * `single` for names of one word.
+ */
 const tellingLetters = { several: 9, single: 10 };
 
-/** Fewest letters of a name beside a word for its kind of places: `EDEKA Supermarkt Schulze`. */
+/** Minimum number of letters in a chain's name that is next to a word for its category, as in `EDEKA Supermarkt Schulze`. */
 const minBesideKind = 4;
 
-/** A name with at most this many letters that at least this many chains have may belong to any company. */
+/** Any company could have a name with at most `letters` letters that at least `chains` chains have. */
 const anyones = { letters: 4, chains: 3 };
 
 type Query = Omit<ChainQuery, 'minScore'>;
 
-/** The chains that a name may mean, each once, with its best score. A name that fits none may be a line of a bank statement with a name in it. */
+/**
+ * Returns the chains that a name may refer to, each with its best score. If the whole name does not belong to a chain, it is treated as a
+ * bank statement line that may contain a chain's name.
+ */
 export function searchChains(names: ChainNames, query: Query): Hit[] {
   if (!isStatementLike(query.name)) return searchName(names, query).all();
   const found = searchName(names, query, false);
@@ -52,7 +64,7 @@ export function searchChains(names: ChainNames, query: Query): Hit[] {
   return found.all();
 }
 
-/** Adds the chains whose name is in a line of a bank statement. */
+/** Adds the chains whose names are found in a bank statement line. */
 function addInLine(names: ChainNames, query: Query, hits: Hits): void {
   for (const { text, mayBeTown, country } of statementNames(query.name, (words) => names.isAnyTown(words))) {
     const words = companyWords(text);
@@ -77,12 +89,12 @@ function searchName(names: ChainNames, query: Query, withMistakes = true): Hits 
   return hits;
 }
 
-/** Adds the chains whose names differ by a spelling mistake, unless the name consists of words for kinds of places. */
+/** Adds the chains whose names differ from the words only by spelling mistakes. Adds none if all words are words for kinds of places. */
 function addMistaken(names: ChainNames, query: Query, hits: Hits, core = coreWords(companyWords(query.name))): void {
   if (!core.every((word) => names.isKind(word))) addNear(names, core, hits);
 }
 
-/** The best hit of each chain. */
+/** The chains that have been found, each with its best hit. */
 class Hits {
   best = 0;
   readonly #hits = new Map<number, Hit>();
@@ -94,7 +106,10 @@ class Hits {
     this.#query = query;
   }
 
-  /** `isSettled`: the score takes the country into account already. */
+  /**
+   * Adds a hit, unless there is already a better one for the same chain. If `isSettled` is true, the score already takes the country into
+   * account.
+   */
   add(hit: Hit, isSettled = false): void {
     const score = !isSettled && this.#isAbsent(hit.name.chain) ? Math.round((hit.score - absence) * 100) / 100 : hit.score;
     const before = this.#hits.get(hit.name.chain);
@@ -107,13 +122,13 @@ class Hits {
     return [...this.#hits.values()];
   }
 
-  /** True if the chain is in the country. */
+  /** Returns true if the lookup specifies a country and the chain has branches there. */
   isThere(chain: number): boolean {
     const { country } = this.#query;
     return country !== undefined && this.#names.presence(chain, country) > 0;
   }
 
-  /** True if the chain is in the country or has the category. */
+  /** Returns true if the chain has branches in the lookup's country or belongs to the lookup's category. */
   isSupported(chain: number): boolean {
     const { category } = this.#query;
     return this.isThere(chain) || (category !== undefined && this.#names.categoriesOfBrand(chain).includes(category));
@@ -126,15 +141,16 @@ class Hits {
 
 interface Words {
   readonly words: readonly string[];
-  /** The words without store numbers and legal forms. */
+  /** The words of the name without store numbers and company suffixes such as `Ltd`. */
   readonly core: readonly string[];
 }
 
-/** Adds the chains that have the whole name. */
+/** Adds the chains whose name equals the whole name in the lookup. */
 function addWhole(names: ChainNames, written: string, { words, core }: Words, hits: Hits): void {
   const lower = written.trim().toLowerCase();
   const key = core.join('');
-  // A legal form that makes another name belongs to the company: "Carrefour S.A." is not "CarrefourSA".
+  // If the name without its company suffix belongs to a chain, that chain scores higher than a chain whose name includes the suffix. So
+  // "Carrefour S.A." means Carrefour, not "CarrefourSA".
   const isForm = core.length < words.length && names.named(key).length > 0;
   const isCut = core.length < words.length && isAnyones(names, key);
   const add = (name: ChainName, method: Method, score: number, from: readonly string[]) => {
@@ -150,26 +166,31 @@ function addWhole(names: ChainNames, written: string, { words, core }: Words, hi
   if (hits.best === 0) for (const name of names.shortenedName(key)) add(name, 'cleaned', scores.shortened, core);
 }
 
-/** True for a short name that several chains have, but no worldwide chain: `ABC Company` may be any company. */
+/**
+ * Returns true for a short name of several chains, none of which is worldwide. Any company could have such a name, such as `ABC Company`.
+ */
 function isAnyones(names: ChainNames, key: string): boolean {
   const found = names.named(key);
   return key.length <= anyones.letters && found.length >= anyones.chains && !found.some(({ chain }) => names.isWorldwide(chain));
 }
 
-/** The beginning of a name that may be that of a chain. */
+/** A name that is divided into its first words, which may be the name of a chain, and the rest. */
 interface Start {
   readonly words: readonly string[];
-  /** The words after the beginning. */
+  /** The words after the first words. */
   readonly rest: readonly string[];
 }
 
-/** Letters of scripts that are written without spaces. */
+/** Letters of scripts in which there are no spaces between words. */
 const withoutSpaces = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
 
-/** Fewest letters of a name that a word begins with. */
+/** Minimum number of letters of a chain's name at the beginning of a word, in a script without spaces. */
 const minPart = 3;
 
-/** The beginnings of a name, the longest first: of words, and of the letters of a word in a script without spaces. */
+/**
+ * Returns all ways to divide a name into first words and a rest. The longest first words come first. In a script without spaces, a single
+ * word is divided between its letters.
+ */
 function startsOf(words: readonly string[]): Start[] {
   const [only = ''] = words;
   if (words.length > 1) return words.slice(1).map((_, index) => ({ words: words.slice(0, -1 - index), rest: words.slice(-1 - index) }));
@@ -179,7 +200,7 @@ function startsOf(words: readonly string[]): Start[] {
   return starts;
 }
 
-/** Adds the chains with whose name the words begin. The longest name counts. */
+/** Adds the chains whose name is at the beginning of the words. Stops at the longest name that fits well enough. */
 function addStarts(names: ChainNames, words: readonly string[], hits: Hits): void {
   for (const start of startsOf(words)) {
     const key = start.words.join('');
@@ -193,11 +214,11 @@ function addStarts(names: ChainNames, words: readonly string[], hits: Hits): voi
 
 function startScore(names: ChainNames, { chain }: ChainName, { words, rest }: Start, hits: Hits): number {
   const saysNothing = (word: string) => isCommon(word) || names.isWordFor(chain, word);
-  // A "Springfield Mall" is in the town.
+  // A "Springfield Mall" is a mall in the town of Springfield, not a store of the chain Springfield.
   const isPlace =
     names.isTown(words.join('')) && rest.every((word) => townParts.has(word) && !names.isWordFor(chain, word)) && !hits.isThere(chain);
   if (wordsBeforeBranch(rest).every(saysNothing)) return isPlace ? scores.shortStart : scores.commonRest;
-  // "Springfield Public Library" is not a shop of Springfield.
+  // "Springfield Public Library" is a library, not a store of the chain Springfield.
   if (rest.some((word) => names.isKind(word) && !saysNothing(word))) return scores.shortStart;
   if (isTelling(names, words)) return scores.longStart;
   const isOfKind = names.isWordFor(chain, rest[0] as string) && words.join('').length >= minBesideKind;
@@ -210,10 +231,16 @@ function isTelling(names: ChainNames, words: readonly string[]): boolean {
   return length >= tellingLetters.single && !names.isTown(words[0] as string);
 }
 
-/** Kinds of places whose word often comes before the name of a single place: a `Pizzeria Napoli` need not belong to a chain. */
+/**
+ * Categories in which a chain's name often follows a word for the category, as in `Supermercados Mercadona`. In other categories, a name
+ * after such a word usually belongs to a single business, as in `Pizzeria Napoli`.
+ */
 const afterKind = new Set(['shop/supermarket', 'amenity/fuel']);
 
-/** Adds the chains of the country whose name follows a word for their kind: `Supermercados Mercadona`. */
+/**
+ * Adds the chains whose name follows a word for their category, as in `Supermercados Mercadona`. They must have branches in the lookup's
+ * country.
+ */
 function addAfterKind(names: ChainNames, [kind = '', ...words]: readonly string[], hits: Hits): void {
   const key = words.join('');
   if (key.length < minBesideKind) return;
@@ -224,7 +251,10 @@ function addAfterKind(names: ChainNames, [kind = '', ...words]: readonly string[
   }
 }
 
-/** Adds the chains whose names differ by a spelling mistake: in the whole name, or in its beginning if common words follow. */
+/**
+ * Adds the chains whose names differ from the words only by spelling mistakes. If the words end with common words, such as `store`, the
+ * names are also compared with the words before these.
+ */
 function addNear(names: ChainNames, words: readonly string[], hits: Hits): void {
   const whole = words.join('');
   const start = words.slice(0, lastTelling(words) + 1).join('');
@@ -239,7 +269,10 @@ function addNear(names: ChainNames, words: readonly string[], hits: Hits): void 
   }
 }
 
-/** Counts words that begin with another letter: people rarely mistype a first letter, so it is another word. */
+/**
+ * Counts the words whose first letter is different. People rarely mistype the first letter, so these are probably different words and not
+ * spelling mistakes.
+ */
 function initialMistakes(words: readonly string[], key: string, found: string): number {
   if (key.length !== found.length) return key.charAt(0) === found.charAt(0) ? 0 : 1;
   let at = 0;

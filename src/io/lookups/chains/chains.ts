@@ -5,40 +5,40 @@ import type { ChainRow } from './chain-data.ts';
 import { ChainNames, world } from './chain-names.ts';
 import { type Hit, type Method, searchChains } from './chain-search.ts';
 
-/** Most candidates of an answer. */
+/** Maximum number of candidates in the result of a chain lookup. */
 const maxCandidates = 5;
 
-/** Least score of a candidate. */
+/** Minimum score of a chain that is listed as a candidate. */
 const minCandidateScore = 0.5;
 
-/** A match below this score is doubtful. */
+/** A match whose score is below this is reported as doubtful. */
 const lowScore = 0.87;
 
-/** A chain that a name may mean, as the commands show it. */
+/** A chain that a name may refer to, as commands show it. */
 export interface ChainCandidate {
   readonly name: string;
-  /** Wikidata id. */
+  /** The chain's Wikidata ID; null if it has none. */
   readonly id: string | null;
   readonly category: string | null;
-  /** ISO 3166-1 alpha-2 codes, or 001 alone for the whole world. */
+  /** ISO 3166-1 alpha-2 codes of the chain's countries. For a worldwide chain, the only code is 001. */
   readonly countries: readonly string[];
   readonly score: number;
   readonly method: Method;
 }
 
-/** Loads the chains. Answers the chain that a name means. */
+/** Loads the data of all chains. Resolves to the lookup, which finds the chain that a name refers to. */
 export async function loadChains(folder: string): Promise<(query: ChainQuery) => LookupDocument> {
   const names = await ChainNames.read(folder);
   return (query) => chainAnswer(names, query);
 }
 
-/** The chains that a name may mean, best first, and the doubt about the best one; null without a doubt. */
+/** The chains that a name may refer to, with the best first. `doubt` is a reason why the best chain may be wrong; null if there is none. */
 interface FoundChains {
   readonly chains: readonly ChainCandidate[];
   readonly doubt: string | null;
 }
 
-/** Loads the chains. Answers the chains that a name may mean. */
+/** Loads the data of all chains. Resolves to a function that lists the chains that a name may refer to. */
 export async function loadChainSearch(folder: string): Promise<(query: Omit<ChainQuery, 'minScore'>) => FoundChains> {
   const names = await ChainNames.read(folder);
   return (query) => {
@@ -64,7 +64,7 @@ function chainAnswer(names: ChainNames, query: ChainQuery): LookupDocument {
   };
 }
 
-/** The reasons to look at the best of some hits. */
+/** Returns the reasons why a person should check the best hit before using it. */
 function doubtAbout(names: ChainNames, [best, second]: readonly RankedHit[], { country }: Omit<ChainQuery, 'minScore'>) {
   if (!best) return { ambiguous: false, doubt: null };
   const { method, score, name } = best.hit;
@@ -95,17 +95,20 @@ function rowOf({ data }: ChainNames, { name: { chain } }: Hit): ChainRow {
   return data.chains[chain] as ChainRow;
 }
 
-/** Tags of the categories of the brand that was found, the main one first. */
+/** Returns the tags of the categories of the brand that was found, with the main category first. */
 function categoriesOf(names: ChainNames, { name: { chain, brand } }: Hit): string[] {
   return brand ? names.tagsOf(brand[1]) : names.categoriesOfBrand(chain);
 }
 
-/** A hit with the reasons to prefer it, the strongest first. */
+/** A hit with the numbers by which the hits are sorted. */
 interface RankedHit {
   readonly hit: Hit;
-  /** First the kind of name decides: the main name of a chain, then its other names, then old names. After that country and category decide. */
+  /**
+   * Numbers for the reasons to prefer a hit. They are compared in this order: score, kind of name (main, further or old), country, and
+   * category. Higher numbers are better.
+   */
   readonly reasons: readonly number[];
-  /** Reasons that order hits, but do not settle which chain is meant. */
+  /** Numbers for sorting hits whose `reasons` are equal. Hits that differ only in these numbers still count as equally good. */
   readonly order: readonly number[];
 }
 
@@ -127,13 +130,15 @@ function rankedHits(names: ChainNames, query: Omit<ChainQuery, 'minScore'>): Ran
     .sort((one, other) => compared(other.reasons, one.reasons) || compared(other.order, one.order));
 }
 
-/** True if nothing decides between two hits. A far more widespread chain is meant rather than its namesake. */
+/**
+ * Returns true if the two best hits are equally good. Returns false if they have the same name, but the best chain is far more widespread.
+ */
 function isTie(names: ChainNames, best: RankedHit, second: RankedHit): boolean {
   if (compared(best.reasons, second.reasons) !== 0) return false;
   return spread(rowOf(names, best.hit)) < clearLead * spread(rowOf(names, second.hit));
 }
 
-/** A chain is meant if it is this many times more widespread than its namesake. */
+/** Of two chains with the same name, the best is preferred if it is this many times as widespread as the other. */
 const clearLead = 20;
 
 function compared(one: readonly number[], other: readonly number[]): number {
@@ -141,10 +146,13 @@ function compared(one: readonly number[], other: readonly number[]): number {
   return 0;
 }
 
-/** The number of countries that a worldwide chain counts with. The index also says `worldwide` of chains whose countries it does not know. */
+/**
+ * The number of countries that a worldwide chain is assumed to have. It is not larger, because chains whose countries are unknown also
+ * count as worldwide.
+ */
 const worldCountries = 40;
 
-/** A measure of how widespread a chain is: its countries, times the kinds and names of its places. */
+/** Returns how widespread a chain is: its number of countries, multiplied by its number of categories and names. */
 function spread([, , categories, countries, , ownNames]: ChainRow): number {
   const places = countries === world ? worldCountries : countries.split(' ').length;
   return places * (categories.length + ownNames.length);

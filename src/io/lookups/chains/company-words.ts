@@ -1,6 +1,6 @@
 import { foldedText } from '../folded-text.ts';
 
-/** Legal forms, as they end a company's name. Several words are written as one. */
+/** Company suffixes for the legal form, such as `Ltd`. A suffix of several words is joined into one word. */
 const legalForms = new Set(
   [
     'inc incorporated ltd limited llc llp lp plc corp corporation co company cos pty pte pvt',
@@ -13,7 +13,7 @@ const legalForms = new Set(
     .split(' '),
 );
 
-/** Words that follow the name of any chain: they say nothing about which chain it is. */
+/** Words that may be in any chain's name or follow it. They do not help to identify a chain. */
 const commonWords = new Set(
   [
     'the a of and by at in national store stores shop shops outlet outlets branch filiale filialen niederlassung location franchise',
@@ -28,20 +28,20 @@ const commonWords = new Set(
     .split(' '),
 );
 
-/** Words that also follow the name of a town. */
+/** Words that may follow the name of a town, as in `Springfield Mall`, but also the name of a chain. */
 export const townParts: ReadonlySet<string> = new Set('city center centre airport station mall plaza downtown'.split(' '));
 
-/** Words between the name of a chain and the name of a branch: `Filiale`. */
+/** Words between the name of a chain and the name of a branch, such as `Filiale`. */
 const branchWords = new Set('fil filiale suc sucursal succ succursale zweigstelle geschaftsstelle oddzial oddz sube subesi'.split(' '));
 
-/** Legal forms of languages that write them without a space at either end of a name; alone they mean `(株)`. */
+/** East Asian words for legal forms. They are written without a space at the start or the end of a company's name. */
 const joinedForm = '株式会社|有限会社|合同会社|股份有限公司|有限责任公司|有限公司|주식회사|유한회사';
 const joinedForms = new RegExp(`^(?:${joinedForm}|[株有주]$)|(?:${joinedForm})$`, 'gu');
 
-/** A store's number, or the name of a branch: `渋谷店`, `강남점`. */
+/** Matches a store number or an East Asian word for a branch, such as `渋谷店` or `강남점`. */
 const branchName = /^\d+[a-z]?$|.[店점]$/u;
 
-/** The words of a company's name: folded, with `and` for its signs, and single letters joined: `S.A.` is `sa`. */
+/** Splits the name of a company into words in lower case without accents. Replaces `&`, `+`, `und` and `et` with `and`. */
 export function companyWords(name: string): string[] {
   const words =
     foldedText(name)
@@ -51,7 +51,7 @@ export function companyWords(name: string): string[] {
   return words.map((word) => (word === 'und' || word === 'et' ? 'and' : word));
 }
 
-/** The name without legal forms and the numbers of stores at its end, and without an article at its beginning. */
+/** Removes company suffixes, such as `Ltd`, and store numbers from the end of a name, and `the` from its beginning. */
 export function coreWords(words: readonly string[]): readonly string[] {
   let core = words[0] === 'the' && words.length > 1 ? words.slice(1) : withoutJoinedForms(words);
   for (let shorter = withoutEnd(core); shorter.length < core.length; shorter = withoutEnd(core)) core = shorter;
@@ -67,24 +67,24 @@ function withoutJoinedForms(words: readonly string[]): readonly string[] {
 function withoutEnd(words: readonly string[]): readonly string[] {
   if (words.length < 2) return words;
   if (branchName.test(words.at(-1) as string)) return words.slice(0, -1);
-  // The longest form first: `gmbh & co. kg` before `kg`.
+  // The longest suffix is tried first, so `gmbh & co. kg` is removed as a whole, not only `kg`.
   for (let count = Math.min(5, words.length - 1); count > 0; count--) {
     if (legalForms.has(words.slice(-count).join(''))) return words.slice(0, -count);
   }
   return words;
 }
 
-/** True for a word that says nothing about which chain it is: a number, a legal form, `store`. */
+/** Returns true if a word does not help to identify a chain: a word with a number, a company suffix, or a common word such as `store`. */
 export function isCommon(word: string): boolean {
   return commonWords.has(word) || legalForms.has(word) || /\d|.[店점]$/u.test(word);
 }
 
-/** True for a word that follows the name of any chain: `store`. */
+/** Returns true for a word that may be in any chain's name or follow it, such as `store`. */
 export function isPlainCommon(word: string): boolean {
   return commonWords.has(word);
 }
 
-/** The words before a word such as `Filiale`, after which the name of a branch follows. */
+/** Returns the words before a word such as `Filiale`, which the name of a branch follows. */
 export function wordsBeforeBranch(words: readonly string[]): readonly string[] {
   const at = words.findIndex((word) => branchWords.has(word));
   return at < 0 ? words : words.slice(0, at);

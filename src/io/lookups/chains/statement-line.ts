@@ -1,7 +1,9 @@
 import { countryCode } from '../../../core/lookups/country.ts';
 import { foldedText } from '../folded-text.ts';
 
-/** Words before the name of a business in a line of a bank or card statement, in several languages, folded. */
+/**
+ * Words in several languages that come before the name of a business on bank and card statements. They are in lower case without accents.
+ */
 const paymentWords = new Set(
   [
     'pos purchase purchases debit debits card visa mastercard maestro amex checkcard checkcrd check crd authorized recurring payment pmt',
@@ -17,20 +19,23 @@ const paymentWords = new Set(
     .split(' '),
 );
 
-/** Words between words for a payment and the name. */
+/** Words that may come between a word for a payment and the name of the business. */
 const joiningWords = new Set('at to on from par du a la le en con de del bei via mit przy w hos i by of nr no ref'.split(' '));
 
-/** Words that thank for the payment: `REWE SAGT DANKE`. */
+/** Matches words that thank the customer, as in `REWE SAGT DANKE`. */
 const thanks = /\b(?:sagt danke|dankt|vielen dank|danke|merci|thank you)\b/g;
 
-/** The states of the USA. */
+/** Codes of the US states. */
 const states = new Set(
   'al ak az ar ca co ct de fl ga hi id il in ia ks ky la me md ma mi mn ms mo mt ne nv nh nj nm ny nc nd oh ok or pa ri sc sd tn tx ut vt va wa wv wi wy dc pr'.split(
     ' ',
   ),
 );
 
-/** The provinces and states of Canada and Australia of which no country has the code, and other forms of countries. */
+/**
+ * Country codes, keyed by other names for a country and by the abbreviations of Canadian provinces and Australian states. Abbreviations
+ * that are also a country's code are left out.
+ */
 const otherRegions: ReadonlyMap<string, string> = new Map(
   Object.entries({
     CA: 'ab bc mb nb nl on qc sk ns can canada',
@@ -56,23 +61,26 @@ const otherRegions: ReadonlyMap<string, string> = new Map(
   }).flatMap(([country, names]) => names.split(' ').map((name) => [name, country])),
 );
 
-/** Dates, times, phone numbers and masked card numbers. They say nothing about the business. */
+/** Matches dates, times, phone numbers and masked card numbers. They do not help to identify a business. */
 const noise =
   /\b\d{4}-\d\d?-\d\d?(?:t[\d:]+)?\b|\b\d\d?[./-]\d\d?(?:[./-]\d{2,4})?\b\.?|\b\d\d?:\d\d(?::\d\d)?\b|\b\d{3}-\d{3}-\d{4}\b|\b\d{1,2} ?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b(?: \d{2,4}\b)?|\b[x*]{2,}\d+|\bcb\*\d+|\b(?:pas|karte|card no|kartennr)\.? ?\d+/g;
 
-/** A mark between the code of a payment service and the name: `SQ *`. */
+/** Matches the code of a payment service before the name of the business, such as `SQ *`. */
 const serviceMark = /^[a-z]{2,7}\s?\*\s*/;
 
-/** The number of a store: four digits, or three after a letter or a sign. */
+/** Matches a number that may be a store number. It has at least three digits, or two after letters or `#`. */
 const storeNumber = /^(?:[a-z#]{1,2}\d{2,}|\d{3,})[a-z]?$/;
 
-/** A number of a store that stands for itself: unknown towns may follow. */
+/**
+ * Matches a number that is certainly a store number. It has at least four digits, or two after letters or `#`. The words after it may be a
+ * town that is not in the data.
+ */
 const sureNumber = /^(?:[a-z#]{1,2}\d{2,}|\d{4,})[a-z]?$/;
 
-/** Maximum of words in the name of a town. */
+/** Maximum number of words in a town's name. */
 const longestTown = 3;
 
-/** True for a text that may be a line of a statement. Most names are ruled out by this alone. */
+/** Returns true if text may be a line of a bank or card statement. This quick check excludes most names of businesses. */
 export function isStatementLike(text: string): boolean {
   if (/[\d*]/.test(text)) return true;
   const lower = text.toLowerCase();
@@ -80,29 +88,32 @@ export function isStatementLike(text: string): boolean {
   return isRegionLast || paymentWords.has(lower.slice(0, Math.max(0, lower.indexOf(' ')))) || lower.includes('dank');
 }
 
-/** A part of a line that may be the name of a business. */
+/** A part of a bank statement line that may be the name of a business. */
 export interface StatementName {
   readonly text: string;
-  /** True if it may be the name of the place itself, since only a state or country follows: `COLUMBIA MD`. */
+  /** True if the part may be the name of a town instead, as in `COLUMBIA MD`. Only a state or country, if anything, follows the part. */
   readonly mayBeTown: boolean;
-  /** The country that the line ends with; undefined if it names none, or a state that is also the code of a country. */
+  /** The country code for the end of the line; undefined if there is none, or if the code stands for both a state and a country. */
   readonly country: string | undefined;
 }
 
-/** A line of a statement: its words without those for the payment, dates and the like. */
+/** A bank or card statement line. Words for the payment, dates and similar parts have been removed from `words`. */
 interface Line {
   readonly words: readonly string[];
-  /** True if the line has words for a payment. */
+  /** True if words for a payment were removed from the line. */
   readonly isPayment: boolean;
-  /** True if the line has words for a payment, a date or the like. */
+  /** True if words for a payment, a date, or similar parts were removed from the line. */
   readonly isShortened: boolean;
-  /** The state or the country at its end; undefined if there is none. */
+  /** The state or country at the end of the line; undefined if the line has none. */
   readonly region: string | undefined;
-  /** True if it is in capitals, as most statements are. */
+  /** True if the whole line is in capital letters, as on most statements. */
   readonly isCapital: boolean;
 }
 
-/** The parts of a line of a bank or card statement that may be the name of the business, the likeliest first. Empty for texts of another kind. */
+/**
+ * Returns the parts of a bank or card statement line that may be the name of the business, with the likeliest first. Returns an empty array
+ * if the text does not look like a statement line.
+ */
 export function statementNames(text: string, isTown: (words: readonly string[]) => boolean): StatementName[] {
   const line = statementLineOf(text);
   const { words, isPayment, isShortened, region } = line;
@@ -125,7 +136,10 @@ export function statementNames(text: string, isTown: (words: readonly string[]) 
   return names;
 }
 
-/** The counts of words before the towns that end a line: a town, or two alike. */
+/**
+ * Finds the possible towns at the end of a line, and returns for each of them the number of words before it. If the town is written twice,
+ * only the words before the first one are counted.
+ */
 function townStarts(words: readonly string[], isTown: (words: readonly string[]) => boolean): number[] {
   const counts: number[] = [];
   for (let count = 1; count <= longestTown && count < words.length; count++) {
@@ -137,7 +151,7 @@ function townStarts(words: readonly string[], isTown: (words: readonly string[])
   return counts.sort((one, other) => one - other);
 }
 
-/** True if the words after the number of a store can be a place. */
+/** Returns true if the words after a store number may be the name of a town. */
 function isPlace(
   words: readonly string[],
   { region, isCapital }: Line,
@@ -147,12 +161,13 @@ function isPlace(
   const rest = words.filter((word) => !/\d/.test(word));
   if (rest.length === 0 || isTown(rest)) return true;
   if (rest.length > longestTown) return false;
-  // Small towns and names that are cut off are not known.
+  // After a number that is certainly a store number, the town may be unknown, because the data does not contain small towns and shortened
+  // names.
   if (sureNumber.test(number) && !year.test(number) && (region !== undefined || isCapital)) return true;
   return region !== undefined && (isTown(rest.slice(-1)) || isTown(rest.slice(-2)));
 }
 
-/** A year is no number of a store. */
+/** Matches a year. A year is not a store number. */
 const year = /^(?:19|20)\d\d$/;
 
 function statementLineOf(text: string): Line {
@@ -174,7 +189,7 @@ function statementLineOf(text: string): Line {
   };
 }
 
-/** The index of the first word after those for the payment. */
+/** Returns the index of the first word after the words for the payment. */
 function paymentEnd(words: readonly string[]): number {
   let end = 0;
   for (const [index, word] of words.entries()) {
@@ -185,7 +200,10 @@ function paymentEnd(words: readonly string[]): number {
   return end < words.length ? end : 0;
 }
 
-/** The end of a line without the state and the country, and numbers after them. */
+/**
+ * Returns the state or country at the end of a line as `region`, and the number of words before it as `at`. Numbers after the state or
+ * country are ignored.
+ */
 function endOf(words: readonly string[], start: number): { readonly at: number; readonly region: string | undefined } {
   let at = words.length;
   while (at > start + 2 && /^\d{3,}$/.test(words[at - 1] as string) && !isNumberOfStore(words, at - 1)) at--;
@@ -194,7 +212,10 @@ function endOf(words: readonly string[], start: number): { readonly at: number; 
   return { at, region: at < last ? words[last - 1] : undefined };
 }
 
-/** True for a number that may belong to the name: no state, country or number is before it. */
+/**
+ * Returns true if a number at the end of a line may belong to the business's name. This is not so if it follows a state, a country or
+ * another number.
+ */
 function isNumberOfStore(words: readonly string[], at: number): boolean {
   const before = words[at - 1] as string;
   return !isRegion(before) && !/^\d+$/.test(before);
@@ -204,7 +225,7 @@ function isRegion(word: string): boolean {
   return states.has(word) || otherRegions.has(word) || (word.length === 2 && countryCode(word) !== undefined);
 }
 
-/** The country of a state or a country; undefined for a code that is both, such as `ca`. */
+/** Returns the country code of a state or country; undefined for a code that stands for both, such as `ca` (California and Canada). */
 function countryOf(region: string): string | undefined {
   const country = otherRegions.get(region) ?? countryCode(region);
   if (!states.has(region)) return country;

@@ -1,30 +1,33 @@
 import type { Columns } from './columns.ts';
 
-/** The part of a file of areas that is JSON. */
+/** The first line of a file with areas, which is JSON. */
 export interface AreasMeta<Area> {
-  /** Units of a degree. */
+  /** Number of units per degree. Coordinates in the file are whole numbers of these units. */
   readonly scale: number;
   readonly areas: readonly Area[];
 }
 
-/** Points of a border whose latitudes are looked at together. */
+/** Number of points in a piece of a border. Pieces that are entirely north or south of a point are skipped. */
 const pieceSize = 16;
 
-/** Areas of the earth, such as countries. A point lies in at most one of them. */
+/**
+ * Areas on a map that do not overlap, such as countries. The border of an area consists of rings. A ring is a closed line around a part of
+ * the area or around a hole in it.
+ */
 export class Areas<Area> {
   readonly #areas: readonly Area[];
   readonly #scale: number;
-  /** The area of each ring. The rings of one area follow each other. */
+  /** The index of each ring's area. All rings of an area are next to each other. */
   readonly #owners: Uint32Array;
-  /** Points of all rings: longitude and latitude in turn. */
+  /** The points of all rings, each as a longitude followed by a latitude. */
   readonly #points: Int32Array;
-  /** The first point of each ring, and the end. */
+  /** Index of the first point of each ring. The last number is the total number of points. */
   readonly #starts: Uint32Array;
-  /** West, south, east and north of each ring. */
+  /** The westernmost, southernmost, easternmost and northernmost coordinates of each ring. */
   readonly #bounds: Int32Array;
-  /** South and north of each piece of a border. */
+  /** The southernmost and northernmost latitude of each piece of a border. */
   readonly #pieces: Int32Array;
-  /** The rings in each degree of longitude, from -180 to 180. */
+  /** The indexes of the rings in each degree of longitude from -180 to 180. */
   readonly #byDegree: readonly (readonly number[])[];
 
   constructor(columns: Columns<AreasMeta<Area>>) {
@@ -38,7 +41,7 @@ export class Areas<Area> {
     this.#byDegree = ringsByDegree(this.#bounds, this.#scale);
   }
 
-  /** The area in which a point lies; undefined outside of all. */
+  /** Returns the area that contains a point; undefined if no area contains it. */
   at(lat: number, lon: number): Area | undefined {
     const x = lon * this.#scale;
     const y = lat * this.#scale;
@@ -48,7 +51,7 @@ export class Areas<Area> {
       const owner = this.#owners[ring] as number;
       if (isInside && owner !== area) break;
       area = owner;
-      // A point in a hole is inside two rings.
+      // A point in a hole of an area is inside two rings, the outer border and the hole. It is therefore outside the area.
       if (this.#isInBounds(ring, y, x) && this.#contains(ring, y, x)) isInside = !isInside;
     }
     return isInside ? this.#areas[area] : undefined;
@@ -61,7 +64,10 @@ export class Areas<Area> {
     return isBetween && y >= (bounds[at + 1] as number) && y <= (bounds[at + 3] as number);
   }
 
-  /** True if a ray from the point to the east crosses the ring an odd number of times. Skips pieces that lie north or south of the point. */
+  /**
+   * Returns true if a point is inside a ring. This is the case if a line from the point to the east crosses the ring an odd number of
+   * times. Pieces that are entirely north or south of the point are skipped.
+   */
   #contains(ring: number, y: number, x: number): boolean {
     const start = this.#starts[ring] as number;
     const end = this.#starts[ring + 1] as number;
@@ -87,7 +93,9 @@ export class Areas<Area> {
   }
 }
 
-/** Each piece begins with the edge that leads to its first point. */
+/**
+ * Returns the southernmost and northernmost latitude of each piece of a border. A piece includes the line that leads to its first point.
+ */
 function piecesOf(points: Int32Array): Int32Array {
   const pieces = new Int32Array(2 * Math.ceil(points.length / 2 / pieceSize));
   for (let piece = 0; 2 * piece < pieces.length; piece++) {
@@ -123,7 +131,10 @@ function ringsByDegree(bounds: Int32Array, scale: number): number[][] {
   return found;
 }
 
-/** Reads the steps from point to point: signed numbers in groups of seven bits. */
+/**
+ * Decodes the points of all rings. Each point is stored as the difference from the previous point, in signed numbers with seven bits per
+ * byte.
+ */
 function pointsOf(bytes: Buffer, starts: Uint32Array): Int32Array {
   const points = new Int32Array(2 * (starts.at(-1) as number));
   let at = 0;

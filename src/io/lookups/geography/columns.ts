@@ -2,7 +2,10 @@ interface Head {
   readonly columns: readonly { readonly name: string; readonly width: number; readonly length: number }[];
 }
 
-/** Columns of numbers and texts in one file: a line of JSON that names them, then their bytes. */
+/**
+ * A table with columns of numbers and strings that was read from a file. The first line of the file is JSON that lists the columns, and the
+ * bytes of the columns follow it.
+ */
 export class Columns<Meta> {
   readonly meta: Meta;
   readonly #parts = new Map<string, { readonly bytes: Buffer; readonly width: number; readonly length: number }>();
@@ -18,12 +21,15 @@ export class Columns<Meta> {
     }
   }
 
-  /** The bytes of a column of texts. */
+  /** Returns the bytes of a column that contains strings. */
   bytes(name: string): Buffer {
     return this.#part(name).bytes;
   }
 
-  /** The numbers of a column. The file has the lowest bytes of all numbers, then their next bytes. */
+  /**
+   * Returns the numbers in a column. In the file, the lowest bytes of all numbers come first, followed by all second-lowest bytes, and so
+   * on.
+   */
   numbers(name: string): Uint32Array {
     const { bytes, width, length } = this.#part(name);
     const numbers = new Uint32Array(length);
@@ -35,7 +41,7 @@ export class Columns<Meta> {
     return numbers;
   }
 
-  /** For each number of a column the sum of the numbers before it; at the end the sum of all. */
+  /** Returns the running sums of a column. Each sum contains all numbers before its index, and the last sum contains all numbers. */
   starts(name: string): Uint32Array {
     const numbers = this.numbers(name);
     const starts = new Uint32Array(numbers.length + 1);

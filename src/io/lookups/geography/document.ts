@@ -9,27 +9,27 @@ import type { FoundPoint } from './reverse.ts';
 
 const attribution = sources.geonames.text;
 
-/** A county of the USA: its code of five digits, of which the first two are the state's, and its name. */
+/** A US county, with its five-digit FIPS code and its name. The first two digits of the code stand for the state. */
 export type County = readonly [fips: string, name: string];
 
-/** The parts in which answer documents differ. */
+/** The facts for the result of a lookup. Lookups of addresses and lookups of points provide different facts. */
 interface Parts {
   readonly found: Pick<Candidate, 'level' | 'place' | 'name' | 'region' | 'country' | 'population'>;
-  /** The town around the place; undefined for the town that the data have for it. */
+  /** The town that the place is in. If undefined, the town comes from the data. */
   readonly town?: number;
   readonly county?: County | undefined;
-  /** In metres. */
+  /** Distance in metres between the point in the lookup and the place. */
   readonly distance?: number;
   readonly score?: number;
   readonly isAmbiguous?: boolean;
-  /** True if the place is written with mistakes. */
+  /** True if the place's name is misspelled in the lookup. */
   readonly isMisspelt?: boolean;
   readonly matched?: readonly UnderstoodPart[];
   readonly leftOver?: string | null;
   readonly candidates?: readonly Candidate[];
 }
 
-/** The answer document for an address. */
+/** Creates the result of the lookup of an address. */
 export function addressDocument({ candidates, isAmbiguous, matched, leftOver }: FoundAddress, places: Places): LookupDocument {
   const [found] = candidates;
   if (!found) return { ...noPlace, matched: matched.map(plainPart), left_over: leftOver, attribution };
@@ -40,7 +40,7 @@ function plainPart({ text, as }: UnderstoodPart) {
   return { text, as };
 }
 
-/** The answer document for a point. `county`: in which the point lies; undefined outside of the USA. */
+/** Creates the result of the lookup of a point. `county` is the US county that contains the point; undefined outside the USA. */
 export function pointDocument(nearest: FoundPoint | undefined, places: Places, county: County | undefined): LookupDocument {
   if (!nearest) return { ...noPlace, attribution };
   const { place, distance, town } = nearest;
@@ -50,10 +50,10 @@ export function pointDocument(nearest: FoundPoint | undefined, places: Places, c
   return geographyDocument({ found, town, county, distance }, places);
 }
 
-/** A match below this score is doubtful. */
+/** A match whose score is below this is reported as doubtful. */
 const lowScore = 0.8;
 
-/** The answer document of a place that was found. */
+/** Creates the result for a place, region or country that was found. */
 function geographyDocument(parts: Parts, places: Places): LookupDocument {
   const {
     found,

@@ -16,7 +16,7 @@ import { Nearest } from './nearest.ts';
 import { Places, type PlacesMeta } from './places.ts';
 import { findPoint } from './reverse.ts';
 
-/** Loads the places and their names. Answers the place that an address names. */
+/** Loads the places and their names. Resolves to the lookup, which finds the place that an address refers to. */
 export async function loadAddresses(folder: string): Promise<(query: AddressQuery) => LookupDocument> {
   const { columns, places } = await loadPlaces(folder);
   const countries = countryNames(places.countries);
@@ -28,7 +28,7 @@ export async function loadAddresses(folder: string): Promise<(query: AddressQuer
   return (query) => addressDocument(findAddress(query, gazetteer, misspellings), places);
 }
 
-/** Loads the places, the borders of countries and the counties of the USA. Answers the place nearest to a point. */
+/** Loads the places, the borders of countries, and the US counties. Resolves to the lookup, which finds the place nearest to a point. */
 export async function loadPoints(folder: string): Promise<(query: PointQuery) => LookupDocument> {
   const [{ places }, borders, countyColumns] = await Promise.all([
     loadPlaces(folder),
@@ -40,13 +40,13 @@ export async function loadPoints(folder: string): Promise<(query: PointQuery) =>
   return (query) => {
     const found = findPoint(query, surroundings);
     const isAmerican = found !== undefined && withCounties.has(places.region(found.place).country.code);
-    // Many flows have no point in the USA.
+    // The borders of US counties are decoded when they are first needed, because many flows look up no points in the USA.
     if (isAmerican) counties ??= new Areas(countyColumns);
     return pointDocument(found, places, isAmerican ? counties?.at(query.lat, query.lon) : undefined);
   };
 }
 
-/** The countries and territories whose counties are known. */
+/** Country codes of the USA and of the US territories whose counties are in the data. */
 const withCounties: ReadonlySet<string> = new Set(['US', 'PR', 'AS', 'GU', 'MP', 'VI']);
 
 interface LoadedPlaces {
@@ -56,7 +56,7 @@ interface LoadedPlaces {
 
 const loading = new Map<string, Promise<LoadedPlaces>>();
 
-/** Reads the places, once for addresses and points. */
+/** Reads the places from the embedded data. Lookups of addresses and lookups of points share them. */
 function loadPlaces(folder: string): Promise<LoadedPlaces> {
   const found = loading.get(folder);
   if (found) return found;

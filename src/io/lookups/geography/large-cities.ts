@@ -3,29 +3,35 @@ import { metresBetween } from '../../../core/lookups/distance.ts';
 import type { Found } from './nearest.ts';
 import type { Places } from './places.ts';
 
-/** Inhabitants of a large city. */
+/** Minimum number of inhabitants of a large city. */
 const minPopulation = 500_000;
 
-/** Inhabitants of a square kilometre, by which the radius of a city is reckoned. */
+/** Assumed inhabitants per square kilometre, for estimating the radius of a city. */
 const density = 5000;
 
-/** Least metres to a centre: a point in it is not infinitely close. */
+/**
+ * If a point is nearer to a city's centre than this, this distance in metres is assumed. Otherwise, the city's pull would be infinite at
+ * its centre.
+ */
 const minDistance = 300;
 
-/** Degrees of latitude that the largest radius does not exceed. */
+/** Every city's radius is less than this, in degrees of latitude. */
 const maxDegrees = 1;
 
 interface City extends Coordinates {
   readonly place: number;
   readonly population: number;
-  /** In metres. */
+  /** Estimated radius of the city in metres. */
   readonly radius: number;
 }
 
-/** The large cities. In their quarters the nearest place is often known as a place of its own. */
+/**
+ * The large cities. A point inside a large city belongs to that city, even if the nearest place in the data is a separately listed quarter
+ * of the city.
+ */
 export class LargeCities {
   readonly #places: Places;
-  /** By whole degrees of latitude. */
+  /** Cities, keyed by whole degrees of latitude. Each city is listed under all degrees that it may extend into. */
   readonly #byDegree = new Map<number, City[]>();
 
   constructor(places: Places) {
@@ -47,7 +53,10 @@ export class LargeCities {
     }
   }
 
-  /** The town of the place nearest to a point: the large city of its region if that draws the point more, as gravity would have it. */
+  /**
+   * Returns the town that a point belongs to. This is usually the town of the nearest place. But if the point is inside a large city in the
+   * same region that has a stronger pull, it is that city. The pull is the population divided by the squared distance.
+   */
   townOf({ place, distance }: Found, point: Coordinates): number {
     const places = this.#places;
     const region = places.region(place);

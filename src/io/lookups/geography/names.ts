@@ -1,18 +1,26 @@
 import type { Columns } from './columns.ts';
 
-/** The places that a name can mean. */
+/** The places that have the same name. */
 export interface Namesakes {
-  /** Places with this name, largest first: the number of the first place, and their count. */
+  /**
+   * Number of the first place with this main name. There are `count` such places, which are numbered consecutively, with the largest first.
+   */
   readonly first: number;
   readonly count: number;
-  /** Places that have the name in another language or spelling: the largest place of each region or district. */
+  /**
+   * Numbers of the places that have this name in another language or spelling. For each region or district, only the largest place is
+   * included.
+   */
   readonly others: Uint32Array;
 }
 
-/** More bytes than the text that is looked for can have: texts of a third of these characters at most. */
+/**
+ * Size in bytes of the buffer for the name to search for. A character takes up to three bytes. Names that may not fit into the buffer are
+ * not searched for.
+ */
 const maxBytes = 768;
 
-/** All names of places, in the form of `placeKey`, sorted. */
+/** All names of all places, in sorted order and in the normalized form that `placeKey` returns. */
 export class Names {
   readonly #bytes: Buffer;
   readonly #starts: Uint32Array;
@@ -20,7 +28,7 @@ export class Names {
   readonly #otherStarts: Uint32Array;
   readonly #others: Uint32Array;
 
-  /** Bytes of the name that is looked for: lookups allocate nothing. */
+  /** The bytes of the name to search for. All searches share this buffer, so they allocate no memory. */
   readonly #wanted = Buffer.alloc(maxBytes);
 
   constructor(columns: Columns<unknown>) {
@@ -31,7 +39,7 @@ export class Names {
     this.#others = columns.numbers('others');
   }
 
-  /** Finds a name. */
+  /** Finds the places that have a name; undefined if there are none. */
   find(key: string): Namesakes | undefined {
     const length = this.#want(key);
     if (length === 0) return undefined;
@@ -39,7 +47,7 @@ export class Names {
     return index < this.#count && this.#compare(length, index) === 0 ? this.#at(index) : undefined;
   }
 
-  /** At most `most` names that begin with a text. */
+  /** Yields up to `most` names that begin with `text`. */
   *startingWith(text: string, most: number): Generator<string> {
     const length = this.#want(text);
     if (length === 0) return;
@@ -55,12 +63,15 @@ export class Names {
     return this.#starts.length - 1;
   }
 
-  /** Notes the text that is looked for. Returns its length in bytes; 0 if no name is that long. */
+  /** Copies the name to search for into the buffer. Returns its length in bytes; 0 if it is longer than any name in the data. */
   #want(text: string): number {
     return text.length > maxBytes / 3 ? 0 : this.#wanted.write(text);
   }
 
-  /** The index of the first name that is not before the text that is looked for. */
+  /**
+   * Returns the index of the first name, in sorted order, that is equal to the name in the buffer or comes after it. `length` is the length
+   * of the name in the buffer, in bytes.
+   */
   #firstFrom(length: number): number {
     let low = 0;
     let high = this.#count;

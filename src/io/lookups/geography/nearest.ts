@@ -4,28 +4,34 @@ import type { Places } from './places.ts';
 
 const radians = Math.PI / 180;
 
-/** Places in a leaf of the tree, which are compared one by one. */
+/** Maximum number of places in a leaf of the search tree. The places in a leaf are compared one by one. */
 const nodeSize = 16;
 
-/** A place found, and its distance along the great circle. */
+/** The place that was found for a point, and its great-circle distance. */
 export interface Found {
   readonly place: number;
-  /** In metres. */
+  /** Distance between the point and the place in metres. */
   readonly distance: number;
 }
 
-/** Finds the place nearest to a point: a k-d tree over degrees, with distances on the sphere. */
+/**
+ * An index that finds the place nearest to a point. It is a k-d tree of longitudes and latitudes, although distances are measured on the
+ * sphere.
+ */
 export class Nearest {
-  /** Places in the order of the tree. */
+  /** The number of each place, in the order of the tree. */
   readonly #ids: Uint16Array | Uint32Array;
-  /** Degrees in the order of the tree: longitude and latitude in turn. */
+  /** The longitude and latitude of each place in degrees, in the order of the tree. */
   readonly #degrees: Float64Array;
-  /** The places, in the order of the tree, as vectors of length 1: x, y, z in turn. */
+  /** The position of each place as a unit vector (x, y, z), in the order of the tree. */
   readonly #vectors: Float64Array;
-  // One search at a time: its state is reused, and allocates nothing.
-  /** Branches put off: first and last place, axis, and the square of the distance to it. One branch for each level of the tree is enough. */
+  // The fields below belong to the current search. There is only one search at a time, so they are reused and no memory is allocated.
+  /**
+   * Branches of the tree that remain to be searched. Each has a first and last index, an axis and a squared distance. There is at most one
+   * branch per level of the tree.
+   */
   readonly #stack = new Float64Array(4 * 64);
-  /** The end of the stack. */
+  /** Index after the last used number on the stack. */
   #top = 0;
   #lat = 0;
   #lon = 0;
@@ -33,9 +39,9 @@ export class Nearest {
   #y = 0;
   #z = 0;
   #isAllowed: ((place: number) => boolean) | undefined;
-  /** The index in the tree, or -1. */
+  /** Index of the nearest place found so far, in the order of the tree; -1 if there is none. */
   #best = -1;
-  /** Square of the straight line through the earth to the best place, in radii. */
+  /** Squared length, in earth radii, of the straight line through the earth to the nearest place found so far. */
   #bestSquare = 0;
   #cosLat = 0;
 
@@ -54,12 +60,12 @@ export class Nearest {
     }
   }
 
-  /** Finds the nearest place within `maxDistance` metres. `isAllowed`: undefined if every place counts. */
+  /** Finds the nearest place within `maxDistance` metres. If `isAllowed` is defined, leaves out places for which it returns false. */
   find(lat: number, lon: number, maxDistance: number, isAllowed?: (place: number) => boolean): Found | undefined {
     this.#begin(lat, lon, isAllowed);
     this.#bestSquare = (2 * Math.sin(Math.min(maxDistance / earthRadius, Math.PI) / 2)) ** 2;
     this.#search(lon);
-    // Beyond the date line degrees go on.
+    // If a nearer place may be beyond the date line (180° longitude), the places on the other side are searched, too.
     const reach = this.#reachLon();
     if (lon + reach > 180) this.#search(lon - 360);
     if (lon - reach < -180) this.#search(lon + 360);
@@ -77,10 +83,11 @@ export class Nearest {
     this.#best = -1;
   }
 
-  /** Degrees to the east and west in which a nearer place can lie. */
+  /** Returns the maximum distance, in degrees of longitude, between the point and a place that is nearer than the nearest one so far. */
   #reachLon(): number {
     const angle = 2 * Math.asin(Math.min(1, Math.sqrt(this.#bestSquare) / 2));
-    // The farthest meridian that a circle of this angle touches; every meridian if the circle holds a pole.
+    // The sine of the difference in longitude at which the circle around the point with this radius touches its farthest meridian. If the
+    // circle contains a pole, it reaches all meridians.
     const sine = Math.sin(angle) / this.#cosLat;
     const holdsPole = angle / radians + Math.abs(this.#lat) >= 90;
     return holdsPole || sine >= 1 ? 360 : Math.asin(sine) / radians;
@@ -98,7 +105,10 @@ export class Nearest {
     }
   }
 
-  /** Goes down to the leaf on the point's side. Puts off the other halves: once their turn comes, they may be too far away. */
+  /**
+   * Searches a branch down to the leaf in which the point would be. At each level, the half without the point is put off until later,
+   * because it may turn out to be too far away.
+   */
   #descend(first: number, last: number, firstAxis: number): void {
     let [left, right, axis] = [first, last, firstAxis];
     while (right - left > nodeSize) {
@@ -126,10 +136,10 @@ export class Nearest {
     this.#top += 4;
   }
 
-  /** Least square of the straight line to a place at least this many degrees to the east or west. */
+  /** Returns the minimum squared distance between the point and a place that is at least this many degrees to the east or west. */
   #squareToMeridian(degrees: number): number {
     const angle = Math.min(Math.abs(degrees) * radians, Math.PI / 2);
-    // No more than the sine. V8 takes much longer for powers.
+    // A lower bound for the sine of the angle. It is written as a product, because V8 computes powers much more slowly.
     const line = this.#cosLat * (angle - (angle * angle * angle) / 6);
     return line * line;
   }
@@ -146,7 +156,7 @@ export class Nearest {
     this.#bestSquare = square;
   }
 
-  /** The haversine distance in metres. */
+  /** Returns the distance in metres between the point and a place, with the haversine formula. */
   #distanceOf(index: number): number {
     const lat = this.#degrees[2 * index + 1] as number;
     const lon = this.#degrees[2 * index] as number;
@@ -156,10 +166,10 @@ export class Nearest {
   }
 }
 
-/** Least square of the straight line to a place at least this many degrees to the north or south. */
+/** Returns the minimum squared distance between the point and a place that is at least this many degrees to the north or south. */
 function squareToParallel(degrees: number): number {
   const angle = Math.abs(degrees) * radians;
-  // No more than the chord, which is twice the sine of half the angle.
+  // A lower bound for the length of the chord, which is twice the sine of half the angle.
   const line = angle - (angle * angle * angle) / 24;
   return line * line;
 }

@@ -1,59 +1,71 @@
 import type { Coordinates } from '../../../core/lookups/coordinates.ts';
 import type { Columns } from './columns.ts';
 
-/** A country in the data file: alpha-2, alpha-3, English name, capital, inhabitants of its places. */
+/**
+ * A country in the data file, with its alpha-2 and alpha-3 codes and its English name. `seat` is the number of its capital. `population` is
+ * the total population of its places.
+ */
 type CountryRow = readonly [code: string, code3: string | null, name: string, seat: number, population: number];
 
-/** A region in the data file: the codes of country and region, joined by a dot; its name, seat of government, the inhabitants of its places, and the largest place. */
+/**
+ * A region in the data file. `code` is the country's code and the region's code, joined by a dot. `seat` is the number of its capital, and
+ * `largest` the number of its largest place. `population` is the total population of its places.
+ */
 type RegionRow = readonly [code: string, name: string | null, seat: number, population: number, largest: number];
 
-/** A district in the data file: the codes of country, region and district, joined by dots; its name. */
+/** A district in the data file, with its name. `code` is the codes of the country, the region and the district, joined by dots. */
 type DistrictRow = readonly [code: string, name: string];
 
-/** The part of the data file that is JSON. */
+/** The first line of the file with all places, which is JSON. */
 export interface PlacesMeta {
-  /** Units of a degree. */
+  /** Number of units per degree. Coordinates in the file are whole numbers of these units. */
   readonly scale: number;
   readonly countries: readonly CountryRow[];
   readonly regions: readonly RegionRow[];
   readonly districts: readonly DistrictRow[];
 }
 
-/** A country. */
+/** A country in the data, with its capital and the total population of its places. */
 export interface Country {
   readonly number: number;
   readonly code: string;
   readonly code3: string | null;
-  /** The English name. */
+  /** The English name of the country. */
   readonly name: string;
-  /** The number of its capital. */
+  /** The number that identifies the country's capital in the data. */
   readonly seat: number;
   readonly population: number;
 }
 
-/** A part of a country: a state, a province, a canton. */
+/** A part of a country, such as a state, a province or a canton. */
 export interface Region {
   readonly number: number;
-  /** The code of GeoNames within the country; empty if a place's region is not known. */
+  /** The GeoNames code of the region within its country. It is empty for the places of a country whose region is unknown. */
   readonly code: string;
   readonly name: string | null;
   readonly country: Country;
   readonly seat: number;
   readonly population: number;
-  /** The number of its largest place. */
+  /** The number that identifies the region's largest place in the data. */
   readonly largest: number;
 }
 
-/** A part of a region: a county, a province, a department. Known only in countries where people write it into addresses. */
+/**
+ * A part of a region, such as a county, a province or a department. The data contains districts only for countries in which they are used
+ * in addresses.
+ */
 export interface District {
   readonly number: number;
-  /** The code of GeoNames within the region. */
+  /** The GeoNames code of the district within its region. */
   readonly code: string;
   readonly name: string;
   readonly region: Region;
 }
 
-/** All places, by number. Places of one name follow each other, the largest first. */
+/**
+ * All places in the data. A place is identified by its number. Places with the same name are numbered consecutively, with the largest
+ * first.
+ */
 export class Places {
   readonly count: number;
   readonly countries: readonly Country[];
@@ -65,12 +77,12 @@ export class Places {
   readonly #lats: Uint32Array;
   readonly #lons: Uint32Array;
   readonly #regionNumbers: Uint32Array;
-  /** The number of the district and 1; 0 if it is not known. */
+  /** For each place, the index of its district plus 1, or 0 if the district is unknown. */
   readonly #districtNumbers: Uint32Array;
   readonly #populations: Uint32Array;
-  /** By the numbers of districts. Made by the first question. */
+  /** The average coordinates of each district's places, indexed by the district's number. Undefined until first needed. */
   #middles: readonly Coordinates[] | undefined;
-  /** Parts of towns, each with its town. */
+  /** The number of the town for each place that is part of a town. */
   readonly #towns: ReadonlyMap<number, number>;
 
   constructor(columns: Columns<PlacesMeta>) {
@@ -99,7 +111,7 @@ export class Places {
     this.count = this.#lats.length;
   }
 
-  /** The country with an alpha-2 code; undefined if no place is in it. */
+  /** Returns the country with an alpha-2 code; undefined if the data contains no place in that country. */
   country(code: string): Country | undefined {
     return this.countries.find((country) => country.code === code);
   }
@@ -120,12 +132,12 @@ export class Places {
     return this.regions[this.#regionNumbers[place] as number] as Region;
   }
 
-  /** The district; undefined if it is not known. */
+  /** Returns the district that contains a place; undefined if it is unknown. */
   district(place: number): District | undefined {
     return this.districts[(this.#districtNumbers[place] as number) - 1];
   }
 
-  /** The middle of the places of a district. */
+  /** Returns the centre of a district. This is the average of the coordinates of its places. */
   middleOf(district: District): Coordinates {
     this.#middles ??= this.#middlesOfDistricts();
     return this.#middles[district.number] as Coordinates;
@@ -144,12 +156,12 @@ export class Places {
     return sums.map(({ lat, lon, count }) => ({ lat: lat / count, lon: lon / count }));
   }
 
-  /** Inhabitants; 0 if not known. */
+  /** Returns the number of inhabitants of a place; 0 if unknown. */
   population(place: number): number {
     return this.#populations[place] as number;
   }
 
-  /** The town that a place is a part of; the place itself if it is not a part of a town. */
+  /** Returns the town that a place is part of; the place itself if it is not part of a town. */
   town(place: number): number {
     return this.#towns.get(place) ?? place;
   }

@@ -4,34 +4,43 @@ import type { LargeCities } from './large-cities.ts';
 import type { Found, Nearest } from './nearest.ts';
 import type { Places } from './places.ts';
 
-/** A place near a point, and the town there. */
+/** The place nearest to a point, and the town that the point belongs to. */
 export interface FoundPoint extends Found {
-  /** The place, the town that it is a part of, or the large city around it. */
+  /**
+   * Number of the town that the point belongs to. This is the nearest place itself, the town that this place is part of, or a large city
+   * around the point.
+   */
   readonly town: number;
 }
 
-/** The data that points are looked up in. */
+/** The data with which points are looked up. */
 export interface Surroundings {
   readonly places: Places;
   readonly nearest: Nearest;
   readonly cities: LargeCities;
-  /** Countries by their alpha-2 codes; null in a land that no code names. */
+  /** The areas of all countries with their alpha-2 codes. The code is null for an area without one. */
   readonly borders: Areas<string | null>;
 }
 
-/** Metres within which a place in the point's own country wins over a nearer place in another country. */
+/**
+ * If the nearest place is in a different country from the point, a place in the point's own country is preferred within this distance in
+ * metres.
+ */
 const ownCountryDistance = 10_000;
 
-/** Multiple of the distance to the nearest place within which a place in the point's own country wins. */
+/** A place in the point's own country is also preferred if it is at most this many times as far away as the nearest place. */
 const ownCountryFactor = 3;
 
-/** Finds the place nearest to a point, and its town. */
+/** Finds the place nearest to a point and the town that the point belongs to. Returns undefined if no place is near enough. */
 export function findPoint(query: PointQuery, surroundings: Surroundings): FoundPoint | undefined {
   const found = findNearest(query, surroundings);
   return found && { ...found, town: surroundings.cities.townOf(found, query) };
 }
 
-/** Finds the place nearest to a point. Near a border a place of the country in which the point lies is taken. */
+/**
+ * Finds the place nearest to a point; undefined if none is near enough. Close to a border, a place in the country that contains the point
+ * is preferred.
+ */
 function findNearest({ lat, lon, country: codes, maxDistance }: PointQuery, { places, nearest, borders }: Surroundings): Found | undefined {
   const codeOf = (place: number) => places.region(place).country.code;
   const found = nearest.find(lat, lon, maxDistance, codes && ((place) => codes.includes(codeOf(place))));

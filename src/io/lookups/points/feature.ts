@@ -3,13 +3,19 @@ import { isCoordinates } from '../../../core/lookups/coordinates.ts';
 import type { FoundPoint } from '../../../core/lookups/points.ts';
 import { isObject, type JsonObject, jsonOf, textOf, type Value } from '../../../core/value/value.ts';
 
-/** A point of a file. */
+/** A point (a place with coordinates and OpenStreetMap tags) from a point file. */
 export interface FilePoint extends FoundPoint {
-  /** True for an area, which counts in place of the object's line. */
+  /**
+   * True if the point was computed from an area. If another point was computed from a line for the same OpenStreetMap object, this point
+   * replaces it.
+   */
   readonly isArea: boolean;
 }
 
-/** The point of a GeoJSON feature (RFC 7946) or of an element of Overpass; undefined for an element without tags or place. Throws an Error for any other value, and for coordinates that are not on the earth. */
+/**
+ * Returns the point of a GeoJSON feature (RFC 7946) or of an element in an Overpass response. Undefined if there are no tags or
+ * coordinates. Throws an Error if the value is neither a feature nor an element, or if its coordinates are invalid.
+ */
 export function filePoint(value: unknown): FilePoint | undefined {
   if (isObject(value as Value)) {
     const object = value as JsonObject;
@@ -61,7 +67,10 @@ function placed(known: Pick<FilePoint, 'id' | 'isArea'>, named: JsonObject, geom
   return { ...known, ...middle, tags: Object.fromEntries(tags) };
 }
 
-/** As exact as OpenStreetMap is, without the noise of doubles: 7 decimals, a centimetre. */
+/**
+ * Rounds degrees to 7 decimals (about 1 cm), which is the precision of OpenStreetMap. This removes the rounding errors of earlier
+ * calculations.
+ */
 function rounded(degrees: number): number {
   return Number(degrees.toFixed(7));
 }
@@ -78,7 +87,9 @@ interface Bounds {
   north: number;
 }
 
-/** Widens a box by a geometry, or by lists of positions within each other. Throws an Error for a position that is not numbers. */
+/**
+ * Extends a box to contain a geometry or a nested array of positions. Throws an Error if a position contains anything other than numbers.
+ */
 function widen(part: Value | undefined, box: Bounds): void {
   if (Array.isArray(part)) {
     const [lon, lat] = part;
@@ -100,8 +111,9 @@ function widen(part: Value | undefined, box: Bounds): void {
 const letters: Readonly<Record<string, string>> = { n: 'node', w: 'way', r: 'relation' };
 
 /**
- * The object of OpenStreetMap that an id names: `n1`, `w10`, `a20` and `a21` (`osmium export --add-unique-id=type_id`) are node/1, way/10,
- * way/10 and relation/10: the number of an area is twice the number of its way, or twice the number of its relation plus one. Null for any other id.
+ * Returns the name of an OpenStreetMap object for an ID that `osmium export --add-unique-id=type_id` has written; null for any other ID.
+ * For `n1`, `w10`, `a20` and `a21`, the names are node/1, way/10, way/10 and relation/10. An area's number is twice the number of its way,
+ * or twice the number of its relation plus one.
  */
 function objectId(text: string): string | null {
   const [, letter = '', number = ''] = /^([nwra])(\d+)$/.exec(text) ?? [];

@@ -6,8 +6,9 @@ import { inputError } from '../../records/readers/record-reader.ts';
 import { type FilePoint, filePoint } from './feature.ts';
 
 /**
- * Reads the points of a file: GeoJSON, newline-delimited GeoJSON (also with record separators, RFC 8142) or Overpass JSON, each also
- * gzipped. If an object is there as a line and as an area, the area counts. Throws an AutomateError (`input`).
+ * Reads the points in a point file, which may be gzipped. The file is GeoJSON, newline-delimited GeoJSON (also with the record separators
+ * of RFC 8142), or an Overpass response in JSON. If the file contains an object both as a line and as an area, the area is used. Throws an
+ * AutomateError (`input`) if the file is invalid.
  */
 export async function readPoints(file: string): Promise<FilePoint[]> {
   const points = new PointsById();
@@ -21,7 +22,7 @@ export async function readPoints(file: string): Promise<FilePoint[]> {
     }
     const lines = (rest + part).split('\n');
     rest = lines.pop() as string;
-    // A feature has a line of its own, or the file is one JSON text.
+    // If the first line is not a feature, the whole file is a single JSON value.
     if (line === 0 && !isFeature(lines[0] ?? rest)) whole = [...lines, rest].length > 1 ? [`${lines.join('\n')}\n${rest}`] : [rest];
     else for (const text of lines) points.addLine(text, file, ++line);
   }
@@ -30,7 +31,7 @@ export async function readPoints(file: string): Promise<FilePoint[]> {
   return points.all();
 }
 
-/** True for a line that is a feature, or that begins one and is not complete yet. */
+/** Returns true if a line is a GeoJSON feature, or the beginning of a feature whose end has not been read yet. */
 function isFeature(line: string): boolean {
   const text = withoutSeparator(line);
   return /^\s*\{[^{}[\]]*"type"\s*:\s*"Feature"/.test(text) || (/^\s*\{/.test(text) && isFeatureText(text));
@@ -56,7 +57,10 @@ async function* textOfFile(file: string): AsyncGenerator<string> {
   yield decoder.decode();
 }
 
-/** The value of a JSON text that begins on a line. Throws an AutomateError (`input`) at the place of its first fault. */
+/**
+ * Parses JSON text that begins on line `line` of a file. If the text is invalid, throws an AutomateError (`input`) with the position of the
+ * first mistake.
+ */
 function parsedLine(text: string, file: string, line = 1): Value {
   try {
     return JSON.parse(text) as Value;
@@ -68,18 +72,18 @@ function parsedLine(text: string, file: string, line = 1): Value {
   }
 }
 
-/** Collects points, each object once. */
+/** Collects points, with only one for each OpenStreetMap object. */
 class PointsById {
   readonly #known = new Map<string, FilePoint>();
   readonly #unknown: FilePoint[] = [];
 
-  /** Adds the feature of a line, if it has one. `number`: of the line, from 1. */
+  /** Adds the point of the feature on one line of a file, unless the line is empty. `number` is the line number, counted from 1. */
   addLine(line: string, file: string, number: number): void {
     const text = withoutSeparator(line).trim();
     if (text !== '') this.#add(parsedLine(text, file, number), `${file}:${number}`);
   }
 
-  /** Adds the features of a collection, or the elements of an answer of Overpass. */
+  /** Adds the points of all features in a GeoJSON collection, or of all elements in an Overpass response. */
   addAll(value: Value, file: string): void {
     const { features, elements } = isObject(value) ? value : {};
     const list = features ?? elements;

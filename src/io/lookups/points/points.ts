@@ -8,9 +8,12 @@ import { readError } from '../../records/readers/input.ts';
 import type { FilePoint } from './feature.ts';
 import { readPoints } from './points-file.ts';
 
-/** The points of a file, in memory. */
+/** The points of a point file, in memory. */
 export interface PointsOfFile {
-  /** Finds the points in that area that have all tags of one of the lists, in no order. */
+  /**
+   * Finds the points in an area. `wanted` is a list of sets of tags, and a point must have all tags of at least one set. The result is not
+   * sorted.
+   */
   find(where: Around | Box, wanted: readonly Tags[]): FoundPoint[];
 }
 
@@ -19,10 +22,13 @@ interface ReadFile {
   readonly points: Promise<PointsOfFile>;
 }
 
-/** The files that were read, by path: a server has many runs over one file. */
+/** Point files that have been read, keyed by path. They stay in memory, because many runs on a server may use the same file. */
 const files = new Map<string, ReadFile>();
 
-/** Reads a file of points, unless this version of it was read before. Throws an AutomateError (`input`). */
+/**
+ * Returns the points in a point file. Reads the file unless it is already in memory and has not changed. Throws an AutomateError (`input`)
+ * if the file cannot be read.
+ */
 export async function pointsOfFile(file: string): Promise<PointsOfFile> {
   const { size, mtimeMs } = await stat(file).catch((error) => {
     throw readError(file, error);
@@ -38,12 +44,12 @@ export async function pointsOfFile(file: string): Promise<PointsOfFile> {
 
 const noPoints: PointsOfFile = { find: () => [] };
 
-/** Points in a k-d tree over degrees. */
+/** The points of a file in a k-d tree of longitudes and latitudes in degrees. */
 class PointsIndex implements PointsOfFile {
   readonly #points: readonly FilePoint[];
   readonly #tree: KDBush;
 
-  /** `points`: at least one. */
+  /** `points` must not be empty. */
   constructor(points: readonly FilePoint[]) {
     this.#points = points;
     this.#tree = new KDBush(points.length, 64, Float64Array);
@@ -67,7 +73,7 @@ function isWithin(where: Around | Box, point: FoundPoint): boolean {
 
 type Sides = readonly [south: number, west: number, north: number, east: number];
 
-/** The boxes in which the points lie: two boxes across the date line. */
+/** Returns the boxes in which points are searched for. An area across the date line (180° longitude) is split into two boxes. */
 function sidesOf(where: Around | Box): Sides[] {
   const [south, west, north, east] = 'near' in where ? boxAround(where) : (where.bbox as unknown as Sides);
   if (west > east)
@@ -88,7 +94,7 @@ function sidesOf(where: Around | Box): Sides[] {
   return [[south, west, north, east]];
 }
 
-/** The box around a circle. A circle with a pole in it reaches around the earth. */
+/** Returns the box around a circle. If the circle contains a pole, the box covers all longitudes. */
 function boxAround({ near: { lat, lon }, radius }: Around): Sides {
   const angle = radius / earthRadius;
   const degrees = (angle * 180) / Math.PI;
@@ -98,7 +104,7 @@ function boxAround({ near: { lat, lon }, radius }: Around): Sides {
   return isPolar ? [lat - degrees, -180, lat + degrees, 180] : [lat - degrees, lon - reach, lat + degrees, lon + reach];
 }
 
-/** Answers a question for the points of a file. */
+/** Looks up points in a point file. */
 export async function findPoints({ file, where, categories, chain }: PointsQuery): Promise<LookupDocument> {
   const points = await pointsOfFile(file);
   const wanted = categories.length === 0 ? [{ ...chain }] : categories.map((own) => ({ ...own, ...chain }));

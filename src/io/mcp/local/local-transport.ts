@@ -7,13 +7,13 @@ import { lineTooLong, MessageLines } from './message-lines.ts';
 import { OutputTail } from './output-tail.ts';
 import { ProcessGroup } from './process-group.ts';
 
-/** Longest wait for a server to end by itself, and then by SIGTERM. */
+/** Maximum wait in ms for a local server to exit after its stdin has been closed, and again after SIGTERM. */
 const endTimeoutMs = 1500;
 
-/** Longest wait for the rest of a server's output once it has ended: its child processes may hold its pipes open. */
+/** Maximum wait in ms for the remaining output of a server that has exited. Its child processes may keep the pipes open forever. */
 const outputTimeoutMs = 200;
 
-/** A transport to a server that is started here. Messages are lines of JSON on its stdin and stdout. */
+/** A transport that starts an MCP server as a child process. Messages are exchanged as lines of JSON over the server's stdin and stdout. */
 export class LocalTransport implements Transport {
   onclose?: Transport['onclose'];
   onerror?: Transport['onerror'];
@@ -23,19 +23,22 @@ export class LocalTransport implements Transport {
   readonly #stdout = new MessageLines();
   readonly #stderr = new OutputTail();
   #group: ProcessGroup | undefined;
-  /** The ids of requests that have no answer yet. */
+  /** The ids of the requests that the server has not responded to yet. */
   readonly #asked = new Set<string>();
-  /** Messages that the client has not been given yet. */
+  /** Messages from the server that have not been passed to the client yet. */
   readonly #inbox: JSONRPCMessage[] = [];
-  /** Resolves when the server reads again. Shared by all messages that wait for it. */
+  /**
+   * Resolves when the server's stdin accepts more data. All messages that wait for stdin share it. It is undefined if no message is
+   * waiting.
+   */
   #drained: Promise<void> | undefined;
   #hasEnded = false;
-  /** The reason why the server ended, in words. */
+  /** The reason why the server exited, for error messages; empty while the server runs. */
   #ending = '';
-  /** Resolves when all child processes of the server have ended. */
+  /** Resolves when the child processes that the server left running have ended. */
   #restEnded: Promise<void> | undefined;
 
-  /** `variables`: environment variables for the server, besides PATH, HOME and the like; they may hold secrets. */
+  /** `variables` are added to the server's basic environment variables such as PATH and HOME. They may contain secrets. */
   constructor({ command }: LocalServer, variables: Readonly<Record<string, string>>) {
     this.#command = command;
     this.#variables = variables;
@@ -48,11 +51,11 @@ export class LocalTransport implements Transport {
       child.on('spawn', resolve);
       child.on('error', (error: NodeJS.ErrnoException) => {
         const reason = `it cannot be started: ${startProblem(error, this.#command[0])}`;
-        // Rejects before `close`, whose error has no code.
+        // The promise is rejected here, before the `close` event, because that event does not provide the error's code.
         reject(Object.assign(new Error(reason), { code: error.code }));
         this.#end(reason);
       });
-      child.on('exit', (code, signal) => this.#endSoon(signal ? `it was ended by ${signal}` : `it ended with exit code ${code}`));
+      child.on('exit', (code, signal) => this.#endSoon(signal ? `it was killed by ${signal}` : `it ended with exit code ${code}`));
       child.on('close', () => this.#end());
       child.stdin.on('error', (error) => this.onerror?.(error));
       child.stdout.on('data', (chunk: Buffer) => this.#receive(chunk));
@@ -71,7 +74,7 @@ export class LocalTransport implements Transport {
     await this.#drained;
   }
 
-  /** Ends the server: by the end of its stdin, else by SIGTERM, else by SIGKILL. */
+  /** Ends the server by closing its stdin. If the server does not exit, it gets SIGTERM and then SIGKILL. */
   async close(): Promise<void> {
     if (this.#group && !this.#hasEnded) {
       this.#group.child.stdin.end();
@@ -82,18 +85,18 @@ export class LocalTransport implements Transport {
     await this.#restEnded;
   }
 
-  /** Ends the server and its child processes at once. */
+  /** Kills the server and its child processes immediately. */
   kill(): void {
     this.#group?.signal('SIGKILL');
   }
 
-  /** Explains in words why the server ended or gives no answer; empty if nothing is known. */
+  /** Explains why the server exited or does not respond. Returns '' if no reason is known. */
   explanation(): string {
     const { skipped } = this.#stdout;
     const lines = this.#stderr.lines();
     const reasons = [
       this.#ending,
-      skipped && `it wrote to stdout what is no message: ${excerpt(skipped, 100)}`,
+      skipped && `it wrote something to stdout that is not a message: ${excerpt(skipped, 100)}`,
       lines && `it said: ${excerpt(lines, 300)}`,
     ];
     return reasons.filter((reason) => reason !== '').join('; ');
@@ -102,7 +105,8 @@ export class LocalTransport implements Transport {
   #receive(chunk: Buffer): void {
     if (this.#hasEnded) return;
     for (const message of this.#stdout.read(chunk)) {
-      // An answer that nobody asked for could have the id of the next request.
+      // Skips a response whose id does not belong to an open request. If the next request gets the same id, the client would take the
+      // response for the response to that request.
       if ('id' in message && !('method' in message) && !this.#asked.delete(String(message.id))) continue;
       this.#inbox.push(message);
       if (this.#inbox.length === 1) void this.#deliver();
@@ -113,8 +117,8 @@ export class LocalTransport implements Transport {
   }
 
   /**
-   * Hands messages to the client one at a time. The client handles a notification a few microtasks later, and the next answer must not
-   * overtake the notification.
+   * Passes the server's messages to the client one at a time. The client handles a notification a few microtasks late, so a response that
+   * follows a notification has to wait.
    */
   async #deliver(): Promise<void> {
     for (let message = this.#inbox[0]; message; message = this.#inbox[0]) {
@@ -129,7 +133,7 @@ export class LocalTransport implements Transport {
     }
   }
 
-  /** Reports the end once the rest of the server's output is read. */
+  /** Reports after a short wait that the server has exited. The wait lets the rest of its output arrive. */
   #endSoon(reason: string): void {
     this.#ending = reason;
     setTimeout(() => this.#end(), outputTimeoutMs).unref();
@@ -156,6 +160,6 @@ function drainOf(stdin: Writable): Promise<void> {
 
 function startProblem({ code, message }: NodeJS.ErrnoException, program: string): string {
   if (code === 'ENOENT') return `there is no program "${program}"`;
-  if (code === 'EACCES') return `"${program}" may not be run`;
+  if (code === 'EACCES') return `"${program}" is not executable`;
   return message;
 }

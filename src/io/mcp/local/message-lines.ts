@@ -2,21 +2,21 @@ import { StringDecoder } from 'node:string_decoder';
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { orUndefined } from '../../../core/value/value.ts';
 
-/** Maximum length of a message, in characters: more than any record can use. */
+/** Maximum length of a server's message in characters. A longer message would not be useful in a record. */
 const maxLength = 10_000_000;
 
-/** The error for a message above the maximum length. */
+/** The error message for a server that has sent a message over the maximum length. */
 export const lineTooLong = `it sent a message of more than ${maxLength / 1e6} MB`;
 
-/** Splits a server's stdout into messages. A message is a line of JSON; all other lines are skipped. */
+/** Splits the stdout of an MCP server into messages. A message is a line of JSON; all other lines are skipped. */
 export class MessageLines {
   readonly #decoder = new StringDecoder('utf8');
-  /** Pieces of the line that has not ended yet. */
+  /** The chunks of the last line, whose end has not arrived yet. */
   #pieces: string[] = [];
   #length = 0;
   #skipped = '';
 
-  /** The messages that this chunk completes. */
+  /** Adds a chunk of the server's output. Returns the messages that are now complete. */
   read(chunk: Buffer): JSONRPCMessage[] {
     const [first = '', ...rest] = this.#decoder.write(chunk).split('\n');
     this.#pieces.push(first);
@@ -29,12 +29,12 @@ export class MessageLines {
     return lines.flatMap((line) => this.#parse(line) ?? []);
   }
 
-  /** True once an unfinished message is too long. */
+  /** True if the message that is still arriving exceeds the maximum length. */
   get isTooLong(): boolean {
     return this.#length > maxLength;
   }
 
-  /** The last line that is not a message; empty if every line was a message. */
+  /** The last line of output that was not a message; empty if every line was a message. */
   get skipped(): string {
     return this.#skipped;
   }

@@ -2,11 +2,14 @@ import { StringDecoder } from 'node:string_decoder';
 
 const maxLength = 2000;
 
-/** Holds the last lines that a program has written. Only whole lines: a secret that is cut in two could not be masked. */
+/**
+ * Keeps the last lines of a program's stderr for error messages. It drops only whole lines, because a secret that is cut in half could not
+ * be masked.
+ */
 export class OutputTail {
   readonly #decoder = new StringDecoder('utf8');
   #text = '';
-  /** True while the text to come belongs to a line whose beginning was dropped. */
+  /** True if the next chunk continues a line whose beginning was dropped. The rest of that line is dropped too. */
   #isWithinLine = false;
 
   add(chunk: Buffer): void {
@@ -19,7 +22,7 @@ export class OutputTail {
     this.#text = this.#isWithinLine ? '' : this.#text.slice(start);
   }
 
-  /** The last five lines, without the lines of a stack trace. */
+  /** Returns the last five lines that are not part of a stack trace. */
   lines(): string {
     const lines = this.#text.trim().split('\n');
     return lines

@@ -2,28 +2,31 @@ import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:c
 import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Longest wait for a program's child processes after it has ended. */
+/** Maximum wait in ms for a program's child processes to exit after the program itself has exited. */
 const restTimeoutMs = 500;
 
 const isWindows = process.platform === 'win32';
 
 const endSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** The way a program is started. */
+/** Options for starting a program. */
 export interface StartOptions {
   readonly env: NodeJS.ProcessEnv;
-  /** True if a shell starts it. By default only on Windows, where many programs are scripts. */
+  /** True to start the program through a shell. The default is true only on Windows, where many programs are scripts. */
   readonly shell?: boolean;
-  /** The file descriptor of a terminal, for its input. Then it stays in the group of this process: no other group may read there. */
+  /**
+   * File descriptor of a terminal that becomes the program's stdin. The program then stays in this process's group, because only the
+   * terminal's foreground group can read from it.
+   */
   readonly terminal?: number | undefined;
 }
 
-/** Groups that may have a process alive. */
+/** Process groups that may still have a running process. */
 const running = new Set<ProcessGroup>();
 
 /**
- * A program in its own process group: Ctrl-C at the terminal does not reach it, and a signal to the group also
- * ends the program's child processes. All groups are killed when this process exits.
+ * A program that runs in a separate process group. Ctrl-C at the terminal does not reach it, and a signal to the group also ends the
+ * program's child processes. All such groups are killed when this process exits.
  */
 export class ProcessGroup {
   readonly child: ChildProcessWithoutNullStreams;
@@ -31,7 +34,7 @@ export class ProcessGroup {
 
   constructor([program, ...args]: readonly [string, ...string[]], { env, shell = isWindows, terminal }: StartOptions) {
     this.#hasGroup = !isWindows && terminal === undefined;
-    // Before the program starts: a signal may come as soon as it runs.
+    // The exit handlers are installed before the program starts, because this process may get a signal as soon as the program is running.
     if (running.size === 0) watchExit();
     const stdio = [terminal ?? 'pipe', 'pipe', 'pipe'] as const;
     this.child = spawn(program, args, { env, detached: this.#hasGroup, shell, stdio: [...stdio] }) as ChildProcessWithoutNullStreams;
@@ -46,12 +49,12 @@ export class ProcessGroup {
       try {
         process.kill(target, signal);
       } catch {
-        // No process is left.
+        // The process or its whole group has already ended.
       }
     }
   }
 
-  /** Resolves to true once the program has ended, or to false after `timeoutMs`. */
+  /** Resolves to true once the program has exited; to false if it is still running after `timeoutMs`. */
   endsWithin(timeoutMs: number): Promise<boolean> {
     const { child } = this;
     if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve(true);
@@ -64,7 +67,7 @@ export class ProcessGroup {
     });
   }
 
-  /** Ends the program's child processes: by SIGTERM, and after 0.5 s by SIGKILL. */
+  /** Ends the child processes that the program left running with SIGTERM, and after 0.5 s with SIGKILL. */
   async endRest(): Promise<void> {
     this.signal('SIGTERM');
     for (let waitedMs = 0; waitedMs < restTimeoutMs && this.#isAlive(); waitedMs += 25) await sleep(25);
@@ -72,7 +75,7 @@ export class ProcessGroup {
     this.leave();
   }
 
-  /** Leaves the program's child processes to themselves. */
+  /** Stops tracking the group, so that its remaining processes can keep running after this process exits. */
   leave(): void {
     running.delete(this);
     if (running.size === 0) unwatchExit();
@@ -88,7 +91,7 @@ export class ProcessGroup {
   }
 }
 
-/** The processes that a process has started, and those that they have. */
+/** Returns the ids of all descendants of a process, that is, its child processes, their child processes and so on. */
 function descendantsOf(pid: number): number[] {
   const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n');
   const parents = lines.map((line) => line.trim().split(/\s+/).map(Number));
@@ -111,7 +114,10 @@ function killAll(): void {
   for (const group of running) group.signal('SIGKILL');
 }
 
-/** Exits in commands without a signal handler. Otherwise Node would end this process without running its `exit` listeners. */
+/**
+ * Exits this process on a signal, unless another signal handler is installed. Node's default action for the signal would end the process
+ * without calling the `exit` listeners.
+ */
 function exitOnSignal(signal: NodeJS.Signals): void {
   if (process.listenerCount(signal) === 1) process.exit(128 + constants.signals[signal]);
 }

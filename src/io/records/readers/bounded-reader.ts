@@ -2,12 +2,12 @@ import type { AutomateError } from '../../../core/failure.ts';
 import type { Item } from '../../../core/item.ts';
 import { inputError, type Position, type RecordReader } from './record-reader.ts';
 
-/** Refuses records above a size, which another reader would take: memory depends on the largest one. */
+/** Wraps another reader and limits the size of its records, because memory use depends on the largest record. */
 export class BoundedReader implements RecordReader {
   readonly #reader: RecordReader;
   readonly #name: string;
   readonly #max: number;
-  /** The place after the last record. */
+  /** The position after the last record that was not too long. */
   #end: Pick<Position, 'offset' | 'line'>;
   #receivedBytes: number;
   #fault: AutomateError | undefined;
@@ -42,7 +42,9 @@ export class BoundedReader implements RecordReader {
     return this.#fault ?? this.#reader.fault?.();
   }
 
-  /** The records before the first one that is too long. */
+  /**
+   * Returns the records before the first one that is too long. If there is one that is too long, the next call of `write` throws an error.
+   */
   #bounded(items: Item[]): Item[] {
     for (const [index, { end }] of items.entries()) {
       if (end.offset - this.#end.offset > this.#max) {

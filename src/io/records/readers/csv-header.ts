@@ -8,16 +8,16 @@ import { inputError, longNameError } from './record-reader.ts';
 /** A column of an input table. */
 export interface Column {
   readonly name: string;
-  /** 0-based place in the row. */
+  /** The 0-based position of the column in every row. */
   readonly index: number;
 }
 
-/** The columns that become fields: all but the columns that an errors file adds. */
+/** Returns the columns of the input that become fields of records. The columns that an errors file adds are left out. */
 export function fieldColumns(header: readonly string[]): Column[] {
   return header.map((name, index) => ({ name, index })).filter(({ name }) => !isErrorField(name));
 }
 
-/** The error for a column without a name or with a too long name, or two with the same; absent if there is none. */
+/** Checks a table's header. Returns an error if a column name is empty, too long or used twice; undefined if the header is valid. */
 export function headerProblem(columns: readonly Column[], input: string, line?: number): AutomateError | undefined {
   const long = longNameError(
     columns.map(({ name }) => name),
@@ -43,7 +43,7 @@ export function headerProblem(columns: readonly Column[], input: string, line?: 
   return undefined;
 }
 
-/** The record of a row. `header`: all of it, with the columns of an errors file. */
+/** Creates a record from a row of a table. `header` contains all columns, and `columns` only those that become fields of the record. */
 export function recordOfRow(cells: readonly string[], header: readonly string[], columns: readonly Column[]): RecordContent {
   const fields = new Map<string, string>();
   for (const { name, index } of columns) {

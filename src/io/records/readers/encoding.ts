@@ -3,7 +3,10 @@ import { createGunzip } from 'node:zlib';
 import { invalidOption } from '../../../core/failure.ts';
 import { inputError } from './record-reader.ts';
 
-/** The name of an encoding, from its label (encoding.spec.whatwg.org, 4.2). Throws an AutomateError (`usage`) for an unknown label. */
+/**
+ * Returns the standard name of an encoding for one of its labels (encoding.spec.whatwg.org, 4.2). Throws an AutomateError (`usage`) if the
+ * label is unknown.
+ */
 export function encodingOf(label: string): string {
   try {
     return new TextDecoder(label).encoding;
@@ -13,7 +16,10 @@ export function encodingOf(label: string): string {
   }
 }
 
-/** Turns text of another encoding into UTF-8. Throws an AutomateError (`input`) for bytes that the encoding does not have. */
+/**
+ * Converts text in a different encoding to UTF-8. Throws an AutomateError (`input`) if the text contains bytes that are invalid in that
+ * encoding.
+ */
 export async function* transcode(chunks: AsyncIterable<Buffer>, encoding: string, name: string): AsyncGenerator<Buffer> {
   const decoder = new TextDecoder(encoding, { fatal: true });
   let offset = 0;
@@ -35,10 +41,10 @@ export async function* transcode(chunks: AsyncIterable<Buffer>, encoding: string
   }
 }
 
-/** Unzips. Throws an AutomateError (`input`) if the bytes are not gzip, or truncated. */
+/** Decompresses gzip data. Throws an AutomateError (`input`) if the data is not gzip or is truncated. */
 export async function* gunzip(bytes: AsyncIterable<Buffer>, name: string): AsyncGenerator<Buffer> {
   const unzipped = createGunzip({ chunkSize: 65_536 });
-  // Errors are thrown by the loop below.
+  // Errors of the pipeline are ignored here, because reading from `unzipped` throws them.
   pipeline(bytes, unzipped, () => {});
   try {
     yield* unzipped;

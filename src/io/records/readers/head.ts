@@ -1,19 +1,22 @@
 import type { Item } from '../../../core/item.ts';
 import type { RecordReader } from './record-reader.ts';
 
-/** An input that was read until its columns are known. */
+/** The beginning of an input. It has been read only far enough to know the columns. */
 export interface Head {
   readonly reader: RecordReader;
-  /** The records read so far. */
+  /** The records that have been read so far. */
   readonly items: Item[];
-  /** The text not yet read. */
+  /** The rest of the text, which has not been read yet. */
   readonly chunks: AsyncGenerator<Buffer>;
   readonly isEnded: boolean;
-  /** The text read so far, if it was buffered. */
+  /** The text that has been read so far; empty or undefined if it was not kept. */
   readonly buffered?: Buffer[];
 }
 
-/** Reads up to the header, or the first record that has fields. `buffers`: the text read will be needed again. */
+/**
+ * Reads an input up to its header or, if the format has none, up to the first readable record. If `buffers` is true, keeps the text that
+ * has been read, so it can be read again.
+ */
 export async function readHead(reader: RecordReader, chunks: AsyncGenerator<Buffer>, buffers: boolean): Promise<Head> {
   const items: Item[] = [];
   const buffered: Buffer[] = [];
@@ -26,12 +29,15 @@ export async function readHead(reader: RecordReader, chunks: AsyncGenerator<Buff
   }
 }
 
-/** Gives up after a thousand broken lines: reading on could take all memory. */
+/**
+ * Returns true once the columns of the input are known. Also returns true after a thousand unreadable records, because reading on could
+ * exhaust memory.
+ */
 function hasColumns(reader: RecordReader, items: readonly Item[]): boolean {
   return reader.header?.() !== undefined || items.length > 1000 || items.some((item) => item.failure === undefined);
 }
 
-/** The text after an offset, of an input that cannot seek. */
+/** Yields the text of an input after an offset. It is used for inputs that cannot be read from the middle. */
 export async function* textAfter(offset: number, { buffered = [], chunks }: Head): AsyncGenerator<Buffer> {
   let at = 0;
   for await (const chunk of concat(buffered.splice(0), chunks)) {

@@ -5,27 +5,32 @@ import type { AutomateError } from '../../../core/failure.ts';
 import { statOf } from '../../files/stat.ts';
 import { inputError } from './record-reader.ts';
 
-/** A file or stream of bytes. */
+/** A file or stream that is read as an input. */
 export interface Input {
-  /** The name in messages. */
+  /** The name of the input in messages. */
   readonly name: string;
-  /** The size; absent if it is known only after reading to the end. */
+  /** The size of the input in bytes; undefined for a stream, whose size is unknown until its end. */
   readonly totalBytes: number | undefined;
   readonly isSeekable: boolean;
-  /** The number of bytes read. */
+  /** Returns the number of bytes that have been read so far. */
   readBytes(): number;
-  /** The bytes from an offset on, which is 0 unless the input is seekable. Throws an AutomateError (`input`). */
+  /**
+   * Yields the bytes from an offset to the end. An offset other than 0 requires a seekable input. Throws an AutomateError (`input`) if the
+   * input cannot be read.
+   */
   bytes(start: number): AsyncGenerator<Buffer>;
-  /** Stops reading at once: a pending read throws. */
+  /** Stops reading immediately. A read that is still waiting for bytes fails. */
   close(): Promise<void>;
 }
 
-/** Opens a file, or stdin if the path is `-`. Throws an AutomateError (`input`). */
+/**
+ * Opens a file as an input, or stdin if the path is `-`. Throws an AutomateError (`input`) if the file does not exist or is a directory.
+ */
 export async function openInput(path: string, stdin: NodeJS.ReadableStream, stdinName = '<stdin>'): Promise<Input> {
   return path === '-' ? streamInput(stdin as Readable, stdinName) : fileInput(path);
 }
 
-/** Throws an AutomateError (`input`) if there is no file with that name. */
+/** Throws an AutomateError (`input`) if the file does not exist or is a directory. */
 export function refuseMissing(path: string): void {
   const found = statOf(path);
   if (!found) throw readError(path, { code: 'ENOENT' });
@@ -41,7 +46,7 @@ async function fileInput(path: string): Promise<Input> {
     throw readError(path, error);
   });
   if (found.isDirectory()) throw readError(path, { code: 'EISDIR' });
-  // A pipe or a device has neither size nor offsets.
+  // Only regular files have a size and can be read from any offset. Pipes and devices cannot.
   const isSeekable = found.isFile();
   const open = (start: number) => createReadStream(path, { highWaterMark: 16_384, ...(start > 0 && { start }) });
   return { name: path, totalBytes: isSeekable ? found.size : undefined, isSeekable, ...bytesOf(path, open) };
@@ -72,13 +77,13 @@ function bytesOf(name: string, open: (start: number) => Readable): Pick<Input, '
 }
 
 const reasons: Record<string, string> = {
-  ENOENT: 'expected a file, found none of this name',
-  ENOTDIR: 'expected a file, found none of this name',
+  ENOENT: 'expected a file, found none with this name',
+  ENOTDIR: 'expected a file, found none with this name',
   EISDIR: 'expected a file, found a directory',
-  EACCES: 'expected a file that may be read, found one without that permission',
+  EACCES: 'expected a readable file, found one without read permission',
 };
 
-/** The error for an input that cannot be read. */
+/** Returns the error for an input that cannot be opened or read. */
 export function readError(name: string, error: unknown): AutomateError {
   const { code, message } = error as NodeJS.ErrnoException;
   return inputError(name, reasons[code ?? ''] ?? `cannot be read: ${message}`, { cause: error });

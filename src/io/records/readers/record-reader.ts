@@ -3,41 +3,50 @@ import { AutomateError } from '../../../core/failure.ts';
 import type { Item } from '../../../core/item.ts';
 import { formatCount } from '../../../core/text/number.ts';
 
-/** A place right after a record, from which reading can resume. */
+/** A position right after a record, from which reading can resume. */
 export interface Position {
-  /** In bytes of the text: unzipped, as UTF-8, including a byte order mark. In a plain UTF-8 file it is the file's offset. */
+  /**
+   * Offset in bytes of the decompressed text in UTF-8, including a byte order mark. For an uncompressed UTF-8 file, it is also the offset
+   * in the file.
+   */
   readonly offset: number;
-  /** The number of lines before it. */
+  /** Number of lines before this position. */
   readonly line: number;
-  /** The number of records before it. */
+  /** Number of records before this position. */
   readonly records: number;
-  /** The 0-based index of its file; absent for a single input. */
+  /** 0-based index of the file if the input consists of several files; undefined for a single file. */
   readonly file?: number;
 }
 
-/** The start of every input. */
+/** The position at the beginning of an input. */
 export const beginning: Position = { offset: 0, line: 0, records: 0 };
 
-/** Turns chunks of UTF-8 into records. Throws an AutomateError (`input`) if the rest of the text cannot be read. */
+/** Converts chunks of UTF-8 text to records. Every method throws an AutomateError (`input`) if the rest of the text cannot be read. */
 export interface RecordReader {
-  /** All cells of the header; absent before it was read. Formats without a header lack the method. */
+  /**
+   * Returns all cells of the header row; undefined until the header row has been read. Readers of formats without a header do not have this
+   * method.
+   */
   header?(): readonly string[] | undefined;
-  /** The records that this chunk completes. */
+  /** Reads a chunk of text. Returns the records that are completed by this chunk. */
   write(chunk: Buffer): Promise<Item[]>;
-  /** The records that only the end of the input completes. */
+  /** Tells the reader that the text has ended. Returns the last record if it was not complete until then. */
   end(): Promise<Item[]>;
-  /** The error that the next call throws: `write` found it after the records that it returned. Absent in readers that always throw at once. */
+  /**
+   * Returns the error that `write` found after the records that it returned. The next call of `write` throws this error. Readers that throw
+   * all errors at once do not have this method.
+   */
   fault?(): AutomateError | undefined;
 }
 
-/** The largest record: memory use depends on it. A text of 512 MB is more than Node can hold. */
+/** Maximum size of a record in bytes. It limits memory use, and Node cannot create a string of 512 MB or more. */
 export const maxRecordBytes = 256 * 1024 * 1024;
 
-/** The longest header of a table, in bytes, and the longest name of a field, in characters. */
+/** Maximum size of a table's header in bytes. `maxNameLength` is the maximum length of a field name in characters. */
 export const maxHeaderBytes = 1024 * 1024;
 const maxNameLength = 1000;
 
-/** The error for a field name above `maxNameLength`; absent if there is none. */
+/** Returns the error for the first field name that is longer than `maxNameLength`; undefined if there is none. */
 export function longNameError(names: readonly string[], input: string, line?: number): AutomateError | undefined {
   const index = names.findIndex((name) => name.length > maxNameLength);
   if (index === -1) return undefined;
@@ -50,23 +59,23 @@ export function longNameError(names: readonly string[], input: string, line?: nu
   );
 }
 
-/** The error for a record above `maxRecordBytes` that starts on `line`. */
+/** Returns the error for a record of more than `maxRecordBytes`, which starts on `line`. */
 export function tooLong(name: string, line: number, advice: string, hint?: InputHint): AutomateError {
   const message = 'expected a record of at most 256 MB, found a longer one';
   return inputError(name, advice === '' ? message : `${message}\n${advice}`, { line, hint });
 }
 
-/** The place of a fault of an input, counted from 1, its likely reason and its cause. */
+/** Details of an error in the input. Line and column are counted from 1. `hint` is a code for the likely reason. */
 interface InputFault {
   readonly line?: number;
   readonly column?: number | undefined;
   readonly hint?: InputHint | undefined;
-  /** The path of the list of records in an object. */
+  /** Path of a list of records that was found inside an object in the file; undefined if there is none. */
   readonly records?: string;
   readonly cause?: unknown;
 }
 
-/** The error for an input that cannot be read any further. */
+/** Returns the error for an input that cannot be read from a certain position on. */
 export function inputError(name: string, message: string, { line, column, hint, records, cause }: InputFault = {}): AutomateError {
   const place = [name, line, column].filter((part) => part !== undefined).join(':');
   return new AutomateError('input', `${place}: ${message}`, { code: 'input-unreadable', details: { line, hint, records }, cause });

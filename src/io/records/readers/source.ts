@@ -15,49 +15,58 @@ import { beginning, longNameError, type Position, type RecordReader } from './re
 import { tellFormat } from './stdin-format.ts';
 import { checkedUtf8 } from './utf8.ts';
 
-/** The input to read, and its format. */
+/** The options that specify which input is read and how. */
 export interface SourceOptions {
-  /** A file, or `-` for stdin. */
+  /** Path of the input file, or `-` for stdin. */
   readonly path: string;
-  /** Absent: the format that the file's name ends with. */
+  /** The format of the input. If undefined, it follows from the file name's extension. */
   readonly format?: Format | undefined;
-  /** One character, `tab` or `\t`. Absent: a comma, or a tab for TSV. */
+  /** The delimiter of CSV cells: a single character, `tab` or `\t`. If undefined, it is a comma, or a tab for TSV. */
   readonly delimiter?: string | undefined;
-  /** A label such as `latin1` (encoding.spec.whatwg.org). Absent: UTF-8. */
+  /** The label of the input's encoding, such as `latin1` (encoding.spec.whatwg.org); undefined for UTF-8. */
   readonly encoding?: string | undefined;
-  /** The path of the list of records in a JSON object, such as `data.items`. Absent: the JSON is the list. */
+  /** Path of the list of records in a JSON object, such as `data.items`. Undefined if the whole JSON text is a list. */
   readonly records?: string | undefined;
-  /** The name of a sheet of a workbook. Absent: the first. */
+  /** Name of the sheet to read in a workbook; undefined for the first visible sheet. */
   readonly sheet?: string | undefined;
-  /** The place at which to resume; absent for the beginning. */
+  /** The position at which to resume reading; undefined to read from the beginning. */
   readonly from?: Position | undefined;
   readonly stdin: NodeJS.ReadableStream;
-  /** The name of stdin in messages, by default `<stdin>`. */
+  /** The name of stdin in messages. The default is `<stdin>`. */
   readonly stdinName?: string;
-  /** Maximum size of a record; absent for that of the readers. */
+  /** Maximum size of a record in bytes; undefined for the default maximum. */
   readonly maxRecordBytes?: number | undefined;
 }
 
-/** An open input. */
+/** An open input, whose records can be read. */
 export interface Source {
   readonly format: Format;
-  /** The names of the columns, or of the first record's fields; absent if there is no record. */
+  /** Names of the columns. If the format has no columns, names of the first record's fields. Undefined if there are no records. */
   readonly columns: readonly string[] | undefined;
-  /** The names of the columns, or of all fields of the records that are read already; absent if there is no record. */
+  /**
+   * Names of the columns. If the format has no columns, names of all fields in the records read so far. Undefined if no record could be
+   * read.
+   */
   readonly firstFields: readonly string[] | undefined;
-  /** The records, once. Reads at most one chunk ahead. Throws an AutomateError (`input`). */
+  /**
+   * Yields the records. Reads at most one chunk of text ahead. May be called only once. Throws an AutomateError (`input`) if the rest of
+   * the input cannot be read.
+   */
   read(): AsyncGenerator<readonly Item[]>;
-  /** The size of the file; absent for a stream. */
+  /** Size of the input file in bytes; undefined for a stream. */
   readonly totalBytes: number | undefined;
-  /** The bytes read so far. */
+  /** Returns the number of bytes that have been read so far. */
   readBytes(): number;
-  /** The bytes of the files before the present one; absent for a single input. */
+  /** Returns the total size in bytes of the files before the current one. Only an input that consists of several files has this method. */
   earlierBytes?(): number;
-  /** Ends the reading, even if it waits for more bytes. */
+  /** Stops reading, even while the input is waiting for more bytes. */
   close(): Promise<void>;
 }
 
-/** Opens an input and reads up to its first record. Throws an AutomateError (`usage`, `input`). */
+/**
+ * Opens an input and reads it up to its first record. Throws an AutomateError (`usage`) if an option is invalid, or (`input`) if the input
+ * cannot be read.
+ */
 export async function openSource(options: SourceOptions): Promise<Source> {
   const format = await formatOf(options);
   const records = recordsPath(options, format);
@@ -82,21 +91,22 @@ async function openSheet({ path, stdin, stdinName, sheet, from }: SourceOptions,
   return { ...opened, format, firstFields: opened.columns };
 }
 
-/** Refuses options that say nothing about this format. */
+/** Throws an AutomateError (`usage`) if an option is set that does not apply to the format. */
 function refuseUseless({ sheet, delimiter, encoding }: SourceOptions, { kind }: Format): void {
   if (kind !== 'xlsx') {
     if (sheet !== undefined) throw invalidOption('sheet', `expected an Excel workbook (.xlsx), found ${kind}`);
-  } else if (encoding !== undefined) throw invalidOption('encoding', 'expected a text, found an Excel workbook: it says how it is encoded');
+  } else if (encoding !== undefined)
+    throw invalidOption('encoding', 'expected a text file, found an Excel workbook, which states its own encoding');
   if (delimiter !== undefined && kind !== 'csv' && kind !== 'tsv') throw invalidOption('delimiter', `expected CSV or TSV, found ${kind}`);
 }
 
-/** An input and how to read it. */
+/** An input in a text format, with everything needed to read it. */
 interface InputText {
   readonly input: Input;
   readonly format: Format;
   readonly encoding: string;
   readonly delimiter: string;
-  /** The names on the way to the list of records; undefined if the text is the list. */
+  /** The field names that lead to the list of records in a JSON object; undefined if the whole text is a list. */
   readonly records: readonly string[] | undefined;
   readonly maxRecordBytes: number | undefined;
 }
@@ -146,7 +156,10 @@ async function* readItems({ reader, items, chunks, isEnded }: Head): AsyncGenera
   if (last.length > 0) yield last;
 }
 
-/** Throws a fault at once instead of with the next chunk: a pipe may never send another chunk. */
+/**
+ * Throws the error that a reader has found after the records that it returned. It is thrown now, because the next chunk of a pipe may never
+ * arrive.
+ */
 function throwFault(reader: RecordReader): void {
   const fault = reader.fault?.();
   if (fault) throw fault;
@@ -159,7 +172,7 @@ async function resumeAt(from: Position, text: InputText, head: Head): Promise<He
   return { reader, items: [], chunks: readText(text, from.offset), isEnded: false };
 }
 
-/** True if offsets in the text are offsets in the file. */
+/** Returns true if reading can begin in the middle of the file. This requires that offsets in the text are also offsets in the file. */
 function canSeek({ input, format, encoding }: InputText): boolean {
   return input.isSeekable && encoding === 'utf-8' && !format.gzip;
 }
@@ -182,7 +195,10 @@ function createUnbounded({ input, format, delimiter, records }: InputText, from:
   return new CsvReader(input.name, delimiter, from, header);
 }
 
-/** The format of the input. The format of stdin is detected from its first bytes, and gzip is detected even if an option names the format. */
+/**
+ * Returns the format of the input. For stdin, it is detected from the first bytes. Gzip in stdin is detected even if an option specifies
+ * the format.
+ */
 async function formatOf(options: SourceOptions): Promise<Format> {
   const { path, format, stdin, encoding, records } = options;
   if (path !== '-') return inputFormatOf(options);
@@ -190,7 +206,10 @@ async function formatOf(options: SourceOptions): Promise<Format> {
   return { kind, gzip: gzip || (format?.gzip ?? false) };
 }
 
-/** The format from the options or the file's name. Throws an AutomateError (`usage`). */
+/**
+ * Returns the format from the options or, if they do not specify one, from the file name's extension. Throws an AutomateError (`usage`) if
+ * the extension is unknown, or (`input`) if the file does not exist.
+ */
 export function inputFormatOf({ path, format }: Pick<SourceOptions, 'path' | 'format'>): Format {
   const found = format ?? formatOfPath(path);
   if (found !== undefined) return found;
@@ -198,11 +217,11 @@ export function inputFormatOf({ path, format }: Pick<SourceOptions, 'path' | 'fo
   throw unknownFormat(path, 'in');
 }
 
-/** The error for a file name that does not tell the format. */
+/** Returns the error for a file whose extension does not belong to a format. */
 export function unknownFormat(path: string, of: 'in' | 'out'): AutomateError {
   const extensions = formatNames.filter((name) => name !== 'xlsx').map((name) => `.${name}`);
   const old = of === 'in' && /\.xls[bm]?$/i.test(path) ? '\nopen the workbook in Excel and save it as .xlsx' : '';
-  const message = `${path}: expected a file name that ends in ${extensions.join(', ')}, one of these and .gz, or .xlsx${old}`;
+  const message = `${path}: expected a file name that ends in ${extensions.join(', ')}, one of these with .gz, or .xlsx${old}`;
   return new AutomateError('usage', message, { code: 'unknown-format', details: { of, formats: formatNames } });
 }
 
@@ -213,13 +232,16 @@ function delimiterOf({ delimiter }: SourceOptions, { kind }: Format): string {
   throw invalidOption('delimiter', `expected one character or "tab", found ${JSON.stringify(delimiter)}`);
 }
 
-/** The names on the way to the list of records. Throws an AutomateError (`usage`) for a path that is more than names. */
+/**
+ * Returns the field names that lead to the list of records. Throws an AutomateError (`usage`) if the format is not JSON, or if the path
+ * contains anything other than field names.
+ */
 function recordsPath({ records }: SourceOptions, { kind }: Format): readonly string[] | undefined {
   if (records === undefined) return undefined;
   if (kind !== 'json') throw invalidOption('records', `expected JSON, found ${kind}`);
   const [names = [], ...more] = compiledPath(records).legs;
   const isOfNames = names.length > 0 && more.length === 0 && names.every((name) => typeof name === 'string');
-  if (!isOfNames) throw invalidOption('records', `expected the names on the way to the list, such as data.items, found "${records}"`);
+  if (!isOfNames) throw invalidOption('records', `expected the path of the list, such as data.items, found "${records}"`);
   return names as readonly string[];
 }
 

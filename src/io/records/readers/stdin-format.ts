@@ -3,20 +3,20 @@ import { constants, gunzipSync } from 'node:zlib';
 import type { Format } from '../format.ts';
 import { encodingOf } from './encoding.ts';
 
-/** Blank bytes after which stdin is taken for CSV. */
+/** If stdin begins with this many bytes of whitespace, its format is assumed to be CSV. */
 const maxBlankBytes = 65_536;
 
-/** Facts about stdin that options name. */
+/** Properties of stdin that the user's options specify. */
 export interface NamedFacts {
   readonly encoding?: string | undefined;
   readonly kind?: Format['kind'] | undefined;
-  /** True if an object holds the records: `{` is JSON then. */
+  /** True if an option specifies that the records are inside an object. Text that begins with `{` is then JSON. */
   readonly isWrapped?: boolean;
 }
 
 /**
- * Detects the format of stdin from its first bytes, which can still be read afterwards: gzip by its first two bytes, a workbook by its first
- * four, then `[` is JSON, `{` NDJSON, and anything else CSV. Waits until stdin has enough bytes.
+ * Detects the format of stdin from its first bytes, which can be read again afterwards. The first two bytes identify gzip, and the first
+ * four a workbook. Otherwise, `[` stands for JSON, `{` for NDJSON, and anything else for CSV. Resolves once enough bytes have arrived.
  */
 export async function tellFormat(stdin: Readable, { encoding = 'utf-8', kind, isWrapped = false }: NamedFacts = {}): Promise<Format> {
   const label = encodingOf(encoding);
@@ -36,10 +36,10 @@ export async function tellFormat(stdin: Readable, { encoding = 'utf-8', kind, is
   }
 }
 
-/** The first bytes of an archive with a file in it, as a workbook is one. */
+/** The first bytes of a zip archive that is not empty. An Excel workbook is such an archive. */
 const zipStart = 'PK\x03\x04';
 
-/** The format of the first bytes; undefined if more bytes are needed. */
+/** Returns the format that the first bytes of stdin indicate; undefined if more bytes are needed. */
 function formatOfHead(head: Buffer, encoding: string, kind: Format['kind'] | undefined): Format | undefined {
   if (head.length < 2 && head[0] === 0x1f) return undefined;
   const gzip = isGzip(head);
@@ -51,12 +51,15 @@ function formatOfHead(head: Buffer, encoding: string, kind: Format['kind'] | und
   return { kind: first === '[' ? 'json' : first === '{' ? 'ndjson' : 'csv', gzip };
 }
 
-/** True if the bytes begin like gzip (RFC 1952, 2.3.1). */
+/** Returns true if the bytes begin with the two bytes that identify gzip (RFC 1952, 2.3.1). */
 function isGzip(head: Buffer): boolean {
   return head[0] === 0x1f && head[1] === 0x8b;
 }
 
-/** The text at the beginning; empty if the bytes are broken, which reading them reports. */
+/**
+ * Decompresses the beginning of gzip data. If this fails, returns text that looks like CSV. The input is then read as CSV, which reports
+ * the error.
+ */
 function unzippedHead(head: Buffer): Buffer {
   try {
     return gunzipSync(head, { finishFlush: constants.Z_SYNC_FLUSH });

@@ -10,33 +10,36 @@ interface CsvWriterOptions {
   readonly csvSafe: boolean;
 }
 
-/** A writer of rows under a header. Fields find their column by name. */
+/** A writer for a format with columns. A field's name determines its column. */
 export interface TableWriter extends RecordWriter {
   readonly columns: readonly string[];
-  /** The header, with other names for the columns. */
+  /** Returns the header row. It contains `names` instead of the names of the columns, because secrets in the names may be masked. */
   header(names: readonly string[]): string;
 }
 
-/** True for a writer of tables. */
+/** Returns true if the writer's format has columns. */
 export function isTableWriter(writer: RecordWriter): writer is TableWriter {
   return 'columns' in writer;
 }
 
-/** The names that a header can hold. Leaves out lone surrogates, which UTF-8 cannot encode, and an empty name, which readers refuse. */
+/**
+ * Returns the names that can be columns. Names with lone surrogates are left out, because UTF-8 cannot encode them. An empty name is left
+ * out, because readers reject it.
+ */
 export function headerNames(names: readonly string[]): string[] {
   return names.filter((name) => name !== '' && name.isWellFormed());
 }
 
-/** Writes CSV (RFC 4180) with a header and lines that end with LF. A field that a row lacks is an empty cell. */
+/** Creates a writer for CSV (RFC 4180) with a header row and LF line endings. If a field is missing in a row, its cell is empty. */
 export function createCsvWriter(names: readonly string[], { delimiter, csvSafe }: CsvWriterOptions): TableWriter {
   const columns = headerNames(names);
   const columnSet = new Set(columns);
   const cellOf = csvSafe ? safeCell : csvCell;
   const options = {
     delimiter,
-    // An empty line would not be a row.
+    // If the table has only one column, empty cells are quoted. Without quotes, such a row would be an empty line, which readers skip.
     quoted_empty: columns.length === 1,
-    // At the start of a file, this character would be read as a byte order mark.
+    // Cells with this character are quoted, because it would be taken for a byte order mark at the start of a file.
     quoted_match: '\ufeff',
   };
   const header = (names: readonly string[]) => (names.length === 0 ? '' : stringify([names.map(cellOf)], options));
@@ -52,28 +55,31 @@ export function createCsvWriter(names: readonly string[], { delimiter, csvSafe }
   };
 }
 
-/** The failure of a row with a field without a column, or with a broken character; undefined for any other. */
+/**
+ * Checks whether a row can be written. Returns a failure if a field has no column or its text contains a lone surrogate; undefined if the
+ * row can be written.
+ */
 export function misfitOf(fields: Fields, columns: ReadonlySet<string>): Failure | undefined {
   for (const [name, value] of fields) {
     if (!columns.has(name)) return noColumn(name);
-    // Objects and arrays become JSON text, which escapes surrogates.
+    // Only strings are checked. Objects and arrays are written as JSON, which escapes surrogates.
     if (typeof value === 'string' && !value.isWellFormed()) return loneSurrogate(name, 'the value');
   }
   return undefined;
 }
 
-/** The failure of a record with a field for which the table has no column. */
+/** Creates the failure of a record with a field that has no column in the table. */
 export function noColumn(name: string): Failure {
   if (name === '') {
     return new Failure(
       'output',
-      'the record has a field whose name is empty, which CSV cannot hold\nwrite JSON or NDJSON, or rename or remove it with a set node',
+      'the record has a field whose name is empty, which CSV cannot store\nwrite JSON or NDJSON, or rename or remove it with a set node',
     );
   }
   if (!name.isWellFormed()) return loneSurrogate(name, 'the name');
   return new Failure(
     'output',
-    `the record has a field "${shortName(name)}" that the output's columns lack\nwrite NDJSON, or name the field in the flow`,
+    `the record has a field "${shortName(name)}" for which the output has no column\nwrite NDJSON, or add the field in the flow`,
   );
 }
 
@@ -81,11 +87,11 @@ function loneSurrogate(name: string, where: string): Failure {
   const field = `the field "${escapeSurrogates(name)}"`;
   return new Failure(
     'output',
-    `${where} of ${field} has a broken character (a lone surrogate), which CSV cannot hold\nwrite JSON or NDJSON`,
+    `${where} of ${field} contains a broken character (a lone surrogate), which CSV cannot store\nwrite JSON or NDJSON`,
   );
 }
 
-/** Escapes lone surrogates as JSON does, so that a cell can hold the text. */
+/** Escapes lone surrogates in the same way as JSON, so that the text can be written in UTF-8. */
 export function escapeSurrogates(text: string): string {
   return text.replace(/\p{Surrogate}/gu, (lone) => `\\u${lone.charCodeAt(0).toString(16)}`);
 }
@@ -94,7 +100,10 @@ function csvCell(value: Value | undefined): string {
   return value === undefined ? '' : textOf(value);
 }
 
-/** Escapes texts that spreadsheets would run (owasp.org/www-community/attacks/CSV_Injection). Numbers are safe. */
+/**
+ * Returns the text of a CSV cell. A `'` is put in front of text that a spreadsheet would run as a formula
+ * (owasp.org/www-community/attacks/CSV_Injection). Numbers are never changed.
+ */
 function safeCell(value: Value | undefined): string {
   return typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : csvCell(value);
 }

@@ -1,14 +1,17 @@
 import type { Failure } from '../../../core/failure.ts';
 import type { Fields } from '../../../core/record.ts';
 
-/** Turns rows into text: `begin`, any number of `write`s, `end`. A file that ends after a row continues with a `write`. */
+/**
+ * Converts rows to the text of a file. The text consists of the results of `begin`, then `write` (any number of calls), then `end`. If a
+ * file ends after a row, it can be continued with `write` and `end`.
+ */
 export interface RecordWriter {
   begin(): string;
-  /** The text before every row but the first. */
+  /** The text that separates a row from the row before it. */
   readonly between: string;
-  /** `isFirst`: these are the first rows of the file. */
+  /** Returns rows as text. `isFirst` is true if they are the first rows in the file. */
   write(rows: readonly Fields[], isFirst: boolean): string;
   end(anyWritten: boolean): string;
-  /** The failure of a row that the output cannot hold; absent if it can. */
+  /** Returns the failure of a row that the format cannot represent; undefined if it can. */
   misfit(fields: Fields): Failure | undefined;
 }

@@ -5,15 +5,15 @@ import { createCsvWriter } from './csv-writer.ts';
 import type { RecordWriter } from './record-writer.ts';
 import { createXlsxWriter } from './xlsx-writer.ts';
 
-/** The user's options for the output. */
+/** Options for writing rows to a file. */
 export interface WriterOptions {
-  /** Puts `'` before texts that a spreadsheet would run as a formula. */
+  /** True to put a `'` before text that a spreadsheet would run as a formula. */
   readonly csvSafe?: boolean | undefined;
-  /** True if the numbers of the input are texts, as in a table. */
+  /** True if the input is a table. Its numbers are then strings. */
   readonly hasTextCells?: boolean;
 }
 
-/** Creates the writer of a format. `columns`: the columns of a CSV file; undefined if there is no record. */
+/** Creates the writer for a format. `columns` are the columns of a table; undefined if there are no records. */
 export function createWriter({ kind }: Format, columns: readonly string[] | undefined, options: WriterOptions = {}): RecordWriter {
   if (kind === 'json') return jsonWriter;
   if (kind === 'ndjson') return ndjsonWriter;
@@ -21,7 +21,7 @@ export function createWriter({ kind }: Format, columns: readonly string[] | unde
   return createCsvWriter(columns ?? [], { delimiter: kind === 'tsv' ? '\t' : ',', csvSafe: options.csvSafe ?? false });
 }
 
-/** Writes one JSON object per line. */
+/** A writer for NDJSON, which has one JSON object per line. */
 const ndjsonWriter: RecordWriter = {
   between: '',
   begin: () => '',
@@ -30,7 +30,7 @@ const ndjsonWriter: RecordWriter = {
   misfit: () => undefined,
 };
 
-/** Writes a JSON array, one object per line. */
+/** A writer for a JSON array with one object per line. */
 const jsonWriter: RecordWriter = {
   between: ',',
   begin: () => '[',

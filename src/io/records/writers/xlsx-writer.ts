@@ -5,22 +5,25 @@ import { shortName } from '../../../core/text/suggest.ts';
 import { ExactNumber, textOf, type Value } from '../../../core/value/value.ts';
 import { headerNames, misfitOf, type TableWriter } from './csv-writer.ts';
 
-/** A cell as the sheet gets it: a text, or a number or a boolean with its type. */
+/** The content of a cell in a workbook. */
 export type SheetCell = string | number | boolean;
 
-/** The longest text that a cell of Excel holds. */
+/** Maximum length of the text in an Excel cell. */
 const maxCellLength = 32_767;
 
-/** Numbers with more digits than these lose some in Excel: they are written as text. */
+/** Maximum number of digits of a number in Excel. Numbers with more digits are written as text. */
 const maxDigits = 15;
 
 /**
- * A number as it is written in a table, where numbers are texts. One with leading zeros or of more digits than a column of usual width shows
- * is more likely a name for something, such as a phone number.
+ * Matches strings in an input table that become numbers. A string with leading zeros or very many digits stays text, because it is more
+ * likely an identifier, such as a phone number.
  */
 const plainNumber = /^(?!-0$)-?(?:0|[1-9]\d{0,10})(?:\.\d{0,9}[1-9])?$/;
 
-/** Writes rows for the sheet of a workbook: each as a JSON list of its cells, in one line. `hasTextCells`: the numbers of the input are texts. */
+/**
+ * Creates a writer for the rows of a workbook. It writes one JSON array of cells per line, which `xlsx-sink.ts` converts to Excel's format.
+ * `hasTextCells` is true if the input is a table, in which numbers are strings.
+ */
 export function createXlsxWriter(names: readonly string[], hasTextCells: boolean): TableWriter {
   const columns = headerNames(names);
   const columnSet = new Set(columns);
@@ -46,7 +49,10 @@ function cellOf(value: Value | undefined, hasTextCells: boolean): SheetCell {
   return hasTextCells && typeof value === 'string' && plainNumber.test(text) ? Number(text) : text;
 }
 
-/** True if Excel keeps the number: whole numbers with all digits, others as exactly as a double can. */
+/**
+ * Returns true if Excel can store the number. An integer must keep all its digits. For any other number, the precision of a double is
+ * sufficient.
+ */
 function isExact(text: string): boolean {
   const digits = text.replace(/^-?0*|[.eE].*$/g, '').length;
   return digits <= maxDigits && Number.isFinite(Number(text));
@@ -57,7 +63,7 @@ function longText(fields: Fields): Failure | undefined {
     const { length } = textOf(value);
     if (length > maxCellLength) {
       const found = `the field "${shortName(name)}" has ${formatCount(length)} characters`;
-      return new Failure('output', `${found}, and a cell of Excel holds ${formatCount(maxCellLength)}\nwrite CSV or NDJSON`);
+      return new Failure('output', `${found}, but an Excel cell can contain at most ${formatCount(maxCellLength)}\nwrite CSV or NDJSON`);
     }
   }
   return undefined;

@@ -1,20 +1,20 @@
-/** The part of a cell's format that its text depends on. */
+/** The properties of a number format that determine how a cell becomes text. */
 export interface CellFormat {
   readonly showsDay: boolean;
   readonly showsTime: boolean;
-  /** True if it shows parts of a second. */
+  /** True if the format shows fractions of a second. */
   readonly showsFraction: boolean;
-  /** True for a span of time such as `[h]:mm`. */
+  /** True for the format of a duration, such as `[h]:mm`. */
   readonly isSpan: boolean;
 }
 
-/** The format of a number. */
+/** The number format of a cell that shows neither a date nor a time. */
 export const plainNumber: CellFormat = { showsDay: false, showsTime: false, showsFraction: false, isSpan: false };
 
 const day: CellFormat = { ...plainNumber, showsDay: true };
 const time: CellFormat = { ...plainNumber, showsTime: true };
 
-/** The formats that are not stored in a file (ECMA-376, 18.8.30), by their first and last number. */
+/** The built-in number formats of dates and times, as ranges of ids (ECMA-376, 18.8.30). A workbook uses them without defining them. */
 const builtIn: readonly (readonly [number, number, CellFormat])[] = [
   [14, 17, day],
   [18, 21, time],
@@ -28,10 +28,14 @@ const builtIn: readonly (readonly [number, number, CellFormat])[] = [
   [50, 58, day],
 ];
 
-/** The format of a number, from its code such as `dd.mm.yyyy`; undefined for one of those that every reader knows. */
+/**
+ * Returns the number format for a format code such as `dd.mm.yyyy`. If `code` is undefined, returns the built-in format with the number
+ * `id`.
+ */
 export function formatOfCode(id: number, code: string | undefined): CellFormat {
   if (code === undefined) return builtIn.find(([first, last]) => id >= first && id <= last)?.[2] ?? plainNumber;
-  // Texts, single characters, and filling are no parts of a date; nor are the formats of negative numbers.
+  // Quoted text, escaped characters and padding do not show parts of the date, so they are removed. Only the first section is used, because
+  // the second is for negative numbers.
   const [first = ''] = code.replace(/"[^"]*"|\\.|[_*]./g, '').split(';');
   const isSpan = /\[(?:h+|m+|s+)\]/i.test(first);
   const letters = first.replace(/\[[^\]]*\]/g, '');
@@ -42,10 +46,16 @@ export function formatOfCode(id: number, code: string | undefined): CellFormat {
 
 const msOfDay = 86_400_000;
 
-/** The day after the last one that Excel knows, 9999-12-31, in both systems of dates. */
+/**
+ * The serial number of the day after 9999-12-31, the last day in Excel. It depends on whether the workbook counts days from 1900 or from
+ * 1904.
+ */
 const endOfDays = { 1900: 2_958_466, 1904: 2_957_004 };
 
-/** The text of a number in a cell: a date or a time if its format shows one. `is1904`: the workbook counts days from 1904. */
+/**
+ * Returns the number in a cell as text. It is a date or time if the cell's number format shows one. `is1904` is true if the workbook counts
+ * days from 1904.
+ */
 export function numberText(stored: string, format: CellFormat, is1904: boolean): string {
   const { showsDay, showsTime, isSpan, showsFraction } = format;
   const serial = Number(stored);
@@ -53,12 +63,15 @@ export function numberText(stored: string, format: CellFormat, is1904: boolean):
   const unit = showsFraction ? 1 : 1000;
   const ms = Math.round((serial * msOfDay) / unit) * unit;
   if (isSpan || (!showsDay && serial < 1)) return spanText(ms);
-  // Excel shows a day 0 of January 1900: no date.
+  // Excel shows such a number as 0 January 1900, which is not a valid date.
   if (serial < 1 && !is1904) return plainText(stored, serial);
   return dateText(ms, showsTime, is1904);
 }
 
-/** Excel counts a 29 February 1900, which was none. */
+/**
+ * Returns an ISO date. `ms` counts from the first day that the workbook counts from. Excel also counts 29 February 1900, which never
+ * existed, so dates after it are corrected.
+ */
 function dateText(ms: number, showsTime: boolean, is1904: boolean): string {
   const start = is1904 ? Date.UTC(1904, 0, 1) : Date.UTC(1899, 11, ms < 60 * msOfDay ? 31 : 30);
   const iso = new Date(start + ms).toISOString();
@@ -71,7 +84,7 @@ function spanText(ms: number): string {
   return `${two(ms / 3_600_000)}:${two((ms / 60_000) % 60)}:${two((ms / 1000) % 60)}${rest}`;
 }
 
-/** The digits that Excel has: all of a whole number as it is stored, 15 of any other. */
+/** Returns a number with the digits that Excel shows. An integer keeps all digits, and any other number has at most 15. */
 function plainText(stored: string, value: number): string {
   if (/^-?\d+$/.test(stored) || !Number.isFinite(value)) return stored;
   return String(Number(value.toPrecision(15)));

@@ -4,24 +4,24 @@ import { numberText, plainNumber } from './number-text.ts';
 import { TextCollector, unescaped, type Workbook } from './workbook.ts';
 import type { XmlHandler } from './xml.ts';
 
-/** A row that is not empty. */
+/** A row of a sheet that is not empty. */
 export interface SheetRow {
-  /** Its number in the sheet, from 1. */
+  /** The number of the row in the sheet, counted from 1. */
   readonly number: number;
-  /** The texts of its cells, up to the last one that is not empty. */
+  /** The text of each cell, up to the last cell that is not empty. */
   readonly cells: readonly string[];
-  /** The reason why the row cannot be used, with the column; undefined for a row that can. */
+  /** The reason why the row cannot be used, with the column; undefined if the row is valid. */
   readonly problem: string | undefined;
 }
 
-/** The largest sheet (Excel specifications and limits). */
+/** Maximum numbers of columns and rows in a sheet, according to Excel's specifications and limits. */
 const maxColumns = 16_384;
 const maxRows = 1_048_576;
 
-/** The longest text of a cell: thirty times that of Excel. */
+/** Maximum number of characters in a cell. It is about thirty times Excel's own limit. */
 const maxCellLength = 1_000_000;
 
-/** A cell of a sheet that cannot be read. */
+/** The error for a cell or row of a sheet that cannot be read. */
 export class BadCell extends Error {
   constructor(
     readonly place: string,
@@ -31,7 +31,7 @@ export class BadCell extends Error {
   }
 }
 
-/** Turns the XML of a sheet into rows. */
+/** Converts the XML of a sheet to rows. An XML parser calls its methods. */
 export class SheetReader implements XmlHandler {
   readonly #book: Workbook;
   #rows: SheetRow[] = [];
@@ -48,19 +48,19 @@ export class SheetReader implements XmlHandler {
   #isInRow = false;
   #value = '';
   readonly #inline = new TextCollector();
-  /** True after the last row. */
+  /** True once the last row of the sheet has been read. */
   isEnded = false;
 
   constructor(book: Workbook) {
     this.#book = book;
   }
 
-  /** The place that is being read. */
+  /** The current row and column, for messages. */
   get place(): string {
     return `row ${this.#number}${this.#column < 0 ? '' : `, column ${columnName(this.#column)}`}`;
   }
 
-  /** The rows that are complete. */
+  /** Returns the rows that have been completed since the last call. */
   take(): SheetRow[] {
     const rows = this.#rows;
     this.#rows = [];
@@ -99,7 +99,7 @@ export class SheetReader implements XmlHandler {
   #beginRow(written: string | undefined): void {
     const number = written === undefined ? this.#number + 1 : Number(written);
     if (!(number > this.#number && number <= maxRows))
-      throw new BadCell(this.place, `expected a row after it, up to ${formatCount(maxRows)}, found row ${written ?? number}`);
+      throw new BadCell(this.place, `expected a higher row number, up to ${formatCount(maxRows)}, found row ${written ?? number}`);
     this.#number = number;
     this.#cells = [];
     this.#problem = undefined;
@@ -125,7 +125,7 @@ export class SheetReader implements XmlHandler {
     const text = this.#hasValue ? this.#cellText() : '';
     if (text === '') return;
     if (text.length > maxCellLength)
-      throw new BadCell(this.place, `expected a text of at most ${formatCount(maxCellLength)} characters, found a longer one`);
+      throw new BadCell(this.place, `expected text of at most ${formatCount(maxCellLength)} characters, found a longer one`);
     this.#rowLength += text.length;
     if (this.#rowLength > maxRecordBytes) throw new BadCell(this.place, 'expected a row of at most 256 MB, found a longer one');
     while (this.#cells.length < this.#column) this.#cells.push('');
@@ -138,7 +138,8 @@ export class SheetReader implements XmlHandler {
     switch (this.#type) {
       case 's': {
         const text = texts.at(Number(value));
-        if (text === undefined) throw new BadCell(this.place, `expected a text of the workbook, found number ${value} of ${texts.count}`);
+        if (text === undefined)
+          throw new BadCell(this.place, `expected one of the workbook's ${texts.count} shared strings, found number ${value}`);
         return text;
       }
       case 'inlineStr':
@@ -161,7 +162,7 @@ export class SheetReader implements XmlHandler {
   }
 }
 
-/** The 0-based column of a place such as `AB12`. */
+/** Returns the 0-based column of a cell from a reference such as `AB12`. */
 function columnOf(place: string): number {
   let column = 0;
   for (let at = 0; at < place.length; at++) {
@@ -172,7 +173,7 @@ function columnOf(place: string): number {
   return column - 1;
 }
 
-/** The name of a 0-based column, such as `AB`. */
+/** Returns the name of a column, such as `AB`, from its 0-based number. */
 export function columnName(column: number): string {
   const rest = Math.floor(column / 26);
   return (rest === 0 ? '' : columnName(rest - 1)) + String.fromCharCode(65 + (column % 26));

@@ -1,4 +1,4 @@
-/** Texts by their number, packed: as strings they would take several times the memory. */
+/** A list of strings that are stored in one buffer. Separate strings would need several times as much memory. */
 export class TextTable {
   #bytes = Buffer.alloc(65_536);
   readonly #ends: number[] = [];
@@ -8,7 +8,7 @@ export class TextTable {
     return this.#ends.length;
   }
 
-  /** The memory that the texts take, in bytes. */
+  /** The number of bytes of memory that the strings use. */
   get size(): number {
     return this.#length + 8 * this.#ends.length;
   }
@@ -24,7 +24,7 @@ export class TextTable {
     this.#ends.push(this.#length);
   }
 
-  /** The text of a number, from 0; undefined if there is none. */
+  /** Returns the string at a 0-based index; undefined if there is none. */
   at(index: number): string | undefined {
     const end = this.#ends[index];
     return end === undefined ? undefined : this.#bytes.toString('utf8', index === 0 ? 0 : this.#ends[index - 1], end);

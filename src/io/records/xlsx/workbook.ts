@@ -6,17 +6,17 @@ import { TextTable } from './text-table.ts';
 import { BadXml, type XmlHandler, XmlReader } from './xml.ts';
 import { damaged, type Zip } from './zip.ts';
 
-/** The parts of a workbook that the cells of a sheet depend on. */
+/** Everything about a workbook that is needed to read the cells of one sheet. */
 export interface Workbook {
-  /** The name of the chosen sheet. */
+  /** The name of the sheet to read. */
   readonly sheet: string;
-  /** The part that holds it. */
+  /** The path of the sheet's file in the zip archive. */
   readonly part: string;
-  /** True if it counts days from 1904. */
+  /** True if the workbook counts days from 1904 instead of 1900. */
   readonly is1904: boolean;
-  /** By the number of a cell's style. */
+  /** The number formats of cells. A cell contains an index into this array. */
   readonly formats: readonly CellFormat[];
-  /** The texts that cells share. */
+  /** The strings that several cells share. A cell contains an index into this table. */
   readonly texts: TextTable;
 }
 
@@ -26,15 +26,18 @@ interface SheetEntry {
   readonly isHidden: boolean;
 }
 
-/** Unpacked bytes of a part other than a sheet and the shared texts. */
+/** Maximum uncompressed size in bytes of a file in the workbook, except for the sheets and the shared strings. */
 const maxPartBytes = 64 * 1024 * 1024;
 
-/** Reads a workbook up to its sheets, and chooses one: by its name, or the first that is shown. */
+/**
+ * Reads everything in a workbook except the rows. Chooses the sheet with the name `sheetName` or, if that is undefined, the first visible
+ * sheet.
+ */
 export async function readWorkbook(zip: Zip, input: string, sheetName: string | undefined): Promise<Workbook> {
   const main = await mainPart(zip, input);
   const relations = await relationsOf(zip, input, main);
   const { sheets, is1904 } = await sheetsOf(zip, input, main);
-  // A page with a chart only is no table.
+  // Sheets that consist only of a chart are left out, because they have no rows.
   const tables = sheets.filter(({ relation }) => relations.byId.get(relation)?.type === 'worksheet');
   const sheet = chooseSheet(tables, input, sheetName);
   const formats = await formatsOf(zip, input, relations.byType.get('styles'));
@@ -68,11 +71,11 @@ function chooseSheet(sheets: readonly SheetEntry[], input: string, wanted: strin
 
 interface Relations {
   readonly byId: ReadonlyMap<string, { readonly type: string; readonly part: string }>;
-  /** The first part of each type. */
+  /** The path of the first file of each type, keyed by type. */
   readonly byType: ReadonlyMap<string, string>;
 }
 
-/** The parts that a part names (ECMA-376-2, 9.3). */
+/** Reads the relations of a file, which are the other files in the workbook that it refers to (ECMA-376-2, 9.3). */
 async function relationsOf(zip: Zip, input: string, of: string): Promise<Relations> {
   const [folder, name] = [of.slice(0, of.lastIndexOf('/') + 1), of.slice(of.lastIndexOf('/') + 1)];
   const byId = new Map<string, { type: string; part: string }>();
@@ -129,31 +132,29 @@ async function formatsOf(zip: Zip, input: string, part: string | undefined): Pro
   return formats;
 }
 
-/** The texts of a table are held in memory, together at most as much as one record may be. */
+/** Reads the strings that several cells share into memory. Their total size must not exceed the maximum size of a record. */
 async function sharedTexts(zip: Zip, input: string, part: string | undefined): Promise<TextTable> {
   const texts = new TextTable();
   if (part === undefined || !zip.has(part)) return texts;
   const item = new TextCollector();
-  await readPart(
-    zip,
-    input,
-    part,
-    {
-      open: (tag) => item.open(tag),
-      text: (text) => item.text(text),
-      close(tag) {
-        item.close(tag);
-        if (tag !== 'si') return;
-        texts.add(item.take());
-        if (texts.size > maxRecordBytes) throw new BadXml('more than 256 MB of texts');
-      },
+  await readPart(zip, input, part, {
+    maxBytes: Number.POSITIVE_INFINITY,
+    open: (tag) => item.open(tag),
+    text: (text) => item.text(text),
+    close(tag) {
+      item.close(tag);
+      if (tag !== 'si') return;
+      texts.add(item.take());
+      if (texts.size > maxRecordBytes) throw new BadXml('more than 256 MB of text');
     },
-    Number.POSITIVE_INFINITY,
-  );
+  });
   return texts;
 }
 
-/** Collects the text of a cell or a shared text: all of its `t`, without how it is read aloud (`rPh`). */
+/**
+ * Collects the text of a cell or shared string from its `t` elements. Elements within `rPh` are ignored, because they contain the
+ * pronunciation.
+ */
 export class TextCollector {
   #text = '';
   #isInText = false;
@@ -177,7 +178,7 @@ export class TextCollector {
     else if (tag === 'rPh') this.#isSpoken = false;
   }
 
-  /** The text, with the characters that XML cannot hold (ECMA-376, 22.9.2.19). */
+  /** Returns the collected text and clears it. Escaped characters are decoded (ECMA-376, 22.9.2.19). */
   take(): string {
     const text = this.#text;
     this.#text = '';
@@ -185,15 +186,20 @@ export class TextCollector {
   }
 }
 
-/** A text with the characters that a workbook writes as `_x000D_`. */
+/** Decodes escaped characters, such as `_x000D_`. */
 export function unescaped(text: string): string {
   if (!text.includes('_x')) return text;
   return text.replace(/_x([\dA-Fa-f]{4})_/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }
 
-/** Reads a whole part. Throws an AutomateError (`input`). */
-async function readPart(zip: Zip, input: string, part: string, handler: Partial<XmlHandler>, maxBytes = maxPartBytes): Promise<void> {
-  const { open = () => undefined, text = () => undefined, close = () => undefined } = handler;
+interface PartHandler extends Partial<XmlHandler> {
+  /** Maximum size of the file; undefined for `maxPartBytes`. */
+  readonly maxBytes?: number;
+}
+
+/** Parses a whole file of the workbook. Throws an AutomateError (`input`) if the file is damaged or too large. */
+async function readPart(zip: Zip, input: string, part: string, handler: PartHandler): Promise<void> {
+  const { open = () => undefined, text = () => undefined, close = () => undefined, maxBytes = maxPartBytes } = handler;
   const xml = new XmlReader({ open, text, close });
   let left = maxBytes;
   try {

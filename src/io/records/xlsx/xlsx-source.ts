@@ -8,7 +8,7 @@ import { readWorkbook, type Workbook } from './workbook.ts';
 import { XmlReader } from './xml.ts';
 import { damaged, openZip, type Zip } from './zip.ts';
 
-/** An open sheet. Its members are those of a source. */
+/** An open sheet of a workbook. It has the same members as a Source, which is an open input of any format. */
 export interface OpenSheet {
   readonly columns: readonly string[];
   read(): AsyncGenerator<readonly Item[]>;
@@ -17,14 +17,17 @@ export interface OpenSheet {
   close(): Promise<void>;
 }
 
-/** The sheet to read, and the place at which to resume: after a row, whose number is the offset. */
+/** The sheet to read, and the position at which to resume. The `offset` of that position is the number of the last row that was read. */
 export interface SheetOptions {
-  /** Undefined for the first sheet. */
+  /** Name of the sheet; undefined for the first visible sheet. */
   readonly sheet?: string | undefined;
   readonly from?: Position | undefined;
 }
 
-/** Opens a workbook and reads a sheet up to its first record. Throws an AutomateError (`usage`, `input`). */
+/**
+ * Opens a workbook and reads the header of a sheet. Throws an AutomateError (`usage`) if there is no sheet of that name, or (`input`) if
+ * the workbook cannot be read.
+ */
 export async function openXlsx(input: Input, { sheet, from }: SheetOptions): Promise<OpenSheet> {
   const zip = await openZip(input);
   try {
@@ -59,15 +62,15 @@ export async function openXlsx(input: Input, { sheet, from }: SheetOptions): Pro
   }
 }
 
-/** A sheet, and how much of it is read. */
+/** A sheet that is being read, with the number of bytes read so far. */
 interface Reading {
   readonly book: Workbook;
-  /** The input and the sheet, for messages. */
+  /** The names of the input and the sheet, for messages. */
   readonly place: string;
   bytes: number;
 }
 
-/** The rows of a sheet as they are read: no faster than they are asked for. */
+/** Yields the rows of a sheet. Reads no faster than the caller consumes the rows. */
 async function* sheetRows(zip: Zip, reading: Reading): AsyncGenerator<readonly SheetRow[]> {
   const sheet = new SheetReader(reading.book);
   const xml = new XmlReader(sheet);
@@ -87,7 +90,7 @@ async function* sheetRows(zip: Zip, reading: Reading): AsyncGenerator<readonly S
   }
 }
 
-/** The error that an act throws; undefined if it throws none. */
+/** Calls a function. Returns the error that the function throws; undefined if it throws none. */
 function faultOf(act: () => void): { readonly error: unknown } | undefined {
   try {
     act();
@@ -100,11 +103,13 @@ function faultOf(act: () => void): { readonly error: unknown } | undefined {
 interface Header {
   readonly header: readonly string[];
   readonly columns: readonly Column[];
-  /** The rows after it that were read with it. */
+  /** The rows after the header row that were read in the same chunk. */
   readonly rest: readonly SheetRow[];
 }
 
-/** The first row that is not empty is the header. */
+/**
+ * Reads the header, which is the first row that is not empty. Throws an AutomateError (`input`) if there is no header or if it is invalid.
+ */
 async function readHeader(rows: AsyncGenerator<readonly SheetRow[]>, { place }: Reading): Promise<Header> {
   const { value, done } = await rows.next();
   const [first, ...rest] = done ? [] : value;
@@ -117,7 +122,7 @@ async function readHeader(rows: AsyncGenerator<readonly SheetRow[]>, { place }: 
   return { header: first.cells, columns, rest };
 }
 
-/** Turns rows into records, without those before the place at which to resume. */
+/** Returns a function that converts rows to records. When reading resumes, it leaves out the rows that have already been read. */
 function itemsOf(header: readonly string[], columns: readonly Column[], { book }: Reading, from: Position | undefined) {
   const empty = header.map(() => '');
   let records = from?.records ?? 0;
@@ -136,5 +141,5 @@ function itemsOf(header: readonly string[], columns: readonly Column[], { book }
 function surplus({ cells }: SheetRow, count: number): string | undefined {
   const index = cells.findIndex((cell, at) => at >= count && cell !== '');
   if (index === -1) return undefined;
-  return `column ${columnName(index)}: expected ${count} cells, found one more (${JSON.stringify(cells[index])}): name its column, or clear it`;
+  return `column ${columnName(index)}: expected ${count} cells, found one more (${JSON.stringify(cells[index])}): give its column a name, or clear the cell`;
 }

@@ -1,19 +1,25 @@
 import { SaxesParser } from 'saxes';
 
-/** Takes the parts of a document. Names come without the prefix of their namespace. */
+/** Receives the elements and the text of an XML document. Element names have no namespace prefix. */
 export interface XmlHandler {
   open(name: string, attribute: (name: string) => string | undefined): void;
   text(text: string): void;
   close(name: string): void;
 }
 
-/** Bytes between two tags: thirty times the longest text that Excel puts into a cell, in its longest form. */
+/**
+ * Maximum number of bytes between two XML tags. This is enough for about thirty times the longest text in an Excel cell, even if every
+ * character is escaped.
+ */
 const maxBetweenTags = 4 * 1024 * 1024;
 
-/** A document that is not XML, or has a text that is too long to be one of a workbook. */
+/** The error for an XML document that is not well-formed or contains too much text between two tags. */
 export class BadXml extends Error {}
 
-/** Parses a document of a workbook, chunk by chunk. Entities are not resolved but for the five of XML, so none can grow. */
+/**
+ * Parses an XML document of a workbook, chunk by chunk. Only the five predefined entities are resolved, because other entities could make
+ * the text grow without limit.
+ */
 export class XmlReader {
   readonly #parser = new SaxesParser<{ position: false }>({ position: false });
   readonly #decoder = new TextDecoder('utf-8', { fatal: true });
@@ -36,14 +42,14 @@ export class XmlReader {
     });
   }
 
-  /** Throws a BadXml, or whatever the handler throws. */
+  /** Parses a chunk of the document. Throws a BadXml if the document is not valid, or the error that the handler throws. */
   write(chunk: Buffer): void {
     this.#sinceTag += chunk.length;
     this.#parser.write(this.#decode(() => this.#decoder.decode(chunk, { stream: true })));
-    if (this.#sinceTag > maxBetweenTags) throw new BadXml('a text or a tag of more than 4 MB');
+    if (this.#sinceTag > maxBetweenTags) throw new BadXml('text or a tag of more than 4 MB');
   }
 
-  /** Throws a BadXml if the document is not complete. */
+  /** Ends the document. Throws a BadXml if the document is not complete. */
   end(): void {
     this.#parser.write(this.#decode(() => this.#decoder.decode()));
     this.#parser.close();

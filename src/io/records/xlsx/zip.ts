@@ -10,17 +10,20 @@ import { namingErrors } from '../../files/naming-errors.ts';
 import { type Input, readError } from '../readers/input.ts';
 import { inputError } from '../readers/record-reader.ts';
 
-/** The archive that a workbook is. Case does not matter in the names of its parts. */
+/** The zip archive of a workbook. The paths of its files are not case-sensitive. */
 export interface Zip {
   has(part: string): boolean;
-  /** The unpacked size that the archive states. */
+  /** Returns the uncompressed size in bytes of a file in the archive, as specified in the archive. */
   size(part: string): number;
-  /** The unpacked bytes of a part. */
+  /** Returns a stream of the decompressed content of a file in the archive. */
   read(part: string): Promise<Readable>;
   close(): Promise<void>;
 }
 
-/** Opens the archive. A stream is copied to a private file first: the list of its parts is at its end. Throws an AutomateError (`input`). */
+/**
+ * Opens the zip archive of a workbook. A stream is first copied to a temporary file, because a zip archive lists its files at its end.
+ * Throws an AutomateError (`input`) if the input is not a readable workbook.
+ */
 export async function openZip(input: Input): Promise<Zip> {
   const file = input.isSeekable ? openFile(input.name) : await copyOf(input);
   try {
@@ -32,7 +35,7 @@ export async function openZip(input: Input): Promise<Zip> {
   }
 }
 
-/** The error for a workbook that cannot be read. `place`: the name of the input, and the place in it. */
+/** Returns the error for a damaged workbook. `place` is the name of the input and, if it is known, the position of the damage. */
 export function damaged(place: string, cause: unknown): AutomateError {
   const { message } = cause as Error;
   return inputError(place, `expected an Excel workbook (.xlsx), found a damaged one: ${message}\nsave or fetch it again`, { cause });
@@ -46,7 +49,10 @@ function openFile(path: string): number {
   }
 }
 
-/** The file has no name: it is gone with the process, however that ends. */
+/**
+ * Copies an input to a temporary file and returns its file descriptor. The file is unlinked immediately, so it disappears even if the
+ * process is killed.
+ */
 async function copyOf(input: Input): Promise<number> {
   const path = join(tmpdir(), `automate-${randomUUID()}.part`);
   return namingErrors(path, 'written', async () => {
@@ -62,7 +68,7 @@ async function copyOf(input: Input): Promise<number> {
   });
 }
 
-/** The archive closes the file. */
+/** Reads the list of files in the zip archive. Closing the archive also closes the file descriptor. */
 async function zipOf(file: number): Promise<Zip> {
   const zip = await fromFdPromise(file, { lazyEntries: true, autoClose: false });
   const closed = new Promise<void>((resolve) => zip.once('close', resolve));
@@ -87,7 +93,7 @@ async function zipOf(file: number): Promise<Zip> {
   };
 }
 
-/** The first bytes of an archive, and of the container that old workbooks and those with a password are. */
+/** The bytes at the beginning of a zip archive, and at the beginning of an .xls file or a workbook with a password. */
 const [archiveStart, containerStart] = ['PK', '\xd0\xcf\x11\xe0'];
 
 function refuseOther(file: number, name: string): void {
@@ -99,7 +105,7 @@ function refuseOther(file: number, name: string): void {
   };
   if (begin.length === 0) fail('an empty file');
   if (!text.startsWith(containerStart)) fail('another file', 'csv');
-  // The list of what a container holds (MS-CFB, 2.2 and 2.6).
+  // The list of streams in an old Excel file shows whether the workbook has a password (MS-CFB, 2.2 and 2.6).
   const sector = 2 ** begin.readUInt16LE(30);
   const list = bytesAt(file, (begin.readUInt32LE(48) + 1) * sector, 4096);
   if (list.toString('utf16le').includes('EncryptedPackage')) fail('one with a password\nsave it without');

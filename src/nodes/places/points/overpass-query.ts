@@ -2,10 +2,10 @@ import { Failure } from '../../../core/failure.ts';
 import type { Tags } from '../../../core/lookups/points.ts';
 import type { Area, PointsQuestion, Where } from './provider.ts';
 
-/** Seconds and bytes that the server may spend. */
+/** The time in seconds and the memory in bytes that the server may use for the query. */
 const settings = '[out:json][timeout:60][maxsize:268435456];';
 
-/** The query in Overpass QL, on one line. Throws a Failure (`request`) for a control character. */
+/** Returns the query in Overpass QL, on one line. Throws a Failure (`request`) if a value contains a control character. */
 export function overpassQuery({ where, categories, chain, limit }: PointsQuestion): string {
   const place = placeText(where);
   const area = isArea(where) ? `${areaText(where)}->.a;` : '';
@@ -38,7 +38,7 @@ function tagText(tags: Tags): string {
     .join('');
 }
 
-/** A text in quotes, from which no character can break out. */
+/** Returns text in quotes. Escapes every character that could end the quotes. */
 function quoted(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is refused
   const control = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.exec(text)?.[0];
@@ -47,7 +47,7 @@ function quoted(text: string): string {
   throw new Failure('request', `expected a name without control characters, found U+${code}`, { sent: false });
 }
 
-/** The shortest form without an exponent. */
+/** Returns the shortest form of a number without an exponent. */
 function number(value: number): string {
   const text = String(value);
   return text.includes('e') ? value.toFixed(12).replace(/\.?0+$/, '') : text;

@@ -5,12 +5,12 @@ import { isObject, type JsonObject, jsonOf, type Value } from '../../../core/val
 import { overpassQuery } from './overpass-query.ts';
 import type { PointsProvider } from './provider.ts';
 
-/** A server over OpenStreetMap. https://wiki.openstreetmap.org/wiki/Overpass_API */
+/** An Overpass server, which queries OpenStreetMap. https://wiki.openstreetmap.org/wiki/Overpass_API */
 export const overpass: PointsProvider = {
   source: 'openstreetmap',
   server: 'https://overpass-api.de',
   perDay: { server: 'Overpass', max: 10_000 },
-  // The public server asks to come back after 30 s, 60 s and 120 s.
+  // The public server asks clients to wait 30 s, 60 s and 120 s before retries.
   publicRetry: {
     max: 3,
     on: [429, 504, 'timeout', 'network'],
@@ -32,7 +32,8 @@ export const overpass: PointsProvider = {
   },
   answer(body, limit) {
     const elements = (body as JsonObject).elements as Value[];
-    // The elements come in order of id, so any point may be cut off. Elements without a place count for the server's limit.
+    // The server sorts elements by id before it cuts the response off, so the nearest point might be missing. Elements without coordinates
+    // count towards the server's limit, too.
     return { points: elements.flatMap((element) => (isObject(element) ? pointOf(element) : [])), mayLackNearest: elements.length > limit };
   },
 };

@@ -7,27 +7,27 @@ import type { JsonObject } from '../../../core/value/value.ts';
 import type { AskedCategory, FoundPoints } from './provider.ts';
 import type { WhereTemplate } from './where-option.ts';
 
-/** The facts about a question that its document needs. */
+/** The parts of a query on which its answer document depends. */
 export interface AskedPoints {
-  /** The point from which distances count; undefined for an area. */
+  /** The point from which distances are measured; undefined if the query is for an area. */
   readonly near: Coordinates | undefined;
   readonly categories: readonly AskedCategory[];
   readonly limit: number;
   readonly source: SourceName;
 }
 
-/** The parts of a question that all records share. */
+/** The parts of a query that are the same for all records. */
 export interface QuestionParts {
   readonly where: WhereTemplate;
-  /** A Wikidata id, or a name. */
+  /** A Wikidata id, or the name of a retail chain; undefined to search without a chain. */
   readonly chain: string | undefined;
   readonly categories: readonly AskedCategory[];
   readonly limit: number;
 }
 
 /**
- * The answer document. Points near a point come nearest first, points in an area by id. `nearest` is null if a nearer point may have been
- * left out.
+ * Returns the answer document. Points near a place are sorted by distance, and points in an area by id. `nearest` is null if the nearest
+ * point might have been cut off.
  */
 export function pointsDocument(found: FoundPoints, { near, categories, limit, source }: AskedPoints): LookupDocument {
   const placed = near ? byDistance(found.points, near) : [...found.points].sort(byId).map((point) => ({ point, metres: null }));
@@ -42,7 +42,7 @@ export function pointsDocument(found: FoundPoints, { near, categories, limit, so
   };
 }
 
-/** The document of an unknown chain: no server was asked. */
+/** The answer document if the query names an unknown retail chain, so that no request was sent. */
 export const unknownChain: LookupDocument = {
   match: false,
   count: null,
@@ -54,7 +54,7 @@ export const unknownChain: LookupDocument = {
 
 interface Placed {
   readonly point: FoundPoint;
-  /** Null in an area. */
+  /** Distance in metres; null if the query is for an area. */
   readonly metres: number | null;
 }
 
@@ -67,13 +67,13 @@ function byDistance(found: readonly FoundPoint[], near: Coordinates): Placed[] {
 
 const kinds = ['node', 'way', 'relation'];
 
-/** Nodes, ways, relations, each by number. */
+/** Compares two points by id. Nodes come first, then ways, then relations, each sorted by number. */
 function byId({ id: one }: FoundPoint, { id: other }: FoundPoint): number {
   const [[kind = '', number], [otherKind = '', otherNumber]] = [one, other].map((id) => (id ?? '').split('/')) as [string[], string[]];
   return kinds.indexOf(kind) - kinds.indexOf(otherKind) || Number(number) - Number(otherNumber);
 }
 
-/** Keys of OpenStreetMap whose tag says what a point is, the most telling first. */
+/** Keys of OpenStreetMap tags that say what a point is, the most informative first. */
 const mainKeys = 'amenity shop tourism leisure office craft healthcare club emergency railway aeroway historic sport man_made'.split(' ');
 
 function pointJson({ id, lat, lon, tags }: FoundPoint, metres: number | null, categories: readonly AskedCategory[]): JsonObject {

@@ -8,10 +8,10 @@ import { PointsQuestions } from './question.ts';
 
 type PointsRequest = Extract<LookupRequest, { lookup: 'points' }>;
 
-/** The data of `source: file`. Undefined if a problem was reported. */
+/** Returns the data for `source: file`; undefined if a problem was reported. */
 export function pointsFile({ file, area }: PlacesOptions, parts: QuestionParts, { problem }: BuildContext): LocalData | undefined {
   if (file === undefined) return void problem(['source'], 'source: file needs the option "file"');
-  if (area && !area.bbox) return void problem(['area'], 'source: file takes an area as bbox only: [south, west, north, east]');
+  if (area && !area.bbox) return void problem(['area'], 'with source: file, the area must be a bbox: [south, west, north, east]');
   const { categories, limit } = parts;
   const tags = categories.map((category) => category.tags);
   const questions = new PointsQuestions<PointsRequest>(parts, ({ where, chain }) => ({

@@ -10,14 +10,14 @@ import { pointsDocument, type QuestionParts } from './points-document.ts';
 import type { PointsProvider, Where } from './provider.ts';
 import { PointsQuestions } from './question.ts';
 
-/** The parts of a node that asks a server. */
+/** The parts of a node that gets points from a server. */
 interface ServerPoints {
   readonly options: SettledOptions;
   readonly parts: QuestionParts;
   readonly context: BuildContext;
 }
 
-/** The server of a provider, as a node asks it. */
+/** Returns the lookup server for a provider, configured with the options of a node. */
 export function pointsServer(provider: PointsProvider, { options, parts, context }: ServerPoints): LookupServer {
   const { where, categories, limit } = parts;
   const { server, perDay, source } = provider;

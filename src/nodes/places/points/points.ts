@@ -14,14 +14,17 @@ import { whereTemplate } from './where-option.ts';
 
 type Source = NonNullable<PlacesOptions['source']>;
 
-/** The providers that are servers. */
+/** The providers that send requests to a server. */
 const servers: Readonly<Record<Exclude<Source, 'file'>, PointsProvider>> = { overpass };
 
 const defaultSource: Source = 'overpass';
 const defaultLimit = 100;
 const defaultTimeoutMs = 90_000;
 
-/** The options of a node for points, with their defaults, and with the rules of the public server. */
+/**
+ * Returns the options of a node that looks up points, with their defaults. If it uses a public server, the rules of that server are
+ * applied.
+ */
 export function pointsSettings(options: PlacesOptions): SettledOptions {
   const { source = defaultSource, timeout = defaultTimeoutMs, connection } = options;
   const { perDay, publicRetry } = source === 'file' ? {} : servers[source];
@@ -29,7 +32,7 @@ export function pointsSettings(options: PlacesOptions): SettledOptions {
   return { ...options, timeout, ...publicLimits(options), ...(publicRetry && { retry: publicRetry }) };
 }
 
-/** `lookup: points`: points of interest near a place or in an area. Undefined if a problem was reported. */
+/** Compiles `lookup: points`, which finds points of interest near a place or in an area; undefined if a problem was reported. */
 export function pointsLookup(options: SettledOptions, context: BuildContext): Lookup | undefined {
   const where = whereTemplate(options, context);
   const categories = categoriesOf(options, context);
@@ -65,7 +68,7 @@ const nearMap = {
 
 type Category = AskedCategory & { readonly notes: readonly string[] };
 
-/** The categories that the flow names. Undefined if a problem was reported. */
+/** Returns the categories that the flow refers to; undefined if a problem was reported. */
 function categoriesOf({ category = [] }: PlacesOptions, context: BuildContext): Category[] | undefined {
   const isList = Array.isArray(category);
   const found = [category].flat().map((words, index) => categoryOption(words, isList ? ['category', index] : ['category'], context));

@@ -5,50 +5,52 @@ import type { Value } from '../../../core/value/value.ts';
 import type { LookupOptions } from '../../lookup/lookup-options.ts';
 import type { Payload } from '../../lookup/server-requests.ts';
 
-/** An area by its code: a country (ISO 3166-1 alpha-2), a region (ISO 3166-2), or an object of OpenStreetMap such as `way/5`. */
+/**
+ * An area that is identified by a code: a country (ISO 3166-1 alpha-2), a region (ISO 3166-2), or an OpenStreetMap object such as `way/5`.
+ */
 export type Area = { readonly country: string } | { readonly region: string } | { readonly osm: string };
 
-/** The place where points are looked for. */
+/** The place or area in which to search for points. */
 export type Where = Around | Box | Area;
 
-/** A category that a flow names. */
+/** A category of places to which a flow refers. */
 export interface AskedCategory {
-  /** Such as `amenity/pharmacy`. */
+  /** An id such as `amenity/pharmacy`. */
   readonly id: string;
   readonly tags: Tags;
 }
 
-/** A question for points of interest. */
+/** A query for points of interest. */
 export interface PointsQuestion {
   readonly where: Where;
-  /** The categories of which a point needs one; empty for any category. */
+  /** A point must belong to one of these categories. The list is empty to search for any category. */
   readonly categories: readonly AskedCategory[];
-  /** The tags of a chain; undefined for any chain. */
+  /** The tags of a retail chain; undefined to search without a chain. */
   readonly chain: Tags | undefined;
-  /** Maximum of points in the answer document. A server is asked for one more, which shows that there are more. */
+  /** Maximum number of points in the answer document. One more is requested from the server, which shows whether there are more. */
   readonly limit: number;
 }
 
-/** The points that answer a question, in any order. */
+/** The points that were found for a query, in any order. */
 export interface FoundPoints {
   readonly points: readonly FoundPoint[];
-  /** True if points were left out, and the nearest point may be one of them. */
+  /** True if points were cut off, and the nearest point might be one of them. */
   readonly mayLackNearest: boolean;
 }
 
 /** A server that finds points of interest. */
 export interface PointsProvider {
   readonly source: SourceName;
-  /** Origin of the built-in server. */
+  /** The origin of the built-in server. */
   readonly server: string;
-  /** The requests that the built-in server takes from one machine in a day, if it is a public server; undefined for any other server. */
+  /** The number of requests per day that the built-in server accepts from one machine; undefined if it is not a public server. */
   readonly perDay?: DayLimit;
-  /** The retries of the public server, whatever a flow says. */
+  /** The retry rules for the public server. A flow cannot change them. */
   readonly publicRetry?: LookupOptions['retry'];
-  /** The request for a question. Throws a Failure (`request`) for a question that the server would refuse. */
+  /** Returns the request for a query. Throws a Failure (`request`) if the server would refuse the query. */
   request(question: PointsQuestion): Payload;
-  /** The error in an answer that came with status 200; undefined if the answer has points, or says that there are none. */
+  /** Returns the error in a response with status 200; undefined if the response contains points, or says that there are none. */
   refusal(body: Value): { readonly message: string; readonly isTimeout?: boolean } | undefined;
-  /** The points of an answer. `limit`: of the question. */
+  /** Returns the points in a response. `limit` is the maximum number of points in the query. */
   answer(body: Value, limit: number): FoundPoints;
 }

@@ -6,7 +6,7 @@ import { refuseLong } from '../chain.ts';
 import type { QuestionParts } from './points-document.ts';
 import type { PointsQuestion } from './provider.ts';
 
-/** Makes the requests for the questions of records. */
+/** Creates the requests for points, one for each record. */
 export class PointsQuestions<Request extends object> {
   readonly #parts: QuestionParts;
   readonly #chainOf: ((fields: Fields) => string) | undefined;
@@ -18,7 +18,10 @@ export class PointsQuestions<Request extends object> {
     this.#requestOf = requestOf;
   }
 
-  /** The request of a record; undefined for a record without a place or a chain. Throws a Failure (`request`). */
+  /**
+   * Returns the request for a record; undefined for a record that has no place or no chain. Throws a Failure (`request`) if a value of the
+   * record is invalid.
+   */
   request(fields: Fields): Request | (Request & { readonly chain: NamedChain<Request> }) | undefined {
     const { where: whereOf, categories, limit } = this.#parts;
     const where = whereOf(fields);
@@ -28,7 +31,7 @@ export class PointsQuestions<Request extends object> {
     if (name === undefined) return request(undefined);
     if (isChainId(name)) return request(chainTags(name.toUpperCase(), name));
     refuseLong(name, 'name');
-    // The first category decides between chains that share a name.
+    // If several retail chains have the same name, the first category decides which one is meant.
     return { ...request({ brand: name }), chain: { query: { name, category: categories[0]?.id, minScore: minChainScore }, request } };
   }
 }

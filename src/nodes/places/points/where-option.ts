@@ -9,13 +9,16 @@ import { referencedFields, textTemplate } from '../../../core/template/template.
 import type { PlacesOptions } from '../places-options.ts';
 import type { Area, Where } from './provider.ts';
 
-/** The place of a record's question; undefined if all of its texts are blank. Throws a Failure (`request`). */
+/**
+ * Renders the place or area in which to search for a record's points. It is undefined if all of its values are blank. Throws a Failure
+ * (`request`) if a value is invalid.
+ */
 export type WhereTemplate = (fields: Fields) => Where | undefined;
 
-/** Maximum radius, in metres. */
+/** Maximum radius in metres. */
 const maxRadius = 50_000;
 
-/** Compiles `near` or `area`. Undefined if a problem was reported. */
+/** Compiles the option `near` or `area`. Returns undefined if a problem was reported. */
 export function whereTemplate({ near, area }: PlacesOptions, context: BuildContext): WhereTemplate | undefined {
   if ((near === undefined) === (area === undefined)) {
     const found = near === undefined ? 'neither' : 'both';
@@ -43,7 +46,7 @@ function isLiteral(text: string | number): boolean {
   return referencedFields(String(text)).length === 0;
 }
 
-/** Reports a problem with the text of a flow. `read` throws an Error for such a text. */
+/** Reports a problem with a literal value in a flow. `read` throws an Error if the value is invalid. */
 function reportWrong(context: BuildContext, at: readonly string[], read: () => unknown): void {
   try {
     read();
@@ -82,7 +85,7 @@ function areaTemplate(area: AreaOption, context: BuildContext): WhereTemplate | 
   };
 }
 
-/** Reads the code of an area. Throws a Failure (`request`). */
+/** Parsers for the codes of areas. They throw a Failure (`request`) if the code is invalid. */
 const readers = {
   country(text: string): Area {
     const code = countryNamed(text);
@@ -107,7 +110,7 @@ function expected(what: string, found: string): Failure {
   });
 }
 
-/** Compiles a box. `bbox`: south, west, north, east. */
+/** Compiles a bounding box. `bbox` lists south, west, north and east. */
 function bboxTemplate(bbox: readonly (string | number)[], context: BuildContext): WhereTemplate {
   const sides = bbox.map((side) => textTemplate(String(side)));
   if (bbox.every(isLiteral)) reportWrong(context, ['area', 'bbox'], () => bboxOf(bbox.map(String)));

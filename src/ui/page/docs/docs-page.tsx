@@ -9,7 +9,7 @@ import { Frame } from '../frame/frame.tsx';
 import { useLoaded } from '../use-loaded.ts';
 import { type OpenApi, routesOf } from './openapi-routes.ts';
 
-/** The page that describes the HTTP interface, with examples. */
+/** The page with examples and a list of the server's HTTP routes. */
 export function DocsPage() {
   const { data: server } = useLoaded<ServerInfo>('/server');
   const { data } = useLoaded<{ readonly flows: readonly FlowShape[] }>('/flows');
@@ -17,7 +17,7 @@ export function DocsPage() {
   const flow = data?.flows.find(({ state }) => state === 'valid') ?? { id: 'my-flow', fields: ['id'] };
   const address = server?.address ?? location.origin;
   return (
-    <Frame title="HTTP interface" sub="everything below /v1 takes an API key">
+    <Frame title="HTTP interface" sub="everything under /v1 needs an API key">
       <div class="stack">
         <Panel title="First steps">
           <h3>
@@ -55,7 +55,7 @@ export function DocsPage() {
               An <code>Idempotency-Key</code> makes it safe to send a call or a run again: within 24 hours it gets the first answer, and
               costs nothing.
             </li>
-            <li>A record that fails is 422, never 5xx: a client that sends it again by itself would pay again.</li>
+            <li>If a record fails, the status is 422, never 5xx, because clients that retry by themselves would pay again.</li>
             <li>
               429 and 503 carry <code>Retry-After</code>.
             </li>

@@ -1,7 +1,7 @@
 import type { FlowShape } from '../../../serve/shapes.ts';
 import { queryOf } from './variable-fields.tsx';
 
-/** The curl command line for a call with one record. */
+/** Returns a curl command line that sends one record to a flow. `address` is the URL of the server. */
 export function curlOfCall(address: string, { id, fields, ...flow }: Pick<FlowShape, 'id' | 'fields' | 'open_vars'>): string {
   const record = Object.fromEntries(fields.map((field) => [field, '...']));
   return [
@@ -12,7 +12,10 @@ export function curlOfCall(address: string, { id, fields, ...flow }: Pick<FlowSh
   ].join(' \\\n  ');
 }
 
-/** The curl command line for a run over a file. curl waits up to a minute for the end of the run. */
+/**
+ * Returns a curl command line that runs a flow over a file. The request waits up to a minute for the run to end. `address` is the URL of
+ * the server.
+ */
 export function curlOfRun(address: string, { id, ...flow }: Pick<FlowShape, 'id' | 'open_vars'>): string {
   return [
     `curl ${shellQuoted(`${address}/v1/flows/${id}/runs${neededQuery(flow)}`)}`,
@@ -22,12 +25,12 @@ export function curlOfRun(address: string, { id, ...flow }: Pick<FlowShape, 'id'
   ].join(' \\\n  ');
 }
 
-/** The query that sets the variables without a default. */
+/** Returns a query string with the flow's variables that have no default, because a request must set them. */
 function neededQuery({ open_vars: open = [] }: Pick<FlowShape, 'open_vars'>): string {
   return queryOf(Object.fromEntries(open.flatMap(({ name, default: value }) => (value === null ? [[name, '...']] : []))));
 }
 
-/** Quotes a word for a shell. */
+/** Quotes a word of a command line for a shell, if necessary. */
 function shellQuoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -13,7 +13,7 @@ import { creditsText, FlowProblems, FlowState } from './flows-page.tsx';
 import { LibraryPanel } from './library-panel.tsx';
 import { RunDialog } from './run-dialog.tsx';
 
-/** The page of a flow: its nodes, its runs, and the ways to run it. */
+/** The page about one flow, with its nodes, its runs, and ways to run it. */
 export function FlowPage({ id }: { readonly id: string }) {
   const flow = useLoaded<FlowShape>(`/flows/${encodeURIComponent(id)}`, 5000);
   const [isStarting, setStarting] = useState(false);
@@ -82,7 +82,7 @@ function FlowPanels({ flow }: { readonly flow: FlowShape }) {
 function Nodes({ flow }: { readonly flow: FlowShape }) {
   const { data: text } = useLoaded<FlowText>(`/flows/${encodeURIComponent(flow.id)}/text`);
   return (
-    <Panel title="Nodes" note="a record passes them from the first to the last">
+    <Panel title="Nodes" note="each record goes through them from first to last">
       <Table
         label="Nodes"
         rows={flow.nodes}

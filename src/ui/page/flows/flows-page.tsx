@@ -11,12 +11,12 @@ import { useLoaded } from '../use-loaded.ts';
 
 const everyMs = 5000;
 
-/** The page that lists all flows of the folder. */
+/** The page that lists all flows in the server's folder. */
 export function FlowsPage() {
   const flows = useLoaded<{ readonly flows: readonly FlowShape[] }>('/flows', everyMs);
   const runs = useLoaded<RunListShape>('/runs?limit=200', everyMs);
   return (
-    <Frame title="Flows" sub="the YAML files of the folder that is served">
+    <Frame title="Flows" sub="the YAML files in the served folder">
       <LoadedView loaded={flows}>
         {({ flows: all }) => (all.length === 0 ? <NoFlows /> : <FlowList flows={all} runs={runs.data?.runs ?? []} />)}
       </LoadedView>
@@ -75,7 +75,7 @@ function FlowList({ flows, runs }: FlowListProps) {
   );
 }
 
-/** A label with the state of a flow: valid or invalid. */
+/** A label that says if a flow is valid or not. */
 export function FlowState({ state }: Pick<FlowShape, 'state'>) {
   return <span class={`state ${state === 'valid' ? 'good' : 'bad'}`}>{state}</span>;
 }
@@ -92,7 +92,7 @@ function LastRun({ run }: { readonly run: RunShape | undefined }) {
   );
 }
 
-/** The problems of a flow that is not valid, each with its place in the file. */
+/** Shows the problems of an invalid flow, each with its position in the file. */
 export function FlowProblems({ flow: { name, problems } }: { readonly flow: FlowShape }) {
   return (
     <Panel title={`Problems of ${name}`} note="runs are refused until they are solved">
@@ -109,12 +109,12 @@ export function FlowProblems({ flow: { name, problems } }: { readonly flow: Flow
   );
 }
 
-/** Credits with their noun: `1 credit`, `1 to 3 credits`. */
+/** Formats a number or range of credits with its noun, such as `1 credit` or `1 to 3 credits`. */
 export function creditsText(range: Range): string {
   return `${creditRange(range)} ${range.least === 1 && range.most === 1 ? 'credit' : 'credits'}`;
 }
 
-/** Writes a range as one text: `1`, `0 to 3`, `at least 1`. */
+/** Formats a number or range of credits, such as `1`, `0 to 3` or `at least 1`. */
 export function creditRange({ least, most }: Range): string {
   if (most === null) return `at least ${creditFigure(least)}`;
   return least === most ? creditFigure(least) : `${creditFigure(least)} to ${creditFigure(most)}`;

@@ -1,4 +1,4 @@
-/** The request headers that declare the format of a file of records. */
+/** The request headers that tell the server the format of an uploaded file. */
 export type InputHeaders = Readonly<Record<string, string>>;
 
 const mediaTypes: Readonly<Record<string, string>> = {
@@ -10,7 +10,7 @@ const mediaTypes: Readonly<Record<string, string>> = {
   xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
 };
 
-/** Returns the request headers for a file name; undefined if the ending is not known. */
+/** Returns the request headers for an uploaded file with this name; undefined if the extension is unknown. */
 export function inputHeaders(name: string): InputHeaders | undefined {
   const [, extension = '', gz] = /\.([a-z]+)(\.gz)?$/i.exec(name.toLowerCase()) ?? [];
   const type = mediaTypes[extension];

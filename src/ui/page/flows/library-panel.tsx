@@ -4,7 +4,7 @@ import { CodeBlock } from '../frame/copy.tsx';
 import { LoadedView } from '../frame/feedback.tsx';
 import { useLoaded } from '../use-loaded.ts';
 
-/** Lists the node types, and the tools of each MCP connection. Choosing a node type or a tool shows its YAML to copy. */
+/** Lists the node types, and the tools of each MCP connection. If the user chooses one, shows YAML to copy into a flow. */
 export function LibraryPanel() {
   const library = useLoaded<Library>('/library');
   const [chosen, setChosen] = useState<string>();

@@ -18,7 +18,7 @@ interface RunDialogProps {
   readonly onClose: () => void;
 }
 
-/** Chooses a file of records, shows what a run would do, then starts it. */
+/** A dialog in which the user chooses a file with records, sees a forecast of the run, and starts it. */
 export function RunDialog({ flow, onClose }: RunDialogProps) {
   const [file, setFile] = useState<File>();
   const [plan, setPlan] = useState<PlanShape>();

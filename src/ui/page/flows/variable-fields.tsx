@@ -1,7 +1,7 @@
 import type { FlowShape } from '../../../serve/shapes.ts';
 import { TextField } from '../frame/fields.tsx';
 
-/** The values of a flow's open variables, by name. An empty one is not sent. */
+/** The values that the user typed for a flow's variables, by name. Empty values are not sent. */
 export type VariableValues = Readonly<Record<string, string>>;
 
 interface VariableFieldsProps {
@@ -10,7 +10,7 @@ interface VariableFieldsProps {
   readonly onInput: (values: VariableValues) => void;
 }
 
-/** A field for each variable that callers of the flow may set. */
+/** Shows a text field for each variable that callers of the flow may set. */
 export function VariableFields({ flow, values, onInput }: VariableFieldsProps) {
   return (flow.open_vars ?? []).map(({ name, default: value }) => (
     <TextField
@@ -25,12 +25,12 @@ export function VariableFields({ flow, values, onInput }: VariableFieldsProps) {
   ));
 }
 
-/** True once every variable without a default has a value. */
+/** True if the user has typed a value for every variable without a default. */
 export function hasValues({ open_vars: open = [] }: Pick<FlowShape, 'open_vars'>, values: VariableValues): boolean {
   return open.every(({ name, default: value }) => value !== null || (values[name] ?? '') !== '');
 }
 
-/** The query that sets variables, with its question mark and other members; empty for none. */
+/** Returns a query string that sets variables and further parameters, with the question mark. It is empty if there is nothing to set. */
 export function queryOf(values: VariableValues, more: Readonly<Record<string, string>> = {}): string {
   const members = [...Object.entries(values).map(([name, value]) => [`var.${name}`, value] as const), ...Object.entries(more)];
   const query = new URLSearchParams(members.filter(([, value]) => value !== '').map(([name, value]) => [name, value])).toString();

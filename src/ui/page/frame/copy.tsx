@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** A button that copies a text, and confirms it for two seconds. */
+/** A button that copies text, and shows for two seconds that it has. */
 export function CopyButton({ text, label = 'Copy' }: { readonly text: string; readonly label?: string }) {
   const [said, setSaid] = useState('');
   useEffect(() => {
@@ -20,11 +20,11 @@ export function CopyButton({ text, label = 'Copy' }: { readonly text: string; re
   );
 }
 
-/** A text in a fixed-width font with a copy button, such as a command. */
+/** Text in a fixed-width font, such as a command, with a button that copies it. */
 export function CodeBlock({ text, label }: { readonly text: string; readonly label: string }) {
   return (
     <div class="code">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: only what has the focus scrolls by the keyboard */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: only a focused element can be scrolled with the keyboard */}
       <section tabIndex={0} aria-label={label}>
         <pre>{text}</pre>
       </section>

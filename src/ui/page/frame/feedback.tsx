@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { Problem } from '../api.ts';
 import type { Action, Loaded } from '../use-loaded.ts';
 
-/** Shows a problem of the server, in red. */
+/** Shows a problem that the server reported, in red. */
 export function ProblemNotice({ problem }: { readonly problem: Problem | undefined }) {
   if (problem === undefined) return null;
   return (
@@ -23,7 +23,7 @@ interface LoadedViewProps<Data> {
   readonly children: (data: Data) => ComponentChildren;
 }
 
-/** Shows loaded data. If a later load fails, its problem stands above the data of the earlier one. */
+/** Shows data that was loaded from the server. If loading it again fails, the problem appears above the earlier data. */
 export function LoadedView<Data>({ loaded, children }: LoadedViewProps<Data>) {
   const { data, problem } = loaded;
   return (
@@ -38,12 +38,12 @@ interface ActionButtonProps {
   readonly action: Action;
   readonly kind?: 'main' | 'danger';
   readonly isDisabled?: boolean;
-  /** Undefined for a button that submits its form. */
+  /** Starts the action; undefined for a button that submits the form around it. */
   readonly onAct?: () => void;
   readonly children: ComponentChildren;
 }
 
-/** A button that starts an action. It is disabled until the action is done. */
+/** A button that starts an action. It is disabled while the action is running. */
 export function ActionButton({ action, kind, isDisabled = false, onAct, children }: ActionButtonProps) {
   return (
     <button

@@ -15,7 +15,7 @@ interface TextFieldProps extends FieldProps {
   readonly pattern?: string;
 }
 
-/** A field for a line of text. */
+/** A labelled field in which the user types a line of text. */
 export function TextField({ label, hint, value, onInput, type = 'text', isRequired = false, placeholder, pattern }: TextFieldProps) {
   const id = useId();
   const more = { ...(placeholder !== undefined && { placeholder }), ...(pattern !== undefined && { pattern }) };
@@ -44,7 +44,7 @@ interface SelectFieldProps extends FieldProps {
   readonly onChange: (value: string) => void;
 }
 
-/** A field that takes one of several choices. */
+/** A labelled field in which the user selects one of several choices. */
 export function SelectField({ label, hint, value, choices, onChange }: SelectFieldProps) {
   const id = useId();
   return (
@@ -97,7 +97,7 @@ interface CheckGroupProps extends FieldProps {
   readonly onChange: (chosen: readonly string[]) => void;
 }
 
-/** A group of checkboxes. */
+/** A group of checkboxes, of which the user may check any number. */
 export function CheckGroup({ label, hint, choices, chosen, onChange }: CheckGroupProps) {
   const toggled = (value: string, isChecked: boolean) => (isChecked ? [...chosen, value] : chosen.filter((other) => other !== value));
   return (

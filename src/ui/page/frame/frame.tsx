@@ -8,15 +8,15 @@ import { useLoaded } from '../use-loaded.ts';
 
 interface FrameProps {
   readonly title: string;
-  /** Stands beside the title: a state, for example. */
+  /** Shown next to the title of the page, such as the state of a run. */
   readonly mark?: ComponentChildren;
-  /** Stands below the title. */
+  /** Shown below the title of the page. */
   readonly sub?: ComponentChildren;
   readonly actions?: ComponentChildren;
   readonly children: ComponentChildren;
 }
 
-/** The frame of every page: navigation, title and content. The title gets the focus when another page opens. */
+/** The frame of every page, with navigation, title and content. When another page opens, its title gets the keyboard focus. */
 export function Frame({ title, mark, sub, actions, children }: FrameProps) {
   const { path } = useLocation();
   const heading = useRef<HTMLHeadingElement>(null);
@@ -48,7 +48,7 @@ export function Frame({ title, mark, sub, actions, children }: FrameProps) {
   );
 }
 
-/** False until a page is shown: the first page leaves the focus to the browser. */
+/** False until the first page has been shown. The first page does not take the focus. */
 let hasMoved = false;
 
 const places = [
@@ -63,7 +63,7 @@ const settings = [
   { href: '/settings/audit', text: 'Audit' },
 ] as const;
 
-/** The text beside a link of the navigation: the number of flows or connections, or of running runs. */
+/** Returns the number shown next to a navigation link. It is the number of flows, of connections, or of running runs. */
 function countAt(href: (typeof places)[number]['href'], { flows, running, connections }: ServerInfo): string {
   if (href === '/runs') return running > 0 ? `${running} running` : '';
   const count = href === '/' ? flows : connections;

@@ -26,7 +26,7 @@ interface AddConnectionProps {
   readonly onAdded: () => void;
 }
 
-/** The dialog that adds a connection. It tests the connection first, and saves it only if the test succeeds. */
+/** The dialog in which the user adds a connection. The connection is tested first, and saved only if the test succeeds. */
 export function AddConnection({ onClose, onAdded }: AddConnectionProps) {
   const [form, set] = useForm<Form>(empty);
   const [isTested, setTested] = useState(true);
@@ -51,7 +51,7 @@ export function AddConnection({ onClose, onAdded }: AddConnectionProps) {
         }}
       >
         <SelectField label="Kind" value={form.type} choices={kinds} onChange={set('type')} />
-        <TextField label="Name" hint="as flows name it, such as crm" value={form.name} isRequired onInput={set('name')} />
+        <TextField label="Name" hint="the name that flows use, such as crm" value={form.name} isRequired onInput={set('name')} />
         <TextField
           label="Server URL"
           hint={form.type === 'http' ? 'the base of the URLs in flows' : 'Streamable HTTP, or SSE'}
@@ -91,7 +91,7 @@ function AuthFields({ form, set }: { readonly form: Form; readonly set: (name: k
       {form.auth === 'basic' && <TextField label="User name" value={form.username} onInput={set('username')} />}
       <TextField
         label="Credential"
-        hint="the name under which the secret is stored"
+        hint="the name that the secret is stored under"
         placeholder={form.name === '' ? '' : `${form.name}-secret`}
         value={form.credential}
         onInput={set('credential')}
@@ -107,7 +107,7 @@ function AuthFields({ form, set }: { readonly form: Form; readonly set: (name: k
   );
 }
 
-/** The body of the request for a new connection, with the members that the chosen authentication method needs. */
+/** Returns the body of the request that adds a connection, with only those members that the chosen authentication method needs. */
 function connectionBody({ type, name, url, auth, header, username, credential, secret }: Form) {
   if (auth === 'none') return { type, name, url, auth: { type: auth } };
   return {

@@ -12,14 +12,14 @@ import { useAction, useLoaded } from '../use-loaded.ts';
 import { AddConnection } from './add-connection.tsx';
 import { TestResultView } from './test-result-view.tsx';
 
-/** The page of connections, which flows name. */
+/** The page that lists the saved connections, which flows refer to by name. */
 export function IntegrationsPage() {
   const connections = useLoaded<{ readonly connections: readonly Connection[] }>('/connections');
   const [isAdding, setAdding] = useState(false);
   return (
     <Frame
       title="Integrations"
-      sub="the platforms that your flows name as connections"
+      sub="the platforms that your flows use as connections"
       actions={
         <button type="button" class="main" onClick={() => setAdding(true)}>
           Add a platform
@@ -49,7 +49,7 @@ function NoConnections() {
   return (
     <Panel title="Your Platforms">
       <p class="empty">
-        No platform yet. Add one with its address and credential, and flows can name it with <code>connection</code>. The same by a command:
+        No platform yet. Add one with its address and credential, and flows can refer to it with <code>connection</code>. Or use a command:
       </p>
       <CodeBlock text="automate connections add" label="Command that adds a connection" />
     </Panel>
@@ -122,7 +122,7 @@ function ConnectionActions({ connection: { name }, onChange }: { readonly connec
       )}
       {isRemoving && (
         <Dialog title={`Remove ${name}?`} onClose={() => setRemoving(false)}>
-          <p>Flows that name it will not be valid any more. Its credential stays.</p>
+          <p>Flows that use it will no longer be valid. Its credential is not deleted.</p>
           <ProblemNotice problem={action.problem} />
           <div class="actions">
             <ActionButton action={action} kind="danger" onAct={remove}>

@@ -1,6 +1,6 @@
 import type { ConnectionTest } from '../../../serve/page/page-shapes.ts';
 
-/** The result of a test, with the things to check after a failure. */
+/** Shows the result of testing a connection and, after a failure, what to check. */
 export function TestResultView({ result: { ok, message, check } }: { readonly result: ConnectionTest }) {
   return (
     <div class={`notice ${ok ? 'good' : 'bad'}`} role="status">

@@ -11,7 +11,7 @@ interface RunActionsProps {
   readonly onChange: () => void;
 }
 
-/** The buttons for everything that a run's state allows: stop, resume, retry the failed records, download, delete. */
+/** Buttons for the actions that the run's state allows: stop, resume, retry failed records, download, delete. */
 export function RunActions({ run, onChange }: RunActionsProps) {
   const action = useAction();
   const [isDeleting, setDeleting] = useState(false);

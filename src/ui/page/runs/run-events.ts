@@ -1,13 +1,13 @@
 import { sendRequest } from '../api.ts';
 
-/** A Server-sent event. */
+/** An event in a stream of server-sent events. */
 export interface StreamEvent {
   readonly id: string | undefined;
   readonly event: string;
   readonly data: string;
 }
 
-/** Cuts a stream of Server-sent events (HTML, 9.2.6) into its events, as its text comes in. */
+/** Splits a stream of server-sent events (HTML, 9.2.6) into single events as its text arrives. */
 export class EventParser {
   #rest = '';
 
@@ -18,7 +18,7 @@ export class EventParser {
   }
 }
 
-/** Undefined for a comment, which only keeps the connection alive. */
+/** Returns the event in a block of text. Returns undefined for a comment, which the server sends only to keep the connection alive. */
 function eventOf(block: string): StreamEvent | undefined {
   const fields = new Map<string, string>();
   for (const line of block.split('\n')) {
@@ -29,10 +29,13 @@ function eventOf(block: string): StreamEvent | undefined {
   return data === undefined ? undefined : { id: fields.get('id'), event: fields.get('event') ?? 'message', data };
 }
 
-/** Wait before the next attempt to connect. */
+/** Time in ms to wait after a broken connection before connecting again. */
 const againAfterMs = 2000;
 
-/** Follows the events of a run until the run ends. If the connection breaks, the next one continues after the last event. An EventSource could not send the page token. */
+/**
+ * Receives the events of a run until it ends. If the connection breaks, opens another one that continues after the last event. EventSource
+ * is not used, because it cannot send the page token.
+ */
 export async function followRun(id: string, signal: AbortSignal, take: (event: StreamEvent) => void): Promise<void> {
   let last: string | undefined;
   while (!signal.aborted) {
@@ -55,7 +58,7 @@ export async function followRun(id: string, signal: AbortSignal, take: (event: S
   }
 }
 
-/** Not every browser can iterate over a stream. */
+/** Yields the chunks of a stream as text. A reader is used, because not every browser can iterate over a stream. */
 async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const reader = body.pipeThrough(new TextDecoderStream() as unknown as ReadableWritablePair<string, Uint8Array>).getReader();
   for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value;

@@ -13,13 +13,13 @@ import { followRun } from './run-events.ts';
 import { shortId } from './run-table.tsx';
 import { viewOfRun, withProgress, withTotals } from './view-of-run.ts';
 
-/** The states in which a run's figures still change. */
+/** The states in which a run's figures can still change. */
 const living = new Set(['queued', 'running', 'stopping']);
 
-/** Time between two loads of a living run's figures. */
+/** Interval in ms at which the figures of an active run are loaded. */
 const figuresEveryMs = 2000;
 
-/** The page of a run. Its figures change while the run goes on. */
+/** The page about one run. Its figures change while the run is active. */
 export function RunPage({ id }: { readonly id: string }) {
   const path = `/runs/${encodeURIComponent(id)}`;
   const run = useLoaded<RunShape>(path);
@@ -57,7 +57,10 @@ export function RunPage({ id }: { readonly id: string }) {
   );
 }
 
-/** The last progress of a living run. `onState` is called whenever the state of the run may have changed. */
+/**
+ * Returns the latest progress of an active run; undefined if there is none yet. `onState` is called whenever the state of the run might
+ * have changed.
+ */
 function useProgress(id: string, isLiving: boolean, onState: () => void): RunProgress | undefined {
   const [progress, setProgress] = useState<RunProgress>();
   useEffect(() => {
@@ -66,7 +69,7 @@ function useProgress(id: string, isLiving: boolean, onState: () => void): RunPro
     let isFirst = true;
     void followRun(id, leaving.signal, ({ event, data }) => {
       if (event === 'progress') setProgress(JSON.parse(data) as RunProgress);
-      // The first event is the present state, which is loaded already.
+      // The first event is skipped, because it repeats the state that the page has already loaded.
       else if (event === 'end' || (event === 'state' && !isFirst)) onState();
       isFirst = false;
     });
@@ -98,7 +101,7 @@ function Reason({ run: { state, ending, reason, resumable } }: { readonly run: R
     <div class={`notice ${state === 'failed' ? 'bad' : 'warn'}`}>
       <strong>{state === 'failed' ? 'An error ended it' : `Stopped: ${ending ?? ''}`}</strong>
       {reason !== null && <span>{reason}</span>}
-      {resumable && <span>Its finished records are written. Resume goes on after them.</span>}
+      {resumable && <span>Its finished records are written. Resume continues after them.</span>}
     </div>
   );
 }

@@ -5,7 +5,7 @@ import { Table } from '../../parts/table.tsx';
 import { RunState } from '../../run/state-label.tsx';
 import { Time } from '../frame/times.tsx';
 
-/** A table of runs, newest first. */
+/** A table of runs, in the order of the list. */
 export function RunTable({ runs, isOfOneFlow = false }: { readonly runs: readonly RunShape[]; readonly isOfOneFlow?: boolean }) {
   return (
     <Table
@@ -38,7 +38,7 @@ export function RunTable({ runs, isOfOneFlow = false }: { readonly runs: readonl
   );
 }
 
-/** The written and the failed records of a run, as shares of all its records. */
+/** A bar that shows the shares of written and failed records of a run. */
 function Parts({ run: { counts, share, ended_at } }: { readonly run: RunShape }) {
   const { written, failed } = counts;
   const done = Math.max(1, written + failed);
@@ -53,7 +53,7 @@ function Parts({ run: { counts, share, ended_at } }: { readonly run: RunShape })
   );
 }
 
-/** The beginning and the end of a run's id. The ids of runs of one second begin alike. */
+/** Returns a short form of a run's id. It contains the end, too, because the ids of runs from the same second begin in the same way. */
 export function shortId(id: string): string {
   return id.length > 20 ? `${id.slice(0, 12)}…${id.slice(-4)}` : id;
 }

@@ -10,17 +10,17 @@ import { useLoaded } from '../use-loaded.ts';
 import { useOlder } from '../use-older.ts';
 import { RunTable } from './run-table.tsx';
 
-/** The parameters of the address that choose runs. */
+/** The query parameters that filter the list of runs. */
 const filters = ['flow', 'state', 'key'];
 
 const states = ['queued', 'running', 'stopping', 'stopped', 'finished', 'failed'];
 
-/** The page of runs, newest first. New runs appear by themselves. */
+/** The page that lists runs, with the newest first. New runs appear automatically. */
 export function RunsPage() {
   const { query } = useLocation();
   const search = new URLSearchParams(Object.entries(query).filter(([name, value]) => filters.includes(name) && value !== '')).toString();
   return (
-    <Frame title="Runs" sub="newest first; new ones appear by themselves">
+    <Frame title="Runs" sub="newest first; new runs appear automatically">
       <div class="stack">
         <Filters query={query} />
         <RunPages key={search} search={search} />
@@ -101,7 +101,7 @@ function RunPages({ search }: { readonly search: string }) {
   );
 }
 
-/** Joins two pages without doubles: new runs push older runs from the first page to the next. */
+/** Joins two pages of the list of runs without duplicates. They can overlap, because new runs push older ones to the next page. */
 function joined(newest: readonly RunShape[], older: readonly RunShape[]): RunShape[] {
   const ids = new Set(newest.map(({ id }) => id));
   return [...newest, ...older.filter(({ id }) => !ids.has(id))];

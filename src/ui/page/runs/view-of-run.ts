@@ -1,20 +1,20 @@
 import type { RunProgress, RunShape } from '../../../serve/shapes.ts';
 import type { RunView } from '../../run/run-view.ts';
 
-/** The moment of a progress, and the view that it is for. */
+/** The time at which the progress of a run arrived, and whether the data to which it is added is partial. */
 interface ProgressOf {
   readonly now: number;
-  /** True if only the counts of the run are known. */
+  /** True if only the counts of the run are known, but no other figures. */
   readonly isPartial: boolean;
 }
 
 /**
- * Returns the view of a run with its last progress. The counts stay those of the view, so that all panels agree. Only a partial view, which
- * has no figures of its own, takes the counts of the progress.
+ * Adds the latest progress of a run to the data that the page shows. The counts in the data stay, so that all panels agree. If the data is
+ * partial, the counts are taken from the progress instead.
  */
 export function withProgress(view: RunView, progress: RunProgress | undefined, { now, isPartial }: ProgressOf): RunView {
   if (progress === undefined) return view;
-  const { written, failed, retries, credits, share, eta_s, paused } = progress;
+  const { written, failed, retries, credits, share, eta_s, paused, workers } = progress;
   const pause = paused[0];
   const leftMs = pause === undefined ? 0 : Date.parse(pause.until) - now;
   const current = pause !== undefined && leftMs > 0 ? { gate: pause.gate, reason: 'rate limit', leftMs } : undefined;
@@ -24,10 +24,14 @@ export function withProgress(view: RunView, progress: RunProgress | undefined, {
     share: share ?? undefined,
     leftMs: eta_s === null ? undefined : eta_s * 1000,
     pauses: { ...view.pauses, current },
+    workers: workers === null ? undefined : { now: workers, units: view.workers?.units ?? 0 },
   };
 }
 
-/** Returns the view with the counts, failures, mapping hits and credits of the whole run, with its earlier parts. */
+/**
+ * Returns the page's data with figures of the whole run, including its parts before it was resumed. These figures are the counts, failures,
+ * found paths and credits.
+ */
 export function withTotals(view: RunView, run: RunShape, now: number): RunView {
   if (view.earlier === 0) return view;
   const { counts, failures, mapping, credits } = viewOfRun(run, now);
@@ -51,7 +55,7 @@ export function withTotals(view: RunView, run: RunShape, now: number): RunView {
   };
 }
 
-/** Makes a view from a run alone, without the figures that only the report has. */
+/** Creates the data for the page from the server's description of a run alone. It has no figures that only the report contains. */
 export function viewOfRun(run: RunShape, now: number): RunView {
   const { counts, started_at, created_at, ended_at, state } = run;
   const startedAt = started_at ?? created_at;

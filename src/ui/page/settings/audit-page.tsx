@@ -11,7 +11,7 @@ interface AuditList extends ListPart {
   readonly entries: readonly AuditEntry[];
 }
 
-/** The page of the audit: actions and their actors, newest first. */
+/** The page of the audit log, which shows who did what, with the newest entry first. */
 export function AuditPage() {
   const first = useLoaded<AuditList>('/audit');
   const older = useOlder<AuditList>('/audit?');

@@ -14,7 +14,7 @@ import { Frame } from '../frame/frame.tsx';
 import { Day } from '../frame/times.tsx';
 import { useAction, useLoaded } from '../use-loaded.ts';
 
-/** The page of this month's credits and of the limits in force. */
+/** The page that shows the credits spent this month, and the limits of the server. */
 export function BillingPage() {
   const billing = useLoaded<Billing>('/billing', 10_000);
   const [isSetting, setSetting] = useState(false);
@@ -115,7 +115,7 @@ interface SharesProps {
   readonly title: string;
   readonly shares: readonly Share[];
   readonly used: number;
-  /** The text shown for an empty name. */
+  /** Text that is shown in place of an empty name. */
   readonly none?: string;
 }
 

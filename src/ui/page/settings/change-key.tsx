@@ -22,7 +22,7 @@ interface ChangeDialogProps {
   readonly onChange: () => void;
 }
 
-/** The dialog that changes the limits of a key. */
+/** The dialog in which the user changes the limits of an API key. */
 export function ChangeDialog({ apiKey: { id, name, rate, credits, flows }, onClose, onChange }: ChangeDialogProps) {
   const { data } = useLoaded<{ readonly flows: readonly FlowShape[] }>('/flows');
   const before = { rate, credits: credits.quota?.toString() ?? '', expires: '' };
@@ -43,19 +43,25 @@ export function ChangeDialog({ apiKey: { id, name, rate, credits, flows }, onClo
     });
   return (
     <Dialog title={`Change ${name}`} onClose={onClose}>
-      <p>The change counts at once. The value of the key stays.</p>
+      <p>The change takes effect at once. The value of the key stays the same.</p>
       <form
         onSubmit={(event) => {
           event.preventDefault();
           change();
         }}
       >
-        <TextField label="Credits a month" hint="empty: no quota of its own" type="number" value={form.credits} onInput={set('credits')} />
+        <TextField
+          label="Credits a month"
+          hint="empty: no limit for this key"
+          type="number"
+          value={form.credits}
+          onInput={set('credits')}
+        />
         <TextField label="Rate" hint="requests, such as 600/min or 10/s" value={form.rate} isRequired onInput={set('rate')} />
         <SelectField label="Expires" value={form.expires} choices={expiries} onChange={set('expires')} />
         <CheckGroup
           label="Flows"
-          hint="none checked: all flows, later ones too"
+          hint="none checked: all flows, including future ones"
           choices={flowChoices(data?.flows ?? [], flows ?? [])}
           chosen={chosen}
           onChange={setFlows}
@@ -74,7 +80,7 @@ export function ChangeDialog({ apiKey: { id, name, rate, credits, flows }, onClo
   );
 }
 
-/** The flows of the server, and those of the key that the server does not have. */
+/** Returns the flows that the user can choose: the flows of the server, and flows that the API key allows but the server does not have. */
 function flowChoices(served: readonly FlowShape[], own: readonly string[]): (readonly [id: string, name: string])[] {
   const others = own.filter((flow) => !served.some(({ id }) => id === flow));
   return [...served.map(({ id, name }) => [id, name] as const), ...others.map((flow) => [flow, flow] as const)];

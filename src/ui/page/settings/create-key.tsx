@@ -26,7 +26,7 @@ interface CreateKeyProps {
   readonly onMade: (key: NewKey) => void;
 }
 
-/** The dialog that creates a key. */
+/** The dialog in which the user creates an API key. */
 export function CreateKey({ onClose, onMade }: CreateKeyProps) {
   const { data } = useLoaded<{ readonly flows: readonly FlowShape[] }>('/flows');
   const [form, set] = useForm({ name: '', expires: '90d', rate: '600/min', credits: '' });
@@ -54,7 +54,7 @@ export function CreateKey({ onClose, onMade }: CreateKeyProps) {
         {data !== undefined && data.flows.length > 0 && (
           <CheckGroup
             label="Flows"
-            hint="none checked: all flows, later ones too"
+            hint="none checked: all flows, including future ones"
             choices={data.flows.map(({ id, name }) => [id, name])}
             chosen={flows}
             onChange={setFlows}
@@ -62,7 +62,13 @@ export function CreateKey({ onClose, onMade }: CreateKeyProps) {
         )}
         <SelectField label="Expires" value={form.expires} choices={expiries} onChange={set('expires')} />
         <TextField label="Rate" hint="requests, such as 600/min or 10/s" value={form.rate} onInput={set('rate')} />
-        <TextField label="Credits a month" hint="empty: no quota of its own" type="number" value={form.credits} onInput={set('credits')} />
+        <TextField
+          label="Credits a month"
+          hint="empty: no limit for this key"
+          type="number"
+          value={form.credits}
+          onInput={set('credits')}
+        />
         <ProblemNotice problem={action.problem} />
         <div class="actions">
           <button type="button" onClick={onClose}>

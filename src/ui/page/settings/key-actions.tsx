@@ -13,7 +13,7 @@ interface KeyActionsProps {
   readonly onMade: (key: NewKey) => void;
 }
 
-/** The buttons that change, rotate or revoke a key. */
+/** The buttons that change, rotate or revoke an API key. */
 export function KeyActions({ apiKey, onChange, onMade }: KeyActionsProps) {
   const [open, setOpen] = useState<'change' | 'rotate' | 'revoke'>();
   const close = () => setOpen(undefined);
@@ -36,10 +36,10 @@ export function KeyActions({ apiKey, onChange, onMade }: KeyActionsProps) {
 }
 
 const overlaps = [
-  ['24h', 'for 24 hours more'],
-  ['1h', 'for an hour more'],
-  ['7d', 'for 7 days more'],
-  ['0s', 'not any more'],
+  ['24h', 'for another 24 hours'],
+  ['1h', 'for another hour'],
+  ['7d', 'for another 7 days'],
+  ['0s', 'no longer'],
 ] as const;
 
 function RotateDialog({ apiKey, onClose, onMade }: Pick<KeyActionsProps, 'apiKey' | 'onMade'> & { readonly onClose: () => void }) {
@@ -52,7 +52,7 @@ function RotateDialog({ apiKey, onClose, onMade }: Pick<KeyActionsProps, 'apiKey
     });
   return (
     <Dialog title={`Rotate ${apiKey.name}`} onClose={onClose}>
-      <p>The key gets a new value. Its name, its limits and its usage stay.</p>
+      <p>The key gets a new value. Its name, limits and usage stay the same.</p>
       <SelectField label="The old value works" value={overlap} choices={overlaps} onChange={setOverlap} />
       <ProblemNotice problem={action.problem} />
       <div class="actions">

@@ -13,11 +13,11 @@ import { CreateKey } from './create-key.tsx';
 import { KeyActions } from './key-actions.tsx';
 import { Spark } from './spark.tsx';
 
-/** The page of API keys. */
+/** The page that lists the API keys. */
 export function KeysPage() {
   const keys = useLoaded<{ readonly keys: readonly ShownKey[] }>('/keys', 10_000);
   const [isCreating, setCreating] = useState(false);
-  // The value of a new key is held only here: it is gone once the page is left.
+  // The secret value of a new API key is only kept here, and is gone when the user leaves the page.
   const [made, setMade] = useState<NewKey>();
   const take = (key: NewKey) => {
     setMade(key);
@@ -26,7 +26,7 @@ export function KeysPage() {
   return (
     <Frame
       title="API keys"
-      sub="they let programs in; people log in with a link"
+      sub="for programs; people log in with a link"
       actions={
         <button type="button" class="main" onClick={() => setCreating(true)}>
           Create a key
@@ -48,7 +48,7 @@ function MadeKey({ made: { name, key }, onDone }: { readonly made: NewKey; reado
   return (
     <section class="panel made" aria-label="New key" role="status">
       <h2>The key {name}</h2>
-      <p>It is shown only now. Copy it to where it is used: nobody can read it later, here or elsewhere.</p>
+      <p>It is shown only now. Copy it to where it is used: it cannot be shown again, here or elsewhere.</p>
       <CodeBlock text={key} label={`Value of the key ${name}`} />
       <button type="button" onClick={onDone}>
         I have copied it
@@ -60,7 +60,7 @@ function MadeKey({ made: { name, key }, onDone }: { readonly made: NewKey; reado
 function NoKeys() {
   return (
     <Panel title="No key yet">
-      <p class="empty">A program needs a key to call a flow. Create one here, or by a command:</p>
+      <p class="empty">A program needs a key to call a flow. Create one here, or with a command:</p>
       <CodeBlock text="automate keys create crm-sync" label="Command that creates a key" />
     </Panel>
   );

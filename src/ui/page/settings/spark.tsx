@@ -3,14 +3,14 @@ import { countText } from '../../figures.ts';
 import { inPercent } from '../../parts/bar.tsx';
 
 interface SparkProps {
-  /** The name of the key. */
+  /** The name of the API key, for screen readers. */
   readonly label: string;
   readonly days: ShownKey['days'];
 }
 
 const height = 24;
 
-/** A small bar chart of a key's requests by day. Refused requests are red. */
+/** A small bar chart of an API key's requests per day. Refused requests are red. */
 export function Spark({ label, days }: SparkProps) {
   const most = Math.max(1, ...days.map(({ requests }) => requests));
   const all = days.reduce((sum, { requests }) => sum + requests, 0);

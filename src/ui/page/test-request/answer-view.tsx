@@ -14,12 +14,12 @@ type Answered = TestResult & { readonly response: NonNullable<TestResult['respon
 
 interface AnswerViewProps {
   readonly flow: FlowShape;
-  /** Empty for the first node that sends a request. */
+  /** The id of the node that sent the request. If empty, it is the first node that sends one. */
   readonly node: string;
   readonly result: Answered;
 }
 
-/** Shows the paths of an answer, and the map that is made of the chosen paths. */
+/** Shows the paths in a response, and the node's `map` made of the paths that the user chooses. */
 export function AnswerView({ flow, node, result }: AnswerViewProps) {
   const text = useLoaded<FlowText>(`/flows/${encodeURIComponent(flow.id)}/text`);
   return (
@@ -34,7 +34,7 @@ export function AnswerView({ flow, node, result }: AnswerViewProps) {
 
 interface MappedProps extends AnswerViewProps {
   readonly text: FlowText;
-  /** The map in the flow file. */
+  /** The node's `map` as the flow file contains it. */
   readonly written: PathMap;
 }
 

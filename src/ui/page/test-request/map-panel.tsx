@@ -15,12 +15,12 @@ interface MapPanelProps {
   readonly map: PathMap;
   readonly written: PathMap;
   readonly answer: AnswerParts;
-  /** The ETag of the flow file with the written map. */
+  /** ETag of the version of the flow file that contains the map in `written`. */
   readonly etag: string;
   readonly onChange: (map: PathMap) => void;
 }
 
-/** The map as fields, as YAML, and as the rows that it makes of the answer. */
+/** Shows a node's `map` as form fields, as YAML, and as the rows that it extracts from the response. */
 export function MapPanel({ flow, node, map, written, answer, etag, onChange }: MapPanelProps) {
   const { data: server } = useLoaded<ServerInfo>('/server');
   const entries = Object.entries(map);

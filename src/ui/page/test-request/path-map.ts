@@ -1,19 +1,22 @@
-/** The `map` of a node: paths of an answer, by the fields that they fill. */
+/** The `map` of a node, from names of fields to paths in a response. */
 export type PathMap = Readonly<Record<string, string>>;
 
-/** Adds a path to a map, or removes it if the map has it. */
+/** Returns the map with a path added to it. If the map already contains the path, removes it instead. */
 export function toggled(map: PathMap, path: string): PathMap {
   if (Object.values(map).includes(path)) return Object.fromEntries(Object.entries(map).filter(([, other]) => other !== path));
   return { ...map, [freeField(map, path)]: path };
 }
 
-/** Renames a field of a map, and leaves it at its place. */
+/**
+ * Returns the map with one field renamed. The order of the fields stays the same. If the new name cannot be used, returns the map
+ * unchanged.
+ */
 export function renamed(map: PathMap, field: string, name: string): PathMap {
   if (name === '' || (name !== field && name in map)) return map;
   return Object.fromEntries(Object.entries(map).map(([other, path]) => [other === field ? name : other, path]));
 }
 
-/** A field name from the last name of a path, with a number if the map has that field. */
+/** Returns a field name that the map does not use yet. It is the last name in the path, followed by a number if necessary. */
 function freeField(map: PathMap, path: string): string {
   const name = stepsOf(path).findLast((step) => typeof step === 'string' && step !== each) ?? 'value';
   const base = String(name).replace(/^\$/, '');
@@ -23,23 +26,23 @@ function freeField(map: PathMap, path: string): string {
   }
 }
 
-/** Writes a map as the YAML lines of a node. */
+/** Returns the YAML lines of a node's `map`. */
 export function mapYaml(map: PathMap): string {
   const entries = Object.entries(map);
   if (entries.length === 0) return 'map: {}';
   return ['map:', ...entries.map(([field, path]) => `  ${yamlWord(field)}: ${yamlWord(path)}`)].join('\n');
 }
 
-/** Writes a text as a YAML scalar: in quotes if YAML could read the plain text as anything else. */
+/** Returns a string as YAML. It is put in quotes if YAML could read it as something else, such as a number. */
 function yamlWord(text: string): string {
   const isPlain = /^[A-Za-z_][\w.[\]-]*$/.test(text) && !/^(?:true|false|null|yes|no|on|off|y|n)$/i.test(text);
   return isPlain ? text : JSON.stringify(text);
 }
 
-/** The step of a path that stands for each element of an array. */
+/** The part of a path that stands for each element of an array. */
 const each = '[]';
 
-/** The steps of a path such as `data.items[].price`, `list[0]`, `["odd key"]`. */
+/** Splits a path such as `data.items[].price`, `list[0]` or `["odd key"]` into its steps. */
 function stepsOf(path: string): (string | number)[] {
   const steps: (string | number)[] = [];
   for (const [, name, index, quoted] of path.matchAll(/([^.[\]"]+)|\[(?:(\d+)|("(?:[^"\\]|\\.)*"))?\]/g)) {
@@ -58,17 +61,20 @@ function unquoted(quoted: string): string {
   }
 }
 
-/** The members of an answer that a path can start from. */
+/** The parts of a response at which a path in a `map` can start. */
 export interface AnswerParts {
   readonly status?: number | undefined;
   readonly headers?: Readonly<Record<string, unknown>> | undefined;
   readonly body?: unknown;
 }
 
-/** Maximum of rows shown. */
+/** Maximum number of rows that the page shows. */
 const maxRows = 20;
 
-/** The rows that a map makes of an answer. A path with `[]` makes one row for each element, and the other fields repeat. */
+/**
+ * Returns the rows that a `map` extracts from a response. A path with `[]` makes one row for each element of the array. The other fields
+ * are the same in all these rows.
+ */
 export function mappedRows(map: PathMap, answer: AnswerParts): Record<string, unknown>[] {
   const fields = Object.entries(map).map(([field, path]) => ({ field, values: valuesAt(path, answer), expands: path.includes(each) }));
   const longest = Math.max(1, ...fields.filter(({ expands }) => expands).map(({ values }) => values.length));

@@ -1,6 +1,6 @@
 import { CodeBlock } from '../frame/copy.tsx';
 
-/** A rendered request, with its secrets masked. */
+/** A request with its secrets masked, as the server returns it. */
 type SentRequest = Readonly<Record<string, unknown>>;
 
 /** Shows a request as it is sent. */
@@ -8,7 +8,7 @@ export function RequestView({ request }: { readonly request: SentRequest }) {
   return <CodeBlock text={requestText(request)} label="Request" />;
 }
 
-/** Writes a request as HTTP does. A request without a URL, such as a tool call, is written as JSON. */
+/** Formats a request as HTTP text. A request without a URL, such as a tool call, is formatted as JSON. */
 export function requestText(request: SentRequest): string {
   const { method = 'GET', url, headers = {}, body } = request;
   if (url === undefined) return JSON.stringify(request, null, 2);
@@ -17,7 +17,7 @@ export function requestText(request: SentRequest): string {
   return [...lines, '', typeof body === 'string' ? body : JSON.stringify(body, null, 2)].join('\n');
 }
 
-/** The headers, one a line. */
+/** Formats headers, one per line. */
 export function headerLines(headers: SentRequest): string[] {
   return Object.entries(headers).map(([name, value]) => `${name}: ${String(value)}`);
 }

@@ -20,7 +20,7 @@ function rowsOf(name: string): Record<string, string>[] {
   return parse(textOf(name), { columns: true });
 }
 
-/** The place of an answer, for messages. */
+/** Returns the place that was found, as a string for messages. */
 function placeOf({ match, name, country_code: country, region_code: region, ambiguous }: LookupDocument): string {
   return match ? `${name} ${country}-${region}${ambiguous ? ', ambiguous' : ''}` : 'no match';
 }
@@ -29,9 +29,9 @@ function isOneOf(name: unknown, names: string): boolean {
   return names.split('|').includes(String(name));
 }
 
-// The lists were written down before the code ran on them. Expectations were changed only where GeoNames writes a name or code otherwise.
+// The lists were written before the code was run on them. Expectations were changed only if GeoNames uses a different name or code.
 
-test('of 202 dirty addresses of the world at least 196 are right, and at most 2 wrong without a flag', async () => {
+test('geocoding finds the right place for at least 196 of 202 irregular addresses, and an unmarked wrong place for at most 2', async () => {
   const rows = rowsOf('addresses.csv');
   const other: string[] = [];
   let wrong = 0;
@@ -47,7 +47,7 @@ test('of 202 dirty addresses of the world at least 196 are right, and at most 2 
   expect(wrong, other.join('\n')).toBeLessThanOrEqual(2);
 });
 
-test('of 60 texts that are no address at most 1 becomes a place', async () => {
+test('geocoding finds a place for at most 1 of 60 strings that are not addresses', async () => {
   const texts = textOf('no-addresses.txt').trim().split('\n');
   const matched: string[] = [];
   for (const text of texts) {
@@ -58,7 +58,7 @@ test('of 60 texts that are no address at most 1 becomes a place', async () => {
   expect(matched.length, matched.join('\n')).toBeLessThanOrEqual(1);
 });
 
-test('all capitals of the world with their country are right, on one line, in parts and with the option', async () => {
+test('geocoding finds all capitals, with the country in the address, in a separate part or in the country option', async () => {
   const wrong: string[] = [];
   for (const { capital = '', country = '', code = '', lat, lon } of rowsOf('capitals.csv')) {
     for (const address of [`${capital}, ${country}`, `${capital} ${country}`, { city: capital, country }, capital]) {
@@ -72,7 +72,7 @@ test('all capitals of the world with their country are right, on one line, in pa
   expect(wrong).toEqual([]);
 });
 
-test('of 107 landmarks at least 102 are in their town, and all in their country', async () => {
+test('geocoding finds the right town for at least 102 of 107 landmarks, and the right country for all', async () => {
   const wrong: string[] = [];
   for (const { landmark, lat, lon, town = '', country } of rowsOf('points.csv')) {
     const query = { lat: Number(lat), lon: Number(lon), maxDistance: 100_000, country: undefined };

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { LocalTransport } from '../../../../src/io/mcp/local/local-transport.ts';
 
-/** A server that answers each request, and sends an answer to the next request with it. */
+/** A server that responds to each request, and at the same time sends a response to the next request. */
 const hasty = `
   process.stdin.on('data', (bytes) => {
     for (const line of String(bytes).trim().split('\\n')) {
@@ -11,7 +11,7 @@ const hasty = `
     }
   });`;
 
-test('an answer that was not asked for is dropped, even with the id of the next request', async () => {
+test("an MCP server's response that belongs to no request is dropped, even if it has the id of the next request", async () => {
   const transport = new LocalTransport({ command: [process.execPath, '-e', hasty], passEnv: [], credentials: {} }, {});
   onTestFinished(() => transport.close());
   const received: unknown[] = [];

@@ -4,19 +4,19 @@ import { MessageLines } from '../../../../src/io/mcp/local/message-lines.ts';
 const message = (id: number | string) => ({ jsonrpc: '2.0', id, result: {} });
 const line = (id: number | string) => `${JSON.stringify(message(id))}\n`;
 
-/** The messages that come out for each of the chunks. */
+/** Returns the messages that are read after each chunk. */
 function read(...chunks: (string | Buffer)[]) {
   const lines = new MessageLines();
   return { messages: chunks.map((chunk) => lines.read(Buffer.from(chunk))), lines };
 }
 
-describe('messages of a server', () => {
-  test('come out when their line has ended', () => {
+describe('the messages that a local MCP server writes', () => {
+  test('are read once their line has ended', () => {
     expect(read(line(1)).messages).toEqual([[message(1)]]);
     expect(read(line(1).slice(0, 5), line(1).slice(5, -1), '\n').messages).toEqual([[], [], [message(1)]]);
   });
 
-  test('come out together when one chunk ends several', () => {
+  test('are all read if one chunk contains several lines', () => {
     expect(read(line(1).slice(0, 5), `${line(1).slice(5)}${line(2)}${line(3).slice(0, 9)}`, line(3).slice(9)).messages).toEqual([
       [],
       [message(1), message(2)],
@@ -24,23 +24,23 @@ describe('messages of a server', () => {
     ]);
   });
 
-  test('may be cut within a character', () => {
+  test('can be split within a character', () => {
     const bytes = Buffer.from(line('ä'));
     const cut = bytes.indexOf('ä') + 1;
     expect(read(bytes.subarray(0, cut), bytes.subarray(cut)).messages).toEqual([[], [message('ä')]]);
   });
 
-  test('may end with CR LF, and have empty lines between them', () => {
+  test('can end with CR LF, and can have empty lines between them', () => {
     expect(read(`${line(1).trim()}\r\n\n \n${line(2)}`).messages).toEqual([[message(1), message(2)]]);
   });
 
-  test.each(['Listening on port 3000', '{"half": ', '42', 'null', '{"id":9}'])('are not confused by the line %s', (junk) => {
+  test.each(['Listening on port 3000', '{"half": ', '42', 'null', '{"id":9}'])('are read despite the invalid line %s', (junk) => {
     const { messages, lines } = read(line(1), `${junk}\n${line(2)}`);
     expect(messages.flat()).toEqual([message(1), message(2)]);
     expect(lines.skipped).toBe(junk);
   });
 
-  test('are too long from 10 million characters without a line break', () => {
+  test('are refused after 10 million characters without a line break', () => {
     const half = 'x'.repeat(5_000_000);
     expect(read(half, half).lines.isTooLong).toBe(false);
     expect(read(half, half, 'x').lines.isTooLong).toBe(true);

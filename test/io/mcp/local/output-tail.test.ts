@@ -7,23 +7,23 @@ function linesOf(...chunks: (string | Buffer)[]): string {
   return tail.lines();
 }
 
-describe('last lines of a program', () => {
-  test('are the last five', () => {
+describe("the last lines of a program's output", () => {
+  test('are at most five', () => {
     expect(linesOf('1\n2\n3\n', '4\n5\n', '6')).toBe('2\n3\n4\n5\n6');
   });
 
-  test('leave out the lines of a stack trace', () => {
+  test('exclude the lines of a stack trace', () => {
     expect(linesOf('Error: no database\n    at connect (db.js:1:1)\n    at main (db.js:9:1)\n')).toBe('Error: no database');
   });
 
-  test('leave out a line whose beginning was dropped, in one chunk or in several', () => {
+  test('exclude a line whose beginning is missing, in one chunk or in several', () => {
     const key = `the key ${'x'.repeat(2000)}`;
     expect(linesOf(`${key}\ncannot start\n`)).toBe('cannot start');
     expect(linesOf(key, 'secret\ncannot start\n')).toBe('cannot start');
     expect(linesOf(key, 'secret')).toBe('');
   });
 
-  test('may come in chunks that are cut within a character', () => {
+  test('can arrive in chunks that split a character', () => {
     const bytes = Buffer.from('Zoë');
     expect(linesOf(bytes.subarray(0, 3), bytes.subarray(3))).toBe('Zoë');
   });

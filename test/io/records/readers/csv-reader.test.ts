@@ -3,7 +3,7 @@ import { itemsOf, openText, problem, shown, writtenError } from '../reading.ts';
 
 const csv = (text: string, options = {}) => shown(openText('csv', text, options));
 
-test('a row becomes a record of texts', async () => {
+test('each row of a CSV file becomes a record with string values', async () => {
   expect(await csv('id,name\n1,Ada\n02,\n')).toEqual([
     { id: '1', name: 'Ada' },
     { id: '02', name: '' },
@@ -18,7 +18,7 @@ test.each([
   ['mixed line breaks', 'id,name\r\n1,Ada\n'],
   ['quotes', '"id","name"\n"1","Ada"\n'],
   ['empty lines', '\n\nid,name\r\n\r\n\n1,Ada\n\n'],
-])('CSV is read the same with %s', async (_, text) => {
+])('a CSV file is read in the same way with %s', async (_, text) => {
   for (const chunkSize of [1, 2, 3, 100]) expect(await csv(text, { chunkSize })).toEqual([{ id: '1', name: 'Ada' }]);
 });
 
@@ -31,12 +31,12 @@ test.each([
   ['a tab', 'a\tb', 'a\tb'],
   ['a NUL', 'a\0b', 'a\0b'],
   ['spaces', ' a ', ' a '],
-  ['other letters', 'é 漢 😀', 'é 漢 😀'],
-])('a CSV cell can hold %s', async (_, written, value) => {
+  ['letters of other scripts', 'é 漢 😀', 'é 漢 😀'],
+])('a CSV cell can contain %s', async (_, written, value) => {
   for (const chunkSize of [1, 2, 3, 100]) expect(await csv(`x,y\n${written},1\n`, { chunkSize })).toEqual([{ x: value, y: '1' }]);
 });
 
-test('a CSV cell can hold 2 MB', async () => {
+test('a CSV cell can contain 2 MB', async () => {
   const text = 'x'.repeat(2_000_000);
   expect(await csv(`a,b\n1,"${text}"\n`)).toEqual([{ a: '1', b: text }]);
 });
@@ -50,7 +50,7 @@ test('CSV columns can be called __proto__, constructor and 7', async () => {
   ]);
 });
 
-test('columns are separated by tabs in TSV, and by --delimiter', async () => {
+test('CSV columns are separated by tabs in TSV files, or by the character in --delimiter', async () => {
   const record = [{ a: '1', b: 'x,y' }];
   expect(await shown(openText('tsv', 'a\tb\n1\tx,y\n'))).toEqual(record);
   expect(await csv('a;b\n1;x,y\n', { delimiter: ';' })).toEqual(record);
@@ -58,7 +58,7 @@ test('columns are separated by tabs in TSV, and by --delimiter', async () => {
   for (const delimiter of ['tab', '\\t', '\t']) expect(await csv('a\tb\n1\tx,y\n', { delimiter })).toEqual(record);
 });
 
-test('--delimiter takes one character that is not a quote or line break', async () => {
+test('--delimiter accepts one character other than a quote or line break', async () => {
   for (const delimiter of ['', ',,', '"', '\n']) {
     expect(await problem(openText('csv', 'a\n', { delimiter }))).toBe(
       `usage: --delimiter: expected one character or "tab", found ${JSON.stringify(delimiter)}`,
@@ -67,7 +67,7 @@ test('--delimiter takes one character that is not a quote or line break', async 
   expect(await problem(openText('json', '[]', { delimiter: ';' }))).toBe('usage: --delimiter: expected CSV or TSV, found json');
 });
 
-test('a row with too few or too many cells fails, and no other row does', async () => {
+test('a CSV row with too few or too many cells fails, but no other row does', async () => {
   const items = await itemsOf(openText('csv', 'a,b,c\n1,2,3\n4,5\n\n6,7,8,x,"y\nz"\n9,10,11\n12\n'));
   expect(items.map(({ number, failure }) => [number, failure?.kind, failure?.message])).toEqual([
     [1, undefined, undefined],
@@ -83,7 +83,7 @@ test('a row with too few or too many cells fails, and no other row does', async 
   expect([...(items[2]?.fields.values() ?? [])]).toEqual(['6', '7', '8']);
 });
 
-test('the message about a long extra cell is cut, and complete in the errors file', async () => {
+test('a long extra CSV cell is shortened in the message, but not in the errors file', async () => {
   const extra = 'é'.repeat(100_000);
   const [item] = await itemsOf(openText('csv', `a\n1,${extra},"x\ny"\n`));
   const message = `line 2: expected 1 cells, found 3 (extra: "${extra}", "x\\ny")`;
@@ -93,18 +93,18 @@ test('the message about a long extra cell is cut, and complete in the errors fil
 
 test.each([
   ['a header of more than 1 MB', `${'name,'.repeat(250_000)}x\n1\n`, /^input: <stdin>:1: expected a header of at most 1 MB/],
-  ['a header of more than 1 MB that does not end', 'a'.repeat(2_000_000), /^input: <stdin>:1: expected a header of at most 1 MB/],
+  ['a header of more than 1 MB without an end', 'a'.repeat(2_000_000), /^input: <stdin>:1: expected a header of at most 1 MB/],
   [
     'a name of more than 1,000 characters',
     `id,${'a'.repeat(1001)}\n1,2\n`,
     /^input: <stdin>:1: expected names of at most 1,000 characters, found one of 1,001 for field 2 \("a{60}\.\.\."\)$/,
   ],
-  ['a long name twice', `${'a'.repeat(1000)},${'a'.repeat(1000)}\n1,2\n`, /found "a{200}\.\.\." for columns 1 and 2/],
-])('%s is refused', async (_, text, message) => {
+  ['a long column name twice', `${'a'.repeat(1000)},${'a'.repeat(1000)}\n1,2\n`, /found "a{200}\.\.\." for columns 1 and 2/],
+])('a CSV file is refused if it has %s', async (_, text, message) => {
   for (const chunkSize of [1000, 65_536, 10_000_000]) expect(await problem(openText('csv', text, { chunkSize }))).toMatch(message);
 });
 
-test('a name of 1,000 characters and a header of 1 MB are read', async () => {
+test('a CSV header can have names of 1,000 characters and a total size of 1 MB', async () => {
   expect((await openText('csv', `${'a'.repeat(1000)},b\n1,2\n`)).columns).toHaveLength(2);
   const header = Array.from({ length: 2096 }, (_, index) => String(index).padStart(499, 'c')).join(',');
   expect((await openText('csv', `${header}\n`)).columns).toHaveLength(2096);
@@ -113,18 +113,18 @@ test('a name of 1,000 characters and a header of 1 MB are read', async () => {
 test.each([
   ['json', '[{"A": 1}]'],
   ['ndjson', '{"A": 1}\n'],
-])('%s with a name of more than 1,000 characters is refused', async (format, text) => {
+])('a field name of more than 1,000 characters is refused in %s', async (format, text) => {
   const long = text.replace('A', 'a'.repeat(1001));
   expect(await problem(openText(format, long))).toMatch(/^input: <stdin>: expected names of at most 1,000 characters, found one of 1,001/);
 });
 
-test('the columns that an errors file added are dropped from CSV', async () => {
+test('the columns that an errors file adds are removed when the file is read as CSV', async () => {
   const source = openText('csv', 'id,_error_node,name,_error_message\n1,n,Ada,m\n2,n\n');
   expect((await source).columns).toEqual(['id', 'name']);
   expect(await shown(source)).toEqual([{ id: '1', name: 'Ada' }, 'line 3: expected 4 cells, found 2']);
 });
 
-test('a CSV file with only a header has columns and no records', async () => {
+test('a CSV file with only a header has columns but no records', async () => {
   const source = openText('csv', 'id,name');
   expect((await source).columns).toEqual(['id', 'name']);
   expect(await itemsOf(source)).toEqual([]);
@@ -136,11 +136,11 @@ test.each([
   ['id,name,id\n1,2,3\n', '1: expected a different name for every column, found "id" for columns 1 and 3\nrename one of them'],
   ['\nid,,name\n', '2: expected a name for every column, found none for column 2\nname it, or remove the column'],
   ['id,name,', '1: expected a name for every column, found none for column 3\nname it, or remove the column'],
-])('the header of %j is refused', async (text, message) => {
+])('a CSV file that begins with %j is refused because of its header', async (text, message) => {
   expect(await problem(openText('csv', text))).toBe(`input: <stdin>:${message}`);
 });
 
-test('an unclosed quote is reported with the line on which it opens', async () => {
+test('an unclosed quote in a CSV file is reported with the line of the opening quote', async () => {
   const text = 'id,name,note\n1,"a\r\nb",c\n\n2,"x\ny","z,\n3,4,5\n';
   for (const chunkSize of [1, 5, 100]) {
     expect(await problem(openText('csv', text, { chunkSize }))).toMatch(
@@ -152,7 +152,7 @@ test('an unclosed quote is reported with the line on which it opens', async () =
   );
 });
 
-test('every CSV record has the place after it', async () => {
+test('each CSV record contains the position at which the next record begins', async () => {
   const text = '\ufeffa,b\r\n1,"x\r\ny"\r\n\r\n2,é\r\n3,"\n\n"';
   for (const chunkSize of [1, 2, 7, 100]) {
     const items = await itemsOf(openText('csv', text, { chunkSize }));

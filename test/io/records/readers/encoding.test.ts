@@ -6,11 +6,11 @@ import { file, openFile, openText, problem, shown } from '../reading.ts';
 const text = 'id,name\n1,é 漢 😀\n';
 const record = [{ id: '1', name: 'é 漢 😀' }];
 
-test('chunks may end inside of a character', async () => {
+test('the chunks of an input can end within a character', async () => {
   for (let chunkSize = 1; chunkSize <= 8; chunkSize++) expect(await shown(openText('csv', text, { chunkSize }))).toEqual(record);
 });
 
-test.each(['utf-16le', 'UTF-16'])('%s is read', async (encoding) => {
+test.each(['utf-16le', 'UTF-16'])('an input with the encoding %s can be read', async (encoding) => {
   const bytes = Buffer.from(`\ufeff${text}`, 'utf16le');
   for (let chunkSize = 1; chunkSize <= 5; chunkSize++) expect(await shown(openText('csv', bytes, { encoding, chunkSize }))).toEqual(record);
 });
@@ -21,18 +21,18 @@ test.each([
   ['iso-8859-15', [0xa4], '€'],
   ['shift_jis', [0x8a, 0xbf], '漢'],
   ['utf8', [0xc3, 0xa9], 'é'],
-])('%s is decoded', async (encoding, bytes, value) => {
+])('bytes in the encoding %s are decoded', async (encoding, bytes, value) => {
   const content = Buffer.concat([Buffer.from('a\n'), Buffer.from(bytes)]);
   for (const chunkSize of [1, 100]) expect(await shown(openText('csv', content, { encoding, chunkSize }))).toEqual([{ a: value }]);
 });
 
-test('an unknown encoding is refused before anything is opened', async () => {
+test('an unknown encoding is refused before the input is opened', async () => {
   expect(await problem(openFile('missing.csv', { encoding: 'latin-one' }))).toBe(
     'usage: --encoding: expected an encoding such as utf-8, latin1, windows-1252, utf-16le or shift_jis, found "latin-one"',
   );
 });
 
-test('bytes that the encoding does not have are refused', async () => {
+test('bytes that the encoding does not define are refused', async () => {
   const half = Buffer.from('a\nb', 'utf16le').subarray(0, 5);
   expect(await problem(openText('csv', half, { encoding: 'utf-16le' }))).toMatch(
     /^input: <stdin>: expected utf-16le, found other bytes at byte offset/,
@@ -47,36 +47,36 @@ test.each([
   [
     'latin1',
     'a\ncaf\xe9\n',
-    'expected UTF-8, found the byte 0xE9 at byte offset 5\nif the file has another encoding, name it: --encoding latin1',
+    'expected UTF-8, found the byte 0xE9 at byte offset 5\nif the file has a different encoding, give it: --encoding latin1',
   ],
   ['latin1 at the end', 'a\ncaf\xe9', 'expected UTF-8, found the byte 0xE9 at byte offset 5\n'],
   ['a stray byte', 'a\n\x80', 'expected UTF-8, found the byte 0x80 at byte offset 2\n'],
-  ['a surrogate', 'a\n\xed\xa0\x80', 'expected UTF-8, found the byte 0xED at byte offset 2\n'],
-  ['too large', 'a\n\xf5\x80\x80\x80', 'expected UTF-8, found the byte 0xF5 at byte offset 2\n'],
+  ['an encoded surrogate', 'a\n\xed\xa0\x80', 'expected UTF-8, found the byte 0xED at byte offset 2\n'],
+  ['a code point that is too large', 'a\n\xf5\x80\x80\x80', 'expected UTF-8, found the byte 0xF5 at byte offset 2\n'],
   ['UTF-16', '\xff\xfea\0\n\0', 'expected UTF-8, found the byte order mark of UTF-16\npass --encoding utf-16le'],
-  ['UTF-16, the other way round', '\xfe\xff\0a\0\n', 'expected UTF-8, found the byte order mark of UTF-16\npass --encoding utf-16be'],
+  ['big-endian UTF-16', '\xfe\xff\0a\0\n', 'expected UTF-8, found the byte order mark of UTF-16\npass --encoding utf-16be'],
   [
-    'UTF-16 without a mark',
+    'UTF-16 without a byte order mark',
     'i\0d\0\n\0',
-    'expected UTF-8, found a zero byte beside each letter: it looks like UTF-16\npass --encoding utf-16le',
+    'expected UTF-8, found a zero byte next to each letter, as in UTF-16\npass --encoding utf-16le',
   ],
   [
-    'UTF-16 without a mark, the other way round',
+    'big-endian UTF-16 without a byte order mark',
     '\0i\0d\0\n',
-    'expected UTF-8, found a zero byte beside each letter: it looks like UTF-16\npass --encoding utf-16be',
+    'expected UTF-8, found a zero byte next to each letter, as in UTF-16\npass --encoding utf-16be',
   ],
-  ['an .xlsx file', 'PK\x03\x04\x14\0\x06\0\xff', 'expected text, found an Excel workbook or another archive\nname the file .xlsx'],
+  ['an .xlsx file', 'PK\x03\x04\x14\0\x06\0\xff', 'expected text, found an Excel workbook or another archive\nrename the file to .xlsx'],
   ['an .xls file', '\xd0\xcf\x11\xe0\xa1', 'expected text, found an old Excel workbook (.xls)\nopen it and save it as .xlsx'],
-])('text that is not UTF-8 is refused: %s', async (_, bytes, message) => {
+])('an input that is not UTF-8 is refused: %s', async (_, bytes, message) => {
   const content = Buffer.from(bytes, 'latin1');
   expect(await problem(openText('csv', content))).toContain(`input: <stdin>: ${message}`);
 });
 
-test('gzip in a file without .gz is refused', async () => {
+test('a gzipped input whose name does not end in .gz is refused', async () => {
   expect(await problem(openFile(file('rows.csv', gzipSync(text))))).toContain('rows.csv: expected text, found gzip data\n');
 });
 
-test('the first bad byte is found in chunks of any size', () => {
+test('the first invalid byte of an input is reported exactly, whatever the size of the chunks', () => {
   const parts = fc.array(
     fc.oneof(
       fc.string({ unit: 'binary', maxLength: 5 }).map((good) => Buffer.from(good)),
@@ -95,7 +95,7 @@ test('the first bad byte is found in chunks of any size', () => {
   );
 });
 
-/** The length of the longest beginning that the standard decoder accepts. */
+/** Returns the length of the longest prefix that the standard decoder accepts; undefined if it accepts all bytes. */
 function firstBadByte(bytes: Buffer): number | undefined {
   const decodes = (length: number) => {
     try {
@@ -117,18 +117,18 @@ async function openAll(bytes: Buffer, chunkSize: number): Promise<number | undef
   return offset === undefined ? undefined : Number(offset);
 }
 
-test('gzip is read from a file and from stdin, with any number of members', async () => {
+test('gzipped input is read from a file or stdin, whatever its number of gzip members', async () => {
   const zipped = gzipSync(text);
   expect(await shown(openFile(file('rows.csv.gz', zipped)))).toEqual(record);
   for (const chunkSize of [1, 7, 1000]) expect(await shown(openText('csv.gz', zipped, { chunkSize }))).toEqual(record);
   expect(await shown(openText('csv.gz', Buffer.concat([zipped, gzipSync('2,b\n')])))).toEqual([...record, { id: '2', name: 'b' }]);
 });
 
-test('gzipped text may have another encoding', async () => {
+test('gzipped input can have an encoding other than UTF-8', async () => {
   expect(await shown(openText('csv.gz', gzipSync(Buffer.from('a\n\xe9', 'latin1')), { encoding: 'latin1' }))).toEqual([{ a: 'é' }]);
 });
 
-test('truncated and damaged gzip is refused', async () => {
+test('gzipped input that is truncated or damaged is refused', async () => {
   const zipped = gzipSync(text.repeat(1000));
   expect(await problem(openText('csv.gz', zipped.subarray(0, 40)))).toMatch(
     /^input: <stdin>: expected the end of the gzip data, found the end of the file/,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ElementScanner } from '../../../../src/io/records/readers/json/json-element.ts';
 
-/** The text up to the end of its first object, scanned in chunks of one size. */
+/** Scans the text in chunks of `chunkSize` bytes. Returns the text up to the end of its first object. */
 function scan(text: string, chunkSize: number): string | undefined {
   const scanner = new ElementScanner();
   const bytes = Buffer.from(text);
@@ -13,14 +13,14 @@ function scan(text: string, chunkSize: number): string | undefined {
   return undefined;
 }
 
-describe('the element scanner', () => {
+describe('the scanner for elements of a JSON array', () => {
   test.each([
     ['{}', '{}'],
     ['{"a":[{},[1]]},{"b":1}', '{"a":[{},[1]]}'],
     ['{"}":"]\\"}"} ', '{"}":"]\\"}"}'],
     ['{"a":"\\\\"}]', '{"a":"\\\\"}'],
     ['{"é":"漢"},', '{"é":"漢"}'],
-  ])('finds the end of the object in %j', (text, element) => {
+  ])('finds the end of the first object in %j', (text, element) => {
     for (const chunkSize of [1, 2, 3, 100]) expect(scan(text, chunkSize)).toBe(element);
   });
 
@@ -31,7 +31,7 @@ describe('the element scanner', () => {
     for (const chunkSize of [1, 2, 3, 100]) expect(scan(text, chunkSize)).toBe(element);
   });
 
-  test('reports no end before the object is complete', () => {
+  test('finds no end before the object is complete', () => {
     for (const chunkSize of [1, 100]) expect(scan('{"a":{"b":"}"}', chunkSize)).toBeUndefined();
   });
 });

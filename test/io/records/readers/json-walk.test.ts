@@ -5,7 +5,7 @@ import { itemsOf, openText, problem, shown } from '../reading.ts';
 
 const chunkSizes = [1, 2, 3, 7, 1000];
 
-describe('the list of records in a JSON object', () => {
+describe('the list of records within a JSON object', () => {
   test.each([
     ['data', '{"data":[{"a":1},{"a":2}]}'],
     ['data.items', '\ufeff{"data":{"items":[{"a":1},{"a":2}]}}'],
@@ -15,16 +15,16 @@ describe('the list of records in a JSON object', () => {
     ['data.items', '{"data":{"items":[{"a":1},{"a":2}],"items2":[{}]},"end":["]}"]}'],
     ['["odd.key"].é', '{"odd.key":{"\\u00e9":[{"a":1},{"a":2}]}}'],
     ['items', '{"s":"\\"items\\":[{\\\\","items":[{"a":1},{"a":2}]}'],
-  ])('at %s is read: %s', async (records, text) => {
+  ])('is read from the path %s: %s', async (records, text) => {
     for (const chunkSize of chunkSizes)
       expect(await shown(openText('json', text, { records, chunkSize }))).toEqual([{ a: '1' }, { a: '2' }]);
   });
 
-  test('may be empty', async () => {
+  test('can be empty', async () => {
     expect(await shown(openText('json', '{"data":[ ],"n":0}', { records: 'data' }))).toEqual([]);
   });
 
-  test('gives each record its place in the file', async () => {
+  test('contains records with their positions in the file', async () => {
     const text = '{"n":1,\n"items":[\n{"a":1},\n{"a":"é"}]}';
     const items = await itemsOf(openText('json', text, { records: 'items', chunkSize: 5 }));
     expect(items.map(({ number, end }) => [number, end.line, Buffer.from(text).toString('latin1', 0, end.offset).at(-1)])).toEqual([
@@ -55,31 +55,31 @@ describe('the list of records in a JSON object', () => {
     ['a', '{"b":[1 2],"a":[]}', '1:9: expected "," or "]", found a number'],
     ['a', '{"b":"x', '1:8: expected a closing quote, found the end of the file'],
     ['a', '', '1:1: expected a value, found the end of the file'],
-  ])('at %s is refused with line and column: %s', async (records, text, message) => {
+  ])('is refused, with line and column, if its path is %s and the input is %s', async (records, text, message) => {
     for (const chunkSize of [7, 10_000])
       expect(await problem(openText('json', text, { records, chunkSize }))).toBe(`input: <stdin>:${message}`);
   });
 
-  test('is not looked for in values that are nested too deep', async () => {
+  test('is not searched for in values that are nested too deeply', async () => {
     const text = `{"b":${'['.repeat(2000)}`;
     expect(await problem(openText('json', text, { records: 'a' }))).toBe('input: <stdin>:1:1005: nested more than 1000 deep');
   });
 
   test.each([
-    ['data[0]', 'expected the names on the way to the list, such as data.items, found "data[0]"'],
-    ['data[].x', 'expected the names on the way to the list, such as data.items, found "data[].x"'],
-    ['$status', 'expected the names on the way to the list, such as data.items, found "$status"'],
+    ['data[0]', 'expected the path of the list, such as data.items, found "data[0]"'],
+    ['data[].x', 'expected the path of the list, such as data.items, found "data[].x"'],
+    ['$status', 'expected the path of the list, such as data.items, found "$status"'],
     ['$.data', 'expected $status, $headers.NAME or $body, found "$.data"; did you mean data?'],
     ['', 'expected a path such as data.user.name, found nothing'],
-  ])('cannot be at the path %j', async (records, message) => {
+  ])('cannot have the path %j', async (records, message) => {
     expect(await problem(openText('json', '{}', { records }))).toContain(`usage: --records: ${message}`);
   });
 
-  test.each(['csv', 'ndjson'])('is not for %s', async (format) => {
+  test.each(['csv', 'ndjson'])('cannot be chosen if the format is %s', async (format) => {
     expect(await problem(openText(format, '{}', { records: 'a' }))).toBe(`usage: --records: expected JSON, found ${format}`);
   });
 
-  test('is found wherever it is, in any other JSON', async () => {
+  test('is found at its path, whatever other JSON is around it', async () => {
     const names = fc.array(fc.string({ unit: 'binary', minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 4 });
     const others = fc.array(fc.tuple(fc.string(), fc.jsonValue()), { maxLength: 3 });
     const wrap = (inner: unknown, [name, ...more]: string[], before: [string, unknown][], after: [string, unknown][]): string => {
@@ -100,8 +100,9 @@ describe('the list of records in a JSON object', () => {
   });
 });
 
-describe('an object in place of the array', () => {
-  const found = (path: string) => `input: <stdin>:1:1: the file holds one object; its list of records is at ${path}: add --records ${path}`;
+describe('an input that is a JSON object instead of an array', () => {
+  const found = (path: string) =>
+    `input: <stdin>:1:1: the file contains one object; its list of records is at ${path}: add --records ${path}`;
 
   test.each([
     ['data', '{"data":[{"a":1}]}'],
@@ -109,26 +110,26 @@ describe('an object in place of the array', () => {
     ['b', '{"a":[],"b":[{}]}'],
     ['a', '{"a":[],"n":0}'],
     ['a', '{"a":[{}'],
-  ])('names its list, %s: %s', async (path, text) => {
+  ])('is refused with a message that suggests the path of its list, %s: %s', async (path, text) => {
     for (const chunkSize of [1, 1000]) expect(await problem(openText('json', text, { chunkSize }))).toBe(found(path));
   });
 
-  test('names a list whose path a shell would change in quotes', async () => {
+  test('is refused with a message that suggests a path in quotes if a shell would change the path', async () => {
     expect(await problem(openText('json', '{"a b":[{}]}'))).toMatch(/add --records '\["a b"\]'$/);
   });
 
   test.each([
-    ['without a list', '{"a":1}'],
-    ['with a list of other values', '{"a":[1]}'],
-    ['that is no JSON', '{"a":'],
-    ['before other objects, one per line', '{"a":[{"b":1}]}\n{"a":[]}\n'],
-  ])('%s is taken for NDJSON', async (_, text) => {
+    ['if it has no list', '{"a":1}'],
+    ['if its list has other values', '{"a":[1]}'],
+    ['if it is not valid JSON', '{"a":'],
+    ['if more objects follow, one on each line', '{"a":[{"b":1}]}\n{"a":[]}\n'],
+  ])('is refused with advice to read it as NDJSON %s', async (_, text) => {
     expect(await problem(openText('json', text))).toBe(
-      'input: <stdin>:1:1: expected a JSON array of objects, found an object\nfor one object per line pass --in-format ndjson',
+      'input: <stdin>:1:1: expected a JSON array of objects, found an object\nif each line is an object, pass --in-format ndjson',
     );
   });
 
-  test('is searched up to 16 MB', async () => {
+  test('is searched for a list only within its first 16 MB', async () => {
     const filling = `{"x":"${'x'.repeat(17 * 1024 * 1024)}"`;
     expect(await problem(openText('json', `${filling},"data":[{}]}`))).toContain('expected a JSON array of objects, found an object');
     expect(await problem(openText('json', `{"data":[{}],${filling.slice(1)}}\n{}`))).toBe(found('data'));

@@ -11,7 +11,7 @@ test.each([
   ['blank lines', '\n{"a":1}\n \t\r\n\n{"a":2}\n\n'],
   ['no last line break', '{"a":1}\n{"a":2}'],
   ['a byte order mark', '\ufeff{"a":1}\n{"a":2}\n'],
-])('NDJSON has one record per line: %s', async (_, text) => {
+])('NDJSON input has one record on each line: %s', async (_, text) => {
   for (const chunkSize of [1, 2, 3, 100]) expect(await ndjson(text, { chunkSize })).toEqual([{ a: '1' }, { a: '2' }]);
 });
 
@@ -34,12 +34,12 @@ test('NDJSON fields keep their order, even if their names are numbers', async ()
   expect(item?.fields.get('2024')).toBe(6);
 });
 
-test('a line of 50 million brackets fails, and no other line does', async () => {
+test('an NDJSON line with 50 million brackets fails, but no other line does', async () => {
   const lines = await ndjson(`${'['.repeat(50_000_000)}\n{"a":1}\n`);
   expect(lines).toEqual([expect.stringMatching(/^line 1: not a JSON object: nested more than 1000 deep at column 1002: /), { a: '1' }]);
 });
 
-test('a broken NDJSON line fails with its text, and no other line does', async () => {
+test('an invalid NDJSON line fails and is kept as text, but no other line fails', async () => {
   const items = await itemsOf(openText('ndjson', '{"a":1}\n\n{"a":}\r\n[1]\nnull\n{"a"\n{"a":2}\n'));
   expect(items.map(({ number, failure }) => failure?.message ?? number)).toEqual([
     1,
@@ -52,7 +52,7 @@ test('a broken NDJSON line fails with its text, and no other line does', async (
   expect(items[1]).toMatchObject({ number: 2, failure: { kind: 'input' }, fields: new Map() });
 });
 
-test('a last line of one character and a later byte order mark are broken lines', async () => {
+test('an NDJSON line fails if it is just a digit or begins with a misplaced byte order mark', async () => {
   const items = await itemsOf(openText('ndjson', '{"a":1}\n\ufeff{"a":2}\n5'));
   expect(items.map(({ failure }) => failure?.message)).toEqual([
     undefined,
@@ -61,10 +61,10 @@ test('a last line of one character and a later byte order mark are broken lines'
   ]);
 });
 
-test('an array in the first NDJSON line is reported with the option to read it', async () => {
+test('an array on the first NDJSON line is refused with advice to pass --in-format json', async () => {
   const [item] = await itemsOf(openText('ndjson', '[{"a":1}]'));
   expect(item?.failure && messageWithAdvice(item.failure)).toMatch(
-    /found an array: \[{"a":1}\]\nfor a list of records pass --in-format json$/,
+    /found an array: \[{"a":1}\]\nif it is a list of records, pass --in-format json$/,
   );
 });
 
@@ -73,13 +73,16 @@ test.each([
   ['{"a":[\r\n1]}', true],
   ['{"a":tru}\n', false],
   ['{"b":1}\n{"a":\n', false],
-])('an object that the first NDJSON line leaves open is reported with the option to read it: %j', async (text, isReported) => {
-  const broken = (await itemsOf(openText('ndjson', text))).find(({ failure }) => failure)?.failure;
-  const hint = 'if all of the input is one object, pass --in-format json';
-  expect(broken && messageWithAdvice(broken).includes(hint)).toBe(isReported);
-});
+])(
+  'an object that continues after the first NDJSON line is refused with advice to pass --in-format json: %j (advice: %s)',
+  async (text, isReported) => {
+    const broken = (await itemsOf(openText('ndjson', text))).find(({ failure }) => failure)?.failure;
+    const hint = 'if all of the input is one object, pass --in-format json';
+    expect(broken && messageWithAdvice(broken).includes(hint)).toBe(isReported);
+  },
+);
 
-test('the message about a long broken line is cut, and complete in the errors file', async () => {
+test('a long invalid NDJSON line is shortened in the message, but not in the errors file', async () => {
   const line = `x${'é'.repeat(100_000)} end `;
   const message = `line 1: not a JSON object: expected a value, found "x" at column 1: ${line}`;
   const [item] = await itemsOf(openText('ndjson', `${line}\r\n`));
@@ -87,29 +90,29 @@ test('the message about a long broken line is cut, and complete in the errors fi
   expect(writtenError(item)).toBe(message);
   const [again] = await itemsOf(openText('ndjson', JSON.stringify({ _error: { class: 'input', message } })));
   expect(again?.failure?.message).toHaveLength(603);
-  expect(writtenError(again)).toBe(`could not be read in an earlier run (correct it, and empty its error class): ${message}`);
+  expect(writtenError(again)).toBe(`could not be read in an earlier run (correct it, and clear its error class): ${message}`);
 });
 
-test('the fields that an errors file added are dropped from NDJSON', async () => {
+test('the fields that an errors file adds are removed when the file is read as NDJSON', async () => {
   const source = openText('ndjson', '{"_error_x":1,"id":1,"_error":{"message":"m"}}\n');
   expect((await source).columns).toEqual(['id']);
   expect(await shown(source)).toEqual([{ id: '1' }]);
 });
 
-test('the columns of NDJSON are the names in the first readable record', async () => {
+test('the columns of NDJSON input are the field names of the first readable record', async () => {
   expect((await openText('ndjson', '{broken\n{"b":1,"a":2}\n{"c":1}\n', { chunkSize: 3 })).columns).toEqual(['b', 'a']);
   expect((await openText('ndjson', '{broken\n')).columns).toEqual([]);
   expect((await openText('ndjson', ' \n')).columns).toBeUndefined();
   expect((await openText('ndjson', '')).columns).toBeUndefined();
 });
 
-test('the search for columns ends after a thousand broken lines', async () => {
+test('the search for the columns of NDJSON input stops after a thousand invalid lines', async () => {
   const source = await openText('ndjson', 'x\n'.repeat(5000), { chunkSize: 100 });
   expect(source.columns).toEqual([]);
   expect(await itemsOf(Promise.resolve(source))).toHaveLength(5000);
 });
 
-test('every NDJSON record has the place after it', async () => {
+test('each NDJSON record contains the position at which the next record begins', async () => {
   const items = await itemsOf(openText('ndjson', '\n{"a":"é"}\r\nbroken\n{"a":2}'));
   expect(items.map(({ end }) => end)).toEqual([
     { offset: 13, line: 2 },

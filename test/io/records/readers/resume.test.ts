@@ -30,7 +30,7 @@ const inputs: [name: string, content: string | Buffer, options?: Partial<SourceO
   ['utf16.csv', Buffer.from(`\ufeff${'id,name\n1,😀\n2,é\n3,c\n'}`, 'utf16le'), { encoding: 'utf-16le' }],
 ];
 
-test.each(inputs)('reading %s resumes after any record', async (name, content, options = {}) => {
+test.each(inputs)('reading %s can be resumed after any record', async (name, content, options = {}) => {
   const path = file(name, content);
   const format = name.slice(name.indexOf('.') + 1);
   const all = await itemsOf(openFile(path, options));
@@ -49,7 +49,7 @@ async function isRest(opening: Promise<Source>, rest: Item[], columns: Source['c
   expect(await itemsOf(opening)).toEqual(rest);
 }
 
-test('reading resumes at the beginning from a place before the first record', async () => {
+test('reading an input can be resumed from a position before the first record', async () => {
   const from: Position = { offset: 0, line: 0, records: 0 };
   for (const [name, content] of inputs.slice(0, 3)) {
     const path = file(name, content);
@@ -57,7 +57,7 @@ test('reading resumes at the beginning from a place before the first record', as
   }
 });
 
-test('a resumed plain file is not read from its beginning', async () => {
+test('a plain file that is resumed is not read from its beginning', async () => {
   const text = `a,b\n${'1,2\n'.repeat(100_000)}`;
   const source = await openFile(file('long.csv', text), { from: { offset: 300_004, line: 75_001, records: 75_000 } });
   expect(source.readBytes()).toBeLessThan(100_000);
@@ -66,7 +66,7 @@ test('a resumed plain file is not read from its beginning', async () => {
   expect(source.readBytes()).toBe(text.length);
 });
 
-test('errors after the place of resumption keep their line and offset', async () => {
+test('errors after the position at which reading was resumed have the right line and offset', async () => {
   const from = { offset: 4, line: 2, records: 1 };
   expect(await problem(openFile(file('open.csv', 'a\n1\n\n"x\n2\n'), { from }))).toMatch(/open\.csv:4: expected a closing quote/);
   expect(await problem(openFile(file('bad.csv', Buffer.from('a\n1\n2\n\xe9\n', 'latin1')), { from }))).toContain('0xE9 at byte offset 6');

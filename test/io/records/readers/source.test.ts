@@ -5,28 +5,28 @@ import { formatOfName } from '../../../../src/io/records/format.ts';
 import { openSource } from '../../../../src/io/records/readers/source.ts';
 import { file, itemsOf, openFile, openText, problem, shown } from '../reading.ts';
 
-test('the input format comes from the option, or the file name', async () => {
+test('the input format comes from the option, or otherwise from the file name', async () => {
   expect((await openFile(file('a.tsv', 'a\tb\n'))).format).toEqual({ kind: 'tsv', gzip: false });
   expect(await shown(openFile(file('a.txt', '{"a":1}\n'), { format: formatOfName('ndjson') }))).toEqual([{ a: '1' }]);
   expect(await shown(openFile(file('b.json', 'a\n1\n'), { format: formatOfName('csv') }))).toEqual([{ a: '1' }]);
 });
 
-test('an unknown input format is refused with the choices', async () => {
+test('an unknown input format is refused with a list of the possible formats', async () => {
   const path = file('rows.txt', 'a\n');
   expect(await problem(openFile(path))).toBe(
-    `usage: ${path}: expected a file name that ends in .csv, .tsv, .json, .ndjson, .jsonl, one of these and .gz, or .xlsx\nor say what it holds: --in-format csv, tsv, json, ndjson, jsonl, xlsx`,
+    `usage: ${path}: expected a file name that ends in .csv, .tsv, .json, .ndjson, .jsonl, one of these with .gz, or .xlsx\nor give its format: --in-format csv, tsv, json, ndjson, jsonl, xlsx`,
   );
-  expect(await problem(openFile('gone.txt'))).toBe('input: gone.txt: expected a file, found none of this name');
+  expect(await problem(openFile('gone.txt'))).toBe('input: gone.txt: expected a file, found none with this name');
 });
 
-test('a missing file and a directory are refused', async () => {
+test('an input that does not exist or is a folder is refused', async () => {
   const folder = file('x.csv', '').replace(/x\.csv$/, '');
-  expect(await problem(openFile(`${folder}no.csv`))).toBe(`input: ${folder}no.csv: expected a file, found none of this name`);
-  expect(await problem(openFile(`${folder}x.csv/y.csv`))).toBe(`input: ${folder}x.csv/y.csv: expected a file, found none of this name`);
+  expect(await problem(openFile(`${folder}no.csv`))).toBe(`input: ${folder}no.csv: expected a file, found none with this name`);
+  expect(await problem(openFile(`${folder}x.csv/y.csv`))).toBe(`input: ${folder}x.csv/y.csv: expected a file, found none with this name`);
   expect(await problem(openFile(folder, { format: formatOfName('csv') }))).toBe(`input: ${folder}: expected a file, found a directory`);
 });
 
-test('a broken stream is reported with its reason', async () => {
+test('an input stream that breaks is reported with the reason', async () => {
   const stdin = Readable.from(
     (function* () {
       yield 'a\n1\n';
@@ -38,12 +38,12 @@ test('a broken stream is reported with its reason', async () => {
   );
 });
 
-test('messages about a file begin with its path', async () => {
+test('messages about an input file begin with its path', async () => {
   const path = file('double.csv', 'a,a\n');
   expect(await problem(openFile(path))).toMatch(`input: ${path}:1: expected a different name`);
 });
 
-test('progress counts the bytes of the file, not of the unzipped text', async () => {
+test('the progress of a gzipped input counts the bytes of the file, not of the unzipped text', async () => {
   const zipped = gzipSync('a\n1\n2\n');
   const source = await openFile(file('size.csv.gz', zipped));
   expect(source.totalBytes).toBe(zipped.length);
@@ -52,7 +52,7 @@ test('progress counts the bytes of the file, not of the unzipped text', async ()
   expect((await openText('csv', 'a\n')).totalBytes).toBeUndefined();
 });
 
-test('a source reads ahead one chunk at most', async () => {
+test('an input is read at most one chunk ahead', async () => {
   let read = 0;
   const endless = (function* () {
     yield 'a\n';
@@ -69,7 +69,7 @@ test('a source reads ahead one chunk at most', async () => {
   await chunks.return(undefined);
 });
 
-test('closing a source ends a read that waits', async () => {
+test('closing an input ends a read in progress', async () => {
   for (const format of ['csv', 'ndjson', 'csv.gz']) {
     const stdin = new PassThrough();
     const text = 'a\n1\n2\n3,"half'.replace(/^/, format === 'ndjson' ? '{}\n' : '');
@@ -88,7 +88,7 @@ test('closing a source ends a read that waits', async () => {
   }
 });
 
-test('a source can be closed at any time', async () => {
+test('an input can be closed at any time', async () => {
   const path = file('close.csv', 'a\n1\n');
   const unread = await openFile(path);
   await unread.close();

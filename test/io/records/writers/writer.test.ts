@@ -14,7 +14,7 @@ function writer(format: string, columns?: string[], options = {}) {
   return createWriter(formatOfName(format) ?? { kind: 'csv', gzip: false }, columns, options);
 }
 
-/** The text of an output whose rows come in chunks. */
+/** Returns the text of an output whose rows arrive in chunks. */
 function written(format: string, columns: string[] | undefined, chunks: Row[][], options = {}): string {
   const { begin, write, end } = writer(format, columns, options);
   let isFirst = true;
@@ -29,7 +29,7 @@ function written(format: string, columns: string[] | undefined, chunks: Row[][],
   return text + end(!isFirst);
 }
 
-describe('CSV', () => {
+describe('the CSV writer', () => {
   const line = (value: Value, options = {}) =>
     written(
       'csv',
@@ -60,11 +60,11 @@ describe('CSV', () => {
     [new ExactNumber('12345678901234567890'), '12345678901234567890'],
     [{ a: [1, 'b'] }, '"{""a"":[1,""b""]}"'],
     ['=1+1', '=1+1'],
-  ])('writes %j as %j', (value, cell) => {
+  ])('writes the cell %j as %j', (value, cell) => {
     expect(line(value)).toBe(`${cell},z\n`);
   });
 
-  test('writes fields in the order of the columns, and an empty cell for a missing one', () => {
+  test('writes cells in the order of the columns, and an empty cell for a missing field', () => {
     expect(
       written(
         'csv',
@@ -87,11 +87,11 @@ describe('CSV', () => {
     expect(written('csv', undefined, [])).toBe('');
   });
 
-  test('quotes an empty cell that is alone in its row', () => {
+  test('quotes an empty cell if it is the only cell in its row', () => {
     expect(written('csv', ['a'], [[[['a', '']], [['a', null]], [['a', 'x']]]])).toBe('a\n""\n""\nx\n');
   });
 
-  test('separates cells with tabs in TSV', () => {
+  test('separates cells with tabs if the format is TSV', () => {
     expect(
       written(
         'tsv',
@@ -112,7 +112,7 @@ describe('CSV', () => {
     expect(line(value, { csvSafe: true })).toBe(`'${value},z\n`);
   });
 
-  test('leaves numbers and other texts unchanged if csvSafe is set', () => {
+  test('adds the apostrophe of csvSafe to column names, too, but not to numbers and harmless text', () => {
     expect(line('\rx', { csvSafe: true })).toBe('"\'\rx",z\n');
     expect(line(-1, { csvSafe: true })).toBe('-1,z\n');
     expect(line(new ExactNumber('-1.50'), { csvSafe: true })).toBe('-1.50,z\n');
@@ -120,7 +120,7 @@ describe('CSV', () => {
     expect(written('csv', ['@id', 'b'], [], { csvSafe: true })).toBe("'@id,b\n");
   });
 
-  test('refuses a record with a field that the columns lack', () => {
+  test('refuses a record with a field that has no column', () => {
     const { misfit } = writer('csv', ['a', 'b']);
     expect(misfit(new Map([['b', 1]]))).toBeUndefined();
     expect(
@@ -132,41 +132,41 @@ describe('CSV', () => {
       ),
     ).toMatchObject({
       kind: 'output',
-      message: expect.stringMatching(/^the record has a field "__proto__" that the output's columns lack\n/),
+      message: expect.stringMatching(/^the record has a field "__proto__" for which the output has no column\n/),
     });
   });
 });
 
-test.each(['', '\ud800'])('a table leaves out a column called %j, which could not be read again', (name) => {
+test.each(['', '\ud800'])('a CSV file omits a column called %j, because that name could not be read back', (name) => {
   expect(written('csv', ['a', name, 'b'], [[[['b', 1]]]])).toBe('a,b\n,1\n');
-  expect(writer('csv', ['a', name, 'b']).misfit(new Map([[name, 1]]))?.message).toContain('which CSV cannot hold');
+  expect(writer('csv', ['a', name, 'b']).misfit(new Map([[name, 1]]))?.message).toContain('which CSV cannot store');
 });
 
-describe('a lone surrogate', () => {
+describe('half of a surrogate pair in a record', () => {
   const broken: Row = [
     ['a', 'x\ud800'],
     ['b\udfff', '😀'],
   ];
 
-  test.each(['csv', 'tsv'])('is refused in %s, since UTF-8 cannot encode it', (format) => {
+  test.each(['csv', 'tsv'])('is refused in %s, because UTF-8 cannot encode it', (format) => {
     const { misfit } = writer(format, ['a', 'b', 'b\udfff']);
     const message = (row: Row) => misfit(new Map(row))?.message.split('\n')[0];
     expect(misfit(new Map(broken))?.kind).toBe('output');
-    expect(message(broken)).toBe('the value of the field "a" has a broken character (a lone surrogate), which CSV cannot hold');
+    expect(message(broken)).toBe('the value of the field "a" contains a broken character (a lone surrogate), which CSV cannot store');
     expect(message(broken.slice(1))).toBe(
-      'the name of the field "b\\udfff" has a broken character (a lone surrogate), which CSV cannot hold',
+      'the name of the field "b\\udfff" contains a broken character (a lone surrogate), which CSV cannot store',
     );
     expect(message([['a', '😀']])).toBeUndefined();
     expect(message([['a', { '\ud800': ['\udfff'] }]])).toBeUndefined();
     expect(written(format, ['a'], [[[['a', ['\udfff']]]]])).toContain('\\udfff');
   });
 
-  test.each(['json', 'ndjson'])('is escaped in %s', (format) => {
+  test.each(['json', 'ndjson'])('is written as an escape sequence in %s', (format) => {
     expect(written(format, undefined, [[broken]])).toContain('{"a":"x\\ud800","b\\udfff":"😀"}');
     expect(writer(format).misfit(new Map(broken))).toBeUndefined();
   });
 
-  test('in a message is escaped if the errors file is a table', () => {
+  test('is written as an escape sequence if it is in a message and the errors file is a table', () => {
     const failure = new Failure('mapping', 'no field "\ud800" 😀');
     const item = { number: 1, fields: new Map(), end: { offset: 0, line: 0 }, failure };
     expect(new Map(errorFields(item, failure, true)).get('_error_message')).toBe('no field "\\ud800" 😀');
@@ -174,7 +174,7 @@ describe('a lone surrogate', () => {
   });
 });
 
-describe('JSON', () => {
+describe('the JSON writer', () => {
   const rows: Row[] = [
     [
       ['a', 1],
@@ -187,12 +187,12 @@ describe('JSON', () => {
     [],
   ];
 
-  test('is one object per line in NDJSON', () => {
+  test('writes one object per line if the format is NDJSON', () => {
     expect(written('ndjson', undefined, [rows])).toBe('{"a":1,"__proto__":"x"}\n{"a":1.50,"7":null}\n{}\n');
     expect(written('ndjson', undefined, [])).toBe('');
   });
 
-  test('is an array in JSON', () => {
+  test('writes an array if the format is JSON', () => {
     const text = '[\n{"a":1,"__proto__":"x"},\n{"a":1.50,"7":null},\n{}\n]\n';
     expect(written('json', undefined, [rows])).toBe(text);
     expect(
@@ -205,7 +205,7 @@ describe('JSON', () => {
     expect(written('json', undefined, [])).toBe('[]\n');
   });
 
-  test('takes records with any fields', () => {
+  test('accepts records with any fields', () => {
     for (const format of ['json', 'ndjson']) expect(writer(format, ['a']).misfit(new Map([['b', 1]]))).toBeUndefined();
   });
 });
@@ -242,8 +242,8 @@ const text = fc.oneof(
 );
 const chunkSize = fc.integer({ min: 1, max: 7 });
 
-describe('written records are read back unchanged', () => {
-  test.each(['csv', 'tsv'])('in %s', (format) => {
+describe('a record in a written file', () => {
+  test.each(['csv', 'tsv'])('can be read back unchanged if the format is %s', (format) => {
     const tables = fc
       .uniqueArray(
         text.filter((name) => name !== '' && !name.startsWith('_error')),
@@ -273,8 +273,8 @@ describe('written records are read back unchanged', () => {
     );
   });
 
-  test.each(['ndjson', 'json'])('in %s', (format) => {
-    // Names like 7 come first in every object, whatever their place in the text.
+  test.each(['ndjson', 'json'])('can be read back unchanged, with all types, if the format is %s', (format) => {
+    // No name is an integer, because JavaScript objects list integer names first, whatever their position in the text.
     const name = text.filter((name) => !name.startsWith('_error') && !/^\d+$/.test(name));
     const value = fc.oneof(
       text,

@@ -10,7 +10,7 @@ async function bookFile(parts: WorkbookParts): Promise<string> {
   return file(`${++made}.xlsx`, await workbook(parts));
 }
 
-/** The texts of the cells of one row, from their XML without their places. */
+/** Returns the values of the cells in one row. The XML of the cells has no positions. */
 async function cells(xml: readonly string[], parts: Partial<WorkbookParts> = {}): Promise<string[]> {
   const header = textRows([xml.map((_, at) => `c${at}`)]);
   const row = `<row r="2">${xml.join('')}</row>`;
@@ -20,8 +20,8 @@ async function cells(xml: readonly string[], parts: Partial<WorkbookParts> = {})
 
 const number = (value: string | number, style = 0) => `<c s="${style}"><v>${value}</v></c>`;
 
-describe('cells', () => {
-  test('texts: shared, inline, rich, spoken, of formulas, and with characters that XML cannot hold', async () => {
+describe('the cells of an Excel workbook', () => {
+  test('can be text of every kind, such as shared, inline, rich or from a formula', async () => {
     const texts =
       '<si><t>first</t></si><si><r><t xml:space="preserve">rich </t></r><r><rPr><b/></rPr><t>text</t></r><rPh sb="0" eb="1"><t>spoken</t></rPh></si><si><t>a_x000D_b_x005F_x0041_</t></si>';
     const all = [
@@ -36,7 +36,7 @@ describe('cells', () => {
     expect(await cells(all, { texts })).toEqual(['rich text', 'first', 'a\rb_x0041_', 'inline & <x> ä😀', 'made', '<raw>', '']);
   });
 
-  test('numbers keep the digits that Excel has, and no others', async () => {
+  test('can be numbers, which are read without the rounding errors of binary fractions', async () => {
     const all = [
       '0.30000000000000004',
       '110000.00000000001',
@@ -53,7 +53,7 @@ describe('cells', () => {
     ]);
   });
 
-  test('percents, amounts and fractions are numbers', async () => {
+  test('can be percentages, amounts or fractions, which are read as numbers', async () => {
     const formats = [9, '0.00%', '#,##0.00\\ "days"', '[$€-407] #,##0.00', '[Red]0.0;[Blue]-0.0', '0.00E+00', '"h: "0', '# ?/?', 'General'];
     expect(
       await cells(
@@ -63,7 +63,7 @@ describe('cells', () => {
     ).toEqual(formats.map(() => '0.255'));
   });
 
-  test('dates of both systems', async () => {
+  test('can be dates in both Excel date systems (1900 and 1904)', async () => {
     const formats = [14, 'dd.mm.yyyy', 'yyyy\\-mm\\-dd hh:mm:ss', '[$-409]d\\-mmm\\-yy;@', 22, 'mmm', 'm/d/yyyy h:mm AM/PM'];
     const all = [
       number(46351, 1),
@@ -81,7 +81,7 @@ describe('cells', () => {
     expect(await cells(later, { formats, is1904: true })).toEqual([...texts, '2026-11-25', '2026-11-25T10:00:00']);
   });
 
-  test('the first days of both systems, and what is no day', async () => {
+  test('can be the first days of both Excel date systems, or values that are not a valid day', async () => {
     const formats = [14];
     const days = [0, 1, 59, 61, 2958465, 2958466, -1, 0.25].map((day) => number(day, 1));
     expect(await cells(days, { formats })).toEqual([
@@ -95,7 +95,7 @@ describe('cells', () => {
     ).toEqual(['1904-01-01', '1904-01-02']);
   });
 
-  test('times, spans of time, and parts of seconds', async () => {
+  test('can be times of day, durations or fractions of seconds', async () => {
     const formats = ['h:mm', '[h]:mm', 'mm:ss.0', 'yyyy-mm-dd hh:mm:ss.000', '[mm]:ss', 'hh:mm'];
     const values = ['0.4375', '1.5', '0.0000347222', '46351.4166694329', '0.5', '46351.4375'];
     expect(
@@ -106,13 +106,13 @@ describe('cells', () => {
     ).toEqual([...['10:30:00', '36:00:00', '00:00:03', '2026-11-25T10:00:00.239', '12:00:00', '2026-11-25T10:30:00']]);
   });
 
-  test('booleans, errors, dates as text, and empty cells', async () => {
+  test('can be booleans, errors or dates as text, or empty', async () => {
     const all = ['<c t="b"><v>1</v></c>', '<c t="b"><v>0</v></c>', '<c t="e"><v>#N/A</v></c>', '<c s="1"/>', '<c t="n"/>'];
     const dates = ['<c t="d"><v>2026-11-25T00:00:00</v></c>', '<c t="d"><v>2026-11-25T10:00:00.000Z</v></c>'];
     expect(await cells([...all, ...dates])).toEqual(['true', 'false', '#N/A', '', '', '2026-11-25', '2026-11-25T10:00:00']);
   });
 
-  test('formulas give the value that Excel has saved; without one the record fails', async () => {
+  test('can be formulas whose value Excel has saved; without a saved value, the record fails', async () => {
     const saved = [
       '<c><f>1+1</f><v>2</v></c>',
       '<c><f t="shared" ref="B2:B9" si="0">A2</f><v>3</v></c>',
@@ -128,7 +128,7 @@ describe('cells', () => {
   });
 });
 
-test('rows: the first that is not empty is the header; empty ones are skipped, and numbers stay those of the sheet', async () => {
+test("a workbook's first non-empty row is the header; empty rows are skipped but count in the row numbers", async () => {
   const book = await textBook([[], ['id', 'name', ''], ['1', 'Ada'], [], ['', ''], ['2'], ['', 'Eve']]);
   const items = await itemsOf(openFile(file('gaps.xlsx', book)));
   expect(items.map(({ number, end, fields }) => [number, end.offset, Object.fromEntries(fields)])).toEqual([
@@ -138,7 +138,7 @@ test('rows: the first that is not empty is the header; empty ones are skipped, a
   ]);
 });
 
-test('places may be left out, and names may have prefixes', async () => {
+test('a workbook can omit cell positions, and its XML names can have prefixes', async () => {
   const rows = '<row><c t="inlineStr"><is><t>a</t></is></c></row><row><c><v>1</v></c><c/></row><row><c><v>2</v></c></row>';
   expect(await shown(openFile(await bookFile({ sheets: { Rows: rows } })))).toEqual([{ a: '1' }, { a: '2' }]);
   const sheet =
@@ -147,15 +147,15 @@ test('places may be left out, and names may have prefixes', async () => {
   expect(await problem(openFile(path))).toContain('sheet "Rows", row 1: expected a name for every column, found none for column 1');
 });
 
-test('a row with a cell beside the table becomes a failed record', async () => {
+test("a workbook's row with a cell outside the table becomes a failed record", async () => {
   const book = await textBook([['a', 'b'], ['1', '2', '', 'note'], ['3']]);
   expect(await shown(openFile(file('beside.xlsx', book)))).toEqual([
-    'sheet "Rows", row 2, column D: expected 2 cells, found one more ("note"): name its column, or clear it',
+    'sheet "Rows", row 2, column D: expected 2 cells, found one more ("note"): give its column a name, or clear the cell',
     { a: '3', b: '' },
   ]);
 });
 
-test('the columns of an errors file are read as those of CSV', async () => {
+test('the columns that an errors file adds are handled in a workbook as in CSV', async () => {
   const header = ['id', '_error_node', '_error_class', '_error_status', '_error_message', '_error_attempts', '_error_record'];
   const book = await textBook([header, ['1', 'ask', 'http', '404', 'gone', '1', '7'], ['2', '', 'input', '', 'bad', '0', '9']]);
   const [first, second] = await itemsOf(openFile(file('errors.xlsx', book)));
@@ -163,10 +163,10 @@ test('the columns of an errors file are read as those of CSV', async () => {
   expect(second?.failure?.message).toContain('could not be read in an earlier run');
 });
 
-describe('sheets', () => {
+describe('the sheet to read in a workbook', () => {
   const sheets = { Secret: textRows([['s'], ['0']]), 'Customers 2026': textRows([['a'], ['1']]), Orders: textRows([['b'], ['2']]) };
 
-  test('the first that is shown, or the one of that name', async () => {
+  test('is the first visible sheet, or the sheet in --sheet', async () => {
     const path = await bookFile({ sheets, hidden: ['Secret'] });
     expect(await shown(openFile(path))).toEqual([{ a: '1' }]);
     expect(await shown(openFile(path, { sheet: 'Orders' }))).toEqual([{ b: '2' }]);
@@ -177,18 +177,20 @@ describe('sheets', () => {
     );
   });
 
-  test('options that say nothing about the format are refused', async () => {
+  test('cannot be chosen for CSV, and a workbook is refused with --encoding and --delimiter', async () => {
     const path = await bookFile({ sheets });
     expect(await problem(openFile(file('a.csv', 'a\n'), { sheet: 'Orders' }))).toBe(
       'usage: --sheet: expected an Excel workbook (.xlsx), found csv',
     );
-    expect(await problem(openFile(path, { encoding: 'latin1' }))).toContain('usage: --encoding: expected a text, found an Excel workbook');
+    expect(await problem(openFile(path, { encoding: 'latin1' }))).toContain(
+      'usage: --encoding: expected a text file, found an Excel workbook',
+    );
     expect(await problem(openFile(path, { delimiter: ';' }))).toBe('usage: --delimiter: expected CSV or TSV, found xlsx');
   });
 });
 
-describe('a stream', () => {
-  test('is told from text, and read whatever its chunks', async () => {
+describe('a workbook that is read from a stream', () => {
+  test('is distinguished from text, and read correctly however it is split', async () => {
     const book = await textBook([['a'], ['1'], ['2']]);
     for (const chunkSize of [1, 7, 65_536]) {
       const { stdin } = { stdin: await streamOf(book, chunkSize) };
@@ -207,7 +209,7 @@ async function streamOf(content: Buffer, chunkSize: number) {
   return Readable.from(chunks, { objectMode: false });
 }
 
-test('reading resumes after a row, with the numbers of the records', async () => {
+test('reading a workbook can be resumed after any row, with the same record numbers', async () => {
   const path = file('resumed.xlsx', await textBook([['a'], ['1'], [], ['2'], ['3'], ['4']]));
   const all = await itemsOf(openFile(path));
   for (const [index, { end, number }] of all.entries()) {
@@ -216,7 +218,7 @@ test('reading resumes after a row, with the numbers of the records', async () =>
   }
 });
 
-test('a closed source ends without an error, and reading waits for whoever takes the records', async () => {
+test('a workbook can be closed without an error, and is read only as fast as records are taken', async () => {
   const rows = Array.from({ length: 20_000 }, (_, at) => [`text ${at} that takes some room in the sheet`]);
   const source = await openFile(file('long.xlsx', await textBook([['a'], ...rows])));
   let taken = 0;
@@ -229,17 +231,17 @@ test('a closed source ends without an error, and reading waits for whoever takes
   expect(taken).toBeLessThan(10_000);
 });
 
-describe('refused:', () => {
+describe('the workbook reader', () => {
   const sheet = (rows: string) => bookFile({ sheets: { Rows: rows } });
   const head = textRows([['a']]);
 
   test.each<[name: string, content: string | Buffer, message: string]>([
     ['an empty file', '', 'found an empty file'],
-    ['text', 'a,b\n1,2\n', 'found another file\nif it is text, name its format: --in-format csv'],
-    ['an old workbook', container(''), 'found an old one (.xls)\nopen it and save it as .xlsx'],
-    ['one with a password', container('EncryptedPackage'), 'found one with a password\nsave it without'],
-    ['half an archive', Buffer.from('PK\x03\x04 and so on'), 'found a damaged one: '],
-  ])('%s', async (name, content, message) => {
+    ['text', 'a,b\n1,2\n', 'found another file\nif it is text, give its format: --in-format csv'],
+    ['an old workbook (xls)', container(''), 'found an old one (.xls)\nopen it and save it as .xlsx'],
+    ['a workbook with a password', container('EncryptedPackage'), 'found one with a password\nsave it without'],
+    ['an incomplete archive', Buffer.from('PK\x03\x04 and so on'), 'found a damaged one: '],
+  ])('refuses %s', async (name, content, message) => {
     const path = file(`${name}.xlsx`, content);
     expect(await problem(openFile(path))).toContain(`input: ${path}: expected an Excel workbook (.xlsx), ${message}`);
   });
@@ -248,12 +250,12 @@ describe('refused:', () => {
     [{ 'a.txt': 'x' }, 'found another archive'],
     [{ 'xl/workbook.bin': 'x' }, 'found a binary one (.xlsb)\nopen it and save it as .xlsx'],
     [{ mimetype: 'x', 'content.xml': '<a/>' }, 'found an OpenDocument one\nopen it and save it as .xlsx'],
-  ])('an archive with other files: %j', async (parts, message) => {
+  ])('refuses an archive that is not a workbook: %j', async (parts, message) => {
     const path = file(`${++made}.xlsx`, await zipOf(parts));
     expect(await problem(openFile(path))).toBe(`input: ${path}: expected an Excel workbook (.xlsx), ${message}`);
   });
 
-  test('a damaged sheet, after the records before the damage', async () => {
+  test('refuses a damaged sheet, but only after it has read the records before the damage', async () => {
     const path = await sheet(`${head}<row r="2"><c><v>1</v></c></row><row r="3"><c></row>`);
     const source = await openFile(path);
     const seen: unknown[] = [];
@@ -266,23 +268,25 @@ describe('refused:', () => {
     expect(seen).toEqual(['1']);
   });
 
-  test('a truncated part', async () => {
-    const long = Array.from({ length: 5000 }, (_, at) => [`${at} ${Math.random()}`]);
+  test('refuses an archive with damaged bytes in a part', async () => {
+    const long = Array.from({ length: 5000 }, (_, at) => [`${at} ${Math.sin(at)}`]);
     const book = await textBook([['a'], ...long]);
     const start = book.indexOf('xl/worksheets/sheet1.xml');
     book.fill(0xff, start + 5000, start + 6000);
     expect(await problem(openFile(file('holes.xlsx', book)))).toContain('found a damaged one');
   });
 
-  test('a shared text that is not there, and rows that go back', async () => {
+  test('refuses a reference to a missing shared string, or rows that are not in ascending order', async () => {
     const place = (path: string, row: string) => `input: ${path}: sheet "Rows", row ${row}`;
     const missing = await sheet(`${head}<row r="2"><c r="A2" t="s"><v>7</v></c></row>`);
-    expect(await problem(openFile(missing))).toBe(`${place(missing, '2, column A')}: expected a text of the workbook, found number 7 of 0`);
+    expect(await problem(openFile(missing))).toBe(
+      `${place(missing, '2, column A')}: expected one of the workbook's 0 shared strings, found number 7`,
+    );
     const back = await sheet(`${head}<row r="3"><c><v>1</v></c></row><row r="3"><c><v>2</v></c></row>`);
-    expect(await problem(openFile(back))).toContain('expected a row after it, up to 1,048,576, found row 3');
+    expect(await problem(openFile(back))).toContain('expected a higher row number, up to 1,048,576, found row 3');
   });
 
-  test('headers without a row, without a name, and with a name twice', async () => {
+  test('refuses a sheet without a header, or with an empty or repeated column name', async () => {
     const empty = await sheet('');
     expect(await problem(openFile(empty))).toContain(
       'sheet "Rows": expected a header row with the names of the columns, found an empty sheet',
@@ -294,16 +298,16 @@ describe('refused:', () => {
   });
 
   test.each<[name: string, rows: () => string]>([
-    ['a text without end', () => `<row r="2"><c t="inlineStr"><is><t>${'x'.repeat(6_000_000)}</t></is></c></row>`],
-    ['a long cell', () => `<row r="2"><c t="inlineStr"><is>${'<t>0123456789012345</t>'.repeat(70_000)}</is></c></row>`],
-    ['a row of too many cells', () => `<row r="2">${'<c/>'.repeat(20_000)}</row>`],
-    ['a name without end', () => `<row r="2"><c ${'a'.repeat(6_000_000)}`],
-  ])('%s', async (_, rows) => {
+    ['a text that never ends', () => `<row r="2"><c t="inlineStr"><is><t>${'x'.repeat(6_000_000)}</t></is></c></row>`],
+    ['a cell that is too long', () => `<row r="2"><c t="inlineStr"><is>${'<t>0123456789012345</t>'.repeat(70_000)}</is></c></row>`],
+    ['a row with too many cells', () => `<row r="2">${'<c/>'.repeat(20_000)}</row>`],
+    ['an attribute name that never ends', () => `<row r="2"><c ${'a'.repeat(6_000_000)}`],
+  ])('refuses %s', async (_, rows) => {
     expect(await problem(openFile(await sheet(head + rows())))).toMatch(/^input: .*: sheet "Rows", row 2.*expected /s);
   });
 });
 
-/** The beginning of a container (MS-CFB) with the name of a part in its list. */
+/** Creates the beginning of an OLE container (MS-CFB) whose directory contains this entry. */
 function container(part: string): Buffer {
   const bytes = Buffer.alloc(2048);
   bytes.write('\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1', 'latin1');
@@ -313,7 +317,7 @@ function container(part: string): Buffer {
   return bytes;
 }
 
-test('a workbook that another program has written', async () => {
+test('a workbook that a different program created can be read', async () => {
   const rows = [
     ['id', 'name', 'when', 'ok', 'rate'],
     [1, 'Ada & Söhne', new Date(Date.UTC(2026, 10, 25, 10)), true, 0.1 + 0.2],

@@ -12,53 +12,53 @@ import {
   wordsOfUnits,
 } from './street-words.ts';
 
-/** A word of an address. */
+/** A word in an address, with its position in the text. */
 export interface Word {
-  /** In the form of `placeKey`. */
+  /** The word in the normalized form that `placeKey` returns, which is used to compare names. */
   readonly key: string;
-  /** Its first character in the text, and the one after its last. */
+  /** Index of the word's first character in the address. `end` is the index after its last character. */
   readonly start: number;
   readonly end: number;
 }
 
-/** The words between two commas. */
+/** A segment of an address: the text between two commas or similar separators. */
 export interface Segment {
-  /** Without numbers, postcodes and parts of houses. */
+  /** The words of the segment, without numbers, postcodes, and parts of a building such as `Apt 5`. */
   readonly words: readonly Word[];
-  /** `words` without those of a street. */
+  /** The words of the segment that may be a town, because they do not belong to a street. */
   readonly town: readonly Word[];
   readonly hasNumber: boolean;
   readonly hasStreet: boolean;
-  /** True if a house number stands by the name of its street: the whole is no town. */
+  /** True if the segment contains a street with a house number. The whole segment can then not be the name of a town. */
   readonly hasHouse: boolean;
-  /** The numbers that are no postcodes for certain. */
+  /** The numbers in the segment, except numbers that are certainly postcodes. */
   readonly numbers: readonly Span[];
-  /** The end of the name of its street in the text; 0 without a street. */
+  /** Index in the address at which the street's name ends; 0 if the segment contains no street. */
   readonly streetEnd: number;
 }
 
-/** A stretch of the text. */
+/** A range of characters in an address. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-/** An address, taken apart. */
+/** An address that has been split into segments. */
 export interface AddressText {
   readonly text: string;
   readonly segments: readonly Segment[];
   readonly postcodes: readonly Postcode[];
-  /** Stretches that say nothing about the place: a P.O. box, a mail address, `c/o` and a name. */
+  /** Parts of the address that do not help to find the place, such as a P.O. box, an email address, or `c/o` with a name. */
   readonly ignored: readonly Span[];
 }
 
-/** An address in parts, each taken apart, with one text for all of them. */
+/** An address in separate parts, such as street and city, each of which has been split into segments. `text` is the text of all parts. */
 export interface PartTexts {
   readonly text: string;
   readonly parts: Readonly<Record<keyof AddressParts, AddressText>>;
 }
 
-/** Takes an address apart. */
+/** Splits an address into segments, and finds the postcodes and the parts to ignore. `offset` is added to all positions in the result. */
 export function addressTextOf(text: string, offset = 0): AddressText {
   const ignored: Span[] = [];
   const clean = withoutNoise(text, ignored);
@@ -73,14 +73,14 @@ export function addressTextOf(text: string, offset = 0): AddressText {
   return { text, segments, postcodes: codes.filter((code) => code.isMarked || !isHouseNumber(code, segments)), ignored: spans };
 }
 
-/** True for a number of a street, which has no marks of a postcode. */
+/** Returns true if a number that looks like a postcode belongs to a street, and is therefore a house number. */
 function isHouseNumber({ start }: Postcode, segments: readonly Segment[]): boolean {
   return segments.some(({ numbers, streetEnd }) => start < streetEnd && numbers.some((number) => number.start === start));
 }
 
 const partNames = ['street', 'city', 'state', 'postcode', 'country'] as const;
 
-/** Takes the parts of an address apart. Parts that stand for no value are empty. */
+/** Splits each part of an address into segments. A part that means that there is no value, such as `n/a`, is treated as empty. */
 export function partTextsOf(address: AddressParts): PartTexts {
   let text = '';
   const parts = {} as Record<keyof AddressParts, AddressText>;
@@ -105,7 +105,7 @@ const noises = [
   /\b(?:p\.? ?o\.? ?box|post office box)\b/gi,
 ];
 
-/** The text with blanks in the place of what says nothing about the place. */
+/** Replaces the parts of an address that do not help to find the place by spaces, and adds their positions to `ignored`. */
 function withoutNoise(text: string, ignored: Span[]): string {
   if (!noiseHint.test(text)) return text;
   let clean = text;
@@ -125,14 +125,14 @@ interface Token extends Word {
 
 const isAscii = /^[\0-\x7f]*$/;
 
-/** The words of each segment; those of postcodes are left out. */
+/** Splits an address into segments of words. Words that belong to a postcode are left out, unless the postcode may be a house number. */
 function tokensOf(text: string, postcodes: readonly Postcode[]): Token[][] {
   const segments: Token[][] = [];
   let tokens: Token[] = [];
   const addWord = (start: number, end: number) => {
     const raw = text.slice(start, end);
     if (postcodes.length > 0 && !isUnspaced(raw) && postcodes.some((code) => code.isMarked && start < code.end && code.start < end)) return;
-    // Most words need no more.
+    // Most words consist of ASCII letters and only have to be converted to lower case.
     const key = raw.length > 3 && latinWord.test(raw) ? raw.toLowerCase() : placeKey(raw);
     if (key.includes(' ')) for (const word of key.split(' ')) pushToken(tokens, { key: word, start, end, isNumber: false });
     else if (key !== '') pushToken(tokens, { key, start, end, isNumber: false });
@@ -158,13 +158,16 @@ function scan(text: string, addWord: AddWord, addBreak: () => void): void {
   }
 }
 
-/** The kinds of ASCII characters: 1 for those of words, 2 for those between segments, 3 for those that are such between blanks. */
+/**
+ * The role of each ASCII character in an address: 1 for a character of a word, 2 for a separator of segments, and 3 for a character that
+ * separates segments only between spaces.
+ */
 const asciiKinds = Uint8Array.from({ length: 128 }, (_, code) => {
   const character = String.fromCharCode(code);
   return /[A-Za-z0-9'`]/.test(character) ? 1 : /[,;|\t\r\n]/.test(character) ? 2 : /[-/]/.test(character) ? 3 : 0;
 });
 
-/** Does the same as `scan`, in a third of the time. */
+/** Does the same as `scan` for ASCII text, but in a third of the time. */
 function scanAscii(text: string, addWord: AddWord, addBreak: () => void): void {
   let start = -1;
   for (let at = 0; at <= text.length; at++) {
@@ -179,7 +182,10 @@ function scanAscii(text: string, addWord: AddWord, addBreak: () => void): void {
   }
 }
 
-/** Words with digits are house numbers and postcodes. In a script without spaces the text before them counts: `渋谷区道玄坂1`. */
+/**
+ * Adds a word to a segment. A word with digits is added as a number, because it is a house number or a postcode. In a script without
+ * spaces, only the text before the digits is added, as in `渋谷区道玄坂1`.
+ */
 function pushToken(tokens: Token[], token: Token): void {
   if (!/\d/.test(token.key)) tokens.push(token);
   else if (!isUnspaced(token.key)) tokens.push({ ...token, isNumber: true });
@@ -189,23 +195,26 @@ function pushToken(tokens: Token[], token: Token): void {
   }
 }
 
-/** True for text in a script that sets no spaces between words: Chinese and Japanese. */
+/** Returns true for text in Chinese or Japanese characters, which are written without spaces between words. */
 export function isUnspaced(text: string): boolean {
   return !isAscii.test(text) && /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u.test(text);
 }
 
-/** True for text in a script whose addresses go from the country to the house: Chinese, Japanese and Korean. */
+/**
+ * Returns true for text in Chinese, Japanese or Korean characters. Addresses in these scripts begin with the country and end with the
+ * house.
+ */
 export function isEastAsian(text: string): boolean {
   return isUnspaced(text) || (!isAscii.test(text) && /\p{Script=Hangul}/u.test(text));
 }
 
-/** The segment that some words are; without words if they stand for no value. */
+/** Creates a segment from its words. The segment is empty if the words mean that there is no value, such as `n/a`. */
 function segmentOf(all: readonly Token[], text: string, offset: number): Segment {
   const [first, last] = [all[0], all.at(-1)];
   if (!first || !last || isNoValue(text.slice(first.start, last.end))) return nothing;
   const tokens = withoutUnits(all, text);
   const street = streetIn(tokens, text);
-  // The parts of an address in parts have one text.
+  // For an address in separate parts, the positions within a part are converted to positions in the text of all parts.
   const moved = offset === 0 ? tokens : tokens.map((token) => ({ ...token, start: token.start + offset, end: token.end + offset }));
   const numbers = moved.filter(({ isNumber }) => isNumber);
   const words = numbers.length > 0 ? moved.filter(({ isNumber }) => !isNumber) : moved;
@@ -221,7 +230,7 @@ function segmentOf(all: readonly Token[], text: string, offset: number): Segment
 
 const nothing: Segment = { words: [], town: [], hasNumber: false, hasStreet: false, hasHouse: false, numbers: [], streetEnd: 0 };
 
-/** Fewest digits of a postcode that no house number has. */
+/** Minimum number of digits of a postcode. A number with fewer digits may be a house number. */
 const minCode = 5;
 
 function streetFacts(street: readonly Token[]): Pick<Segment, 'hasHouse' | 'streetEnd'> {
@@ -233,7 +242,7 @@ function streetFacts(street: readonly Token[]): Pick<Segment, 'hasHouse' | 'stre
   return { streetEnd, hasHouse: isCertain && street.some(isHouse) };
 }
 
-/** The words without `Apt 5`, `Floor 3`, `Nr.`. */
+/** Removes words for parts of a building, such as `Apt 5`, `Floor 3` or `Nr.` */
 function withoutUnits(tokens: readonly Token[], text: string): readonly Token[] {
   if (tokens.length < 2 || !tokens.some((token) => isUnit(token, text))) return tokens;
   const kept: Token[] = [];
@@ -241,7 +250,7 @@ function withoutUnits(tokens: readonly Token[], text: string): readonly Token[] 
     const token = tokens[index] as Token;
     const next = tokens[index + 1];
     const isCounted = next !== undefined && (next.isNumber || next.key.length === 1);
-    // By itself NO is Norway.
+    // If NO is the last word, it stands for Norway, not for `number`.
     const isDropped = isUnit(token, text) && (isCounted || (certainUnits.has(token.key) && (token.key !== 'no' || next !== undefined)));
     if (!isDropped) kept.push(token);
     else if (isCounted) index++;
@@ -253,7 +262,7 @@ function isUnit({ key, start, end }: Token, text: string): boolean {
   return wordsOfUnits.has(key) || (key === 'sainte' && text.slice(start, end).toLowerCase() === 'ste');
 }
 
-/** The first and the end of the words of a street; undefined without one. */
+/** Finds the words of a street. Returns the index of its first word and the index after its last word; undefined if there is no street. */
 function streetIn(tokens: readonly Token[], text: string): readonly [number, number] | undefined {
   let isFirst = true;
   for (let index = 0; index < tokens.length; index++) {
@@ -270,26 +279,26 @@ function streetIn(tokens: readonly Token[], text: string): readonly [number, num
   return undefined;
 }
 
-/** True for a word after the name of a street or a building, such as `Road`. */
+/** Returns true if the word at `index` typically ends the name of a street or a building, such as `Road`. */
 function endsStreet(tokens: readonly Token[], index: number, text: string): boolean {
   const token = tokens[index] as Token;
   return wordsAfterStreet.has(token.key) || wordsAfterBuilding.has(token.key) || (isSaint(token, text) && isStreet(tokens, index));
 }
 
-/** Shortest word that can be a street as a whole. */
+/** A single word such as `Hauptstraße` can be a whole street only if it has more letters than this. */
 const minStreetEnd = 5;
 
-/** True for `St` and `St.`, which may be a street. */
+/** Returns true for `St` and `St.`, which may mean `Saint` or `Street`. */
 function isSaint({ key, start, end }: Token, text: string): boolean {
   return key === 'saint' && text.slice(start, end).toLowerCase() === 'st';
 }
 
-/** True if a name stands before `St`, and a number beside them. */
+/** Returns true if `St` means `Street`. This is the case if a name comes before it and the segment contains a number. */
 function isStreet(tokens: readonly Token[], index: number): boolean {
   return tokens.some(({ isNumber }) => isNumber) && tokens.slice(0, index).some(({ isNumber }) => !isNumber || index > 1);
 }
 
-/** A street whose name follows its word goes on up to the house number. */
+/** Returns the index after a street that begins with a word such as `Rue`. The street ends after its house number. */
 function endOfStreet(tokens: readonly Token[], start: number): number {
   const number = tokens.findIndex(({ isNumber }, index) => index > start && isNumber);
   return number < 0 ? tokens.length : withExtras(tokens, number);

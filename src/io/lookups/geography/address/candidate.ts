@@ -3,63 +3,69 @@ import type { Country, Places, Region } from '../places.ts';
 import type { Word } from './address-text.ts';
 import type { Reading } from './readings.ts';
 
-/** Something that an address can mean. */
+/** A place, region or country that an address may refer to. */
 export interface Candidate {
   readonly level: 'place' | 'region' | 'country';
   readonly place: number;
-  /** The name of a region or country; undefined for a place, whose name the data have. */
+  /** The name of the region or country; undefined for a place, whose name is in the data. */
   readonly name: string | undefined;
-  /** The region; undefined for a country. */
+  /** The region itself, or the region that contains the place; undefined for a country. */
   readonly region: Region | undefined;
   readonly country: Country;
-  /** Inhabitants; 0 if not known. */
+  /** Number of inhabitants; 0 if unknown. */
   readonly population: number;
-  /** Decides between candidates: the inhabitants, reduced for a place under another name than its own. */
+  /**
+   * Number by which candidates are compared. This is the number of inhabitants. It is reduced if the address contains a different name
+   * instead of the main name of the place.
+   */
   readonly weight: number;
   readonly reading: Reading;
-  /** The words that name the place; empty for a region or country. */
+  /** The words in the address that are the place's name; empty for a region or country. */
   readonly hit: readonly Word[];
-  /** The words that reading and candidate explain. */
+  /** Number of words in the address that are the name of the candidate, or of a country, region or county that contains the candidate. */
   readonly words: number;
   readonly score: number;
-  /** True if the place is written with mistakes. */
+  /** True if the place's name is misspelled in the address. */
   readonly isNear: boolean;
-  /** The extent to which it fits the postcodes: see `postcodeFit`. */
+  /** The fit of the candidate and the postcodes in the address. This is the highest result of `postcodeFit`. */
   readonly fit: 0 | 1 | 2;
-  /** Words that nothing explains, before and after the name of the place. */
+  /** The unexplained words before the place's name. `after` contains the unexplained words after the name. */
   readonly before: readonly Word[];
   readonly after: readonly Word[];
-  /** True if something speaks against the place, too: the answer is ambiguous. */
+  /** True if there is also evidence against the place. The result is then marked as ambiguous. */
   readonly isDoubtful: boolean;
 }
 
-/** Share of its inhabitants with which a place counts under another name than its own. */
+/** Factor for the number of inhabitants of a place if the address contains a different name instead of its main name. */
 const otherNameWeight = 0.1;
 
-/** A place that words of an address name. */
+/** A place in the data whose name was found in the address. */
 export interface Hit {
   readonly place: number;
-  /** False if the place is known by this name in another language or spelling. */
+  /** True if the name is the place's main name. False for a name in another language or spelling. */
   readonly isOwnName: boolean;
   readonly words: readonly Word[];
-  /** True if no other words stand beside the name between commas. */
+  /** True if the segment contains no words other than the name. */
   readonly isWhole: boolean;
-  /** True if the name is written with mistakes. */
+  /** True if the name is misspelled in the address. */
   readonly isNear?: boolean;
 }
 
-/** The scores of a place, by the kind of its name. */
+/**
+ * Factors for a place's score: `own` for its main name, `other` for another name, `part` for a name among other words, and `near` for a
+ * misspelled name.
+ */
 const scores = { own: 1, other: 0.9, part: 0.9, near: 0.6 };
 
-/** The evidence for a place and against it. */
+/** The evidence for and against a place that an address may refer to. */
 export type Judgement = Pick<Candidate, 'fit' | 'before' | 'after' | 'isDoubtful'>;
 
-/** The score of a place by the kind of its name. */
+/** Returns a place's score, depending on the name in the address. */
 export function nameScore({ isOwnName, isWhole, isNear = false }: Hit): number {
   return (isOwnName ? scores.own : scores.other) * (isWhole ? 1 : scores.part) * (isNear ? scores.near : 1);
 }
 
-/** The candidate of a place. */
+/** Creates the candidate for a place whose name was found in the address. */
 export function placeCandidate(places: Places, hit: Hit, reading: Reading, judgement: Judgement & { readonly score: number }): Candidate {
   const { place, isOwnName, words, isNear = false } = hit;
   const { fit, before, after, isDoubtful, score } = judgement;
@@ -85,12 +91,15 @@ export function placeCandidate(places: Places, hit: Hit, reading: Reading, judge
   };
 }
 
-/** Share of an area's inhabitants from which on its seat of government counts as the whole area, if both have one name. */
+/**
+ * A capital with the same name as its region or country may stand for the whole area. It must have at least this share of the area's
+ * inhabitants.
+ */
 const wholeShare = 0.8;
 
 /**
- * The candidate of the region or country that an address names and nothing else; undefined if it names none. It lies at its seat of
- * government. If the seat is all of it, as in Bogotá D.C., it is the town.
+ * Returns the candidate for an address that contains only a region or country; undefined if it contains neither. The candidate has the
+ * coordinates of the capital. If the capital is nearly the whole area, as in Bogotá D.C., the candidate is the capital itself.
  */
 export function areaCandidate(reading: Reading, places: Places): Candidate | undefined {
   const area = reading.region ?? reading.country;

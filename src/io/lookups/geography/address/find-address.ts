@@ -11,19 +11,19 @@ import type { Gazetteer, Search } from './search.ts';
 import { townsIn } from './town-names.ts';
 import { type Understanding, understandingOf } from './understanding.ts';
 
-/** The meaning of an address, and the parts of it that were understood. */
+/** The candidates for an address, and the parts of the address that were understood. */
 export interface FoundAddress extends Meaning, Understanding {}
 
-/** An address of any kind, taken apart and read. */
+/** An address that has been split into segments, and all ways to read it. */
 interface ReadAddress {
-  /** The whole address; an address in parts as if it were on one line. */
+  /** The whole address. If it consists of separate parts, they are joined. */
   readonly whole: AddressText;
   readonly readings: readonly Reading[];
-  /** True if a part of the address says nothing that is known, and it should. */
+  /** True if the address consists of separate parts and its state is not the name of a known region. */
   readonly hasUnknownState: boolean;
 }
 
-/** Finds the place, the region or the country that an address names. */
+/** Finds the place, region or country that an address refers to. */
 export function findAddress(query: AddressQuery, gazetteer: Gazetteer, misspellings: Misspellings): FoundAddress {
   const { whole, readings, hasUnknownState } = readAddress(query.address, gazetteer);
   const searches = searchesOf(query, { gazetteer, readings, whole });
@@ -59,7 +59,7 @@ function readAddress(address: AddressQuery['address'], { addressNames }: Gazette
   return { whole, readings, hasUnknownState: hasState && readings.some(({ region }) => !region) };
 }
 
-/** The searches by all readings of an address. */
+/** Creates one search for each way to read an address. */
 function searchesOf(
   { address, country: codes }: AddressQuery,
   { gazetteer, readings, whole }: { readonly gazetteer: Gazetteer; readonly readings: readonly Reading[]; readonly whole: AddressText },
@@ -74,7 +74,9 @@ function searchesOf(
   return readings.map((reading) => ({ gazetteer, reading, postcodes, isAllowed, isLimited, hasNumbers, find }));
 }
 
-/** Finds names, each only once. */
+/**
+ * Returns a function that finds the places with a name. It keeps the results, because the readings of an address contain the same names.
+ */
 function rememberingFind(names: Names): Search['find'] {
   const found = new Map<string, Namesakes | undefined>();
   return (key) => {
@@ -86,14 +88,17 @@ function rememberingFind(names: Names): Search['find'] {
   };
 }
 
-/** The results of a search. */
+/** A search for places in one reading of an address, with its results. */
 interface Searched {
   readonly search: Search;
   readonly accepted: readonly Candidate[];
   readonly rejected: readonly Candidate[];
 }
 
-/** Searches by the readings with most names first. Skips a reading that cannot explain as many words as a place that is found. */
+/**
+ * Runs the searches, beginning with the reading that contains the most names of areas. Skips a search that can explain fewer words than a
+ * place that has already been found.
+ */
 function searchedOf(searches: readonly Search[]): Searched[] {
   const searched: Searched[] = [];
   let most = 0;
@@ -110,26 +115,29 @@ function searchedOf(searches: readonly Search[]): Searched[] {
 function placesIn(search: Search): Omit<Searched, 'search'> {
   const { reading, gazetteer, isAllowed } = search;
   if (reading.rest.length > 0) return judged(search, townsIn(search));
-  // The region or country itself: the address names nothing else.
+  // The address contains only a region or country, which is therefore the result.
   const area = areaCandidate(reading, gazetteer.places);
   return { accepted: area && isAllowed(area.country) ? [area] : [], rejected: [] };
 }
 
-/** True if a reading names a region or country, in which a place of its rest should be. */
+/** Returns true if a reading contains a region or country, and also other words, which should be a place there. */
 function isNaming({ used, rest }: Reading): boolean {
   return used > 0 && rest.length > 0;
 }
 
-/** True for a town with the name of an area in which the address names a place that is not known: `Nowhere, Oregon` is not Oregon, Ohio. */
+/**
+ * Returns true if a town is not meant, because the address contains an area with the same name. The other words in the address are then a
+ * place in that area that is not in the data. For example, `Nowhere, Oregon` does not mean the town of Oregon in Ohio.
+ */
 function isNamedAfter(town: Candidate, unknown: readonly Reading[], places: Places): boolean {
   if (town.level !== 'place' || town.hit.length === 0) return false;
   const isItsName = ({ words, as }: Named) => as !== 'county' && town.hit.every((word) => words.includes(word));
   const areas = unknown.filter(({ named }) => named.some(isItsName)).flatMap((reading) => areaCandidate(reading, places) ?? []);
-  // A region's seat of government with its name is where the street is.
+  // If the town is the capital of the area, or is more likely to be meant than the area, the unknown words are a street in the town.
   return areas.length > 0 && !areas.some((area) => town.place === area.place || isMeantFor(town, area));
 }
 
-/** Drops places outside of a county that the address names if others are in it, else those that are far from it. */
+/** If an address contains a county, returns only the candidates in the county. If there are none, returns the candidates near it. */
 function preferringCounty(found: readonly Candidate[], places: Places): readonly Candidate[] {
   if (!found.some(({ reading }) => reading.county)) return found;
   const isThere = ({ reading, place, level }: Candidate) => {
@@ -141,7 +149,10 @@ function preferringCounty(found: readonly Candidate[], places: Places): readonly
   return found.filter(({ reading, place }) => !reading.county || isAround(place, reading.county.districts, places));
 }
 
-/** Degrees of latitude from the middle of a district within which a town may be counted to it: today towns are districts of their own. */
+/**
+ * Maximum distance, in degrees of latitude, between a town and the centre of the county in its address. The town need not be in the county,
+ * because some towns have become districts of their own.
+ */
 const aroundDegrees = 0.8;
 
 function isAround(place: number, districts: readonly District[], places: Places): boolean {
@@ -153,7 +164,10 @@ function isAround(place: number, districts: readonly District[], places: Places)
   });
 }
 
-/** The reading with most names, rather of a region than of a country; undefined if none has any. */
+/**
+ * Returns the reading that contains the most words in names of areas. If several readings contain equally many, prefers one with a region.
+ * Undefined if no reading contains an area.
+ */
 function bestReading(readings: readonly Reading[]): Reading | undefined {
   const rank = ({ used, region }: Reading) => 2 * used + (region ? 1 : 0);
   return readings.reduce<Reading | undefined>((best, reading) => (rank(reading) > (best ? rank(best) : 1) ? reading : best), undefined);

@@ -6,28 +6,40 @@ import type { Search } from './search.ts';
 import { plainWords } from './street-words.ts';
 import { isNear, namesPlaceIn } from './town-names.ts';
 
-/** Least inhabitants of a place that only some words of a segment name, if a country or the form of a postcode is all that supports it. */
+/**
+ * Minimum population of a place whose name is only a part of a segment, if the only other evidence for the place is a country or the
+ * pattern of a postcode.
+ */
 const leastAmongWords = 15_000;
 
-/** Least inhabitants of a place that stands beside words that nothing explains, and has no other support: `Eiffel Tower, Paris`. */
+/**
+ * Minimum population of a place whose name is next to unexplained words, as in `Eiffel Tower, Paris`, if there is no other evidence for the
+ * place.
+ */
 const leastAlone = 500_000;
 
-/** The same in a text with numbers, which is rather an address. */
+/**
+ * Minimum population of a place whose name is next to unexplained words, if the text contains numbers. Text with numbers is more likely to
+ * be an address.
+ */
 const leastWithNumbers = 50_000;
 
-/** Digits from which on a number has the form of a postcode wherever it stands. A shorter one must stand beside the town. */
+/**
+ * Minimum number of digits of a postcode that may be anywhere in the address. A number with fewer digits counts as a postcode only next to
+ * the town.
+ */
 const minDigits = 5;
 
-/** Characters between a town and the postcode beside it. */
+/** Maximum number of characters between a town and a postcode that is next to it. */
 const besideGap = 3;
 
-/** Words that nothing explains, and the place or places to which that applies. */
+/** The unexplained words before and after a place's name. */
 interface Rest {
   readonly before: readonly Word[];
   readonly after: readonly Word[];
 }
 
-/** Judges places that an address names: drops those with too little support, and notes what speaks for and against the others. */
+/** Splits the places that were found in an address into accepted and rejected ones. The evidence for and against each place decides. */
 export function judged(search: Search, hits: readonly Hit[]): { readonly accepted: Candidate[]; readonly rejected: Candidate[] } {
   const accepted: Candidate[] = [];
   const rejected: Candidate[] = [];
@@ -60,23 +72,32 @@ function verdictOn(evidence: Evidence, hit: Hit, search: Search): Verdict {
   return unsupportedVerdict(evidence, search);
 }
 
-/** The verdict on a place that only its name supports: a large city may have unknown words on one side. */
+/**
+ * Decides whether to accept a place if its name is the only evidence for it. A large city is accepted even if there are unexplained words
+ * on one side of its name.
+ */
 function unsupportedVerdict({ before, after, population }: Evidence, { hasNumbers }: Search): Verdict {
   if (before.length + after.length === 0) return 'yes';
   const isOneSided = before.length === 0 || after.length === 0;
   return isOneSided && population >= (hasNumbers ? leastWithNumbers : leastAlone) ? 'doubtful' : 'no';
 }
 
-/** True if the text has a postcode of another country, and nothing but the name speaks for the place. */
+/**
+ * Returns true if a postcode in the address is evidence against the place. This is so if letters before the postcode specify a different
+ * country. It is also so if the postcode fits only a different country and the place's name is the only evidence for it.
+ */
 function isContradicted(fit: Candidate['fit'], { postcodes, reading }: Search): boolean {
   if (fit > 0 || postcodes.length === 0) return false;
   return postcodes.some(({ namesCountry }) => namesCountry) || (reading.used === 0 && !reading.isCity && postcodes.some(isTelling));
 }
 
-/** Longest name that may be a code. */
+/** Maximum number of characters in the code of a country or region. */
 const longestCode = 3;
 
-/** True if a country or region stands after the place, and it is none of the place's: `Paris, France` in the USA. */
+/**
+ * Returns true if the words after a place's name are a country or region that does not contain the place. An example is `Paris, France`, if
+ * the place is a Paris in the USA.
+ */
 function namesElsewhere(after: readonly Word[], { gazetteer: { addressNames } }: Search): boolean {
   if (after.length === 0) return false;
   const key = keyOf(after);
@@ -104,7 +125,7 @@ function isBeside({ start, end }: Postcode, words: readonly Word[]): boolean {
   return (end <= first.start && first.start - end <= besideGap) || (start >= last.end && start - last.end <= besideGap);
 }
 
-/** The words of a reading that neither the place nor a street nor another place nearby explains. */
+/** Returns the unexplained words of a reading. They are not the name of the place, of a street, or of another place nearby. */
 function leftOf(search: Search, hit: Hit): Rest {
   const { words } = hit;
   const { rest } = search.reading;
@@ -123,19 +144,22 @@ function unexplained(search: Search, segment: Segment, { words: hit, place }: Hi
   const left = (hasStreet && words.length > 0 && (hasNumber || isHere || town.length < words.length) ? town : words).filter(
     ({ key, start, end }) => !plainWords.has(key) && key.length > 1 && !hit.some((word) => word.start < end && start < word.end),
   );
-  // What follows the town in Chinese, Japanese and Korean is a street.
+  // In Chinese, Japanese and Korean addresses, the words after the town are the street.
   if (left.length === 0 || (isHere && left.every(({ key, start }) => isEastAsian(key) && start >= (hit[0] as Word).start))) return [];
   if (namesPlaceIn(search, left, (other) => isNear(search.gazetteer.places, other, place))) return [];
-  // Words with a number are a street and a house, unless they name a place elsewhere.
+  // Words in a segment with a number are a street and its house number, unless they are the name of a place.
   return !isHere && hasNumber && !namesPlaceIn(search, words, () => true) ? [] : left;
 }
 
-/** True if a name is a part of a word, as in scripts without spaces. */
+/** Returns true if a place's name overlaps one of the words. In scripts without spaces, a name can be a part of a word. */
 function overlapsHit(words: readonly Word[], hit: readonly Word[]): boolean {
   return hit.some(({ start, end }) => words.some((word) => word.start < end && start < word.end));
 }
 
-/** Shares of the score that words without an explanation and postcodes of other places leave. */
+/**
+ * Factors for a score: for unexplained words before the name, for unexplained words after the name, and for a postcode that fits only other
+ * places.
+ */
 const [withBefore, withAfter, withOtherCode] = [0.9, 0.7, 0.8];
 
 function scoreShare({ before, after, fit }: Evidence, { postcodes }: Search): number {

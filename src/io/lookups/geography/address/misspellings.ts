@@ -7,25 +7,31 @@ import type { Search } from './search.ts';
 import { plainWords } from './street-words.ts';
 import { namesPlaceIn } from './town-names.ts';
 
-/** Shortest name in which a mistake is looked for, and the shortest with two. */
+/** Minimum length of a name in which one spelling mistake is accepted, and minimum length for two mistakes. */
 const [minLength, minForTwo] = [5, 7];
 
-/** Least inhabitants of a place that may be written with mistakes, beside a region and beside a country alone. */
+/**
+ * Minimum population of a place whose name is misspelled: the first number if the address contains the place's region, and the second if it
+ * contains only the country.
+ */
 const [leastInRegion, leastInCountry] = [5000, 20_000];
 
-/** Least inhabitants of a place that is written with two mistakes. */
+/** Minimum population of a place whose name contains two spelling mistakes. */
 const leastForTwo = 20_000;
 
-/** Names of places, to be compared with. */
+/** Normalized names of places, and the places' numbers in the data. A name and its place have the same index. */
 interface KnownNames {
   readonly keys: readonly string[];
   readonly places: readonly number[];
 }
 
-/** Finds places by names with one or two mistakes, in a region or country that the address names. */
+/**
+ * Finds places whose names are misspelled in an address, with one or two mistakes. The address must also contain the place's region or
+ * country.
+ */
 export class Misspellings {
   readonly #places: Places;
-  /** The places of each region by its number. Made from all places by the first search. */
+  /** The places in each region, indexed by the region's number. Undefined until the first search. */
   #byRegion: number[][] | undefined;
   readonly #known = new Map<Region, KnownNames>();
 
@@ -33,7 +39,10 @@ export class Misspellings {
     this.#places = places;
   }
 
-  /** The places near the name that the last segment is. Empty if it is a name that is known elsewhere in the country. */
+  /**
+   * Returns the places whose names are similar to the last segment that may be a town. If the segment is the exact name of a place in the
+   * same country, returns none.
+   */
   hits(search: Search): Hit[] {
     const { reading } = search;
     const words = reading.rest.findLast(({ town }) => town.length > 0)?.town.filter(({ key }) => !plainWords.has(key)) ?? [];

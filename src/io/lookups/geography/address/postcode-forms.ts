@@ -1,14 +1,14 @@
-/** A form of postcodes: the countries that use it. */
+/** A pattern for postcodes, and the countries whose postcodes match it. */
 export interface PostcodeForm {
-  /** On a text in capitals. */
+  /** The pattern, which is applied to text in capital letters. */
   readonly form: RegExp;
-  /** ISO 3166-1 alpha-2. */
+  /** ISO 3166-1 alpha-2 codes of the countries. */
   readonly countries: readonly string[];
 }
 
-// By the patterns of Unicode CLDR 26 (postalCodeData.xml), the last version that has them, and the Universal Postal Union.
+// The patterns are from Unicode CLDR 26 (postalCodeData.xml, which later versions do not contain) and the Universal Postal Union.
 
-/** Forms that have letters, spaces or dashes within: hardly any house number looks like them. */
+/** Patterns for postcodes with letters, spaces or dashes. They match hardly any house numbers. */
 export const markedForms: readonly PostcodeForm[] = [
   { form: /\b[A-Z]{1,2}\d[A-Z\d]? ?\d[ABD-HJLNP-UW-Z]{2}\b/g, countries: ['GB', 'GG', 'JE', 'IM', 'GI'] },
   { form: /\b[ABCEGHJ-NPRSTVXY]\d[ABCEGHJ-NPRSTV-Z] ?\d[ABCEGHJ-NPRSTV-Z]\d\b/g, countries: ['CA'] },
@@ -26,7 +26,7 @@ export const markedForms: readonly PostcodeForm[] = [
   { form: /\bKY\d-\d{4}\b/g, countries: ['KY'] },
 ];
 
-/** Countries by the number of digits of their postcodes. */
+/** Countries, keyed by the number of digits in their postcodes. */
 export const digitForms: Readonly<Record<number, readonly string[]>> = {
   4: 'AT AU BE BG CH CY DK GE HU LI LU MK NL NO NZ PH SI TN ZA AR BD AM AL PY LV MD VE CV GL HT ET'.split(' '),
   5: (
@@ -38,7 +38,7 @@ export const digitForms: Readonly<Record<number, readonly string[]>> = {
   8: ['BR'],
 };
 
-/** Countries by the letters that stand with a dash before their postcodes: `D-10115`. */
+/** Countries, keyed by the letters that may be written before their postcodes, as in `D-10115`. */
 export const prefixes: Readonly<Record<string, string>> = {
   ...{ D: 'DE', DE: 'DE', A: 'AT', AT: 'AT', CH: 'CH', F: 'FR', FR: 'FR', I: 'IT', IT: 'IT', B: 'BE', BE: 'BE', L: 'LU', LU: 'LU' },
   ...{ NL: 'NL', DK: 'DK', S: 'SE', SE: 'SE', N: 'NO', NO: 'NO', FI: 'FI', FIN: 'FI', SF: 'FI', CZ: 'CZ', SK: 'SK', SI: 'SI', SLO: 'SI' },
@@ -46,7 +46,7 @@ export const prefixes: Readonly<Record<string, string>> = {
   ...{ LT: 'LT', LV: 'LV', MD: 'MD', UA: 'UA', TR: 'TR', RS: 'RS', BA: 'BA', BIH: 'BA', MK: 'MK', ME: 'ME', AZ: 'AZ', FL: 'LI', FO: 'FO' },
 };
 
-/** Postcode areas of the United Kingdom, by the GeoNames code of the nation. */
+/** The first letters of postcodes in the United Kingdom, keyed by the GeoNames code of the nation that they belong to, such as Scotland. */
 export const britishAreas: Readonly<Record<string, string>> = {
   ENG:
     'AL B BA BB BD BH BL BN BR BS CA CB CH CM CO CR CT CV CW DA DE DH DL DN DT DY E EC EN EX FY GL GU HA HD HG HP HR HU HX IG IP KT L LA ' +
@@ -57,14 +57,17 @@ export const britishAreas: Readonly<Record<string, string>> = {
   NIR: 'BT',
 };
 
-/** The first ZIP code areas (three digits) of each state of the USA, in order. */
+/** US states by ZIP code, in ascending order. Before each state are the first three digits of the lowest ZIP code in its range. */
 export const zipAreas =
   '005 NY 006 PR 010 MA 028 RI 030 NH 039 ME 050 VT 060 CT 070 NJ 100 NY 150 PA 197 DE 200 DC 201 VA 202 DC 206 MD 220 VA 247 WV 270 NC ' +
   '290 SC 300 GA 320 FL 350 AL 370 TN 386 MS 398 GA 400 KY 430 OH 460 IN 480 MI 500 IA 530 WI 550 MN 570 SD 580 ND 590 MT 600 IL 630 MO ' +
   '660 KS 680 NE 700 LA 716 AR 730 OK 733 TX 734 OK 750 TX 800 CO 820 WY 832 ID 840 UT 850 AZ 870 NM 885 TX 889 NV 900 CA 967 HI 969 GU ' +
   '970 OR 980 WA 995 AK';
 
-/** Beginnings of postcodes by region: the GeoNames codes of countries, then of their regions. Several regions are divided by a bar. */
+/**
+ * GeoNames codes of regions, keyed by country and by the beginning of their postcodes. If several regions have the same beginning, their
+ * codes are separated by bars.
+ */
 export const regionStarts: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   CA: {
     ...{ A: '05', B: '07', C: '09', E: '04', G: '10', H: '10', J: '10', K: '08', L: '08', M: '08', N: '08', P: '08', R: '03' },
@@ -80,11 +83,11 @@ export const regionStarts: Readonly<Record<string, Readonly<Record<string, strin
   },
 };
 
-/** The provinces of Spain, in the order of their postcodes from 01 on: the codes of GeoNames. */
+/** GeoNames codes of the Spanish provinces, in the order of the first two digits of their postcodes (01 to 52). */
 export const spanishProvinces =
   'VI AB A AL AV BA PM B BU CC CA CS CR CO C CU GI GR GU SS H HU J LE L LO LU M MA MU NA OR O P GC PO SA TF S SG SE SO T TE TO V VA BI ZA Z';
 
-/** French territories by the first three digits of their postcodes. */
+/** Country codes of French territories, keyed by the first three digits of their postcodes. */
 export const frenchTerritories: Readonly<Record<string, string>> = {
   ...{ 971: 'GP', 972: 'MQ', 973: 'GF', 974: 'RE', 975: 'PM', 976: 'YT', 977: 'BL', 978: 'MF', 980: 'MC', 986: 'WF', 987: 'PF', 988: 'NC' },
 };

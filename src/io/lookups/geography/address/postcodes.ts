@@ -10,25 +10,25 @@ import {
   zipAreas,
 } from './postcode-forms.ts';
 
-/** Something in an address that has the form of a postcode. */
+/** A part of an address that looks like a postcode. */
 export interface Postcode {
-  /** The part of the text: its first character, and the one after its last. */
+  /** Index of the first character in the address. `end` is the index after the last character. */
   readonly start: number;
   readonly end: number;
   readonly code: string;
-  /** The countries whose postcodes have this form. */
+  /** Codes of the countries whose postcodes look like this one. */
   readonly countries: readonly string[];
-  /** True if a house number does not look like it. */
+  /** True if the postcode cannot be a house number, because it contains letters, spaces or dashes. */
   readonly isMarked: boolean;
-  /** True if its letters name the country: `D-10115`. */
+  /** True if letters before the postcode specify the country, as in `D-10115`. */
   readonly namesCountry: boolean;
 }
 
-/** Finds the postcodes in a text; numbers without letters, spaces and dashes may be house numbers. */
+/** Finds all parts of an address that look like postcodes. Parts that consist only of digits may also be house numbers. */
 export function postcodesIn(text: string): Postcode[] {
   if (!codeHint.test(text)) return [];
   const capitals = text.toUpperCase();
-  // A few capitals are longer than their small letters.
+  // A few letters, such as ß, become longer in capitals, which would make the positions wrong.
   if (capitals.length !== text.length) return [];
   const found: Postcode[] = [];
   const add = (postcode: Postcode) => {
@@ -50,10 +50,10 @@ export function postcodesIn(text: string): Postcode[] {
   return found;
 }
 
-/** The signs of a postcode: four digits, or the signs of a form with marks. */
+/** Matches text that may contain a postcode: text with four digits in a row, or with letters, spaces or dashes next to digits. */
 const codeHint = /\d{4}|[A-Za-z]\d|\d[A-Za-z]|\d[ -]\d|[A-Za-z] ?- ?\d/;
 
-/** The signs of a form with marks: letters and digits side by side, or numbers divided by a blank or a dash. */
+/** Matches text that may contain a postcode with letters, spaces or dashes. */
 const markHint = /[A-Z]\d|\d[A-Z]|\d[ -]\d|[A-Z] ?- ?\d|\d{4} [A-Z]{2}\b/;
 
 const marked = { isMarked: true, namesCountry: false };
@@ -71,7 +71,10 @@ function* prefixedIn(capitals: string): Generator<Postcode> {
   }
 }
 
-/** The countries of a code with marks: the crown dependencies have areas of their own. */
+/**
+ * Returns the countries of a postcode with letters, spaces or dashes. Postcodes of Jersey, Guernsey, the Isle of Man and Gibraltar are
+ * recognized by their first letters.
+ */
 function ownersOf(code: string, countries: readonly string[]): readonly string[] {
   const own = /^(?:GY|JE|IM|GX)/.exec(code)?.[0];
   if (countries[0] !== 'GB') return countries;
@@ -79,7 +82,7 @@ function ownersOf(code: string, countries: readonly string[]): readonly string[]
   return nationOf(/^[A-Z]+/.exec(code)?.[0] ?? '') ? ['GB'] : [];
 }
 
-/** The countries of a code of digits: some begin codes with few digits only. */
+/** Returns the countries of a postcode that consists of digits. A French territory's postcode is recognized by its first three digits. */
 function digitCountries(code: string, countries: readonly string[]): readonly string[] {
   if (code.length !== 5) return countries;
   const territory = frenchTerritories[code.slice(0, 3)];
@@ -101,14 +104,16 @@ function nationOf(area: string): string | undefined {
 const zips = zipAreas.split(' ');
 const provinces = spanishProvinces.split(' ');
 
-/** The state of a ZIP code. */
+/** Returns the code of the US state that a ZIP code belongs to. */
 function stateOfZip(code: string): string | undefined {
   let state: string | undefined;
   for (let index = 0; index < zips.length && (zips[index] as string) <= code.slice(0, 3); index += 2) state = zips[index + 1];
   return state;
 }
 
-/** The extent to which a place can have a postcode: 0 not at all, 1 by its country, 2 by its region or district, too. */
+/**
+ * Returns how well a place fits a postcode: 0 if it does not fit, 1 if only its country fits, and 2 if its region or district fits, too.
+ */
 export function postcodeFit({ code, countries }: Postcode, region: Region, district: District | undefined): 0 | 1 | 2 {
   const country = region.country.code;
   if (!countries.includes(country)) return 0;

@@ -5,51 +5,54 @@ import { kindWords, type RegionNames, withoutKind } from '../area-names/region-n
 import type { Country, Region } from '../places.ts';
 import type { AddressText, PartTexts, Segment, Word } from './address-text.ts';
 
-/** Words of an address that name something. */
+/** The words in an address that are the name of a place, region, county or country. */
 export interface Named {
   readonly words: readonly Word[];
   readonly as: 'place' | 'region' | 'county' | 'country';
 }
 
-/** One way to read an address: the country, the region and the county that it names, and the words that are left. */
+/** One way to read an address. It contains the country, the region and the county that some words are read as, and the remaining words. */
 export interface Reading {
-  /** The country; undefined if the address names none. */
+  /** The country in the address; undefined if there is none. */
   readonly country: Country | undefined;
   readonly region: Region | undefined;
   readonly county: County | undefined;
-  /** The segments that are left; those without words are left out. */
+  /** The segments with the remaining words. */
   readonly rest: readonly Segment[];
-  /** The names of country, region and county. */
+  /** The words that are the names of the country, the region and the county. */
   readonly named: readonly Named[];
-  /** Words in these names. */
+  /** Number of words that belong to the names in `named`. */
   readonly used: number;
-  /** True if `rest` is the part of an address that holds its town. */
+  /** True if the address consists of separate parts and has a part for the town. That part is then `rest`. */
   readonly isCity: boolean;
 }
 
-/** The names that addresses are read with. */
+/** The names of areas (countries, regions and counties) that may be in addresses. */
 export interface AddressNames {
   readonly countries: CountryNames;
   readonly regions: RegionNames;
   readonly counties: CountyNames;
-  /** The last words of all these names. */
+  /**
+   * The last words of all names of countries, regions and counties. They are used for a quick check: text with a different last word does
+   * not end with an area.
+   */
   readonly lastWords: ReadonlySet<string>;
 }
 
-/** Collects the last words of names, and the words for kinds of regions. */
+/** Returns the last words of all names in the maps, and the words for kinds of regions, such as `state`. */
 export function lastWordsOf(...names: readonly ReadonlyMap<string, unknown>[]): ReadonlySet<string> {
   const words = new Set(kindWords);
   for (const map of names) for (const name of map.keys()) words.add(name.slice(name.lastIndexOf(' ') + 1));
   return words;
 }
 
-/** Maximum of words in the name of a country or region. */
+/** Maximum number of words in the name of a country or region. */
 const longestName = 7;
 
-/** Shortest name of a country that may stand first. */
+/** Minimum number of characters in the name of a country at the beginning of an address. */
 const minFirstCountry = 4;
 
-/** All ways to read an address of one line. In the first reading no word names a country, region or county. */
+/** Returns all ways to read an address that consists of a single string. In the first reading, no word is a country, region or county. */
 export function textReadings({ segments }: AddressText, names: AddressNames): Reading[] {
   return withAreas({ ...nothingNamed, rest: segments }, names);
 }
@@ -63,7 +66,10 @@ function withAreas(plain: Reading, names: AddressNames): Reading[] {
   return [...regions, ...regions.flatMap((reading) => withCounty(reading, names))];
 }
 
-/** False if neither the end nor the beginning can name a country, region or county, as in most texts. */
+/**
+ * Returns false if an address certainly neither begins nor ends with the name of a country, region or county. This quick check excludes
+ * most addresses.
+ */
 function mayNameArea(rest: readonly Segment[], { lastWords }: AddressNames): boolean {
   const isLast = (segment: Segment | undefined) => segment !== undefined && lastWords.has((segment.words.at(-1) as Word).key);
   return isLast(rest.at(-1)) || (rest.length > 1 && isLast(rest[0]));
@@ -74,14 +80,17 @@ function withCountry(reading: Reading, names: AddressNames): Reading[] {
   if (!end) return [];
   const country = end.found;
   const found = { ...reading, country, rest: end.before, named: [{ words: end.words, as: 'country' as const }], used: end.words.length };
-  // `San Juan, Puerto Rico, USA`
+  // Finds a territory that is written before the country that it belongs to, as in `San Juan, Puerto Rico, USA`.
   const inner = endNamed(found.rest, names, (name) => names.countries.get(name));
   if (!inner || !isDependent(inner.found, country)) return [found];
   const named = [{ words: inner.words, as: 'country' as const }, ...found.named];
   return [found, { ...found, country: inner.found, rest: inner.before, named, used: found.used + inner.words.length }];
 }
 
-/** `Россия, Москва, ул. Ленина 5` */
+/**
+ * Returns the reading in which the first segment is the country, as in `Россия, Москва, ул. Ленина 5`. Returns an empty array if the first
+ * segment is not a country.
+ */
 function withFirstCountry(reading: Reading, { countries, lastWords }: AddressNames): Reading[] {
   const [first] = reading.rest;
   if (!first || reading.rest.length < 2 || !lastWords.has((first.words.at(-1) as Word).key)) return [];
@@ -106,7 +115,7 @@ function withRegion(reading: Reading, names: AddressNames): Reading[] {
   });
 }
 
-/** A county stands after a town, and never alone. */
+/** Returns the readings in which the last words are a county. A county must follow other words, such as a town. */
 function withCounty(reading: Reading, names: AddressNames): Reading[] {
   const { counties } = names;
   const { country, region, named, used } = reading;
@@ -133,7 +142,10 @@ interface End<Found> {
   readonly words: readonly Word[];
 }
 
-/** The longest name at the end of the last segment, and the segments without it. */
+/**
+ * Finds the longest name of an area at the end of the last segment. Returns the area, the words of its name, and the segments without these
+ * words. Undefined if there is no such name.
+ */
 function endNamed<Found>(
   rest: readonly Segment[],
   { lastWords }: AddressNames,
@@ -142,7 +154,7 @@ function endNamed<Found>(
   const last = rest.at(-1);
   if (!last) return undefined;
   const { words } = last;
-  // Most texts end with no such name.
+  // Most addresses do not end with the name of an area.
   if (!lastWords.has((words.at(-1) as Word).key)) return undefined;
   const tails = tailsOf(words);
   for (let count = tails.length; count > 0; count--) {
@@ -159,7 +171,10 @@ function endNamed<Found>(
 
 const knownTails = new WeakMap<readonly Word[], readonly string[]>();
 
-/** The last word, the last two words and so on. All readings of an address ask for them. */
+/**
+ * Returns the last word, the last two words, the last three words, and so on. The results are kept, because several readings of an address
+ * contain the same words.
+ */
 function tailsOf(words: readonly Word[]): readonly string[] {
   if (words.length === 1) return [(words[0] as Word).key];
   const known = knownTails.get(words);
@@ -173,18 +188,21 @@ function tailsOf(words: readonly Word[]): readonly string[] {
   return tails;
 }
 
-/** The words in the form of `placeKey`. */
+/** Joins words into one name in the normalized form that `placeKey` returns. */
 export function keyOf(words: readonly Word[]): string {
   return words.length === 1 ? (words[0] as Word).key : words.map(({ key }) => key).join(' ');
 }
 
-/** All ways to read an address in parts. An unknown country leaves no reading: a place in another country would be wrong. An unknown region is ignored. */
+/**
+ * Returns all ways to read an address that consists of separate parts. If the country is unknown, returns none, because a place in a
+ * different country would be wrong. An unknown region is ignored.
+ */
 export function partReadings({ text, parts }: PartTexts, names: AddressNames): Reading[] {
   const { city, state, country, street } = parts;
   const isThere = (part: AddressText) => placeKey(part.text) !== '';
   const [countryWords, stateWords] = [country, state].map(({ segments }) => segments.flatMap(({ words }) => words)) as [Word[], Word[]];
   const land = names.countries.get(keyOf(countryWords));
-  // A street without a town says nothing about the place.
+  // A street without a town is not enough to find a place.
   if ((isThere(country) && !land) || (!isThere(city) && isThere(street)) || text === '') return [];
   const named: Named[] = land ? [{ words: countryWords, as: 'country' }] : [];
   const plain: Reading = {
@@ -197,7 +215,7 @@ export function partReadings({ text, parts }: PartTexts, names: AddressNames): R
   };
   const inState = isThere(state) ? stateReadings(plain, stateWords, names) : [];
   if (inState.length > 0) return inState;
-  // Without parts for them, the town's part may name the country or the region, too.
+  // If the address has no part for the country or the region, the part for the town may contain their names.
   return land ? [plain, ...withRegion(plain, names), ...withCounty(plain, names)] : withAreas(plain, names);
 }
 

@@ -6,35 +6,37 @@ import type { Hit } from './candidate.ts';
 import type { Postcode } from './postcodes.ts';
 import { type AddressNames, keyOf, type Reading } from './readings.ts';
 
-/** The data that addresses are looked up in. */
+/** The data with which addresses are looked up. */
 export interface Gazetteer {
   readonly places: Places;
   readonly names: Names;
   readonly addressNames: AddressNames;
 }
 
-/** The search for the places that one reading of an address can mean. */
+/** A search for the places that one reading of an address may refer to. */
 export interface Search {
   readonly gazetteer: Gazetteer;
   readonly reading: Reading;
   readonly postcodes: readonly Postcode[];
-  /** True for a country in which places may lie. */
+  /** Returns true if a place in this country may be a result of the lookup. */
   readonly isAllowed: (country: Country) => boolean;
-  /** True if the question limits the countries. */
+  /** True if the lookup is limited to certain countries. */
   readonly isLimited: boolean;
-  /** True if the address has numbers. */
+  /** True if the address contains numbers or consists of separate parts. */
   readonly hasNumbers: boolean;
-  /** Finds a name. Shared by all readings of an address. */
+  /** Finds the places that have a name. All readings of the address share the results. */
   readonly find: (key: string) => Namesakes | undefined;
 }
 
-/** Longest name in Latin letters that may be an abbreviation: a code of a region, a country or an airport. */
+/**
+ * Maximum number of letters in a name that may be the code of a region, country or airport instead. The name must consist of Latin letters.
+ */
 const longestCode = 3;
 
-/** Maximum of places with one name that are compared. */
+/** Maximum number of places with the same name that are considered. */
 const maxNamesakes = 12;
 
-/** Finds the places of the reading's country and region that some words name. */
+/** Finds the places that have the name `words` and are in the country and region of the reading. */
 export function hitsOf(search: Search, words: readonly Word[], isWhole: boolean, key = keyOf(words)): Hit[] {
   const namesakes = search.find(key);
   if (!namesakes) return [];
@@ -44,10 +46,10 @@ export function hitsOf(search: Search, words: readonly Word[], isWhole: boolean,
     if (isInside(search, place, key)) hits.push({ place, isOwnName, words, isWhole });
   };
   const end = namesakes.first + namesakes.count;
-  // The largest come first. A county or a postcode may mean a smaller one.
+  // The largest places come first, so a few are enough. But if the address contains a county or a postcode, a smaller place may be meant.
   const most = reading.county || search.postcodes.length > 0 ? Infinity : maxNamesakes;
   for (let place = namesakes.first; place < end && hits.length < most; place++) consider(place, true);
-  // Beside other words a short other name is rather a code: PA, LA, IN.
+  // Among other words, a short name such as PA, LA or IN is probably a code. It is then used only as a place's main name.
   const isAlone = isWhole && reading.used === 0 && reading.rest.length === 1;
   if (isCode(key) && !(isAlone && !namesArea(search, key))) return hits;
   const own = [...hits];
@@ -57,7 +59,11 @@ export function hitsOf(search: Search, words: readonly Word[], isWhole: boolean,
   return hits;
 }
 
-/** Share of a place's inhabitants from which on a place of the region whose own name this is counts in its stead: New Delhi and Delhi. */
+/**
+ * If a name is not a place's main name, the place may be excluded. This happens if the name is the main name of another place in the same
+ * region, which has at least this share of the excluded place's inhabitants. For example, `New Delhi` is also a name of Delhi, but does not
+ * mean the far larger Delhi.
+ */
 const ownShare = 0.02;
 
 function isOutdone({ gazetteer: { places } }: Search, place: number, own: readonly Hit[]): boolean {
@@ -78,10 +84,10 @@ function isInside({ gazetteer, reading, isAllowed, postcodes }: Search, place: n
   const { country } = region;
   if (!isAllowed(country)) return false;
   if (reading.country && country !== reading.country) {
-    // `97400 Saint-Denis, France` is in Réunion.
+    // A postcode may show that the address is in a territory of the country. For example, `97400 Saint-Denis, France` is in Réunion.
     return isDependent(country, reading.country) && postcodes.some(({ countries }) => countries.includes(country.code));
   }
-  // `Kyiv, Kyiv Oblast`: a city may lie outside of the region that is named after it.
+  // A city may be outside the region that is named after it, as in `Kyiv, Kyiv Oblast`.
   if (!reading.region || region === reading.region) return true;
   return country === reading.region.country && gazetteer.addressNames.regions.get(key)?.includes(reading.region) === true;
 }

@@ -1,6 +1,6 @@
 import type { Names } from '../names.ts';
 
-/** Names that the data do not have, by the names that they have. Both in the form of `placeKey`. */
+/** Nicknames of places, and the places' names in the data. Both are in the normalized form that `placeKey` returns. */
 const nicknames: ReadonlyMap<string, string> = new Map(
   Object.entries({
     nyc: 'new york city',
@@ -33,7 +33,7 @@ const nicknames: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** Abbreviated words of names, with the words that they mean. */
+/** Abbreviations in place names, and the words that they may stand for. */
 const abbreviations: ReadonlyMap<string, string> = new Map(
   Object.entries({
     n: 'north new',
@@ -76,16 +76,16 @@ const abbreviations: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** Longest word of `abbreviations`. */
+/** Number of letters in the longest abbreviation in `abbreviations`. */
 const longestAbbreviation = 4;
 
-/** Longest abbreviation of a word by its beginning: `i. Br.` */
+/** Maximum number of letters in an abbreviation that is the beginning of a word, as in `i. Br.` */
 const longestBeginning = 3;
 
-/** Maximum of names that one abbreviation is compared with. */
+/** Maximum number of names with which an abbreviated name is compared. */
 const maxCompared = 400;
 
-/** The names that abbreviated words can mean, in the form of `placeKey`. */
+/** Returns the names that abbreviated words may stand for, in the normalized form that `placeKey` returns. */
 export function spellings(words: readonly string[], names: Names): readonly string[] {
   const nickname = nicknames.get(words.length === 1 ? (words[0] as string) : words.join(' '));
   if (nickname) return [nickname];
@@ -99,7 +99,10 @@ export function spellings(words: readonly string[], names: Names): readonly stri
 
 const none: readonly string[] = [];
 
-/** The names whose words begin with these: `freiburg im breisgau` for `freiburg i br`. The first word stands there in full. */
+/**
+ * Returns the names that match the words. The first word must be complete. Each other word may also be the beginning of the name's word at
+ * the same position. For example, `freiburg i br` matches `freiburg im breisgau`.
+ */
 function begunBy(words: readonly string[], names: Names): string[] {
   const [first = '', second = ''] = words;
   if (first.length <= longestBeginning || !words.some((word, index) => index > 0 && word.length <= longestBeginning)) return [];

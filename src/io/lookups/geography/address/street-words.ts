@@ -1,6 +1,9 @@
 const list = (words: string) => new Set(words.split(/\s+/));
 
-/** Words that follow the name of a street. As the first word they stand before it: `Avenue Louise`. In the form of `placeKey`. */
+/**
+ * Words such as `Street`, which follow the name of a street. They can also come before it, as in `Avenue Louise`. All are in the normalized
+ * form that `placeKey` returns.
+ */
 export const wordsAfterStreet = list(
   `street road rd avenue ave lane ln drive dr court ct boulevard blvd bvd way terrace tce ter place pl square sq highway hwy parkway pkwy circle
   cir close crescent cres grove row mews gardens gdns alley trail trl loop walk wharf quay plaza pike turnpike tpke freeway fwy expressway
@@ -9,13 +12,13 @@ export const wordsAfterStreet = list(
   mahallesi mah ulitsa prospekt dong gil ro`,
 );
 
-/** Words that follow the name of a building. Towns have them, too: `Menlo Park 94025`. */
+/** Words that follow the name of a building. The name of a town may also end with them, as in `Menlo Park 94025`. */
 export const wordsAfterBuilding = list(
   `estate house towers mall complex hotel campus market chambers apts apartments mansions villas airport station hospital university school
   park bridge tower bazaar industrial center centre court gardens grove place plaza square terrace way hill hills`,
 );
 
-/** Words that stand before the name of a street. */
+/** Words that come before the name of a street. */
 export const wordsBeforeStreet = list(
   `rue via calle avenida av avda rua piazza piazzale paseo corso viale vicolo strada stradela ul ulica ulice ulitsa улица ул проспект пр пл
   площадь переулок пер набережная наб шоссе вулиця вул бульвар бул jalan jl bd chemin allee impasse quai praca largo travessa carrer
@@ -23,21 +26,21 @@ export const wordsBeforeStreet = list(
   soseaua sos bulevardul bul bulevar calea intrarea namesti nam trg obala passeig passage cours esplanade faubourg route rte lorong οδος`,
 );
 
-/** The ends of words that are streets as a whole: `Hauptstraße`, `Drottninggatan`. */
+/** Matches by its ending a single word that is a whole street, such as `Hauptstraße` or `Drottninggatan`. */
 export const streetEnds =
   /.{3}(?:strasse|str|gasse|platz|weg|allee|damm|ufer|straat|laan|plein|gracht|kade|gatan|gata|vagen|vag|gade|vej|veien|vegen|gate|katu|tie|utca|steig|chaussee|ring)$/;
 
-/** Words for a part of a house: they and the number or letter after them do not count. */
+/** Words for a part of a building, such as `floor`. They are ignored, together with the number or letter that follows them. */
 export const wordsOfUnits = list(
   `apt apartment suite unit floor fl flr room rm flat bldg building blk block no nr num numero level lot tower dept department sector
   phase plot house door etage stock og eg piso dpto depto interior int loc local of oficina office shop stall bureau batiment bat hs hse
   km mile esc bajo bloque bl sc et ap кв д дом корп стр офис оф`,
 );
 
-/** Parts of houses that are dropped without a number, too. */
+/** Words for a part of a building that are ignored even if no number or letter follows them. */
 export const certainUnits = list('apt apartment suite room bldg no');
 
-/** Words that change nothing of a town's meaning. */
+/** Words, such as `downtown`, that may be next to a town's name without changing which town is meant. */
 export const plainWords = list(
   `cedex greater downtown central centre center city metro metropolitan area region town village of the municipality district
   north south east west northern southern eastern western inner upper lower old new mitte innenstadt zentrum centro bay
@@ -45,8 +48,8 @@ export const plainWords = list(
   near stadt ville ciudad cidade citta comune commune gemeente kommune obec gorod г город місто м`,
 );
 
-/** Directions after the name of a street. */
+/** Abbreviated directions that may come after the name of a street. */
 export const directions = list('n s e w ne nw se sw');
 
-/** Words that join the name of a street: `Rue de Paris`. */
+/** Articles and prepositions in street names, as in `Rue de Paris`. */
 export const streetArticles = list('of the de la le du des d del el los las di della do da dos van den der l');

@@ -7,7 +7,10 @@ import { hitsOf, type Search } from './search.ts';
 import { spellings } from './spellings.ts';
 import { plainWords, streetArticles } from './street-words.ts';
 
-/** The places that an address can mean by one reading: those of the last segment with a place's name. Segments before it are streets and houses. */
+/**
+ * Returns the places that one reading of an address may refer to. Their name is in the last segment that contains the name of any place.
+ * The segments before it are streets and houses.
+ */
 export function townsIn(search: Search): Hit[] {
   const segments = search.reading.rest.toReversed();
   const last = lastNamed(search, segments);
@@ -20,12 +23,15 @@ export function townsIn(search: Search): Hit[] {
   return open ? partHits(search, open) : [];
 }
 
-/** True if nothing says which segment names the place: no region, no country, no house number. */
+/** Returns true if the address contains no country, region or number. Nothing then shows which segment is the place. */
 function isUnsupported({ reading, hasNumbers }: Search): boolean {
   return reading.used === 0 && !hasNumbers && !reading.isCity;
 }
 
-/** The places named by the first of some segments that is a place's name, and the segments after it. */
+/**
+ * Finds the first segment in the list whose whole text is the name of a place. Returns the places with that name. The list begins at the
+ * end of the address, so the rest of the list, `before`, contains the earlier segments.
+ */
 function lastNamed(search: Search, segments: readonly Segment[]) {
   for (const [index, segment] of segments.entries()) {
     const hits = wholeHits(search, segment);
@@ -34,9 +40,9 @@ function lastNamed(search: Search, segments: readonly Segment[]) {
   return undefined;
 }
 
-/** Places whose name is the whole segment, but for its street and words such as `Greater`. */
+/** Returns the places whose name is the whole segment, except for a street and words such as `Greater`. */
 function wholeHits(search: Search, { words, town, hasHouse }: Segment): Hit[] {
-  // `5 London Road` is none, `Federal Way` is.
+  // `5 London Road` is not a place, but `Federal Way` is a town.
   const whole = hasHouse ? [] : hitsOf(search, words, true);
   if (whole.length > 0) return whole;
   const inTown = town.length > 0 && town.length < words.length ? hitsOf(search, town, true) : [];
@@ -47,7 +53,7 @@ function wholeHits(search: Search, { words, town, hasHouse }: Segment): Hit[] {
   return plain.length > 0 && plain.length < town.length ? hitsOf(search, plain, true) : [];
 }
 
-/** The words without `Greater`, `Cedex`, and the letter of a district: `København K`. */
+/** Removes words such as `Greater` or `Cedex` at both ends. Also removes a single letter for a district, as in `København K`. */
 function withoutPlain(words: readonly Word[]): readonly Word[] {
   const isPlain = (word: Word | undefined) => word !== undefined && (plainWords.has(word.key) || word.key.length === 1);
   let [start, end] = [0, words.length];
@@ -56,10 +62,13 @@ function withoutPlain(words: readonly Word[]): readonly Word[] {
   return words.slice(start, end);
 }
 
-/** Share of the other's inhabitants from which on a place of another segment counts. */
+/** A place in an earlier segment is preferred if a place in the last segment has at most this share of its inhabitants. */
 const rivalShare = 0.1;
 
-/** The places of the last segment, or far larger places of an earlier segment in another region: `Barcelona, Cat` is not Çat in Turkey. */
+/**
+ * Returns the places in the last segment. If the places in an earlier segment are far larger and in a different region, returns those
+ * instead. For example, `Barcelona, Cat` does not mean the place Çat in Turkey.
+ */
 function compared(last: Hit[], before: readonly Segment[], search: Search): Hit[] {
   const earlier = lastNamed(search, before)?.hits ?? [];
   if (earlier.length === 0) return last;
@@ -72,13 +81,19 @@ function compared(last: Hit[], before: readonly Segment[], search: Search): Hit[
   return ratio >= 1 / rivalShare ? earlier : last;
 }
 
-/** Maximum of cuts in a name: 市川市 has one within. */
+/**
+ * Maximum number of pieces that are joined into one name. For example, the name 四日市市 is cut into two pieces, because it contains 市 (city)
+ * twice.
+ */
 const longestCut = 3;
 
-/** The ends of Korean names: special city, metropolitan city, province, city, county, district. */
+/** Matches the endings of Korean names that mean special city, metropolitan city, province, city, county or district. */
 const koreanEnd = /(?<=..)(?:특별시|광역시|특별자치시|특별자치도|도|시|군|구)$/;
 
-/** The parts of a word without spaces that can be names: a country, then names that each end with the word for a province, a town or a district. */
+/**
+ * Splits Chinese, Japanese or Korean text without spaces into possible names. The text is cut after the name of a country, and after each
+ * character that means province, town or district.
+ */
 function unspacedNames(word: Word): Word[] {
   const korean = word.key.normalize('NFC').replace(koreanEnd, '');
   if (/\p{Script=Hangul}/u.test(word.key)) return [{ ...word, key: korean }];
@@ -91,7 +106,10 @@ function unspacedNames(word: Word): Word[] {
   });
 }
 
-/** The places that the first of these names means; the places of a later name if they are in the same region. */
+/**
+ * Returns the places for the first of the names that is in the data. If a later name is a place in the same region, returns its places
+ * instead, because they are more precise.
+ */
 function unspacedHits(search: Search, names: readonly Word[]): Hit[] {
   const { places } = search.gazetteer;
   for (let start = 0; start < names.length; start++) {
@@ -107,7 +125,7 @@ function unspacedHits(search: Search, names: readonly Word[]): Hit[] {
   return [];
 }
 
-/** Places whose name a segment abbreviates: `Freiburg i. Br.`, `Pt. Elizabeth`, `NYC`. */
+/** Returns the places whose name is abbreviated in the segment, as in `Freiburg i. Br.`, `Pt. Elizabeth` and `NYC`. */
 function spelledHits(search: Search, words: readonly Word[]): Hit[] {
   return spellings(
     words.map(({ key }) => key),
@@ -115,7 +133,7 @@ function spelledHits(search: Search, words: readonly Word[]): Hit[] {
   ).flatMap((key) => hitsOf(search, words, true, key));
 }
 
-/** The places that the last words of a segment name, else its first words: `Hauptstraße Berlin`, `Berlin Mitte`. */
+/** Returns the places whose name is at the end or beginning of a segment, as in `Hauptstraße Berlin` and `Berlin Mitte`. */
 function partHits(search: Search, { words, town, hasStreet }: Segment): Hit[] {
   const all = town.length > 0 ? town : words;
   for (let count = all.length - 1; count > 0; count--) {
@@ -127,7 +145,7 @@ function partHits(search: Search, { words, town, hasStreet }: Segment): Hit[] {
   return [];
 }
 
-/** First words name a place only if the words after them name a part of it. */
+/** Returns the places whose name is at the beginning of a segment. The words after the name must be a part of the place. */
 function firstHits(search: Search, words: readonly Word[], count: number): Hit[] {
   const hits = hitsOf(search, words.slice(0, count), false);
   if (hits.length === 0) return hits;
@@ -136,17 +154,17 @@ function firstHits(search: Search, words: readonly Word[], count: number): Hit[]
   return hits.filter(({ place }) => inner.some((part) => isNear(places, part.place, place)));
 }
 
-/** Degrees within which a place may be a part of a town, or a town beside it. */
+/** Maximum distance, in degrees of latitude, between a town and a part of the town or a neighbouring town. */
 const nearDegrees = 0.4;
 
-/** True if two places of one region lie near each other. */
+/** Returns true if two places are in the same region and close to each other. */
 export function isNear(places: Places, one: number, other: number): boolean {
   if (places.region(one) !== places.region(other)) return false;
   const [north, east] = [places.lat(one) - places.lat(other), places.lon(one) - places.lon(other)];
   return Math.abs(north) < nearDegrees && Math.abs(east) * Math.cos((places.lat(one) * Math.PI) / 180) < nearDegrees;
 }
 
-/** True if a segment names a place of a region. */
+/** Returns true if the words are the name of a place for which `isThere` returns true. */
 export function namesPlaceIn(search: Search, words: readonly Word[], isThere: (place: number) => boolean): boolean {
   const namesakes = search.find(keyOf(words));
   if (!namesakes) return false;

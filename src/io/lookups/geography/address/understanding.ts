@@ -5,10 +5,10 @@ import { type Postcode, postcodeFit } from './postcodes.ts';
 import type { Reading } from './readings.ts';
 import { plainWords } from './street-words.ts';
 
-/** The parts of an address that were understood. */
+/** The parts of an address that were understood, and the rest. */
 export interface Understanding {
   readonly matched: readonly UnderstoodPart[];
-  /** The rest as text; null if nothing is left. */
+  /** The parts of the address that were not understood; null if everything was understood. */
   readonly leftOver: string | null;
 }
 
@@ -16,7 +16,10 @@ interface Part extends Span {
   readonly as: UnderstoodPart['as'];
 }
 
-/** The parts of an address that explain a candidate, or if there is none the parts that one reading knows. */
+/**
+ * Returns the parts of an address that were understood, such as the names of the best candidate and its areas. If there is no candidate,
+ * uses the areas in the reading `known`.
+ */
 export function understandingOf(address: AddressText, candidate: Candidate | undefined, known: Reading | undefined): Understanding {
   const reading = candidate?.reading ?? known;
   const parts = namedParts(address, candidate, reading);
@@ -49,7 +52,7 @@ function namedParts({ ignored }: AddressText, candidate: Candidate | undefined, 
   return parts;
 }
 
-/** Adds the postcodes that fit. Returns the others. */
+/** Adds the postcodes that fit the candidate or the reading to the understood parts. Returns the other postcodes. */
 function pushPostcodes(
   parts: Part[],
   postcodes: readonly Postcode[],
@@ -61,14 +64,17 @@ function pushPostcodes(
   return open.filter((postcode) => !fitting.includes(postcode));
 }
 
-/** Digits from which on a number is rather a postcode than a house. */
+/** A number with at least this many digits is more likely to be a postcode than a house number. */
 const minDigits = 5;
 
 function isCode({ isMarked, code }: Postcode): boolean {
   return isMarked || code.length >= minDigits;
 }
 
-/** A stretch of the text, with the point of an abbreviation and the bracket that closes it. */
+/**
+ * Returns a range of the text. If the range ends with an abbreviation, includes its full stop. If the range contains an opening bracket,
+ * includes the closing one.
+ */
 function withEnd(text: string, start: number, end: number): string {
   const part = text.slice(start, end);
   if (text[end] !== '.' && text[end] !== ')') return part;
@@ -91,7 +97,10 @@ function isFitting(postcode: Postcode, candidate: Candidate | undefined, reading
   return country !== undefined && postcode.countries.includes(country.code);
 }
 
-/** The words of a segment that are nothing else: a street with its numbers, or a place around the one that is meant. */
+/**
+ * Returns the range of the words in a segment that are not part of a known area or place. They are a street with its numbers, or another
+ * place near the one that is meant.
+ */
 function otherPart({ words, numbers, hasStreet, hasNumber }: Segment, others: readonly Span[]): Part | undefined {
   const isOther = (word: Span) => !overlaps(word, others);
   const own = words.filter((word) => isOther(word) && (hasStreet || (word.key.length > 1 && !plainWords.has(word.key))));
@@ -100,7 +109,7 @@ function otherPart({ words, numbers, hasStreet, hasNumber }: Segment, others: re
   return { start: (all[0] as Span).start, end: (all.at(-1) as Span).end, as: hasStreet || hasNumber ? 'street' : 'place' };
 }
 
-/** Stretches of the text from words that follow each other. */
+/** Joins adjacent words into ranges of the text. */
 function joined(words: readonly Span[], others: readonly Span[]): Span[] {
   const spans: { start: number; end: number }[] = [];
   for (const { start, end } of words.toSorted((a, b) => a.start - b.start)) {

@@ -2,10 +2,10 @@ import { countryNames as namedCountries } from '../../../../core/lookups/country
 import { placeKey } from '../../../../core/lookups/place-key.ts';
 import type { Country } from '../places.ts';
 
-/** The countries that a name or a code can mean, in the form of `placeKey`. */
+/** Countries, keyed by their names and codes in the normalized form that `placeKey` returns. */
 export type CountryNames = ReadonlyMap<string, Country>;
 
-/** Collects the names of countries in many languages, and their codes of two and three letters. */
+/** Collects the names of countries in many languages, and their two-letter and three-letter codes. */
 export function countryNames(countries: readonly Country[]): CountryNames {
   const found = new Map<string, Country>();
   const byCode = new Map(countries.map((country) => [country.code, country]));
@@ -17,7 +17,10 @@ export function countryNames(countries: readonly Country[]): CountryNames {
   return found;
 }
 
-/** Countries of GeoNames whose addresses may name the state that they belong to. */
+/**
+ * Territories with their own country code in GeoNames, keyed by the country that they belong to. Addresses in a territory may contain the
+ * name of that country.
+ */
 const dependents: Readonly<Record<string, readonly string[]>> = {
   US: ['PR', 'GU', 'VI', 'AS', 'MP'],
   FR: ['GP', 'MQ', 'GF', 'RE', 'PM', 'YT', 'BL', 'MF', 'WF', 'PF', 'NC'],
@@ -30,7 +33,7 @@ const dependents: Readonly<Record<string, readonly string[]>> = {
   AU: ['CX', 'CC', 'NF'],
 };
 
-/** True if a land belongs to a state, with a code of its own. */
+/** Returns true if `land` is a territory that belongs to `state`, although it has its own country code. */
 export function isDependent(land: Country, state: Country): boolean {
   return dependents[state.code]?.includes(land.code) ?? false;
 }

@@ -1,17 +1,17 @@
 import { placeKey } from '../../../../core/lookups/place-key.ts';
 import type { District, Region } from '../places.ts';
 
-/** A county, a province or a department that stands after a town. */
+/** A county, province or department, which may follow the town in an address. */
 export interface County {
   readonly region: Region;
-  /** Empty for a county that is no district of today, but lies in the region. */
+  /** The districts in the data that belong to the county. Empty for a traditional county that no longer exists. */
   readonly districts: readonly District[];
 }
 
-/** The counties that a name can mean, in the form of `placeKey`. */
+/** Counties, keyed by their names in the normalized form that `placeKey` returns. */
 export type CountyNames = ReadonlyMap<string, readonly County[]>;
 
-/** Counties as people write them, by country and region, with their abbreviations. Several are divided by a bar. */
+/** Traditional names of counties and their abbreviations, keyed by country and region. The names are separated by bars. */
 const traditional: Readonly<Record<string, string>> = {
   'GB.ENG':
     'Bedfordshire|Beds|Berkshire|Berks|Buckinghamshire|Bucks|Cambridgeshire|Cambs|Cheshire|Cleveland|Cornwall|Cumberland|Cumbria|Derbyshire|' +
@@ -41,14 +41,14 @@ const traditional: Readonly<Record<string, string>> = {
   'IE.U': 'Donegal|Co Donegal|County Donegal|Cavan|Co Cavan|County Cavan|Monaghan|Co Monaghan|County Monaghan',
 };
 
-/** Words that say which kind of district it is. */
+/** Matches words for a kind of district, such as `provincia di` or `county`. */
 const kinds =
   /^(?:provincia|province|provincie|provincia autonoma|citta metropolitana|departement|county|city|borough|metropolitan borough|royal borough|prov)(?: (?:of|di|de|du|del|della|dell|la|des|d|l))* | (?:county|city)$/;
 
-/** Longest abbreviation of a county. */
+/** Maximum number of characters in the abbreviated name of a county. */
 const longestShort = 6;
 
-/** Collects the names of counties, and the codes of Italian provinces. */
+/** Collects the names of counties, and the two-letter codes of Italian provinces. */
 export function countyNames(districts: readonly District[], regions: readonly Region[]): CountyNames {
   const names = new Map<string, County[]>();
   const add = (name: string, county: County) => {
@@ -71,7 +71,7 @@ export function countyNames(districts: readonly District[], regions: readonly Re
   }
   return names;
 
-  /** An abbreviation stands after the county's name, and means the same districts. */
+  /** Adds the traditional names of counties. In the list, an abbreviation follows the full name and gets the same districts. */
   function addTraditional(list: readonly string[], region: Region): void {
     let before: { readonly name: string; readonly districts: readonly District[] } = { name: '', districts: [] };
     for (const name of list) {

@@ -1,10 +1,13 @@
 import { placeKey } from '../../../../core/lookups/place-key.ts';
 import type { Region } from '../places.ts';
 
-/** The regions that a name or a code can mean, in the form of `placeKey`. */
+/** Regions, keyed by their names and codes in the normalized form that `placeKey` returns. */
 export type RegionNames = ReadonlyMap<string, readonly Region[]>;
 
-/** Codes in use where GeoNames has numbers, traditional abbreviations, and names in the language of the country. Several are divided by a bar. */
+/**
+ * Other names of regions, separated by bars, keyed by country and by the region's GeoNames code. They are names in the country's language,
+ * traditional abbreviations, and common codes for regions whose GeoNames code is only a number.
+ */
 const otherNames: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   US: {
     AL: 'Ala',
@@ -146,24 +149,24 @@ const otherNames: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   MX: { '02': 'BC', '06': 'Chih', 14: 'Jal', 19: 'NL', 15: 'Estado de México' },
 };
 
-/** Words that say which kind of region it is. */
+/** Words for a kind of region, such as `state`. */
 export const kindWords = 'land state province voivodeship oblast krai kray region district governorate prefecture county republic'.split(
   ' ',
 );
 
 const kinds = new RegExp(`\\b(?:(?:state|province|region) of|${kindWords.join('|')})\\b`, 'g');
 
-/** The name of a region without the word for its kind: `minsk` for `minsk region`. */
+/** Removes the word for the kind of region from a name, so `minsk region` becomes `minsk`. */
 export function withoutKind(key: string): string {
   return key.replace(kinds, '').trim();
 }
 
-/** Collects the names of regions, and their codes where these are letters. */
+/** Collects the names of regions, and their codes if these consist of letters. */
 export function regionNames(regions: readonly Region[]): RegionNames {
   const names = new Map<string, Region[]>();
   const add = (name: string, region: Region) => {
     const key = placeKey(name);
-    // A code can have points: `N.Y.` is two words.
+    // Also adds the letters of a code as separate words, because `N.Y.` in an address is split into two words.
     if (/^[A-Z]{2,3}$/.test(name)) add([...name].join(' '), region);
     const found = names.get(key);
     if (!found) names.set(key, [region]);

@@ -3,19 +3,22 @@ import { maxDepth } from '../../../../core/value/json.ts';
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** Finds the ends of objects in chunks of JSON text. Reads strings, escapes and brackets only; the parser checks the rest. */
+/**
+ * Finds the end of each object in chunks of JSON text. It looks only at strings, escapes and brackets, because the JSON parser checks
+ * everything else.
+ */
 export class ElementScanner {
-  /** The closing brackets that are due, the innermost last. */
+  /** The brackets that are not closed yet. The innermost is the last. */
   readonly #closing: number[] = [];
   #isQuoted = false;
   #isEscaped = false;
 
   /**
-   * The index after the object that starts or continues at `start`; absent if it continues in the next chunk.
-   * Stops right after a byte that is not JSON there, so that a broken object does not swallow the rest of the file.
+   * Returns the index after the end of the object that begins or continues at `start`. Returns undefined if the object continues in the
+   * next chunk. An invalid byte also ends the object. Otherwise, an invalid object could extend to the end of the file.
    */
   end(chunk: Buffer, start: number): number | undefined {
-    // Locals: a loop over private fields takes much longer.
+    // The loop uses local variables, because private fields would make it much slower.
     const closing = this.#closing;
     let quoted = this.#isQuoted;
     let escaped = this.#isEscaped;
@@ -40,7 +43,9 @@ function isBracket(byte: number): boolean {
   return byte === 0x7b || byte === 0x5b || byte === 0x7d || byte === 0x5d;
 }
 
-/** Follows a bracket. True if it closes the object, or if the parser will refuse the object for it: one too many, or one too deep. */
+/**
+ * Adds or removes a bracket that is not closed yet. Returns true if this bracket ends the object, does not match, or is nested too deeply.
+ */
 function endsAt(bracket: number, closing: number[]): boolean {
   if (bracket === 0x7b || bracket === 0x5b) return closing.push(bracket + 2) > maxDepth;
   return closing.pop() !== bracket || closing.length === 0;

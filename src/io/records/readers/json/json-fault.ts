@@ -1,13 +1,16 @@
 import { maxDepth, tooDeep } from '../../../../core/value/json.ts';
 
-/** The first error in a JSON text. */
+/** The first error in JSON text. */
 export interface JsonFault {
-  /** 0-based, in the text. */
+  /** The 0-based offset of the error in the text. */
   readonly offset: number;
   readonly message: string;
 }
 
-/** The parts that may follow in a JSON text, in words; empty if the words depend on the place. */
+/**
+ * The token that must come next in JSON text, as worded in error messages. `next` is empty, because what is allowed then depends on the open
+ * brackets.
+ */
 export const expectations = {
   value: 'a value',
   'value or ]': 'a value or "]"',
@@ -18,16 +21,16 @@ export const expectations = {
   quote: 'a closing quote',
   escape: 'an escape such as \\n or \\u00e9',
 };
-/** A part that may follow in a JSON text. */
+/** A key of `expectations`, for what must come next in JSON text. */
 export type Expectation = keyof typeof expectations;
 
 /**
- * Finds the first error in a text that parseJson refuses (RFC 8259, and not too deep): JSON.parse does not always give the place.
- * `end` names the end of the text in the message. Absent if the text is JSON.
+ * Finds the first error in JSON text (RFC 8259), or the first value that is nested too deeply. Returns undefined if there is none.
+ * JSON.parse is not used for this, because it does not always report a position. Messages refer to the end of the text as `end`.
  */
 export function jsonFault(text: string, end: string): JsonFault | undefined {
   let expecting = 'value' as Expectation;
-  // The closing brackets that are due, the innermost last.
+  // The brackets that are not closed yet. The innermost is the last.
   const closing: string[] = [];
   let at = afterSpace(text, 0);
   while (at < text.length || expecting !== 'next' || closing.length > 0) {
@@ -38,7 +41,7 @@ export function jsonFault(text: string, end: string): JsonFault | undefined {
   }
   return undefined;
 
-  /** Takes a token and returns its length; 0 if it is not allowed here. */
+  /** Checks the next token and updates what may follow it. Returns the length of the token; 0 if the token is not allowed here. */
   function take(char: string | undefined): number {
     const canClose = expecting === 'next' || expecting.includes(' or ');
     if (canClose && char !== undefined && char === closing.at(-1)) return close();
@@ -93,7 +96,7 @@ function afterSpace(text: string, start: number): number {
 
 const escapeSequence = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y;
 
-/** The offset of the closing quote, or of the first error before it. */
+/** Returns the offset of the quote that closes a string, or of the first error in the string. */
 function stringEnd(text: string, start: number): number {
   let at = start + 1;
   for (;;) {

@@ -22,22 +22,25 @@ type State = keyof typeof expected;
 const newline = 0x0a;
 const byteOrderMark = [0xef, 0xbb, 0xbf];
 
-/** The search for a list of records in an object that stands in place of the array. */
+/**
+ * A search for a list of records inside an object. If a file begins with an object instead of an array, the error message tells the user
+ * where the list is.
+ */
 interface Search {
-  /** The place of the object. */
+  /** The offset at which the object begins. */
   readonly offset: number;
-  /** The error for an object without a list. */
+  /** The error to throw if the object contains no list of records. */
   readonly notFound: AutomateError;
-  /** Makes the error that names the list. */
+  /** Returns the error that tells the user the path of the list that was found. */
   found(path: string): AutomateError;
 }
 
-/** The part of an object in which its list of records is searched for, in bytes. */
+/** Maximum number of bytes of an object that are searched for a list of records. */
 const maxSearchedBytes = 16 * 1024 * 1024;
 
 /**
- * Reads a JSON array of objects, element by element. Accepts what JSON.parse accepts, and a byte order mark.
- * `from` is the beginning, or a place right after an element. `path`: the names on the way to the array, if objects are around it.
+ * Reads the objects in a JSON array one by one. `path` contains the field names that lead to an array inside objects. Reading starts at the
+ * beginning of the file or right after an object. The text may contain everything that JSON.parse accepts. A byte order mark is skipped.
  */
 export class JsonReader implements RecordReader {
   readonly #name: string;
@@ -45,15 +48,15 @@ export class JsonReader implements RecordReader {
   #state: State;
   #offset: number;
   #line: number;
-  /** The offset at which the present line starts; NaN if the line starts before the place where reading began. */
+  /** The offset at which the current line begins. It is NaN if reading began in the middle of the line. */
   #lineStart: number;
   #records: number;
-  /** The start of the present element. */
+  /** The position at which the current element of the array begins. */
   #element: { readonly offset: number; readonly line: number; readonly lineStart: number };
-  /** The beginning of an element that continues in the next chunk. */
+  /** The chunks of an element whose end has not been read yet. */
   #open: Buffer[] = [];
   #fault: AutomateError | undefined;
-  /** The way through the objects around the array; undefined for an array that is the whole text. */
+  /** Reads the text around an array that is inside objects; undefined if the whole text is the array. */
   #walk: JsonWalk | undefined;
   #search: Search | undefined;
 
@@ -107,7 +110,7 @@ export class JsonReader implements RecordReader {
     }
   }
 
-  /** Takes text before or after the list. Returns the index at which to continue. */
+  /** Reads the text before or after the list of records. Returns the index in the chunk at which to continue. */
   #takeOutside(chunk: Buffer, start: number, walk: JsonWalk): number {
     if (this.#offset + start < 3 && chunk[start] === byteOrderMark[this.#offset + start]) return start + 1;
     try {
@@ -118,7 +121,8 @@ export class JsonReader implements RecordReader {
       return end;
     } catch (error) {
       if (!(error instanceof WalkFault)) throw error;
-      // Text after the object: one object per line.
+      // If more text follows the object, the file probably contains one object per line. The error then does not suggest a list in the
+      // first object.
       if (this.#search) throw walk.isOver ? this.#search.notFound : this.#resultOf(this.#search);
       this.#countLinesIn(chunk, start, error.index);
       throw inputError(this.#name, error.message, placeOf(this.#line + 1, this.#offset + error.index - this.#lineStart));
@@ -137,7 +141,10 @@ export class JsonReader implements RecordReader {
     }
   }
 
-  /** Takes a byte outside of the elements. Returns the index at which to continue. */
+  /**
+   * Reads one byte outside the elements of the list of records, such as a comma or a bracket. Returns the index in the chunk at which to
+   * continue.
+   */
   #takeByte(chunk: Buffer, at: number): number {
     const byte = chunk[at] as number;
     const offset = this.#offset + at;
@@ -157,21 +164,24 @@ export class JsonReader implements RecordReader {
     return at + 1;
   }
 
-  /** Looks for the list of records in an object in place of the array. Throws the error for anything else. */
+  /**
+   * Handles an unexpected byte. If the file begins with an object instead of an array, starts to search that object for a list of records.
+   * Otherwise throws an AutomateError (`input`).
+   */
   #takeUnexpected(chunk: Buffer, at: number): number {
     const offset = this.#offset + at;
     const notFound = this.#unexpected(tokenKind(chunk.toString('utf8', at, at + 6)), offset);
     if (this.#state !== 'before the array' || chunk[at] !== 0x7b) throw notFound;
     const place = placeOf(this.#line + 1, offset - this.#lineStart);
     const found = (records: string) =>
-      inputError(this.#name, `the file holds one object; its list of records is at ${records}`, { ...place, records });
+      inputError(this.#name, `the file contains one object; its list of records is at ${records}`, { ...place, records });
     this.#search = { offset, notFound, found };
     this.#walk = new JsonWalk(undefined);
     this.#state = 'outside the list';
     return at;
   }
 
-  /** Takes as much of an element as the chunk has. Returns the index at which to continue. */
+  /** Reads the part of an element that is in this chunk. Returns the index in the chunk at which to continue. */
   #takeElement(chunk: Buffer, start: number, items: Item[]): number {
     const end = this.#scanner.end(chunk, start);
     if (end === undefined) {
@@ -226,7 +236,10 @@ export class JsonReader implements RecordReader {
   }
 }
 
-/** Columns before an element count bytes, so they are too high in a line with letters outside of ASCII. */
+/**
+ * Returns the line and column of an error, both counted from 1. If the line contains non-ASCII characters, the column may be too high,
+ * because it counts bytes before the current element.
+ */
 function placeOf(line: number, column: number) {
   return { line, column: Number.isNaN(column) ? undefined : column + 1 };
 }

@@ -5,12 +5,12 @@ import { writtenNames } from '../../../../core/value/json.ts';
 import { isObject, type JsonObject, type Value } from '../../../../core/value/value.ts';
 import { failedAs, otherFields, unreadableBefore } from '../../errors.ts';
 
-/** The part of a record that does not depend on its place in the input. */
+/** The part of a record that does not depend on its position in the input. */
 export type RecordContent = Pick<Item, 'fields' | 'failure' | 'failedAs'>;
 
 /**
- * The record of an object, without the fields that an errors file added. `text`: the JSON text of the object, which has the order of its
- * fields.
+ * Creates a record from a JSON object. The fields that an errors file adds are left out. `text` is the object's JSON, which determines the
+ * order of the fields.
  */
 export function recordOf(object: JsonObject, text: string): RecordContent {
   const fields = new Map<string, Value>();
@@ -28,27 +28,30 @@ export function recordOf(object: JsonObject, text: string): RecordContent {
   return failure || error !== undefined ? { fields, ...failedAs(error), ...(failure && { failure }) } : { fields };
 }
 
-/** A JavaScript object puts names that are whole numbers first; the text has the written order. */
+/**
+ * Returns the field names of an object in the order of its JSON text. JavaScript moves names that are numbers, such as `1`, to the front.
+ * If there are any, the names are read from the text.
+ */
 function orderedNames(object: JsonObject, text: string): string[] {
   const names = Object.keys(object);
   return /^\d/.test(names[0] ?? '') ? writtenNames(text) : names;
 }
 
-/** The kind of a value, as messages name it. */
+/** Returns the kind of a value for messages, such as `an array`. */
 export function valueKind(value: Value): string {
   if (Array.isArray(value)) return 'an array';
   if (isObject(value)) return 'an object';
-  if (typeof value === 'string') return 'a text';
+  if (typeof value === 'string') return 'a string';
   if (value === null || typeof value === 'boolean') return String(value);
   return 'a number';
 }
 
-/** The kind of token at the start of a text, as messages name it. */
+/** Returns the kind of the JSON token at the start of the text for messages, such as `a number`. */
 export function tokenKind(text: string): string {
   const [literal] = /^(?:true|false|null)\b/.exec(text) ?? [];
   if (literal !== undefined) return literal;
   if (/^[-\d]/.test(text)) return 'a number';
   const char = String.fromCodePoint(text.codePointAt(0) as number);
   if (char === '\ufffd') return 'another character';
-  return { '{': 'an object', '[': 'an array', '"': 'a text' }[char] ?? JSON.stringify(char);
+  return { '{': 'an object', '[': 'an array', '"': 'a string' }[char] ?? JSON.stringify(char);
 }

@@ -6,13 +6,16 @@ import { tokenKind } from './json-record.ts';
 
 const [quote, backslash, closedObject, closedArray] = [0x22, 0x5c, 0x7d, 0x5d];
 
-/** Bytes of a name that are kept: no path has a longer one. */
+/** Number of bytes of a field name that are kept. Longer names cannot be in the path, so the rest is not needed. */
 const maxNameBytes = 4096;
 
-/** Names of an object that a message shows. */
+/** Maximum number of an object's field names that an error message lists. */
 const maxShownNames = 5;
 
-/** A fault in the text of a walk. `index`: its place in the chunk. */
+/**
+ * The error for invalid JSON syntax, or for a value of the wrong kind on the path to the list of records. `index` is its position in the
+ * chunk.
+ */
 export class WalkFault extends Error {
   constructor(
     readonly index: number,
@@ -23,28 +26,28 @@ export class WalkFault extends Error {
 }
 
 /**
- * Walks through JSON text to a list, and after the list to the end, chunk by chunk. Values elsewhere are skipped: their brackets, names and
- * strings are followed, and nothing of them is kept.
+ * Reads the JSON text around a list of records, chunk by chunk. It stops where the list begins, and continues after the list until the end
+ * of the text. All other values are checked for valid syntax, but not stored.
  */
 export class JsonWalk {
-  /** The names on the way to the list; undefined for a search for the first list of objects. */
+  /** The field names that lead to the list of records; undefined to search for the first list of objects. */
   readonly #path: readonly string[] | undefined;
-  /** The closing brackets that are due, the innermost last. */
+  /** The brackets that are not closed yet. The innermost is the last. */
   readonly #closing: number[] = [];
-  /** The present name in each open object; undefined in an array. */
+  /** The current field name in each open object, with the outermost first. Open arrays are undefined. */
   readonly #names: (string | undefined)[] = [];
   #expected: Expectation = 'value';
   #inside: 'nothing' | 'name' | 'text' | 'scalar' = 'nothing';
   #isEscaped = false;
   #name: Buffer[] = [];
-  /** The names in the innermost object on the way. */
+  /** Field names in the innermost open object on the path. If the next name of the path is missing there, the error message lists them. */
   #namesOnWay: string[] = [];
   #isFound = false;
   #isInList = false;
   #foundPath: string | undefined;
   #emptyPath: string | undefined;
 
-  /** `isInList`: true if the text begins inside the list. */
+  /** `isInList` is true if reading resumes within the list of records. */
   constructor(path: readonly string[] | undefined, isInList = false) {
     this.#path = path;
     if (!isInList || !path) return;
@@ -53,22 +56,25 @@ export class JsonWalk {
     this.leaveList();
   }
 
-  /** True once the walk has come to the list, until it leaves it. */
+  /** True after the list of records has begun, until `leaveList` is called. */
   get isInList(): boolean {
     return this.#isInList;
   }
 
-  /** True after the end of the outermost value. */
+  /** True once the outermost JSON value has ended. */
   get isOver(): boolean {
     return this.#expected === 'next' && this.#closing.length === 0 && this.#inside === 'nothing';
   }
 
-  /** The path of the first list of objects, or else of the first empty list; undefined if a search has found neither. */
+  /**
+   * The path of the first list of objects that the search has found or, if there is none, of the first empty list. Undefined if there is
+   * neither.
+   */
   get foundPath(): string | undefined {
     return this.#foundPath ?? this.#emptyPath;
   }
 
-  /** The token that the text must have next. */
+  /** The token that must come next in the JSON text, as worded in error messages. */
   get expected(): string {
     if (this.#inside === 'name' || this.#inside === 'text') return 'a closing quote';
     if (this.#expected !== 'next') return expectations[this.#expected];
@@ -76,13 +82,16 @@ export class JsonWalk {
     return closing === undefined ? 'nothing more' : `"," or "${String.fromCharCode(closing)}"`;
   }
 
-  /** Goes on after the `]` of the list. */
+  /** Continues after the list of records, whose closing bracket has been read. */
   leaveList(): void {
     this.#isInList = false;
     this.#expected = 'next';
   }
 
-  /** Returns the index after the `[` of the list; else the end of the chunk. Throws a WalkFault. */
+  /**
+   * Reads a chunk up to the list of records. Returns the index after the list's opening bracket; the length of the chunk if the list does
+   * not begin in this chunk. Throws a WalkFault if the syntax is invalid or a value on the path has the wrong kind.
+   */
   walk(chunk: Buffer, start: number): number {
     let at = start;
     while (at < chunk.length) {
@@ -136,7 +145,7 @@ export class JsonWalk {
     if (!this.#isFound && this.#isOnWay(this.#names.length - 1)) this.#namesOnWay.push(name);
   }
 
-  /** Takes a byte that is no blank. */
+  /** Reads the first byte of a token. This is a byte that is not whitespace, and not inside a string, number or keyword. */
   #take(chunk: Buffer, at: number): void {
     const byte = chunk[at] as number;
     const refused = () => new WalkFault(at, `expected ${this.expected}, found ${tokenKind(chunk.toString('utf8', at, at + 6))}`);
@@ -152,7 +161,7 @@ export class JsonWalk {
       if (byte !== quote) throw refused();
       this.#inside = 'name';
       this.#expected = ':';
-    } else if (byte === quote || byte === 0x7b || byte === 0x5b || isOfScalar(byte)) this.#beginValue(chunk, at);
+    } else if (beginsValue(byte)) this.#beginValue(chunk, at);
     else throw refused();
   }
 
@@ -168,7 +177,10 @@ export class JsonWalk {
     if (this.#closing.length > maxDepth) throw new WalkFault(at, tooDeep);
   }
 
-  /** Comes to the list if a value begins at the end of the path. Throws a WalkFault for a value that is not what the path says. */
+  /**
+   * Checks the kind of a value on the path to the list of records. If the path ends here and the value is a list, this is the list of
+   * records. Throws a WalkFault if the value has the wrong kind.
+   */
   #checkPlace(chunk: Buffer, at: number): void {
     const depth = this.#names.length;
     if (!this.#path || !this.#isOnWay(depth)) return;
@@ -187,7 +199,8 @@ export class JsonWalk {
   }
 
   #openObject(isFirst: boolean): void {
-    // The first element of a list below objects only.
+    // This object is the first element of a list, so the list may be the one that the search looks for. `#pathOfList` excludes lists inside
+    // other lists.
     if (!this.#path && isFirst) this.#foundPath ??= this.#pathOfList();
     this.#open(closedObject, undefined);
   }
@@ -208,7 +221,7 @@ export class JsonWalk {
     this.#expected = 'next';
   }
 
-  /** True if the first `depth` names are those of the path. */
+  /** Returns true if the names of the outermost `depth` open objects are the first names of the path. */
   #isOnWay(depth: number): boolean {
     const path = this.#path;
     if (!path || depth > path.length) return false;
@@ -228,7 +241,7 @@ export class JsonWalk {
     return (this.#path ?? []).slice(0, depth).reduce(pathTo, '');
   }
 
-  /** The path of the innermost open list; undefined if it is inside another list. */
+  /** Returns the path of the innermost open list; undefined if that list is inside another list. */
   #pathOfList(): string | undefined {
     const names = this.#names.slice(0, -1);
     if (this.#names.at(-1) !== undefined || names.length === 0 || names.some((name) => name === undefined)) return undefined;
@@ -236,14 +249,18 @@ export class JsonWalk {
   }
 }
 
-/** True for a blank between tokens. */
+/** Returns true for a byte that is whitespace in JSON. */
 export function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-/** True for the bytes of numbers, true, false and null. */
+/** Returns true for a byte that can occur in a number or in `true`, `false` or `null`. */
 function isOfScalar(byte: number): boolean {
   return (
     (byte >= 0x30 && byte <= 0x39) || (byte >= 0x61 && byte <= 0x7a) || byte === 0x45 || byte === 0x2b || byte === 0x2d || byte === 0x2e
   );
+}
+
+function beginsValue(byte: number): boolean {
+  return byte === quote || byte === 0x7b || byte === 0x5b || isOfScalar(byte);
 }

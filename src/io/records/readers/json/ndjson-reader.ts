@@ -7,13 +7,13 @@ import { maxRecordBytes, type Position, type RecordReader, tooLong } from '../re
 import { jsonFault } from './json-fault.ts';
 import { type RecordContent, recordOf, valueKind } from './json-record.ts';
 
-/** Reads one JSON object per line. Any other line becomes a failed record; blank lines are skipped. */
+/** Reads NDJSON, which has one JSON object per line. Blank lines are skipped. A line that is not a JSON object becomes a failed record. */
 export class NdjsonReader implements RecordReader {
   readonly #name: string;
   #offset: number;
   #line: number;
   #records: number;
-  /** The beginning of a line that continues in the next chunk. */
+  /** The chunks of a line whose end has not been read yet. */
   #open: Buffer[] = [];
   #openBytes = 0;
 
@@ -53,7 +53,7 @@ export class NdjsonReader implements RecordReader {
     return Buffer.concat([...this.#open, chunk.subarray(start, end)]).toString();
   }
 
-  /** `bytes`: the line's length in the present chunk. */
+  /** Creates the record of a line. `bytes` is the number of the line's bytes that are in the current chunk. */
   #take(written: string, bytes: number, items: Item[]): void {
     const text = this.#offset === 0 && written.startsWith('\ufeff') ? written.slice(1) : written;
     this.#offset += this.#openBytes + bytes;

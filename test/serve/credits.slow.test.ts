@@ -19,8 +19,8 @@ async function usage({ send }: Serving, key: string): Promise<Record<string, unk
   return (await (await send('/v1/usage', { key })).json()) as Record<string, unknown>;
 }
 
-describe('the credits of a key', () => {
-  test('are counted for calls and runs, and limited by its quota', async () => {
+describe('the credits of an API key', () => {
+  test("pay for the key's calls and runs, up to its quota", async () => {
     const { origin, requests } = await askedServer();
     const server = await serving({ ask: askingFlow(origin) });
     const key = server.key({ quota: 10 });
@@ -43,7 +43,7 @@ describe('the credits of a key', () => {
     expect(requests).toHaveLength(10);
   });
 
-  test('are used up: a refused call is no record of its key', async () => {
+  test('limit calls: once they are used up, a call is refused and not counted', async () => {
     const { origin, requests } = await askedServer(50);
     const server = await serving({ ask: askingFlow(origin) });
     const key = server.key({ quota: 5, rate: '1000/s' });
@@ -52,7 +52,7 @@ describe('the credits of a key', () => {
     expect(await usage(server, key)).toMatchObject({ records: 5, credits: 5 });
   });
 
-  test('change at once, for calls and for a run under way', async () => {
+  test('can be changed at any time, even for a run and calls in progress', async () => {
     const { origin, requests } = await askedServer(100);
     const server = await serving({ ask: askingFlow(origin, ', concurrency: 1') });
     const key = server.key({ quota: 1, rate: '1000/s' });
@@ -65,7 +65,7 @@ describe('the credits of a key', () => {
     expect(headers.get('ratelimit-policy')).toBe('"key";q=900;w=1');
     await change('--credits', '12');
     await expect.poll(async () => (await usage(server, key)).quota).toBe(12);
-    // The calls give back what they held.
+    // The calls release the credits that they had reserved.
     await expect.poll(async () => (await readCredits(server.place)).held).toBe(0);
     const before = requests.length;
     const run = server.send('/v1/flows/ask/runs', { key, ...records(14) });
@@ -74,7 +74,7 @@ describe('the credits of a key', () => {
     expect(await (await run).json()).toMatchObject({ state: 'finished', credits: 14 });
   });
 
-  test('that are used up refuse to resume a run, until the key has more, or another key pays', async () => {
+  test('are needed to resume a run, unless a different key pays', async () => {
     const { origin, requests } = await askedServer();
     const server = await serving({ ask: askingFlow(origin), other: askingFlow(origin) });
     const key = server.key({ quota: 5 });
@@ -110,7 +110,7 @@ describe('the credits of a key', () => {
     expect(keys).toEqual([expect.objectContaining({ name: 'payer', credits: 15 }), expect.objectContaining({ name: 'crm', credits: 5 })]);
   });
 
-  test('that are left keep another key from resuming the run; the page can', async () => {
+  test('must be used up before a different key can pay for a resumed run', async () => {
     const { origin } = await askedServer(20);
     const server = await serving({ ask: askingFlow(origin, ', concurrency: 1') });
     const key = server.key({ quota: 1000 });
@@ -131,7 +131,7 @@ describe('the credits of a key', () => {
     expect((await server.send(`/v1/runs/${id}/stop`, { key, method: 'POST' })).status).toBe(202);
   });
 
-  test('of calls are in the ledger soon after them, and what the calls held beside is free again', async () => {
+  test('are recorded in the ledger soon after a call, and unused reserved credits are released', async () => {
     const { origin } = await askedServer();
     const server = await serving({ ask: askingFlow(origin) });
     await server.place.automate(['credits', 'limit', '1000']);
@@ -142,7 +142,7 @@ describe('the credits of a key', () => {
     expect((await call(server, key, 4)).status).toBe(200);
   });
 
-  test('stand in the ledger under the name of the flow and the key', async () => {
+  test('are recorded in the ledger under the names of the flow and the key', async () => {
     const { origin } = await askedServer();
     const server = await serving({ ask: askingFlow(origin) });
     const key = server.key({ scopes: ['run', 'read'] });
@@ -153,7 +153,7 @@ describe('the credits of a key', () => {
     expect(JSON.parse(stdout)).toMatchObject({ spent: 6, flows: [{ flow: 'ask', credits: 6 }], keys: [{ name: 'crm', credits: 6 }] });
   });
 
-  test('are refused by the allowance of the machine, too', async () => {
+  test('are also limited by the monthly allowance of the machine', async () => {
     const { origin, requests } = await askedServer();
     const server = await serving({ ask: askingFlow(origin) });
     await server.place.automate(['credits', 'limit', '1']);
@@ -165,7 +165,7 @@ describe('the credits of a key', () => {
     expect(requests).toHaveLength(1);
   });
 
-  test('that are held by a run are not left', async () => {
+  test('cannot be spent by other keys while a run has reserved them', async () => {
     const { origin } = await askedServer(400);
     const server = await serving({ ask: askingFlow(origin) });
     await server.place.automate(['credits', 'limit', '100']);

@@ -12,7 +12,7 @@ import { shell } from '../helpers/shell.ts';
 
 const month = new Date().toISOString().slice(0, 7);
 
-/** The ledger as it is: `automate credits` would settle dead runs first. */
+/** Reads the ledger directly, because `automate credits` would first settle the runs that have died. */
 function ledger(place: Workplace): { spent: number; held: number } {
   const database = new Database(place.path('.automate/credits.db'));
   const sum = (table: string) => (database.prepare(`select coalesce(sum(credits), 0) as sum from ${table}`).get() as { sum: number }).sum;
@@ -24,8 +24,8 @@ function ledger(place: Workplace): { spent: number; held: number } {
 const running = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
 const run = (place: Workplace, ...more: string[]) => place.automate([...running, ...more]);
 
-describe('the credit ledger', () => {
-  test('counts one credit per action, by flow, node, connection and environment', async () => {
+describe('the credit ledger (credits.db)', () => {
+  test('counts one credit for each call, by flow, node, connection and environment', async () => {
     const server = await httpServer((_, response) => json(response, { name: 'x' }));
     const flow = `name: enrich
 connections: { crm: { type: http, base_url: "${server.origin}" } }
@@ -58,7 +58,7 @@ nodes:
     });
   });
 
-  test('counts a failed action, but not its retries nor an action that was never sent', async () => {
+  test('counts a failed call, but neither its retries nor a call that was never sent', async () => {
     const tries = new Map<string, number>();
     const server = await httpServer(({ path }, response: ServerResponse) => {
       tries.set(path, (tries.get(path) ?? 0) + 1);
@@ -80,7 +80,7 @@ nodes:
     expect((await readCredits(place)).spent).toBe(4);
   });
 
-  test('counts nothing for a server that cannot be reached', async () => {
+  test('counts nothing if a server cannot be reached', async () => {
     const place = await workplace({ 'flow.yaml': askingFlow('http://127.0.0.1:1', ', retry: { max: 0 }'), 'rows.csv': csvOf(20) });
     expect((await run(place)).code).toBe(5);
     expect((await readCredits(place)).spent).toBe(0);
@@ -97,7 +97,7 @@ nodes:
     expect([server.requests.length, (await readCredits(place)).spent]).toEqual([2, 2]);
   });
 
-  test('counts exactly what four runs at once have sent, once two killed ones are settled', async () => {
+  test('counts exactly the calls of four concurrent runs, even if two are killed and resumed', async () => {
     let isHolding = true;
     const waiting: (() => void)[] = [];
     const release = () => {
@@ -113,7 +113,7 @@ nodes:
     const started = idsTo(4).map((n) =>
       place.start(['run', 'flow.yaml', '--in', 'rows.csv', '--out', `${n}.csv`, '--errors', `${n}.errors.csv`, '--quiet']),
     );
-    // Nobody goes ahead while others start; and later, everybody has sent what he may have under way.
+    // Waits until each of the four runs has 16 requests in flight, so that no run gets ahead while others are still starting.
     await everybodyWaits();
     release();
     await reached(() => server.requests.length > 350);
@@ -130,7 +130,7 @@ nodes:
     expect(spent).toBeLessThanOrEqual(server.requests.length);
     expect(spent + held).toBeGreaterThanOrEqual(server.requests.length);
     expect(held).toBeLessThanOrEqual(2 * 1024);
-    // One is settled when it resumes, the other by the next command that reads the ledger.
+    // A killed run is settled when it is resumed, or by the next command that reads the ledger.
     await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', '1.csv', '--errors', '1.errors.csv', '--resume']);
     expect(await readCredits(place)).toMatchObject({ spent: server.requests.length, held: 0 });
     await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', '2.csv', '--errors', '2.errors.csv', '--resume']);
@@ -138,7 +138,7 @@ nodes:
     expect(server.requests.length).toBeGreaterThanOrEqual(4 * 400);
   });
 
-  test('counts every action of an interrupted run', async () => {
+  test('counts every call of a run that was interrupted', async () => {
     const server = await askedServer(20);
     const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(200) });
     const { child, finished } = place.start(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
@@ -158,7 +158,7 @@ describe('the monthly allowance', () => {
     return { server, place };
   };
 
-  test('ends a run once it is used up: exit 5, all finished records written, and a resume line', async () => {
+  test('ends a run once it is used up, after the finished records are written', async () => {
     const { server, place } = await limited('30', 100);
     const { code, stderr } = await run(place);
     expect([code, server.requests.length]).toEqual([5, 30]);
@@ -170,7 +170,7 @@ describe('the monthly allowance', () => {
     expect([server.requests.length, (await readCredits(place)).spent]).toEqual([100, 100]);
   });
 
-  test('is never exceeded by several runs at once', async () => {
+  test('is never exceeded, even by several simultaneous runs', async () => {
     const { server, place } = await limited('1000', 300);
     const runs = await Promise.all(
       idsTo(4).map((n) => place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', `${n}.csv`, '--errors', `${n}.errors.csv`])),
@@ -184,27 +184,27 @@ describe('the monthly allowance', () => {
     [79, 'allowance: 79 of 100 credits used'],
     [80, 'warning: 80 % or more of the allowance is used: 80 of 100 credits used'],
     [95, 'warning: 95 % or more of the allowance is used: 95 of 100 credits used'],
-  ])('appears in the summary at %i %% used', async (records, line) => {
+  ])('appears in the summary once %i %% is used', async (records, line) => {
     const { place } = await limited('100', records);
     expect((await run(place)).stderr).toContain(`${line} in ${month} (${records} %)`);
   });
 
-  test('refuses a test request, too', async () => {
+  test('refuses a test request once it is used up', async () => {
     const { server, place } = await limited('0', 1);
     const { code, stderr } = await place.automate(['test-request', 'flow.yaml', '--in', 'rows.csv']);
     expect([code, server.requests.length]).toEqual([5, 0]);
     expect(stderr).toContain('the allowance of 0 credits');
   });
 
-  test.each(['-1', '1.5', 'many', '', '1e9'])('cannot be "%s"', async (limit) => {
+  test.each(['-1', '1.5', 'many', '', '1e9'])('cannot be set to "%s"', async (limit) => {
     const place = await workplace();
     const { code, stderr } = await place.automate(['credits', 'limit', '--', limit]);
     expect([code, stderr]).toEqual([2, `automate: expected a whole number of credits, or unlimited, found "${limit}"\n`]);
   });
 });
 
-describe('the price of an action', () => {
-  test('comes from the connection, the node, or the cost in the answer', async () => {
+describe('the price of a call', () => {
+  test('is set by the connection, the node, or a cost in the response', async () => {
     const server = await httpServer(({ path }, response) => {
       response.setHeader('x-credits-used', path.endsWith('/3') ? 'free' : '0.5');
       json(response, { name: 'x', usage: { credits: 7 } });
@@ -227,7 +227,7 @@ describe('the price of an action', () => {
     ]);
   });
 
-  test('counts against --max-credits', async () => {
+  test('counts towards --max-credits', async () => {
     const server = await httpServer((_, response) => json(response, { name: 'x' }));
     const place = await workplace({ 'flow.yaml': askingFlow(server.origin, ', credits: 4'), 'rows.csv': csvOf(10) });
     const { code, stderr } = await run(place, '--max-credits', '10');
@@ -235,19 +235,19 @@ describe('the price of an action', () => {
     expect(stderr).toContain('the 10 credits of this run are used up (--max-credits 10)');
   });
 
-  test('cannot be a cost path that leads to several numbers', async () => {
+  test('cannot be read from a response if its path leads to several numbers', async () => {
     const place = await workplace({ 'flow.yaml': askingFlow('http://127.0.0.1:1', ', cost: "items[].cost"'), 'rows.csv': csvOf(1) });
     expect(await run(place)).toMatchObject({ code: 3, stderr: expect.stringContaining('expected a path to one number') });
   });
 });
 
-describe('credits that do not suffice for all records', () => {
+describe('a run with too few credits for all records', () => {
   const asks = (id: string, origin: string) => `  - { id: ${id}, type: http, url: "${origin}/${id}/{{id}}" }\n`;
 
   test.each([
     ['--max-credits', undefined],
     ['the allowance', '20'],
-  ])('finish whole records instead of many first nodes: %s', async (_whose, allowance) => {
+  ])('completes records that have started before it starts new records, if the limit is %s', async (_whose, allowance) => {
     const server = await httpServer((_, response) => json(response, { name: 'x' }));
     const place = await workplace({
       'flow.yaml': `nodes:\n${asks('first', server.origin)}${asks('second', server.origin)}`,
@@ -265,14 +265,14 @@ describe('credits that do not suffice for all records', () => {
   test.each([
     ['the allowance', ['credits', 'limit', '30'], []],
     ['--max-credits', ['credits'], ['--max-credits', '30']],
-  ])('%s that is too small for an expensive action still serves a poll under way', async (_name, before, more) => {
+  ])("finishes a poll that has begun, even if %s is too small for a different record's expensive call", async (_name, before, more) => {
     let looks = 0;
     let answerFirst = () => {};
     const server = await httpServer(({ path }, response) => {
       if (path === '/first') answerFirst = () => json(response, {});
       else if (path === '/look') {
         if (++looks === 25) {
-          // The poll is waiting when the expensive action is refused.
+          // Lets the expensive call continue only when the poll is waiting.
           response.setHeader('retry-after', '1').on('finish', () => answerFirst());
         }
         json(response, { done: looks > 25 });
@@ -297,7 +297,7 @@ describe('credits that do not suffice for all records', () => {
 });
 
 describe('automate credits', () => {
-  test('shows zero and creates no file before the first action', async () => {
+  test('shows zero before the first credit is spent, and creates no file', async () => {
     const place = await workplace();
     expect(await place.automate(['credits'])).toMatchObject({ code: 0, stdout: expect.stringMatching(`^${month}  0 used, no limit\n`) });
     expect(await place.automate(['credits', 'history'])).toEqual({ code: 0, stdout: '', stderr: 'no credits were spent yet\n' });
@@ -305,7 +305,7 @@ describe('automate credits', () => {
     expect(await place.files()).toEqual([]);
   });
 
-  test('shows bars, months and accounts', async () => {
+  test("shows the month's credits by flow, and history shows a bar for each month", async () => {
     const server = await httpServer((_, response) => json(response, { name: 'x' }));
     const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(12) });
     await run(place);
@@ -341,8 +341,8 @@ describe('automate credits', () => {
   });
 });
 
-describe('credits that API keys have spent', () => {
-  /** A ledger in which a known key, a forgotten one and a command have spent credits. */
+describe('credits that were spent with API keys', () => {
+  /** Creates a ledger in which a known API key, a forgotten API key and a command have spent credits. */
   const withKeys = async () => {
     const place = await workplace();
     const home = place.path('.automate');
@@ -364,7 +364,7 @@ describe('credits that API keys have spent', () => {
     return { place, key };
   };
 
-  test('are shown by key', async () => {
+  test('are shown for each key', async () => {
     const { place, key } = await withKeys();
     expect((await place.automate(['credits'])).stdout).toMatch(/\n\nby key:\n {2}crm {7}5\n {2}key_gone {2}3\n {2}\(no key\) {2}1\n$/);
     expect((await readCredits(place)).keys).toEqual([
@@ -377,15 +377,15 @@ describe('credits that API keys have spent', () => {
     );
   });
 
-  test('are shown by the keys’ ids if their names cannot be read', async () => {
+  test("are shown with key ids if the keys' names cannot be read", async () => {
     const { place, key } = await withKeys();
     await rm(place.path('.automate/serve.db'));
     expect((await place.automate(['credits'])).stdout).toContain(`by key:\n  ${key.id}  5\n`);
   });
 });
 
-describe('a ledger that cannot be used', () => {
-  test('causes a warning if there is no place for it', async () => {
+describe('a credit ledger that cannot be used', () => {
+  test('causes a warning if there is no folder in which to create it', async () => {
     const server = await httpServer((_, response) => json(response, { name: 'x' }));
     const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(2), file: '' });
     const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv'], {
@@ -393,14 +393,14 @@ describe('a ledger that cannot be used', () => {
     });
     expect([code, server.requests.length]).toEqual([0, 2]);
     expect(stderr).toMatch(
-      /^warning: credits are not counted: the credit ledger \S+credits.db cannot be used: .+ \(AUTOMATE_HOME moves it\)$/m,
+      /^warning: credits are not counted: the credit ledger \S+credits.db cannot be used: .+ \(to use a different folder, set AUTOMATE_HOME\)$/m,
     );
   });
 
   test.skipIf(process.platform !== 'linux')('causes a warning if its folder cannot be created', async () => {
     const server = await httpServer((_, response) => json(response, { name: 'x' }));
     const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(2) });
-    // If it tried without end, only SIGKILL would reach it.
+    // The timeout kills the run if it tries to open the ledger forever.
     const script = 'timeout -s KILL 20 node "$AUTOMATE" run flow.yaml --in rows.csv';
     const { code, stderr } = await shell(place, script, { AUTOMATE_HOME: '/proc/home/automate' });
     expect([code, server.requests.length]).toEqual([0, 2]);
@@ -408,13 +408,13 @@ describe('a ledger that cannot be used', () => {
   });
 
   test.each([
-    ['is no database', spoiled, /file is not a database$/m],
+    ['is not a database', spoiled, /file is not a database$/m],
     ['was made by a newer version', newer, /newer version/],
     ['is a folder', inTheWay, /cannot be used: EISDIR: illegal operation on a directory$/m],
-  ])('ends the run before anything is sent if it %s, since it may have an allowance', async (_, spoil, reason) => {
+  ])('ends the run before anything is sent if the ledger file %s', async (_, spoil, reason) => {
     const server = await httpServer((_, response) => json(response, { name: 'x' }));
     const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(2) });
-    // In processes of their own: an open database would hide the damage of its file.
+    // Each command runs in its own process, because a database that is already open would hide the damage to its file.
     await place.start([...running, '--dry-run']).finished;
     await place.start(['credits', 'limit', '5']).finished;
     await spoil(place.path('.automate/credits.db'));
@@ -441,7 +441,7 @@ async function spoiled(path: string): Promise<void> {
   await writeFile(path, 'x'.repeat(5000));
 }
 
-/** Waits for a condition. */
+/** Waits until a condition is true. */
 async function reached(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5));
 }

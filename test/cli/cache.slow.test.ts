@@ -8,8 +8,8 @@ import { httpServer, json } from '../helpers/http-server.ts';
 
 const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--force'];
 
-describe('a cache that cannot be written', () => {
-  /** Runs a flow with a cache over three records. `{file}` in the environment is replaced by a file, in which no folder can be created. */
+describe('a cache file that cannot be written', () => {
+  /** Runs a flow with a cache over three records. In the environment, `{file}` stands for a file's path, where no folder can be created. */
   async function runWith(environment: Record<string, string>, ...more: string[]) {
     const server = await askedServer();
     const place = await workplace({
@@ -26,9 +26,10 @@ describe('a cache that cannot be written', () => {
   const output = 'id,note,name\n1,"note, 1",name 1\n2,"note, 2",name 2\n3,"note, 3",name 3\n';
 
   test.each([{ AUTOMATE_HOME: '{file}' }, { AUTOMATE_HOME: '', HOME: '{file}', XDG_CONFIG_HOME: '{file}' }])(
-    'still lets the run use every answer, with one warning: %o',
+    'causes one warning, and the run still uses all responses: %o',
     async (env) => {
-      const warning = /^warning: answers are not cached: the cache \S+file\S*cache\.db cannot be used: E[^']+ \(AUTOMATE_HOME moves it\)$/;
+      const warning =
+        /^warning: answers are not cached: the cache \S+file\S*cache\.db cannot be used: E[^']+ \(to use a different folder, set AUTOMATE_HOME\)$/;
       expect(await runWith(env)).toEqual({ code: 0, warnings: [expect.stringMatching(warning)], output, calls: [1, 1, 1] });
     },
   );
@@ -38,14 +39,14 @@ describe('a cache that cannot be written', () => {
   });
 });
 
-/** A workplace with a cached flow over `count` records, and its server: every seventh record is unknown to it. */
+/** Creates a workplace with a cached flow over `count` records, and starts its server, which does not know every seventh record. */
 async function cachedPlace(count: number, more = '', ms?: number) {
   const server = await askedServer(ms);
   const place = await workplace({ 'flow.yaml': askingFlow(server.origin, `, cache: 24h${more}`), 'rows.csv': csvOf(count) });
   return { server, place };
 }
 
-/** The spent credits in the ledger. */
+/** Returns the credits that the ledger lists as spent. */
 function spent(place: Workplace): number {
   const database = new Database(place.path('.automate/credits.db'));
   const { credits } = database.prepare('select sum(credits) as credits from spent').get() as { credits: number };
@@ -61,8 +62,8 @@ async function info(place: Workplace, env: Record<string, string> = {}): Promise
   return JSON.parse((await place.automate(['cache', 'info', '--json'], { env })).stdout) as Record<string, unknown>;
 }
 
-describe('a second run over the same file', () => {
-  test('resolves links against the URL that redirects led to', async () => {
+describe("a second run that uses the first run's cache", () => {
+  test('resolves relative links against the URL after redirects, like the first run', async () => {
     const server = await httpServer(({ path }, response) => {
       if (path === '/items') response.writeHead(302, { location: '/v2/items' }).end();
       else if (path === '/v2/items') json(response, { id: 1, next: '?page=2' });
@@ -79,7 +80,7 @@ describe('a second run over the same file', () => {
     expect(server.requests.map(({ path }) => path)).toEqual(['/items', '/v2/items', '/v2/items?page=2']);
   });
 
-  test('sends nothing, costs nothing, and writes the same output', async () => {
+  test('sends nothing, costs nothing, and writes the same output as the first', async () => {
     const { server, place } = await cachedPlace(1500, ', success: [2xx, 404], credits: 2');
     const first = await place.automate([...run, '--summary', 'summary.json']);
     expect([first.code, server.calls.size, spent(place)]).toEqual([0, 1500, 3000]);
@@ -98,7 +99,7 @@ describe('a second run over the same file', () => {
     expect(hits[0]).toMatchObject({ record: 1, node: 'ask', source: 'cached', credits: 2 });
   });
 
-  test('requests only failed records again', async () => {
+  test('requests only records that failed in the first run', async () => {
     const { server, place } = await cachedPlace(70);
     expect((await place.automate(run)).code).toBe(4);
     server.forget();
@@ -107,7 +108,7 @@ describe('a second run over the same file', () => {
     expect(stderr).toContain('from the cache: 60 answers\n');
   });
 
-  test('requests expired answers again', async () => {
+  test('requests cached responses again once they have expired', async () => {
     const { server, place } = await cachedPlace(5);
     await place.write('flow.yaml', askingFlow(server.origin, ', cache: 1ms'));
     await place.automate(run);
@@ -115,7 +116,7 @@ describe('a second run over the same file', () => {
     expect([...server.calls.values()]).toEqual([2, 2, 2, 2, 2]);
   });
 
-  test('requests what the first run, which was killed, had not cached', async () => {
+  test('requests only responses that the first run had not cached before it was killed', async () => {
     const { server, place } = await cachedPlace(2000, ', success: [2xx, 404]');
     const { child, finished } = place.start(run);
     server.after(1000, () => child.kill('SIGKILL'));
@@ -123,13 +124,13 @@ describe('a second run over the same file', () => {
     expect((await place.automate(run)).code).toBe(0);
     const again = [...server.calls.values()].filter((calls) => calls > 1);
     expect(server.calls.size).toBe(2000);
-    // At most the answers in the buffer, and those in flight.
+    // Only responses that were in the write buffer or in flight when the run was killed are requested a second time.
     expect(again.length).toBeLessThan(300);
   });
 });
 
-test('identical requests in flight are sent once', async () => {
-  // Long enough for all records to ask before the answers arrive.
+test('simultaneous identical requests are sent only once', async () => {
+  // The latency is long enough for all records to need a response before the first one arrives.
   const { server, place } = await cachedPlace(1, '', 500);
   await place.write('rows.csv', `id,note\n${'1,x\n'.repeat(40)}${'2,x\n'.repeat(40)}`);
   const { code, stderr } = await place.automate([...run, '--summary', 'summary.json']);
@@ -138,7 +139,7 @@ test('identical requests in flight are sent once', async () => {
   expect(await summary(place)).toMatchObject({ cached: 78, cached_in_flight: 78, credits: 2, credits_saved: 78 });
 });
 
-test('three runs at once share their cached answers', async () => {
+test('three simultaneous runs share their cached responses', async () => {
   const { server, place } = await cachedPlace(600, ', success: [2xx, 404]');
   const runs = ['a', 'b', 'c'].map((name) => place.automate([...run, '--out', name, '--out-format', 'csv', '--errors', `${name}.errors`]));
   expect((await Promise.all(runs)).map(({ code, stderr }) => [code, stderr.includes('warning')])).toEqual(Array(3).fill([0, false]));
@@ -149,7 +150,7 @@ test('three runs at once share their cached answers', async () => {
   expect(server.calls.size).toBe(0);
 });
 
-test('test-request caches the answers of nodes before the chosen one', async () => {
+test('test-request uses the cache for the nodes before the chosen node', async () => {
   const { server, place } = await cachedPlace(3);
   const other = await httpServer((_, response) => json(response, {}));
   await place.write(
@@ -165,7 +166,7 @@ test('test-request caches the answers of nodes before the chosen one', async () 
   expect([[...server.calls.values()], other.requests.length]).toEqual([[1], 2]);
 });
 
-test('a credential that a server echoes is masked in every byte of the cache', async () => {
+test('the cache file never contains a credential that a server echoes', async () => {
   const server = await httpServer(({ headers, path }, response) => {
     response.setHeader('x-echo', `${headers.authorization}`);
     json(response, { name: `${path} for ${headers.authorization}` });
@@ -177,7 +178,7 @@ test('a credential that a server echoes is masked in every byte of the cache', a
   expect((await place.automate(run, { env })).code).toBe(0);
   expect(server.requests).toHaveLength(20);
   expect(server.requests[0]?.headers.authorization).toBe('Bearer canary-5f1c9e27');
-  // SQLite deletes the log and its index with the last connection, which the garbage collector may close at any time.
+  // SQLite deletes the write-ahead log when its last connection is closed, which the garbage collector may do at any time.
   const connection = new Database(place.path('.automate/cache.db'));
   connection.prepare('select * from amount').get();
   const names = (await readdir(place.path('.automate'))).filter((name) => name.startsWith('cache.db'));
@@ -189,7 +190,7 @@ test('a credential that a server echoes is masked in every byte of the cache', a
   expect((await stat(place.path('.automate/cache.db'))).mode & 0o777).toBe(0o600);
 });
 
-test('another credential makes another request', async () => {
+test('a cached response is not reused once the flow uses a different credential', async () => {
   const { server, place } = await cachedPlace(3, ', auth: { type: bearer, credential: a }');
   const env = { AUTOMATE_CREDENTIAL_A: 'secret-a', AUTOMATE_CREDENTIAL_B: 'secret-b' };
   await place.automate(run, { env });
@@ -200,7 +201,7 @@ test('another credential makes another request', async () => {
 });
 
 describe('automate cache', () => {
-  test('info shows the size, and clear deletes all answers', async () => {
+  test("info shows the cache's size, and clear deletes all responses", async () => {
     const { server, place } = await cachedPlace(1000, ', success: [2xx, 404]');
     const path = place.path('.automate/cache.db');
     const nothing = { path, entries: 0, bytes: 0, max_bytes: 500_000_000, oldest: null, newest: null };
@@ -231,7 +232,7 @@ describe('automate cache', () => {
     expect(server.calls.size).toBe(1000);
   });
 
-  test('clear may run beside a run', async () => {
+  test('clear works while a run uses the cache', async () => {
     let cleared: Promise<unknown> | undefined;
     const server = await httpServer(async ({ path }, response) => {
       if (server.requests.length === 700) cleared = place.automate(['cache', 'clear']);
@@ -246,7 +247,7 @@ describe('automate cache', () => {
     expect(entries).toBeLessThan(1500);
   });
 
-  test('stores the newest answers up to AUTOMATE_CACHE_MAX', async () => {
+  test('info shows that the cache stays within AUTOMATE_CACHE_MAX by deleting the oldest responses', async () => {
     const { server, place } = await cachedPlace(300, ', success: [2xx, 404], concurrency: 1');
     const env = { AUTOMATE_CACHE_MAX: '20kB' };
     await place.automate(run, { env });
@@ -265,14 +266,14 @@ describe('automate cache', () => {
     expect(server.calls.size).toBe(0);
   });
 
-  test('info reports a damaged file, which a run or clear replaces', async () => {
+  test('info reports a damaged cache file, which the next run or clear replaces', async () => {
     const { server, place } = await cachedPlace(3);
     await place.automate(run);
     await spoil(place);
     const told = await place.automate(['cache', 'info']);
     expect([told.code, told.stderr]).toEqual([
       74,
-      expect.stringMatching(/^automate: the cache \S+ cannot be used: .*\n {2}automate cache clear starts a new one\n$/),
+      expect.stringMatching(/^automate: the cache \S+ cannot be used: .*\n {2}to start a new one: automate cache clear\n$/),
     ]);
     const { code, stderr } = await place.automate(run);
     expect([code, stderr.match(/^warning: the cache .* was damaged/gm)?.length]).toEqual([0, 1]);
@@ -280,12 +281,12 @@ describe('automate cache', () => {
     await spoil(place);
     expect((await place.automate([...run, '--quiet'])).stderr).toBe('');
     await spoil(place);
-    expect((await place.automate(['cache', 'clear'])).stderr).toBe('the cache could not be read, and is deleted\n');
+    expect((await place.automate(['cache', 'clear'])).stderr).toBe('the cache could not be read, so it was deleted\n');
     expect((await readdir(place.path('.automate'))).filter((name) => name.startsWith('cache'))).toEqual([]);
     expect([...server.calls.values()]).toEqual([3, 3, 3]);
   });
 
-  test('refuses a symbolic link', async () => {
+  test('refuses a cache file that is a symbolic link', async () => {
     const { place } = await cachedPlace(3);
     await place.automate(run);
     const linked = await workplace();
@@ -302,7 +303,7 @@ describe('automate cache', () => {
   }
 });
 
-test('environments share no cached answers', async () => {
+test('runs with different credential environments do not share cached responses', async () => {
   const server = await httpServer(({ headers }, response) =>
     json(response, { name: headers.authorization === 'Bearer of-production' ? 'p' : 's' }),
   );
@@ -320,7 +321,7 @@ test('environments share no cached answers', async () => {
   expect(server.requests).toHaveLength(2);
 });
 
-test('records that wait for the same answer request it once the first of them gives up', async () => {
+test('a request that several records share is still sent if the first of these records fails', async () => {
   const asked: string[] = [];
   const server = await httpServer(async ({ path: url }, response) => {
     asked.push(url);

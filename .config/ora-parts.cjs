@@ -1,0 +1,2 @@
+// The default export of ora as a CommonJS module.
+module.exports = require('ora').default;

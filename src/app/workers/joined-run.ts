@@ -1,0 +1,362 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { AutomateError, FlowError } from '../../core/failure.ts';
+import type { Clock } from '../../core/ports.ts';
+import type { Closing, StopReason } from '../../core/workers/closing.ts';
+import type { Gates } from '../../engine/gates.ts';
+import { type RunKeys, startsField } from '../../io/queue/queue-keys.ts';
+import { QueueLink } from '../../io/queue/queue-link.ts';
+import type { QueueAnswer } from '../../io/queue/queue-message.ts';
+import { startScript } from '../../io/queue/run-scripts.ts';
+import type { UnitEnd, UnitPlace } from '../../io/queue/unit-jobs.ts';
+import type { RunProblem } from '../../io/queue/worker-signs.ts';
+import { RunReports } from '../../io/workers/run-reports.ts';
+import { isUnit, type ResultForm, type UnitItem, unitItems } from '../../io/workers/wire-form.ts';
+import type { FollowedFlow, Metrics } from '../metrics/metrics.ts';
+import { version } from '../version.ts';
+import type { Manifest } from './manifest.ts';
+import type { OpenQueue } from './open-queue.ts';
+import { shortId } from './queue-status.ts';
+import { type PreparedRun, prepareRun, WorkerRun } from './worker-run.ts';
+
+/** If a worker cannot process a run, it checks once more after this time in ms. */
+const againMs = 10_000;
+
+/** If a worker receives no response from any server, it stays out of the run for this time in ms. */
+const unableMs = 60_000;
+
+/**
+ * Number of times that a unit (a group of records for one worker) may be started without any result. After that, it is not started any
+ * more, because the unit itself probably crashes the workers.
+ */
+const maxStarts = 3;
+
+/** The reason for which this worker leaves a run while records are open. */
+type Leaving = 'stopping' | 'stale' | 'unable';
+
+/** A unit that this worker has taken from the queue. */
+interface HeldUnit {
+  readonly place: UnitPlace;
+  /** The records of the unit that have no result yet, as a map from index in the unit to record number. */
+  readonly left: Map<number, number>;
+  end(how: UnitEnd): void;
+}
+
+/** Everything that a worker's runs share, and facts about one run. */
+export interface JoinedRunOptions {
+  readonly id: string;
+  readonly gen: string;
+  readonly flow: string;
+  readonly clock: Clock;
+  readonly gates: Gates;
+  readonly isShown: () => boolean;
+  /** Counts this worker's work; undefined if the worker serves no metrics. */
+  readonly metrics?: Pick<Metrics, 'follow'> | undefined;
+  say(text: string): void;
+  warn(text: string): void;
+  finished(records: number): void;
+  failed(error: unknown): void;
+}
+
+/** A queued run from which this worker can take units. */
+export class JoinedRun {
+  readonly gen: string;
+  isReady = false;
+  #problem: RunProblem | undefined;
+  readonly #queue: OpenQueue;
+  readonly #keys: RunKeys;
+  readonly #options: JoinedRunOptions;
+  readonly #link: QueueLink;
+  readonly #reports: RunReports;
+  readonly #units = new Map<number, HeldUnit>();
+  /** Units that were handed back to the queue while some of their records were open. These records can still produce results. */
+  readonly #handedBack = new Map<number, HeldUnit>();
+  #prepared: PreparedRun | undefined;
+  #preparing: Promise<void> | undefined;
+  #lookAgainMs = 0;
+  #worker: WorkerRun | undefined;
+  #closing: Closing | undefined;
+  #leaving: Leaving | undefined;
+  #cacert: string | undefined;
+  #hasEnded = false;
+  /**
+   * Counts the run's work in this worker for the metrics. Undefined if there are no metrics, or the worker has not taken a record of the
+   * run yet.
+   */
+  #followed: FollowedFlow | undefined;
+  /** Credits that this worker had spent on the run when it last left the run. */
+  #spent = 0;
+
+  constructor(queue: OpenQueue, worker: string, options: JoinedRunOptions) {
+    this.#queue = queue;
+    this.#options = options;
+    this.gen = options.gen;
+    const keys = queue.keys.run(options.id);
+    this.#keys = keys;
+    const { redis, seal } = queue;
+    this.#link = new QueueLink({
+      ...{ redis, keys, seal, run: options.id, gen: options.gen, worker },
+      numberOf: (unit, index) => (this.#units.get(unit) ?? this.#handedBack.get(unit))?.left.get(index),
+      sent: (results) => this.#sent(results),
+    });
+    this.#reports = new RunReports(this.#link);
+  }
+
+  get problem(): RunProblem | undefined {
+    return this.#problem;
+  }
+
+  /**
+   * Prepares this worker for the run, unless it is already prepared. If the worker could not process the run, tries once more only after a
+   * while.
+   */
+  async prepare(facts: { readonly version: string; readonly fingerprint: string }): Promise<void> {
+    if (this.isReady || this.#queue.now() < this.#lookAgainMs) return;
+    this.#preparing ??= this.#prepare(facts).finally(() => {
+      this.#preparing = undefined;
+    });
+    await this.#preparing;
+  }
+
+  async #prepare(facts: { readonly version: string; readonly fingerprint: string }): Promise<void> {
+    const { redis, seal } = this.#queue;
+    const { id, flow, say } = this.#options;
+    this.#lookAgainMs = this.#queue.now() + againMs;
+    if (facts.version !== version) return this.#cannot({ problem: `it needs automate ${facts.version}, but this worker has ${version}` });
+    if (!seal.fits(facts.fingerprint))
+      return this.#cannot({ problem: "its queue key is not the same as this worker's; set AUTOMATE_QUEUE_KEY to the same key everywhere" });
+    const sealed = await redis.client.getBuffer(this.#keys.manifest);
+    const manifest = sealed && (seal.unsealValue(sealed, `${id} manifest`) as Manifest | undefined);
+    if (!manifest) return this.#cannot({ problem: 'its manifest cannot be read' });
+    try {
+      const warn = (message: string) => this.#reports.add({ kind: 'warning', message });
+      this.#prepared = await prepareRun(this.#withAuthorities(manifest), warn);
+    } catch (error) {
+      if (!(error instanceof AutomateError)) throw error;
+      return this.#cannot({ problem: error.message, credentials: missingIn(error) });
+    }
+    this.#problem = undefined;
+    this.isReady = true;
+    say(`joined run ${shortId(id)} of ${flow}`);
+  }
+
+  /**
+   * Returns the manifest with the text of the certificate authorities replaced by the path of a local file. This worker deletes the file
+   * when it leaves the run for good.
+   */
+  #withAuthorities(manifest: Manifest): Manifest {
+    if (manifest.cacert === undefined) return manifest;
+    this.#cacert ??= join(tmpdir(), `.automate.${this.#options.id}.${process.pid}.pem`);
+    writeFileSync(this.#cacert, manifest.cacert, { mode: 0o600 });
+    return { ...manifest, cacert: this.#cacert };
+  }
+
+  #cannot(problem: Omit<RunProblem, 'run'>): void {
+    const { id, flow, warn } = this.#options;
+    if (problem.problem !== this.#problem?.problem) warn(`cannot process run ${shortId(id)} of ${flow}: ${problem.problem}`);
+    this.#problem = { run: id, ...problem };
+  }
+
+  /** Takes a unit from the queue and runs its records. Resolves when this worker no longer has the unit. */
+  async take(place: UnitPlace): Promise<UnitEnd> {
+    // While the coordinator (the process that queues the run's records) is closing a run, each unit is finished before the next one begins.
+    while (this.#closing && this.#worker) await this.#worker.ended.catch(() => undefined);
+    if (!this.isReady || this.#problem || this.#leaving) return this.#hasEnded ? 'done' : 'later';
+    const { redis, seal } = this.#queue;
+    const { id } = this.#options;
+    const number = Number(place.unit.slice(this.gen.length + 1));
+    const [sealed, done, starts] = await redis.insist(() =>
+      Promise.all([
+        redis.client.getBuffer(this.#keys.records(place.unit)),
+        redis.client.smembers(this.#keys.done(place.unit)),
+        redis.client.eval(startScript, 1, this.#keys.run, startsField(place.unit)) as Promise<number>,
+      ]),
+    );
+    // The unit has no more data, because a different worker has finished it in the meantime.
+    if (!sealed) return this.#say('missing', number);
+    const text = seal.unseal(sealed, `${id} in ${place.unit}`);
+    if (text === undefined || !isUnit(text)) return this.#say('missing', number);
+    if (starts > maxStarts) return this.#say('deadly', number);
+    const marked = new Set(done.map(Number));
+    const items = unitItems(text).filter(({ index }) => !marked.has(index));
+    if (items.length === 0) return 'done';
+    return new Promise((end) => {
+      this.#units.set(number, { place, left: new Map(items.map((item) => [item.index, item.number])), end });
+      this.#pass(items);
+    });
+  }
+
+  async #say(kind: 'missing' | 'deadly' | 'left', unit: number): Promise<UnitEnd> {
+    await this.#link.say({ kind, unit });
+    return 'done';
+  }
+
+  #pass(items: readonly UnitItem[]): void {
+    const prepared = this.#prepared as PreparedRun;
+    this.#worker ??= this.#open(prepared);
+    this.#worker.add(items);
+    // While the coordinator is closing a run, a unit ends at once. Records that are still allowed to run do so, and the rest are reported
+    // as unfinished.
+    if (this.#closing) this.#worker.end();
+  }
+
+  #open(prepared: PreparedRun): WorkerRun {
+    const { clock, gates, isShown, failed } = this.#options;
+    this.#followed ??= this.#follow(prepared);
+    const worker = new WorkerRun(prepared, {
+      ...{ link: this.#reports, clock, gates, mayBegin: isShown },
+      event: (event) => this.#followed?.add(event),
+      unanswered: (reason) => this.#leaveAsUnable(reason, 'unreachable'),
+      failedAlike: (reason) => this.#leaveAsUnable(reason, 'same-failure'),
+    });
+    if (this.#closing) worker.close(this.#closing);
+    worker.ended.then(
+      () => this.#passed(worker),
+      (error: unknown) => {
+        // `failed` comes first: it stops this worker from taking records of the run. Otherwise, the worker could take the same records that
+        // it hands back.
+        failed(error);
+        this.#handBack('broken');
+      },
+    );
+    return worker;
+  }
+
+  #follow({ plan, messages }: PreparedRun): FollowedFlow | undefined {
+    return this.#options.metrics?.follow(messages.redactor.text(plan.name), plan, {
+      credits: () => this.#spent + (this.#worker?.credits() ?? 0),
+      open: () => [...this.#units.values()].reduce((sum, { left }) => sum + left.size, 0),
+    });
+  }
+
+  /** Stops counting the run's work when the open records have ended, so that the last figures are included. */
+  #endCounts(): void {
+    const ended = this.#worker?.ended.catch(() => undefined) ?? Promise.resolve();
+    void ended.then(() => this.#followed?.end());
+  }
+
+  /** Leaves the run for a minute, because no server responds to this worker, or because its first records all failed in the same way. */
+  #leaveAsUnable({ message, patienceMs }: StopReason, ending: RunProblem['ending']): void {
+    if (!this.isReady) return;
+    this.#lookAgainMs = this.#queue.now() + unableMs;
+    this.isReady = false;
+    this.#cannot({ problem: message, ending });
+    void this.leave('unable', patienceMs);
+  }
+
+  told(message: QueueAnswer): void {
+    if (message.kind === 'answer') this.#link.answered(message.id, message.value);
+    if (message.kind === 'closing') this.close(message);
+    if (message.kind === 'end') void this.finish();
+  }
+
+  /** Closes the run in this worker, because the coordinator is closing the run. */
+  close(closing: Closing): void {
+    if (this.#closing?.phase === closing.phase && this.#closing.reason?.before === closing.reason?.before) return;
+    this.#closing = closing;
+    this.#worker?.close(closing);
+    this.#worker?.end();
+  }
+
+  /** Starts no further records. Resolves when the open records have been reported, and the rest have been handed back to the queue. */
+  async leave(why: Leaving, patienceMs?: number): Promise<void> {
+    const worker = this.#worker;
+    if (!worker || this.#leaving) return worker?.ended.catch(() => undefined);
+    this.#leaving = why;
+    worker.leave({ ending: 'interrupted', message: 'this worker stops', ...(patienceMs !== undefined && { patienceMs }) });
+    // Hands the records back at once, because this worker's lease has expired. Other workers may already have taken the same records.
+    if (why === 'stale') this.#handBack();
+    await worker.ended.catch(() => undefined);
+  }
+
+  /** Leaves a run that other workers continue or that no longer exists. Results of open records can still be sent. */
+  abandon(): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#link.close();
+    void this.leave('stale');
+    this.#handBack();
+    this.#endCounts();
+    this.#removeAuthorities();
+  }
+
+  /** Leaves a run whose coordinator is silent. If the coordinator comes back, the worker prepares for the run once more. */
+  orphan(): void {
+    this.isReady = false;
+    void this.leave('stale');
+  }
+
+  /** Ends this worker's part of a run that the coordinator has finished, and releases everything that this part used. */
+  async finish(): Promise<void> {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#worker?.end();
+    this.#endCounts();
+    await this.#worker?.ended.catch(() => undefined);
+    for (const unit of this.#units.values()) unit.end('done');
+    await this.#link.say({ kind: 'ended' });
+    this.#link.close();
+    this.#removeAuthorities();
+  }
+
+  #removeAuthorities(): void {
+    if (this.#cacert !== undefined) rmSync(this.#cacert, { force: true });
+  }
+
+  /**
+   * Called when the open records in this worker have ended. Hands unfinished units back to the queue. If the run is closing, reports their
+   * records as unfinished instead.
+   */
+  #passed(worker: WorkerRun): void {
+    if (this.#worker !== worker) return;
+    this.#worker = undefined;
+    this.#spent += worker.credits();
+    this.#handedBack.clear();
+    const why = this.#leaving;
+    this.#leaving = undefined;
+    if (why || !this.#closing) {
+      this.#handBack();
+      return;
+    }
+    for (const [number, unit] of [...this.#units]) {
+      this.#units.delete(number);
+      void this.#say('left', number).then(unit.end);
+    }
+  }
+
+  /**
+   * Hands all units back to the queue. If an error ended the work, the attempt still counts as a start of each unit, because a unit may
+   * have caused the error.
+   */
+  #handBack(why?: 'broken'): void {
+    const { client } = this.#queue.redis;
+    for (const [number, unit] of [...this.#units]) {
+      this.#units.delete(number);
+      this.#handedBack.set(number, unit);
+      if (why !== 'broken') client.hdel(this.#keys.run, startsField(unit.place.unit)).catch(() => undefined);
+      unit.end('back');
+    }
+  }
+
+  #sent(results: readonly ResultForm[]): void {
+    for (const [number, index] of results) {
+      const unit = this.#units.get(number);
+      if (!unit) continue;
+      unit.left.delete(index);
+      if (unit.left.size > 0) continue;
+      this.#units.delete(number);
+      unit.end('done');
+    }
+    if (results.length > 0) this.#options.finished(results.length);
+  }
+}
+
+/** Returns the names of the credentials that an error reports as missing; undefined if the error has a different cause. */
+function missingIn(error: AutomateError): string[] | undefined {
+  if (!(error instanceof FlowError) || error.kind !== 'credential') return undefined;
+  return error.problems.flatMap(({ details }) => {
+    const { credential } = (details ?? {}) as { readonly credential?: string };
+    return credential === undefined ? [] : [credential];
+  });
+}

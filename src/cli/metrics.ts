@@ -1,0 +1,21 @@
+import type { Metrics } from '../app/metrics/metrics.ts';
+import type { MetricsAddress } from '../io/metrics/metrics-server.ts';
+import type { Terminal } from './terminal.ts';
+
+/** The options of a command that determine if and where it serves metrics. */
+export interface MetricsOptions {
+  readonly metrics?: MetricsAddress;
+  readonly quiet?: boolean;
+}
+
+/**
+ * Serves a command's metrics and prints their URL. Returns undefined if the options do not request metrics, in which case the code for them
+ * is not loaded.
+ */
+export async function openMetrics({ metrics: address, quiet = false }: MetricsOptions, { say }: Terminal): Promise<Metrics | undefined> {
+  if (!address) return undefined;
+  const { Metrics } = await import('../app/metrics/metrics.ts');
+  const metrics = await Metrics.open(address);
+  if (!quiet) say(`metrics: ${metrics.url}`);
+  return metrics;
+}

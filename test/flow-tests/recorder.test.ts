@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { Recorder } from '../../src/app/flow-test/recorder.ts';
+import type { HttpRequest, Ports } from '../../src/core/ports.ts';
+import { toResponse } from '../helpers/fake-answer.ts';
+
+const request = { method: 'GET', origin: 'https://a.example', path: '/1' } as HttpRequest;
+
+/** Ports whose responses have these statuses, in order. They throw an error if the code waits. */
+function portsOf(statuses: readonly number[]): Ports {
+  const left = [...statuses];
+  let nowMs = 0;
+  const clock = {
+    now: () => nowMs,
+    sleepUntil: () => {
+      throw new Error('a replay waits');
+    },
+  };
+  const send = async () => {
+    nowMs += 70;
+    return toResponse({ status: left.shift() as number });
+  };
+  return { clock, http: { send }, tools: {} } as object as Ports;
+}
+
+test('a replay returns the recorded responses to each request in order, and waits pass at once', async () => {
+  const recorder = new Recorder();
+  const ports = portsOf([503, 200]);
+  for (const _ of [1, 2]) await recorder.recording(ports).http.send(request);
+  const { http, clock } = recorder.replaying(ports);
+  expect([(await http.send(request)).status, (await http.send(request)).status]).toEqual([503, 200]);
+  await expect(http.send(request)).rejects.toThrow('the run did not send this request');
+  await clock.sleepUntil(clock.now() + 86_400_000);
+  const last = recorder.replayingLast(ports);
+  expect([last.clock.now(), (await last.http.send(request)).status, last.clock.now()]).toEqual([0, 200, 70]);
+  expect([(await last.http.send(request)).status, last.clock.now()]).toEqual([200, 140]);
+});

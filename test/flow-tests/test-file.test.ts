@@ -1,0 +1,108 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { FlowError } from '../../src/core/failure.ts';
+import { readTestFile } from '../../src/flow/test-file/test-file.ts';
+import { testJsonSchema } from '../../src/flow/test-file/test-json-schema.ts';
+import { breaches, type Schema } from '../helpers/json-schema.ts';
+
+const schema = testJsonSchema() as unknown as Schema;
+
+const examples = new URL('../../examples/', import.meta.url);
+const files = readdirSync(examples, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.test.yaml'));
+
+/** Returns the problems of a file of flow tests, each in the form `line:column: message`. */
+function problemsOf(text: string): string[] {
+  try {
+    readTestFile(text, 'a.test.yaml');
+    return [];
+  } catch (error) {
+    if (!(error instanceof FlowError)) throw error;
+    return error.problems.map(({ line, column, message }) => `${line}:${column}: ${message}`);
+  }
+}
+
+const url = 'GET https://a.example/1';
+
+/** Returns a file with one flow test, which has these options. */
+const withTest = (options: string) => `flow: a.yaml\ntests:\n  - { name: a, ${options} }\n`;
+const withAnswer = (options: string) => withTest(`record: {}, answers: [{ ${options} }]`);
+
+const valid = [
+  withTest('record: {}'),
+  withTest('record: { a: 1, b: [x, null] }, rows: [{ a: /x/ }]'),
+  withTest('record: {}, rows_exactly: []'),
+  withTest('record: {}, fails: {}'),
+  withTest('record: {}, fails: { node: n, class: http, status: 404, message: /no/ }, waits: [1s, 250]'),
+  withTest('records: [{}, {}], rows: [{}], fails: [{ class: http }]'),
+  withTest('records: [{}], fails: { class: http }'),
+  withTest('record: {}, set: { a: 1, b: x, c: true }, env: staging, options: { allow_http: true, var: { region: eu } }'),
+  withAnswer(`request: ${url}`),
+  withAnswer(`request: ${url}, status: 204, headers: { retry-after: 1 }, body: { a: [1] }, sent: { headers: { a: b }, body: x }`),
+  withAnswer(`request: ${url}, fault: timeout, sent: { body: 1 }`),
+  withAnswer('request: mcp a/b, arguments: { a: 1 }, body: { a: 1 }'),
+  withAnswer('request: mcp a/b, text: x'),
+  withAnswer('request: mcp a/b, error: x'),
+  withAnswer('request: mcp a/b, fault: reset'),
+  withAnswer('request: llm a, text: x'),
+  withAnswer('request: llm a, output: { a: 1 }'),
+  withAnswer('request: llm a, status: 429, headers: { retry-after: 1 }, body: {}'),
+  withAnswer('request: llm a, fault: refused'),
+];
+
+const invalid: [string, string][] = [
+  ['flow: a.yaml\n', '1:1: the key "tests" is missing'],
+  ['flow: a.yaml\ntests: []\n', '2:8: expected at least one test, found an empty list'],
+  ['flow: a.yaml\ntests: { a: 1 }\n', '2:8: expected a list of tests, found a mapping'],
+  ['- 1\n', '1:1: expected a mapping with the keys flow and tests, found a list'],
+  [withTest('recrod: {}'), '3:16: unknown key "recrod"; did you mean "record"?'],
+  [withTest('rows: []'), '3:5: expected record or records, found neither'],
+  [withTest('record: {}, records: [{}]'), '3:28: expected record or records, found both'],
+  [withTest('record: {}, rows: [], rows_exactly: []'), '3:38: expected rows or rows_exactly, found both'],
+  [withTest('record: {}, rows: [], fails: {}'), '3:38: one record has rows or fails, not both'],
+  [withTest('record: {}, fails: [{}]'), '3:28: expected the failure of one record, found a list; a list needs records'],
+  [withTest('record: 1'), '3:24: expected a mapping, found 1'],
+  [withTest('record: {}, waits: [soon]'), '3:36: expected a duration such as 250ms, 1s, 5m, 24h, 7d, or an integer of ms, found "soon"'],
+  [withTest('record: {}, options: { allow_htpp: true }'), '3:39: unknown key "allow_htpp"; did you mean "allow_http"?'],
+  [
+    withAnswer('request: GETS https://a.example/1'),
+    '3:49: expected a method and a URL such as GET https://api.example.com/users/17, mcp CONNECTION/TOOL, or llm NODE, found "GETS https://a.example/1"',
+  ],
+  [withAnswer(`request: ${url}, fault: timeout, status: 200`), '3:74: these cannot be combined: status, fault'],
+  [withAnswer(`request: ${url}, text: x`), '3:74: the answer of an HTTP request has no text'],
+  [withAnswer('request: mcp a/b, status: 200'), '3:58: the answer of a tool has no status'],
+  [withAnswer('request: mcp a/b, text: x, error: y'), '3:67: these cannot be combined: text, error'],
+  [withAnswer('request: llm a, arguments: {}'), '3:56: the answer of a language model has no arguments'],
+  [withAnswer(`request: ${url}, status: 99`), '3:82: expected at least 200, found 99'],
+  [withAnswer(`request: ${url}, fault: slow`), '3:81: expected timeout, refused, reset or unknown_host, found "slow"'],
+];
+
+describe('a file of flow tests', () => {
+  test.each(valid)('is valid: %s', (text) => {
+    expect(problemsOf(text)).toEqual([]);
+    expect(breaches(schema, parse(text))).toEqual([]);
+  });
+
+  test.each(invalid)('is refused with the position of the problem: %s', (text, problem) => {
+    expect(problemsOf(text)).toEqual([problem]);
+    expect(breaches(schema, parse(text))).not.toEqual([]);
+  });
+
+  test.each(files)('conforms to the JSON Schema that editors use (example: %s)', (name) => {
+    const text = readFileSync(new URL(name, examples), 'utf8');
+    expect(breaches(schema, parse(text))).toEqual([]);
+  });
+
+  test('can contain values that look like secrets', () => {
+    expect(problemsOf(withAnswer(`request: ${url}, sent: { headers: { authorization: Bearer sk-abcdefgh12345678 } }`))).toEqual([]);
+  });
+
+  test('is refused with the position of an invalid regular expression', () => {
+    const [problem] = problemsOf(withTest('record: {}, rows: [{ a: "/(/" }]'));
+    expect(problem).toMatch(/^3:40: expected a regular expression between the slashes: Invalid regular expression/);
+  });
+
+  test('is refused with a list of all its YAML errors', () => {
+    expect(problemsOf('flow: [a\ntests: "x\n')).toHaveLength(2);
+  });
+});
