@@ -1,4 +1,4 @@
-import { readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Database from 'libsql';
 import { describe, expect, test } from 'vitest';
@@ -296,9 +296,15 @@ describe('automate cache', () => {
     expect(await info(place)).toMatchObject({ entries: 3 });
   });
 
+  /**
+   * Replaces the files of the cache with junk. They are not overwritten: this process may still have the old ones mapped into memory, and
+   * would be killed (SIGBUS) if they became shorter.
+   */
   async function spoil(place: Workplace): Promise<void> {
-    for (const name of await readdir(place.path('.automate'))) {
-      if (name.startsWith('cache.db')) await writeFile(join(place.path('.automate'), name), 'junk'.repeat(5000));
+    const names = (await readdir(place.path('.automate'))).filter((name) => name.startsWith('cache.db'));
+    for (const path of names.map((name) => place.path(`.automate/${name}`))) {
+      await rm(path);
+      await writeFile(path, 'junk'.repeat(5000));
     }
   }
 });
