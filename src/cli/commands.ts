@@ -233,7 +233,7 @@ const geocode = command({
 
 const notices = command({
   name: 'notices',
-  help: 'print the sources of the data that lookups use, with dates and licences',
+  help: 'print the sources of the data that lookups use, with dates and licenses',
   examples: ['automate notices'],
   run: async ({ terminal }) => (await import('./notices/notices.ts')).noticesCommand(terminal),
 });

@@ -103,10 +103,8 @@ export const httpOptions = {
 };
 
 /** Declares the option for the folder of the files that flows send and save. */
-export const filesOption = file(
-  '--files <dir>',
-  'folder below which flows can send and save files, such as documents (default: the folder of the input)',
-);
+export const filesOption = (defaultFolder: string) =>
+  file('--files <dir>', `folder below which flows can send and save files, such as documents (default: ${defaultFolder})`);
 
 /** Declares the option for values of a flow's variables. */
 export const varOption = defaultsTo(

@@ -12,7 +12,7 @@ import { findAsker } from './ask.ts';
 export interface Terminal extends Messages {
   /** Prints the result of a command to stdout. Throws an AutomateError if stdout is closed or the disk is full. */
   print(text: string): Promise<void>;
-  /** Colours for text on stderr. At level 0, text has no colours. */
+  /** Colors for text on stderr. At level 0, text has no colors. */
   readonly colors: ChalkInstance;
   /** True if stderr is a terminal that can show a spinner. */
   readonly isLive: boolean;
@@ -109,10 +109,10 @@ function fixSize(stream: NodeJS.WriteStream): void {
   }
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: a colour begins with ESC
+// biome-ignore lint/suspicious/noControlCharactersInRegex: a color begins with ESC
 const color = /(\x1b\[\d{1,2}m)/;
 
-/** Removes control characters, which could change the terminal. Keeps colours if they are enabled. */
+/** Removes control characters, which could change the terminal. Keeps colors if they are enabled. */
 function harmless(text: string, { level }: ChalkInstance): string {
   if (level === 0) return cleaned(text);
   const parts = text.split(color);

@@ -10,7 +10,7 @@ const expectedMember = 'expected a path, or { path: P, required: true } or { pat
 /** A path in a map, and the consequence if the path finds nothing: a default value, or the failure of the record. */
 const member = z
   .strictObject({
-    path: path,
+    path: path.describe('where the value is in the answer'),
     required: z.boolean().optional().describe('if true and nothing is found, the record fails'),
     default: z.unknown().optional().describe('the value if nothing is found'),
   })

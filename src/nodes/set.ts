@@ -16,9 +16,19 @@ const setOptions = z.strictObject({
     .describe('fields to rename: a mapping of old names to new ones; a renamed field keeps its position'),
   fields: dictionary(
     fieldName,
-    z.union([z.string(), z.number(), exactNumber, z.boolean(), z.null(), z.strictObject({ cel: expression })], {
-      error: 'expected text with {{field}}, a number, true, false, null, or { cel: EXPRESSION }',
-    }),
+    z.union(
+      [
+        z.string(),
+        z.number(),
+        exactNumber,
+        z.boolean(),
+        z.null(),
+        z.strictObject({ cel: expression.describe('an expression whose value is the field') }),
+      ],
+      {
+        error: 'expected text with {{field}}, a number, true, false, null, or { cel: EXPRESSION }',
+      },
+    ),
   )
     .default({})
     .describe('fields to add or replace, each with a value, {{field}} or { cel: EXPRESSION }; they can use the old and the new names'),

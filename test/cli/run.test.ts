@@ -429,7 +429,7 @@ describe('the standard streams of a run', () => {
     expect(server.requests.length).toBeLessThan(5000);
   });
 
-  test('are coloured on stderr only if FORCE_COLOR is set and NO_COLOR is not', async () => {
+  test('are colored on stderr only if FORCE_COLOR is set and NO_COLOR is not', async () => {
     const server = await answeringServer(({ path: url }) => answerOf(url));
     const place = await workplace({ 'flow.yaml': people(server.origin), 'rows.csv': 'id\n1\n' });
     const run = (env: Record<string, string>) => place.automate(['run', 'flow.yaml', '--in', 'rows.csv'], { env });

@@ -26,9 +26,9 @@ describe.skipIf(!hasWindow)('the progress spinner in a terminal', () => {
   });
 
   test.each([
-    ['is coloured', {}, true],
-    ['has no colour with NO_COLOR', { NO_COLOR: '1' }, false],
-    ['has no colour with FORCE_COLOR=0', { FORCE_COLOR: '0' }, false],
+    ['is colored', {}, true],
+    ['has no color with NO_COLOR', { NO_COLOR: '1' }, false],
+    ['has no color with FORCE_COLOR=0', { FORCE_COLOR: '0' }, false],
     ['is not drawn with TERM=dumb', { TERM: 'dumb' }, false],
   ])('%s', async (_name, env, hasColor) => {
     const { code, stdout } = await shown(env, 80);

@@ -29,7 +29,7 @@ The column "value" says what you can write:
 | path | a [path into an answer](mapping-and-templates.md#paths): \`data.user.name\` |
 | variable | a [variable](variables.md) of the flow: \`"{{vars.limit}}"\` |
 
-You can leave out an option unless the column "default" says \`required\`. Inside a mapping, \`required\` means that you cannot write the mapping without it: for example, \`client_cert\` can be left out, but if you write it, it needs \`cert\` and \`key\`.
+You can leave out an option unless the column "default" says \`required\`. Inside a mapping, \`required\` means that you cannot write the mapping without it: for example, \`client_cert\` can be left out, but if you write it, it needs \`cert\` and \`key\`. In an option such as \`map.NAME.path\`, \`NAME\` stands for a name that you choose.
 `;
 
 /** The options of the nodes that send requests or look something up. */

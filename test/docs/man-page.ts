@@ -51,7 +51,7 @@ const variables = [
   ['AUTOMATE_ENV', 'the environment for credentials and variables, such as staging'],
   ['AUTOMATE_VAULT_PASSPHRASE', 'the passphrase of the vault; with _FILE at the end, the name of a file that holds it'],
   ['HTTP_PROXY, HTTPS_PROXY, NO_PROXY', 'the proxies for requests, and the hosts that are requested without a proxy'],
-  ['NO_COLOR, FORCE_COLOR', 'switch colours off or on'],
+  ['NO_COLOR, FORCE_COLOR', 'switch colors off or on'],
 ] as const;
 
 function commandLines({ name, help, args = {}, options = {}, examples = [], commands = [] }: CommandSpec, before: string): string[] {

@@ -11,11 +11,11 @@ export const hasBrowser = executablePath !== undefined;
 /** Suffix for the titles of tests that need a browser, with the reason why they are skipped. */
 export const unlessBrowser = hasBrowser ? '' : ' (skipped: chromium is not installed)';
 
-/** The colour schemes in which pages are tested. */
+/** The color schemes in which pages are tested. */
 export const schemes = ['light', 'dark'] as const;
 export const widths = [320, 800, 1440] as const;
 
-/** The width and colour scheme in which a page is opened. */
+/** The width and color scheme in which a page is opened. */
 export interface Look {
   readonly width?: number;
   readonly scheme?: (typeof schemes)[number];

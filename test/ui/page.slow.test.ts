@@ -53,7 +53,7 @@ test("the page's script and style sheet have at most 150 KB in total", () => {
 });
 
 describe.skipIf(!hasBrowser)(`the web page in a browser${unlessBrowser}`, () => {
-  test.each(schemes)('passes all axe-core accessibility checks in the colour scheme %s', async (scheme) => {
+  test.each(schemes)('passes all axe-core accessibility checks in the color scheme %s', async (scheme) => {
     for (const [data, all] of [
       [pageData(), pages],
       [emptyPageData(), emptyPages],

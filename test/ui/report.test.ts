@@ -84,7 +84,7 @@ describe("a run's HTML report", () => {
 });
 
 describe.skipIf(!hasBrowser)(`a run's HTML report in a browser${unlessBrowser}`, () => {
-  test.each(schemes)('passes all axe-core accessibility checks in the colour scheme %s', async (scheme) => {
+  test.each(schemes)('passes all axe-core accessibility checks in the color scheme %s', async (scheme) => {
     for (const view of [fullView, emptyView]) {
       const page = await openPage(await fileOf(view), { scheme });
       await page.evaluate(() => {

@@ -181,7 +181,20 @@ function describeChange(what: string, before: string, now: string): string[] {
   if (/^[0-9a-f]{16}$/.test(now)) return [`${what} has changed`];
   if (!before.startsWith('{') || !now.startsWith('{')) return [`${what} was ${before}, is ${now}`];
   const [old = {}, present = {}] = [before, now].map((text) => JSON.parse(text) as Record<string, unknown>);
-  return changedNames(old, present).map((name) => `${what}: ${name} was ${showOption(old[name])}, is ${showOption(present[name])}`);
+  return changedNames(old, present).map(
+    (name) => `${what}: ${optionName(name)} was ${showOption(old[name])}, is ${showOption(present[name])}`,
+  );
+}
+
+/** The names of options in an identity that a user cannot give like this on the command line. */
+const otherNames: Readonly<Record<string, string>> = {
+  format: 'the format',
+  errorsFormat: 'the format of the errors file',
+  runsAll: '--replace with --update',
+};
+
+function optionName(name: string): string {
+  return otherNames[name] ?? `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
 function showOption(value: unknown): string {

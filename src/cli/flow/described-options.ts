@@ -42,16 +42,27 @@ export function describedOptions(schema: JsonSchema): DescribedOption[] {
  */
 function described(name: string, option: JsonSchema, isRequired: boolean): DescribedOption[] {
   const value = isRequired ? undefined : defaultOf(option);
-  const mappings = variantsOf(option).filter(({ properties }) => properties);
   const [, description, defaultText] = /^(.*?)(?: \(default: ([^()]*)\))?$/s.exec(option.description ?? '') ?? [];
   return [
     { name, kind: optionKind(option), isRequired, value, defaultText, description: description || undefined },
+    ...describedInner(name, option),
+  ];
+}
+
+/** Lists the options inside an option. In a mapping with names of the user, such as `map`, `NAME` stands for these names. */
+function describedInner(name: string, option: JsonSchema): DescribedOption[] {
+  const variants = variantsOf(option);
+  const mappings = variants.filter(({ properties }) => properties);
+  return [
     ...innerOptions(option).flatMap(([inner, of]) =>
       described(
         `${name}.${inner}`,
         of,
         mappings.every(({ required = [] }) => required.includes(inner)),
       ),
+    ),
+    ...variants.flatMap(({ additionalProperties: member }) =>
+      typeof member === 'object' ? describedInner(`${name}.NAME`, member) : [],
     ),
   ];
 }

@@ -1,6 +1,6 @@
-import { argument, flag, type ValuesOf } from '../options.ts';
+import { argument, defaultsTo, flag, type ValuesOf } from '../options.ts';
 import { runOptions } from '../run/run-options.ts';
-import { file } from '../shared-options.ts';
+import { file, filesOption } from '../shared-options.ts';
 
 const {
   concurrency,
@@ -21,7 +21,6 @@ const {
   var: variables,
   allowHttp,
   cacert,
-  files,
 } = runOptions;
 
 /** Declares the argument for the path of the output whose failed records are retried. */
@@ -35,7 +34,14 @@ export const retryOptions = {
   ...{ concurrency, workers, queue, queueName, waitForWorkers, rate, maxErrors, keepGoing, maxCredits, events, summary, report, metrics },
   resume: flag('--resume', 'continue an unfinished retry, or start one if there is none', { about: 'start' }),
   force: flag('--force', 'discard an unfinished retry, and start over', { about: 'start' }),
-  ...{ quiet, verbose, var: variables, allowHttp, cacert, files },
+  ...{
+    quiet,
+    verbose,
+    var: defaultsTo([], variables, 'the values of the run'),
+    allowHttp,
+    cacert,
+    files: filesOption('the folder of the run'),
+  },
 };
 
 /** The values of the options of `automate retry`. */

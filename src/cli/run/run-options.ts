@@ -58,7 +58,9 @@ export const runOptions = {
         about: 'output',
       },
     ),
-    resume: flag('--resume', 'continue an unfinished run of the same command line; do nothing if it is complete', { about: 'start' }),
+    resume: flag('--resume', 'continue an unfinished run of the same command line; do nothing if a run with --resume has completed it', {
+      about: 'start',
+    }),
     force: flag('--force', 'overwrite existing files', { about: 'start', short: 'f' }),
     unordered: flag('--unordered', 'write each record as soon as it is finished, instead of in input order'),
     csvSafe: flag('--csv-safe', "write ' before cells that a spreadsheet would read as a formula"),
@@ -107,7 +109,7 @@ export const runOptions = {
   }),
   ...grouped('Requests', {
     ...httpOptions,
-    files: filesOption,
+    files: filesOption('the folder of the input'),
   }),
 };
 

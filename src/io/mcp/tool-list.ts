@@ -110,5 +110,5 @@ function withChoices(message: string, tool: Tool): string {
 
 function hintFor(message: string): string {
   if (!/must be (?:number|integer|boolean)/.test(message)) return '';
-  return '\na CSV cell is text; write the arguments as JSON text with {{field}} outside quotes, or convert it: cel: "double(field)"';
+  return '\na CSV cell is text; write the arguments as JSON text with {{field}} outside quotes, or convert it in a set node: fields: { field: { cel: double(field) } }';
 }

@@ -10,7 +10,7 @@ const types = ['string', 'number', 'integer', 'boolean', 'list'] as const;
 const expectedMember = `expected a type (${types.join(', ')}), or a mapping such as { enum: [a, b] }`;
 
 const shape = z.strictObject({
-  type: z.enum(types).optional().describe('default string; list is a list of strings'),
+  type: z.enum(types).optional().describe('the type; list is a list of strings (default: string)'),
   enum: z.array(z.string()).min(1).optional().describe('the allowed values'),
   optional: z.boolean().optional().describe('true if it can be null'),
   description: z.string().optional().describe('what the model is told about it'),

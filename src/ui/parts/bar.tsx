@@ -12,7 +12,7 @@ interface BarProps {
   readonly size?: 'large' | 'small';
 }
 
-/** A horizontal bar of coloured sections. The widths are SVG attributes, because the Content-Security-Policy forbids inline styles. */
+/** A horizontal bar of colored sections. The widths are SVG attributes, because the Content-Security-Policy forbids inline styles. */
 export function Bar({ parts, label, size = 'small' }: BarProps) {
   const starts = parts.map((_, index) => parts.slice(0, index).reduce((sum, { share }) => sum + share, 0));
   return (

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 
 interface PanelProps {
   readonly title: string;
-  /** A note in a dimmed colour next to the title. */
+  /** A note in a dimmed color next to the title. */
   readonly note?: string | undefined;
   readonly children: ComponentChildren;
 }
