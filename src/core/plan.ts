@@ -82,6 +82,8 @@ export interface Plan {
   warnings(input?: readonly string[]): readonly Warning[];
   /** Returns the columns of the output for an input with these columns. */
   columns(input: readonly string[]): string[];
+  /** Returns the input fields that every record needs: the flow reads them before it adds them. */
+  neededFields(): string[];
   /** Returns the fields that the flow tests for null. It is not a mistake if records lack these fields. */
   nullTests(): string[];
   /**

@@ -7,7 +7,7 @@ import { isMapping, jsonOf } from '../core/value/value.ts';
 import { mappingOf, type PlacedStep } from './compilation.ts';
 import { makersOf, readsOf } from './reads.ts';
 import type { At, Source } from './source.ts';
-import { unknownFieldsIn } from './unknown-fields.ts';
+import { neededFieldsIn, unknownFieldsIn } from './unknown-fields.ts';
 
 /** The parts of a plan that do not come from its nodes. */
 interface PlanParts {
@@ -42,6 +42,7 @@ export function planOf(
     certificates: [...certificates.keys()],
     tools,
     origins: [...new Set([...literalOrigins, ...credentials.flatMap((use) => use.origins), ...tools.flatMap(remoteOrigin)])],
+    neededFields: () => neededFieldsIn(steps),
     nullTests: () => [...new Set(nullTestsWithin(mappingOf(source.value).nodes))],
     columns: (input) => columnsAfterAll(steps, input),
     unknownFields: (input, who) => inOrder(unknownFieldsIn(steps, input, source, who)),

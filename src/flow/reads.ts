@@ -1,7 +1,9 @@
+import { memberUses, nullTests, readsAnyField } from '../core/condition/condition.ts';
 import { allSteps } from '../core/plan.ts';
 import { ExactNumber, isMapping } from '../core/value/value.ts';
 import type { PlacedStep } from './compilation.ts';
 import type { At, Source } from './source.ts';
+import { isOnlyListed } from './unknown-fields.ts';
 
 /** The fields that a flow reads. */
 export interface FlowReads {
@@ -17,18 +19,12 @@ const expressionOptions = new Set(['where', 'when', 'while', 'until', 'fail_when
 export function readsOf(steps: readonly PlacedStep[], { value }: Source): FlowReads {
   const needed = allSteps(steps).flatMap(({ when, node: { reads, inner } }) => [
     ...(when?.named ?? []),
-    ...[...reads, ...(inner?.reads ?? [])].map(({ field }) => field),
+    ...[...reads, ...(inner?.reads ?? [])].flatMap(({ field, at }) => (isOnlyListed(at) ? [] : [field])),
     ...(inner?.carried ?? []),
   ]);
   const expressions = steps.flatMap(({ at }) => expressionsIn(partAt(value, at), false));
-  const tested = expressions.flatMap((text) => [
-    ...[...text.matchAll(/\bhas\s*\(\s*([\p{L}\p{M}\p{N}_]+)\s*\)/gu)].map(([, name = '']) => name),
-    ...[...text.matchAll(/\brecord\s*(?:\.\s*([\p{L}\p{M}\p{N}_]+)|\[\s*(["'])(.*?)\2\s*\])/gu)].map(
-      ([, name, , quoted]) => name ?? quoted ?? '',
-    ),
-  ]);
-  const isNamed = /\brecord\s*(?:\.\s*[\p{L}_]|\[\s*(["'])(?:(?!\1|\\).)*\1\s*\])/gu;
-  return { fields: new Set([...needed, ...tested]), any: expressions.some((text) => /\brecord\b/.test(text.replace(isNamed, ''))) };
+  const tested = expressions.flatMap((text) => [...nullTests(text), ...memberUses(text, 'record').map(({ name }) => name)]);
+  return { fields: new Set([...needed, ...tested]), any: expressions.some(readsAnyField) };
 }
 
 function expressionsIn(written: unknown, isExpression: boolean): string[] {

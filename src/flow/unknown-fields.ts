@@ -39,39 +39,46 @@ export function removedFieldsIn(steps: readonly (PlacedStep | undefined)[], sour
   );
 }
 
-type MakeProblem = (use: FieldUse, step: PlacedStep, known: readonly string[]) => Problem;
+/**
+ * Returns the input fields that every record needs: nodes or their conditions read them, and no earlier node adds them. A field that a node
+ * only removes or keeps is not needed.
+ */
+export function neededFieldsIn(steps: readonly PlacedStep[]): string[] {
+  const uses = unknownAmong(steps, [], (use) => use);
+  return [...new Set(uses.flatMap(({ field, at }) => (isOnlyListed(at) ? [] : [field])))];
+}
 
 /**
- * Checks each node's references against the fields that exist before the node. Stops at an invalid node, because the fields after it are
+ * Finds each node's references to fields that do not exist before the node. Stops at an invalid node, because the fields after it are
  * unknown. `later` lists fields that exist only in later passes of a loop. A node with a condition may refer to these fields, because the
  * condition might skip it in the first pass.
  */
-function unknownAmong(
+function unknownAmong<Found>(
   steps: readonly (PlacedStep | undefined)[],
   input: readonly string[],
-  make: MakeProblem,
+  make: (use: FieldUse, step: PlacedStep, known: readonly string[]) => Found,
   later: readonly string[] = [],
-): Problem[] {
-  const problems: Problem[] = [];
+): Found[] {
+  const found: Found[] = [];
   let known = input;
   for (const step of steps) {
     if (!step) break;
     const reachable = step.when ? [...known, ...later] : known;
     const report = (uses: readonly FieldUse[], fields: readonly string[]) => {
-      for (const use of uses) if (!fields.includes(use.field)) problems.push(make(use, step, fields));
+      for (const use of uses) if (!fields.includes(use.field)) found.push(make(use, step, fields));
     };
     report(usesOfWhen(step), known);
     report(step.node.reads, reachable);
     const inner = step.node.inner;
     // If the loop's `carry` option is invalid, the fields of later passes are unknown.
     if (inner && !step.wrong.has('carry')) {
-      problems.push(...unknownAmong(inner.steps as PlacedStep[], reachable, make, [...later, ...carriedBy(step, known)]));
+      found.push(...unknownAmong(inner.steps as PlacedStep[], reachable, make, [...later, ...carriedBy(step, known)]));
     }
     if ((allSteps([step]) as PlacedStep[]).some(hidesFields)) break;
     if (inner) report(inner.reads, step.node.columns(known));
     known = columnsAfter(step, known);
   }
-  return problems;
+  return found;
 }
 
 /** The options that determine which fields exist after a node. */
@@ -113,12 +120,17 @@ function problemAt({ field, at, isName, written }: FieldUse, step: PlacedStep, m
 
 /** True for an option that contains a field's plain name, instead of a reference or an expression. Any field name is then allowed. */
 function takesAnyName(at: FieldUse['at']): boolean {
-  return at[0] === 'remove' || at[0] === 'keep' || at[0] === 'carry' || (at[0] === 'batch' && at[1] === 'match');
+  return isOnlyListed(at) || at[0] === 'carry' || (at[0] === 'batch' && at[1] === 'match');
 }
 
 /** True for an option that refers to fields without braces. */
 function isExpression(at: FieldUse['at']): boolean {
   return ['when', 'while', 'until', 'fail_when', 'retry_when', 'carry'].includes(String(at[0])) || at.at(-1) === 'cel';
+}
+
+/** True for an option that lists fields whose values do not matter, because the node only removes or keeps these fields. */
+export function isOnlyListed([option]: FieldUse['at']): boolean {
+  return option === 'remove' || option === 'keep';
 }
 
 function existingNames(known: readonly string[]): string {

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { exitCodes, signalExitCode } from '../app/exit-codes.ts';
-import { fieldsRead } from '../app/flow/fields-read.ts';
 import { limitServerHeap } from '../app/heap-limit.ts';
 import { refuseNoFolder } from '../app/input/files-folder.ts';
 import type { Messages } from '../app/messages.ts';
@@ -201,7 +200,7 @@ async function greet({ app, server, keys, dir, options, messages, links }: Start
     }
   if (keys.directory.hasLiving()) return;
   const valid = flows.find(({ plan }) => plan);
-  const record = Object.fromEntries((valid?.plan ? fieldsRead(valid.plan) : []).map((field) => [field, '...']));
+  const record = Object.fromEntries((valid?.plan?.neededFields() ?? []).map((field) => [field, '...']));
   messages.say('there is no API key yet; make one, and call a flow with it:');
   messages.say('  KEY=$(automate keys create first)');
   const needed = (valid?.plan ? openVariables(valid.plan) : []).filter((variable) => variable.default === null);

@@ -9,7 +9,7 @@ import type { Redactor } from '../../io/secrets/redact.ts';
 import { plainOf } from '../../io/tool-server/plain-values.ts';
 import { type OfferedTool, type ToolAnswer, type Toolbox, type ToolCallContext, WrongCall } from '../../io/tool-server/toolbox.ts';
 import type { CallResult } from '../calls/flow-calls.ts';
-import { fieldsTaken } from '../flow/fields-read.ts';
+import { fieldsTaken } from '../flow/fields-taken.ts';
 import type { FlowFolder, ServedFlow } from '../flow/flow-folder.ts';
 import { CallProgress } from './call-progress.ts';
 import { toolOfFlow } from './tool-of-flow.ts';

@@ -1,7 +1,7 @@
 import { allSteps, type Plan } from '../../core/plan.ts';
 import type { OfferedTool } from '../../io/tool-server/toolbox.ts';
 import { nodeTypes } from '../../nodes/index.ts';
-import { fieldsTaken } from '../flow/fields-read.ts';
+import { fieldsTaken } from '../flow/fields-taken.ts';
 
 /** Returns the description of a flow as an MCP tool, without the tool's name. */
 export function toolOfFlow(plan: Plan): Omit<OfferedTool, 'name'> {

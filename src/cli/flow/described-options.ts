@@ -61,9 +61,7 @@ function describedInner(name: string, option: JsonSchema): DescribedOption[] {
         mappings.every(({ required = [] }) => required.includes(inner)),
       ),
     ),
-    ...variants.flatMap(({ additionalProperties: member }) =>
-      typeof member === 'object' ? describedInner(`${name}.NAME`, member) : [],
-    ),
+    ...variants.flatMap(({ additionalProperties: member }) => (typeof member === 'object' ? describedInner(`${name}.NAME`, member) : [])),
   ];
 }
 

@@ -24,6 +24,7 @@ import {
   recordVariable,
   referencesIn,
   usesOfMembers,
+  usesWhole,
 } from './references.ts';
 
 /** A compiled CEL expression over a record's fields. `evaluate` throws a Failure (`template`) if the evaluation fails. */
@@ -221,6 +222,12 @@ function parse(source: string, scope: Scope): ASTNode {
 export function memberUses(source: string, of: string): MemberUse[] {
   const parsed = orUndefined(() => environmentOf(recordScope).parse(source));
   return parsed ? usesOfMembers(parsed.ast, of) : [];
+}
+
+/** Returns true if an expression can read any field of the record, for example because it computes the field's name, or if it is invalid. */
+export function readsAnyField(source: string): boolean {
+  const parsed = orUndefined(() => environmentOf(recordScope).parse(source));
+  return parsed === undefined || usesWhole(parsed.ast, 'record');
 }
 
 /** Returns the fields that an expression tests for null; empty for an invalid expression. */

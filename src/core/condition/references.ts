@@ -156,7 +156,17 @@ export interface MemberUse {
 
 /** Returns every use of a member of the variable `of`, in order. If the member is tested with `has()`, its use is the whole call. */
 export function usesOfMembers(ast: ASTNode, of: string): MemberUse[] {
-  const uses: MemberUse[] = [];
+  return usesOf(ast, of).flatMap(({ name, ...use }) => (name === undefined ? [] : { name, ...use }));
+}
+
+/** Returns true if an expression uses the variable `of` in a different way than by members with constant names. */
+export function usesWhole(ast: ASTNode, of: string): boolean {
+  return usesOf(ast, of).some(({ name }) => name === undefined);
+}
+
+/** Returns every use of a variable, in order. `name` is the member; undefined if its name is computed, or if the whole variable is used. */
+function usesOf(ast: ASTNode, of: string): (Omit<MemberUse, 'name'> & { readonly name: string | undefined })[] {
+  const uses: (Omit<MemberUse, 'name'> & { readonly name: string | undefined })[] = [];
   visit(ast);
   return uses.sort((a, b) => a.start - b.start);
 
@@ -167,7 +177,7 @@ export function usesOfMembers(ast: ASTNode, of: string): MemberUse[] {
     const [first, second, third]: unknown[] = Array.isArray(args) ? args : [];
     const tested = op === 'call' && first === 'has' ? (second as Operation[])[0] : undefined;
     const name = memberOf(tested ?? node, of);
-    if (name !== undefined) uses.push({ name, start: node.start, end: node.end });
+    if (name !== undefined || isNamed(node, of)) uses.push({ name, start: node.start, end: node.end });
     // A macro such as all() can declare a variable with the same name. Its body then refers to that variable, so the body is skipped.
     else if (op === 'rcall' && macros.has(first as string) && isNamed((third as Operation[])[0], of)) visit(second);
     else if (op !== 'value') visit(args);

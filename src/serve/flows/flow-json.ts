@@ -1,5 +1,4 @@
 import { basename } from 'node:path';
-import { fieldsRead } from '../../app/flow/fields-read.ts';
 import type { ServedFlow } from '../../app/flow/flow-folder.ts';
 import type { Problem } from '../../core/failure.ts';
 import type { Step } from '../../core/node.ts';
@@ -17,7 +16,7 @@ function flowJson({ id, path, plan, problems, updatedAt }: ServedFlow): FlowShap
     state: plan ? 'valid' : 'invalid',
     problems: problems.map((problem) => problemJson(problem, path)),
     nodes: steps.map(({ id: node, node: { action }, type }) => ({ id: node, type, connection: action?.price.connection ?? null })),
-    fields: plan ? fieldsRead(plan) : [],
+    fields: plan?.neededFields() ?? [],
     adds: plan ? plan.columns([]) : [],
     ...(plan && plan.variables.open.size > 0 && { open_vars: openVariables(plan) }),
     credits_per_record: plan ? creditsPerRecord(plan) : { least: 0, most: null },
