@@ -79,7 +79,9 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, ({ headers }, body, done) => {
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, ({ headers, routeOptions: { schema } }, body, done) => {
+    // Some clients send the Content-Type with every request, for example with DELETE.
+    if (body.length === 0 && schema?.body === undefined) return done(null);
     try {
       done(null, parseBody(body as Buffer, headers['content-encoding']));
     } catch (error) {
@@ -188,9 +190,10 @@ function refuseUnguarded({ url, prefix }: { readonly url: string; readonly prefi
 function refuseUnknown({ server, params, url, method }: FastifyRequest): never {
   const { '*': rest = '' } = params as { readonly '*'?: string };
   // A route's path can be the prefix itself, with nothing after it.
-  const path = rest === '' && server.prefix !== '' ? server.prefix : `${server.prefix}/${rest}`;
+  const [asked = ''] = url.split('?');
+  const path = rest === '' && server.prefix !== '' && !asked.endsWith('/') ? server.prefix : `${server.prefix}/${rest}`;
   const allow = server.servedPaths.find(({ pattern }) => pattern.test(path))?.allow;
-  if (allow === undefined) throw new Problem('not-found', `there is nothing at ${url.split('?')[0]}`);
+  if (allow === undefined) throw new Problem('not-found', `there is nothing at ${asked}`);
   throw new Problem('method-not-allowed', `expected ${allow}, found ${method}`, {}, { allow });
 }
 

@@ -147,6 +147,27 @@ describe('automate run --update', () => {
     expect(asked()).toEqual([]);
   });
 
+  test('prints the plan of a complete run in --dry-run if the old rows cannot be reused', async () => {
+    const { automate, asked } = await firstDay();
+    await automate(run);
+    asked();
+    const { code, stdout, stderr } = await automate([...run, '--set', 'id=1', '--dry-run']);
+    expect([code, stderr]).toEqual([73, expect.stringContaining('--replace --update')]);
+    expect(stdout).toMatch(/^unchanged: 0, .*\nrecords: {3}4 to run\nactions: {3}4\n/);
+    expect(asked()).toEqual([]);
+  });
+
+  test('counts the unchanged records of the whole run after a resume', async () => {
+    const { automate, write, read } = await firstDay();
+    await automate(run);
+    await write('rows.csv', 'id,note\n1,a\n3,b\n8,c\n9,d\n1,e\n');
+    const stopped = await automate([...run, '--max-credits', '1']);
+    expect([stopped.code, stopped.stderr]).toEqual([5, unchanged(2)]);
+    const { code, stderr } = await automate([...run, '--resume', '--summary', 's.json', '--report', 'r.html']);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('\n  2 unchanged (this part: 0): taken over from out.csv')]);
+    expect(JSON.parse(await read('s.json'))).toMatchObject({ unchanged: 0, whole: { read: 5, written: 5, unchanged: 2 } });
+  });
+
   test('can be combined with --workers, because the main process copies unchanged rows', async () => {
     const { automate, asked, write } = await firstDay();
     await automate([...run, '--workers', '2']);

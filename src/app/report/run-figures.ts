@@ -32,6 +32,8 @@ export interface FailureCount {
 /** Counts of the records that are finished. */
 export interface DoneCounts extends Pick<RunCounts, 'written' | 'failed'> {
   readonly filtered?: number | undefined;
+  /** Number of written records that have not changed since an earlier run; undefined if there are none. */
+  readonly unchanged?: number | undefined;
   /** Number of failed records that the user has deleted from the errors file, so that a retry does not run them. */
   readonly givenUp?: number | undefined;
 }

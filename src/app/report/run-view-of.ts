@@ -109,10 +109,9 @@ function endView(
 }
 
 function countsOf(tally: Tally, facts: SummaryFacts): RunView['counts'] {
-  const { written, failed, filtered } = wholeCounts(tally, facts);
+  const { written, failed, filtered, unchanged } = wholeCounts(tally, facts);
   const { passedThrough, parked: waiting, retries, cacheHits } = tally;
-  const unchanged = facts.takenOver && { unchanged: tally.unchanged };
-  return { written, failed, filtered, passedThrough, waiting, retries, cached: cacheHits.cached + cacheHits['in-flight'], ...unchanged };
+  return { written, failed, filtered, passedThrough, waiting, retries, cached: cacheHits.cached + cacheHits['in-flight'], unchanged };
 }
 
 function responseTimesOf(times: ResponseTimes): ResponseTimesView | undefined {

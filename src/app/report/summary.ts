@@ -128,13 +128,17 @@ export function summaryJson(tally: Tally, facts: SummaryFacts): string {
 }
 
 /** Returns the record counts of the whole run, including the parts before it was resumed. */
-export function wholeCounts({ read, written, failed, filtered }: Tally, { before }: Pick<SummaryFacts, 'before'>) {
+export function wholeCounts(
+  { read, written, failed, filtered, unchanged }: Tally,
+  { before, takenOver }: Pick<SummaryFacts, 'before' | 'takenOver'>,
+) {
   const { givenUp = 0 } = before;
   return {
     read: doneOf(before) + read,
     written: before.written + written,
     failed: before.failed + failed,
     filtered: (before.filtered ?? 0) + filtered,
+    ...(takenOver && { unchanged: (before.unchanged ?? 0) + unchanged }),
     ...(givenUp > 0 && { given_up: givenUp }),
   };
 }
@@ -253,6 +257,7 @@ export function factsOf(run: OpenRun): Omit<SummaryFacts, 'exitCode' | 'next' | 
       written: written + claim.from.written,
       failed: claim.from.failed,
       filtered: filtered + (claim.from.filtered ?? 0),
+      unchanged: claim.from.unchanged,
       givenUp: retried && givenUpOf(retried, ending === 'complete' ? output.saved().records : retried.counts.failed),
     },
     spentBefore: { credits: claim.from.credits, tokens: tokensBefore(claim.from) },

@@ -152,10 +152,14 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
     const files = planOutput(flow, options, source.format);
     const { format } = files;
     if (options.update) refuseConflicts(options, files);
-    const memory = options.update ? await lookForOld({ plan, options, files, source, redactor: terminal.redactor }) : undefined;
+    const ofRun = { plan, options, files, source, redactor: terminal.redactor };
+    const [looked] = await Promise.allSettled([options.update ? lookForOld(ofRun) : undefined]);
+    const memory = looked.status === 'fulfilled' ? looked.value : undefined;
     const records = selectRecords(source, { options, plan, format, takeOver: memory && ((item) => memory.takeOver(item)) });
     await dryRun({ flow, plan, options, records }, terminal);
     memory?.close();
+    // If the old rows cannot be reused, the plan is that of a run which runs every record, as the error advises.
+    if (looked.status === 'rejected') throw looked.reason;
     // If options exclude each other, --dry-run fails as the run would, but only after it has printed the plan.
     if (!options.update) refuseConflicts(options, files);
     warnOfWorkbook(plan, options, files, terminal);

@@ -33,6 +33,8 @@ export interface Checkpoint {
   readonly failed: number;
   /** Number of records that a filter node dropped; undefined if there are none. */
   readonly filtered?: number;
+  /** Number of written records that have not changed since an earlier run; undefined if there are none. */
+  readonly unchanged?: number;
   readonly rows: number;
   readonly credits: number;
   /** The money spent so far, keyed by node; undefined if no node has a price in money. */

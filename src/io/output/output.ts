@@ -98,7 +98,7 @@ export class FileOutput implements Output {
   readonly #progress: InputProgress;
   readonly #records: RecordText;
   readonly #errors: RecordText;
-  readonly #counts: { written: number; failed: number; filtered?: number; rows: number };
+  readonly #counts: { written: number; failed: number; filtered?: number; unchanged?: number; rows: number };
   /** Finished records that wait for an earlier record and are not in the journal yet, keyed by their position in the input. */
   readonly #parked = new Map<number, ParkedRows>();
   #errorSink: Sink | undefined;
@@ -114,8 +114,8 @@ export class FileOutput implements Output {
     this.#progress = new InputProgress(from);
     this.#records = new RecordText(records.writer, from.rows > 0 || (old?.hasRows ?? false), redactor);
     this.#errors = new RecordText(errors.writer, errors.isBegun, redactor);
-    const { written, failed, filtered, rows } = from;
-    this.#counts = { written, failed, ...(filtered !== undefined && { filtered }), rows };
+    const { written, failed, filtered, unchanged, rows } = from;
+    this.#counts = { written, failed, ...(filtered !== undefined && { filtered }), ...(unchanged !== undefined && { unchanged }), rows };
     this.#saved = from;
     this.#hasBegun = from.out.bytes > 0 || old !== undefined;
   }
@@ -142,6 +142,7 @@ export class FileOutput implements Output {
       this.#addRows(item, checked);
       if (isFiltered) this.#counts.filtered = (this.#counts.filtered ?? 0) + 1;
       else this.#counts.written++;
+      if (item.unchanged) this.#counts.unchanged = (this.#counts.unchanged ?? 0) + 1;
     }
     this.#progress.add(item);
     return checked;

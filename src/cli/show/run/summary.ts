@@ -61,10 +61,13 @@ export function summaryText(tally: Tally, facts: SummaryFacts, colors: ChalkInst
  * Returns the line about unchanged records whose rows were reused. The date in it has no year, because reused rows are rarely older than a
  * year.
  */
-function unchangedLines({ unchanged }: Tally, { takenOver, output }: SummaryFacts): string[] {
-  if (takenOver?.from === undefined) return [];
+function unchangedLines(tally: Tally, facts: SummaryFacts): string[] {
+  const { takenOver, output, before } = facts;
+  const { unchanged } = wholeCounts(tally, facts);
+  if (takenOver?.from === undefined || unchanged === undefined) return [];
   const day = new Date(takenOver.from).toLocaleDateString('en-GB', { day: 'numeric', month: 'short' });
-  return [`  ${formatCount(unchanged)} unchanged: taken over from ${basename(output)} of ${day}, without a request`];
+  const part = doneOf(before) > 0 ? ` (this part: ${formatCount(tally.unchanged)})` : '';
+  return [`  ${formatCount(unchanged)} unchanged${part}: taken over from ${basename(output)} of ${day}, without a request`];
 }
 
 function fileLines(tally: Tally, { output, outputRecords, errors, errorRecords, unchanged, before }: SummaryFacts): string[] {
