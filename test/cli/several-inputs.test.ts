@@ -22,9 +22,9 @@ async function itemsOf(source: Source): Promise<Item[]> {
 }
 
 describe('several input files', () => {
-  test('are read as one input, whose record numbers continue in the next file', async () => {
+  test.each([[[]], [['--workers', '2']]])('are read as one input, whose record numbers continue in the next file: %j', async (more) => {
     const place = await workplace(files);
-    const { code, stderr } = await place.automate([...run, '--out', 'out.csv']);
+    const { code, stderr } = await place.automate([...run, '--out', 'out.csv', ...more]);
     expect(code).toBe(4);
     expect(await place.read('out.csv')).toBe('a,n,b\n1,x,1\n2,y,2\n3,z,3\n4,w,4\n');
     expect(stderr).toContain('record 4  2.csv: line 3: expected 2 cells, found 1');

@@ -99,13 +99,15 @@ const unitBegin = '{"kind":"unit",';
 const tableBegin = `${unitBegin}"columns":`;
 
 /**
- * Returns records of a unit as JSON. Numbers keep all digits. `places` are the records' positions within the unit. For a table, the column
- * names are written only once.
+ * Returns records of a unit as JSON. Numbers keep all digits. `places` are the records' positions within the unit. For records of one table,
+ * the column names are written only once.
  */
 export function unitText({ id, items }: Unit, places: readonly number[], isTable: boolean): string {
   const numbers = items.map(({ number }, index) => `[${places[index]},${number}]`).join(',');
-  if (isTable) {
-    const columns = JSON.stringify([...(items[0] as Item).fields.keys()]);
+  const [first, last] = [items[0] as Item, items.at(-1) as Item];
+  // If there are several input files, their columns can have different orders.
+  if (isTable && first.end.file === last.end.file) {
+    const columns = JSON.stringify([...first.fields.keys()]);
     const rows = items.map(({ fields }) => JSON.stringify([...fields.values()]));
     return `${tableBegin}${columns},"id":${id},"numbers":[${numbers}],"rows":[${rows.join(',')}]}`;
   }
