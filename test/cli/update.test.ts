@@ -1,4 +1,4 @@
-import { appendFile, truncate } from 'node:fs/promises';
+import { appendFile, readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { answeringServer } from '../helpers/answering-server.ts';
 import { workplace } from '../helpers/cli.ts';
@@ -216,9 +216,18 @@ describe('automate run --update', () => {
     await appendFile(path('out.csv'), 'x');
     expect((await automate(run)).code).toBe(73);
     await write('out.csv', whole);
-    await truncate(path('out.csv.automate-rows'), 100);
-    const damaged = await automate(run);
-    expect([damaged.code, damaged.stderr]).toEqual([73, expect.stringContaining('out.csv.automate-rows is damaged')]);
+    const memory = path('out.csv.automate-rows');
+    const bytes = await readFile(memory);
+    const damages = [
+      bytes.subarray(0, 100),
+      Buffer.from(bytes.toString('latin1').replace('"at":"2', '"at":"x'), 'latin1'),
+      Buffer.from(bytes.toString('latin1').replace('"firstRow":', '"firstRow":1'), 'latin1'),
+    ];
+    for (const damage of damages) {
+      await write('out.csv.automate-rows', damage);
+      const damaged = await automate(run);
+      expect([damaged.code, damaged.stderr]).toEqual([73, expect.stringContaining('out.csv.automate-rows is damaged')]);
+    }
   });
 
   test.each([

@@ -154,7 +154,8 @@ export class MemoryLog {
   /** Writes the facts about the whole output at the end of the memory file, and closes the file. */
   async finish(facts: MemoryFacts): Promise<void> {
     const end = entryPlace(this.count);
-    const head = Buffer.from(JSON.stringify({ ...facts, count: this.count, crc: this.#crc }));
+    const all = { ...facts, count: this.count };
+    const head = Buffer.from(JSON.stringify({ ...all, crc: crc32(JSON.stringify(all), this.#crc) }));
     const length = Buffer.alloc(4);
     length.writeUInt32BE(head.length);
     const tail = Buffer.concat([head, length, mark]);
@@ -195,7 +196,7 @@ export async function readMemory(path: string): Promise<FoundMemory | undefined>
     if (size < tailBytes + keyBytes || !tail.subarray(4).equals(mark) || length > size - tailBytes) throw memoryDamaged(path);
     const { crc, ...facts } = JSON.parse(`${await read(size - tailBytes - length, length)}`) as FoundMemory & { readonly crc: number };
     const end = entryPlace(facts.count);
-    if (end !== size - tailBytes - length || (await crcOfEntries(path, end)) !== crc) throw memoryDamaged(path);
+    if (end !== size - tailBytes - length || crc32(JSON.stringify(facts), await crcOfEntries(path, end)) !== crc) throw memoryDamaged(path);
     return { ...facts, path, key: await read(0, keyBytes) };
   } catch (error) {
     throw error instanceof SyntaxError ? memoryDamaged(path) : error;
