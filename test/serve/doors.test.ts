@@ -184,7 +184,20 @@ test('a request with an unsupported method gets a 405 with the supported methods
   ];
   expect(await Promise.all(asked.map(([method, path]) => send(method, path, asCsv)))).toEqual(Array(7).fill(405));
   expect(await send('PUT', '/v1/nothing', asCsv)).toBe(404);
+  expect(await send('POST', '/mcp/', asCsv)).toBe(404);
   expect(await send('PUT', '/v1/nothing')).toBe(401);
+});
+
+test('a request without a body may have a Content-Type if its route takes no body', async () => {
+  const { port, key } = await allRoutes();
+  const asJson = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  const asked: [string, string][] = [
+    ['DELETE', '/v1/runs/run_01234567890123456'],
+    ['POST', '/v1/runs/run_01234567890123456/stop'],
+  ];
+  const statuses = await Promise.all(asked.map(([method, path]) => sender(port)(method, path, asJson)));
+  expect(statuses).toEqual([404, 404]);
+  expect(await sender(port)('POST', '/mcp', asJson)).toBe(400);
 });
 
 test('a request with a URL that cannot be decoded gets a 400', async () => {
