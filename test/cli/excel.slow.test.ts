@@ -28,7 +28,7 @@ test('a run that reads one sheet cannot be resumed with a different sheet', asyn
   const run = ['run', 'flow.yaml', '--in', 'rows.xlsx', '--out', 'out.csv', '--resume'];
   expect(await killed(place, server, 200, run)).toBe(true);
   const { code, stderr } = await place.automate([...run, '--sheet', 'rows']);
-  expect([code, stderr]).toEqual([73, expect.stringContaining('the way the input is read: --sheet was not set, is "rows"')]);
+  expect([code, stderr]).toEqual([73, expect.stringContaining('the way the input is read: sheet was not set, is "rows"')]);
 });
 
 test('a run that is killed while it writes a workbook leaves only the old workbook', async () => {

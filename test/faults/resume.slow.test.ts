@@ -139,9 +139,9 @@ describe('the journal of an unfinished run', () => {
       /the size of the input was \d+ bytes, is \d+ bytes/,
     ],
     ['the flow', (place) => change(place, 'flow.yaml', 'id: ask', 'id: asks'), run, /the flow has changed/],
-    ['--limit', async () => {}, [...run, '--limit', '5'], /\n {2}the way the input is read: --limit was not set, is 5\n/],
-    ['--csv-safe', async () => {}, [...run, '--csv-safe'], /\n {2}the way the output is written: --csv-safe was not set, is true\n/],
-    ['--unordered', async () => {}, [...run, '--unordered'], /\n {2}the way the output is written: --unordered was not set, is true\n/],
+    ['--limit', async () => {}, [...run, '--limit', '5'], /\n {2}the way the input is read: limit was not set, is 5\n/],
+    ['--csv-safe', async () => {}, [...run, '--csv-safe'], /\n {2}the way the output is written: csv-safe was not set, is true\n/],
+    ['--unordered', async () => {}, [...run, '--unordered'], /\n {2}the way the output is written: unordered was not set, is true\n/],
   ])('makes --resume fail if the run has changed, and the message names the change: %s', async (_, changeIt, args, expected) => {
     const server = await askedServer();
     const place = await placeFor(server);

@@ -186,15 +186,9 @@ function describeChange(what: string, before: string, now: string): string[] {
   );
 }
 
-/** The names of options in an identity that a user cannot give like this on the command line. */
-const otherNames: Readonly<Record<string, string>> = {
-  format: 'the format',
-  errorsFormat: 'the format of the errors file',
-  runsAll: '--replace with --update',
-};
-
+/** Returns an option's name as on the command line: `csv-safe` for `csvSafe`. */
 function optionName(name: string): string {
-  return otherNames[name] ?? `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
 function showOption(value: unknown): string {
