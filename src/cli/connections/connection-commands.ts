@@ -15,7 +15,7 @@ export const connections: CommandSpec = {
       help: 'save a connection; at a terminal, it asks for what is missing',
       examples: [
         'automate connections add http crm --base-url https://crm.example.com/v2',
-        'automate connections add http bank --base-url https://bank.example.com --client-cert client.pem --client-key client.key',
+        'automate connections add http bank --client-cert c.pem --client-key k.pem',
         'automate connections add mcp search --url https://mcp.example.com/mcp',
       ],
       args: {

@@ -229,7 +229,7 @@ describe("a credential's command that fails", () => {
 
   test('is killed after 30 s, together with its child processes', async () => {
     const { secrets, time, read, path } = scene();
-    const problem = secrets('echo waiting >&2; sleep 300 & echo $! > new; mv new pid; sleep 300').problem();
+    const problem = secrets('echo waiting >&2; sleep 0.5; sleep 300 & echo $! > new; mv new pid; sleep 300').problem();
     await expect.poll(() => existsSync(path('pid'))).toBe(true);
     time.expire();
     expect(await problem).toBe('the command of the credential "crm" did not end within 30 s: waiting');
