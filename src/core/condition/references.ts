@@ -156,16 +156,16 @@ export interface MemberUse {
 
 /** Returns every use of a member of the variable `of`, in order. If the member is tested with `has()`, its use is the whole call. */
 export function usesOfMembers(ast: ASTNode, of: string): MemberUse[] {
-  return usesOf(ast, of).flatMap(({ name, ...use }) => (name === undefined ? [] : { name, ...use }));
+  return variableUses(ast, of).flatMap(({ name, ...use }) => (name === undefined ? [] : { name, ...use }));
 }
 
 /** Returns true if an expression uses the variable `of` in a different way than by members with constant names. */
 export function usesWhole(ast: ASTNode, of: string): boolean {
-  return usesOf(ast, of).some(({ name }) => name === undefined);
+  return variableUses(ast, of).some(({ name }) => name === undefined);
 }
 
 /** Returns every use of a variable, in order. `name` is the member; undefined if its name is computed, or if the whole variable is used. */
-function usesOf(ast: ASTNode, of: string): (Omit<MemberUse, 'name'> & { readonly name: string | undefined })[] {
+function variableUses(ast: ASTNode, of: string): (Omit<MemberUse, 'name'> & { readonly name: string | undefined })[] {
   const uses: (Omit<MemberUse, 'name'> & { readonly name: string | undefined })[] = [];
   visit(ast);
   return uses.sort((a, b) => a.start - b.start);
