@@ -33,9 +33,15 @@ export function withoutVersion({ [versionKey]: _, ...identity }: Identity): Iden
   return identity;
 }
 
-/** True if the identity includes fingerprints of the input. It is false for stdin and pipes, which cannot be read twice. */
-export function knowsInput(identity: Identity): boolean {
-  return Object.hasOwn(identity, contentKey);
+/** True if the identity includes fingerprints of all inputs. It is false for stdin and pipes, which cannot be read twice. */
+export function knowsInput(identity: Identity, options: RunOptions): boolean {
+  const paths = inputPaths(options);
+  return paths.every((path) => Object.hasOwn(identity, keyFor(contentKey, path, paths)));
+}
+
+/** Returns the key of an input's property, such as its content. If there are several inputs, the key contains the input's path. */
+function keyFor(property: string, path: string, { length }: readonly string[]): string {
+  return length === 1 ? property : property.replace('the input', () => path);
 }
 
 const flowKey = 'the flow';
@@ -130,14 +136,14 @@ function stateOf(file: string): string {
   return found ? `${found.size} bytes of ${found.mtime.toISOString()}` : 'missing';
 }
 
-/** Returns the fingerprints of all inputs. If there are several inputs, the key of each fingerprint contains the input's path. */
+/** Returns the fingerprints of all inputs. */
 async function fingerprintsOf(paths: readonly string[]): Promise<Identity> {
   const [first = '', ...more] = paths;
   if (more.length === 0) return fingerprintOf(first);
   const all = await Promise.all(paths.map(fingerprintOf));
   const named = all.flatMap((identity, index) =>
     Object.entries(identity).map(([name, value]) => [
-      name === inputKey ? keyOfInput(index) : name.replace('the input', paths[index] ?? ''),
+      name === inputKey ? keyOfInput(index) : keyFor(name, paths[index] ?? '', paths),
       value,
     ]),
   );
