@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { AutomateError } from '../../core/failure.ts';
-import { dataFilesOf, type Plan } from '../../core/plan.ts';
+import { dataFilesOf, type Plan, usesFiles } from '../../core/plan.ts';
 import { contentKey, inputFingerprint } from '../../io/files/fingerprint.ts';
 import { fullPath, statOf } from '../../io/files/stat.ts';
 import type { FailedList } from '../../io/journal/failed-list.ts';
 import { errorsFileKey, type Identity } from '../../io/journal/identity.ts';
 import { readError } from '../../io/records/readers/input.ts';
 import { envOf } from '../env.ts';
+import { filesFolder } from '../input/files-folder.ts';
 import { inputPaths } from '../input/input.ts';
 import type { RunOptions } from '../run-options.ts';
 import { version } from '../version.ts';
@@ -102,6 +103,7 @@ export async function identityOf(flow: FlowInFile, options: RunOptions, output: 
     csvSafe,
   } = options;
   const { savedConnections } = flow.plan;
+  const folder = usesFiles(flow.plan) ? filesFolder(options) : undefined;
   return {
     [versionKey]: version,
     [flowKey]: await flowHash(flow),
@@ -110,6 +112,7 @@ export async function identityOf(flow: FlowInFile, options: RunOptions, output: 
     'the environment of its credentials': envOf(options.env),
     ...(await fingerprintsOf(inputPaths(options))),
     ...Object.fromEntries(dataFilesOf(flow.plan).map((file) => [`the data file ${file}`, stateOf(file)])),
+    ...(folder !== undefined && { 'the folder for files': fullPath(folder) }),
     'the way the input is read': JSON.stringify({ skip, limit, noInput, inFormat, delimiter, encoding, records, sheet }),
     ...(set.length > 0 && { 'the list of set fields': contentHash(JSON.stringify(set)) }),
     [writingKey]: JSON.stringify({
