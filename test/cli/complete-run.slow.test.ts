@@ -158,7 +158,19 @@ describe('the completion note, a file that marks a run as complete', () => {
   test('is not written if one of several inputs is a pipe', async () => {
     const { automate, path, hasNote } = await job();
     execFileSync('mkfifo', [path('pipe')]);
-    const started = automate(['run', 'flow.yaml', '--in', 'rows.csv', '--in', 'pipe', '--in-format', 'csv', '--out', 'out.csv', '--resume']);
+    const started = automate([
+      'run',
+      'flow.yaml',
+      '--in',
+      'rows.csv',
+      '--in',
+      'pipe',
+      '--in-format',
+      'csv',
+      '--out',
+      'out.csv',
+      '--resume',
+    ]);
     await writeFile(path('pipe'), 'id\n4\n');
     expect([(await started).code, await hasNote()]).toEqual([0, false]);
   });

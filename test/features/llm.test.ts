@@ -464,7 +464,10 @@ describe('a run with a paid language model', () => {
 
   test('sends no request of a record that has not begun when max_cost ends the run, and no further question of one that has', async () => {
     const ask = node('provider: openai, prompt: "{{name}}", price: { input: 1000, output: 10000 }, max_tokens: 20, max_cost: 0.5');
-    const flow = ask.replace('nodes:\n', 'nodes:\n  - { type: http, url: "https://crm.test/{{name}}", concurrency: 4, map: { saved: ok } }\n');
+    const flow = ask.replace(
+      'nodes:\n',
+      'nodes:\n  - { type: http, url: "https://crm.test/{{name}}", concurrency: 4, map: { saved: ok } }\n',
+    );
     const records = Array.from({ length: 100 }, (_, index) => ({ name: String(index) }));
     const http = async ({ url }: { readonly url: string }): Promise<FakeAnswer> => {
       await new Promise((resolve) => setImmediate(resolve));
