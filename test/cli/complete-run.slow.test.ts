@@ -157,7 +157,7 @@ describe('the completion note, a file that marks a run as complete', () => {
 
   test('is not written if one of several inputs is a pipe', async () => {
     const { automate, path, hasNote } = await job();
-    execFileSync('mkfifo', [path('pipe')]);
+    execFileSync('sh', ['-c', `mkfifo '${path('pipe')}'`]);
     const started = automate([
       'run',
       'flow.yaml',
