@@ -171,11 +171,15 @@ export class LimitReached extends Error implements CodedMessage {
   readonly code: ErrorCode | undefined;
   readonly details: object | undefined;
 
-  /** `ending` is `max-credits` if no credits are left, or `refused-credential` if the server refused the credential. */
+  /**
+   * `ending` is `max-credits` if no credits are left, or `refused-credential` if the server refused the credential. `phase` is the phase
+   * that the run enters. It is `finishing` if calls over the limit are not sent: records in progress can then make their other calls.
+   */
   constructor(
     message: string,
     readonly ending: 'max-credits' | 'refused-credential' = 'max-credits',
     facts?: ErrorFacts,
+    readonly phase: 'finishing' | 'unpaid' = 'unpaid',
   ) {
     super(message);
     this.code = facts?.code;

@@ -159,7 +159,7 @@ export class Calls {
           this.#succeed(call, running, result, { attempts, startedMs, attemptMs, slot });
           return result;
         } catch (error) {
-          if (error instanceof LimitReached) this.#endUnpaid(error);
+          if (error instanceof LimitReached) this.#endAtLimit(error);
           if (!(error instanceof Failure)) throw error;
           const atMs = this.#ports.clock.now();
           failed = { ...this.#fail(call, running, error, attempts), responseMs: atMs - attemptMs };
@@ -217,8 +217,8 @@ export class Calls {
    * Ends the run because it has reached a limit, and every further attempt would end in the same way. Calls in flight are completed. Throws
    * Unfinished.
    */
-  #endUnpaid({ ending, message, code, details }: LimitReached): never {
-    this.#phase.advance('unpaid', { ending, message, code, details });
+  #endAtLimit({ phase, ending, message, code, details }: LimitReached): never {
+    this.#phase.advance(phase, { ending, message, code, details });
     throw new Unfinished();
   }
 

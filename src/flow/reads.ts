@@ -38,13 +38,13 @@ const waysOfSending = new Set(['retry', 'rate', 'concurrency', 'timeout', 'credi
 
 /**
  * Returns a string for each node, keyed by the node's id, that describes the node and its connections. If the string changes, the node's
- * rows might change, too.
+ * rows might change, too. The string contains the names of variables, but not their values.
  */
-export function makersOf(steps: readonly PlacedStep[], { value }: Source, saved: ReadonlyMap<string, object>): ReadonlyMap<string, string> {
-  const connectionOf = (name: string) => partAt(value, ['connections', name]) ?? saved.get(name);
+export function makersOf(steps: readonly PlacedStep[], source: Source, saved: ReadonlyMap<string, object>): ReadonlyMap<string, string> {
+  const connectionOf = (name: string) => partAt(source.written, ['connections', name]) ?? saved.get(name);
   return new Map(
     steps.map(({ id, at }) => {
-      const written = partAt(value, at);
+      const written = partAt(source.written, at);
       const connections = namesOfConnections(written).map((name) => [name, withoutWays(connectionOf(name))]);
       return [id, JSON.stringify(inOneOrder([withoutWays(written), connections]))];
     }),

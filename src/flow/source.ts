@@ -33,6 +33,8 @@ export type At = readonly (string | number)[];
 export interface Source {
   /** The file's content as plain values; `undefined` if the YAML is invalid. */
   readonly value: unknown;
+  /** The same as `value`, but with the names of variables instead of their values. */
+  readonly written: unknown;
   /** The problems of the YAML itself, and a problem for each literal secret. */
   readonly problems: readonly Problem[];
   /** Warnings for variables that are never used. */
@@ -91,8 +93,11 @@ export function readSource(text: string, choice?: VariableChoice, kind: 'flow' |
     ...place(secret.range[0], '', 3),
     message: `${mask.message(secret.found)} contains a literal secret\n${secretAdvice(secret, names, mask.message)}`,
   }));
+  const places = kind === 'test' ? testPlaces : flowPlaces;
+  const value = hasMeaning ? plainDocument(document, places) : undefined;
   return {
-    value: hasMeaning ? plainDocument(document, kind === 'test' ? testPlaces : flowPlaces) : undefined,
+    value,
+    written: filled && filled.written.size > 0 ? writtenDocument(document, filled, places) : value,
     problems: [...broken.map(({ offset, message, width }) => place(offset, message, width)), ...literals, ...issues(filled?.problems)],
     warnings: issues(filled?.warnings),
     variables: variables && filled && { ...variables, ...filled },
@@ -150,6 +155,15 @@ function plainDocument(document: Document, places: Places): unknown {
     },
   });
   return withObjects(document.toJS({ maxAliasCount: -1, mapAsMap: true }), new Map());
+}
+
+/** Converts the YAML document to plain values that contain the names of variables instead of their values. */
+function writtenDocument(document: Document, { written }: FilledDocument, places: Places): unknown {
+  const scalars = [...written].map(([node, { value }]) => ({ scalar: node as Scalar, value, filled: (node as Scalar).value }));
+  for (const { scalar, value } of scalars) scalar.value = value;
+  const plain = plainDocument(document, places);
+  for (const { scalar, filled } of scalars) scalar.value = filled;
+  return plain;
 }
 
 /** Converts maps to objects. All aliases of a value become the same object, because copies of nested aliases could exhaust the memory. */

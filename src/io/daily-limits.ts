@@ -70,7 +70,8 @@ function homeCounts(home: string, wallNow: () => number): DayCounts {
 
 function limitReached({ server, max }: DayLimit): LimitReached {
   const limit = `the public ${server} server accepts ${formatCount(max)} requests a day`;
-  return new LimitReached(`${limit}, which are used up until midnight UTC; a connection to your own server has no such limit`);
+  const message = `${limit}, which are used up until midnight UTC; a connection to your own server has no such limit`;
+  return new LimitReached(message, 'max-credits', undefined, 'finishing');
 }
 
 function isDayCounts(found: unknown): found is SavedCounts {

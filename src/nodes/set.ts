@@ -72,6 +72,10 @@ function buildSet(options: SetOptions, context: BuildContext): Node {
   const computed = membersOf(options.fields).map(([name, written]) => ({ name, ...compiledField(name, written, isCell) }));
   const typedTargets = targets.filter((field) => !isCell(field) && computed.every(({ name }) => name !== field));
   const made = new Set([...targets, ...computed.map(({ name }) => name)]);
+  for (const [index, name] of (options.keep ?? []).entries()) {
+    const to = renames.get(name);
+    if (to !== undefined && !made.has(name)) context.problem(['keep', index], `"${name}" is renamed to "${to}"; keep "${to}"`);
+  }
   return {
     reads: [
       ...[...renames.keys()].map((field) => ({ field, at: ['rename', field], isName: true })),

@@ -1,4 +1,5 @@
-import { appendFile, readFile, rm } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { appendFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { answeringServer } from '../helpers/answering-server.ts';
@@ -62,6 +63,24 @@ describe('--resume of a run that is already complete', () => {
     expect((await start()).code).toBe(0);
     expect(await start()).toMatchObject({ code: 0, stderr: expect.stringContaining('complete already (3 written)') });
     expect(sent()).toBe(3);
+  });
+
+  test.each([[], ['--replace']])('reports that a run with several inputs is complete %j', async (...more) => {
+    const { automate, write, sent, hasNote } = await job();
+    await write('more.csv', 'id\n4\n');
+    const both = ['run', 'flow.yaml', '--in', 'rows.csv', '--in', 'more.csv', '--out', 'out.csv', '--resume', ...more];
+    expect([(await automate(both)).code, await hasNote()]).toEqual([0, true]);
+    expect(await automate(both)).toMatchObject({ code: 0, stderr: expect.stringContaining('complete already (4 written)') });
+    expect(sent()).toBe(4);
+  });
+
+  test('exits with 73 if one of several inputs has changed', async () => {
+    const { automate, write } = await job();
+    await write('more.csv', 'id\n4\n');
+    const both = ['run', 'flow.yaml', '--in', 'rows.csv', '--in', 'more.csv', '--out', 'out.csv', '--resume'];
+    await automate(both);
+    await write('more.csv', 'id\n5\n');
+    expect(await automate(both)).toMatchObject({ code: 73, stderr: expect.stringContaining('the content of more.csv has changed') });
   });
 
   test('reports even a run that a different version of automate completed', async () => {
@@ -134,6 +153,26 @@ describe('the completion note, a file that marks a run as complete', () => {
       code: 73,
       stderr: expect.stringContaining('there is nothing to resume'),
     });
+  });
+
+  test('is not written if one of several inputs is a pipe', async () => {
+    const { automate, path, hasNote } = await job();
+    execFileSync('sh', ['-c', `mkfifo '${path('pipe')}'`]);
+    const started = automate([
+      'run',
+      'flow.yaml',
+      '--in',
+      'rows.csv',
+      '--in',
+      'pipe',
+      '--in-format',
+      'csv',
+      '--out',
+      'out.csv',
+      '--resume',
+    ]);
+    await writeFile(path('pipe'), 'id\n4\n');
+    expect([(await started).code, await hasNote()]).toEqual([0, false]);
   });
 
   test('is written for a run without input', async () => {

@@ -52,7 +52,7 @@ describe('an interactive login to an HTTP API', () => {
     expect(api.requests).toEqual([]);
 
     const login = await logIn(place);
-    expect(login).toMatchObject({ code: 0, page: expect.stringContaining('is logged in') });
+    expect(login).toMatchObject({ code: 0, page: expect.stringContaining('has received the code') });
     expect(login.stderr).toContain('"crm" is logged in');
     expect(await run()).toMatchObject({ code: 0 });
     expect(await place.read('out.csv')).toContain('6,n6,Bearer ***');

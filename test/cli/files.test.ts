@@ -262,6 +262,35 @@ describe('the save option', () => {
     expect(missing).toMatchObject({ code: 2, stderr: expect.stringContaining('--files: expected a folder, found nowhere') });
   });
 
+  test('cannot be resumed with a different folder in --files', async () => {
+    const server = await fileServer(pdf);
+    const place = await workplace({ 'flow.yaml': flow(server.origin, '{ to: "{{id}}.pdf" }'), 'in.csv': 'id\n1\n2\n3\n' });
+    for (const folder of ['f1', 'f2']) await mkdir(place.path(folder));
+    const run = (...more: string[]) => place.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', ...more]);
+    const saved = async () => [(await readdir(place.path('f1'))).sort(), await readdir(place.path('f2'))];
+    expect((await run('--files', 'f1', '--max-credits', '2', '--concurrency', '1')).code).toBe(5);
+    for (const args of [['--files', 'f2'], []]) {
+      const { code, stderr } = await run('--resume', ...args);
+      expect([code, stderr]).toEqual([73, expect.stringMatching(/the folder for files was \S+\/f1, is \//)]);
+      expect(await saved()).toEqual([['1.pdf', '2.pdf'], []]);
+    }
+    expect((await run('--files', './f1/', '--resume')).code).toBe(0);
+    expect(await saved()).toEqual([['1.pdf', '2.pdf', '3.pdf'], []]);
+    expect((await run('--files', 'f1', '--resume')).stderr).toContain('is complete already');
+    const other = await run('--files', 'f2', '--resume');
+    expect([other.code, other.stderr]).toEqual([73, expect.stringContaining('the folder for files was ')]);
+    expect([await saved(), server.requests.length]).toEqual([[['1.pdf', '2.pdf', '3.pdf'], []], 3]);
+  });
+
+  test('can be resumed with a different folder in --files if the flow uses no files', async () => {
+    const server = await fileServer((_, response) => response.end('{"name":"x"}'));
+    const text = `nodes: [{ type: http, url: "${server.origin}/{{id}}", map: [name] }]`;
+    const place = await workplace({ 'flow.yaml': text, 'in.csv': 'id\n1\n2\n' });
+    const run = (...more: string[]) => place.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', ...more]);
+    expect((await run('--max-credits', '1', '--concurrency', '1')).code).toBe(5);
+    expect((await run('--resume', '--files', '.')).code).toBe(0);
+  });
+
   test('requires --files if there is no input file', async () => {
     const server = await fileServer(pdf);
     const place = await workplace({ 'flow.yaml': flow(server.origin, '{ to: "{{id}}.pdf" }') });

@@ -200,6 +200,26 @@ describe('automate run --update', () => {
     expect(await read('out.csv')).toBe(before);
   });
 
+  test('is refused if a variable has changed, and names nothing but the variable', async () => {
+    const { automate, asked, write, flow } = await firstDay();
+    const text = `vars: { place: here, kind: a }\n${flow.replace('/{{id}}"', '/{{id}}?at={{vars.place}}", headers: { X-Kind: "{{vars.kind}}" }')}`;
+    await write('flow.yaml', text);
+    await automate(run);
+    asked();
+    expect((await automate(run)).stderr).toEqual(unchanged(4));
+    const changedBy = async (...names: string[]) => {
+      const { code, stderr } = await automate([...run, ...names.flatMap((name) => ['--var', `${name}=new`])]);
+      return [code, stderr.split('\n').filter((line) => line.endsWith(' has changed'))];
+    };
+    expect(await changedBy('place')).toEqual([73, ['  the variable place has changed']]);
+    expect(await changedBy('place', 'kind')).toEqual([73, ['  the variable place has changed', '  the variable kind has changed']]);
+    expect(asked()).toEqual([]);
+    await write('flow.yaml', text.replace('at=', 'from=').replace('here', 'there'));
+    expect((await automate(run)).stderr).toContain(':\n  the node http-1 has changed\n  the variable place has changed\n');
+    await write('flow.yaml', text.replace('?at={{vars.place}}"', '?at=here"').replace('place: here, ', ''));
+    expect((await automate(run)).stderr).toContain('the variable place is gone\n');
+  });
+
   test('is accepted if a change to the flow affects only how requests are sent', async () => {
     const { automate, write, flow } = await firstDay();
     await automate(run);

@@ -446,6 +446,39 @@ describe('a run with a paid language model', () => {
     expect([requests.length, ending]).toEqual([3, 'max-credits']);
   });
 
+  test.each([0.5, 0.75, 1, 1.5])('finishes every record whose answer is paid when max_cost %d ends the run', async (max) => {
+    const options = `prompt: "{{name}}", price: { input: 1000, output: 10000 }, max_tokens: 20, max_cost: ${max}`;
+    const flow = `${node(`provider: openai, ${options}`)}  - { type: http, url: "https://crm.test/{{name}}", map: { saved: ok } }\n`;
+    const records = Array.from({ length: 30 }, (_, index) => ({ name: String(index) }));
+    const http = async ({ url }: { readonly url: string }): Promise<FakeAnswer> => {
+      await new Promise((resolve) => setImmediate(resolve));
+      return url.startsWith('https://crm.test') ? { body: { ok: true } } : said('x');
+    };
+    const { rows, requests, ending } = await runFlow(flow, records, { http });
+    const asked = requests.filter(({ url }) => !url.startsWith('https://crm.test')).length;
+    // Each answer costs 0.2 but might cost up to 0.3.
+    expect([asked, ending]).toEqual([Math.floor((max - 0.1) / 0.2 + 1e-9), 'max-credits']);
+    expect(rows).toEqual(records.slice(0, asked).map((record) => ({ ...record, answer: 'x', saved: true })));
+    expect(requests).toHaveLength(2 * asked);
+  });
+
+  test('sends no request of a record that has not begun when max_cost ends the run, and no further question of one that has', async () => {
+    const ask = node('provider: openai, prompt: "{{name}}", price: { input: 1000, output: 10000 }, max_tokens: 20, max_cost: 0.5');
+    const flow = ask.replace(
+      'nodes:\n',
+      'nodes:\n  - { type: http, url: "https://crm.test/{{name}}", concurrency: 4, map: { saved: ok } }\n',
+    );
+    const records = Array.from({ length: 100 }, (_, index) => ({ name: String(index) }));
+    const http = async ({ url }: { readonly url: string }): Promise<FakeAnswer> => {
+      await new Promise((resolve) => setImmediate(resolve));
+      return url.startsWith('https://crm.test') ? { body: { ok: true } } : said('x');
+    };
+    const { rows, requests, ending } = await runFlow(flow, records, { http });
+    const asked = requests.filter(({ url }) => !url.startsWith('https://crm.test')).length;
+    expect([asked, rows.length, ending]).toEqual([2, 2, 'max-credits']);
+    expect(requests.length).toBeLessThan(50);
+  });
+
   test('never spends more than max_cost, even if the prompts differ greatly in length', async () => {
     const price = { input: 1, output: 2 };
     for (const max of [0.002, 0.003, 0.005, 0.02]) {

@@ -151,6 +151,7 @@ describe('the keep option of a set node', () => {
 
   test.each([
     ['keep: [a, b], remove: [b]', '"b" is in both remove and keep'],
+    ['keep: [id, a], rename: { id: ix }', '"id" is renamed to "ix"; keep "ix"'],
     ['keep: []', 'expected at least one, found an empty list'],
   ])('is refused with invalid values: %s', (options, message) => {
     expect(flowProblems(`nodes: [{ type: set, ${options} }]`).map((problem) => problem.message)).toEqual([message]);

@@ -62,7 +62,7 @@ export async function completeRunOf(
   const errorsPath = plan.errors !== undefined && isFileOrFree(plan.errors) ? fullPath(plan.errors) : undefined;
   const files = { out, ...(saved.failed > 0 && errors && errorsPath !== undefined && { errors: { path: errorsPath, ...errors } }) };
   if (!retry) {
-    if (!options.resume || plan.isOwn || !(knowsInput(identity) || options.noInput)) return undefined;
+    if (!options.resume || plan.isOwn || !(options.noInput || knowsInput(identity, options))) return undefined;
     const { written, failed, filtered } = saved;
     return { run, identity, counts: { written, failed, ...(filtered !== undefined && { filtered }) }, files };
   }

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { AutomateError } from '../../core/failure.ts';
-import { dataFilesOf, type Plan } from '../../core/plan.ts';
+import { dataFilesOf, type Plan, usesFiles } from '../../core/plan.ts';
 import { contentKey, inputFingerprint } from '../../io/files/fingerprint.ts';
 import { fullPath, statOf } from '../../io/files/stat.ts';
 import type { FailedList } from '../../io/journal/failed-list.ts';
 import { errorsFileKey, type Identity } from '../../io/journal/identity.ts';
 import { readError } from '../../io/records/readers/input.ts';
 import { envOf } from '../env.ts';
+import { filesFolder } from '../input/files-folder.ts';
 import { inputPaths } from '../input/input.ts';
 import type { RunOptions } from '../run-options.ts';
 import { version } from '../version.ts';
@@ -33,9 +34,15 @@ export function withoutVersion({ [versionKey]: _, ...identity }: Identity): Iden
   return identity;
 }
 
-/** True if the identity includes fingerprints of the input. It is false for stdin and pipes, which cannot be read twice. */
-export function knowsInput(identity: Identity): boolean {
-  return Object.hasOwn(identity, contentKey);
+/** True if the identity includes fingerprints of all inputs. It is false for stdin and pipes, which cannot be read twice. */
+export function knowsInput(identity: Identity, options: RunOptions): boolean {
+  const paths = inputPaths(options);
+  return paths.every((path) => Object.hasOwn(identity, keyFor(contentKey, path, paths)));
+}
+
+/** Returns the key of an input's property, such as its content. If there are several inputs, the key contains the input's path. */
+function keyFor(property: string, path: string, { length }: readonly string[]): string {
+  return length === 1 ? property : property.replace('the input', () => path);
 }
 
 const flowKey = 'the flow';
@@ -96,6 +103,7 @@ export async function identityOf(flow: FlowInFile, options: RunOptions, output: 
     csvSafe,
   } = options;
   const { savedConnections } = flow.plan;
+  const folder = usesFiles(flow.plan) ? filesFolder(options) : undefined;
   return {
     [versionKey]: version,
     [flowKey]: await flowHash(flow),
@@ -104,6 +112,7 @@ export async function identityOf(flow: FlowInFile, options: RunOptions, output: 
     'the environment of its credentials': envOf(options.env),
     ...(await fingerprintsOf(inputPaths(options))),
     ...Object.fromEntries(dataFilesOf(flow.plan).map((file) => [`the data file ${file}`, stateOf(file)])),
+    ...(folder !== undefined && { 'the folder for files': fullPath(folder) }),
     'the way the input is read': JSON.stringify({ skip, limit, noInput, inFormat, delimiter, encoding, records, sheet }),
     ...(set.length > 0 && { 'the list of set fields': contentHash(JSON.stringify(set)) }),
     [writingKey]: JSON.stringify({
@@ -130,14 +139,14 @@ function stateOf(file: string): string {
   return found ? `${found.size} bytes of ${found.mtime.toISOString()}` : 'missing';
 }
 
-/** Returns the fingerprints of all inputs. If there are several inputs, the key of each fingerprint contains the input's path. */
+/** Returns the fingerprints of all inputs. */
 async function fingerprintsOf(paths: readonly string[]): Promise<Identity> {
   const [first = '', ...more] = paths;
   if (more.length === 0) return fingerprintOf(first);
   const all = await Promise.all(paths.map(fingerprintOf));
   const named = all.flatMap((identity, index) =>
     Object.entries(identity).map(([name, value]) => [
-      name === inputKey ? keyOfInput(index) : name.replace('the input', paths[index] ?? ''),
+      name === inputKey ? keyOfInput(index) : keyFor(name, paths[index] ?? '', paths),
       value,
     ]),
   );

@@ -25,6 +25,13 @@ export async function openBrowser(environment: NodeJS.ProcessEnv | undefined, sh
   return new Browser(server, environment, show);
 }
 
+/** The pages that the browser shows after a redirect. A login succeeds only later, when the code has been exchanged for tokens. */
+const pages = {
+  code: 'automate has received the code of the login. You can close this window; the terminal shows whether the login succeeded.\n',
+  refused: 'automate could not log in. You can close this window; the terminal shows the reason.\n',
+  other: 'This is not the answer to the login that automate has started. The terminal still waits for that login.\n',
+};
+
 interface PendingLogin {
   readonly state: string;
   readonly timer: NodeJS.Timeout;
@@ -38,6 +45,8 @@ export class Browser implements LoginPerson {
   readonly #environment: NodeJS.ProcessEnv | undefined;
   readonly #show: (url: string) => void;
   readonly #logins = new Set<PendingLogin>();
+  /** The `state` of each login page that was opened. */
+  readonly #states = new Set<string | null>();
   /** The query parameters of redirects that no login has received yet. A redirect can arrive before its login starts to wait for it. */
   readonly #answers = new Set<URLSearchParams>();
 
@@ -48,7 +57,8 @@ export class Browser implements LoginPerson {
     this.#show = show;
   }
 
-  async visit({ href }: URL): Promise<void> {
+  async visit({ href, searchParams }: URL): Promise<void> {
+    this.#states.add(searchParams.get('state'));
     this.#show(href);
     if (this.#environment) startBrowser(this.#environment, href);
   }
@@ -70,17 +80,17 @@ export class Browser implements LoginPerson {
   #receive(request: IncomingMessage, response: ServerResponse): void {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://127.0.0.1');
     if (pathname !== '/callback') return void response.writeHead(404).end();
-    const outcome = searchParams.has('error') ? 'could not log in' : 'is logged in';
-    response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8', connection: 'close' });
-    response.end(`automate ${outcome}; you can close this window.\n`);
+    const isExpected = searchParams.has('state') && this.#states.has(searchParams.get('state'));
+    const page = isExpected ? (searchParams.get('code') ? pages.code : pages.refused) : pages.other;
+    response.writeHead(isExpected ? 200 : 400, { 'content-type': 'text/plain; charset=utf-8', connection: 'close' });
+    response.end(page);
+    // Other redirects are ignored, because an attacker may have caused them (RFC 6749, 10.12).
+    if (!isExpected) return;
     this.#answers.add(searchParams);
     this.#settle();
   }
 
-  /**
-   * Passes each redirect to the waiting login with the same `state`. Other redirects are ignored, because an attacker may have caused them
-   * (RFC 6749, 10.12).
-   */
+  /** Passes each redirect to the waiting login with the same `state`. */
   #settle(): void {
     for (const login of this.#logins) {
       const answer = [...this.#answers].find((candidate) => candidate.get('state') === login.state);

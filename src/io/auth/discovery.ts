@@ -1,7 +1,7 @@
 import { discoverAuthorizationServerMetadata } from '@modelcontextprotocol/client';
-import { excerpt } from '../../core/answer/response.ts';
 import { AutomateError, Failure } from '../../core/failure.ts';
 import type { Fetch } from '../http/fetch.ts';
+import { withReadableIssues } from '../mcp/failure.ts';
 
 /** An authorization server's URLs and identifier. */
 export interface LoginServer {
@@ -24,9 +24,14 @@ export interface LoginServer {
 export async function discover(origin: string, fetch: Fetch): Promise<LoginServer> {
   const missing = (reason: string) =>
     new AutomateError('credential', `${origin} does not say where to log in${reason}\nwrite authorize_url and token_url into auth`);
+  let url = origin;
+  const fetchFn: Fetch = (target, init) => {
+    url = String(target);
+    return fetch(target, init);
+  };
   try {
     // An API may use an authorization server on a different host, so the server's identifier is not compared with the API's origin.
-    const found = await discoverAuthorizationServerMetadata(origin, { fetchFn: fetch, skipIssuerValidation: true });
+    const found = await discoverAuthorizationServerMetadata(origin, { fetchFn, skipIssuerValidation: true });
     if (!found) throw missing('');
     return {
       issuer: found.issuer,
@@ -36,6 +41,6 @@ export async function discover(origin: string, fetch: Fetch): Promise<LoginServe
     };
   } catch (error) {
     if (error instanceof AutomateError || error instanceof Failure) throw error;
-    throw missing(`: ${excerpt((error as Error).message, 200)}`);
+    throw missing(`, because ${url} is not usable: ${withReadableIssues((error as Error).message)}`);
   }
 }

@@ -73,7 +73,7 @@ function isCutOff({ message }: SyntaxError): boolean {
 }
 
 /** Replaces a JSON list of validation errors in the SDK's message by readable text with `path: problem` for each error. */
-function withReadableIssues(message: string): string {
+export function withReadableIssues(message: string): string {
   const start = message.search(/\[\s*\{\s*"/);
   if (start < 0) return excerpt(message, 300);
   return excerpt(`${message.slice(0, start)}${issuesIn(message.slice(start)) || 'the answer is not a valid MCP message'}`, 300);
@@ -102,7 +102,7 @@ function lostFailure(error: Error, { connection, wasSent: sent, explanation }: E
   const what = sent ? `the connection to the MCP server "${connection}" is lost` : `no connection to the MCP server "${connection}"`;
   const { code } = error as NodeJS.ErrnoException;
   const retryable = code !== 'ENOENT' && code !== 'EACCES';
-  return new Failure('network', `${what}: ${explanation || excerpt(error.message, 300)}`, { retryable, sent });
+  return new Failure('network', `${what}: ${explanation || withReadableIssues(error.message)}`, { retryable, sent });
 }
 
 function httpFailure(error: SdkHttpError, { connection, wasSent: sent }: ErrorContext): Failure {

@@ -97,7 +97,7 @@ export class Conversation extends RequestCall {
     const held = await spending.begin(maxCost, most);
     if (typeof held !== 'number') {
       const facts = held === 'used-up' ? ({ code: 'max-cost', details: { node: this.#rules.node } } as const) : undefined;
-      throw new LimitReached(refusalText(held, this.#rules, spending.total, most()), 'max-credits', facts);
+      throw new LimitReached(refusalText(held, this.#rules, spending.total, most()), 'max-credits', facts, 'finishing');
     }
     return this.#answered(context, (cost, usage) => {
       if (usage && usage.input + usage.output === 0) spending.noteUnstated();

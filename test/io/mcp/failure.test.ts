@@ -46,5 +46,8 @@ describe('the failure of an MCP call', () => {
     const issues = JSON.stringify([{ code: 'invalid_type', path: ['content', 0], message: 'Invalid input: expected object' }], null, 2);
     const { message } = toFailure(new SdkError(SdkErrorCode.InvalidResult, `Invalid result: ${issues}`), context);
     expect(message).toBe('the answer does not follow the protocol: Invalid result: content.0: expected object');
+    expect(toFailure(new Error(issues), context).message).toBe(
+      'the connection to the MCP server "crm" is lost: content.0: expected object',
+    );
   });
 });

@@ -33,10 +33,23 @@ test('the browser shows the result of a login to an MCP server, and closing the 
   const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
   const before = timers();
   const browser = await openBrowser({ BROWSER: 'true' }, () => {});
-  void browser.answer('state');
-  const page = async (query: string) => (await fetch(`${browser.redirectUrl}?${query}`)).text();
-  expect(await page('error=access_denied&state=other')).toContain('could not log in');
-  expect(await page('code=1&state=other')).toContain('is logged in');
+  await browser.visit(new URL('https://login.test/?state=right'));
+  const page = async (query: string) => {
+    const response = await fetch(`${browser.redirectUrl}?${query}`);
+    return [response.status, await response.text()];
+  };
+  for (const query of ['code=1', 'code=1&state=', 'code=1&state=wrong', 'error=access_denied&state=wrong']) {
+    expect(await page(query)).toEqual([400, expect.stringContaining('The terminal still waits for that login')]);
+  }
+  const refused = [200, expect.stringContaining('could not log in')];
+  expect(await page('error=access_denied&state=right')).toEqual(refused);
+  expect((await browser.answer('right')).get('error')).toBe('access_denied');
+  void browser.answer('right');
+  expect(await page('code=&state=right')).toEqual(refused);
+  const answer = browser.answer('right');
+  expect(await page('code=1&state=right')).toEqual([200, expect.stringContaining('the terminal shows whether the login succeeded')]);
+  expect((await answer).get('code')).toBe('1');
+  void browser.answer('right');
   browser.close();
   expect(timers()).toBeLessThanOrEqual(before);
 });
