@@ -55,6 +55,8 @@ export interface Source {
 /** A flow's variables as written, and those that the flow uses. */
 export interface SourceVariables extends Pick<FlowVariables, 'open' | 'standIns' | 'range'>, Pick<FilledDocument, 'used'> {}
 
+const yamlOptions = { version: '1.2', schema: 'core', prettyErrors: false, stringKeys: true, logLevel: 'error' } as const;
+
 /**
  * Parses a flow's YAML, which must be YAML 1.2 (core schema) with one document and without duplicate keys, custom tags or alias bombs.
  * `choice` selects the values of the variables, which then replace the variables in the options; undefined for a file without variables.
@@ -63,14 +65,7 @@ export interface SourceVariables extends Pick<FlowVariables, 'open' | 'standIns'
 export function readSource(text: string, choice?: VariableChoice, kind: 'flow' | 'test' = 'flow'): Source {
   const counter = new LineCounter();
   const tooDeep = depthProblem(text);
-  const document = parseDocument(tooDeep ? '' : text, {
-    version: '1.2',
-    schema: 'core',
-    lineCounter: counter,
-    prettyErrors: false,
-    stringKeys: true,
-    logLevel: 'error',
-  });
+  const document = parseDocument(tooDeep ? '' : text, { ...yamlOptions, lineCounter: counter });
   if (tooDeep) for (const { index } of text.matchAll(/\n/g)) counter.addNewLine(index + 1);
   const broken: YamlProblem[] = tooDeep ? [tooDeep] : yamlProblems(text, document);
   const hasMeaning = broken.every(({ leavesMeaning }) => leavesMeaning);
