@@ -15,6 +15,7 @@ import {
   isAllowedHost,
   type Secret,
   type StoredCommand,
+  textsToMask,
 } from '../../io/credentials/secret.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
 import { envOf } from '../env.ts';
@@ -172,13 +173,9 @@ function loginPlaces(uses: readonly CredentialUse[], file: string, { env: chosen
   );
 }
 
-/**
- * Starts masking a secret, with and without leading and trailing spaces, which HTTP removes. If the secret is `username:password`, also
- * masks the password alone.
- */
+/** Starts masking a secret. If the secret is `username:password`, also masks the password alone. */
 export function hide(secret: string, { redactor }: Messages): void {
-  const password = secret.includes(':') ? secret.slice(secret.indexOf(':') + 1) : secret;
-  for (const text of [secret, secret.trim(), password, password.trim()]) redactor.add(text);
+  for (const text of textsToMask(secret)) redactor.add(text);
 }
 
 /** Warns about secrets that expire soon. */
