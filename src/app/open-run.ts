@@ -7,7 +7,7 @@ import type { Checkpoint, Journal } from '../io/journal/journal.ts';
 import type { EndedOutput, FileOutput } from '../io/output/output.ts';
 import type { RunFilesOptions } from '../io/transfers/run-files.ts';
 import { savedNamesPath } from '../io/transfers/saved-names.ts';
-import { loadSecrets, noSecrets } from './flow/flow-secrets.ts';
+import { hideReadableSecrets, loadSecrets, noSecrets } from './flow/flow-secrets.ts';
 import { filesFolder } from './input/files-folder.ts';
 import { inputLabel, inputPaths } from './input/input.ts';
 import { selectRecords } from './input/selected-records.ts';
@@ -30,7 +30,8 @@ export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings
   const { request, claim } = claimed;
   const { plan, flow, options, isFree } = request;
   const { messages, routes, key, warn = messages.warn } = surroundings;
-  // In a run with a queue, this process needs no secrets: only the workers send requests.
+  // In a run with a queue, only the workers send requests. This process needs no secrets, but masks the secrets that it can read.
+  if (options.queue !== undefined) await hideReadableSecrets(plan, options.env, messages);
   const credentials = options.queue === undefined ? await loadSecrets(plan, flow, options, vaultMessages(options, messages)) : noSecrets;
   if (options.report !== undefined) await beginReport(options.report);
   if (options.summary !== undefined) await beginSummary(options.summary);

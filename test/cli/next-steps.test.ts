@@ -72,6 +72,41 @@ test('a run to stdout suggests a command that skips the finished records', async
   expect((await shell(place, goOn)).stdout.match(/^\d/gm)).toEqual(['6', '7']);
 });
 
+test.each([
+  ['none', '1'],
+  ['none', '4'],
+  ['mine.csv', '1'],
+])('a run to stdout with --errors %s and --max-credits %s suggests a command with the same --errors', async (errors, credits) => {
+  const { automate, place, state } = await people('rows.csv');
+  const { stderr } = await automate([...start, '--in', 'rows.csv', '--errors', errors, '--max-credits', credits]);
+  const [goOn = '', ...others] = offered(stderr);
+  expect(goOn).toBe(
+    `automate run 'my flow.yaml' --concurrency 1 --delimiter ';' --in rows.csv --errors ${errors} --max-credits ${credits} --skip ${credits}`,
+  );
+  expect(others).toEqual([]);
+  state.isWell = true;
+  const { stdout } = await shell(place, goOn.replace('--max-credits', '--limit'));
+  expect(stdout.match(/^\d/gm)?.[0]).toBe(String(Number(credits) + 1));
+});
+
+test('a run with a secret in --set suggests a run over the errors file, because it leaves no list of failed records for a retry', async () => {
+  const { automate, place, write, read, state } = await people('rows.csv');
+  const flow = await read('my flow.yaml');
+  await write('my flow.yaml', flow.replace('map:', 'auth: { type: bearer, credential: crm }, map:'));
+  const env = { AUTOMATE_CREDENTIAL_CRM: 'canary-7f3a' };
+  const args = [...start, '--in', 'rows.csv', '--out', 'out.csv', '--set', 'key=canary-7f3a', '--resume'];
+  const { stderr } = await automate(args, { env });
+  const suggested =
+    "automate run 'my flow.yaml' --concurrency 1 --set key=*** --in out.errors.csv --out out.retry.csv --errors out.errors.retry.csv";
+  expect(offered(stderr)).toEqual([suggested]);
+  expect(stderr).toContain('\n  retry failed records (write the secret instead of ***):\n');
+  const command = suggested.replace('***', 'canary-7f3a');
+  expect(offered((await automate(args, { env })).stderr)[0]).toBe(command);
+  state.isWell = true;
+  await shell(place, `AUTOMATE_CREDENTIAL_CRM=canary-7f3a ${command}`);
+  expect(await read('out.retry.csv')).toBe("id,note,key,name\n3,it's 3,***,n3\n7,it's 7,***,n7\n");
+});
+
 test('a run to stdout that stops at the end of its --limit suggests no further command', async () => {
   const { automate } = await people('rows.csv');
   const { code, stderr } = await automate([...start, '--in', 'rows.csv', '--limit', '3', '--max-errors', '0']);

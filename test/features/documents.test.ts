@@ -95,6 +95,8 @@ describe('an XML response', () => {
   test('is decoded according to its content type, its byte order mark or its XML declaration', async () => {
     const latin = Buffer.from('<?xml version="1.0" encoding="ISO-8859-1"?><a>caf\u00e9</a>', 'latin1');
     expect(await rowsOf('map: { a: a }', latin)).toEqual([{ id: 1, a: 'café' }]);
+    const windows = Buffer.from('<?xml version="1.0" encoding="windows-1252"?><a>\x935 \x80\x94</a>', 'latin1');
+    expect(await rowsOf('map: { a: a }', windows, 'text/xml')).toEqual([{ id: 1, a: '“5 €”' }]);
     const utf16 = Buffer.from('\ufeff<?xml version="1.0" encoding="UTF-16"?><a>caf\u00e9</a>', 'utf16le');
     expect(await rowsOf('map: { a: a }', utf16)).toEqual([{ id: 1, a: 'café' }]);
     const plain = Buffer.from('<a>caf\u00e9</a>', 'latin1');
@@ -153,6 +155,8 @@ describe('a CSV response', () => {
       { id: '2', name: 'Bob, "B"' },
     ]);
     expect(await rowsOf('map: { n: "[0].name" }', '\ufeffid;name\n1;Ada\n', 'text/csv; charset=utf-8')).toEqual([{ id: 1, n: 'Ada' }]);
+    const windows = Buffer.from('name\n\x935 \x80\x94\n', 'latin1');
+    expect(await rowsOf('map: { n: "[0].name" }', windows, 'text/csv;charset=windows-1252')).toEqual([{ id: 1, n: '“5 €”' }]);
     expect(await rowsOf(map, 'id\tname\n1\tAda\n', 'text/csv')).toEqual([{ id: '1', name: 'Ada' }]);
     expect(await rowsOf(`${map}, when_empty: drop`, 'id,name\n', 'text/csv')).toEqual([]);
   });

@@ -1,10 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { readCredits, type Workplace, workplace } from '../helpers/cli.ts';
 import { type HttpServer, httpServer } from '../helpers/http-server.ts';
+import { lightVault, passphrase } from '../helpers/light-vault.ts';
 import { hasRedis, type RedisServer, redisServer, unlessRedis } from '../helpers/redis.ts';
 
 const records = 400;
@@ -555,4 +557,36 @@ describe.skipIf(!hasRedis)(`secrets and the values in records${unlessRedis}`, { 
     expect(written).toContain(':results');
     expect(written).not.toContain('canary');
   });
+
+  test.each(['a variable', 'the vault'])(
+    'are masked in the output and the errors file as in a run without a queue, if the coordinator finds them in %s',
+    async (from) => {
+      const { place, redis, worker } = await queuedRun(', auth: { type: bearer, credential: crm-token }');
+      const secret = 'canary-secret-5417';
+      const env: Record<string, string> =
+        from === 'a variable' ? { AUTOMATE_CREDENTIAL_CRM_TOKEN: secret } : { AUTOMATE_VAULT_PASSPHRASE: passphrase };
+      if (from === 'the vault') {
+        await mkdir(place.path('.automate'));
+        await place.write('.automate/vault.json', JSON.stringify(lightVault()));
+        await place.automate(['credentials', 'set', 'crm-token', '--backend', 'vault'], { stdin: `${secret}\n`, env });
+      }
+      await place.write('in.csv', `id,note,${secret}\n1,a,b\n2,${secret},b,more\n9,a,b\n`);
+      await place.write('in.ndjson', `{"id":1,"${secret}":"a"}\n{"id":9,"${secret}":"a"}\n{"id":2,"note":"${secret}"\n`);
+      const { child, finished } = worker([], env);
+      for (const [format, options] of [
+        ['csv', ['--set', `set=${secret}`]],
+        ['ndjson', []],
+      ] as const) {
+        const args = ['run', 'flow.yaml', '--in', `in.${format}`, ...options];
+        const plain = await place.automate([...args, '--out', `plain.${format}`], { env });
+        const queued = await place.start([...args, '--out', `out.${format}`, '--queue', redis.url], { env }).finished;
+        expect([plain.code, queued.code], plain.stderr + queued.stderr).toEqual([4, 4]);
+        for (const name of [format, `errors.${format}`]) expect(await place.read(`out.${name}`)).toBe(await place.read(`plain.${name}`));
+      }
+      child.kill('SIGTERM');
+      await finished;
+      expect(await place.read('out.csv')).toBe('id,note,***,set,name\n1,a,b,***,name 1\n');
+      expect(await place.files()).not.toContain('out.csv.automate-failed');
+    },
+  );
 });

@@ -2,6 +2,7 @@ import type { CodedMessage, LoginPlace } from '../../core/error-code.ts';
 import { AutomateError, errorOf, FlowError, LimitReached, type Problem } from '../../core/failure.ts';
 import type { CredentialUse, Plan } from '../../core/plan.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
+import { orRefusal } from '../../io/credentials/backend.ts';
 import type { CommandSecrets } from '../../io/credentials/command-secrets.ts';
 import { credentialVariable, findInEnvironment, variableText, variableWith } from '../../io/credentials/environment.ts';
 import {
@@ -14,7 +15,9 @@ import {
   isAllowedHost,
   type Secret,
   type StoredCommand,
+  textsToMask,
 } from '../../io/credentials/secret.ts';
+import type { Redactor } from '../../io/secrets/redact.ts';
 import { envOf } from '../env.ts';
 import type { Messages } from '../messages.ts';
 import type { CredentialStore } from '../ports/credential-store.ts';
@@ -65,6 +68,27 @@ export interface SecretsOptions {
  */
 export function loadSecrets(plan: Plan, file: string, options: SecretsOptions, messages: Messages): Promise<FlowSecrets> {
   return loadSecretsOf(plan.credentials, file, options, messages);
+}
+
+/**
+ * Starts masking the secrets of a flow that can be read without asking anybody: in environment variables and their files, and in the vault
+ * if a variable provides its passphrase. The keychain stays closed, because it can open a dialog. Secrets that cannot be read are ignored.
+ */
+export async function hideReadableSecrets({ credentials }: Plan, env: string | undefined, messages: Messages): Promise<void> {
+  const names = [...new Set(credentials.map(({ name }) => name))];
+  const found = await findInEnvironment(names, process.env);
+  const others = names.filter((name) => !found.has(name));
+  const stored = others.length === 0 ? undefined : await orRefusal(findInVault(others, env, messages.redactor));
+  for (const finding of [...found.values(), ...(stored instanceof Map ? stored.values() : [])]) {
+    if ('secret' in finding) hide(finding.secret.text, messages);
+  }
+}
+
+/** Looks up those of the credentials whose secrets are in the vault. The user is not asked for the vault's passphrase. */
+async function findInVault(names: readonly string[], env: string | undefined, redactor: Redactor): Promise<ReadonlyMap<string, Finding>> {
+  const store = (await import('../ports/credential-store.ts')).openCredentials(env, { redactor });
+  const inVault = store.list().filter((stored) => stored.backend === 'vault' && stored.env === store.env);
+  return store.find(inVault.flatMap(({ name }) => (names.includes(name) ? [name] : [])));
 }
 
 /** Loads the secrets for the given credential uses, as `loadSecrets` does. Commands that print secrets are not run yet. */
@@ -149,13 +173,9 @@ function loginPlaces(uses: readonly CredentialUse[], file: string, { env: chosen
   );
 }
 
-/**
- * Starts masking a secret, with and without leading and trailing spaces, which HTTP removes. If the secret is `username:password`, also
- * masks the password alone.
- */
+/** Starts masking a secret. If the secret is `username:password`, also masks the password alone. */
 export function hide(secret: string, { redactor }: Messages): void {
-  const password = secret.includes(':') ? secret.slice(secret.indexOf(':') + 1) : secret;
-  for (const text of [secret, secret.trim(), password, password.trim()]) redactor.add(text);
+  for (const text of textsToMask(secret)) redactor.add(text);
 }
 
 /** Warns about secrets that expire soon. */

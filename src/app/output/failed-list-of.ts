@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import { fullPath } from '../../io/files/stat.ts';
-import type { FailedList, FoundFailures, ListOfRun } from '../../io/journal/failed-list.ts';
+import { fullPath, realFile, statOf } from '../../io/files/stat.ts';
+import { type FailedList, type FoundFailures, failedListPath, type ListOfRun } from '../../io/journal/failed-list.ts';
 import type { OldOutput } from '../../io/output/old-rows.ts';
 import type { EndedOutput } from '../../io/output/output.ts';
 import type { Redactor } from '../../io/secrets/redact.ts';
@@ -53,6 +53,11 @@ export function failedListOf({ request, columns, redactor }: ListedRun, ended: E
       ...(givenUp > 0 && { givenUp }),
     },
   };
+}
+
+/** True if a complete run has left a list of failed records next to its output, so that a retry can run them. */
+export function hasFailedList({ out }: OutputPlan): boolean {
+  return statOf(failedListPath(realFile(out))) !== undefined;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { envOf } from '../../app/env.ts';
 import { isTable } from '../../app/input/input.ts';
+import { hasFailedList } from '../../app/output/failed-list-of.ts';
 import { canResume, isFileOrFree, type OutputPlan } from '../../app/output/output-plan.ts';
 import type { FailureGroup, Tally } from '../../app/progress/tally.ts';
 import type { EndedRun, NextStep, OpenRun, RunWords } from '../../app/run-request.ts';
@@ -130,7 +131,7 @@ function resumeSteps(request: WrittenRun, { run, ending }: EndedRun): NextStep[]
   if (!rest) return [];
   const more = [...rest, ...(short?.more ?? [])];
   const why = short?.why ?? goingOn(ending, raising(tally, 'continue after the last record written'));
-  return [{ why, command: runAgain(request, (name, { about }) => about !== 'start' && name !== 'errors', more) }];
+  return [{ why, command: runAgain(request, (_, { about }) => about !== 'start', more) }];
 }
 
 /** Returns the options that run only the records after the last record that was written; undefined if --limit allows no further record. */
@@ -201,7 +202,9 @@ function retrySteps(request: WrittenRun, { run, ending, failed }: EndedRun): Nex
   const { files } = run.request;
   const isWhole = ending === 'complete' || !canResume(files);
   if (failed === 0 || !isWhole || !hasErrorsFile(files)) return [];
-  return [{ why: retryText(run.progress.tally, failed, files), command: retryCommand(request, files) }];
+  // If --set contains a secret, the command shows *** instead.
+  const secret = canResume(files) && !hasFailedList(files) ? ' (write the secret instead of ***)' : '';
+  return [{ why: retryText(run.progress.tally, failed, files) + secret, command: retryCommand(request, files) }];
 }
 
 type PlanWithErrors = OutputPlan & { readonly errors: string };
@@ -221,12 +224,12 @@ function retryText({ failures }: Tally, failed: number, { errors, errorsFormat }
 }
 
 /**
- * Returns the command that runs the failed records. If the output was a stream, the command is a run that reads the errors file, without
- * the original options for the input.
+ * Returns the command that runs the failed records. If the run left no list of them, as when the output was a stream or --set contains a
+ * secret, the command is a run that reads the errors file, without the original options for the input.
  */
 function retryCommand(request: WrittenRun, files: PlanWithErrors): string {
   const { errors, errorsFormat, isStreamed, out } = files;
-  if (canResume(files)) return commandLine('retry', out, []);
+  if (canResume(files) && hasFailedList(files)) return commandLine('retry', out, []);
   return runAgain(request, (_, { about }) => about === undefined, [
     ...['--in', errors],
     ...(formatOfPath(errors) ? [] : ['--in-format', extensionOf(errorsFormat, errors).slice(1)]),

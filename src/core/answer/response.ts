@@ -1,5 +1,6 @@
 import { Failure } from '../failure.ts';
 import type { HttpResponse } from '../ports.ts';
+import { decodeAll } from '../text/decode-all.ts';
 import { parseJson, TooDeep, tooDeep } from '../value/json.ts';
 import type { Value } from '../value/value.ts';
 import { DocumentError, type DocumentKind, type ParseDocument } from './document.ts';
@@ -75,7 +76,7 @@ function decodedText(response: HttpResponse, contentType: string, kind: Document
   const charset = (kind === 'xml' ? xmlCharset(response.body, named) : named) ?? 'utf-8';
   const decoder = /^utf-?8$/i.test(charset) ? utf8 : decoderOf(charset, contentType, response);
   try {
-    return decoder.decode(response.body);
+    return decodeAll(decoder, response.body);
   } catch {
     const found = `${response.body.length} bytes of ${contentType || 'no content type'}`;
     throw new Failure('parse', `the body is not valid ${charset} (${found})`, { status: response.status });

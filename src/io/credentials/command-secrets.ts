@@ -3,8 +3,8 @@ import { Failure, LimitReached } from '../../core/failure.ts';
 import { type RenewalSource, Renewals } from '../auth/renewals.ts';
 import { createRedactor } from '../secrets/redact.ts';
 import { type CommandEnd, type CommandTools, commandWords, type LentTerminal, runCommand } from './command-run.ts';
-import { utf8Of } from './environment.ts';
-import { defaultEnv, type Secret, type StoredCommand } from './secret.ts';
+import { secretsInEnvironment, utf8Of } from './environment.ts';
+import { defaultEnv, type Secret, type StoredCommand, textsToMask } from './secret.ts';
 
 /** The part of the program that uses secrets, such as a flow or a command. It decides how secrets are masked, checked and asked for. */
 export interface SecretUser {
@@ -64,11 +64,13 @@ export class SecretCommands {
     const end = await runCommand(words, this.#tools, terminal).finally(() => terminal?.giveBack());
     const found = secretIn(end);
     if ('secret' in found) return found.secret;
-    // A command that failed may still have printed a secret, so everything that it printed is masked.
+    // A command that failed may still have printed a secret, so everything that it printed is masked. Its last line on stderr is shown, with
+    // the secrets of other credentials masked, too.
     const { lines } = found;
     for (const line of lines) user.hide(line);
     const redactor = createRedactor();
-    for (const text of [...lines, ...given]) redactor.add(text);
+    const others = (await secretsInEnvironment(this.#tools.environment)).flatMap(textsToMask);
+    for (const text of [...lines, ...given, ...others]) redactor.add(text);
     const said = excerpt(redactor.text(end.lastLine));
     throw noSecret(command, `${found.problem}${said === '' ? '' : `: ${said}`}`);
   }

@@ -38,6 +38,15 @@ export async function findInEnvironment(names: readonly string[], environment: N
   return found;
 }
 
+/** Returns the secrets in all of automate's environment variables for credentials. Leaves out secrets that cannot be read. */
+export async function secretsInEnvironment(environment: NodeJS.ProcessEnv): Promise<string[]> {
+  const prefix = credentialVariable('');
+  const ends = Object.keys(environment).flatMap((variable) => (variable.startsWith(prefix) ? [variable.slice(prefix.length)] : []));
+  // A variable that ends in _FILE can also belong to a credential such as `my-file`.
+  const found = await findInEnvironment([...ends, ...ends.map((end) => end.replace(/_FILE$/, ''))], environment);
+  return [...found.values()].flatMap((finding) => ('secret' in finding ? [finding.secret.text] : []));
+}
+
 /** Returns a hint for the user on how to provide a secret in a variable or a file, without storing it. */
 export function variableText(name: string): string {
   const variable = credentialVariable(name);

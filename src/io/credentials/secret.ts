@@ -69,6 +69,15 @@ export function accountOf({ env, name, setAt }: Pick<StoredCredential, 'env' | '
 /** The name of the environment that is used if the user specifies none. */
 export const defaultEnv = 'default';
 
+/**
+ * Returns the texts to mask for a secret: the secret with and without leading and trailing spaces, which HTTP removes. If the secret is
+ * `username:password`, also the password alone.
+ */
+export function textsToMask(secret: string): string[] {
+  const password = secret.includes(':') ? secret.slice(secret.indexOf(':') + 1) : secret;
+  return [secret, secret.trim(), password, password.trim()];
+}
+
 /** Returns the end of a message, which lists the other environments that have the same credential. It is empty if there are none. */
 export function elsewhereText(envs: readonly string[]): string {
   if (envs.length === 0) return '';

@@ -1,3 +1,5 @@
+import { decodeAll } from '../../core/text/decode-all.ts';
+
 /** Minimum length of secrets that are masked. If shorter secrets were masked, ordinary words would often be masked by mistake. */
 export const shortestSecret = 4;
 
@@ -136,7 +138,7 @@ const windows1252 = new TextDecoder('windows-1252');
  */
 function byteForm(byte: number): string {
   const character = String.fromCharCode(byte);
-  return byte > 0x9f ? character : `[${character}${windows1252.decode(Uint8Array.of(byte))}]?`;
+  return byte > 0x9f ? character : `[${character}${decodeAll(windows1252, Uint8Array.of(byte))}]?`;
 }
 
 const entities: Record<string, string> = { '"': 'quot', '&': 'amp', "'": 'apos', '<': 'lt', '>': 'gt' };

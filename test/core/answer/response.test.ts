@@ -37,6 +37,15 @@ describe('a response body that should be JSON', () => {
     expect(read({ type: 'application/json; charset=iso-8859-1', body })).toEqual({ a: 'Größe' });
   });
 
+  test.each(['windows-1252', 'iso-8859-1', 'latin1', 'us-ascii'])(
+    'can contain the euro sign and quotation marks of windows-1252 (%s)',
+    (charset) => {
+      const body = Buffer.from('{"a":"\x935 \x80\x94 \x81\xff"}', 'latin1');
+      expect(read({ type: `application/json; charset=${charset}`, body })).toEqual({ a: '“5 €” \u0081ÿ' });
+      expect(read({ type: `text/plain;charset=${charset}`, mode: 'text', body })).toBe('{"a":"“5 €” \u0081ÿ"}');
+    },
+  );
+
   test.each(['', ' \n'])('is undefined if it is empty or blank (%j), even if the content type is JSON', (body) => {
     expect(read({ type: 'application/json', body })).toBeUndefined();
     expect(read({ status: 204, body })).toBeUndefined();

@@ -24,7 +24,7 @@ function scene(environment: NodeJS.ProcessEnv = {}) {
         signal?.addEventListener('abort', () => resolve());
       }),
   };
-  const machine = new SecretCommands({ environment: { PATH: process.env.PATH, ...environment }, clock });
+  const machine = new SecretCommands({ environment: Object.assign(environment, { PATH: process.env.PATH }), clock });
   const script = (text: string, name = 'command.sh') => {
     writeFileSync(join(folder, name), `cd '${folder}'\necho run >> runs\n${text}\n`);
     return `sh '${join(folder, name)}'`;
@@ -225,6 +225,21 @@ describe("a credential's command that fails", () => {
     await get();
     time.ms = 1;
     expect(await problem()).toBe('the command of the credential "crm" ended with exit code 1: lost ***');
+  });
+
+  test('is reported with the secrets of all other credentials in environment variables masked', async () => {
+    const environment: NodeJS.ProcessEnv = {
+      AUTOMATE_CREDENTIAL_OTHER: 'EnvSecret777',
+      AUTOMATE_CREDENTIAL_MY_FILE: 'FileSecret88',
+      AUTOMATE_CREDENTIAL_PAIR: 'user:PairSecret9',
+      OTHER: 'shown',
+    };
+    const { secrets, path } = scene(environment);
+    environment.AUTOMATE_CREDENTIAL_THIRD_FILE = path('third');
+    writeFileSync(path('third'), 'InFile-5-5\n');
+    expect(await secrets('echo EnvSecret777 FileSecret88 PairSecret9 InFile-5-5 shown >&2; exit 2').problem()).toBe(
+      'the command of the credential "crm" ended with exit code 2: *** *** *** *** shown',
+    );
   });
 
   test('is killed after 30 s, together with its child processes', async () => {

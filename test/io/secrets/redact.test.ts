@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { decodeAll } from '../../../src/core/text/decode-all.ts';
 import { ExactNumber, type Value } from '../../../src/core/value/value.ts';
 import { createRedactor } from '../../../src/io/secrets/redact.ts';
 
@@ -51,7 +52,7 @@ const encodings: Record<string, (text: string) => string> = {
   HTML: html,
   'percent, letters too': percentAll,
   'JSON, letters escaped, too': (text) => text.replace(/[\s\S]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
-  'UTF-8 shown as Windows-1252': (text) => new TextDecoder('windows-1252').decode(Buffer.from(text)),
+  'UTF-8 shown as Windows-1252': (text) => decodeAll(new TextDecoder('windows-1252'), Buffer.from(text)),
   'UTF-8 shown as latin1, in a message': (text) =>
     Buffer.from(text)
       .toString('latin1')
@@ -142,6 +143,10 @@ describe('masking secrets', () => {
     const inJson = [1, 2, 3].reduce((text) => JSON.stringify(text), 'back\\slash"quote');
     expect(redactor.text(inJson)).not.toContain('slash');
     expect(redactor.json(JSON.stringify({ a: inJson }))).not.toContain('slash');
+  });
+
+  test('hides a secret whose euro sign was read as windows-1252', () => {
+    expect(redactorOf('s3cr\u20actkey-1234').text('a s3cr\u00e2\u201a\u00actkey-1234 b')).toBe('a *** b');
   });
 
   test('replaces numbers that contain a secret, and no other numbers', () => {
