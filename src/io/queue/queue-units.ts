@@ -506,10 +506,10 @@ export class QueueUnits implements Units {
     const { run, manifest, results } = this.#keys;
     const { client } = redis;
     const removed = async () => {
-      await Promise.all(this.#removals);
       await client.del(run, manifest, results);
       await client.srem(keys.runs, this.#options.run);
       if (this.#hasOldUnits) await this.#removeOldUnits();
+      await Promise.all(this.#removals);
     };
     await Promise.race([removed().catch(() => undefined), new Promise((resolve) => setTimeout(resolve, endMs))]);
   }
