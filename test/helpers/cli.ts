@@ -45,6 +45,8 @@ export interface RunOptions {
   readonly stdin?: string | Buffer;
   /** True to leave stdin open. */
   readonly keepStdin?: boolean;
+  /** True to start the command in its own process group, as a shell in a terminal does. */
+  readonly ownGroup?: boolean;
   readonly env?: Record<string, string>;
   readonly node?: readonly string[];
 }
@@ -72,7 +74,7 @@ export async function workplace(files: Record<string, string | Buffer> = {}): Pr
     startHere: (args, options = {}) => startInProcess({ args, env: environment(options), stdin: '' }),
     start(args, options = {}) {
       const env = environment(options);
-      const child = spawn(process.execPath, [...(options.node ?? []), bin, ...args], { cwd: folder, env });
+      const child = spawn(process.execPath, [...(options.node ?? []), bin, ...args], { cwd: folder, env, detached: options.ownGroup });
       onTestFinished(() => void child.kill('SIGKILL'));
       child.stdin.on('error', () => {});
       child.stdin.write(options.stdin ?? '');

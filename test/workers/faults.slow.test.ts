@@ -96,6 +96,32 @@ describe("a run's worker processes", () => {
     expect(server.requests.length).toBeLessThanOrEqual(records + 20);
   });
 
+  test('are not lost if Ctrl-C or SIGTERM reaches all processes of the run, so no request is repeated', async () => {
+    const server = await httpServer(async (_, response) => {
+      await sleep(300);
+      response.end('{"name":"a"}');
+    });
+    const place = await workplace({ 'flow.yaml': flow(server.origin), 'in.csv': table });
+    const summary = async () => JSON.parse(await place.read('summary.json'));
+    const args = ['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--workers', '2', '--summary', 'summary.json', '--limit', '60'];
+    const { child, finished } = place.start(args, { ownGroup: true });
+    const pid = child.pid as number;
+    await until(() => server.requests.length > 20);
+    // A terminal sends the signal to the process group, and a service manager to all processes of the service.
+    const all = childrenOf(pid);
+    process.kill(-pid, 'SIGINT');
+    for (const signal of ['SIGTERM', 'SIGHUP'] as const) for (const one of all) process.kill(one, signal);
+    const { code, stderr } = await finished;
+    expect(code, stderr).toBe(130);
+    expect(await summary()).toMatchObject({ credits: server.requests.length, workers: { most: 2, lost: 0 } });
+    expect(await summary()).not.toHaveProperty('maybe_spent');
+    await until(() => all.every((one) => !readdirSync('/proc').includes(String(one))));
+    expect((await place.start([...args, '--resume']).finished).code).toBe(0);
+    expect(server.requests).toHaveLength(60);
+    expect(new Set(server.requests.map(({ path }) => path)).size).toBe(60);
+    expect((await readCredits(place)).spent).toBe(60);
+  });
+
   test('end the run with a message about a record if each of them crashes at this record', async () => {
     const deadly = '77';
     let runner = 0;

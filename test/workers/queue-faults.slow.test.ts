@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -97,6 +98,13 @@ function flipped(text: Buffer): Buffer {
 
 /** Changes one byte in the value of a Redis key. */
 const flip = async (client: Redis, key: string) => client.set(key, flipped((await client.getBuffer(key)) as Buffer));
+
+/** Returns a function that returns everything that a process has printed to stderr so far. */
+function textOf({ stderr }: ChildProcess): () => string {
+  let text = '';
+  stderr?.on('data', (chunk) => (text += chunk));
+  return () => text;
+}
 
 /** Returns the names of the Redis keys that belong to runs. */
 const keysOfRuns = async (client: Redis) => (await client.keys('*')).filter((key) => key.includes(':run'));
@@ -250,19 +258,23 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, { timeout: 60
     expect(await keysOfRuns(client)).toEqual([]);
   });
 
-  test('wait as long as Redis has no free memory', async () => {
-    const { place, server, client, worker, run } = await queuedRun();
+  test('wait as long as Redis has no free memory, and report this, as their run does', async () => {
+    const { redis, place, server, client, worker, run } = await queuedRun();
+    const one = worker();
     worker();
-    worker();
-    const { finished } = run();
+    const { child, finished } = run();
+    const said = [child, one.child].map(textOf);
     await until(() => server.requests.length > 100);
     await client.config('SET', 'maxmemory', '1');
     const refused = async () => Number(/errorstat_OOM:count=(\d+)/.exec(await client.info('errorstats'))?.[1] ?? 0);
     await until(async () => (await refused()) > 30);
     expect(server.requests.length).toBeLessThan(records);
+    const line = `${redis.url} refuses commands: OOM command not allowed when used memory > 'maxmemory'; waiting for it\n`;
+    await until(() => said.every((text) => text().includes(line)));
     await client.config('SET', 'maxmemory', '0');
     const { code, stderr } = await finished;
     expect(code, stderr).toBe(4);
+    for (const text of said) expect(text()).toContain(`${redis.url} accepts commands again\n`);
     expect(await place.read('out.csv')).toBe(expectedRows);
     expect((await place.read('out.errors.csv')).match(/,http,404,/g)).toHaveLength(Math.floor(records / 9));
     expect(mostRequests(server)).toBeLessThanOrEqual(2);
@@ -444,13 +456,15 @@ describe.skipIf(!hasRedis)(`a queue for runs and workers${unlessRedis}`, { timeo
 
 describe.skipIf(!hasRedis)(`a run with --queue but without a suitable worker${unlessRedis}`, { timeout: 60_000 }, () => {
   test('exits with 5 and prints the command that starts a worker', async () => {
-    const { redis, server, run } = await queuedRun();
+    const { redis, server, client, run } = await queuedRun();
     const { code, stderr } = await run(['--wait-for-workers', '2s']).finished;
     expect(code).toBe(5);
     expect(stderr).toMatch(/^at most 4 requests at once in each worker\nwaiting for a worker: /m);
     expect(stderr).toContain(`waiting for a worker: automate worker --queue ${redis.url}`);
     expect(stderr).toContain('--resume');
     expect(server.requests).toHaveLength(0);
+    // The units that no worker has taken are no longer in the queue.
+    expect((await client.keys('*')).filter((key) => /:run:|:units:(?!id|meta|events|marker)/.test(key))).toEqual([]);
   });
 
   test('exits with 7 and prints which credential the workers lack', async () => {
@@ -458,6 +472,23 @@ describe.skipIf(!hasRedis)(`a run with --queue but without a suitable worker${un
     worker();
     const { code, stderr } = await run(['--wait-for-workers', '4s']).finished;
     expect(stderr).toContain('has no credential "crm-token" (automate credentials set crm-token)');
+    expect(code).toBe(7);
+    expect(server.requests).toHaveLength(0);
+  });
+
+  test('exits with 7 and prints why the workers cannot use a credential that they have', async () => {
+    const { place, server, worker, run } = await queuedRun(', auth: { type: bearer, credential: crm-token }');
+    const env = { AUTOMATE_VAULT_PASSPHRASE: passphrase };
+    await mkdir(place.path('.automate'));
+    await place.write('.automate/vault.json', JSON.stringify(lightVault()));
+    const set = ['credentials', 'set', 'crm-token', '--backend', 'vault', '--hosts', 'other.example'];
+    expect((await place.automate(set, { env, stdin: 'canary-secret-5417' })).code).toBe(0);
+    worker([], env);
+    const { code, stderr } = await run(['--wait-for-workers', '4s']).finished;
+    expect(stderr).toMatch(
+      /^waiting for a worker: 1 is running; .*: the credential "crm-token" can be sent only to other\.example, not to /m,
+    );
+    expect(stderr).not.toContain('has no credential');
     expect(code).toBe(7);
     expect(server.requests).toHaveLength(0);
   });
@@ -506,6 +537,27 @@ describe.skipIf(!hasRedis)(`a run whose data in Redis was changed by somebody el
     expect(await place.read('out.csv')).toBe(expectedRows);
     expect(repeated(server)).toBeGreaterThan(0);
     expect(await keysOfRuns(client)).toEqual([]);
+  });
+
+  test('puts its records into the queue once more if their results or marks have a different type', async () => {
+    const { redis, place, server, client, worker, run } = await queuedRun('', 30);
+    const one = worker();
+    const { finished } = run();
+    await until(() => server.requests.length > 50);
+    for (const key of await keysOf(client, ':done:')) await client.set(key, 'foreign text');
+    const [run1] = (await keysOf(client)).filter((key) => /:run:[^:]+$/.test(key)) as [string];
+    // The key can be created only while no results are waiting.
+    await until(() => client.xadd(`${run1}:results`, '*', 'a', 'x').then(Boolean, () => false));
+    const { code, stderr } = await finished;
+    expect(code, stderr).toBe(4);
+    expect(stderr).toContain(`${redis.url} has lost its data; the open records of this run are queued again\n`);
+    expect(await place.read('out.csv')).toBe(expectedRows);
+    expect(mostRequests(server)).toBeLessThanOrEqual(3);
+    one.child.kill('SIGTERM');
+    const { code: workerCode, stderr: said } = await one.finished;
+    expect(workerCode, said).toBe(0);
+    expect(said).not.toContain('this is a bug');
+    expect(said.match(/^joined run /gm)?.length, said).toBeGreaterThan(1);
   });
 
   test('ends without a request if its description was changed, and its workers report this', async () => {

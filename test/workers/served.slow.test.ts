@@ -102,13 +102,15 @@ describe('automate serve --workers', { timeout: 60_000 }, () => {
     await until(server, key, await started(server, key, 'quick', csvOf(60)), finished);
     expect(other.requests).toHaveLength(62);
   });
-  test('saves its runs at SIGTERM, and continues them after a restart', async () => {
+
+  test('saves its runs if SIGTERM reaches all of its processes, and continues them after a restart', async () => {
     const upstream = await askedServer(20);
     const flow = askingFlow(upstream.origin, ', concurrency: 2');
     const server = await serving({ ask: flow }, { args: ['--workers', '2'] });
     const key = server.key();
     const run = await started(server, key, 'ask');
     await until(server, key, run, ({ counts }) => counts.read > 20);
+    for (const pid of childrenOf(server.pid as number)) process.kill(pid, 'SIGTERM');
     expect((await server.end()).code).toBe(0);
     const next = await serving({}, { place: server.place, args: ['--workers', '2'] });
     await until(next, key, run, finished);
@@ -238,7 +240,8 @@ describe.skipIf(!hasRedis)(`automate serve --queue${unlessRedis}`, { timeout: 60
     expect(ended.credits).toBe(upstream.requests.length);
     expect(await filesOf(next, key, run)).toEqual(await plainFiles(flow));
   });
-  test('saves its runs at SIGTERM, and continues them after a restart', async () => {
+
+  test('saves its runs if SIGTERM reaches all of its processes, and continues them after a restart', async () => {
     const redis = await redisServer();
     const upstream = await askedServer(20);
     const flow = askingFlow(upstream.origin, ', concurrency: 2');

@@ -16,6 +16,8 @@ const pipeFd = 3;
 export function childProcess(): void {
   const pipe = new Socket({ fd: pipeFd, readable: true, writable: true });
   const child = new ChildWorker(pipe);
+  // Service managers send signals to all processes of a service. Only the parent process handles them.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
   // The parent process has closed the pipe or has died.
   pipe.on('end', () => process.exit(0));
   pipe.on('error', () => process.exit(1));

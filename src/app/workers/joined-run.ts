@@ -1,6 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { ErrorDetails } from '../../core/error-code.ts';
 import { AutomateError, FlowError } from '../../core/failure.ts';
 import type { Clock } from '../../core/ports.ts';
 import type { Closing, StopReason } from '../../core/workers/closing.ts';
@@ -166,14 +167,16 @@ export class JoinedRun {
     const { redis, seal } = this.#queue;
     const { id } = this.#options;
     const number = Number(place.unit.slice(this.gen.length + 1));
-    const [sealed, done, starts] = await redis.insist(() =>
-      Promise.all([
-        redis.client.getBuffer(this.#keys.records(place.unit)),
-        redis.client.smembers(this.#keys.done(place.unit)),
-        redis.client.eval(startScript, 1, this.#keys.run, startsField(place.unit)) as Promise<number>,
-      ]),
-    );
-    // The unit has no more data, because a different worker has finished it in the meantime.
+    const [sealed, done, starts] = await redis
+      .insist(() =>
+        Promise.all([
+          redis.client.getBuffer(this.#keys.records(place.unit)),
+          redis.client.smembers(this.#keys.done(place.unit)),
+          redis.client.eval(startScript, 1, this.#keys.run, startsField(place.unit)) as Promise<number>,
+        ]),
+      )
+      .catch(noUnitIfForeign);
+    // The unit has no more data, because a different worker has finished it in the meantime, or another program has replaced the data.
     if (!sealed) return this.#say('missing', number);
     const text = seal.unseal(sealed, `${id} in ${place.unit}`);
     if (text === undefined || !isUnit(text)) return this.#say('missing', number);
@@ -352,11 +355,20 @@ export class JoinedRun {
   }
 }
 
-/** Returns the names of the credentials that an error reports as missing; undefined if the error has a different cause. */
+/** Returns the data of a missing unit if another program has stored a value of a different type in a key. Rethrows all other errors. */
+function noUnitIfForeign(error: Error): [sealed: null, done: string[], starts: number] {
+  if (!error.message.startsWith('WRONGTYPE')) throw error;
+  return [null, [], 0];
+}
+
+/**
+ * Returns the names of the credentials that an error reports as missing. Empty if the error reports only credentials that cannot be used, such
+ * as expired ones; undefined if the error has a different cause.
+ */
 function missingIn(error: AutomateError): string[] | undefined {
   if (!(error instanceof FlowError) || error.kind !== 'credential') return undefined;
   return error.problems.flatMap(({ details }) => {
-    const { credential } = (details ?? {}) as { readonly credential?: string };
-    return credential === undefined ? [] : [credential];
+    const { credential, remedy } = (details ?? {}) as Partial<ErrorDetails['credential']>;
+    return credential === undefined || remedy !== 'store' ? [] : [credential];
   });
 }

@@ -3,6 +3,7 @@ import type { Format } from '../../io/records/format.ts';
 import type { RunFilesOptions } from '../../io/transfers/run-files.ts';
 import { compileFlow, type FlowFileOptions } from '../flow/flow-file.ts';
 import { type SetFields, withSetFields } from '../flow/set-fields.ts';
+import { isTable } from '../input/input.ts';
 import type { ClaimedRun } from '../run-request.ts';
 import { version } from '../version.ts';
 
@@ -24,6 +25,8 @@ export interface Manifest {
   /** The files that records may send and save; none in a run with a queue. */
   readonly files: Pick<RunFilesOptions, 'folder' | 'ownFiles'>;
   readonly csvSafe: boolean;
+  /** True if the input is a table. See `hasTextCells` in `WriterOptions`. */
+  readonly hasTextCells: boolean;
   /** True if the run continues even if no server responds. */
   readonly keepsGoing: boolean;
   /** True if workers must report every attempt to send a request. */
@@ -51,6 +54,7 @@ export function manifestOf(
     format: files.format,
     columns: plan.columns(source.columns ?? []),
     csvSafe: options.csvSafe ?? false,
+    hasTextCells: isTable(source.format),
     keepsGoing: options.keepGoing ?? false,
     wantsAttempts,
   };

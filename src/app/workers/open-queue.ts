@@ -35,7 +35,7 @@ export interface OpenQueue {
   close(): Promise<void>;
 }
 
-/** Interval in ms between log lines while Redis cannot be reached. */
+/** Interval in ms between log lines while Redis cannot be used. */
 const sayEveryMs = 10_000;
 
 /**
@@ -50,7 +50,7 @@ export async function openQueue({ queue, queueName, cacert }: QueueOptions, { re
   const authorities = cacert === undefined ? undefined : await readAuthorities(cacert);
   const redis = await openRedis(address, { password, cacert: authorities, isSealed: key !== undefined }, warn);
   const url = formatQueueUrl(address);
-  const stopSaying = sayWhenAway(redis, url, warn);
+  const stopSaying = sayTroubles(redis, url, warn);
   const seal = createSeal(key, name);
   const keys = queueKeys(name);
   const jobs = await openUnitQueue(redis, keys.prefix);
@@ -65,16 +65,21 @@ export async function openQueue({ queue, queueName, cacert }: QueueOptions, { re
 }
 
 /**
- * Logs every 10 s that Redis cannot be reached, and logs once when it can be reached again. Returns a function that stops these log lines.
+ * Logs every 10 s that Redis cannot be reached or refuses commands, and logs once when this has ended. Returns a function that stops these log
+ * lines.
  */
-function sayWhenAway(redis: QueueRedis, url: string, warn: (text: string) => void): () => void {
+function sayTroubles(redis: QueueRedis, url: string, warn: (text: string) => void): () => void {
   let timer: NodeJS.Timeout | undefined;
-  const say = () => warn(`${url} cannot be reached; waiting for it`);
-  redis.onAway((isAway) => {
+  let ended = '';
+  redis.onTrouble((trouble) => {
     clearInterval(timer);
-    if (isAway) timer = setInterval(say, sayEveryMs);
-    if (isAway) say();
-    else warn(`${url} can be reached again`);
+    if (!trouble) return warn(`${url} ${ended}`);
+    ended = trouble.kind === 'away' ? 'can be reached again' : 'accepts commands again';
+    // Redis appends the name of the script to its message.
+    const what = trouble.kind === 'away' ? 'cannot be reached' : `refuses commands: ${trouble.message.replace(/\.? script: .*/s, '')}`;
+    const say = () => warn(`${url} ${what}; waiting for it`);
+    timer = setInterval(say, sayEveryMs);
+    say();
   });
   return () => clearInterval(timer);
 }

@@ -137,7 +137,7 @@ export class QueueWorker {
     this.#isBeating = true;
     try {
       const sentMs = now();
-      await showWorker(redis, this.#queue.keys, this.#sign());
+      await redis.heartbeat(() => showWorker(redis, this.#queue.keys, this.#sign()));
       this.#shownMs = sentMs;
       await this.#lookAtRuns();
       this.#endIfIdle();

@@ -114,7 +114,7 @@ export class WorkerRun {
   async #pass({ manifest, plan, credentials, messages }: PreparedRun): Promise<void> {
     const { link, clock, gates, unanswered, failedAlike, mayBegin } = this.#parts;
     const { redactor, warn } = messages;
-    const { env, cacert, files, flow, run, format, columns, csvSafe } = manifest;
+    const { env, cacert, files, flow, run, format, columns, csvSafe, hasTextCells } = manifest;
     const how = { cacert, environment: process.env, warn };
     const routes = new Routes(how);
     const certified = await certifiedRoutes(plan.certificates, credentials, how);
@@ -130,7 +130,7 @@ export class WorkerRun {
       },
       warn,
     });
-    const output = new WorkerOutput(link, createWriter(format, columns, { csvSafe }), redactor, {
+    const output = new WorkerOutput(link, createWriter(format, columns, { csvSafe, hasTextCells }), redactor, {
       spillFiles: new SpillFiles(spillPath),
       added: () => this.#added,
       failedAlike: manifest.keepsGoing ? undefined : failedAlike,

@@ -16,8 +16,11 @@ export interface RedisSettings {
   readonly deadlineMs?: number;
 }
 
-/** Called with true when Redis becomes unreachable, and with false when it is reachable again. */
-export type AwayListener = (isAway: boolean) => void;
+/** The reason why Redis cannot be used at present: it is unreachable, or it refuses commands, for example because its memory is full. */
+export type RedisTrouble = { readonly kind: 'away' } | { readonly kind: 'refusing'; readonly message: string };
+
+/** Called when the use of Redis becomes impossible, and with undefined when it is possible again. */
+export type TroubleListener = (trouble: RedisTrouble | undefined) => void;
 
 const defaultDeadlineMs = 30_000;
 
@@ -63,9 +66,9 @@ export async function openRedis(address: QueueAddress, settings: RedisSettings, 
 export class QueueRedis {
   readonly client: Redis;
   readonly #others = new Set<Redis>();
-  readonly #listeners = new Set<AwayListener>();
+  readonly #listeners = new Set<TroubleListener>();
   readonly #beat: NodeJS.Timeout;
-  #isAway = false;
+  #trouble: RedisTrouble | undefined;
   #isClosed = false;
   /**
    * The time (monotonic ms) at which a ping or connection attempt was sent that Redis has not replied to yet. Undefined if no reply is
@@ -75,21 +78,21 @@ export class QueueRedis {
 
   constructor(client: Redis) {
     this.client = client;
-    client.on('close', () => this.#note(true));
+    client.on('close', () => this.#note({ kind: 'away' }));
     client.on('connect', () => {
       this.#unansweredMs = performance.now();
     });
-    client.on('ready', () => this.#note(false));
+    client.on('ready', () => this.#note(undefined));
     this.#beat = setInterval(() => this.#listen(), beatMs).unref();
   }
 
   /** True while Redis is unreachable. */
   get isAway(): boolean {
-    return this.#isAway;
+    return this.#trouble?.kind === 'away';
   }
 
-  /** Registers a listener, which is called whenever Redis becomes unreachable or reachable again. */
-  onAway(listener: AwayListener): void {
+  /** Registers a listener, which is called whenever the use of Redis becomes impossible or possible again. */
+  onTrouble(listener: TroubleListener): void {
     this.#listeners.add(listener);
   }
 
@@ -123,6 +126,22 @@ export class QueueRedis {
     }
   }
 
+  /**
+   * Executes a command that writes, and that the process repeats in short intervals. Notes if Redis temporarily refuses the command. All other
+   * commands then wait, too.
+   */
+  async heartbeat<Result>(command: () => Promise<Result>): Promise<Result> {
+    try {
+      const result = await command();
+      if (this.#trouble?.kind === 'refusing') this.#note(undefined);
+      return result;
+    } catch (error) {
+      const { message } = error as Error;
+      if (this.client.status === 'ready' && passing.test(message)) this.#note({ kind: 'refusing', message });
+      throw error;
+    }
+  }
+
   /** Closes all connections. The main connection gets one second to finish its commands. */
   async close(): Promise<void> {
     this.#isClosed = true;
@@ -138,11 +157,11 @@ export class QueueRedis {
     endNow(this.client);
   }
 
-  #note(isAway: boolean): void {
+  #note(trouble: RedisTrouble | undefined): void {
     this.#unansweredMs = undefined;
-    if (this.#isAway === isAway || this.#isClosed) return;
-    this.#isAway = isAway;
-    for (const listener of this.#listeners) listener(isAway);
+    if (this.#trouble?.kind === trouble?.kind || this.#isClosed) return;
+    this.#trouble = trouble;
+    for (const listener of this.#listeners) listener(trouble);
   }
 
   /**
@@ -164,7 +183,7 @@ export class QueueRedis {
   /** If Redis has not replied for `silenceMs`, disconnects all connections, which then reconnect. */
   #giveUp(sentMs: number): void {
     if (performance.now() - sentMs < silenceMs) return;
-    this.#note(true);
+    this.#note({ kind: 'away' });
     for (const client of [this.client, ...this.#others]) client.disconnect(true);
   }
 }

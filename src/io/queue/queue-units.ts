@@ -124,6 +124,8 @@ export class QueueUnits implements Units {
   /** True if Redis may contain units of an earlier generation, which have to be removed. */
   #hasOldUnits = false;
   #putAgainMs = Number.NEGATIVE_INFINITY;
+  /** The removals of units that were left unfinished. The units may still wait in the queue, if no worker has taken them. */
+  readonly #removals: Promise<void>[] = [];
 
   constructor(parts: QueueParts, options: QueueRunOptions) {
     this.#parts = parts;
@@ -250,7 +252,7 @@ export class QueueUnits implements Units {
   async #send({ unit, left }: OpenUnit): Promise<void> {
     const { redis, jobs } = this.#parts;
     const { run, isTable } = this.#options;
-    const name = `${this.#gen}-${unit.id}`;
+    const name = this.#nameOf(unit);
     const items = unit.items.filter((_, index) => left.has(index));
     const text = this.#parts.seal.seal(unitText({ id: unit.id, items }, [...left], isTable), `${run} in ${name}`);
     await redis.insist(() => redis.client.set(this.#keys.records(name), text, 'EX', keptSeconds));
@@ -281,7 +283,9 @@ export class QueueUnits implements Units {
     if (this.#isClosed || redis.isAway) return;
     try {
       const counts = JSON.stringify(this.#options.counts());
-      const isOurs = await redis.client.eval(seenScript, 1, this.#keys.run, this.#token, 'counts', counts);
+      const isOurs = await redis.heartbeat(() =>
+        redis.client.eval(seenScript, 2, this.#keys.run, this.#keys.results, this.#token, 'counts', counts),
+      );
       if (this.#isClosed) return;
       if (isOurs === 0) {
         const token = await redis.client.hget(this.#keys.run, 'token');
@@ -336,7 +340,7 @@ export class QueueUnits implements Units {
         await client.ltrim(this.#keys.results, messages.length, -1);
       }
     } catch {
-      // Redis is unreachable. The next check reads the messages.
+      // Redis is unreachable, or another program has replaced the list. The next check reads the messages, or puts the records again.
     } finally {
       this.#isTaking = false;
     }
@@ -434,7 +438,14 @@ export class QueueUnits implements Units {
   }
 
   #leave(open: OpenUnit): void {
+    const place = { run: this.#options.run, unit: this.#nameOf(open.unit) };
+    if (open.left.size > 0) this.#removals.push(this.#parts.jobs.remove(place));
     for (const index of [...open.left]) this.#finish(open, index, undefined);
+  }
+
+  /** Returns the name of a unit in Redis. */
+  #nameOf({ id }: Unit): string {
+    return `${this.#gen}-${id}`;
   }
 
   #leaveAll(): void {
@@ -443,7 +454,7 @@ export class QueueUnits implements Units {
 
   #drop({ unit }: OpenUnit): void {
     this.#units.delete(unit.id);
-    const name = `${this.#gen}-${unit.id}`;
+    const name = this.#nameOf(unit);
     const { client } = this.#parts.redis;
     const ends = [client.del(this.#keys.records(name), this.#keys.done(name)), client.hdel(this.#keys.run, startsField(name))];
     Promise.all(ends).catch(() => undefined);
@@ -463,7 +474,7 @@ export class QueueUnits implements Units {
   async #note(values: Readonly<Record<string, string | Buffer>>): Promise<void> {
     const { redis } = this.#parts;
     const args = Object.entries(values).flat();
-    await redis.insist(() => redis.client.eval(seenScript, 1, this.#keys.run, this.#token, ...args));
+    await redis.insist(() => redis.client.eval(seenScript, 2, this.#keys.run, this.#keys.results, this.#token, ...args));
   }
 
   #sealed(value: object, about: string): Buffer {
@@ -498,6 +509,7 @@ export class QueueUnits implements Units {
       await client.del(run, manifest, results);
       await client.srem(keys.runs, this.#options.run);
       if (this.#hasOldUnits) await this.#removeOldUnits();
+      await Promise.all(this.#removals);
     };
     await Promise.race([removed().catch(() => undefined), new Promise((resolve) => setTimeout(resolve, endMs))]);
   }

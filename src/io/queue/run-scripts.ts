@@ -1,5 +1,13 @@
 // Lua scripts about the runs in a queue. Redis executes each of them atomically. Times are whole microseconds of Redis' clock.
 
+/** Defines a function that returns true if another program has stored a value of a different type in a key. */
+const isForeign = `
+local function isForeign(key, type)
+  local found = redis.call('TYPE', key).ok
+  return found ~= type and found ~= 'none'
+end
+`;
+
 /**
  * Makes a process the coordinator of a run. The process is identified by a random token.
  * KEYS: run, runs.
@@ -23,12 +31,16 @@ return {'ours', found[3] or ''}
 `;
 
 /**
- * Stores that the coordinator of a run is alive, together with other values.
- * KEYS: run.
+ * Stores that the coordinator of a run is alive, together with other values. Deletes the run if another program has replaced one of the keys.
+ * KEYS: run, results.
  * ARGV: token of the coordinator, then names and values to store.
  * Returns 1, or 0 if the run does not exist or has another coordinator.
  */
-export const seenScript = `
+export const seenScript = `${isForeign}
+if isForeign(KEYS[1], 'hash') or isForeign(KEYS[2], 'list') then
+  redis.call('DEL', KEYS[1], KEYS[2])
+  return 0
+end
 if redis.call('HGET', KEYS[1], 'token') ~= ARGV[1] then return 0 end
 local time = redis.call('TIME')
 redis.call('HSET', KEYS[1], 'seen', string.format('%.0f', time[1] * 1000000 + time[2]), unpack(ARGV, 2))
@@ -49,10 +61,11 @@ const maxWaiting = 256;
  * KEYS: run, results, then for each unit the set of its finished records.
  * ARGV: message, channel, seconds to keep the keys, generation, then for each unit its field, the number of its finished records, and their
  * positions.
- * Returns 1 if the message was added, 0 if the run does not exist, or -1 if too many messages are waiting.
+ * Returns 1 if the message was added, 0 if the run does not exist or another program has replaced a key of it, or -1 if too many messages are
+ * waiting. A set that another program has replaced is deleted.
  */
-export const sendScript = `
-if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+export const sendScript = `${isForeign}
+if redis.call('EXISTS', KEYS[1]) == 0 or isForeign(KEYS[1], 'hash') or isForeign(KEYS[2], 'list') then return 0 end
 if redis.call('LLEN', KEYS[2]) >= ${maxWaiting} then return -1 end
 redis.call('RPUSH', KEYS[2], ARGV[1])
 redis.call('EXPIRE', KEYS[2], ARGV[3])
@@ -61,6 +74,7 @@ local at = 5
 for unit = 3, redis.call('HGET', KEYS[1], 'gen') == ARGV[4] and #KEYS or 0 do
   redis.call('HSET', KEYS[1], ARGV[at], 1)
   local count = tonumber(ARGV[at + 1])
+  if isForeign(KEYS[unit], 'set') then redis.call('DEL', KEYS[unit]) end
   redis.call('SADD', KEYS[unit], unpack(ARGV, at + 2, at + 1 + count))
   redis.call('EXPIRE', KEYS[unit], ARGV[3])
   at = at + 2 + count

@@ -5,7 +5,7 @@ import type { QueueKeys } from './queue-keys.ts';
 export interface RunProblem {
   readonly run: string;
   readonly problem: string;
-  /** Names of the credentials that the worker lacks; undefined if something else is the problem. */
+  /** Names of the credentials that the worker lacks. Empty if it has them but cannot use them; undefined if something else is the problem. */
   readonly credentials?: readonly string[] | undefined;
   /**
    * The reason for ending the run if all its workers have this problem: either no server responds, or the first records all fail in the

@@ -115,7 +115,12 @@ class Child {
   /** `take` is called with the messages about gates. `exited` is called once the process has exited, before its channels close. */
   constructor(command: readonly string[], take: (message: ToProcess) => void, exited: () => void) {
     // Messages are sent through a separate pipe. In stdout, they could be mixed with the output of libraries.
-    this.#process = spawn(process.execPath, command, { stdio: ['ignore', 'ignore', 'inherit', 'pipe'] });
+    // A signal to this process's group, such as Ctrl-C in a terminal, does not reach a detached process. Only this process handles it.
+    this.#process = spawn(process.execPath, command, {
+      stdio: ['ignore', 'ignore', 'inherit', 'pipe'],
+      detached: true,
+      windowsHide: true,
+    });
     this.#pipe = this.#process.stdio[3] as Duplex;
     // The error is ignored, because a write fails if the child process has just died.
     this.#pipe.on('error', () => undefined);

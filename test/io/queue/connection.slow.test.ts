@@ -16,7 +16,7 @@ async function opened(url: string, settings: Partial<RedisSettings> = {}, warnin
 
 /** Resolves when the connection is lost (`isAway`) or restored. */
 function untilAway(redis: QueueRedis, isAway: boolean): Promise<void> {
-  return new Promise((resolve) => redis.onAway((now) => now === isAway && resolve()));
+  return new Promise((resolve) => redis.onTrouble((trouble) => (trouble !== undefined) === isAway && resolve()));
 }
 
 async function refused(url: string, settings: Partial<RedisSettings>, message: string, kind = 'credential'): Promise<void> {
