@@ -171,8 +171,9 @@ describe("a credential's command that fails", () => {
   test('in the middle of a run stops the run, which can then be resumed', async () => {
     const server = await answering();
     const place = await scene(server.origin, `[ $(wc -l < runs) = 1 ] || exit 4; ${printCanary}`);
-    await setTo(place, './give.sh', '--for', '1ms');
-    const { code, stderr } = await automate(place, [...run, '--concurrency', '1', '--rate', '100/s']);
+    // The secret is still valid for the first request, but not for the second one.
+    await setTo(place, './give.sh', '--for', '1s');
+    const { code, stderr } = await automate(place, [...run, '--concurrency', '1', '--rate', '30/min']);
     expect([code, server.requests.length]).toEqual([7, 1]);
     expect(stderr).toContain('reason: the command of the credential "crm" ended with exit code 4\n');
     expect(stderr).toContain('resume with:');
