@@ -67,7 +67,7 @@ function unchangedLines(tally: Tally, facts: SummaryFacts): string[] {
   if (takenOver?.from === undefined || unchanged === undefined) return [];
   const day = new Date(takenOver.from).toLocaleDateString('en-GB', { day: 'numeric', month: 'short' });
   const part = doneOf(before) > 0 ? ` (this part: ${formatCount(tally.unchanged)})` : '';
-  return [`  ${formatCount(unchanged)} unchanged${part}: taken over from ${basename(output)} of ${day}, without a request`];
+  return [`  ${formatCount(unchanged)} unchanged: taken over from ${basename(output)} of ${day}, without a request${part}`];
 }
 
 function fileLines(tally: Tally, { output, outputRecords, errors, errorRecords, unchanged, before }: SummaryFacts): string[] {
