@@ -89,10 +89,8 @@ export function readSource(text: string, choice?: VariableChoice, kind: 'flow' |
     message: `${mask.message(secret.found)} contains a literal secret\n${secretAdvice(secret, names, mask.message)}`,
   }));
   const places = kind === 'test' ? testPlaces : flowPlaces;
-  const value = hasMeaning ? plainDocument(document, places) : undefined;
   return {
-    value,
-    written: filled && filled.written.size > 0 ? writtenDocument(document, filled, places) : value,
+    ...(hasMeaning ? plainValues(document, filled, places) : { value: undefined, written: undefined }),
     problems: [...broken.map(({ offset, message, width }) => place(offset, message, width)), ...literals, ...issues(filled?.problems)],
     warnings: issues(filled?.warnings),
     variables: variables && filled && { ...variables, ...filled },
@@ -134,6 +132,12 @@ const testPlaces: Places = {
   isHeader: ([, , third, fourth]) => third === 'headers' || (third === 'sent' && fourth === 'headers'),
   isData: () => true,
 };
+
+/** Converts the YAML document to plain values, once with the values of variables and once with their names. */
+function plainValues(document: Document, filled: FilledDocument | undefined, places: Places): Pick<Source, 'value' | 'written'> {
+  const value = plainDocument(document, places);
+  return { value, written: filled && filled.written.size > 0 ? writtenDocument(document, filled, places) : value };
+}
 
 /** Converts the YAML document to plain values. */
 function plainDocument(document: Document, places: Places): unknown {
